@@ -1,0 +1,1 @@
+//! Real servers that Larder starts for itself and stops again.

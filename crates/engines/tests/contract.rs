@@ -1,0 +1,3 @@
+//! The contract suite on every engine of this build.
+
+fn main() {}

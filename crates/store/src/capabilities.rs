@@ -1,0 +1,73 @@
+//! What a store can do, as data.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+/// What a store can do and where its limits are. `Default` is "nothing".
+///
+/// A name is a verb (`incr`), a verb with what it takes, or `max_<noun>`. A limit of `None` means that none is
+/// known, not that there is none. Callers read these instead of asking for an engine by name; a difference
+/// between engines that a caller would notice is a field here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, not one state")]
+pub struct Capabilities {
+    /// Keeps what is set. `false`: stores nothing, and a `get` replays the last `set` whatever the key.
+    pub stores: bool,
+    /// Honours [`SetOptions::ttl`](crate::SetOptions::ttl).
+    pub ttl: bool,
+    /// The finest step in which a TTL is honoured; a TTL is rounded up to it.
+    pub ttl_resolution: Duration,
+    /// Tells the remaining TTL on a hit.
+    pub ttl_left: bool,
+    /// Keeps [`SetOptions::flags`](crate::SetOptions::flags).
+    pub flags: bool,
+    /// `add` and `replace`.
+    pub add: bool,
+    /// Versions on a hit, and compare-and-swap by them.
+    pub version: bool,
+    /// `append` and `prepend`.
+    pub append: bool,
+    /// `incr`, up and down.
+    pub incr: bool,
+    /// `touch`.
+    pub touch: bool,
+    /// A native [`get_many`](crate::Session::get_many): one request for many keys.
+    pub batch: bool,
+    /// `clear`: everything in the store, or in its own namespace of it, at once.
+    pub clear: bool,
+    /// What was set is there when the store is opened again.
+    pub persistent: bool,
+    /// Makes room by dropping entries; without it, a full store is an error.
+    pub evicts: bool,
+    /// Who can reach the same entries.
+    pub reach: Reach,
+    /// Longest key, in bytes.
+    pub max_key_len: Option<usize>,
+    /// Largest value, in bytes.
+    pub max_value_len: Option<usize>,
+}
+
+/// Who can reach the entries of a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reach {
+    /// Only this process.
+    #[default]
+    Process,
+    /// Every process of this host.
+    Host,
+    /// Every host of the network.
+    Network,
+}
+
+impl Reach {
+    /// The reach as results name it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Process => "process",
+            Self::Host => "host",
+            Self::Network => "network",
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Engines, and the list of them that a program has.
+
+use std::sync::Arc;
+
+use schemars::Schema;
+
+use crate::{Error, Result, Store, StoreUrl};
+
+/// A kind of cache: what `larder engines` lists and what a URL's scheme names.
+#[derive(Debug, Clone, Copy)]
+pub struct Engine {
+    /// The scheme of its URLs.
+    pub scheme: &'static str,
+    /// What it is, in one line.
+    pub summary: &'static str,
+    /// A URL that shows its most useful options.
+    pub example: &'static str,
+    /// Where its entries take room.
+    pub medium: Medium,
+    /// The option that bounds its size in bytes; a plan sets it to hold the working set when the user did not.
+    pub capacity_option: Option<&'static str>,
+    /// The real server that stands behind it when its URL names no host.
+    pub recipe: Option<Recipe>,
+    /// The schema of its options struct, from which documentation is made.
+    pub options: fn() -> Schema,
+    /// Opens a store. The catalog is for engines that are built from others.
+    pub open: fn(&StoreUrl, &Catalog) -> Result<Arc<dyn Store>>,
+}
+
+impl Engine {
+    /// The URL that opens this engine with its defaults: a temporary store, or a managed server.
+    pub fn default_url(&self) -> String {
+        format!("{}:", self.scheme)
+    }
+
+    /// Its options, for help and documentation.
+    pub fn option_docs(&self) -> Vec<OptionDoc> {
+        option_docs(&(self.options)())
+    }
+}
+
+/// Where the entries of an engine take room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Medium {
+    /// Nowhere: it keeps nothing.
+    Nothing,
+    /// In the memory of a process.
+    Memory,
+    /// In files; under a path on tmpfs or ramfs that is memory too.
+    Files,
+}
+
+/// The real server that an engine can start for itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Recipe {
+    /// The program, looked for on `PATH`.
+    pub program: &'static str,
+    /// The Debian package that brings it.
+    pub package: &'static str,
+}
+
+/// One option of an engine, as documentation shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OptionDoc {
+    /// Its name in the URL.
+    pub name: String,
+    /// What it does, in one paragraph.
+    pub text: String,
+    /// Its value when it is not given; empty where there is none.
+    pub default: String,
+}
+
+/// The options that a schema of an options struct describes, in the order of its fields.
+pub fn option_docs(schema: &Schema) -> Vec<OptionDoc> {
+    let Some(properties) = schema.get("properties").and_then(|properties| properties.as_object())
+    else {
+        return Vec::new();
+    };
+    let doc = |(name, field): (&String, &serde_json::Value)| OptionDoc {
+        name: name.clone(),
+        text: field
+            .get("description")
+            .and_then(|text| text.as_str())
+            .unwrap_or_default()
+            .replace('\n', " "),
+        default: match field.get("default") {
+            None => String::new(),
+            Some(value) => match (value.as_str(), value.as_bool()) {
+                (Some(text), _) => text.into(),
+                (_, Some(true)) => "on".into(),
+                (_, Some(false)) => "off".into(),
+                _ if value.is_null() => String::new(),
+                _ => value.to_string(),
+            },
+        },
+    };
+    properties.iter().map(doc).collect()
+}
+
+/// The engines that a program has, in the order of the documentation.
+#[derive(Debug, Clone, Copy)]
+pub struct Catalog {
+    engines: &'static [Engine],
+}
+
+impl Catalog {
+    /// A catalog of these engines. Their schemes must differ.
+    pub const fn new(engines: &'static [Engine]) -> Self {
+        Self { engines }
+    }
+
+    /// The engines, in the order of the documentation.
+    pub fn iter(&self) -> impl Iterator<Item = &'static Engine> + use<> {
+        self.engines.iter()
+    }
+
+    /// The engine with this scheme.
+    pub fn find(&self, scheme: &str) -> Result<&'static Engine> {
+        self.iter().find(|engine| engine.scheme == scheme).ok_or_else(|| Error::UnknownScheme {
+            scheme: scheme.into(),
+            known: self
+                .iter()
+                .map(|engine| format!("{}:", engine.scheme))
+                .collect::<Vec<_>>()
+                .join(" "),
+        })
+    }
+
+    /// Opens the store behind a URL.
+    pub fn open(&self, url: &StoreUrl) -> Result<Arc<dyn Store>> {
+        (self.find(url.scheme())?.open)(url, self)
+    }
+}

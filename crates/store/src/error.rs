@@ -1,0 +1,190 @@
+//! The one error type of the libraries.
+
+use std::io;
+use std::time::Duration;
+
+use crate::units::ByteSize;
+
+/// What a fallible operation on a store returns.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why an operation could not be carried out.
+///
+/// Normal outcomes (a miss, an `add` that lost, a failed compare-and-swap) are values, never errors.
+/// Every message is one lower-case line that names the value, the limit and, where there is one, the fix.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The key is longer than the engine takes.
+    #[error("{engine}: key of {len} bytes > key limit of {limit} bytes")]
+    KeyTooLong {
+        /// The scheme of the engine.
+        engine: &'static str,
+        /// Length of the key, in bytes.
+        len: usize,
+        /// Longest key that the engine takes, in bytes.
+        limit: usize,
+    },
+    /// The engine cannot take this key at all: empty, or with bytes that its protocol forbids.
+    #[error("{engine}: key refused: {reason}")]
+    InvalidKey {
+        /// The scheme of the engine.
+        engine: &'static str,
+        /// What is wrong with the key, in one phrase.
+        reason: &'static str,
+    },
+    /// The value is larger than the engine takes. An older value under the key is gone.
+    #[error("{engine}: value {} > item limit {}", ByteSize(*len as u64), ByteSize(*limit as u64))]
+    ValueTooLarge {
+        /// The scheme of the engine.
+        engine: &'static str,
+        /// Length of the value, in bytes.
+        len: usize,
+        /// Largest value that the engine takes, in bytes.
+        limit: usize,
+    },
+    /// No room: a full disk, a full map, a server out of memory that may not evict.
+    #[error("{engine}: full: {what}")]
+    Full {
+        /// The scheme of the engine.
+        engine: &'static str,
+        /// What is full and how to make room, in one phrase.
+        what: String,
+    },
+    /// Stored data is not what was written.
+    #[error("{engine}: corrupted: {what}")]
+    Corrupted {
+        /// The scheme of the engine.
+        engine: &'static str,
+        /// Which data, and how it was noticed.
+        what: String,
+    },
+    /// Another session holds what this one needs; trying again may succeed.
+    #[error("{engine}: busy: {what}")]
+    Busy {
+        /// The scheme of the engine.
+        engine: &'static str,
+        /// What is held.
+        what: String,
+    },
+    /// No answer within the time allowed. Whether the operation took effect is not known.
+    #[error("{engine}: no answer within {} ms from {peer}", after.as_millis())]
+    Timeout {
+        /// The scheme of the engine.
+        engine: &'static str,
+        /// Who was asked.
+        peer: String,
+        /// How long was waited.
+        after: Duration,
+    },
+    /// The store is not there: refused, closed, not installed.
+    #[error("{engine}: {what}")]
+    Unavailable {
+        /// The scheme of the engine.
+        engine: &'static str,
+        /// What is missing and what brings it, in one phrase.
+        what: String,
+        /// The cause, where the system named one.
+        #[source]
+        source: Option<io::Error>,
+    },
+    /// The engine has no such operation.
+    #[error("{engine}: has no operation `{operation}`")]
+    Unsupported {
+        /// The scheme of the engine.
+        engine: &'static str,
+        /// The operation that was asked for.
+        operation: &'static str,
+    },
+    /// `incr` met a value that is not a decimal number below 2^64.
+    #[error("{engine}: the value under this key is not a number")]
+    NotANumber {
+        /// The scheme of the engine.
+        engine: &'static str,
+    },
+    /// The URL names an engine that this build does not have.
+    #[error("unknown engine `{scheme}:`; known: {known}")]
+    UnknownScheme {
+        /// The scheme as typed.
+        scheme: String,
+        /// The schemes of the catalog, comma-separated.
+        known: String,
+    },
+    /// The URL cannot be read.
+    #[error("store URL `{url}`: {reason}")]
+    InvalidUrl {
+        /// The URL as typed, its password masked.
+        url: String,
+        /// What is wrong and what would be right.
+        reason: String,
+    },
+    /// An option in the URL is unknown or has a value outside its range.
+    #[error("{engine}: {reason}")]
+    InvalidOptions {
+        /// The scheme of the engine.
+        engine: &'static str,
+        /// The option, the value, the limit.
+        reason: String,
+    },
+    /// A peer answered something that its protocol does not allow here, or named an error of its own.
+    #[error("{engine}: {peer} answered: {message}")]
+    Protocol {
+        /// The scheme of the engine.
+        engine: &'static str,
+        /// Who answered.
+        peer: String,
+        /// The answer, shortened to one line.
+        message: String,
+    },
+    /// The system refused an operation on a file or a socket.
+    #[error("{engine}: {what}: {source}")]
+    Io {
+        /// The scheme of the engine.
+        engine: &'static str,
+        /// What was being done, to which path or peer.
+        what: String,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// Whether the same call may succeed when it is simply made again.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Self::Busy { .. } | Self::Timeout { .. } | Self::Unavailable { .. })
+    }
+
+    /// A short, stable word for the kind of error: what results are counted by.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::KeyTooLong { .. } => "key_too_long",
+            Self::InvalidKey { .. } => "invalid_key",
+            Self::ValueTooLarge { .. } => "value_too_large",
+            Self::Full { .. } => "full",
+            Self::Corrupted { .. } => "corrupted",
+            Self::Busy { .. } => "busy",
+            Self::Timeout { .. } => "timeout",
+            Self::Unavailable { .. } => "unavailable",
+            Self::Unsupported { .. } => "unsupported",
+            Self::NotANumber { .. } => "not_a_number",
+            Self::UnknownScheme { .. } => "unknown_scheme",
+            Self::InvalidUrl { .. } => "invalid_url",
+            Self::InvalidOptions { .. } => "invalid_options",
+            Self::Protocol { .. } => "protocol",
+            Self::Io { .. } => "io",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_names_the_value_and_the_limit() {
+        let error =
+            Error::ValueTooLarge { engine: "memcached", len: 2170 * 1024, limit: 1024 * 1024 };
+        assert_eq!(error.to_string(), "memcached: value 2.1 MiB > item limit 1 MiB");
+    }
+}

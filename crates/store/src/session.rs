@@ -1,0 +1,146 @@
+//! The central contract: stores and sessions.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::{Capabilities, Error, Result, Stats, StoreInfo};
+
+/// An open cache. Shared by all threads; hands out one session to each.
+pub trait Store: fmt::Debug + Send + Sync {
+    /// What this is: version and effective settings as read back from the store, durability, whereabouts.
+    fn info(&self) -> StoreInfo;
+
+    /// What it can do and where its limits are.
+    fn capabilities(&self) -> Capabilities;
+
+    /// A handle for one thread: a connection, a reader slot, prepared statements, scratch buffers.
+    ///
+    /// A session keeps what it needs of the store alive; it may outlive the `Arc` it came from.
+    fn session(&self) -> Result<Box<dyn Session>>;
+
+    /// Counters now. May ask a server.
+    fn stats(&self) -> Result<Stats>;
+}
+
+/// One thread's handle on a store.
+///
+/// A miss, a lost `add`, a failed compare-and-swap are values. After an error a session stays usable: a broken
+/// connection is opened anew by the next call.
+pub trait Session: Send {
+    /// The scheme of the engine, for messages.
+    fn engine(&self) -> &'static str;
+
+    /// Copies the value under `key` into `value`, which is cleared first. `None` is a miss and leaves it empty.
+    ///
+    /// An expired entry is a miss from the moment its TTL has passed (to the engine's resolution).
+    fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>>;
+
+    /// Looks up many keys and calls `hit(i, value, meta)` for each `keys[i]` that is there, in any order.
+    ///
+    /// Engines with [`Capabilities::batch`] answer with one request (a node); the default asks key by key.
+    fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
+        let mut value = Vec::new();
+        for (i, key) in keys.iter().enumerate() {
+            if let Some(meta) = self.get(key, &mut value)? {
+                hit(i, &value, meta);
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores `value` under `key` in the given mode.
+    ///
+    /// A value that is refused as too large leaves no older value behind.
+    fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome>;
+
+    /// Removes `key`; `false` when it was not there.
+    fn delete(&mut self, key: &[u8]) -> Result<bool>;
+
+    /// Gives `key` a new TTL (`None`: for ever); `false` when it is not there.
+    fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
+        let _ = (key, ttl);
+        Err(Error::Unsupported { engine: self.engine(), operation: "touch" })
+    }
+
+    /// Adds `delta` to the decimal number under `key` and returns the sum; `None` when the key is not there.
+    ///
+    /// A negative `delta` stops at 0; an overflow wraps at 2^64: memcached's rules. The TTL stays.
+    fn incr(&mut self, key: &[u8], delta: i64) -> Result<Option<u64>> {
+        let _ = (key, delta);
+        Err(Error::Unsupported { engine: self.engine(), operation: "incr" })
+    }
+
+    /// Removes every entry of the store, or of its own namespace.
+    ///
+    /// On a server that Larder did not start this is [`Error::Unsupported`]: its entries are somebody's.
+    fn clear(&mut self) -> Result<()> {
+        Err(Error::Unsupported { engine: self.engine(), operation: "clear" })
+    }
+}
+
+/// What is known of an entry besides its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Meta {
+    /// The flags it was set with; 0 where the engine keeps none.
+    pub flags: u32,
+    /// A number that changes with every change of the entry; what [`SetMode::Cas`] takes.
+    pub version: Option<u64>,
+    /// How long the entry will live.
+    pub ttl: Remaining,
+}
+
+/// How long an entry will still live.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Remaining {
+    /// The engine does not tell.
+    #[default]
+    Unknown,
+    /// It has no TTL.
+    Forever,
+    /// This long, at the time of the answer.
+    For(Duration),
+}
+
+/// How a value is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SetOptions {
+    /// Under which condition.
+    pub mode: SetMode,
+    /// For how long; `None` is for ever. Engines without [`Capabilities::ttl`] refuse `Some`.
+    ///
+    /// A TTL of zero has passed at once: the key is then absent.
+    pub ttl: Option<Duration>,
+    /// A number for the client's own use; engines without [`Capabilities::flags`] refuse any but 0.
+    pub flags: u32,
+}
+
+/// Under which condition a value is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SetMode {
+    /// In any case.
+    #[default]
+    Set,
+    /// Only when the key is absent.
+    Add,
+    /// Only when the key is there.
+    Replace,
+    /// Only when the key is there with this version.
+    Cas(u64),
+    /// Behind the value that is there, whose flags and TTL stay.
+    Append,
+    /// Before the value that is there, whose flags and TTL stay.
+    Prepend,
+}
+
+/// What became of a set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetOutcome {
+    /// The store has acknowledged the value.
+    Stored,
+    /// The condition of `Add`, `Replace`, `Append` or `Prepend` did not hold.
+    NotStored,
+    /// `Cas`: the entry has another version.
+    Exists,
+    /// `Cas`: the key is not there.
+    NotFound,
+}

@@ -1,0 +1,76 @@
+//! Counters of a store.
+
+use serde::Serialize;
+
+/// Counters of a store. `None` is "not known", never a false 0.
+///
+/// Counters (all but `items`, `bytes` and `capacity_bytes`) only grow while the store is open; two readings
+/// are compared with [`Stats::since`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Gets that found their key.
+    pub hits: Option<u64>,
+    /// Gets that did not.
+    pub misses: Option<u64>,
+    /// Values stored.
+    pub sets: Option<u64>,
+    /// Keys deleted.
+    pub deletes: Option<u64>,
+    /// Entries dropped to make room.
+    pub evictions: Option<u64>,
+    /// Entries dropped because their TTL had passed.
+    pub expirations: Option<u64>,
+    /// Connections that the sessions of this store have opened.
+    pub connections: Option<u64>,
+    /// Entries held now.
+    pub items: Option<u64>,
+    /// Bytes that the entries take now, as the engine counts them.
+    pub bytes: Option<u64>,
+    /// Bytes that the store may take before it evicts or refuses.
+    pub capacity_bytes: Option<u64>,
+}
+
+impl Stats {
+    /// Gets answered, hit or miss.
+    pub fn requests(&self) -> Option<u64> {
+        Some(self.hits? + self.misses?)
+    }
+
+    /// Hits over requests, 0 to 1; `None` before the first request.
+    #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+    pub fn hit_rate(&self) -> Option<f64> {
+        let requests = self.requests().filter(|requests| *requests > 0)?;
+        Some(self.hits? as f64 / requests as f64)
+    }
+
+    /// What happened since an earlier reading. Levels (`items`, `bytes`, `capacity_bytes`) stay as they are now.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let grown = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
+        Self {
+            hits: grown(self.hits, earlier.hits),
+            misses: grown(self.misses, earlier.misses),
+            sets: grown(self.sets, earlier.sets),
+            deletes: grown(self.deletes, earlier.deletes),
+            evictions: grown(self.evictions, earlier.evictions),
+            expirations: grown(self.expirations, earlier.expirations),
+            connections: grown(self.connections, earlier.connections),
+            ..*self
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_stays_unknown() {
+        let now = Stats { hits: Some(5), items: Some(3), ..Stats::default() };
+        let then = Stats { hits: Some(2), misses: Some(1), items: Some(9), ..Stats::default() };
+        let since = now.since(&then);
+        assert_eq!((since.hits, since.misses, since.items), (Some(3), None, Some(3)));
+        assert_eq!(since.hit_rate(), None);
+    }
+}
