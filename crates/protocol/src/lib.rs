@@ -1,1 +1,58 @@
-//! TODO
+//! The memcached protocols without I/O: bytes in, bytes out.
+//!
+//! [`text`] is the classic protocol (`get`, `set` …), [`meta`] its successor (`mg`, `ms` …), one file a command.
+//! A client encodes a request into a buffer of its own and parses what has arrived so far; it decides when to
+//! read more. Parsers look at the bytes from the beginning of an answer every time, hold no state, never
+//! allocate and never panic, whatever a peer sends. The bytes of a value are not part of a parsed answer: its
+//! header tells their number, so that a client can read them straight to where they belong.
+//!
+//! Besides the bytes on the wire, the rules that every client must share live here: which keys are valid
+//! ([`key`]), what a TTL becomes ([`ttl`]), which server of a pool has a key ([`ketama`]).
+
+pub mod ketama;
+pub mod key;
+pub mod meta;
+pub mod storage;
+pub mod text;
+pub mod ttl;
+
+mod line;
+mod number;
+
+pub use line::shown;
+
+/// The largest value that a parser believes in, in bytes: memcached's item limit cannot be set above 1 GiB.
+pub const MAX_VALUE_LEN: usize = 1 << 30;
+
+/// The longest line that a parser waits for, in bytes.
+pub const MAX_LINE_LEN: usize = 8192;
+
+/// What a parser made of the bytes that have arrived so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parsed<T> {
+    /// The answer is not complete: read more, then parse from its beginning again.
+    Incomplete,
+    /// An answer, and the number of bytes that it takes.
+    Complete(T, usize),
+}
+
+/// What a parser returns: an answer or a refusal by the server, when it is complete.
+pub type Parse<'a, T> = Result<Parsed<Result<T, Refusal<'a>>>, Malformed>;
+
+/// A server's own word that it did not do what it was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal<'a> {
+    /// `ERROR`: the server does not know the command.
+    Unknown,
+    /// `CLIENT_ERROR <reason>`: the request was wrong.
+    Client(&'a [u8]),
+    /// `SERVER_ERROR <reason>`: the server could not.
+    Server(&'a [u8]),
+}
+
+/// The peer sent what is no answer to the command; nothing after it can be understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Malformed {
+    /// The command that was to be answered.
+    pub command: &'static str,
+}

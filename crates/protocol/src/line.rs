@@ -1,0 +1,99 @@
+//! Lines and the words in them.
+
+use crate::number::parse_u64;
+use crate::{MAX_LINE_LEN, Malformed, Parse, Parsed, Refusal};
+
+/// Parses the first line of `input` with `read`, which returns `None` for a line that it does not know.
+pub(crate) fn parse<'a, T>(
+    input: &'a [u8],
+    command: &'static str,
+    read: impl FnOnce(&'a [u8]) -> Option<T>,
+) -> Parse<'a, T> {
+    let window = &input[..input.len().min(MAX_LINE_LEN)];
+    let Some(end) = window.iter().position(|byte| *byte == b'\n') else {
+        let waiting = window.len() < MAX_LINE_LEN;
+        return if waiting { Ok(Parsed::Incomplete) } else { Err(Malformed { command }) };
+    };
+    let line = window[..end].strip_suffix(b"\r").ok_or(Malformed { command })?;
+    let reply = match read(line) {
+        Some(reply) => Ok(reply),
+        None => Err(refusal(line).ok_or(Malformed { command })?),
+    };
+    Ok(Parsed::Complete(reply, end + 1))
+}
+
+fn refusal(line: &[u8]) -> Option<Refusal<'_>> {
+    if line == b"ERROR" {
+        return Some(Refusal::Unknown);
+    }
+    let (word, reason) = next_word(line)?;
+    match word {
+        b"CLIENT_ERROR" => Some(Refusal::Client(reason)),
+        b"SERVER_ERROR" => Some(Refusal::Server(reason)),
+        _ => None,
+    }
+}
+
+/// The first word and what is left behind the blank after it; `None` at the end of the line.
+pub(crate) fn next_word(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    if line.is_empty() {
+        return None;
+    }
+    let end = line.iter().position(|byte| *byte == b' ').unwrap_or(line.len());
+    Some((&line[..end], line.get(end + 1..).unwrap_or_default()))
+}
+
+/// The first word as a number, and what is left.
+pub(crate) fn next_number(line: &[u8]) -> Option<(u64, &[u8])> {
+    let (word, rest) = next_word(line)?;
+    Some((parse_u64(word)?, rest))
+}
+
+/// The first line of what a peer sent, short and printable, for messages.
+pub fn shown(bytes: &[u8]) -> String {
+    const LONGEST: usize = 120;
+    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let text = line[..line.len().min(LONGEST)].escape_ascii();
+    if line.len() > LONGEST { format!("{text}…") } else { text.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ok(line: &[u8]) -> Option<()> {
+        (line == b"OK").then_some(())
+    }
+
+    #[test]
+    fn a_line_is_complete_at_its_end_and_not_before() {
+        assert_eq!(parse(b"OK\r", "test", ok), Ok(Parsed::Incomplete));
+        assert_eq!(parse(b"OK\r\nmore", "test", ok), Ok(Parsed::Complete(Ok(()), 4)));
+    }
+
+    #[test]
+    fn every_refusal_is_named() {
+        let of = |input| match parse(input, "test", ok) {
+            Ok(Parsed::Complete(Err(refusal), _)) => refusal,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(of(b"ERROR\r\n"), Refusal::Unknown);
+        assert_eq!(of(b"CLIENT_ERROR bad data chunk\r\n"), Refusal::Client(b"bad data chunk"));
+        assert_eq!(of(b"SERVER_ERROR out of memory\r\n"), Refusal::Server(b"out of memory"));
+    }
+
+    #[test]
+    fn what_is_no_answer_is_malformed() {
+        let endless = vec![b'x'; MAX_LINE_LEN];
+        for input in [&b"OK\n"[..], b"\r\n", b"ERRORS\r\n", b"\n", &endless] {
+            assert_eq!(parse(input, "test", ok), Err(Malformed { command: "test" }), "{input:?}");
+        }
+    }
+
+    #[test]
+    fn messages_show_one_short_line() {
+        assert_eq!(shown(b"a\x00b\r\nsecond"), "a\\x00b");
+        assert_eq!(shown(&[b'x'; 500]).chars().count(), 121);
+    }
+}

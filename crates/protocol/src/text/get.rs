@@ -1,0 +1,97 @@
+//! `get <key>*` and `gets <key>*`: values, and with `gets` their versions.
+
+use crate::line::{next_number, next_word, parse};
+use crate::{MAX_VALUE_LEN, Parse};
+
+/// What stands between the end of a value and the end of the answer, when no further value comes.
+pub const TAIL: &[u8] = b"\r\nEND\r\n";
+
+/// One line of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GetReply<'a> {
+    /// The header of a value: `len` bytes and a `\r\n` follow, then the next line.
+    Value(ValueHeader<'a>),
+    /// `END`: no more values.
+    End,
+}
+
+/// `VALUE <key> <flags> <len> [<version>]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ValueHeader<'a> {
+    /// The key as the server has it.
+    pub key: &'a [u8],
+    /// The flags it was set with.
+    pub flags: u32,
+    /// Number of bytes of the value.
+    pub len: usize,
+    /// Its version; `gets` only.
+    pub version: Option<u64>,
+}
+
+/// Asks for the values of these keys, with their versions.
+pub fn encode_gets<'a>(out: &mut Vec<u8>, keys: impl IntoIterator<Item = &'a [u8]>) {
+    out.extend_from_slice(b"gets");
+    for key in keys {
+        out.push(b' ');
+        out.extend_from_slice(key);
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Reads the next line of the answer.
+pub fn parse_reply(input: &[u8]) -> Parse<'_, GetReply<'_>> {
+    parse(input, "gets", |line| {
+        if line == b"END" {
+            return Some(GetReply::End);
+        }
+        let (key, rest) = next_word(line.strip_prefix(b"VALUE ")?)?;
+        let (flags, rest) = next_number(rest)?;
+        let (len, rest) = next_number(rest)?;
+        let (version, rest) = match next_number(rest) {
+            Some((version, rest)) => (Some(version), rest),
+            None => (None, rest),
+        };
+        let flags = u32::try_from(flags).ok()?;
+        let len = usize::try_from(len).ok().filter(|len| *len <= MAX_VALUE_LEN)?;
+        rest.is_empty().then_some(GetReply::Value(ValueHeader { key, flags, len, version }))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Malformed, Parsed};
+
+    #[test]
+    fn a_request_names_all_keys() {
+        let mut out = Vec::new();
+        encode_gets(&mut out, [&b"a"[..], b"bc"]);
+        assert_eq!(out, b"gets a bc\r\n");
+    }
+
+    #[test]
+    fn a_header_tells_all_but_the_value() {
+        let header = ValueHeader { key: b"k", flags: 7, len: 5, version: Some(9) };
+        let answer = b"VALUE k 7 5 9\r\nhello\r\nEND\r\n";
+        assert_eq!(
+            parse_reply(answer),
+            Ok(Parsed::Complete(Ok(GetReply::Value(header)), answer.len() - 5 - TAIL.len()))
+        );
+        assert_eq!(parse_reply(b"END\r\n"), Ok(Parsed::Complete(Ok(GetReply::End), 5)));
+    }
+
+    #[test]
+    fn headers_that_cannot_be_are_malformed() {
+        for line in [
+            "VALUE k 7\r\n",
+            "VALUE k 7 99999999999\r\n",
+            "VALUE k 4294967296 1\r\n",
+            "VALUE k 7 5 9 1\r\n",
+            "VALUE k 7 5 x\r\n",
+            "END \r\n",
+        ] {
+            let malformed = Err(Malformed { command: "gets" });
+            assert_eq!(parse_reply(line.as_bytes()), malformed, "{line}");
+        }
+    }
+}

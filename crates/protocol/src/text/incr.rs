@@ -1,0 +1,38 @@
+//! `incr <key> <delta>` and `decr <key> <delta>`.
+
+use crate::Parse;
+use crate::line::parse;
+use crate::number::{parse_u64, push_u64};
+
+/// What a server says behind `CLIENT_ERROR` when the value is not a number.
+pub const NOT_A_NUMBER: &[u8] = b"cannot increment or decrement non-numeric value";
+
+/// Asks for the sum; a negative `delta` is a `decr`.
+pub fn encode(out: &mut Vec<u8>, key: &[u8], delta: i64) {
+    out.extend_from_slice(if delta < 0 { b"decr " } else { b"incr " });
+    out.extend_from_slice(key);
+    out.push(b' ');
+    push_u64(out, delta.unsigned_abs());
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Reads the answer: the sum, or `None` when the key is not there.
+pub fn parse_reply(input: &[u8]) -> Parse<'_, Option<u64>> {
+    parse(input, "incr", |line| match line {
+        b"NOT_FOUND" => Some(None),
+        number => parse_u64(number).map(Some),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sign_chooses_the_verb() {
+        let mut out = Vec::new();
+        encode(&mut out, b"n", 5);
+        encode(&mut out, b"n", i64::MIN);
+        assert_eq!(out, b"incr n 5\r\ndecr n 9223372036854775808\r\n");
+    }
+}

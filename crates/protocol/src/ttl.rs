@@ -1,0 +1,53 @@
+//! What a TTL becomes on the wire.
+
+use std::time::Duration;
+
+/// Up to this many seconds a number on the wire is relative; above it, it is a date (seconds since 1970).
+pub const LONGEST_RELATIVE: u64 = 30 * 24 * 60 * 60;
+
+/// The last date that the wire can carry: memcached reads 32 bits with a sign. A later end becomes this one.
+const LAST_DATE: u64 = i32::MAX as u64;
+
+/// The number that stands for `ttl`, rounded up to whole seconds: 0 is for ever, a negative number has passed
+/// already. `unix_now_s` is asked only where the number must be a date.
+pub fn exptime(ttl: Option<Duration>, unix_now_s: impl FnOnce() -> u64) -> i64 {
+    let Some(ttl) = ttl else { return 0 };
+    if ttl.is_zero() {
+        return -1;
+    }
+    let seconds = ttl.as_secs().saturating_add(u64::from(ttl.subsec_nanos() > 0));
+    let number = if seconds <= LONGEST_RELATIVE {
+        seconds
+    } else {
+        unix_now_s().saturating_add(seconds).min(LAST_DATE)
+    };
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: u64 = 1_800_000_000;
+
+    fn wire(ttl: Duration) -> i64 {
+        exptime(Some(ttl), || NOW)
+    }
+
+    #[test]
+    fn whole_seconds_rounded_up() {
+        assert_eq!(exptime(None, || NOW), 0);
+        assert_eq!(wire(Duration::ZERO), -1);
+        assert_eq!(wire(Duration::from_nanos(1)), 1);
+        assert_eq!(wire(Duration::from_mins(1)), 60);
+        assert_eq!(wire(Duration::from_millis(1001)), 2);
+    }
+
+    #[test]
+    fn beyond_30_days_it_is_a_date() {
+        assert_eq!(wire(Duration::from_secs(LONGEST_RELATIVE)), 2_592_000);
+        assert_eq!(wire(Duration::from_secs(LONGEST_RELATIVE + 1)), 1_802_592_001);
+        assert_eq!(wire(Duration::from_millis(2_592_000_001)), 1_802_592_001);
+        assert_eq!(wire(Duration::MAX), i64::from(i32::MAX));
+    }
+}

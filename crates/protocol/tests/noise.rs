@@ -1,0 +1,116 @@
+//! Parsers against noise, and against answers that arrive in pieces.
+
+use larder_protocol::{MAX_LINE_LEN, Malformed, Parse, Parsed, meta, text};
+use proptest::prelude::*;
+
+/// A parser whose answer is shown as text, so that all of them fit one list.
+type Shown = fn(&[u8]) -> Result<Parsed<String>, Malformed>;
+
+fn shown<'a, T: std::fmt::Debug>(
+    parse: impl Fn(&'a [u8]) -> Parse<'a, T>,
+    input: &'a [u8],
+) -> Result<Parsed<String>, Malformed> {
+    Ok(match parse(input)? {
+        Parsed::Incomplete => Parsed::Incomplete,
+        Parsed::Complete(answer, len) => Parsed::Complete(format!("{answer:?}"), len),
+    })
+}
+
+const PARSERS: &[(&str, Shown)] = &[
+    ("gets", |input| shown(text::get::parse_reply, input)),
+    ("set", |input| shown(text::set::parse_reply, input)),
+    ("delete", |input| shown(text::delete::parse_reply, input)),
+    ("touch", |input| shown(text::touch::parse_reply, input)),
+    ("incr", |input| shown(text::incr::parse_reply, input)),
+    ("stats", |input| shown(text::stats::parse_reply, input)),
+    ("version", |input| shown(text::version::parse_reply, input)),
+    ("flush_all", |input| shown(text::flush_all::parse_reply, input)),
+    ("mg", |input| shown(meta::get::parse_reply, input)),
+    ("mg T", |input| shown(meta::get::parse_touch_reply, input)),
+    ("ms", |input| shown(meta::set::parse_reply, input)),
+    ("md", |input| shown(meta::delete::parse_reply, input)),
+    ("ma", |input| shown(meta::arithmetic::parse_reply, input)),
+    ("mn", |input| shown(meta::noop::parse_reply, input)),
+];
+
+/// Noise that looks like an answer, so that it reaches behind the first word.
+fn answers() -> impl Strategy<Value = Vec<u8>> {
+    let word = prop_oneof![
+        prop::sample::select(vec![
+            "VALUE",
+            "END",
+            "STORED",
+            "NOT_STORED",
+            "EXISTS",
+            "NOT_FOUND",
+            "DELETED",
+            "TOUCHED",
+            "STAT",
+            "VERSION",
+            "OK",
+            "ERROR",
+            "CLIENT_ERROR",
+            "SERVER_ERROR",
+            "HD",
+            "VA",
+            "EN",
+            "NS",
+            "EX",
+            "NF",
+            "MN",
+            "f1",
+            "t-1",
+            "c9",
+            "O3",
+            "k",
+            "-",
+            "0",
+            "5",
+            "18446744073709551616",
+            "\r\n",
+            "\n",
+            "\r",
+            "",
+        ])
+        .prop_map(|word| word.as_bytes().to_vec()),
+        prop::collection::vec(any::<u8>(), 0..12),
+    ];
+    prop::collection::vec(word, 0..12).prop_map(|words| words.join(&b' '))
+}
+
+proptest! {
+    #[test]
+    fn noise_never_panics_and_never_takes_more_than_there_is(
+        input in prop_oneof![answers(), prop::collection::vec(any::<u8>(), 0..200)]
+    ) {
+        for (name, parse) in PARSERS {
+            if let Ok(Parsed::Complete(_, len)) = parse(&input) {
+                prop_assert!((1..=input.len()).contains(&len), "{name} took {len}");
+            }
+        }
+    }
+
+    /// Whatever the whole input parses to, a part of it is incomplete or parses to the same.
+    #[test]
+    fn pieces_parse_to_what_the_whole_does(mut input in answers(), more in answers()) {
+        input.extend_from_slice(b"\r\n");
+        for (name, parse) in PARSERS {
+            let whole = parse(&input);
+            for end in 0..input.len() {
+                let piece = parse(&input[..end]);
+                prop_assert!(piece == Ok(Parsed::Incomplete) || piece == whole, "{name} at {end}");
+            }
+            if whole != Ok(Parsed::Incomplete) {
+                let followed = [&input[..], &more].concat();
+                prop_assert_eq!(&parse(&followed), &whole, "{} with more behind it", name);
+            }
+        }
+    }
+}
+
+#[test]
+fn nobody_waits_for_the_end_of_an_endless_line() {
+    for (name, parse) in PARSERS {
+        assert!(parse(&[b'1'; MAX_LINE_LEN]).is_err(), "{name}");
+    }
+}
