@@ -1,3 +1,30 @@
-//! The contract suite on every engine of this build.
+//! The contract suite on every engine of this build, at its defaults and where an option changes its ways.
 
-fn main() {}
+use std::process::ExitCode;
+
+use larder_engines::ENGINES;
+
+/// What is tried; a URL whose engine this build has not is left out.
+const URLS: &[&str] = &[
+    "null:",
+    "moka:",
+    "file:",
+    "file:?depth=0",
+    "file:?size=64m",
+    "file:?sync=on",
+    "lmdb:",
+    "lmdb:?sync=on",
+    "sqlite:",
+    "sqlite:?sync=on",
+    "memcached:",
+    "memcached:?protocol=text",
+    "memcached:?nodes=4",
+    "memcached:?socket=on",
+];
+
+fn main() -> ExitCode {
+    let built =
+        |url: &&str| url.split(':').next().is_some_and(|scheme| ENGINES.find(scheme).is_ok());
+    let urls: Vec<&str> = URLS.iter().copied().filter(built).collect();
+    larder_testkit::contract(&ENGINES, &urls)
+}

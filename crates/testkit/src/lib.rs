@@ -1,1 +1,11 @@
-//! TODO
+//! What every engine promises, as cases that can be run; and stores that break promises on purpose.
+//!
+//! [`contract`] is the whole `main` of an engine's contract test. [`stores`] holds small engines with one fault
+//! each, against which the contract itself and the checks of a comparison are tested.
+
+mod contract;
+mod random;
+pub mod stores;
+
+pub use contract::{Outcome, Report, contract, judge};
+pub use random::Random;

@@ -1,0 +1,96 @@
+//! A case, and what a store must have for it.
+
+use larder_store::{Capabilities, Engine, Medium, Reach};
+use libtest_mimic::Failed;
+
+use super::fixture::Fixture;
+
+/// One promise of the contract.
+pub(super) struct Case {
+    /// The promise as a sentence, underscores for spaces.
+    pub(super) name: &'static str,
+    /// All of what the store must have; where one is missing the case is ignored.
+    pub(super) needs: &'static [Need],
+    /// Whether it starts this program a second time.
+    pub(super) spawns: bool,
+    /// Tries it.
+    pub(super) run: fn(&Fixture) -> Result<(), Failed>,
+}
+
+/// Pairs a function with its name, so that the two cannot differ. Whoever stores nothing has cases of its own.
+macro_rules! case {
+    ($run:ident $(, $need:ident)*) => {
+        $crate::contract::case::Case {
+            name: stringify!($run),
+            needs: &[$crate::contract::case::STORES $(, $crate::contract::case::$need)*],
+            spawns: false,
+            run: $run,
+        }
+    };
+}
+pub(super) use case;
+
+/// What an open store is known by when its cases are chosen.
+pub(super) struct Subject {
+    pub(super) engine: &'static Engine,
+    pub(super) capabilities: Capabilities,
+    /// The capabilities when it is opened with a byte limit; `None` where it takes none.
+    pub(super) bounded: Option<Capabilities>,
+}
+
+/// Something that a case needs of a store.
+#[derive(Clone, Copy)]
+pub(super) struct Need {
+    /// Whether the store has it.
+    pub(super) has: fn(&Subject) -> bool,
+    /// What is said where it has not.
+    pub(super) otherwise: &'static str,
+}
+
+const fn need(has: fn(&Subject) -> bool, otherwise: &'static str) -> Need {
+    Need { has, otherwise }
+}
+
+/// The largest limits that are tried exactly; beyond them a test would be about the machine's memory.
+pub(super) const TRIED_VALUE_LEN: usize = 8 << 20;
+/// As above, for values that are refused before they are written anywhere.
+pub(super) const REFUSED_VALUE_LEN: usize = 256 << 20;
+/// As above, for keys.
+pub(super) const TRIED_KEY_LEN: usize = 1 << 20;
+
+pub(super) const STORES: Need = need(|s| s.capabilities.stores, "stores nothing");
+pub(super) const STORES_NOTHING: Need = need(|s| !s.capabilities.stores, "stores what is set");
+pub(super) const ADD: Need = need(|s| s.capabilities.add, "no add");
+pub(super) const APPEND: Need = need(|s| s.capabilities.append, "no append");
+pub(super) const CLEAR: Need = need(|s| s.capabilities.clear, "no clear");
+pub(super) const FLAGS: Need = need(|s| s.capabilities.flags, "no flags");
+pub(super) const INCR: Need = need(|s| s.capabilities.incr, "no incr");
+pub(super) const TOUCH: Need = need(|s| s.capabilities.touch, "no touch");
+pub(super) const TTL: Need = need(|s| s.capabilities.ttl, "no ttl");
+pub(super) const TTL_LEFT: Need = need(|s| s.capabilities.ttl_left, "tells no remaining ttl");
+pub(super) const VERSION: Need = need(|s| s.capabilities.version, "no versions");
+pub(super) const LACKS_SOMETHING: Need = need(
+    |s| {
+        let c = s.capabilities;
+        !(c.add && c.append && c.clear && c.flags && c.incr && c.touch && c.ttl && c.version)
+    },
+    "lacks no operation",
+);
+pub(super) const KEY_LIMIT: Need =
+    need(|s| s.capabilities.max_key_len.is_some_and(|len| len <= TRIED_KEY_LEN), "no key limit");
+pub(super) const VALUE_LIMIT: Need = need(
+    |s| s.capabilities.max_value_len.is_some_and(|len| len <= REFUSED_VALUE_LEN),
+    "no value limit below 256 MiB",
+);
+pub(super) const EVICTS_AT_ITS_LIMIT: Need =
+    need(|s| s.bounded.is_some_and(|c| c.evicts), "no byte limit at which it evicts");
+pub(super) const REFUSES_AT_ITS_LIMIT: Need =
+    need(|s| s.bounded.is_some_and(|c| !c.evicts), "no byte limit at which it refuses");
+pub(super) const KEEPS_FILES: Need = need(
+    |s| s.capabilities.persistent && s.engine.medium == Medium::Files && s.engine.recipe.is_none(),
+    "keeps no files of its own",
+);
+pub(super) const SHARES_FILES: Need = need(
+    |s| (KEEPS_FILES.has)(s) && s.capabilities.reach >= Reach::Host,
+    "keeps no files that several processes may open",
+);

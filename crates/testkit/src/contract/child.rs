@@ -1,0 +1,46 @@
+//! The test program started a second time, as another process on the same files.
+
+use std::io::Write;
+use std::process::{Command, ExitCode};
+
+use larder_store::{Catalog, SetOptions, StoreUrl};
+use libtest_mimic::Failed;
+
+/// Its job, in the environment: a URL, the key to read and delete, the key to write its value to.
+const JOB: [&str; 3] = ["LARDER_CONTRACT_URL", "LARDER_CONTRACT_READ", "LARDER_CONTRACT_WRITE"];
+
+/// Starts this program again to open `url`, copy the value under `read` to `write`, and delete `read`.
+pub(super) fn answer(url: &str, read: &str, write: &str) -> Result<(), Failed> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.envs(JOB.into_iter().zip([url, read, write]));
+    let output = command.output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let text = String::from_utf8_lossy(&output.stderr);
+    Err(Failed::from(format!("the other process ended with {}: {}", output.status, text.trim())))
+}
+
+/// In that process: does the job. `None` in every other.
+pub(super) fn run_if_asked(catalog: &Catalog) -> Option<ExitCode> {
+    let [url, read, write] = JOB.map(|name| std::env::var(name).ok());
+    let (url, read, write) = (url?, read?, write?);
+    Some(match copy(catalog, &url, read.as_bytes(), write.as_bytes()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failed) => {
+            let message = failed.message().unwrap_or("a failure");
+            // Nobody is left to tell when standard error is closed.
+            let _ = writeln!(std::io::stderr(), "{message}");
+            ExitCode::FAILURE
+        }
+    })
+}
+
+fn copy(catalog: &Catalog, url: &str, read: &[u8], write: &[u8]) -> Result<(), Failed> {
+    let mut session = catalog.open(&StoreUrl::parse(url)?)?.session()?;
+    let mut value = Vec::new();
+    session.get(read, &mut value)?.ok_or("the value of the parent is a miss")?;
+    session.set(write, &value, &SetOptions::default())?;
+    session.delete(read)?;
+    Ok(())
+}

@@ -1,0 +1,160 @@
+//! The contract suite: every case against every URL, as trials of libtest-mimic.
+//!
+//! A case knows no engine by name. What an engine cannot do, it says in its capabilities; such a case, and every
+//! case of an engine that cannot run on this machine, shows as *ignored* with its reason, never as *ok*:
+//!
+//! - `ignored (no ttl)`: the engine does not promise it;
+//! - `ignored (cannot run here: …)`: it promises it, but nobody has looked. With `LARDER_REQUIRE=all` in the
+//!   environment this is a failure.
+
+mod add_replace;
+mod append;
+mod cas;
+mod case;
+mod child;
+mod clear;
+mod delete;
+mod errors;
+mod eviction;
+mod expect;
+mod fixture;
+mod flags;
+mod get;
+mod get_many;
+mod incr;
+mod info;
+mod limits;
+mod model;
+mod nothing;
+mod persistence;
+mod sessions;
+mod set;
+mod stats;
+mod touch;
+mod ttl;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use larder_store::Catalog;
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+
+use case::Case;
+use fixture::{Fixture, Refusal, Target};
+
+/// Every case, in the order in which they are listed.
+const CASES: &[&[Case]] = &[
+    get::CASES,
+    set::CASES,
+    add_replace::CASES,
+    cas::CASES,
+    append::CASES,
+    incr::CASES,
+    touch::CASES,
+    ttl::CASES,
+    delete::CASES,
+    get_many::CASES,
+    flags::CASES,
+    clear::CASES,
+    sessions::CASES,
+    limits::CASES,
+    eviction::CASES,
+    persistence::CASES,
+    stats::CASES,
+    info::CASES,
+    errors::CASES,
+    model::CASES,
+    nothing::CASES,
+];
+
+/// Runs every case on every URL, as the `main` of a test with `harness = false`.
+///
+/// A trial is named `<url>::<case>`; the arguments of the command line filter and list as usual. The store of a
+/// URL is opened by the first of its cases that runs, and is closed before this returns.
+pub fn contract(catalog: &Catalog, urls: &[&str]) -> ExitCode {
+    if let Some(code) = child::run_if_asked(catalog) {
+        return code;
+    }
+    let arguments = Arguments::from_args();
+    let required = std::env::var("LARDER_REQUIRE").is_ok_and(|what| what == "all");
+    // Runners that start a process per test (nextest) learn from the list what will be ignored. Otherwise it is
+    // found out when a case runs, so that a filter opens no more than it names.
+    let ask_first = arguments.list || arguments.ignored;
+    let mut trials = Vec::new();
+    for url in urls {
+        let target = Arc::new(Target::new(*catalog, url));
+        for case in CASES.iter().copied().flatten() {
+            let ignored = ask_first && matches!(plan(&target, case, required), Plan::Ignore(_));
+            let target = Arc::clone(&target);
+            let trial =
+                Trial::ignorable_test(format!("{url}::{}", case.name), move || {
+                    match plan(&target, case, required) {
+                        Plan::Run(fixture) => (case.run)(&fixture).map(|()| Completion::Completed),
+                        Plan::Ignore(reason) => Ok(Completion::ignored_with(reason)),
+                        Plan::Fail(reason) => Err(Failed::from(reason)),
+                    }
+                });
+            trials.push(trial.with_ignored_flag(ignored));
+        }
+    }
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// What became of one case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It holds.
+    Ok,
+    /// It was not tried, for this reason.
+    Ignored(String),
+    /// It does not hold.
+    Failed(String),
+}
+
+/// One case and what became of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// The sentence that the case states.
+    pub case: &'static str,
+    /// Whether it holds.
+    pub outcome: Outcome,
+}
+
+/// Runs every case on one URL in this thread and tells the outcomes instead of printing them: for tests of the
+/// contract itself. Cases that need a second process are not among them.
+pub fn judge(catalog: &Catalog, url: &str) -> Vec<Report> {
+    let target = Arc::new(Target::new(*catalog, url));
+    let judged = CASES.iter().copied().flatten().filter(|case| !case.spawns);
+    let outcome = |case: &'static Case| match plan(&target, case, false) {
+        Plan::Run(fixture) => match (case.run)(&fixture) {
+            Ok(()) => Outcome::Ok,
+            Err(failed) => Outcome::Failed(failed.message().unwrap_or_default().into()),
+        },
+        Plan::Ignore(reason) => Outcome::Ignored(reason),
+        Plan::Fail(reason) => Outcome::Failed(reason),
+    };
+    judged.map(|case| Report { case: case.name, outcome: outcome(case) }).collect()
+}
+
+/// What is to be done with a case on a target.
+enum Plan {
+    Run(Fixture),
+    Ignore(String),
+    Fail(String),
+}
+
+fn plan(target: &Arc<Target>, case: &'static Case, required: bool) -> Plan {
+    match target.subject() {
+        Ok(subject) => match case.needs.iter().find(|need| !(need.has)(subject)) {
+            None => Plan::Run(Fixture::new(Arc::clone(target), case.name)),
+            Some(need) => Plan::Ignore(need.otherwise.into()),
+        },
+        Err(Refusal::Unavailable(reason)) if !required => {
+            Plan::Ignore(format!("cannot run here: {reason}"))
+        }
+        Err(Refusal::Unavailable(reason)) => Plan::Fail(format!(
+            "cannot run here, but LARDER_REQUIRE=all wants every engine to: {reason}"
+        )),
+        Err(Refusal::Failed(reason)) => Plan::Fail(format!("cannot be opened: {reason}")),
+    }
+}

@@ -1,0 +1,81 @@
+//! `touch`.
+
+use std::time::{Duration, Instant};
+
+use libtest_mimic::Failed;
+
+use super::case::{Case, case};
+use super::expect::{ensure, ensure_eq, holds, lacks, put, put_with};
+use super::fixture::Fixture;
+use super::ttl::{expires, outlive, short_ttl, with_ttl};
+
+pub(super) const CASES: &[Case] = &[
+    case!(touch_extends_the_ttl, TOUCH, TTL),
+    case!(touch_without_a_ttl_makes_an_entry_last, TOUCH, TTL),
+    case!(touch_shortens_the_ttl, TOUCH, TTL),
+    case!(touch_with_zero_ends_the_entry, TOUCH, TTL),
+    case!(touch_of_an_absent_key_is_false, TOUCH),
+    case!(touch_keeps_value_and_flags, TOUCH, TTL, FLAGS),
+];
+
+fn touch_extends_the_ttl(fixture: &Fixture) -> Result<(), Failed> {
+    let mut session = fixture.session()?;
+    let key = fixture.key("a");
+    let ttl = short_ttl(fixture)?;
+    // Long enough not to pass before the touch, however slow this thread is.
+    let first = ttl + Duration::from_secs(1);
+    put_with(&mut *session, &key, b"value", &with_ttl(first))?;
+    let touched = session.touch(&key, Some(first + Duration::from_secs(100)))?;
+    ensure!(touched, "touch of a key that is there is false");
+    outlive(fixture, first)?;
+    holds(&mut *session, &key, b"value").map(drop)
+}
+
+fn touch_without_a_ttl_makes_an_entry_last(fixture: &Fixture) -> Result<(), Failed> {
+    let mut session = fixture.session()?;
+    let key = fixture.key("a");
+    let first = short_ttl(fixture)? + Duration::from_secs(1);
+    put_with(&mut *session, &key, b"value", &with_ttl(first))?;
+    ensure!(session.touch(&key, None)?, "touch of a key that is there is false");
+    outlive(fixture, first)?;
+    holds(&mut *session, &key, b"value").map(drop)
+}
+
+fn touch_shortens_the_ttl(fixture: &Fixture) -> Result<(), Failed> {
+    let mut session = fixture.session()?;
+    let key = fixture.key("a");
+    put(&mut *session, &key, b"value")?;
+    let ttl = short_ttl(fixture)?;
+    let before = Instant::now();
+    ensure!(session.touch(&key, Some(ttl))?, "touch of a key that is there is false");
+    let after = Instant::now();
+    let resolution = fixture.capabilities()?.ttl_resolution;
+    expires(&mut *session, &key, (before, after), ttl, resolution)?;
+    ensure!(!session.touch(&key, None)?, "touch brought an expired entry back");
+    lacks(&mut *session, &key)
+}
+
+fn touch_with_zero_ends_the_entry(fixture: &Fixture) -> Result<(), Failed> {
+    let mut session = fixture.session()?;
+    let key = fixture.key("a");
+    put(&mut *session, &key, b"value")?;
+    session.touch(&key, Some(Duration::ZERO))?;
+    lacks(&mut *session, &key)
+}
+
+fn touch_of_an_absent_key_is_false(fixture: &Fixture) -> Result<(), Failed> {
+    let mut session = fixture.session()?;
+    let key = fixture.key("absent");
+    ensure!(!session.touch(&key, None)?, "touch of an absent key is true");
+    lacks(&mut *session, &key)
+}
+
+fn touch_keeps_value_and_flags(fixture: &Fixture) -> Result<(), Failed> {
+    let mut session = fixture.session()?;
+    let key = fixture.key("a");
+    let options = larder_store::SetOptions { flags: 3, ..Default::default() };
+    put_with(&mut *session, &key, b"value", &options)?;
+    session.touch(&key, Some(Duration::from_secs(100)))?;
+    ensure_eq!(holds(&mut *session, &key, b"value")?.flags, 3, "the flags after a touch");
+    Ok(())
+}

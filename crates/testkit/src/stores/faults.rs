@@ -1,0 +1,229 @@
+//! The faults, and the engines that have them.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use larder_store::{Engine, Error, Result};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::engine;
+use super::map::{Map, MapStore};
+
+/// What a store does wrong. Counts run over the whole store, so that a run is reproducible with one thread.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Fault {
+    None,
+    Drops { every: u64 },
+    Truncates { keep: usize },
+    Swaps { every: u64 },
+    Stale { every: u64 },
+    Fails { every: u64 },
+    Sleeps(Duration),
+    Spins(Duration),
+    Misses,
+}
+
+impl Fault {
+    /// What an operation costs besides its work.
+    pub(super) fn pass_time(self) {
+        match self {
+            Self::Sleeps(time) => sleep(time),
+            Self::Spins(time) => {
+                let start = Instant::now();
+                while start.elapsed() < time {
+                    std::hint::spin_loop();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether this operation is one that fails.
+    pub(super) fn fail(self, engine: &'static str, operations: u64) -> Result<()> {
+        match self {
+            Self::Fails { every } if operations.is_multiple_of(every) => Err(Error::Protocol {
+                engine,
+                peer: "the test store".into(),
+                message: format!("each {every}th operation fails"),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// What is kept of a value.
+    pub(super) fn kept(self, mut value: Vec<u8>) -> Vec<u8> {
+        if let Self::Truncates { keep } = self {
+            value.truncate(keep);
+        }
+        value
+    }
+
+    /// Whether this set is kept, or only acknowledged.
+    pub(super) fn keeps(self, sets: u64, is_overwrite: bool) -> bool {
+        match self {
+            Self::Drops { every } => !sets.is_multiple_of(every),
+            Self::Stale { every } => !(is_overwrite && sets.is_multiple_of(every)),
+            _ => true,
+        }
+    }
+
+    /// Whether no entry is ever found.
+    pub(super) fn hides(self) -> bool {
+        matches!(self, Self::Misses)
+    }
+
+    /// What a hit answers: the value, or another key's of the same length where there is one.
+    pub(super) fn answered<'a>(self, map: &'a Map, key: &[u8], value: &'a [u8]) -> &'a [u8] {
+        match self {
+            Self::Swaps { every } if map.operations.is_multiple_of(every) => {
+                let mut others = map.entries.iter().filter(|(other, _)| other.as_slice() != key);
+                let other = others.find(|(_, entry)| entry.value.len() == value.len());
+                other.map_or(value, |(_, entry)| &entry.value)
+            }
+            _ => value,
+        }
+    }
+}
+
+/// The options of the stores that do something wrong now and then.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct EveryOptions {
+    /// How often it happens: at each n-th time. At least 1.
+    pub every: u64,
+}
+
+impl Default for EveryOptions {
+    fn default() -> Self {
+        Self { every: 10 }
+    }
+}
+
+/// The options of `truncates:`.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct KeepOptions {
+    /// How many bytes of a value are kept.
+    pub keep: u32,
+}
+
+impl Default for KeepOptions {
+    fn default() -> Self {
+        Self { keep: 1024 }
+    }
+}
+
+/// The options of `sleeps:`.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct SleepOptions {
+    /// How long each operation sleeps, in microseconds; the system adds some.
+    pub micros: u64,
+}
+
+impl Default for SleepOptions {
+    fn default() -> Self {
+        Self { micros: 50 }
+    }
+}
+
+/// The options of `spins:`.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct SpinOptions {
+    /// How long each operation keeps the processor busy, in microseconds.
+    pub micros: u64,
+}
+
+impl Default for SpinOptions {
+    fn default() -> Self {
+        Self { micros: 25 }
+    }
+}
+
+/// Checks `every`, which divides.
+fn every(engine: &'static str, url: &larder_store::StoreUrl) -> Result<u64> {
+    let EveryOptions { every } = url.options(engine)?;
+    if every == 0 {
+        let reason = "option `every`: `0` is not a whole number from 1".into();
+        return Err(Error::InvalidOptions { engine, reason });
+    }
+    Ok(every)
+}
+
+pub(super) const DROPS: Engine = engine(
+    "drops",
+    "drops:?every=10",
+    "Acknowledges every set and keeps all but some",
+    || schemars::schema_for!(EveryOptions),
+    |url, _| Ok(MapStore::open("drops", url, Fault::Drops { every: every("drops", url)? })),
+);
+
+pub(super) const TRUNCATES: Engine = engine(
+    "truncates",
+    "truncates:?keep=1024",
+    "Keeps the beginning of a value",
+    || schemars::schema_for!(KeepOptions),
+    |url, _| {
+        let KeepOptions { keep } = url.options("truncates")?;
+        Ok(MapStore::open("truncates", url, Fault::Truncates { keep: keep as usize }))
+    },
+);
+
+pub(super) const SWAPS: Engine = engine(
+    "swaps",
+    "swaps:?every=10",
+    "Answers some hits with another key's value",
+    || schemars::schema_for!(EveryOptions),
+    |url, _| Ok(MapStore::open("swaps", url, Fault::Swaps { every: every("swaps", url)? })),
+);
+
+pub(super) const STALE: Engine = engine(
+    "stale",
+    "stale:?every=10",
+    "Keeps the older value at some overwrites",
+    || schemars::schema_for!(EveryOptions),
+    |url, _| Ok(MapStore::open("stale", url, Fault::Stale { every: every("stale", url)? })),
+);
+
+pub(super) const FAILS: Engine = engine(
+    "fails",
+    "fails:?every=10",
+    "Answers some operations with an error",
+    || schemars::schema_for!(EveryOptions),
+    |url, _| Ok(MapStore::open("fails", url, Fault::Fails { every: every("fails", url)? })),
+);
+
+pub(super) const SLEEPS: Engine = engine(
+    "sleeps",
+    "sleeps:?micros=50",
+    "Sleeps in each operation",
+    || schemars::schema_for!(SleepOptions),
+    |url, _| {
+        let SleepOptions { micros } = url.options("sleeps")?;
+        Ok(MapStore::open("sleeps", url, Fault::Sleeps(Duration::from_micros(micros))))
+    },
+);
+
+pub(super) const SPINS: Engine = engine(
+    "spins",
+    "spins:?micros=25",
+    "Keeps the processor busy in each operation",
+    || schemars::schema_for!(SpinOptions),
+    |url, _| {
+        let SpinOptions { micros } = url.options("spins")?;
+        Ok(MapStore::open("spins", url, Fault::Spins(Duration::from_micros(micros))))
+    },
+);
+
+pub(super) const MISSES: Engine = engine(
+    "misses",
+    "misses:",
+    "Acknowledges every set and finds nothing",
+    super::map::schema,
+    |url, _| {
+        let super::map::MapOptions {} = url.options("misses")?;
+        Ok(MapStore::open("misses", url, Fault::Misses))
+    },
+);

@@ -1,0 +1,244 @@
+//! The store that keeps every promise: a map behind a lock, with whatever fault it was opened with.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use larder_store::{
+    Capabilities, Catalog, Clock, Error, Meta, Remaining, Result, Session, SetMode, SetOptions,
+    SetOutcome, Stats, Store, StoreInfo, StoreUrl,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::faults::Fault;
+
+pub(super) const SCHEME: &str = "map";
+
+/// The options of `map:`: none.
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct MapOptions {}
+
+pub(super) fn schema() -> schemars::Schema {
+    schemars::schema_for!(MapOptions)
+}
+
+pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
+    let MapOptions {} = url.options(SCHEME)?;
+    Ok(MapStore::open(SCHEME, url, Fault::None))
+}
+
+/// An open map.
+#[derive(Debug)]
+pub(super) struct MapStore {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    scheme: &'static str,
+    url: String,
+    fault: Fault,
+    clock: Clock,
+    map: Mutex<Map>,
+}
+
+/// The entries, and how often each thing happened.
+#[derive(Debug, Default)]
+pub(super) struct Map {
+    pub(super) entries: HashMap<Vec<u8>, Entry>,
+    pub(super) operations: u64,
+    versions: u64,
+    stats: [u64; 4],
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub(super) value: Vec<u8>,
+    flags: u32,
+    deadline_ms: Option<u64>,
+    version: u64,
+}
+
+impl MapStore {
+    pub(super) fn open(scheme: &'static str, url: &StoreUrl, fault: Fault) -> Arc<dyn Store> {
+        let shared = Shared {
+            scheme,
+            url: url.to_string(),
+            fault,
+            clock: Clock::system(),
+            map: Mutex::default(),
+        };
+        Arc::new(Self { shared: Arc::new(shared) })
+    }
+}
+
+impl Store for MapStore {
+    fn info(&self) -> StoreInfo {
+        StoreInfo {
+            scheme: self.shared.scheme,
+            url: self.shared.url.clone(),
+            ..StoreInfo::default()
+        }
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            stores: true,
+            ttl: true,
+            ttl_resolution: Duration::from_millis(1),
+            ttl_left: true,
+            flags: true,
+            add: true,
+            version: true,
+            append: true,
+            incr: true,
+            touch: true,
+            clear: true,
+            ..Capabilities::default()
+        }
+    }
+
+    fn session(&self) -> Result<Box<dyn Session>> {
+        Ok(Box::new(MapSession { shared: Arc::clone(&self.shared) }))
+    }
+
+    fn stats(&self) -> Result<Stats> {
+        let map = self.shared.lock();
+        let [hits, misses, sets, deletes] = map.stats.map(Some);
+        let mut stats = Stats::default();
+        (stats.hits, stats.misses, stats.sets, stats.deletes) = (hits, misses, sets, deletes);
+        stats.items = Some(map.entries.len() as u64);
+        let bytes = |(key, entry): (&Vec<u8>, &Entry)| key.len() + entry.value.len();
+        stats.bytes = Some(map.entries.iter().map(bytes).sum::<usize>() as u64);
+        Ok(stats)
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Map> {
+        self.map.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What every operation begins with: the fault's share of time or failure, then the lock, then nothing
+    /// expired under the key.
+    fn begin(&self, key: &[u8]) -> Result<MutexGuard<'_, Map>> {
+        self.fault.pass_time();
+        let mut map = self.lock();
+        map.operations += 1;
+        self.fault.fail(self.scheme, map.operations)?;
+        let now = self.clock.now_ms();
+        let passed = |entry: &Entry| entry.deadline_ms.is_some_and(|deadline| deadline <= now);
+        if map.entries.get(key).is_some_and(passed) {
+            map.entries.remove(key);
+        }
+        Ok(map)
+    }
+
+    fn deadline(&self, ttl: Option<Duration>) -> Option<u64> {
+        ttl.map(|ttl| self.clock.deadline_ms(ttl))
+    }
+}
+
+const HITS: usize = 0;
+const MISSES: usize = 1;
+const SETS: usize = 2;
+const DELETES: usize = 3;
+
+struct MapSession {
+    shared: Arc<Shared>,
+}
+
+impl Session for MapSession {
+    fn engine(&self) -> &'static str {
+        self.shared.scheme
+    }
+
+    fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
+        value.clear();
+        let shared = &self.shared;
+        let mut map = shared.begin(key)?;
+        let Some(entry) = map.entries.get(key).filter(|_| !shared.fault.hides()) else {
+            map.stats[MISSES] += 1;
+            return Ok(None);
+        };
+        let now = shared.clock.now_ms();
+        let left = |deadline: u64| Duration::from_millis(deadline.saturating_sub(now));
+        let ttl = entry.deadline_ms.map_or(Remaining::Forever, |at| Remaining::For(left(at)));
+        let meta = Meta { flags: entry.flags, version: Some(entry.version), ttl };
+        value.extend_from_slice(shared.fault.answered(&map, key, &entry.value));
+        map.stats[HITS] += 1;
+        Ok(Some(meta))
+    }
+
+    fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome> {
+        let shared = &self.shared;
+        let mut map = shared.begin(key)?;
+        let old = map.entries.get(key);
+        let refused = match (options.mode, old) {
+            (SetMode::Add, Some(_))
+            | (SetMode::Replace | SetMode::Append | SetMode::Prepend, None) => {
+                Some(SetOutcome::NotStored)
+            }
+            (SetMode::Cas(_), None) => Some(SetOutcome::NotFound),
+            (SetMode::Cas(read), Some(old)) if old.version != read => Some(SetOutcome::Exists),
+            _ => None,
+        };
+        if let Some(refused) = refused {
+            return Ok(refused);
+        }
+        let (value, old) = match (options.mode, old) {
+            (SetMode::Append, Some(old)) => ([&old.value, value].concat(), Some(old)),
+            (SetMode::Prepend, Some(old)) => ([value, &old.value].concat(), Some(old)),
+            _ => (value.to_vec(), None),
+        };
+        let entry = Entry {
+            value: shared.fault.kept(value),
+            flags: old.map_or(options.flags, |old| old.flags),
+            deadline_ms: old.map_or(shared.deadline(options.ttl), |old| old.deadline_ms),
+            version: map.versions + 1,
+        };
+        map.versions += 1;
+        map.stats[SETS] += 1;
+        let is_overwrite = map.entries.contains_key(key);
+        if shared.fault.keeps(map.stats[SETS], is_overwrite) {
+            map.entries.insert(key.to_vec(), entry);
+        }
+        Ok(SetOutcome::Stored)
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<bool> {
+        let mut map = self.shared.begin(key)?;
+        let there = map.entries.remove(key).is_some();
+        map.stats[DELETES] += u64::from(there);
+        Ok(there)
+    }
+
+    fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
+        let mut map = self.shared.begin(key)?;
+        let deadline_ms = self.shared.deadline(ttl);
+        let entry = map.entries.get_mut(key);
+        Ok(entry.map(|entry| entry.deadline_ms = deadline_ms).is_some())
+    }
+
+    fn incr(&mut self, key: &[u8], delta: i64) -> Result<Option<u64>> {
+        let mut map = self.shared.begin(key)?;
+        map.versions += 1;
+        let version = map.versions;
+        let Some(entry) = map.entries.get_mut(key) else { return Ok(None) };
+        let number = std::str::from_utf8(&entry.value).ok().and_then(|text| text.parse().ok());
+        let number: u64 = number.ok_or(Error::NotANumber { engine: self.shared.scheme })?;
+        let sum = match u64::try_from(delta) {
+            Ok(delta) => number.wrapping_add(delta),
+            Err(_) => number.saturating_sub(delta.unsigned_abs()),
+        };
+        (entry.value, entry.version) = (sum.to_string().into_bytes(), version);
+        Ok(Some(sum))
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        self.shared.begin(b"")?.entries.clear();
+        Ok(())
+    }
+}

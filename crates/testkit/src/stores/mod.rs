@@ -1,0 +1,69 @@
+//! Small stores for tests: one that keeps every promise, and one for each way of breaking them.
+//!
+//! A check that never fires is as bad as a figure that nobody checked, so each fault here is one that a check or
+//! the contract has to find:
+//!
+//! | engine | what it does |
+//! |---|---|
+//! | `map:` | nothing wrong: a map behind a lock |
+//! | `drops:` | acknowledges every set and keeps all but each tenth |
+//! | `truncates:` | keeps the first 1024 bytes of a value |
+//! | `swaps:` | answers each tenth hit with another key's value of the same length |
+//! | `stale:` | keeps the older value at each tenth overwrite |
+//! | `fails:` | answers each tenth operation with an error |
+//! | `sleeps:` | sleeps 50 µs in each operation: time without work |
+//! | `spins:` | works 25 µs in each operation |
+//! | `misses:` | acknowledges every set and finds nothing |
+
+mod faults;
+mod map;
+
+use std::sync::Arc;
+
+use larder_store::{Catalog, Engine, Medium, Result, Store, StoreUrl};
+use schemars::Schema;
+
+pub use faults::{EveryOptions, KeepOptions, SleepOptions, SpinOptions};
+pub use map::MapOptions;
+
+/// The test engines as a catalog of their own.
+pub const ENGINES: Catalog = Catalog::new(LIST);
+
+/// The test engines, to be joined with others.
+pub const LIST: &[Engine] = &[
+    engine(map::SCHEME, "map:", "Keeps what is set, in a map", map::schema, map::open),
+    faults::DROPS,
+    faults::TRUNCATES,
+    faults::SWAPS,
+    faults::STALE,
+    faults::FAILS,
+    faults::SLEEPS,
+    faults::SPINS,
+    faults::MISSES,
+];
+
+/// How an engine opens its stores.
+type Open = fn(&StoreUrl, &Catalog) -> Result<Arc<dyn Store>>;
+
+/// What all test engines have in common.
+const fn engine(
+    scheme: &'static str,
+    example: &'static str,
+    summary: &'static str,
+    options: fn() -> Schema,
+    open: Open,
+) -> Engine {
+    Engine {
+        scheme,
+        summary,
+        example,
+        medium: Medium::Memory,
+        capacity_option: None,
+        recipe: None,
+        options,
+        open,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,62 @@
+//! The contract against the stores that break it: each fault must be found, and an honest store must pass.
+
+use larder_store::{SetOptions, StoreUrl};
+
+use super::ENGINES;
+use crate::{Outcome, judge};
+
+fn failures(url: &str) -> Vec<&'static str> {
+    let reports = judge(&ENGINES, url);
+    assert!(reports.iter().any(|report| report.outcome == Outcome::Ok), "{reports:?}");
+    let failed = reports.iter().filter(|report| matches!(report.outcome, Outcome::Failed(_)));
+    failed.map(|report| report.case).collect()
+}
+
+#[test]
+fn an_honest_store_passes_every_case() {
+    for report in judge(&ENGINES, "map:") {
+        assert!(!matches!(report.outcome, Outcome::Failed(_)), "{report:?}");
+    }
+}
+
+#[test]
+fn slow_stores_are_not_wrong() {
+    assert_eq!(failures("sleeps:?micros=1"), [""; 0]);
+    assert_eq!(failures("spins:?micros=1"), [""; 0]);
+}
+
+#[test]
+fn the_contract_finds_each_fault() {
+    let faulty = ["drops:", "truncates:", "swaps:", "stale:", "fails:", "misses:"];
+    std::thread::scope(|scope| {
+        for (url, judged) in faulty.map(|url| (url, scope.spawn(move || failures(url)))) {
+            let failed = judged.join().unwrap();
+            assert!(failed.contains(&"random_operations_agree_with_a_map"), "{url}: {failed:?}");
+            assert!(failed.len() > 1, "{url}: {failed:?}");
+        }
+    });
+}
+
+#[test]
+fn what_an_engine_cannot_do_is_ignored_with_its_reason() {
+    let reports = judge(&ENGINES, "map:");
+    let of = |case: &str| reports.iter().find(|report| report.case == case).cloned();
+    let limit = of("a_key_beyond_the_limit_is_an_error_that_names_it").unwrap();
+    assert_eq!(limit.outcome, Outcome::Ignored("no key limit".into()));
+    let nothing = of("a_store_of_nothing_answers_every_operation_of_a_plan").unwrap();
+    assert_eq!(nothing.outcome, Outcome::Ignored("stores what is set".into()));
+}
+
+#[test]
+fn a_fault_comes_as_often_as_its_options_say() {
+    let open = |url: &str| ENGINES.open(&StoreUrl::parse(url).unwrap());
+    let mut session = open("drops:?every=3").unwrap().session().unwrap();
+    let mut found = 0;
+    for i in 0..30_u8 {
+        session.set(&[i], b"value", &SetOptions::default()).unwrap();
+        found += usize::from(session.get(&[i], &mut Vec::new()).unwrap().is_some());
+    }
+    assert_eq!(found, 20);
+    let error = open("drops:?every=0").unwrap_err().to_string();
+    assert_eq!(error, "drops: option `every`: `0` is not a whole number from 1");
+}
