@@ -1,0 +1,25 @@
+//! `null:` — the store that keeps nothing: what is left of a measurement when the cache is taken out of it.
+//!
+//! A `get` hands out the value of the last `set`, whatever the key: it makes the same copy as a real hit and
+//! nothing else. It accepts every operation, so that any plan runs on it; its results mean nothing.
+
+mod config;
+mod session;
+mod store;
+
+use larder_store::{Engine, Medium};
+
+/// The scheme, and the name in messages.
+const SCHEME: &str = "null";
+
+/// The engine as the catalog lists it.
+pub(crate) const ENGINE: Engine = Engine {
+    scheme: SCHEME,
+    summary: "Keeps nothing: the floor under every measurement",
+    example: "null:",
+    medium: Medium::Nothing,
+    capacity_option: None,
+    recipe: None,
+    options: config::schema,
+    open: store::open,
+};
