@@ -1,0 +1,22 @@
+//! What rounds allow to be said: medians, their intervals, and whether two targets differ at all.
+//!
+//! Everything here is distribution-free. Rates of caches have long tails, jumps and outliers, and there are few
+//! rounds; a mean and a standard deviation would describe them badly, and a t-test would believe them.
+//!
+//! A comparison takes four steps: [`Difference::between`] two samples, the p of each into one list, [`holm`] over the
+//! list, [`Difference::verdict`] with the corrected p. Whether the rounds suffice for any verdict at all is known
+//! before they are run: [`rounds_for_verdict`].
+
+mod bootstrap;
+mod difference;
+mod holm;
+mod normal;
+mod quantile;
+mod ranks;
+
+pub use bootstrap::{RESAMPLES, median_ci95, ratio_ci95};
+pub use difference::{Difference, MIN_DIFFERENCE, SIGNIFICANCE};
+pub use holm::{holm, rounds_for_verdict};
+pub(crate) use normal::normal_cdf;
+pub use quantile::{median, quantile};
+pub use ranks::{EXACT_UP_TO, mann_whitney, smallest_p};
