@@ -1,11 +1,16 @@
 //! Directories that vanish with the process.
 
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use larder_store::{Error, Result};
 
-/// A private directory under the system's temporary one, removed with everything in it when it is dropped.
+use crate::managed::watchdog;
+
+/// A private directory under the system's temporary one, removed with everything in it when it is dropped, and
+/// by a watchdog when this process ends before that.
 #[derive(Debug)]
 pub struct ScratchDir {
     path: PathBuf,
@@ -14,16 +19,25 @@ pub struct ScratchDir {
 impl ScratchDir {
     /// Makes a new directory that only this user may read.
     pub fn create(engine: &'static str) -> Result<Self> {
-        use std::os::unix::fs::DirBuilderExt;
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let n = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("larder-{}-{engine}-{n}", std::process::id()));
-        std::fs::DirBuilder::new().mode(0o700).create(&path).map_err(|source| Error::Io {
-            engine,
-            what: format!("creating {}", path.display()),
-            source,
-        })?;
-        Ok(Self { path })
+        // Random, because a process id comes again and a killed process may have left its directory behind.
+        let random = RandomState::new().hash_one(std::process::id());
+        let name = format!("larder-{}-{engine}-{random:016x}", std::process::id());
+        let failed = |path: &Path, source: io::Error| {
+            let what = format!("creating {}", path.display());
+            Error::Io { engine, what, source }
+        };
+        let path = std::env::temp_dir().join(name);
+        let path = std::path::absolute(&path).map_err(|source| failed(&path, source))?;
+        // Registered first: a directory that is made and not yet registered would outlive a `kill -9`.
+        watchdog::watch_directory(&path).map_err(|source| failed(&path, source))?;
+        match std::fs::DirBuilder::new().mode(0o700).create(&path) {
+            Ok(()) => Ok(Self { path }),
+            Err(source) => {
+                // What is not ours must stay.
+                let _ = watchdog::forget_directory(&path);
+                Err(failed(&path, source))
+            }
+        }
     }
 
     /// Where it is.
@@ -34,7 +48,9 @@ impl ScratchDir {
 
 impl Drop for ScratchDir {
     fn drop(&mut self) {
-        // Nobody is left to tell; the watchdog tries again when the process ends.
-        let _ = std::fs::remove_dir_all(&self.path);
+        // Nobody is left to tell of a failure; the watchdog tries again when the process ends.
+        if std::fs::remove_dir_all(&self.path).is_ok() {
+            let _ = watchdog::forget_directory(&self.path);
+        }
     }
 }

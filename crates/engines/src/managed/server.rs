@@ -1,0 +1,160 @@
+//! One real server, from its start to its end.
+
+use std::fs::{self, File};
+use std::io;
+use std::mem::MaybeUninit;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use larder_store::{Error, Result};
+
+use super::{Account, watchdog};
+use crate::scratch::ScratchDir;
+
+/// How long a server may take to end after it was asked to; then it is killed.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What a server writes, in its directory.
+const LOG: &str = "server.log";
+
+/// A server that this process has started. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Server {
+    engine: &'static str,
+    program: String,
+    process: Child,
+    directory: ScratchDir,
+}
+
+impl Server {
+    /// Starts a server in a process group of its own, whose files are to be in `directory`.
+    ///
+    /// What it writes goes to a file there. `account` gets the directory; changing to it is the server's affair,
+    /// because each has its own option for that.
+    pub fn start(
+        engine: &'static str,
+        mut command: Command,
+        directory: ScratchDir,
+        account: Option<&Account>,
+    ) -> Result<Self> {
+        let program = Path::new(command.get_program());
+        let program = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let failed = |source: io::Error| Error::Unavailable {
+            engine,
+            what: format!("{program} could not be started: {source}"),
+            source: Some(source),
+        };
+        let log = File::create(directory.path().join(LOG)).map_err(failed)?;
+        if let Some(account) = account {
+            account.own(directory.path()).map_err(failed)?;
+        }
+        command
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().map_err(failed)?)
+            .stderr(log)
+            .current_dir(directory.path());
+        let process = watchdog::spawn(&mut command).map_err(failed)?;
+        Ok(Self { engine, program, process, directory })
+    }
+
+    /// Asks until the server answers, and returns the answer.
+    ///
+    /// When it ends instead, or does not answer within `within`, the error tells in one line what it said.
+    pub fn answer<T>(&mut self, within: Duration, mut ask: impl FnMut() -> Option<T>) -> Result<T> {
+        let deadline = Instant::now() + within;
+        loop {
+            if let Some(answer) = ask() {
+                return Ok(answer);
+            }
+            if let Some(status) = self.ended() {
+                return Err(self.unavailable(&format!("ended at once ({status})")));
+            }
+            if Instant::now() >= deadline {
+                return Err(self.unavailable(&format!("did not answer within {within:?}")));
+            }
+            sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Its process id, which is that of its process group too.
+    pub fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Its directory.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    fn unavailable(&self, what: &str) -> Error {
+        let said = last_words(&fs::read(self.directory.path().join(LOG)).unwrap_or_default());
+        let said = if said.is_empty() { "it said nothing".into() } else { said };
+        let what = format!("{} {what}: {said}", self.program);
+        Error::Unavailable { engine: self.engine, what, source: None }
+    }
+
+    /// How the process has ended, if it has. It is not reaped, so that its id stays its own.
+    fn ended(&self) -> Option<String> {
+        let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+        let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        // SAFETY: `info` is room for the one structure that waitid writes.
+        let result = unsafe { libc::waitid(libc::P_PID, self.pid(), info.as_mut_ptr(), options) };
+        // SAFETY: all zeroes is a valid siginfo_t, and waitid has written nothing or all of it.
+        let info = unsafe { info.assume_init() };
+        // SAFETY: waitid fills the fields of a SIGCHLD, or leaves them zero where there is nothing to tell.
+        let (pid, status) = unsafe { (info.si_pid(), info.si_status()) };
+        if result != 0 || pid == 0 {
+            return None;
+        }
+        let way = if info.si_code == libc::CLD_EXITED { "exit status" } else { "signal" };
+        Some(format!("{way} {status}"))
+    }
+
+    /// Sends a signal to the whole group, which exists as long as its leader has not been reaped.
+    fn signal(&self, signal: libc::c_int) {
+        if let Ok(group) = libc::pid_t::try_from(self.pid()) {
+            // SAFETY: kill touches no memory; the group is ours.
+            unsafe { libc::kill(-group, signal) };
+        }
+    }
+}
+
+impl Drop for Server {
+    /// Asks the server to end, waits a little, kills what is left of its group.
+    fn drop(&mut self) {
+        self.signal(libc::SIGTERM);
+        let deadline = Instant::now() + GRACE;
+        while self.ended().is_none() && Instant::now() < deadline {
+            sleep(Duration::from_millis(1));
+        }
+        self.signal(libc::SIGKILL);
+        // Taken back before the id can belong to somebody else. Nobody is left to tell of a failure: without a
+        // watchdog there is nothing to take back, and a process that has been killed can be waited for.
+        let _ = watchdog::forget_group(self.pid());
+        let _ = self.process.wait();
+    }
+}
+
+/// The last lines of a log as one, not too long.
+fn last_words(log: &[u8]) -> String {
+    const LINES: usize = 3;
+    const LONGEST: usize = 300;
+    let text = String::from_utf8_lossy(&log[log.len().saturating_sub(4096)..]);
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let words = lines[lines.len().saturating_sub(LINES)..].join("; ");
+    words.chars().filter(|c| !c.is_control()).take(LONGEST).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_words_are_one_short_line() {
+        assert_eq!(last_words(b"a\n\n b\t\r\nc\nd"), "b; c; d");
+        assert_eq!(last_words(&[b'x'; 9000]).len(), 300);
+        assert_eq!(last_words(b""), "");
+    }
+}

@@ -1,0 +1,142 @@
+//! A small process that cleans up after this one, even when this one is killed.
+//!
+//! It is a shell that reads a pipe of which only this process holds the other end. When this process ends, in
+//! order or by `kill -9`, the pipe ends, and the watchdog stops the process groups and removes the directories
+//! that have been registered and not taken back. It runs in a session of its own and ignores Ctrl-C and
+//! SIGTERM, so what ends this process does not end the watchdog before its work is done.
+
+use std::io::{self, PipeWriter, Read, Write};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+/// The one watchdog of this process, once something needs it. The pipe is never closed by us.
+static WATCHDOG: Mutex<Option<Watchdog>> = Mutex::new(None);
+
+#[derive(Debug)]
+struct Watchdog {
+    pipe: PipeWriter,
+    /// Outlives this process, so nobody waits for it.
+    _process: Child,
+}
+
+/// Has `path` removed, with everything in it, when this process ends. Call before it is made.
+pub(crate) fn watch_directory(path: &Path) -> io::Result<()> {
+    tell("directory ", path.as_os_str().as_bytes())
+}
+
+/// Takes [`watch_directory`] back, after the directory is gone.
+pub(crate) fn forget_directory(path: &Path) -> io::Result<()> {
+    tell("forget directory ", path.as_os_str().as_bytes())
+}
+
+/// Takes a process group back that a child has registered, once nothing is left of it.
+pub(crate) fn forget_group(pid: u32) -> io::Result<()> {
+    tell("forget group ", pid.to_string().as_bytes())
+}
+
+/// Starts `command` as the leader of a session and process group of its own, which ends when this process does.
+///
+/// The child registers itself before it becomes the program, so there is no moment in which it runs and nobody
+/// would stop it.
+pub(crate) fn spawn(command: &mut Command) -> io::Result<Child> {
+    let watchdog = with_watchdog(|pipe| Ok(pipe.as_raw_fd()))?;
+    let (mut registered, pipe) = io::pipe()?;
+    let copy = pipe.as_raw_fd();
+    // SAFETY: between fork and exec only async-signal-safe functions are called: setsid, getpid and write.
+    // They use the stack and two descriptors, which stay open until spawn returns.
+    unsafe {
+        command.pre_exec(move || {
+            new_session()?;
+            register_group([watchdog, copy])
+        });
+    }
+    let spawned = command.spawn();
+    drop(pipe);
+    if spawned.is_err() {
+        // The child may have registered and then not become the program; its id can soon be somebody else's.
+        let mut line = Vec::new();
+        registered.read_to_end(&mut line)?;
+        if let Some(entry) = line.strip_suffix(b"\n") {
+            tell("forget ", entry)?;
+        }
+    }
+    spawned
+}
+
+fn new_session() -> io::Result<()> {
+    // SAFETY: setsid has no arguments and touches no memory.
+    if unsafe { libc::setsid() } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Writes `group <own pid>` to each of these pipes, without allocating.
+fn register_group(pipes: [RawFd; 2]) -> io::Result<()> {
+    // SAFETY: getpid has no arguments and touches no memory.
+    let mut pid = unsafe { libc::getpid() }.unsigned_abs();
+    let mut line = [0; 32];
+    line[..6].copy_from_slice(b"group ");
+    let n_digits = pid.checked_ilog10().unwrap_or_default() as usize + 1;
+    for digit in line[6..6 + n_digits].iter_mut().rev() {
+        *digit = b'0' + (pid % 10) as u8;
+        pid /= 10;
+    }
+    line[6 + n_digits] = b'\n';
+    for pipe in pipes {
+        // SAFETY: so many bytes of `line` are there, and write does not keep the pointer. The line is shorter than
+        // PIPE_BUF, so it is written whole.
+        if unsafe { libc::write(pipe, line.as_ptr().cast(), 6 + n_digits + 1) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
+/// Writes one line to the watchdog.
+fn tell(words: &str, argument: &[u8]) -> io::Result<()> {
+    // It would end the line early.
+    if argument.contains(&b'\n') {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "a newline in the path"));
+    }
+    let line = [words.as_bytes(), argument, b"\n"].concat();
+    with_watchdog(|pipe| pipe.write_all(&line))
+}
+
+/// Calls `act` with the pipe of the watchdog, which is started when it is first needed.
+fn with_watchdog<T>(act: impl FnOnce(&mut PipeWriter) -> io::Result<T>) -> io::Result<T> {
+    let mut watchdog = WATCHDOG.lock().unwrap_or_else(PoisonError::into_inner);
+    let watchdog = match &mut *watchdog {
+        Some(watchdog) => watchdog,
+        none => none.insert(start()?),
+    };
+    act(&mut watchdog.pipe)
+}
+
+fn start() -> io::Result<Watchdog> {
+    // Both ends are closed in any program that this process starts; the shell has its own copy as standard input.
+    let (reader, pipe) = io::pipe()?;
+    let mut command = Command::new("/bin/sh");
+    command
+        .args(["-c", include_str!("watchdog.sh"), "larder-watchdog"])
+        .stdin(reader)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        // The directory that this process was started in may be removed or unmounted.
+        .current_dir("/");
+    // SAFETY: between fork and exec only setsid and signal are called, which are async-signal-safe and use no
+    // memory of ours. An ignored signal stays ignored in the shell and in what it starts.
+    unsafe {
+        command.pre_exec(|| {
+            new_session()?;
+            for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
+                if libc::signal(signal, libc::SIG_IGN) == libc::SIG_ERR {
+                    return Err(io::Error::last_os_error());
+                }
+            }
+            Ok(())
+        });
+    }
+    Ok(Watchdog { pipe, _process: command.spawn()? })
+}

@@ -1,0 +1,53 @@
+# Cleans up after a process that may be killed at any instruction. Standard input is a pipe whose other end only
+# that process holds: it ends when the process does, however it does. Until then the lines are
+#     directory <path>      group <process group>      forget <an earlier line>
+newline='
+'
+list=$newline
+while IFS= read -r line; do
+    case $line in
+    "forget "*)
+        line=${line#forget }
+        case $list in
+        *"$newline$line$newline"*)
+            list=${list%%"$newline$line$newline"*}$newline${list#*"$newline$line$newline"}
+            ;;
+        esac
+        ;;
+    *) list=$list$line$newline ;;
+    esac
+done
+
+set -f
+IFS=$newline
+# Sends a signal to every group; fails when none of them is left.
+signal_groups() {
+    found=1
+    for entry in $list; do
+        case $entry in
+        "group "*) kill -s "$1" -- "-${entry#group }" && found=0 ;;
+        esac
+    done
+    return $found
+}
+signal_groups TERM
+tries=0
+while [ $tries -lt 10 ] && signal_groups 0; do
+    sleep 0.05
+    tries=$((tries + 1))
+done
+signal_groups KILL
+
+# A process that is just being killed may still make a file, so a directory may need a second attempt.
+for entry in $list; do
+    case $entry in
+    "directory "*)
+        path=${entry#directory }
+        tries=0
+        while [ $tries -lt 10 ] && { rm -rf -- "$path"; [ -e "$path" ]; }; do
+            sleep 0.05
+            tries=$((tries + 1))
+        done
+        ;;
+    esac
+done

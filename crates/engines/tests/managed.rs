@@ -1,0 +1,281 @@
+//! Managed servers: that they come up, that they say why they do not, and that nothing is left of them.
+//!
+//! What must be gone after this process was killed is made by a second process: this binary again, told by its
+//! environment what to do.
+
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+#![expect(clippy::print_stdout, reason = "how a second process answers the first")]
+
+mod managed_support;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use larder_engines::managed::{self, Server};
+use larder_engines::scratch::ScratchDir;
+use larder_store::Recipe;
+use libtest_mimic::{Arguments, Trial};
+use managed_support::{MEMCACHED, trial_with};
+
+/// What a second process is to do.
+const ROLE: &str = "LARDER_TEST_ROLE";
+
+fn main() -> ExitCode {
+    match std::env::var(ROLE).as_deref() {
+        Ok("hold") => hold(),
+        Ok("churn") => churn(),
+        _ => {}
+    }
+    let trial = |name: &str, run: fn()| {
+        Trial::test(name, move || {
+            run();
+            Ok(())
+        })
+    };
+    let trials = vec![
+        trial("a_server_is_gone_after_drop", a_server_is_gone_after_drop),
+        trial("a_server_is_gone_after_a_panic", a_server_is_gone_after_a_panic),
+        trial("what_a_server_started_is_gone_too", what_a_server_started_is_gone_too),
+        trial("a_server_that_will_not_end_is_killed", a_server_that_will_not_end_is_killed),
+        trial("nothing_is_left_after_kill_9", nothing_is_left_after_kill_9),
+        trial("nothing_is_left_after_ctrl_c", nothing_is_left_after_ctrl_c),
+        trial("nothing_is_left_whenever_it_is_killed", nothing_is_left_whenever_it_is_killed),
+        trial("a_program_that_ends_at_once_is_quoted", a_program_that_ends_at_once_is_quoted),
+        trial("a_program_that_never_answers_is_not_awaited", a_program_that_never_answers),
+        trial("a_missing_program_names_its_package", a_missing_program_names_its_package),
+        trial("a_program_that_cannot_run_says_so", a_program_that_cannot_run_says_so),
+        trial_with(&MEMCACHED, "a_port_in_use_is_told", a_port_in_use_is_told),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// A server that runs this shell script.
+fn server(script: &str) -> Server {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", script]);
+    let directory = ScratchDir::create("test").unwrap();
+    Server::start("test", command, directory, None).unwrap()
+}
+
+/// Whether a process runs. One that has ended and is waited for by nobody does not.
+fn runs(pid: u32) -> bool {
+    let state = fs::read_to_string(format!("/proc/{pid}/stat"))
+        .ok()
+        .and_then(|stat| stat.rsplit_once(')').and_then(|(_, rest)| rest.trim().chars().next()));
+    state.is_some_and(|state| state != 'Z' && state != 'X')
+}
+
+/// Waits until `condition` holds; false when it does not within this time.
+fn within(time: Duration, mut condition: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + time;
+    while !condition() {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        sleep(Duration::from_millis(2));
+    }
+    true
+}
+
+/// The number that a server's script has written to a file in its directory.
+fn number_in(server: &mut Server, file: &str) -> u32 {
+    let path = server.directory().join(file);
+    server
+        .answer(Duration::from_secs(5), || fs::read_to_string(&path).ok()?.trim().parse().ok())
+        .unwrap()
+}
+
+fn a_server_is_gone_after_drop() {
+    let server = server("exec sleep 1000");
+    let (pid, directory) = (server.pid(), server.directory().to_owned());
+    assert!(runs(pid) && directory.exists());
+    drop(server);
+    assert!(!runs(pid) && !directory.exists());
+}
+
+fn a_server_is_gone_after_a_panic() {
+    let mut left = None;
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let server = server("exec sleep 1000");
+        left = Some((server.pid(), server.directory().to_owned()));
+        panic!("a test panics on purpose");
+    }));
+    let (pid, directory) = left.unwrap();
+    assert!(panicked.is_err() && !runs(pid) && !directory.exists());
+}
+
+fn what_a_server_started_is_gone_too() {
+    let mut server = server("sleep 1000 & echo $! > child; wait");
+    let child = number_in(&mut server, "child");
+    assert!(runs(child));
+    drop(server);
+    assert!(within(Duration::from_secs(1), || !runs(child)));
+}
+
+fn a_server_that_will_not_end_is_killed() {
+    let mut server = server("trap '' TERM; echo 1 > ready; while :; do sleep 0.1; done");
+    number_in(&mut server, "ready");
+    let pid = server.pid();
+    let start = Instant::now();
+    drop(server);
+    assert!(!runs(pid) && start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
+}
+
+/// Role of a second process: holds servers, says which, and waits to be killed.
+fn hold() -> ! {
+    let plain = server("exec sleep 1000");
+    let mut stubborn = server("trap '' TERM HUP; echo 1 > ready; while :; do sleep 0.1; done");
+    number_in(&mut stubborn, "ready");
+    for server in [&plain, &stubborn] {
+        println!("{} {}", server.pid(), server.directory().display());
+    }
+    println!("ready");
+    loop {
+        sleep(Duration::from_secs(1000));
+    }
+}
+
+/// Starts this binary in a role and a process group of its own, as a shell does for a command.
+fn second_process(role: &str) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .env(ROLE, role)
+        .process_group(0)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// The servers that a process in the role `hold` has, once it has them.
+fn held(process: &mut Child) -> Vec<(u32, PathBuf)> {
+    let lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
+    lines
+        .take_while(|line| line != "ready")
+        .map(|line| {
+            let (pid, directory) = line.split_once(' ').unwrap();
+            (pid.parse().unwrap(), directory.into())
+        })
+        .collect()
+}
+
+fn assert_gone_within_a_second(servers: &[(u32, PathBuf)]) {
+    assert_eq!(servers.len(), 2);
+    let gone = || servers.iter().all(|(pid, directory)| !runs(*pid) && !directory.exists());
+    assert!(within(Duration::from_secs(1), gone), "{servers:?}");
+}
+
+fn nothing_is_left_after_kill_9() {
+    let mut process = second_process("hold");
+    let servers = held(&mut process);
+    assert!(servers.iter().all(|(pid, directory)| runs(*pid) && directory.exists()));
+    process.kill().unwrap();
+    process.wait().unwrap();
+    assert_gone_within_a_second(&servers);
+}
+
+fn nothing_is_left_after_ctrl_c() {
+    let mut process = second_process("hold");
+    let servers = held(&mut process);
+    // A terminal sends the signal to the whole foreground group.
+    let group = format!("-{}", process.id());
+    let sent = Command::new("/bin/kill").args(["-INT", "--", &group]).status().unwrap();
+    assert!(sent.success());
+    assert_eq!(process.wait().unwrap().signal(), Some(2));
+    assert_gone_within_a_second(&servers);
+}
+
+/// Role of a second process: makes and drops servers all the time.
+fn churn() -> ! {
+    loop {
+        drop(server("exec sleep 1000"));
+        let _kept = (server("exec sleep 1000"), server("exec sleep 1000"));
+    }
+}
+
+fn nothing_is_left_whenever_it_is_killed() {
+    for round in 0..25 {
+        let mut process = second_process("churn");
+        let id = process.id();
+        sleep(Duration::from_micros(round * 2100));
+        process.kill().unwrap();
+        process.wait().unwrap();
+        let left = || directories_of(id).len() + processes_in(&format!("/larder-{id}-"));
+        assert!(within(Duration::from_secs(2), || left() == 0), "{:?}", directories_of(id));
+    }
+}
+
+/// The scratch directories of a process.
+fn directories_of(pid: u32) -> Vec<PathBuf> {
+    let prefix = format!("larder-{pid}-");
+    let entries = fs::read_dir(std::env::temp_dir()).unwrap().flatten();
+    entries
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix))
+        .map(|entry| entry.path())
+        .collect()
+}
+
+/// How many processes have a working directory with this in its path, which stays after it was removed.
+fn processes_in(part: &str) -> usize {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let works_there = |process: &Path| {
+        fs::read_link(process.join("cwd"))
+            .is_ok_and(|directory| directory.to_string_lossy().contains(part))
+    };
+    entries.filter(|entry| works_there(&entry.path())).count()
+}
+
+/// Checks that a message is one line with all of these in it.
+fn assert_one_line(message: &str, parts: &[&str]) {
+    assert!(!message.contains('\n'), "{message}");
+    for part in parts {
+        assert!(message.contains(part), "`{part}` is not in: {message}");
+    }
+}
+
+fn a_program_that_ends_at_once_is_quoted() {
+    let mut server = server("echo 'bad option: q' >&2; exit 3");
+    let answer = server.answer(Duration::from_secs(5), || None::<()>);
+    let message = answer.unwrap_err().to_string();
+    assert_one_line(&message, &["test: sh ended at once", "exit status 3", "bad option: q"]);
+}
+
+fn a_program_that_never_answers() {
+    let mut server = server("echo 'still loading'; exec sleep 1000");
+    let answer = server.answer(Duration::from_millis(300), || None::<()>);
+    let message = answer.unwrap_err().to_string();
+    assert_one_line(&message, &["sh did not answer within 300ms", "still loading"]);
+}
+
+fn a_missing_program_names_its_package() {
+    let recipe = Recipe { program: "larder-no-such-server", package: "no-such-package" };
+    let message = managed::find("test", &recipe).unwrap_err().to_string();
+    assert_eq!(
+        message,
+        "test: larder-no-such-server is not installed: apt-get install no-such-package"
+    );
+}
+
+fn a_program_that_cannot_run_says_so() {
+    let directory = ScratchDir::create("test").unwrap();
+    let path = directory.path().to_owned();
+    let error = Server::start("test", Command::new("/dev/null"), directory, None).unwrap_err();
+    assert_one_line(&error.to_string(), &["test: null could not be started", "denied"]);
+    assert!(!path.exists());
+}
+
+fn a_port_in_use_is_told() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let mut command = Command::new(managed::find("test", &MEMCACHED).unwrap());
+    command.args(["-u", "nobody", "-l", "127.0.0.1", "-p", &port]);
+    let directory = ScratchDir::create("test").unwrap();
+    let mut server = Server::start("test", command, directory, None).unwrap();
+    let answer = server.answer(Duration::from_secs(5), || None::<()>);
+    let message = answer.unwrap_err().to_string();
+    assert_one_line(&message, &["memcached ended at once", "Address already in use"]);
+}
