@@ -36,6 +36,17 @@ pub enum Parsed<T> {
     Complete(T, usize),
 }
 
+impl<'a, T> Parsed<Result<T, Refusal<'a>>> {
+    /// Turns an answer into another, or finds that it cannot be one.
+    pub fn and_then<U>(self, turn: impl FnOnce(T) -> Result<U, Malformed>) -> Parse<'a, U> {
+        Ok(match self {
+            Self::Complete(Ok(answer), len) => Parsed::Complete(Ok(turn(answer)?), len),
+            Self::Complete(Err(refusal), len) => Parsed::Complete(Err(refusal), len),
+            Self::Incomplete => Parsed::Incomplete,
+        })
+    }
+}
+
 /// What a parser returns: an answer or a refusal by the server, when it is complete.
 pub type Parse<'a, T> = Result<Parsed<Result<T, Refusal<'a>>>, Malformed>;
 

@@ -1,0 +1,149 @@
+//! Where a node is.
+
+use std::fmt;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+
+use larder_protocol::ketama::DEFAULT_PORT;
+use larder_store::{Error, Result, StoreUrl};
+
+use super::SCHEME;
+
+/// Where a node is, and the name by which the pool places keys on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Node {
+    /// Where it is reached.
+    pub(super) address: Address,
+    /// Its host as the pool's clients spell it, which is what ketama hashes.
+    pub(super) host: String,
+    /// Its port; 0 for a socket.
+    pub(super) port: u16,
+}
+
+/// Where a node is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Address {
+    /// What its name resolved to, tried in this order.
+    Tcp(Vec<SocketAddr>),
+    /// A socket of this machine.
+    Unix(PathBuf),
+}
+
+impl Node {
+    /// The nodes that a URL names; none for a managed server.
+    pub(super) fn from_url(url: &StoreUrl) -> Result<Vec<Self>> {
+        let invalid =
+            |reason: &str| Error::InvalidUrl { url: url.to_string(), reason: reason.into() };
+        if url.user().is_some() {
+            return Err(invalid("memcached takes no user here"));
+        }
+        match (url.hosts(), url.path()) {
+            ([], "") => Ok(Vec::new()),
+            ([], path) => Ok(vec![Self::unix(path)]),
+            (hosts, "" | "/") => hosts
+                .iter()
+                .map(|text| {
+                    let (host, port) = split_port(text).ok_or_else(|| {
+                        invalid(&format!("`{text}` is not a host; write h1:11211 or [::1]:11211"))
+                    })?;
+                    Self::tcp(host, port)
+                })
+                .collect(),
+            _ => Err(invalid("hosts and a path; write hosts, or memcached:///path/to.sock")),
+        }
+    }
+
+    /// A node on a socket of this machine.
+    pub(super) fn unix(path: &str) -> Self {
+        Self { address: Address::Unix(path.into()), host: path.into(), port: 0 }
+    }
+
+    fn tcp(host: &str, port: u16) -> Result<Self> {
+        let addresses = (host, port).to_socket_addrs().map_err(|source| Error::Unavailable {
+            engine: SCHEME,
+            what: format!("{host}: {source}"),
+            source: Some(source),
+        })?;
+        Ok(Self { address: Address::Tcp(addresses.collect()), host: host.into(), port })
+    }
+
+    /// Whether it is on this machine.
+    pub(super) fn is_local(&self) -> bool {
+        match &self.address {
+            Address::Tcp(addresses) => addresses.iter().any(|address| address.ip().is_loopback()),
+            Address::Unix(_) => true,
+        }
+    }
+}
+
+impl fmt::Display for Node {
+    /// `host:port`, or the path of a socket: where it is reached, for messages.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.address {
+            Address::Unix(path) => write!(f, "{}", path.display()),
+            Address::Tcp(_) if self.host.contains(':') => {
+                write!(f, "[{}]:{}", self.host, self.port)
+            }
+            Address::Tcp(_) => write!(f, "{}:{}", self.host, self.port),
+        }
+    }
+}
+
+/// Splits `h1:11211`, `h1`, `[::1]:11211` or `::1` into host and port.
+fn split_port(text: &str) -> Option<(&str, u16)> {
+    let (host, port) = match text.strip_prefix('[') {
+        Some(rest) => {
+            let (host, port) = rest.split_once(']')?;
+            let port = if port.is_empty() { None } else { Some(port.strip_prefix(':')?) };
+            (host, port)
+        }
+        None => match text.split_once(':') {
+            Some((host, port)) if !port.contains(':') => (host, Some(port)),
+            _ => (text, None),
+        },
+    };
+    let port = port.map_or(Some(DEFAULT_PORT), |port| port.parse().ok())?;
+    (!host.is_empty() && port > 0).then_some((host, port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_have_a_port_or_the_default() {
+        for (text, split) in [
+            ("h1:11311", Some(("h1", 11311))),
+            ("h1", Some(("h1", 11211))),
+            ("[::1]:5", Some(("::1", 5))),
+            ("[::1]", Some(("::1", 11211))),
+            ("::1", Some(("::1", 11211))),
+            ("h1:", None),
+            ("h1:0", None),
+            ("h1:70000", None),
+            (":11211", None),
+            ("[::1", None),
+            ("[::1]5", None),
+        ] {
+            assert_eq!(split_port(text), split, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_url_names_hosts_or_a_socket() {
+        let nodes = |url: &str| Node::from_url(&StoreUrl::parse(url).unwrap());
+        assert_eq!(nodes("memcached:").unwrap(), []);
+        assert_eq!(nodes("memcached:///run/x.sock").unwrap()[0].to_string(), "/run/x.sock");
+        let pool = nodes("memcached://127.0.0.1,[::1]:5").unwrap();
+        let shown: Vec<String> = pool.iter().map(Node::to_string).collect();
+        assert_eq!(shown, ["127.0.0.1:11211", "[::1]:5"]);
+        for (url, needle) in [
+            ("memcached://127.0.0.1/x", "hosts and a path"),
+            ("memcached://me@127.0.0.1", "no user"),
+            ("memcached://a:b", "write h1:11211"),
+        ] {
+            let error = nodes(url).unwrap_err().to_string();
+            assert!(error.contains(needle), "{url}: {error}");
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! A connection to one node, and the error that each of its failures becomes.
+
+use std::io::{self, ErrorKind, IoSlice};
+use std::sync::Arc;
+use std::time::Duration;
+
+use larder_protocol::text::incr::NOT_A_NUMBER;
+use larder_protocol::{Malformed, Parse, Parsed, Refusal, shown};
+use larder_store::{Error, Result};
+
+use super::SCHEME;
+use super::address::Node;
+use super::socket::Socket;
+
+/// Room for what is received. Larger values are read to where they belong; it must hold the longest line.
+const INPUT_LEN: usize = 16 * 1024;
+const _: () = assert!(INPUT_LEN > larder_protocol::MAX_LINE_LEN, "a line must fit the buffer");
+
+/// Up to here a value is copied behind its header, which is cheaper than to send two slices.
+const COPIED_LEN: usize = 4 * 1024;
+
+/// The longest of what stands behind a value.
+const LONGEST_TAIL: usize = larder_protocol::text::get::TAIL.len();
+
+/// How a node is spoken to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Terms {
+    /// The protocol.
+    pub(super) wire: Wire,
+    /// How long the node may be silent.
+    pub(super) timeout: Duration,
+    /// Whether a connection is kept after an operation.
+    pub(super) keep: bool,
+    /// The node's item limit, where it tells.
+    pub(super) max_value_len: Option<usize>,
+}
+
+/// The protocol on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wire {
+    Text,
+    Meta,
+}
+
+/// A connection to one node, opened when it is first needed.
+#[derive(Debug)]
+pub(super) struct Connection {
+    node: Arc<Node>,
+    pub(super) terms: Terms,
+    socket: Option<Socket>,
+    /// Whether every request has been answered, so that the next answer belongs to the next request.
+    in_step: bool,
+    input: Box<[u8]>,
+    /// What is received and not yet read is `input[start..end]`.
+    start: usize,
+    end: usize,
+    /// The next request.
+    pub(super) request: Vec<u8>,
+    /// Length of the value in the request under way.
+    value_len: usize,
+}
+
+impl Connection {
+    pub(super) fn new(node: Arc<Node>, terms: Terms) -> Self {
+        Self {
+            node,
+            terms,
+            socket: None,
+            in_step: false,
+            input: vec![0; INPUT_LEN].into(),
+            start: 0,
+            end: 0,
+            request: Vec::new(),
+            value_len: 0,
+        }
+    }
+
+    /// Begins an operation: makes sure that there is a connection. True when it had to be opened.
+    pub(super) fn begin(&mut self) -> Result<bool> {
+        self.request.clear();
+        if self.socket.is_some() && std::mem::replace(&mut self.in_step, false) {
+            return Ok(false);
+        }
+        (self.start, self.end) = (0, 0);
+        self.socket = None;
+        let socket = Socket::connect(&self.node.address, self.terms.timeout);
+        self.socket = Some(socket.map_err(|error| self.failed(error))?);
+        Ok(true)
+    }
+
+    /// Ends an operation. After an error in mid-answer the connection is closed; one whose operation was never
+    /// ended is opened anew by the next.
+    pub(super) fn end<T>(&mut self, result: &Result<T>) {
+        self.in_step = match result {
+            Ok(_) => true,
+            Err(error) => is_whole_answer(error),
+        };
+        if !(self.in_step && self.terms.keep) {
+            self.socket = None;
+        }
+    }
+
+    /// Sends the request.
+    pub(super) fn send(&mut self) -> Result<()> {
+        // What is left of an earlier answer would be taken for this one's.
+        if self.start != self.end {
+            return Err(self.protocol("an answer to nothing: ", &self.input[self.start..self.end]));
+        }
+        self.socket()?.send(&self.request).map_err(|error| self.failed(error))
+    }
+
+    /// Sends the request, a value and the end of its line.
+    pub(super) fn send_value(&mut self, value: &[u8]) -> Result<()> {
+        self.value_len = value.len();
+        if value.len() <= COPIED_LEN {
+            self.request.extend_from_slice(value);
+            self.request.extend_from_slice(b"\r\n");
+            return self.send();
+        }
+        let mut slices = [&self.request, value, b"\r\n"].map(IoSlice::new);
+        self.socket()?.send_slices(&mut slices).map_err(|error| self.failed(error))
+    }
+
+    /// Waits for an answer.
+    pub(super) fn receive<T>(
+        &mut self,
+        parse: impl for<'a> Fn(&'a [u8]) -> Parse<'a, T>,
+    ) -> Result<T> {
+        loop {
+            let received = &self.input[self.start..self.end];
+            match parse(received) {
+                Ok(Parsed::Complete(Ok(answer), len)) => {
+                    self.start += len;
+                    return Ok(answer);
+                }
+                Ok(Parsed::Complete(Err(refusal), len)) => {
+                    let error = self.refused(refusal);
+                    self.start += len;
+                    return Err(error);
+                }
+                Ok(Parsed::Incomplete) => self.fill()?,
+                Err(Malformed { command }) => {
+                    return Err(self.protocol(&format!("no answer to `{command}`: "), received));
+                }
+            }
+        }
+    }
+
+    /// The next `len` bytes and the `tail` behind them, if they have arrived already.
+    pub(super) fn received_value(&mut self, len: usize, tail: &[u8]) -> Result<Option<&[u8]>> {
+        let start = self.start;
+        let received = &self.input[start..self.end];
+        if received.len() < len + tail.len() {
+            return Ok(None);
+        }
+        if received[len..len + tail.len()] != *tail {
+            return Err(self.protocol("a value without its end: ", &received[len..]));
+        }
+        self.start += len + tail.len();
+        Ok(Some(&self.input[start..start + len]))
+    }
+
+    /// Waits for `len` bytes, which become `value`, and for the `tail` behind them.
+    pub(super) fn receive_value(
+        &mut self,
+        len: usize,
+        tail: &[u8],
+        value: &mut Vec<u8>,
+    ) -> Result<()> {
+        value.clear();
+        if let Some(received) = self.received_value(len, tail)? {
+            value.extend_from_slice(received);
+            return Ok(());
+        }
+        let received = &self.input[self.start..self.end];
+        let in_value = received.len().min(len);
+        value.reserve(len);
+        value.extend_from_slice(&received[..in_value]);
+        let in_tail = received.len() - in_value;
+        let mut end = [0; LONGEST_TAIL];
+        let end = &mut end[..tail.len()];
+        end[..in_tail].copy_from_slice(&received[in_value..]);
+        (self.start, self.end) = (0, 0);
+        let rest = self.socket()?.receive_value(value, len - in_value, &mut end[in_tail..]);
+        rest.map_err(|error| self.failed(error))?;
+        if end == tail { Ok(()) } else { Err(self.protocol("a value without its end: ", end)) }
+    }
+
+    /// Reads what has arrived, or waits until something does.
+    fn fill(&mut self) -> Result<()> {
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        } else if self.end == self.input.len() {
+            self.input.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+        }
+        let Self { socket, input, end, .. } = self;
+        let socket = socket.as_ref().ok_or_else(|| closed(&self.node))?;
+        match socket.receive(&mut input[*end..]) {
+            Ok(received) => {
+                *end += received;
+                Ok(())
+            }
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    fn socket(&self) -> Result<&Socket> {
+        self.socket.as_ref().ok_or_else(|| closed(&self.node))
+    }
+
+    /// An error of the system in a person's words.
+    fn failed(&self, source: io::Error) -> Error {
+        let node = &self.node;
+        let what = match source.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+                let (peer, after) = (node.to_string(), self.terms.timeout);
+                return Error::Timeout { engine: SCHEME, peer, after };
+            }
+            ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
+                format!("{node} closed the connection")
+            }
+            ErrorKind::ConnectionRefused => {
+                format!("{node} refused the connection; is memcached running there?")
+            }
+            ErrorKind::NotFound => format!("{node} is not there; is memcached running on it?"),
+            _ => format!("{node}: {source}"),
+        };
+        Error::Unavailable { engine: SCHEME, what, source: Some(source) }
+    }
+
+    /// A refusal by the server in the words of the contract.
+    fn refused(&self, refusal: Refusal<'_>) -> Error {
+        let (word, reason): (_, &[u8]) = match refusal {
+            Refusal::Unknown => ("ERROR: it does not know the command", b""),
+            Refusal::Client(NOT_A_NUMBER) => return Error::NotANumber { engine: SCHEME },
+            Refusal::Client(reason) => ("CLIENT_ERROR ", reason),
+            Refusal::Server(reason) if reason.starts_with(b"out of memory") => {
+                let what =
+                    format!("{} answered: {}; give it more memory (-m)", self.node, shown(reason));
+                return Error::Full { engine: SCHEME, what };
+            }
+            Refusal::Server(reason) => match self.terms.max_value_len {
+                Some(limit) if reason.starts_with(b"object too large") => {
+                    return Error::ValueTooLarge { engine: SCHEME, len: self.value_len, limit };
+                }
+                _ => ("SERVER_ERROR ", reason),
+            },
+        };
+        self.protocol(word, reason)
+    }
+
+    fn protocol(&self, what: &str, bytes: &[u8]) -> Error {
+        let (peer, message) = (self.node.to_string(), format!("{what}{}", shown(bytes)));
+        Error::Protocol { engine: SCHEME, peer, message }
+    }
+}
+
+fn closed(node: &Node) -> Error {
+    Error::Unavailable { engine: SCHEME, what: format!("{node} is not connected"), source: None }
+}
+
+/// Whether an error came as a whole answer. Other refusals may have been about a part of a request only.
+fn is_whole_answer(error: &Error) -> bool {
+    matches!(error, Error::ValueTooLarge { .. } | Error::Full { .. } | Error::NotANumber { .. })
+}

@@ -1,0 +1,157 @@
+//! One operation on one connection, in either protocol.
+
+use std::time::Duration;
+
+use larder_protocol::storage::{StorageReply, StorageRequest};
+use larder_protocol::{Malformed, Parse, meta, text};
+use larder_store::{Meta, Remaining, Result, SetOutcome};
+
+use super::connection::{Connection, Wire};
+
+/// The header of a value.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Header {
+    /// Length of the value.
+    pub(super) len: usize,
+    /// What else is known of it.
+    pub(super) meta: Meta,
+    /// Which of the keys that wait for an answer it belongs to.
+    pub(super) place: usize,
+}
+
+impl Connection {
+    pub(super) fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
+        let (header, tail) = match self.terms.wire {
+            Wire::Text => {
+                text::get::encode_gets(&mut self.request, [key]);
+                self.send()?;
+                let is_ours = |found: &[u8]| (found == key).then_some(0);
+                (self.receive(|input| text_header(input, is_ours))?, text::get::TAIL)
+            }
+            Wire::Meta => {
+                meta::get::encode(&mut self.request, key);
+                self.send()?;
+                (self.receive(|input| meta_header(input, |_| Some(0)))?, meta::get::TAIL)
+            }
+        };
+        let Some(header) = header else { return Ok(None) };
+        self.receive_value(header.len, tail, value)?;
+        Ok(Some(header.meta))
+    }
+
+    pub(super) fn set(&mut self, request: &StorageRequest<'_>, value: &[u8]) -> Result<SetOutcome> {
+        let reply = match self.terms.wire {
+            Wire::Text => {
+                text::set::encode_header(&mut self.request, request);
+                self.send_value(value)?;
+                self.receive(text::set::parse_reply)?
+            }
+            Wire::Meta => {
+                meta::set::encode_header(&mut self.request, request);
+                self.send_value(value)?;
+                self.receive(meta::set::parse_reply)?
+            }
+        };
+        Ok(match reply {
+            StorageReply::Stored => SetOutcome::Stored,
+            StorageReply::NotStored => SetOutcome::NotStored,
+            StorageReply::Exists => SetOutcome::Exists,
+            StorageReply::NotFound => SetOutcome::NotFound,
+        })
+    }
+
+    pub(super) fn delete(&mut self, key: &[u8]) -> Result<bool> {
+        match self.terms.wire {
+            Wire::Text => {
+                text::delete::encode(&mut self.request, key);
+                self.send()?;
+                self.receive(text::delete::parse_reply)
+            }
+            Wire::Meta => {
+                meta::delete::encode(&mut self.request, key);
+                self.send()?;
+                self.receive(meta::delete::parse_reply)
+            }
+        }
+    }
+
+    pub(super) fn touch(&mut self, key: &[u8], exptime: i64) -> Result<bool> {
+        match self.terms.wire {
+            Wire::Text => {
+                text::touch::encode(&mut self.request, key, exptime);
+                self.send()?;
+                self.receive(text::touch::parse_reply)
+            }
+            Wire::Meta => {
+                meta::get::encode_touch(&mut self.request, key, exptime);
+                self.send()?;
+                self.receive(meta::get::parse_touch_reply)
+            }
+        }
+    }
+
+    pub(super) fn incr(&mut self, key: &[u8], delta: i64) -> Result<Option<u64>> {
+        match self.terms.wire {
+            Wire::Text => {
+                text::incr::encode(&mut self.request, key, delta);
+                self.send()?;
+                self.receive(text::incr::parse_reply)
+            }
+            Wire::Meta => {
+                meta::arithmetic::encode(&mut self.request, key, delta);
+                self.send()?;
+                self.receive(meta::arithmetic::parse_reply)
+            }
+        }
+    }
+
+    pub(super) fn flush_all(&mut self) -> Result<()> {
+        text::flush_all::encode(&mut self.request);
+        self.send()?;
+        self.receive(text::flush_all::parse_reply)
+    }
+}
+
+/// Reads a line of the answer to `gets`; `None` is its end. `place` finds the key among those that wait for an
+/// answer: what it does not find was never asked for.
+pub(super) fn text_header(
+    input: &[u8],
+    place: impl FnOnce(&[u8]) -> Option<usize>,
+) -> Parse<'_, Option<Header>> {
+    text::get::parse_reply(input)?.and_then(|reply| match reply {
+        text::get::GetReply::End => Ok(None),
+        text::get::GetReply::Value(value) => {
+            let place = place(value.key).ok_or(Malformed { command: "gets" })?;
+            let ttl = Remaining::Unknown;
+            let meta = Meta { flags: value.flags, version: known(value.version), ttl };
+            Ok(Some(Header { len: value.len, meta, place }))
+        }
+    })
+}
+
+/// Reads a line of the answer to `mg`; `None` is a miss, or the end of many. `place` finds the number that the
+/// request carried, as in [`text_header`].
+pub(super) fn meta_header(
+    input: &[u8],
+    place: impl FnOnce(Option<usize>) -> Option<usize>,
+) -> Parse<'_, Option<Header>> {
+    meta::get::parse_reply(input)?.and_then(|reply| match reply {
+        meta::get::GetReply::Miss | meta::get::GetReply::Noop => Ok(None),
+        meta::get::GetReply::Value { len, flags } => {
+            let ttl = match flags.ttl_s.map(u64::try_from) {
+                None => Remaining::Unknown,
+                Some(Err(_)) => Remaining::Forever,
+                Some(Ok(seconds)) => Remaining::For(Duration::from_secs(seconds)),
+            };
+            let meta = Meta { flags: flags.flags, version: known(flags.version), ttl };
+            let opaque = flags.opaque.map(|opaque| opaque as usize);
+            let place = place(opaque).ok_or(Malformed { command: "mg" })?;
+            Ok(Some(Header { len, meta, place }))
+        }
+    })
+}
+
+/// A server that keeps no versions says 0, which is none.
+fn known(version: Option<u64>) -> Option<u64> {
+    version.filter(|version| *version != 0)
+}

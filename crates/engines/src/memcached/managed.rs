@@ -1,0 +1,88 @@
+//! Starts memcached.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use larder_protocol::ketama::DEFAULT_PORT;
+use larder_store::{Error, Result};
+
+use super::address::{Address, Node};
+use super::config::MemcachedConfig;
+use super::{RECIPE, SCHEME, survey};
+use crate::managed::{self, Account, Server};
+use crate::scratch::ScratchDir;
+
+/// How long a memcached may take to answer; it takes some milliseconds.
+const START: Duration = Duration::from_secs(10);
+
+/// Where a memcached writes the port that it was given.
+const PORT_FILE: &str = "port";
+
+/// Its socket, when it has one.
+const SOCKET_FILE: &str = "socket";
+
+/// The longest path that a socket can have: the kernel's `sun_path` without its final NUL.
+const SOCKET_PATH_LEN: usize = 107;
+
+/// Starts as many servers as the options say, and waits until each answers.
+pub(super) fn start(config: &MemcachedConfig) -> Result<Vec<(Server, Node)>> {
+    let servers: Vec<Server> = (0..config.nodes).map(|_| launch(config)).collect::<Result<_>>()?;
+    let nodes = servers.into_iter().zip(0..).map(|(mut server, number)| {
+        let path = server.directory().to_owned();
+        let node = server.answer(START, || {
+            let node = if config.socket { socket_node(&path) } else { port_node(&path)? };
+            survey::answers(&Arc::new(node.clone()), config.timeout.0).then_some(node)
+        })?;
+        // Its real name differs from run to run. Under this one it has the same keys in every run: those that the
+        // same server has in a pool of 127.0.0.1:11211, 127.0.0.1:11212 …
+        let node = Node { host: "127.0.0.1".into(), port: DEFAULT_PORT + number, ..node };
+        Ok((server, node))
+    });
+    nodes.collect()
+}
+
+fn launch(config: &MemcachedConfig) -> Result<Server> {
+    let directory = ScratchDir::create(SCHEME)?;
+    let account = Account::for_server(&["memcache", "nobody"]);
+    let mut command = Command::new(managed::find(SCHEME, &RECIPE)?);
+    command
+        .args(["-m", &config.memory_mib().to_string()])
+        .args(["-I", &config.item_size.0.to_string()])
+        .args(["-t", &config.server_threads.to_string()])
+        .args(["-U", "0"]);
+    if let Some(account) = &account {
+        command.args(["-u", &account.name]);
+    }
+    if config.socket {
+        let path = directory.path().join(SOCKET_FILE);
+        if path.as_os_str().len() > SOCKET_PATH_LEN {
+            let reason = format!(
+                "option `socket`: {} is longer than the {SOCKET_PATH_LEN} bytes of a socket's \
+                 path; set TMPDIR to a shorter one",
+                path.display()
+            );
+            return Err(Error::InvalidOptions { engine: SCHEME, reason });
+        }
+        command.arg("-s").arg(path);
+    } else {
+        // Port -1 is any free one.
+        command.args(["-l", "127.0.0.1", "-p", "-1"]);
+        command.env("MEMCACHED_PORT_FILENAME", directory.path().join(PORT_FILE));
+    }
+    Server::start(SCHEME, command, directory, account.as_ref())
+}
+
+fn socket_node(directory: &Path) -> Node {
+    Node::unix(&directory.join(SOCKET_FILE).to_string_lossy())
+}
+
+/// Where a server listens, once it has written so: `TCP INET: 34879`.
+fn port_node(directory: &Path) -> Option<Node> {
+    let text = std::fs::read_to_string(directory.join(PORT_FILE)).ok()?;
+    let port = text.lines().find_map(|line| line.strip_prefix("TCP INET: ")?.parse().ok())?;
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    Some(Node { address: Address::Tcp(vec![address]), host: address.ip().to_string(), port })
+}

@@ -1,0 +1,171 @@
+//! One thread's connections to the nodes.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use larder_protocol::key::{self, KeyFault, MAX_KEY_LEN};
+use larder_protocol::storage::{StorageMode, StorageRequest};
+use larder_protocol::ttl::exptime;
+use larder_store::{Error, Meta, Result, Session, SetMode, SetOptions, SetOutcome};
+
+use super::SCHEME;
+use super::connection::Connection;
+use super::many::Part;
+use super::store::Shared;
+
+/// The longest value that a server takes for one: it reads 31 bits, and would read what follows a longer number
+/// as commands.
+const LONGEST_SENT: usize = i32::MAX as usize - 2;
+
+/// A connection to each node, opened when it is first needed and anew after an error.
+#[derive(Debug)]
+pub(super) struct MemcachedSession {
+    shared: Arc<Shared>,
+    connections: Vec<Connection>,
+    /// What a batch asks of each node, kept for its memory.
+    parts: Vec<Part>,
+    /// A value of a batch that does not fit a receive buffer.
+    large: Vec<u8>,
+}
+
+impl MemcachedSession {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        let connections = shared.connections();
+        let parts = connections.iter().map(|_| Part::default()).collect();
+        Self { shared, connections, parts, large: Vec::new() }
+    }
+
+    /// Carries out one operation on the node that has `key`.
+    fn on_node_of<T>(
+        &mut self,
+        key: &[u8],
+        operation: impl FnOnce(&mut Connection) -> Result<T>,
+    ) -> Result<T> {
+        check(key)?;
+        let node = self.shared.node_of(key);
+        self.on_node(node, operation)
+    }
+
+    fn on_node<T>(
+        &mut self,
+        node: usize,
+        operation: impl FnOnce(&mut Connection) -> Result<T>,
+    ) -> Result<T> {
+        let connection = &mut self.connections[node];
+        if connection.begin()? {
+            self.shared.count_connection();
+        }
+        let result = operation(connection);
+        connection.end(&result);
+        result
+    }
+
+    /// Asks every node that has keys left, then reads the answers; again while a node has keys left.
+    fn ask_and_answer(
+        &mut self,
+        keys: &[&[u8]],
+        hit: &mut dyn FnMut(usize, &[u8], Meta),
+    ) -> Result<()> {
+        let Self { shared, connections, parts, large } = self;
+        while parts.iter().any(Part::is_open) {
+            let open = connections.iter_mut().zip(&mut *parts).filter(|(_, part)| part.is_open());
+            for (connection, part) in open {
+                if connection.begin()? {
+                    shared.count_connection();
+                }
+                connection.ask_many(keys, part)?;
+            }
+            let asked = connections.iter_mut().zip(&mut *parts).filter(|(_, part)| part.is_asked());
+            for (connection, part) in asked {
+                let result = connection.answer_many(keys, part, large, hit);
+                connection.end(&result);
+                result?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Session for MemcachedSession {
+    fn engine(&self) -> &'static str {
+        SCHEME
+    }
+
+    fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
+        value.clear();
+        self.on_node_of(key, |connection| connection.get(key, value))
+    }
+
+    fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
+        keys.iter().try_for_each(|key| check(key))?;
+        self.parts.iter_mut().for_each(Part::clear);
+        for (i, key) in keys.iter().enumerate() {
+            self.parts[self.shared.node_of(key)].push(i);
+        }
+        self.ask_and_answer(keys, hit)
+    }
+
+    fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome> {
+        let (mode, keeps_attributes) = match options.mode {
+            SetMode::Set => (StorageMode::Set, false),
+            SetMode::Add => (StorageMode::Add, false),
+            SetMode::Replace => (StorageMode::Replace, false),
+            SetMode::Append => (StorageMode::Append, true),
+            SetMode::Prepend => (StorageMode::Prepend, true),
+            SetMode::Cas(_) if !self.shared.has_versions() => {
+                return Err(Error::Unsupported { engine: SCHEME, operation: "cas" });
+            }
+            SetMode::Cas(version) => (StorageMode::Cas(version), false),
+        };
+        if value.len() > LONGEST_SENT {
+            self.delete(key)?;
+            let limit = self.shared.max_value_len().unwrap_or(LONGEST_SENT);
+            return Err(Error::ValueTooLarge { engine: SCHEME, len: value.len(), limit });
+        }
+        let (flags, exptime) = if keeps_attributes {
+            (0, 0)
+        } else {
+            (options.flags, exptime(options.ttl, unix_now_s))
+        };
+        let request = StorageRequest { key, len: value.len(), flags, exptime, mode };
+        self.on_node_of(key, |connection| connection.set(&request, value))
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<bool> {
+        self.on_node_of(key, |connection| connection.delete(key))
+    }
+
+    fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
+        let exptime = exptime(ttl, unix_now_s);
+        self.on_node_of(key, |connection| connection.touch(key, exptime))
+    }
+
+    fn incr(&mut self, key: &[u8], delta: i64) -> Result<Option<u64>> {
+        self.on_node_of(key, |connection| connection.incr(key, delta))
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        if !self.shared.is_managed() {
+            let operation = "clear on a server that larder did not start";
+            return Err(Error::Unsupported { engine: SCHEME, operation });
+        }
+        (0..self.connections.len()).try_for_each(|node| self.on_node(node, Connection::flush_all))
+    }
+}
+
+fn check(key: &[u8]) -> Result<()> {
+    key::check(key).map_err(|fault| match fault {
+        KeyFault::TooLong => {
+            Error::KeyTooLong { engine: SCHEME, len: key.len(), limit: MAX_KEY_LEN }
+        }
+        KeyFault::Empty => Error::InvalidKey { engine: SCHEME, reason: "it is empty" },
+        KeyFault::Blank => {
+            let reason = "it has a blank or a control character; memcached takes neither";
+            Error::InvalidKey { engine: SCHEME, reason }
+        }
+    })
+}
+
+fn unix_now_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs())
+}

@@ -1,0 +1,141 @@
+//! A blocking socket, with the system calls that the standard library does not offer.
+//!
+//! Writes never raise SIGPIPE and can gather several slices; a value can be read into memory that nobody has
+//! written yet, together with what stands behind it, by one call.
+
+use std::io::{self, ErrorKind, IoSlice};
+use std::net::TcpStream;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use super::address::Address;
+
+/// A connection of either kind. The kernel keeps the time: a call that waits longer than the timeout fails with
+/// [`ErrorKind::WouldBlock`].
+#[derive(Debug)]
+pub(super) struct Socket(OwnedFd);
+
+impl Socket {
+    /// Opens a connection.
+    pub(super) fn connect(address: &Address, timeout: Duration) -> io::Result<Self> {
+        match address {
+            Address::Tcp(addresses) => {
+                let mut failed = io::Error::from(ErrorKind::AddrNotAvailable);
+                for address in addresses {
+                    match TcpStream::connect_timeout(address, timeout) {
+                        Ok(stream) => {
+                            stream.set_nodelay(true)?;
+                            stream.set_read_timeout(Some(timeout))?;
+                            stream.set_write_timeout(Some(timeout))?;
+                            return Ok(Self(stream.into()));
+                        }
+                        Err(error) => failed = error,
+                    }
+                }
+                Err(failed)
+            }
+            Address::Unix(path) => {
+                let stream = UnixStream::connect(path)?;
+                stream.set_read_timeout(Some(timeout))?;
+                stream.set_write_timeout(Some(timeout))?;
+                Ok(Self(stream.into()))
+            }
+        }
+    }
+
+    /// Sends all of `bytes`.
+    pub(super) fn send(&self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            // SAFETY: the pointer and the length are those of one slice, which outlives the call.
+            let sent = again(|| unsafe {
+                libc::send(self.fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL)
+            })?;
+            bytes = &bytes[sent..];
+        }
+        Ok(())
+    }
+
+    /// Sends all of several slices, one behind the other.
+    pub(super) fn send_slices(&self, mut slices: &mut [IoSlice<'_>]) -> io::Result<()> {
+        while !slices.is_empty() {
+            let mut message = empty_message();
+            // An IoSlice is by its documentation the same in memory as an iovec; sendmsg does not write to it.
+            message.msg_iov = slices.as_mut_ptr().cast();
+            message.msg_iovlen = slices.len();
+            // SAFETY: the message points to slices that outlive the call, and to nothing else.
+            let sent = again(|| unsafe {
+                libc::sendmsg(self.fd(), &raw const message, libc::MSG_NOSIGNAL)
+            })?;
+            IoSlice::advance_slices(&mut slices, sent);
+        }
+        Ok(())
+    }
+
+    /// Waits for bytes and reads as many as have arrived and fit. The end of the connection is an error.
+    pub(super) fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        // SAFETY: the pointer and the length are those of one slice, which is ours alone during the call.
+        let received = again(|| unsafe {
+            libc::recv(self.fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0)
+        })?;
+        if received == 0 { Err(ErrorKind::UnexpectedEof.into()) } else { Ok(received) }
+    }
+
+    /// Waits for `len` bytes, which are appended to `value`, and for a full `tail` behind them.
+    pub(super) fn receive_value(
+        &self,
+        value: &mut Vec<u8>,
+        len: usize,
+        tail: &mut [u8],
+    ) -> io::Result<()> {
+        value.reserve(len);
+        let start = value.len();
+        let mut received = 0;
+        while received < len + tail.len() {
+            let in_value = received.min(len);
+            let in_tail = received - in_value;
+            let value_rest = &mut value.spare_capacity_mut()[..len - in_value];
+            let tail_rest = &mut tail[in_tail..];
+            let mut slices = [
+                libc::iovec { iov_base: value_rest.as_mut_ptr().cast(), iov_len: value_rest.len() },
+                libc::iovec { iov_base: tail_rest.as_mut_ptr().cast(), iov_len: tail_rest.len() },
+            ];
+            let mut message = empty_message();
+            message.msg_iov = slices.as_mut_ptr();
+            message.msg_iovlen = slices.len();
+            // SAFETY: the message points to two slices that are ours alone during the call, and to nothing else.
+            let count =
+                again(|| unsafe { libc::recvmsg(self.fd(), &raw mut message, libc::MSG_WAITALL) })?;
+            if count == 0 {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+            received += count;
+            // SAFETY: the kernel fills the slices in order, so that many bytes behind `start` are written now; they
+            // are within the capacity that was reserved.
+            unsafe { value.set_len(start + received.min(len)) };
+        }
+        Ok(())
+    }
+
+    fn fd(&self) -> libc::c_int {
+        self.0.as_raw_fd()
+    }
+}
+
+fn empty_message() -> libc::msghdr {
+    // SAFETY: an msghdr of zeroes is a valid one: no name, no slices, no control data, no flags.
+    unsafe { std::mem::zeroed() }
+}
+
+/// Calls until no signal interrupts; a negative result is the error that the system names.
+fn again(mut call: impl FnMut() -> isize) -> io::Result<usize> {
+    loop {
+        if let Ok(count) = usize::try_from(call()) {
+            return Ok(count);
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What a node tells of itself: version, settings, counters.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use larder_protocol::text::stats::StatsReply;
+use larder_protocol::{meta, text};
+use larder_store::{Error, Result};
+
+use super::address::Node;
+use super::connection::{Connection, Terms, Wire};
+
+/// The first version whose meta commands are today's: `ms` takes the length behind the key.
+const FIRST_META: [u32; 3] = [1, 6, 10];
+
+/// What a node told when the store was opened.
+#[derive(Debug)]
+pub(super) struct Survey {
+    /// Its version, where it tells.
+    pub(super) version: Option<String>,
+    /// Its settings by memcached's own names; empty where it tells none.
+    pub(super) settings: BTreeMap<String, String>,
+    /// Its process id, when it is a memcached on this machine.
+    pub(super) pid: Option<u32>,
+    /// Whether it speaks the meta protocol.
+    pub(super) speaks_meta: bool,
+}
+
+impl Survey {
+    /// Asks a node for everything. Only a node that does not answer at all is an error.
+    pub(super) fn of(node: &Arc<Node>, timeout: Duration) -> Result<Self> {
+        let mut connection = control(node, timeout);
+        let version = optional(ask_version(&mut connection))?;
+        let settings = optional(ask_stats(&mut connection, "settings"))?.unwrap_or_default();
+        let pid = optional(ask_stats(&mut connection, ""))?
+            .and_then(|stats| stats.get("pid")?.parse().ok())
+            .filter(|pid| node.is_local() && is_memcached(*pid));
+        let speaks_meta = optional(ask_noop(&mut connection))?.is_some()
+            && version.as_deref().is_none_or(has_todays_meta);
+        Ok(Self { version, settings, pid, speaks_meta })
+    }
+}
+
+/// The counters of a node now.
+pub(super) fn counters(node: &Arc<Node>, timeout: Duration) -> Result<BTreeMap<String, String>> {
+    ask_stats(&mut control(node, timeout), "")
+}
+
+/// Whether a node answers.
+pub(super) fn answers(node: &Arc<Node>, timeout: Duration) -> bool {
+    ask_version(&mut control(node, timeout)).is_ok()
+}
+
+/// A connection beside those of the sessions, which is not counted with them.
+fn control(node: &Arc<Node>, timeout: Duration) -> Connection {
+    let terms = Terms { wire: Wire::Text, timeout, keep: true, max_value_len: None };
+    Connection::new(Arc::clone(node), terms)
+}
+
+/// Carries out one operation.
+fn ask<T>(
+    connection: &mut Connection,
+    operation: impl FnOnce(&mut Connection) -> Result<T>,
+) -> Result<T> {
+    connection.begin()?;
+    let result = operation(connection);
+    connection.end(&result);
+    result
+}
+
+fn ask_version(connection: &mut Connection) -> Result<String> {
+    ask(connection, |connection| {
+        text::version::encode(&mut connection.request);
+        connection.send()?;
+        connection.receive(|input| text::version::parse_reply(input)?.and_then(|it| Ok(lossy(it))))
+    })
+}
+
+fn ask_noop(connection: &mut Connection) -> Result<()> {
+    ask(connection, |connection| {
+        meta::noop::encode(&mut connection.request);
+        connection.send()?;
+        connection.receive(meta::noop::parse_reply)
+    })
+}
+
+fn ask_stats(connection: &mut Connection, group: &str) -> Result<BTreeMap<String, String>> {
+    ask(connection, |connection| {
+        text::stats::encode(&mut connection.request, group);
+        connection.send()?;
+        let mut stats = BTreeMap::new();
+        let owned = |reply: StatsReply<'_>| match reply {
+            StatsReply::Stat { name, value } => Ok(Some((lossy(name), lossy(value)))),
+            StatsReply::End => Ok(None),
+        };
+        while let Some((name, value)) =
+            connection.receive(|input| text::stats::parse_reply(input)?.and_then(owned))?
+        {
+            stats.insert(name, value);
+        }
+        Ok(stats)
+    })
+}
+
+fn lossy(text: &[u8]) -> String {
+    String::from_utf8_lossy(text).into_owned()
+}
+
+/// `None` for what a server does not know: proxies and MySQL's plugin speak less than memcached.
+fn optional<T>(result: Result<T>) -> Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(Error::Protocol { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a version is that of a memcached, and not too old.
+fn has_todays_meta(version: &str) -> bool {
+    let mut numbers = [0; 3];
+    let parts = version.split(|c: char| !c.is_ascii_digit());
+    for (number, part) in numbers.iter_mut().zip(parts) {
+        *number = part.parse().unwrap_or(0);
+    }
+    numbers >= FIRST_META
+}
+
+/// Whether a process of this machine is a memcached: a server behind a port may be in another container, whose
+/// process ids mean others here.
+fn is_memcached(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/comm"))
+        .is_ok_and(|name| name.trim() == "memcached")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_versions_speak_another_meta() {
+        for (version, meta) in
+            [("1.6.18", true), ("1.6.10-rc1", true), ("1.6.9", false), ("1.4.39", false)]
+        {
+            assert_eq!(has_todays_meta(version), meta, "{version}");
+        }
+    }
+}
