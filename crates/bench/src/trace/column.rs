@@ -1,0 +1,32 @@
+//! A column of numbers, some or all of which may be missing.
+
+/// Numbers by place. A column that was never given one takes no memory.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Column(Vec<u32>);
+
+/// Stands for a number that is missing. No size or time of ours is that large.
+const MISSING: u32 = u32::MAX;
+
+impl Column {
+    /// The number at a place, where there is one.
+    #[inline]
+    pub(super) fn get(&self, at: usize) -> Option<u32> {
+        self.0.get(at).copied().filter(|&number| number != MISSING)
+    }
+
+    /// Sets the number at a place.
+    pub(super) fn set(&mut self, at: usize, number: Option<u32>) {
+        if number.is_none() && at >= self.0.len() {
+            return;
+        }
+        if at >= self.0.len() {
+            self.0.resize(at + 1, MISSING);
+        }
+        self.0[at] = number.unwrap_or(MISSING);
+    }
+
+    /// Forgets the numbers from a place on.
+    pub(super) fn truncate(&mut self, length: usize) {
+        self.0.truncate(length);
+    }
+}

@@ -1,0 +1,112 @@
+//! Comma-separated values under a header that names the columns; Meta's traces of key-value caches are such files.
+//!
+//! Known columns, in any order: `key`, which must be there, `op` (all are gets without it), `size` or `value_size`,
+//! `key_size`, `ttl` in seconds, `op_count` (how often the operation is repeated). Others are left aside. A field may
+//! be quoted, and then have commas in it; it never reaches over the end of a line, so that a stray quote spoils one
+//! line only and is found there.
+
+use std::io::BufRead;
+
+use super::format::{Head, TraceFormat};
+use super::lines::{Lines, key_size, number, operation, ttl, value_size};
+use super::recorder::{Record, Recorder, Stop};
+
+pub(super) const FORMAT: TraceFormat = TraceFormat {
+    name: "csv",
+    summary: "a header with `key`, and of op, size, key_size, ttl, op_count what there is (Meta's kvcache)",
+    detect,
+    read,
+};
+
+fn detect(head: &Head<'_>) -> bool {
+    Columns::parse(head.line()).is_ok()
+}
+
+fn read(input: &mut dyn BufRead, recorder: &mut Recorder) -> Result<(), Stop> {
+    let mut lines = Lines::new(input);
+    let Some((line, header)) = lines.next()? else { return Ok(()) };
+    let columns = Columns::parse(header).map_err(|reason| Stop::line(line, reason))?;
+    while let Some((line, text)) = lines.next()? {
+        let parsed = columns.record(text);
+        let (record, times) = parsed.map_err(|reason| Stop::line(line, reason))?;
+        recorder.push(&record, times)?;
+    }
+    Ok(())
+}
+
+/// At which place which column stands.
+struct Columns(Vec<Column>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Column {
+    Key,
+    Operation,
+    ValueSize,
+    KeySize,
+    Ttl,
+    Times,
+    Other,
+}
+
+impl Columns {
+    fn parse(header: &[u8]) -> Result<Self, String> {
+        let mut columns = Vec::new();
+        for name in fields(header.strip_prefix(b"\xef\xbb\xbf").unwrap_or(header)) {
+            let column = match name {
+                b"key" => Column::Key,
+                b"op" => Column::Operation,
+                b"size" | b"value_size" => Column::ValueSize,
+                b"key_size" => Column::KeySize,
+                b"ttl" => Column::Ttl,
+                b"op_count" => Column::Times,
+                _ => Column::Other,
+            };
+            if column != Column::Other && columns.contains(&column) {
+                return Err(format!("two columns for `{}`", name.escape_ascii()));
+            }
+            columns.push(column);
+        }
+        if !columns.contains(&Column::Key) {
+            return Err("no column is named `key`".into());
+        }
+        Ok(Self(columns))
+    }
+
+    /// The operation in a line, and how often it is repeated.
+    fn record<'a>(&self, line: &'a [u8]) -> Result<(Record<'a>, u32), String> {
+        let mut record = Record::default();
+        let mut times = 1;
+        let mut count = 0;
+        for (place, field) in fields(line).enumerate() {
+            count += 1;
+            match self.0.get(place).unwrap_or(&Column::Other) {
+                Column::Key => record.key = field,
+                Column::Operation => record.operation = operation(field)?,
+                Column::ValueSize => record.value_size = value_size(field)?,
+                Column::KeySize => record.key_size = key_size(field)?,
+                Column::Ttl => record.ttl = ttl(field)?,
+                Column::Times => times = number(field, "op_count", u32::MAX)?.unwrap_or(1),
+                Column::Other => {}
+            }
+        }
+        if count != self.0.len() {
+            let columns = self.0.len();
+            return Err(format!("{count} fields, where the header has {columns}: cut off?"));
+        }
+        Ok((record, times))
+    }
+}
+
+/// The fields of a line, without blanks around them and without their quotes. A comma between quotes separates nothing.
+fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut quoted = false;
+    let separates = move |byte: &u8| {
+        quoted ^= *byte == b'"';
+        *byte == b',' && !quoted
+    };
+    line.split(separates).map(|field| {
+        let field = field.trim_ascii();
+        let inner = field.strip_prefix(b"\"").and_then(|field| field.strip_suffix(b"\""));
+        inner.unwrap_or(field)
+    })
+}

@@ -1,0 +1,95 @@
+//! The formats of traces.
+
+use std::fmt;
+use std::io::BufRead;
+use std::path::Path;
+use std::str::FromStr;
+
+use super::error::TraceFault;
+use super::recorder::{Recorder, Stop};
+use super::{cache2k, csv, twitter};
+
+/// All formats, in the order in which they are tried on a file.
+pub const FORMATS: &[TraceFormat] = &[csv::FORMAT, twitter::FORMAT, cache2k::FORMAT];
+
+/// A format of traces.
+#[derive(Clone, Copy)]
+pub struct TraceFormat {
+    /// The name after `?format=`.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub summary: &'static str,
+    /// Whether a trace is probably of this format.
+    pub(super) detect: fn(&Head<'_>) -> bool,
+    /// Hands every operation to the recorder.
+    pub(super) read: fn(&mut dyn BufRead, &mut Recorder) -> Result<(), Stop>,
+}
+
+/// The beginning of a trace, by which its format is recognised.
+pub(super) struct Head<'a> {
+    /// Its file name, without the suffix of a compression.
+    pub(super) name: &'a Path,
+    /// Its first bytes, decompressed.
+    pub(super) bytes: &'a [u8],
+}
+
+impl Head<'_> {
+    /// The first line; empty where it is longer than the head.
+    pub(super) fn line(&self) -> &[u8] {
+        let end = self.bytes.iter().position(|&byte| byte == b'\n');
+        self.bytes[..end.unwrap_or(0)].trim_ascii_end()
+    }
+}
+
+impl TraceFormat {
+    /// The first format that recognises a trace.
+    pub(super) fn detect(name: &str, bytes: &[u8]) -> Result<Self, TraceFault> {
+        let suffixes = [".xz", ".gz", ".zst"];
+        let name = suffixes.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
+        let head = Head { name: Path::new(name), bytes };
+        let format = FORMATS.iter().find(|format| (format.detect)(&head));
+        format.copied().ok_or(TraceFault::UnknownFormat)
+    }
+
+    pub(super) fn read(
+        &self,
+        input: &mut dyn BufRead,
+        recorder: &mut Recorder,
+    ) -> Result<(), Stop> {
+        (self.read)(input, recorder)
+    }
+}
+
+/// The names of all formats, comma-separated.
+pub(super) fn known() -> String {
+    FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ")
+}
+
+impl FromStr for TraceFormat {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let format = FORMATS.iter().find(|format| format.name == name);
+        format.copied().ok_or_else(|| format!("no trace format `{name}`; known: {}", known()))
+    }
+}
+
+impl fmt::Display for TraceFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name)
+    }
+}
+
+impl fmt::Debug for TraceFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TraceFormat({})", self.name)
+    }
+}
+
+impl PartialEq for TraceFormat {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for TraceFormat {}

@@ -1,0 +1,132 @@
+//! Decompression, recognised by magic bytes.
+
+use std::io::{self, BufRead, BufReader, Read};
+
+use flate2::bufread::MultiGzDecoder;
+use liblzma::bufread::XzDecoder;
+use ruzstd::decoding::FrameDecoder;
+use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+
+/// How much of the beginning is looked at to recognise a format. Lines of headers are far shorter.
+const HEAD: u64 = 4096;
+
+const XZ: &[u8] = b"\xfd7zXZ\0";
+const GZIP: &[u8] = b"\x1f\x8b\x08";
+const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
+/// The last three bytes of a skippable frame's magic number, with which files of several frames may begin.
+const ZSTD_SKIPPABLE: &[u8] = b"\x2a\x4d\x18";
+
+/// The beginning of the decompressed data, and all of them including that.
+pub(super) fn decompressed<'a>(
+    input: impl Read + 'a,
+) -> io::Result<(Vec<u8>, Box<dyn BufRead + 'a>)> {
+    let (magic, input) = peek(input, 6)?;
+    let mut data = if magic.starts_with(XZ) {
+        Named::boxed("xz", XzDecoder::new_multi_decoder(input))
+    } else if magic.starts_with(GZIP) {
+        Named::boxed("gzip", MultiGzDecoder::new(input))
+    } else if magic.starts_with(ZSTD) || magic.get(1..4) == Some(ZSTD_SKIPPABLE) {
+        Named::boxed("zstd", Zstd { input, decoder: FrameDecoder::new(), in_frame: false })
+    } else {
+        Box::new(input)
+    };
+    let mut head = Vec::new();
+    data.by_ref().take(HEAD).read_to_end(&mut head)?;
+    let all = io::Cursor::new(head.clone()).chain(BufReader::new(data));
+    Ok((head, Box::new(all)))
+}
+
+/// The first bytes of an input, and all of it including them.
+fn peek<'a>(mut input: impl Read + 'a, length: u64) -> io::Result<(Vec<u8>, impl BufRead + 'a)> {
+    let mut head = Vec::new();
+    input.by_ref().take(length).read_to_end(&mut head)?;
+    Ok((head.clone(), BufReader::new(io::Cursor::new(head).chain(input))))
+}
+
+/// Says in its errors which decompression failed, and where.
+struct Named<R> {
+    compression: &'static str,
+    data: R,
+    offset: u64,
+}
+
+impl<'a, R: Read + 'a> Named<R> {
+    fn boxed(compression: &'static str, data: R) -> Box<dyn Read + 'a> {
+        Box::new(Self { compression, data, offset: 0 })
+    }
+}
+
+impl<R: Read> Read for Named<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Self { compression, offset, .. } = *self;
+        match self.data.read(buffer) {
+            Ok(length) => {
+                self.offset += length as u64;
+                Ok(length)
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
+            Err(error) => Err(io::Error::new(
+                error.kind(),
+                format!(
+                    "{compression} data cut off or broken after {offset} bytes of trace: {error}"
+                ),
+            )),
+        }
+    }
+}
+
+/// All frames of a zstd file. The library decodes one, and leaves checksums and skippable frames to its caller.
+struct Zstd<R> {
+    input: R,
+    decoder: FrameDecoder,
+    in_frame: bool,
+}
+
+impl<R: BufRead> Read for Zstd<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        use ruzstd::decoding::BlockDecodingStrategy::UptoBlocks;
+
+        loop {
+            if !self.in_frame && !self.next_frame()? {
+                return Ok(0);
+            }
+            while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
+                self.decoder
+                    .decode_blocks(&mut self.input, UptoBlocks(1))
+                    .map_err(io::Error::other)?;
+            }
+            let length = self.decoder.read(buffer)?;
+            if length > 0 || buffer.is_empty() {
+                return Ok(length);
+            }
+            let stored = self.decoder.get_checksum_from_data();
+            if stored.is_some() && stored != self.decoder.get_calculated_checksum() {
+                return Err(io::Error::other("wrong checksum"));
+            }
+            self.in_frame = false;
+        }
+    }
+}
+
+impl<R: BufRead> Zstd<R> {
+    /// Begins the next frame; false at the end of the input.
+    fn next_frame(&mut self) -> io::Result<bool> {
+        while !self.input.fill_buf()?.is_empty() {
+            let length = match self.decoder.reset(&mut self.input) {
+                Ok(()) => {
+                    self.in_frame = true;
+                    return Ok(true);
+                }
+                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
+                    length,
+                    ..
+                })) => u64::from(length),
+                Err(error) => return Err(io::Error::other(error)),
+            };
+            if io::copy(&mut self.input.by_ref().take(length), &mut io::sink())? < length {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,190 @@
+//! Traces: recorded accesses to a real cache, read as they are published and kept small in memory.
+//!
+//! [`Trace::open`] recognises compression by its magic bytes and the format by its header or name, and streams: a trace
+//! of a billion lines is never in memory as text. What stays is at most 14 bytes an operation, of cache2k's 6.
+//!
+//! A format is one file here and one line in [`FORMATS`].
+
+mod cache2k;
+mod column;
+mod csv;
+mod error;
+mod format;
+mod input;
+mod lines;
+mod recorder;
+mod replay;
+mod source;
+mod twitter;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use self::column::Column;
+use self::recorder::{Operation, Recorder, Stop};
+
+pub use self::error::{TraceError, TraceFault};
+pub use self::format::{FORMATS, TraceFormat};
+pub use self::source::TraceSource;
+
+/// The most operations that one trace may have: with their sizes and TTLs they take 3.8 GB.
+pub const MAX_OPS: usize = 1 << 28;
+
+/// Recorded operations, in order. Keys are numbers, from 0 in the order of their first appearance.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Trace {
+    keys: Vec<u32>,
+    operations: Vec<Operation>,
+    value_sizes: Column,
+    ttls: Column,
+    /// By key, not by operation.
+    key_sizes: Column,
+    n_keys: u32,
+}
+
+/// What a recorded operation did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TraceKind {
+    /// Read.
+    Get,
+    /// Stored.
+    Set,
+    /// Removed.
+    Delete,
+    /// Renewed the TTL.
+    Touch,
+}
+
+/// One recorded operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TraceOp {
+    /// Number of its key.
+    pub key: u32,
+    /// What it did.
+    pub kind: TraceKind,
+    /// Size of the value in bytes, where it was recorded. A get of 0 bytes counts as not recorded: that is how traces
+    /// write a miss.
+    pub value_size: Option<u32>,
+    /// Time to live in seconds, where there was one.
+    pub ttl: Option<u32>,
+}
+
+/// How many operations of which kind a trace has, and on how many keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TraceStats {
+    /// All operations.
+    pub operations: u64,
+    /// Reads.
+    pub gets: u64,
+    /// Writes.
+    pub sets: u64,
+    /// Removals.
+    pub deletes: u64,
+    /// Renewals of a TTL.
+    pub touches: u64,
+    /// Different keys.
+    pub keys: u64,
+    /// Operations of a kind that a replay does not have, taken for their nearest: `add`, `replace`, `cas`, `append`,
+    /// `prepend`, `incr` and `decr` for a set, `gat` for a get.
+    pub approximated: u64,
+}
+
+impl Trace {
+    /// Reads a file: all of it, which fails beyond [`MAX_OPS`], or its first `at_most` operations.
+    pub fn open(
+        path: &Path,
+        format: Option<TraceFormat>,
+        at_most: Option<usize>,
+    ) -> Result<Self, TraceError> {
+        let failed = |fault| TraceError { path: path.into(), fault };
+        let file = File::open(path).map_err(|error| failed(TraceFault::Read(error)))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        Self::read(&name, file, format, at_most).map_err(failed)
+    }
+
+    /// Reads a trace from anywhere. Its name only serves to recognise the format, where `format` is not given.
+    pub fn read(
+        name: &str,
+        input: impl Read,
+        format: Option<TraceFormat>,
+        at_most: Option<usize>,
+    ) -> Result<Self, TraceFault> {
+        let (head, mut input) = input::decompressed(input).map_err(TraceFault::Read)?;
+        let format = match format {
+            Some(format) => format,
+            None => TraceFormat::detect(name, &head)?,
+        };
+        let mut recorder = Recorder::new(at_most);
+        match format.read(&mut *input, &mut recorder) {
+            Ok(()) | Err(Stop::Enough) => recorder.finish(),
+            Err(Stop::Fault(fault)) => Err(fault),
+        }
+    }
+
+    /// How many operations there are; at least one.
+    #[expect(clippy::len_without_is_empty, reason = "a trace without operations is an error")]
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// How many different keys there are.
+    pub fn n_keys(&self) -> u32 {
+        self.n_keys
+    }
+
+    /// The operation at a place below [`Trace::len`]; beyond it panics.
+    #[inline]
+    pub fn op(&self, at: usize) -> TraceOp {
+        TraceOp {
+            key: self.keys[at],
+            kind: self.operations[at].kind,
+            value_size: self.value_sizes.get(at),
+            ttl: self.ttls.get(at),
+        }
+    }
+
+    /// All operations in order.
+    pub fn ops(&self) -> impl DoubleEndedIterator<Item = TraceOp> + ExactSizeIterator + '_ {
+        (0..self.len()).map(|at| self.op(at))
+    }
+
+    /// The key of each operation.
+    pub fn keys(&self) -> &[u32] {
+        &self.keys
+    }
+
+    /// The length of a key in bytes, where it was recorded.
+    pub fn key_size(&self, key: u32) -> Option<u32> {
+        self.key_sizes.get(key as usize)
+    }
+
+    /// For each key the size of its value in bytes as it was first recorded; `None` where it never was.
+    pub fn first_value_sizes(&self) -> Vec<Option<u32>> {
+        let mut sizes = vec![None; self.n_keys as usize];
+        for op in self.ops() {
+            let size = &mut sizes[op.key as usize];
+            *size = size.or(op.value_size);
+        }
+        sizes
+    }
+
+    /// What is in it, counted.
+    pub fn stats(&self) -> TraceStats {
+        let mut stats = TraceStats {
+            operations: self.len() as u64,
+            keys: u64::from(self.n_keys),
+            ..TraceStats::default()
+        };
+        for operation in &self.operations {
+            stats.approximated += u64::from(operation.nearest);
+            *match operation.kind {
+                TraceKind::Get => &mut stats.gets,
+                TraceKind::Set => &mut stats.sets,
+                TraceKind::Delete => &mut stats.deletes,
+                TraceKind::Touch => &mut stats.touches,
+            } += 1;
+        }
+        stats
+    }
+}

@@ -1,0 +1,144 @@
+//! Collects what the readers of the formats find.
+
+use std::io;
+
+use rapidhash::RapidHashMap;
+
+use super::error::TraceFault;
+use super::{MAX_OPS, Trace, TraceKind};
+
+/// A trace in the making.
+pub(super) struct Recorder {
+    numbers: RapidHashMap<Box<[u8]>, u32>,
+    trace: Trace,
+    at_most: Option<usize>,
+}
+
+/// Why a reader stops before the end.
+pub(super) enum Stop {
+    /// As many operations as were asked for have been read.
+    Enough,
+    /// The trace is broken.
+    Fault(TraceFault),
+}
+
+impl Stop {
+    /// A line is not what it should be.
+    pub(super) fn line(line: u64, reason: String) -> Self {
+        Self::Fault(TraceFault::Line { line, reason })
+    }
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Self::Fault(TraceFault::Read(error))
+    }
+}
+
+impl From<TraceFault> for Stop {
+    fn from(fault: TraceFault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+/// An operation as a reader finds it.
+#[derive(Default)]
+pub(super) struct Record<'a> {
+    pub(super) key: &'a [u8],
+    pub(super) operation: Operation,
+    pub(super) value_size: Option<u32>,
+    pub(super) key_size: Option<u32>,
+    pub(super) ttl: Option<u32>,
+}
+
+/// The kind of an operation, and whether it is only the nearest that a replay has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Operation {
+    pub(super) kind: TraceKind,
+    pub(super) nearest: bool,
+}
+
+impl Default for Operation {
+    fn default() -> Self {
+        Self { kind: TraceKind::Get, nearest: false }
+    }
+}
+
+/// The operations of memcached's protocol and of Meta's caches, in small letters.
+const OPERATIONS: &[(&str, TraceKind, bool)] = &[
+    ("get", TraceKind::Get, false),
+    ("gets", TraceKind::Get, false),
+    ("get_lease", TraceKind::Get, false),
+    ("gat", TraceKind::Get, true),
+    ("set", TraceKind::Set, false),
+    ("set_lease", TraceKind::Set, false),
+    ("add", TraceKind::Set, true),
+    ("replace", TraceKind::Set, true),
+    ("cas", TraceKind::Set, true),
+    ("append", TraceKind::Set, true),
+    ("prepend", TraceKind::Set, true),
+    ("incr", TraceKind::Set, true),
+    ("decr", TraceKind::Set, true),
+    ("delete", TraceKind::Delete, false),
+    ("touch", TraceKind::Touch, false),
+];
+
+impl Operation {
+    /// The operation of a name, in whichever letters.
+    pub(super) fn parse(name: &[u8]) -> Option<Self> {
+        let known = |(known, ..): &&(&str, _, _)| known.as_bytes().eq_ignore_ascii_case(name);
+        let &(_, kind, nearest) = OPERATIONS.iter().find(known)?;
+        Some(Self { kind, nearest })
+    }
+
+    /// The names that [`Operation::parse`] knows, comma-separated.
+    pub(super) fn known() -> String {
+        OPERATIONS.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Recorder {
+    pub(super) fn new(at_most: Option<usize>) -> Self {
+        Self { numbers: RapidHashMap::default(), trace: Trace::default(), at_most }
+    }
+
+    /// Appends an operation, `times` times.
+    pub(super) fn push(&mut self, record: &Record<'_>, times: u32) -> Result<(), Stop> {
+        for _ in 0..times {
+            let at = self.trace.len();
+            if self.at_most.is_some_and(|at_most| at >= at_most) {
+                return Err(Stop::Enough);
+            }
+            if at >= MAX_OPS {
+                return Err(TraceFault::TooLong.into());
+            }
+            let key = self.number(record.key);
+            let trace = &mut self.trace;
+            if trace.key_size(key).is_none() {
+                trace.key_sizes.set(key as usize, record.key_size);
+            }
+            let missed = record.operation.kind == TraceKind::Get && record.value_size == Some(0);
+            trace.value_sizes.set(at, record.value_size.filter(|_| !missed));
+            trace.ttls.set(at, record.ttl.filter(|&ttl| ttl > 0));
+            trace.keys.push(key);
+            trace.operations.push(record.operation);
+        }
+        Ok(())
+    }
+
+    /// The trace, unless it has no operation.
+    pub(super) fn finish(self) -> Result<Trace, TraceFault> {
+        if self.trace.len() == 0 { Err(TraceFault::Empty) } else { Ok(self.trace) }
+    }
+
+    /// The number of a key: the next one, where it is new.
+    fn number(&mut self, key: &[u8]) -> u32 {
+        if let Some(&number) = self.numbers.get(key) {
+            return number;
+        }
+        let number = self.trace.n_keys;
+        self.numbers.insert(key.into(), number);
+        self.trace.n_keys += 1;
+        number
+    }
+}

@@ -1,0 +1,77 @@
+//! A trace as a look-aside cache replays it.
+
+use super::{Trace, TraceKind};
+
+impl Trace {
+    /// The trace without the sets that a replay with fill on miss does by itself.
+    ///
+    /// An application that reads aside of its cache follows a miss with a set. Such a set is in the trace, and a replay
+    /// that fills on its own misses would carry it out a second time, even where its get has hit: so a set is left out
+    /// when the access to its key just before it was a get. Its value's size and TTL go to that get and the gets
+    /// directly before it, as far as they have none, because what they fill is that value.
+    ///
+    /// Traces do not say why a set happened. An update that follows a read is taken for a fill too.
+    #[must_use]
+    pub fn fills_removed(&self) -> Self {
+        let mut trace = self.clone();
+        let mut is_fill = vec![false; self.len()];
+        // For each key the next access that is a set, or that is a get which this set fills.
+        let mut set_after: Vec<Option<usize>> = vec![None; self.n_keys as usize];
+        for (at, op) in self.ops().enumerate().rev() {
+            let next = &mut set_after[op.key as usize];
+            match (op.kind, *next) {
+                (TraceKind::Get, Some(set)) => {
+                    is_fill[set] = true;
+                    let fill = self.op(set);
+                    trace.value_sizes.set(at, op.value_size.or(fill.value_size));
+                    trace.ttls.set(at, op.ttl.or(fill.ttl));
+                }
+                (TraceKind::Get, None) => {}
+                (TraceKind::Set, _) => *next = Some(at),
+                (TraceKind::Delete | TraceKind::Touch, _) => *next = None,
+            }
+        }
+        trace.retain(|at| !is_fill[at]);
+        trace
+    }
+
+    /// How many gets find their key in a look-aside cache that starts empty, keeps everything, and is filled after each
+    /// miss. What a cache without limit must reach, and no cache can exceed; TTLs are not regarded.
+    ///
+    /// Where all operations are gets, this is their number less that of the keys.
+    pub fn lookaside_hits(&self) -> u64 {
+        let mut present = vec![false; self.n_keys as usize];
+        let mut hits = 0;
+        for op in self.ops() {
+            let present = &mut present[op.key as usize];
+            match op.kind {
+                TraceKind::Get => {
+                    hits += u64::from(*present);
+                    *present = true;
+                }
+                TraceKind::Set => *present = true,
+                TraceKind::Delete => *present = false,
+                TraceKind::Touch => {}
+            }
+        }
+        hits
+    }
+
+    /// Keeps the operations at some places, in order; the numbers of the keys stay.
+    fn retain(&mut self, keep: impl Fn(usize) -> bool) {
+        let mut kept = 0;
+        for at in 0..self.len() {
+            if keep(at) {
+                self.keys[kept] = self.keys[at];
+                self.operations[kept] = self.operations[at];
+                self.value_sizes.set(kept, self.value_sizes.get(at));
+                self.ttls.set(kept, self.ttls.get(at));
+                kept += 1;
+            }
+        }
+        self.keys.truncate(kept);
+        self.operations.truncate(kept);
+        self.value_sizes.truncate(kept);
+        self.ttls.truncate(kept);
+    }
+}
