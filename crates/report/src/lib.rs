@@ -3,6 +3,7 @@
 //! Everything here is a function of a [`Run`]: nothing measures, opens a store or asks the machine. A report made
 //! today from a `run.json` of last year shows what was measured last year.
 
+pub mod figures;
 mod model;
 
 pub use model::{
