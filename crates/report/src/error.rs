@@ -1,0 +1,35 @@
+//! What can go wrong with a report: only its input.
+
+use crate::model::SCHEMA_VERSION;
+
+/// Why a run cannot be read, or not be shown as asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file was written by a Larder with another model.
+    #[error(
+        "run.json has schema {found}, written by larder {larder}; this larder reads schema {SCHEMA_VERSION}: use that \
+         version to read it"
+    )]
+    UnknownSchema {
+        /// The version of the model in the file.
+        found: u32,
+        /// The version of Larder that wrote it.
+        larder: String,
+    },
+    /// The text is no `run.json`.
+    #[error("not a run.json: {source}; give the file that `larder compare` wrote")]
+    NotARun {
+        /// What could not be read, and at which line.
+        #[from]
+        source: serde_json::Error,
+    },
+    /// No report has this name.
+    #[error("unknown format `{name}`; known: {known}")]
+    UnknownFormat {
+        /// The name as typed.
+        name: String,
+        /// The names of all formats, comma-separated.
+        known: String,
+    },
+}
