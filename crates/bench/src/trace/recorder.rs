@@ -102,28 +102,31 @@ impl Recorder {
         Self { numbers: RapidHashMap::default(), trace: Trace::default(), at_most }
     }
 
-    /// Appends an operation, `times` times.
+    /// Appends an operation, `times` times. Stops as soon as there are as many as were asked for.
     pub(super) fn push(&mut self, record: &Record<'_>, times: u32) -> Result<(), Stop> {
-        for _ in 0..times {
-            let at = self.trace.len();
-            if self.at_most.is_some_and(|at_most| at >= at_most) {
-                return Err(Stop::Enough);
-            }
-            if at >= MAX_OPS {
-                return Err(TraceFault::TooLong.into());
-            }
-            let key = self.number(record.key);
-            let trace = &mut self.trace;
-            if trace.key_size(key).is_none() {
-                trace.key_sizes.set(key as usize, record.key_size);
-            }
-            let missed = record.operation.kind == TraceKind::Get && record.value_size == Some(0);
-            trace.value_sizes.set(at, record.value_size.filter(|_| !missed));
-            trace.ttls.set(at, record.ttl.filter(|&ttl| ttl > 0));
-            trace.keys.push(key);
-            trace.operations.push(record.operation);
+        let asked = self.at_most.unwrap_or(usize::MAX);
+        let times = (times as usize).min(asked - self.trace.len());
+        if times > MAX_OPS - self.trace.len() {
+            return Err(TraceFault::TooLong.into());
         }
-        Ok(())
+        for _ in 0..times {
+            self.push_once(record);
+        }
+        if self.trace.len() == asked { Err(Stop::Enough) } else { Ok(()) }
+    }
+
+    fn push_once(&mut self, record: &Record<'_>) {
+        let key = self.number(record.key);
+        let trace = &mut self.trace;
+        if trace.key_size(key).is_none() {
+            trace.key_sizes.set(key as usize, record.key_size);
+        }
+        let at = trace.len();
+        let missed = record.operation.kind == TraceKind::Get && record.value_size == Some(0);
+        trace.value_sizes.set(at, record.value_size.filter(|_| !missed));
+        trace.ttls.set(at, record.ttl.filter(|&ttl| ttl > 0));
+        trace.keys.push(key);
+        trace.operations.push(record.operation);
     }
 
     /// The trace, unless it has no operation.

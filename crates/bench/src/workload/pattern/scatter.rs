@@ -8,7 +8,7 @@ use rand_xoshiro::SplitMix64;
 /// First a multiplication by a number that has no divisor in common with `n`, and an addition, modulo `n`. That parts
 /// neighbours, but evenly; so the numbers below the largest power of two in `n` are then mixed among themselves, by an
 /// odd factor and a shift combined by exclusive or. It costs a few nanoseconds and has no loop: a permutation of a
-/// larger range, walked until it is back below `n`, costs up to twenty, because how often it walks cannot be guessed.
+/// larger range, walked until it is back below `n`, costs several times that, because the processor cannot guess how often it walks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scatter {
     n: u64,
@@ -72,9 +72,7 @@ impl Scatter {
 /// As much of `n` as `part` is of 2^64, rounded down.
 #[inline]
 fn share(part: u64, n: u64) -> u64 {
-    #[expect(clippy::cast_possible_truncation, reason = "the high half of a product")]
-    let high = ((u128::from(part) * u128::from(n)) >> 64) as u64;
-    high
+    ((u128::from(part) * u128::from(n)) >> 64) as u64
 }
 
 fn greatest_common_divisor(a: u64, b: u64) -> u64 {

@@ -74,3 +74,57 @@ const TINY: f64 = f64::EPSILON;
 pub(super) fn unit(rng: &mut impl Rng) -> f64 {
     (rng.next_u64() >> 11) as f64 * (f64::EPSILON / 2.0)
 }
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand_xoshiro::Xoshiro256PlusPlus;
+
+    use super::*;
+
+    /// The sum over all ranks of (seen − expected)² / expected, and the degrees of freedom, ranks that are expected
+    /// less than ten times counted as one.
+    fn chi_square(n: u32, theta: f64, draws: u32) -> (f64, f64) {
+        let zipf = Zipf::new(n, theta);
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(u64::from(n));
+        let mut seen = vec![0_u32; n as usize];
+        for _ in 0..draws {
+            seen[zipf.draw(&mut rng) as usize] += 1;
+        }
+        let power = |rank: u32| f64::from(rank).powf(-theta);
+        let all: f64 = (1..=n).map(power).sum();
+        let (mut sum, mut groups, mut rare) = (0.0, 0.0, (0.0, 0.0));
+        for (rank, &seen) in (1..).zip(&seen) {
+            rare = (rare.0 + power(rank) / all * f64::from(draws), rare.1 + f64::from(seen));
+            if rare.0 >= 10.0 || rank == n {
+                sum += (rare.1 - rare.0).powi(2) / rare.0.max(1.0);
+                groups += 1.0;
+                rare = (0.0, 0.0);
+            }
+        }
+        (sum, groups - 1.0)
+    }
+
+    #[test]
+    fn ranks_come_as_often_as_the_law_says_for_every_exponent() {
+        for theta in [0.0, 1e-9, 0.5, 0.99, 1.0 - 1e-12, 1.0, 1.0 + 1e-9, 1.2, 2.0, 5.0, 10.0] {
+            for n in [1, 2, 3, 10, 1000] {
+                let (sum, freedom) = chi_square(n, theta, 200_000);
+                // Four standard deviations above the mean of the chi-square distribution.
+                let limit = freedom + 4.0 * (2.0 * freedom).sqrt() + 4.0;
+                assert!(sum < limit, "n {n}, theta {theta}: {sum} > {limit}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_largest_range_is_no_special_case() {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+        for theta in [0.0, 0.5, 0.99, 1.0, 3.0] {
+            let zipf = Zipf::new(u32::MAX, theta);
+            let largest = (0..10_000).map(|_| zipf.draw(&mut rng)).max();
+            assert!(largest < Some(u32::MAX), "ranks are counted from 0");
+            assert!(theta > 0.5 || largest > Some(u32::MAX / 10 * 9), "{theta}: {largest:?}");
+        }
+    }
+}
