@@ -34,10 +34,10 @@ pub(super) struct Head<'a> {
 }
 
 impl Head<'_> {
-    /// The first line; empty where it is longer than the head.
+    /// The first line, or as much of it as there is.
     pub(super) fn line(&self) -> &[u8] {
         let end = self.bytes.iter().position(|&byte| byte == b'\n');
-        self.bytes[..end.unwrap_or(0)].trim_ascii_end()
+        self.bytes[..end.unwrap_or(self.bytes.len())].trim_ascii_end()
     }
 }
 

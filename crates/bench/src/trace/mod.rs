@@ -1,7 +1,7 @@
 //! Traces: recorded accesses to a real cache, read as they are published and kept small in memory.
 //!
 //! [`Trace::open`] recognises compression by its magic bytes and the format by its header or name, and streams: a trace
-//! of a billion lines is never in memory as text. What stays is at most 14 bytes an operation, of cache2k's 6.
+//! of a billion lines is never in memory as text. What stays is at most 14 bytes an operation, and 6 where a trace has only keys.
 //!
 //! A format is one file here and one line in [`FORMATS`].
 
