@@ -1,4 +1,5 @@
-//! Intervals by bootstrap (Efron 1979): how far the figure moves when the rounds are drawn again from themselves.
+//! Intervals by bootstrap (Efron 1979): how far the figure moves when the rounds are drawn again from
+//! themselves.
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -11,9 +12,9 @@ pub const RESAMPLES: usize = 2000;
 
 /// The 95 % percentile-bootstrap interval of the median. The same values and seed give the same interval.
 ///
-/// Of fewer than two values there is none: one round says nothing of how rounds vary. Up to five values it is the
-/// range from the smallest to the largest, which contains the true median with probability 1 − 2^(1−n): 50 % of two,
-/// 94 % of five.
+/// Of fewer than two values there is none: one round says nothing of how rounds vary. Up to five values it is
+/// the range from the smallest to the largest, which contains the true median with probability 1 − 2^(1−n):
+/// 50 % of two, 94 % of five.
 pub fn median_ci95(values: &[f64], seed: u64) -> Option<[f64; 2]> {
     let mut resampled = Resampler::new(values, seed)?;
     interval(|| resampled.median())

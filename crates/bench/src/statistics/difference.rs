@@ -6,13 +6,13 @@ use super::bootstrap::ratio_ci95;
 use super::quantile::median;
 use super::ranks::mann_whitney;
 
-/// The corrected p below which a difference is believed. Stricter than the customary 0.05, because a report is read
-/// for its verdicts and one false verdict in twenty reports would be too many.
+/// The corrected p below which a difference is believed. Stricter than the customary 0.05, because a report
+/// is read for its verdicts and one false verdict in twenty reports would be too many.
 pub const SIGNIFICANCE: f64 = 0.01;
 
-/// The difference in rate below which two targets are not called different, however sure it is: 2 %. The layout of a
-/// binary, the order of links or the size of the environment alone shift rates by more than that (Mytkowicz et al.,
-/// "Producing wrong data without doing anything obviously wrong", 2009).
+/// The difference in rate below which two targets are not called different, however sure it is: 2 %. The
+/// layout of a binary, the order of links or the size of the environment alone shift rates by more than that
+/// (Mytkowicz et al., "Producing wrong data without doing anything obviously wrong", 2009).
 pub const MIN_DIFFERENCE: f64 = 0.02;
 
 /// Two samples of rates: by how much they differ, and how sure that is.
@@ -27,8 +27,8 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Compares rates, of which greater is better. `None` where a side is empty or a rate of `b` is not above zero:
-    /// then there is no ratio.
+    /// Compares rates, of which greater is better. `None` where a side is empty or a rate of `b` is not above
+    /// zero: then there is no ratio.
     pub fn between(a: &[f64], b: &[f64], seed: u64) -> Option<Self> {
         let ratio = median(a)? / median(b)?;
         let possible = b.iter().all(|&rate| rate > 0.0);

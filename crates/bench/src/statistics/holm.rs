@@ -5,9 +5,9 @@ use super::ranks::smallest_p;
 
 /// The p of each comparison, corrected for there being so many, in the order given.
 ///
-/// Without it, of a hundred comparisons between equals one would come out at p < 0.01 by chance. Corrected, that is
-/// the probability of *any* false verdict in the run. It is never weaker than Bonferroni's correction and assumes as
-/// little: nothing about how the comparisons depend on each other.
+/// Without it, of a hundred comparisons between equals one would come out at p < 0.01 by chance. Corrected,
+/// that is the probability of *any* false verdict in the run. It is never weaker than Bonferroni's correction
+/// and assumes as little: nothing about how the comparisons depend on each other.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&x, &y| p[x].total_cmp(&p[y]));
@@ -22,8 +22,8 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
     corrected
 }
 
-/// How many rounds every target needs so that a difference can be told in each of `comparisons` comparisons, however
-/// clear it is: with fewer, even the smallest p there is would not survive the correction.
+/// How many rounds every target needs so that a difference can be told in each of `comparisons` comparisons,
+/// however clear it is: with fewer, even the smallest p there is would not survive the correction.
 pub fn rounds_for_verdict(comparisons: usize) -> usize {
     #[expect(clippy::cast_precision_loss, reason = "a number of comparisons")]
     let factor = comparisons.max(1) as f64;

@@ -3,9 +3,9 @@
 //! Everything here is distribution-free. Rates of caches have long tails, jumps and outliers, and there are few
 //! rounds; a mean and a standard deviation would describe them badly, and a t-test would believe them.
 //!
-//! A comparison takes four steps: [`Difference::between`] two samples, the p of each into one list, [`holm`] over the
-//! list, [`Difference::verdict`] with the corrected p. Whether the rounds suffice for any verdict at all is known
-//! before they are run: [`rounds_for_verdict`].
+//! A comparison takes four steps: [`Difference::between`] two samples, the p of each into one list, [`holm`]
+//! over the list, [`Difference::verdict`] with the corrected p. Whether the rounds suffice for any verdict at
+//! all is known before they are run: [`rounds_for_verdict`].
 
 mod bootstrap;
 mod difference;

@@ -9,8 +9,8 @@ pub(crate) fn normal_cdf(x: f64) -> f64 {
 
 /// The complementary error function, right to at least 11 digits however small it becomes.
 ///
-/// Near zero the series 7.1.6 of Abramowitz and Stegun, whose terms are all positive; beyond, the continued fraction
-/// 7.1.14, from its tail, because there 1 − erf would lose its digits.
+/// Near zero the series 7.1.6 of Abramowitz and Stegun, whose terms are all positive; beyond, the continued
+/// fraction 7.1.14, from its tail, because there 1 − erf would lose its digits.
 pub(super) fn erfc(x: f64) -> f64 {
     if x < 0.0 {
         return 2.0 - erfc(-x);

@@ -1,15 +1,15 @@
 //! Whether two samples come from the same distribution: the test of Mann and Whitney (1947).
 //!
-//! It looks at ranks only: in how many pairs the value of the one sample is above that of the other. So an outlier
-//! counts as one value however far out it lies.
+//! It looks at ranks only: in how many pairs the value of the one sample is above that of the other. So an
+//! outlier counts as one value however far out it lies.
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
 use super::normal::erfc;
 
-/// Up to this size of both samples the distribution of the pairs is counted out, where no two values are equal.
-/// Beyond, or with ties, the normal approximation is used, which errs on the side of caution: from here on a p near
-/// 0.01 comes out a tenth too large at most.
+/// Up to this size of both samples the distribution of the pairs is counted out, where no two values are
+/// equal. Beyond, or with ties, the normal approximation is used, which errs on the side of caution: from
+/// here on a p near 0.01 comes out a tenth too large at most.
 pub const EXACT_UP_TO: usize = 20;
 
 /// The two-sided probability that samples from one distribution differ in rank as much as `a` and `b` do.
@@ -27,8 +27,8 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> f64 {
     }
 }
 
-/// The smallest p that [`mann_whitney`] can find in samples of `n` and `m` values without ties: every value of the
-/// one above every value of the other, one of the (n+m choose n) orders, on either side.
+/// The smallest p that [`mann_whitney`] can find in samples of `n` and `m` values without ties: every value
+/// of the one above every value of the other, one of the (n+m choose n) orders, on either side.
 pub fn smallest_p(n: usize, m: usize) -> f64 {
     let mut orders = 1.0;
     for (i, above) in (1..=n.min(m)).zip(n.max(m) + 1..) {
@@ -39,8 +39,8 @@ pub fn smallest_p(n: usize, m: usize) -> f64 {
 
 /// What the values' places in the common order say.
 struct Ranking {
-    /// In how many pairs the value of the one is above that of the other, for the one that is above more often; a tie
-    /// is half a pair.
+    /// In how many pairs the value of the one is above that of the other, for the one that is above more
+    /// often; a tie is half a pair.
     wins: f64,
     /// The sum of t³ − t over all groups of t equal values.
     ties: f64,
@@ -77,9 +77,9 @@ fn exact(ranking: &Ranking, n: usize, m: usize) -> f64 {
     (2.0 * as_clear / orders.iter().sum::<f64>()).min(1.0)
 }
 
-/// For each number of pairs won, from 0 to `n * m`, in how many orders of all values it comes about: the coefficients
-/// of the Gaussian binomial, as the product over i of (1 − x^(m+i)) / (1 − x^i). Whole numbers far below 2^53, so
-/// that floats hold them exactly.
+/// For each number of pairs won, from 0 to `n * m`, in how many orders of all values it comes about: the
+/// coefficients of the Gaussian binomial, as the product over i of (1 − x^(m+i)) / (1 − x^i). Whole numbers
+/// far below 2^53, so that floats hold them exactly.
 fn orders_by_wins(n: usize, m: usize) -> Vec<f64> {
     let mut orders = vec![0.0; n * m + 1];
     orders[0] = 1.0;

@@ -1,9 +1,10 @@
-//! Comma-separated values under a header that names the columns; Meta's traces of key-value caches are such files.
+//! Comma-separated values under a header that names the columns; Meta's traces of key-value caches are such
+//! files.
 //!
-//! Known columns, in any order: `key`, which must be there, `op` (all are gets without it), `size` or `value_size`,
-//! `key_size`, `ttl` in seconds, `op_count` (how often the operation is repeated). Others are left aside. A field may
-//! be quoted, and then have commas in it; it never reaches over the end of a line, so that a stray quote spoils one
-//! line only and is found there.
+//! Known columns, in any order: `key`, which must be there, `op` (all are gets without it), `size` or
+//! `value_size`, `key_size`, `ttl` in seconds, `op_count` (how often the operation is repeated). Others are
+//! left aside. A field may be quoted, and then have commas in it; it never reaches over the end of a line, so
+//! that a stray quote spoils one line only and is found there.
 
 use std::io::BufRead;
 
@@ -97,7 +98,8 @@ impl Columns {
     }
 }
 
-/// The fields of a line, without blanks around them and without their quotes. A comma between quotes separates nothing.
+/// The fields of a line, without blanks around them and without their quotes. A comma between quotes
+/// separates nothing.
 fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut quoted = false;
     let separates = move |byte: &u8| {

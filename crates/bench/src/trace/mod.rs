@@ -1,7 +1,8 @@
 //! Traces: recorded accesses to a real cache, read as they are published and kept small in memory.
 //!
-//! [`Trace::open`] recognises compression by its magic bytes and the format by its header or name, and streams: a trace
-//! of a billion lines is never in memory as text. What stays is at most 14 bytes an operation, and 6 where a trace has only keys.
+//! [`Trace::open`] recognises compression by its magic bytes and the format by its header or name, and
+//! streams: a trace of a billion lines is never in memory as text. What stays is at most 14 bytes an
+//! operation, and 6 where a trace has only keys.
 //!
 //! A format is one file here and one line in [`FORMATS`].
 
@@ -63,8 +64,8 @@ pub struct TraceOp {
     pub key: u32,
     /// What it did.
     pub kind: TraceKind,
-    /// Size of the value in bytes, where it was recorded. A get of 0 bytes counts as not recorded: that is how traces
-    /// write a miss.
+    /// Size of the value in bytes, where it was recorded. A get of 0 bytes counts as not recorded: that is
+    /// how traces write a miss.
     pub value_size: Option<u32>,
     /// Time to live in seconds, where there was one.
     pub ttl: Option<u32>,
@@ -85,8 +86,8 @@ pub struct TraceStats {
     pub touches: u64,
     /// Different keys.
     pub keys: u64,
-    /// Operations of a kind that a replay does not have, taken for their nearest: `add`, `replace`, `cas`, `append`,
-    /// `prepend`, `incr` and `decr` for a set, `gat` for a get.
+    /// Operations of a kind that a replay does not have, taken for their nearest: `add`, `replace`, `cas`,
+    /// `append`, `prepend`, `incr` and `decr` for a set, `gat` for a get.
     pub approximated: u64,
 }
 

@@ -5,10 +5,11 @@ use super::{Trace, TraceKind};
 impl Trace {
     /// The trace without the sets that a replay with fill on miss does by itself.
     ///
-    /// An application that reads aside of its cache follows a miss with a set. Such a set is in the trace, and a replay
-    /// that fills on its own misses would carry it out a second time, even where its get has hit: so a set is left out
-    /// when the access to its key just before it was a get. Its value's size and TTL go to that get and the gets
-    /// directly before it, as far as they have none, because what they fill is that value.
+    /// An application that reads aside of its cache follows a miss with a set. Such a set is in the trace,
+    /// and a replay that fills on its own misses would carry it out a second time, even where its get has
+    /// hit: so a set is left out when the access to its key just before it was a get. Its value's size and
+    /// TTL go to that get and the gets directly before it, as far as they have none, because what they fill
+    /// is that value.
     ///
     /// Traces do not say why a set happened. An update that follows a read is taken for a fill too.
     #[must_use]
@@ -35,8 +36,9 @@ impl Trace {
         trace
     }
 
-    /// How many gets find their key in a look-aside cache that starts empty, keeps everything, and is filled after each
-    /// miss. What a cache without limit must reach, and no cache can exceed; TTLs are not regarded.
+    /// How many gets find their key in a look-aside cache that starts empty, keeps everything, and is filled
+    /// after each miss. What a cache without limit must reach, and no cache can exceed; TTLs are not
+    /// regarded.
     ///
     /// Where all operations are gets, this is their number less that of the keys.
     pub fn lookaside_hits(&self) -> u64 {

@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use super::{Trace, TraceError, TraceFormat};
 
-/// Where a trace is: `FILE`, or `FILE?format=NAME` where its format cannot be recognised. Nothing is read before
-/// [`TraceSource::open`].
+/// Where a trace is: `FILE`, or `FILE?format=NAME` where its format cannot be recognised. Nothing is read
+/// before [`TraceSource::open`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceSource {
     /// The file.

@@ -1,5 +1,6 @@
-//! The traces of Twitter's cache clusters (Yang, Yue, Rashmi, "A large scale analysis of hundreds of in-memory cache
-//! clusters at Twitter", OSDI 2020): lines without a header of time, key, key size, value size, client, operation, TTL.
+//! The traces of Twitter's cache clusters (Yang, Yue, Rashmi, "A large scale analysis of hundreds of
+//! in-memory cache clusters at Twitter", OSDI 2020): lines without a header of time, key, key size, value
+//! size, client, operation, TTL.
 
 use std::io::BufRead;
 

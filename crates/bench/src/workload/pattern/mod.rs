@@ -31,8 +31,9 @@ pub enum KeyPattern {
 /// | `hotspot:K,O` | the share K of the keys gets the share O of the operations; 0.2,0.8 if left out | |
 /// | `latest` | `zipf:0.99`, most frequent the key that was inserted last | |
 ///
-/// Frequent keys are scattered over all keys by a permutation that follows from the seed, except with `seq`, `uniform`
-/// and `latest`: neighbours in a B-tree or on a page would otherwise be hot together, which real caches do not see.
+/// Frequent keys are scattered over all keys by a permutation that follows from the seed, except with `seq`,
+/// `uniform` and `latest`: neighbours in a B-tree or on a page would otherwise be hot together, which real
+/// caches do not see.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Distribution {
     /// One after the other.

@@ -8,7 +8,8 @@ use super::zipf::{Zipf, unit};
 use super::{COMMON_THETA, Distribution};
 use crate::statistics::normal_cdf;
 
-/// Draws the indices of keys, from 0. What it draws follows from the generator handed in, so threads may share it.
+/// Draws the indices of keys, from 0. What it draws follows from the generator handed in, so threads may
+/// share it.
 #[derive(Debug, Clone)]
 pub struct Picker {
     n: u32,
@@ -58,8 +59,8 @@ impl Picker {
         self.n
     }
 
-    /// Draws one key for each place in `out`. `first_op` is the number of the first of these operations; only `seq`
-    /// depends on it.
+    /// Draws one key for each place in `out`. `first_op` is the number of the first of these operations; only
+    /// `seq` depends on it.
     pub fn fill(&self, rng: &mut impl Rng, first_op: u64, out: &mut [u32]) {
         let n = self.n;
         match self.law {
@@ -92,8 +93,8 @@ impl Picker {
         }
     }
 
-    /// How many different keys `n_ops` operations touch, on average. So a cache that starts empty and keeps everything
-    /// answers `n_ops` get-or-sets with `n_ops` minus this many hits.
+    /// How many different keys `n_ops` operations touch, on average. So a cache that starts empty and keeps
+    /// everything answers `n_ops` get-or-sets with `n_ops` minus this many hits.
     #[expect(clippy::cast_precision_loss, reason = "an average")]
     pub fn expected_distinct(&self, n_ops: u64) -> f64 {
         let ops = n_ops as f64;
@@ -128,8 +129,9 @@ impl Picker {
     }
 }
 
-/// The numbers from 1 to `n` as runs of about equal weight in a smooth distribution: the middle of each and its
-/// length. A run is at most a thousandth of where it begins, so a sum over all takes thousands of steps, not millions.
+/// The numbers from 1 to `n` as runs of about equal weight in a smooth distribution: the middle of each and
+/// its length. A run is at most a thousandth of where it begins, so a sum over all takes thousands of steps,
+/// not millions.
 fn runs(n: u32) -> impl Iterator<Item = (f64, f64)> {
     let n = u64::from(n);
     let mut start = 1_u64;

@@ -5,15 +5,16 @@ use rand_xoshiro::SplitMix64;
 
 /// A permutation of the numbers below `n`, made of steps that can each be undone.
 ///
-/// First a multiplication by a number that has no divisor in common with `n`, and an addition, modulo `n`. That parts
-/// neighbours, but evenly; so the numbers below the largest power of two in `n` are then mixed among themselves, by an
-/// odd factor and a shift combined by exclusive or. It costs a few nanoseconds and has no loop: a permutation of a
-/// larger range, walked until it is back below `n`, costs several times that, because the processor cannot guess how often it walks.
+/// First a multiplication by a number that has no divisor in common with `n`, and an addition, modulo `n`.
+/// That parts neighbours, but evenly; so the numbers below the largest power of two in `n` are then mixed
+/// among themselves, by an odd factor and a shift combined by exclusive or. It costs a few nanoseconds and
+/// has no loop: a permutation of a larger range, walked until it is back below `n`, costs several times that,
+/// because the processor cannot guess how often it walks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scatter {
     n: u64,
-    /// The multiplier as a share of `n`, in 2^-64, rounded up. Times a number below 2^32 it is wrong by less than
-    /// 2^-32 of the whole, and so the product modulo `n` is exact.
+    /// The multiplier as a share of `n`, in 2^-64, rounded up. Times a number below 2^32 it is wrong by less
+    /// than 2^-32 of the whole, and so the product modulo `n` is exact.
     step: u64,
     /// What is added, below `n`.
     offset: u64,

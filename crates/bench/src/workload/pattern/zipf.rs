@@ -1,8 +1,9 @@
 //! Ranks by Zipf's law, one draw and two logarithms each, whatever the number of ranks.
 //!
-//! Rejection-inversion: W. Hörmann and G. Derflinger, "Rejection-inversion to generate variates from monotone discrete
-//! distributions", 1996. Exact for every exponent from 0, with 1 no special case, and without a table. The Zipf of
-//! `rand_distr` needs up to nine times as long, because it rejects more and takes more powers.
+//! Rejection-inversion: W. Hörmann and G. Derflinger, "Rejection-inversion to generate variates from monotone
+//! discrete distributions", 1996. Exact for every exponent from 0, with 1 no special case, and without a
+//! table. The Zipf of `rand_distr` needs up to nine times as long, because it rejects more and takes more
+//! powers.
 
 use rand::Rng;
 
@@ -82,8 +83,8 @@ mod tests {
 
     use super::*;
 
-    /// The sum over all ranks of (seen − expected)² / expected, and the degrees of freedom, ranks that are expected
-    /// less than ten times counted as one.
+    /// The sum over all ranks of (seen − expected)² / expected, and the degrees of freedom, ranks that are
+    /// expected less than ten times counted as one.
     fn chi_square(n: u32, theta: f64, draws: u32) -> (f64, f64) {
         let zipf = Zipf::new(n, theta);
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(u64::from(n));

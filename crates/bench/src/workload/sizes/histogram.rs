@@ -13,8 +13,8 @@ use super::{SizeSpec, size};
 /// No histogram needs more; a file that is none, such as a device, is not read to its end.
 const MAX_FILE: ByteSize = ByteSize(64 << 20);
 
-/// What `CacheLib`'s `sizes.json` says: as many weights as sizes, or one less, and then each is of the sizes from one
-/// to before the next.
+/// What `CacheLib`'s `sizes.json` says: as many weights as sizes, or one less, and then each is of the sizes
+/// from one to before the next.
 #[derive(Deserialize)]
 struct CacheLib {
     #[serde(rename = "valSizeRange")]

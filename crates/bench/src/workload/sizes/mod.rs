@@ -1,7 +1,7 @@
 //! Sizes of values and lengths of keys: a small language of distributions, drawn per key.
 //!
-//! A size follows from a seed and an index alone. So a key has the same size whenever, by whichever thread and on
-//! whichever target it is used, and nothing needs to be remembered.
+//! A size follows from a seed and an index alone. So a key has the same size whenever, by whichever thread
+//! and on whichever target it is used, and nothing needs to be remembered.
 
 mod histogram;
 mod sweep;
@@ -35,8 +35,8 @@ pub use self::sweep::Sweep;
 /// | `fb_value`, `fb_key` | values and keys of Facebook's ETC pool, with mutilate's figures |
 /// | `histogram:FILE` | `valSizeRange` and `valSizeRangeProbability` of `CacheLib`'s `sizes.json`, or lines of `size,weight` |
 ///
-/// Sizes are in the syntax of [`ByteSize`]. No size is above [`SizeSpec::LIMIT`]: one that is written larger is an
-/// error, one that is drawn larger becomes the limit. A histogram is read when its name is parsed.
+/// Sizes are in the syntax of [`ByteSize`]. No size is above [`SizeSpec::LIMIT`]: one that is written larger
+/// is an error, one that is drawn larger becomes the limit. A histogram is read when its name is parsed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SizeSpec(Shape);
 
@@ -91,8 +91,8 @@ impl SizeSpec {
         }
     }
 
-    /// No size is above this one. Of a distribution with a tail it is far out, where no key may ever come: what a run
-    /// really uses is [`SizeSpec::largest`].
+    /// No size is above this one. Of a distribution with a tail it is far out, where no key may ever come:
+    /// what a run really uses is [`SizeSpec::largest`].
     pub fn max(&self) -> u32 {
         const LAST: f64 = 1.0 - FIRST;
         match &self.0 {

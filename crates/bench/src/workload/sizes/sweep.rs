@@ -6,8 +6,9 @@ use std::str::FromStr;
 
 /// The values that an option takes in turn, in the order given; at least one.
 ///
-/// They are separated by `;`. Where the text has neither `;` nor `:`, a comma separates them too. So `4k,72k` sweeps
-/// two sizes, `list:4k:1,72k:1` is one distribution that mixes them, and `4k;list:4k:1,72k:1` sweeps both.
+/// They are separated by `;`. Where the text has neither `;` nor `:`, a comma separates them too. So `4k,72k`
+/// sweeps two sizes, `list:4k:1,72k:1` is one distribution that mixes them, and `4k;list:4k:1,72k:1` sweeps
+/// both.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sweep<T>(Vec<T>);
 
