@@ -1,0 +1,51 @@
+//! Points of a sweep as people read them.
+
+use larder_store::ByteSize;
+
+use crate::model::{Point, PointValue, Run};
+
+/// The points of a run, each once: in numeric order where all coordinates are numbers, else as they came.
+pub fn points(run: &Run) -> Vec<&Point> {
+    let mut points: Vec<&Point> = Vec::new();
+    for cell in &run.cells {
+        if !points.contains(&&cell.point) {
+            points.push(&cell.point);
+        }
+    }
+    let is_number = |value: &PointValue| matches!(value, PointValue::Number(_));
+    if points.iter().all(|point| point.values().all(is_number)) {
+        points.sort();
+    }
+    points
+}
+
+/// A point with the names of its coordinates: `data_size 4 KiB, threads 4`. Only what was swept is named, so that
+/// the text is empty where there is one point only.
+pub fn label(point: &Point, swept: &[&str]) -> String {
+    join(point, swept, |name, value| format!("{name} {}", coordinate(name, value)))
+}
+
+/// A point by its values where one coordinate was swept, else by names and values: `4 KiB`.
+pub fn short_label(point: &Point, swept: &[&str]) -> String {
+    match swept {
+        [_] => join(point, swept, coordinate),
+        _ => label(point, swept),
+    }
+}
+
+/// One coordinate: a size in its unit, anything else as it is.
+pub fn coordinate(name: &str, value: &PointValue) -> String {
+    match value {
+        PointValue::Number(bytes) if name.ends_with("_size") => ByteSize(*bytes).to_string(),
+        other => other.to_string(),
+    }
+}
+
+fn join(point: &Point, swept: &[&str], text: impl Fn(&str, &PointValue) -> String) -> String {
+    let shown: Vec<String> = point
+        .iter()
+        .filter(|(name, _)| swept.contains(&name.as_str()))
+        .map(|(name, value)| text(name, value))
+        .collect();
+    shown.join(", ")
+}

@@ -1,0 +1,262 @@
+//! Who is ranked against whom: the cells of one operation at one point, fastest first.
+//!
+//! A figure against which a check of severity *error* stands is shown but never ranked, and a cell without a figure
+//! keeps its reason. Every report reads this ranking, so that no two of them disagree.
+
+use std::cmp::Ordering;
+
+use crate::model::{Cell, Check, Comparison, Operation, Point, Run, Severity, Target, Verdict};
+use crate::points::points;
+use crate::ties;
+
+/// The cells of one operation at one point.
+#[derive(Debug)]
+pub struct Group<'a> {
+    /// What was done.
+    pub operation: Operation,
+    /// Where in the sweep.
+    pub point: &'a Point,
+    /// The ranked first, fastest first; then what is withheld, then what is empty, as the run lists them.
+    pub rows: Vec<Row<'a>>,
+}
+
+/// One target within a [`Group`].
+#[derive(Debug)]
+pub struct Row<'a> {
+    /// The label that reports show.
+    pub name: &'a str,
+    /// The target; `None` where the run does not list it.
+    pub target: Option<&'a Target>,
+    /// Its figures.
+    pub cell: &'a Cell,
+    /// Its place.
+    pub standing: Standing<'a>,
+    /// The best of the ranking, or not to be told apart from it.
+    pub leads: bool,
+    /// Letters that it shares with those from which it cannot be told apart; empty where there are none.
+    pub ties: String,
+}
+
+/// The place of a cell in its group.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Standing<'a> {
+    /// In the ranking.
+    Ranked {
+        /// Its rate over the best rate of the group.
+        to_best: f64,
+    },
+    /// It has figures that are no result: why, in a few words.
+    Withheld(String),
+    /// It has no figures: why.
+    Empty(&'a str),
+}
+
+/// Two targets compared, seen from the one named first.
+#[derive(Debug, Clone, Copy)]
+pub struct Pair {
+    /// Rate of the first over rate of the second.
+    pub ratio: f64,
+    /// Its 95 % interval; `None` with fewer than two rounds.
+    pub ci95: Option<[f64; 2]>,
+    /// Probability of such a difference between equals.
+    pub p: f64,
+    /// What can be said of the first against the second.
+    pub verdict: Verdict,
+}
+
+/// Every group of a run: operations in their order, points in theirs.
+pub fn groups(run: &Run) -> Vec<Group<'_>> {
+    let mut operations: Vec<Operation> = run.cells.iter().map(|cell| cell.operation).collect();
+    operations.sort_unstable();
+    operations.dedup();
+    let points = points(run);
+    let places = operations.iter().flat_map(|operation| points.iter().map(|p| (*operation, *p)));
+    places
+        .map(|(operation, point)| Group { operation, point, rows: rows(run, operation, point) })
+        .filter(|group| !group.rows.is_empty())
+        .collect()
+}
+
+/// The comparison of two targets, seen from `a`; `None` where the run does not compare them.
+pub fn pair(run: &Run, operation: Operation, point: &Point, a: &str, b: &str) -> Option<Pair> {
+    let here = |c: &&Comparison| c.operation == operation && c.point == *point;
+    run.comparisons.iter().filter(here).find_map(|comparison| {
+        let seen = Pair {
+            ratio: comparison.ratio,
+            ci95: comparison.ci95,
+            p: comparison.p,
+            verdict: comparison.verdict,
+        };
+        match (comparison.a.as_str(), comparison.b.as_str()) {
+            (first, second) if (first, second) == (a, b) => Some(seen),
+            (first, second) if (first, second) == (b, a) => Some(seen.turned()),
+            _ => None,
+        }
+    })
+}
+
+/// The label of a target, or its URL where the run does not list it.
+pub(crate) fn name<'a>(run: &'a Run, url: &'a str) -> &'a str {
+    run.target(url).map_or(url, |target| target.name.as_str())
+}
+
+impl Pair {
+    /// The same, seen from the other one.
+    #[must_use]
+    pub fn turned(self) -> Self {
+        Self {
+            ratio: self.ratio.recip(),
+            ci95: self.ci95.map(|[low, high]| [high.recip(), low.recip()]),
+            p: self.p,
+            verdict: match self.verdict {
+                Verdict::Faster => Verdict::Slower,
+                Verdict::Slower => Verdict::Faster,
+                Verdict::Indistinguishable => Verdict::Indistinguishable,
+            },
+        }
+    }
+}
+
+impl<'a> Group<'a> {
+    /// The rows that are in the ranking, fastest first.
+    pub fn ranked(&self) -> impl Iterator<Item = &Row<'a>> {
+        self.rows.iter().filter(|row| row.to_best().is_some())
+    }
+
+    /// The rows that a report shows: in a sweep, who never ran is not repeated at each point, because one sentence
+    /// says it of the whole run.
+    pub fn shown(&self, swept: &[&str]) -> impl Iterator<Item = &Row<'a>> {
+        self.rows.iter().filter(|row| swept.is_empty() || row.ran())
+    }
+}
+
+impl Row<'_> {
+    /// Its rate over the best rate of its group; `None` where it is not ranked.
+    pub fn to_best(&self) -> Option<f64> {
+        match self.standing {
+            Standing::Ranked { to_best } => Some(to_best),
+            Standing::Withheld(_) | Standing::Empty(_) => None,
+        }
+    }
+
+    /// Whether its figures are shown but are no result.
+    pub fn is_withheld(&self) -> bool {
+        matches!(self.standing, Standing::Withheld(_))
+    }
+
+    /// Whether its target ran at all.
+    fn ran(&self) -> bool {
+        self.rate().is_some() || self.target.is_none_or(|target| target.reason.is_none())
+    }
+
+    /// Operations per second of wall clock; `None` where the cell is empty.
+    pub fn rate(&self) -> Option<f64> {
+        rate(self.cell)
+    }
+}
+
+/// A rate that is a figure: neither zero, which stands for nothing done, nor infinite.
+fn rate(cell: &Cell) -> Option<f64> {
+    cell.ops_per_s.filter(|rate| rate.is_finite() && *rate > 0.0)
+}
+
+fn rows<'a>(run: &'a Run, operation: Operation, point: &'a Point) -> Vec<Row<'a>> {
+    let cells = run.cells.iter().filter(|c| c.operation == operation && c.point == *point);
+    let mut rows: Vec<Row<'_>> = cells
+        .map(|cell| {
+            let target = run.target(&cell.target);
+            let name = name(run, &cell.target);
+            Row {
+                name,
+                target,
+                cell,
+                standing: standing(run, cell),
+                leads: false,
+                ties: String::new(),
+            }
+        })
+        .collect();
+    rows.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| faster_first(a, b)));
+
+    let ranked = rows.iter().filter(|row| row.to_best().is_some()).count();
+    let best = rows.first().and_then(Row::rate).unwrap_or(1.0);
+    let differ = |a: usize, b: usize| {
+        let pair = pair(run, operation, point, &rows[a].cell.target, &rows[b].cell.target);
+        pair.is_none_or(|pair| pair.verdict != Verdict::Indistinguishable)
+    };
+    let leads: Vec<bool> = (0..ranked).map(|place| place == 0 || !differ(0, place)).collect();
+    let letters = ties::letters(ranked, differ);
+    for (row, (letters, leads)) in rows.iter_mut().zip(letters.into_iter().zip(leads)) {
+        row.standing = Standing::Ranked { to_best: row.rate().unwrap_or(0.0) / best };
+        row.ties = letters;
+        row.leads = leads;
+    }
+    rows
+}
+
+/// The ranked stand before the withheld, and those before the empty.
+fn place(row: &Row<'_>) -> u8 {
+    match row.standing {
+        Standing::Ranked { .. } => 0,
+        Standing::Withheld(_) => 1,
+        Standing::Empty(_) => 2,
+    }
+}
+
+fn faster_first(a: &Row<'_>, b: &Row<'_>) -> Ordering {
+    match (&a.standing, &b.standing) {
+        (Standing::Ranked { .. }, Standing::Ranked { .. }) => {
+            b.rate().partial_cmp(&a.rate()).unwrap_or(Ordering::Equal)
+        }
+        _ => Ordering::Equal,
+    }
+}
+
+fn standing<'a>(run: &'a Run, cell: &'a Cell) -> Standing<'a> {
+    if rate(cell).is_none() {
+        return Standing::Empty(why_empty(run, cell));
+    }
+    if run.target(&cell.target).and_then(|target| target.stores) == Some(false) {
+        return Standing::Withheld("keeps nothing: this is what the measuring costs".to_owned());
+    }
+    let mut ids: Vec<&str> = run
+        .checks
+        .iter()
+        .filter(|check| check.severity == Severity::Error && stands_against(check, cell))
+        .map(|check| check.id.as_str())
+        .collect();
+    ids.sort_unstable();
+    ids.dedup();
+    match (&cell.reason, ids.is_empty()) {
+        (None, true) => Standing::Ranked { to_best: 1.0 },
+        (None, false) => Standing::Withheld(ids.join(", ")),
+        (Some(reason), true) => Standing::Withheld(reason.clone()),
+        (Some(reason), false) => Standing::Withheld(format!("{}; {reason}", ids.join(", "))),
+    }
+}
+
+/// Whether a check concerns a cell: it names its target, point and operation, or leaves them open.
+fn stands_against(check: &Check, cell: &Cell) -> bool {
+    check.target.as_ref().is_none_or(|target| *target == cell.target)
+        && check.operation.is_none_or(|operation| operation == cell.operation)
+        && check.point.as_ref().is_none_or(|point| *point == cell.point)
+}
+
+fn why_empty<'a>(run: &'a Run, cell: &'a Cell) -> &'a str {
+    let of_target = || run.target(&cell.target).and_then(|target| target.reason.as_deref());
+    if let Some(reason) = cell.reason.as_deref().or_else(of_target) {
+        return reason;
+    }
+    let counts = &cell.counts;
+    if counts.ops > 0 && counts.errors >= counts.ops {
+        "every operation failed"
+    } else if counts.ops > 0 && counts.errors + counts.wrong >= counts.ops {
+        "no read returned the right value"
+    } else if cell.operation.reads() && counts.misses > 0 && counts.hits == 0 {
+        "every read missed"
+    } else if run.interrupted {
+        "not measured before the interruption"
+    } else {
+        "not measured"
+    }
+}
