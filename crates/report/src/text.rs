@@ -1,0 +1,93 @@
+//! Plain text for a terminal: made harmless, wrapped, shortened. Widths are counted in characters.
+
+use std::borrow::Cow;
+
+/// What follows a number and is never parted from it.
+const UNITS: [&str; 16] = [
+    "%", "ns", "µs", "ms", "s", "min", "h", "B", "KiB", "MiB", "GiB", "TiB", "/s", "k/s", "M/s",
+    "G/s",
+];
+
+/// Replaces control characters: a server's message must not steer the reader's terminal.
+pub(crate) fn clean(text: &str) -> Cow<'_, str> {
+    if text.contains(char::is_control) {
+        text.replace(char::is_control, " ").into()
+    } else {
+        text.into()
+    }
+}
+
+/// The number of characters.
+pub(crate) fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// Breaks text into lines at its spaces. A figure stays with its unit; a word longer than the line stands alone.
+pub(crate) fn wrap(text: &str, limit: usize) -> Vec<String> {
+    let text = clean(text);
+    let mut lines: Vec<String> = Vec::new();
+    for piece in unbroken(&text) {
+        match lines.last_mut() {
+            Some(line) if width(line) + 1 + width(&piece) <= limit => {
+                line.push(' ');
+                line.push_str(&piece);
+            }
+            _ => lines.push(piece),
+        }
+    }
+    lines
+}
+
+/// The words of a text, each unit joined to the number before it.
+fn unbroken(text: &str) -> Vec<String> {
+    let mut pieces: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let unit = word.trim_end_matches([',', ';', '.', ':', ')']);
+        match pieces.last_mut() {
+            Some(last) if UNITS.contains(&unit) && last.ends_with(|c: char| c.is_ascii_digit()) => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => pieces.push(word.to_owned()),
+        }
+    }
+    pieces
+}
+
+/// Shortens text from its middle: both ends of a URL tell more than its middle.
+pub(crate) fn shorten(text: &str, limit: usize) -> String {
+    let length = width(text);
+    if length <= limit {
+        return text.to_owned();
+    }
+    let kept = limit.saturating_sub(1);
+    let head: String = text.chars().take(kept.div_ceil(2)).collect();
+    let tail: String = text.chars().skip(length - kept / 2).collect();
+    format!("{head}…{tail}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_at_spaces_but_never_inside_a_figure() {
+        assert_eq!(wrap("it took 12.0 ms, or more", 12), ["it took", "12.0 ms, or", "more"]);
+        assert_eq!(wrap("a-very-long-word b", 4), ["a-very-long-word", "b"]);
+        assert!(wrap(" ", 10).is_empty());
+    }
+
+    #[test]
+    fn control_characters_become_spaces() {
+        assert_eq!(clean("a\x1b[31m\nb"), "a [31m b");
+        assert!(matches!(clean("plain"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn a_shortened_text_keeps_both_ends() {
+        assert_eq!(shorten("memcached://h1:11211", 11), "memca…11211");
+        assert_eq!(shorten("moka:", 5), "moka:");
+        assert_eq!(shorten("moka:", 1), "…");
+        assert_eq!(shorten("moka:", 0), "…");
+    }
+}
