@@ -1,0 +1,141 @@
+//! The checks that fired, worst first, as a person can read them: advice once for each rule, and many notes of one
+//! rule folded into one line.
+
+use std::collections::BTreeSet;
+
+use crate::figures::{count, list};
+use crate::model::{Check, Run, Severity};
+use crate::points::label;
+use crate::ranking::name;
+
+/// More different notes of one rule than this fold into one line.
+const NOTES_SHOWN: usize = 1;
+
+/// More different warnings of one rule than this fold; errors never do.
+const WARNINGS_SHOWN: usize = 4;
+
+/// Everything that one rule found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding<'a> {
+    /// The name of the rule.
+    pub id: &'a str,
+    /// How bad it is.
+    pub severity: Severity,
+    /// How many checks stand behind it.
+    pub count: usize,
+    /// What was found and where; a line each.
+    pub lines: Vec<String>,
+    /// What to do about it; seldom more than one sentence.
+    pub advice: Vec<&'a str>,
+}
+
+/// The checks of a run by rule, worst first.
+pub fn findings(run: &Run) -> Vec<Finding<'_>> {
+    let rules: BTreeSet<(Severity, &str)> =
+        run.checks.iter().map(|check| (check.severity, check.id.as_str())).collect();
+    rules.into_iter().map(|(severity, id)| finding(run, severity, id)).collect()
+}
+
+/// How many of each severity: `1 error, 2 warnings and 5 notes`.
+pub fn tally(run: &Run) -> String {
+    let number = |severity| run.checks.iter().filter(|check| check.severity == severity).count();
+    let counted = [
+        (number(Severity::Error), "error"),
+        (number(Severity::Warn), "warning"),
+        (number(Severity::Note), "note"),
+    ];
+    let parts: Vec<String> = counted
+        .into_iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, noun)| count(number, noun))
+        .collect();
+    if parts.is_empty() {
+        return "none fired".to_owned();
+    }
+    list(&parts.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+fn finding<'a>(run: &'a Run, severity: Severity, id: &'a str) -> Finding<'a> {
+    let checks: Vec<&Check> =
+        run.checks.iter().filter(|check| check.severity == severity && check.id == id).collect();
+    let mut advice: Vec<&str> = Vec::new();
+    for check in &checks {
+        if !check.advice.is_empty() && !advice.contains(&check.advice.as_str()) {
+            advice.push(&check.advice);
+        }
+    }
+    let lines = match severity {
+        Severity::Error => said_once(run, &checks),
+        Severity::Warn => folded(run, &checks, WARNINGS_SHOWN),
+        Severity::Note => folded(run, &checks, NOTES_SHOWN),
+    };
+    Finding { id, severity, count: checks.len(), lines, advice }
+}
+
+/// One line for each text, with all places where it holds.
+fn said_once(run: &Run, checks: &[&Check]) -> Vec<String> {
+    let mut texts: Vec<(&str, Vec<String>)> = Vec::new();
+    for check in checks {
+        let place = place(run, check);
+        match texts.iter_mut().find(|(text, _)| *text == check.text) {
+            Some((_, places)) if places.contains(&place) => {}
+            Some((_, places)) => places.push(place),
+            None => texts.push((&check.text, vec![place])),
+        }
+    }
+    texts
+        .into_iter()
+        .map(|(text, mut places)| {
+            places.retain(|place| !place.is_empty());
+            if places.is_empty() { text.to_owned() } else { said_of(&places.join("; "), text) }
+        })
+        .collect()
+}
+
+/// What is said of somebody, after a colon; many a name brings its own.
+pub(crate) fn said_of(subject: &str, text: &str) -> String {
+    let colon = if subject.ends_with(':') { "" } else { ":" };
+    format!("{subject}{colon} {text}")
+}
+
+/// As [`said_once`], but more than `limit` lines become one: how many, on whom, and the first.
+fn folded(run: &Run, checks: &[&Check], limit: usize) -> Vec<String> {
+    let lines = said_once(run, checks);
+    if lines.len() <= limit {
+        return lines;
+    }
+    let names = concerned(run, checks);
+    let on = if names.is_empty() { String::new() } else { format!(" on {}", list(&names)) };
+    vec![format!("{} findings{on}, such as: {}", checks.len(), lines[0])]
+}
+
+/// The targets that checks name as theirs or mention in their texts, in the order of the run.
+fn concerned<'a>(run: &'a Run, checks: &[&Check]) -> Vec<&'a str> {
+    let mentions = |text: &str, name: &str| {
+        let ends = |c: char| c.is_whitespace() || ",;.()".contains(c);
+        text.match_indices(name).any(|(at, _)| {
+            text[..at].chars().next_back().is_none_or(ends)
+                && text[at + name.len()..].chars().next().is_none_or(ends)
+        })
+    };
+    let concerns = |url: &str, name: &str| {
+        checks
+            .iter()
+            .any(|check| check.target.as_deref() == Some(url) || mentions(&check.text, name))
+    };
+    run.targets
+        .iter()
+        .filter(|target| concerns(&target.url, &target.name))
+        .map(|target| target.name.as_str())
+        .collect()
+}
+
+/// Where a check holds: `lmdb:, get, data_size 4 KiB`; empty for the whole run.
+fn place(run: &Run, check: &Check) -> String {
+    let swept = run.swept();
+    let target = check.target.as_deref().map(|url| name(run, url).to_owned());
+    let operation = check.operation.map(|operation| operation.to_string());
+    let point = check.point.as_ref().map(|point| label(point, &swept));
+    let parts = [target, operation, point].into_iter().flatten().filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,134 @@
+//! What stands above the figures: what ran, where, with which workload, and what a reader must know first.
+
+use larder_store::ByteSize;
+
+use crate::columns::FACTS;
+use crate::figures::{bytes, count, seconds, significant};
+use crate::model::{Environment, Run, Target};
+
+/// The scenario of targets and a workload that were typed.
+pub(crate) const CUSTOM: &str = "custom";
+
+/// The options of a workload that a reader looks for first; the others follow by name.
+const FIRST: [&str; 8] =
+    ["operations", "ratio", "keys", "key-pattern", "key-size", "data-size", "threads", "requests"];
+
+/// Labels and texts, in this order. A label that comes twice in a row is meant once.
+pub(crate) fn header(run: &Run) -> Vec<(&'static str, String)> {
+    let mut lines = vec![("ran", what_ran(run)), ("machine", machine(&run.environment))];
+    let workload = workload(run);
+    if !workload.is_empty() {
+        lines.push(("workload", workload));
+    }
+    lines.extend(common_facts(run).map(|facts| ("targets", facts)));
+    lines.extend(run.notes.iter().map(|note| ("note", note.clone())));
+    lines
+}
+
+/// Why none of the figures is to be believed, where that is so.
+pub(crate) fn warning(run: &Run) -> Option<&'static str> {
+    (run.environment.build == "debug").then_some(
+        "larder was built for debugging: these figures mean nothing; build it with --release",
+    )
+}
+
+/// The fact of this name that all targets have in common, so that the tables need not repeat it.
+pub(crate) fn told_of_all<'a>(run: &'a Run, fact: &str) -> Option<&'a str> {
+    let of = |target: &'a Target| match fact {
+        "durability" => target.durability.as_deref(),
+        "reach" => target.reach.as_deref(),
+        _ => None,
+    };
+    // Of targets that did not run nothing is known; they do not count.
+    let mut known = run.targets.iter().filter_map(of);
+    let first = known.next()?;
+    known.all(|other| other == first).then_some(first)
+}
+
+/// What all targets have in common.
+fn common_facts(run: &Run) -> Option<String> {
+    let told = |fact: &&str| Some(format!("{fact} {}", told_of_all(run, fact)?));
+    let facts: Vec<String> = FACTS.iter().filter_map(told).collect();
+    let all = if run.targets.len() > 1 { "all with " } else { "" };
+    (!facts.is_empty()).then(|| format!("{all}{}", facts.join(", ")))
+}
+
+/// The rounds behind the figures: `5 rounds`, `2 to 5 rounds`.
+pub(crate) fn rounds(run: &Run) -> String {
+    let measured = || run.cells.iter().map(|cell| cell.rounds as usize).filter(|n| *n > 0);
+    let (least, most) = (measured().min().unwrap_or(0), measured().max().unwrap_or(0));
+    if least == most {
+        count(most, "round")
+    } else {
+        format!("{least} to {}", count(most, "round"))
+    }
+}
+
+fn what_ran(run: &Run) -> String {
+    let what = if run.scenario == CUSTOM {
+        run.argv.join(" ")
+    } else {
+        format!("scenario {}", run.scenario)
+    };
+    let interrupted = if run.interrupted { ", interrupted" } else { "" };
+    format!(
+        "{what}; {}, {}, {}{interrupted}; larder {}, seed {}, {}",
+        count(run.targets.len(), "target"),
+        rounds(run),
+        seconds(run.duration_s),
+        run.larder,
+        run.seed,
+        run.started
+    )
+}
+
+fn machine(environment: &Environment) -> String {
+    let hardware = [
+        environment.cpu.clone(),
+        Some(count(environment.cores as usize, "core")),
+        environment.memory_bytes.map(|memory| format!("{} of memory", bytes(memory))),
+        environment.swap_bytes.map(|swap| match swap {
+            0 => "no swap".to_owned(),
+            swap => format!("{} of swap", bytes(swap)),
+        }),
+    ];
+    let system = [
+        environment.os.clone(),
+        environment.kernel.as_ref().map(|kernel| format!("kernel {kernel}")),
+        environment.governor.as_ref().map(|governor| format!("governor {governor}")),
+        environment.load.map(|load| format!("load {}", significant(load, 2))),
+    ];
+    let parts = [join(hardware), join(system)];
+    let known: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    known.join("; ")
+}
+
+fn join(parts: [Option<String>; 4]) -> String {
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// The options that are the same everywhere; what was swept stands in the table.
+fn workload(run: &Run) -> String {
+    // Coordinates have the names of fields, options those of flags.
+    let swept: Vec<String> = run.swept().into_iter().map(|name| name.replace('_', "-")).collect();
+    let rank = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
+    let mut options: Vec<(&String, &String)> = run
+        .workload
+        .iter()
+        .filter(|(name, value)| !value.is_empty() && !swept.contains(name))
+        .collect();
+    options.sort_by_key(|(name, _)| rank(name));
+    let texts: Vec<String> = options
+        .into_iter()
+        .map(|(name, value)| format!("{name} {}", option(name, value)))
+        .collect();
+    texts.join(", ")
+}
+
+/// The value of an option; a bare number of bytes in its unit.
+pub(crate) fn option(name: &str, value: &str) -> String {
+    match value.parse() {
+        Ok(bytes) if name.ends_with("-size") => ByteSize(bytes).to_string(),
+        _ => value.to_owned(),
+    }
+}

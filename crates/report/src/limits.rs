@@ -1,0 +1,104 @@
+//! What a run does not show. Every report ends with it.
+
+use crate::figures::{list, seconds};
+use crate::header::{option, rounds};
+use crate::model::{Counts, PointValue, Run, Target};
+use crate::points::{coordinate, points};
+
+/// The heading above it.
+pub const NOT_SHOWN: &str = "What this does not show";
+
+/// Whole sentences, the general ones first.
+pub fn not_shown(run: &Run) -> Vec<String> {
+    let one_machine = "This was one machine and one client process: other hardware, other versions, other settings \
+                       and load from many machines may turn the order over.";
+    let mut sentences = vec![one_machine.to_owned()];
+    sentences.extend(servers(run));
+    sentences.push(sizes(run));
+    if run.cells.iter().any(|cell| cell.operation.reads() && cell.counts.hits > 0) {
+        sentences.push(
+            "The caches were warm and freshly filled: the time after a start, and fragmentation after days, are \
+             not in these figures."
+                .to_owned(),
+        );
+    }
+    if run.cells.iter().any(|cell| cell.ops_per_s_ci95.is_some()) {
+        sentences.push(format!(
+            "An interval tells how far apart the {} of this run lie, {} in all: what changes from day to day is not \
+             in it.",
+            rounds(run),
+            seconds(run.duration_s)
+        ));
+    }
+    sentences.extend(verified(run));
+    sentences.extend(absent(run));
+    sentences
+}
+
+fn servers(run: &Run) -> Vec<String> {
+    let owned = |ownership: &str| -> Vec<&str> {
+        let owned = |target: &&Target| {
+            target.reason.is_none() && target.ownership.as_deref() == Some(ownership)
+        };
+        run.targets.iter().filter(owned).map(|target| target.name.as_str()).collect()
+    };
+    let (managed, external) = (owned("managed"), owned("external"));
+    let mut sentences = Vec::new();
+    if !managed.is_empty() {
+        sentences.push(format!(
+            "{} ran on this machine beside the client, reached over loopback or a socket: a network adds its delay \
+             and its losses, and takes away the fight for the processors.",
+            list(&managed)
+        ));
+    }
+    if !external.is_empty() {
+        let was = if external.len() == 1 { "was" } else { "were" };
+        sentences.push(format!(
+            "{} {was} running before: its settings are not ours, and what else it did meanwhile is not known.",
+            list(&external)
+        ));
+    }
+    sentences
+}
+
+/// Which sizes of values the figures hold for.
+fn sizes(run: &Run) -> String {
+    let swept: Vec<String> = if run.swept().contains(&"data_size") {
+        let mut sizes: Vec<&PointValue> =
+            points(run).into_iter().filter_map(|point| point.get("data_size")).collect();
+        sizes.dedup();
+        sizes.into_iter().map(|size| coordinate("data_size", size)).collect()
+    } else {
+        run.workload.get("data-size").map(|size| option("data-size", size)).into_iter().collect()
+    };
+    let texts: Vec<&str> = swept.iter().map(String::as_str).collect();
+    match texts.as_slice() {
+        [] => {
+            "The figures hold for the sizes of keys and values that were used, and for no others."
+                .to_owned()
+        }
+        sizes => format!("Values of other sizes than {} were not tried.", list(sizes)),
+    }
+}
+
+/// How much was verified; only said where nothing was found, because a finding speaks for itself.
+fn verified(run: &Run) -> Option<String> {
+    let sum =
+        |of: fn(&Counts) -> u64| -> u64 { run.cells.iter().map(|cell| of(&cell.counts)).sum() };
+    let right = sum(|counts| counts.hits);
+    let wrong = sum(|counts| counts.wrong + counts.read_back_wrong);
+    (right > 0 && wrong == 0).then(|| {
+        format!("Each of {right} values read was the right one: that shows no error, and proves that there is none \
+                 as little as any test does.")
+    })
+}
+
+fn absent(run: &Run) -> Option<String> {
+    let names: Vec<&str> = run
+        .targets
+        .iter()
+        .filter(|target| target.reason.is_some())
+        .map(|target| target.name.as_str())
+        .collect();
+    (!names.is_empty()).then(|| format!("Nothing is known of {}.", list(&names)))
+}

@@ -1,0 +1,226 @@
+//! What the figures say, in sentences made from them: every claim has its interval, and where two targets cannot be
+//! told apart the sentence says exactly that.
+
+mod floors;
+mod leads;
+
+use std::fmt;
+
+use crate::figures::{self, count, list, probability};
+use crate::header::rounds;
+use crate::model::{Operation, Point, Run, Verdict};
+use crate::points::short_label;
+use crate::ranking::{Group, Pair, Row, groups, pair};
+
+/// The heading above them.
+pub(crate) const FIGURES_SAY: &str = "What the figures say";
+
+/// One statement about a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sentence {
+    /// For which operation; `None` where it concerns the run or a target.
+    pub operation: Option<Operation>,
+    /// At which point; `None` where it concerns all of them.
+    pub point: Option<Point>,
+    /// What it is about, in a few words: `get, 4 KiB`.
+    pub subject: String,
+    /// The statement, without a full stop.
+    pub text: String,
+}
+
+impl fmt::Display for Sentence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.subject, self.text)
+    }
+}
+
+/// Everything that can be said of a run: an interruption first, then who is faster for each operation and point, then
+/// what the measuring costs, who did not run, and when two targets are told apart.
+///
+/// Not every pair has its sentence. At a single point the targets are compared down the ranking, each with the next,
+/// and the slowest with the best; at each point of a sweep only the best with the next and with the slowest.
+pub fn sentences(run: &Run) -> Vec<Sentence> {
+    let groups = groups(run);
+    let swept = run.swept();
+    let mut sentences: Vec<Sentence> = interruption(run).into_iter().collect();
+    for of_operation in groups.chunk_by(|a, b| a.operation == b.operation) {
+        sentences.extend(leads::over_the_sweep(run, &swept, of_operation));
+        for group in of_operation {
+            sentences.extend(comparisons(run, &swept, group));
+        }
+    }
+    sentences.extend(floors::cost_of_measuring(run, &groups));
+    sentences.extend(absent_targets(run));
+    sentences.extend(rule(run));
+    sentences
+}
+
+fn interruption(run: &Run) -> Option<Sentence> {
+    run.interrupted.then(|| {
+        let text = format!(
+            "stopped after {}: what was measured until then is here, {} for each figure",
+            figures::seconds(run.duration_s),
+            rounds(run)
+        );
+        about("interrupted", text)
+    })
+}
+
+fn absent_targets(run: &Run) -> Vec<Sentence> {
+    let absent = run.targets.iter().filter_map(|target| Some((target, target.reason.as_ref()?)));
+    absent
+        .map(|(target, reason)| about("not run", format!("{} did not run: {reason}", target.name)))
+        .collect()
+}
+
+/// When a difference is one: what [`Verdict`] says of itself.
+fn rule(run: &Run) -> Option<Sentence> {
+    let comparisons = run.comparisons.len();
+    (comparisons > 0).then(|| {
+        let text = format!(
+            "two targets are told apart where p < 0.01, after Holm's correction over {}, and their rates differ by \
+             more than 2 %",
+            count(comparisons, "comparison")
+        );
+        about("the rule", text)
+    })
+}
+
+/// A sentence about a target or the whole run.
+pub(crate) fn about(subject: &str, text: String) -> Sentence {
+    Sentence { operation: None, point: None, subject: subject.to_owned(), text }
+}
+
+/// Who is faster than whom within one group.
+fn comparisons(run: &Run, swept: &[&str], group: &Group<'_>) -> Vec<Sentence> {
+    let point = short_label(group.point, swept);
+    let subject = match point.as_str() {
+        "" => group.operation.to_string(),
+        point => format!("{}, {point}", group.operation),
+    };
+    let ranked: Vec<&Row<'_>> = group.ranked().collect();
+    let texts = match ranked.as_slice() {
+        [] => vec!["no target has a result".to_owned()],
+        [only] => vec![alone(only, group)],
+        ranked => down_the_ranking(run, group, ranked, !swept.is_empty()),
+    };
+    let sentence = |text| Sentence {
+        operation: Some(group.operation),
+        point: Some(group.point.clone()),
+        subject: subject.clone(),
+        text,
+    };
+    texts.into_iter().map(sentence).collect()
+}
+
+fn alone(row: &Row<'_>, group: &Group<'_>) -> String {
+    let rate = row.rate().unwrap_or_default();
+    let rate = match row.cell.ops_per_s_ci95 {
+        Some(ci95) => figures::rate_interval(rate, ci95),
+        None => figures::rate(rate),
+    };
+    let others = group.rows.len() - 1;
+    if others == 0 {
+        format!("{} does {rate}; there is nothing to compare it with", row.name)
+    } else {
+        format!("{} does {rate} and is the only one of {} with a result", row.name, others + 1)
+    }
+}
+
+/// Each with the next, then the slowest with the best; with `ends_only`, only the first and the last of these.
+fn down_the_ranking(
+    run: &Run,
+    group: &Group<'_>,
+    ranked: &[&Row<'_>],
+    ends_only: bool,
+) -> Vec<String> {
+    let between = |a: usize, b: usize| {
+        let (a, b) = (&ranked[a].cell.target, &ranked[b].cell.target);
+        pair(run, group.operation, group.point, a, b)
+    };
+    let last = ranked.len() - 1;
+    let mut texts = Vec::new();
+    let mut from = 0;
+    // How far the first statement reaches: where to the end, the slowest needs no further one.
+    let mut first_reach = 0;
+    while from < last {
+        let to = tied_until(from, last, &between);
+        match between(from, to.max(from + 1)) {
+            Some(pair) if to > from => texts.push(tie(&ranked[from..=to], &pair)),
+            Some(pair) => texts.push(claim(ranked[from].name, ranked[from + 1].name, &pair)),
+            None => {}
+        }
+        from = to.max(from + 1);
+        if first_reach == 0 {
+            first_reach = from;
+            if ends_only {
+                break;
+            }
+        }
+    }
+    if let (true, Some(pair)) = (first_reach < last, between(0, last)) {
+        texts.push(claim(ranked[0].name, ranked[last].name, &pair));
+    }
+    if texts.is_empty() {
+        let rounds = ranked.iter().map(|row| row.cell.rounds).max().unwrap_or(0) as usize;
+        texts.push(format!(
+            "nothing can be said of who is faster: {} gave no comparison",
+            count(rounds, "round")
+        ));
+    }
+    texts
+}
+
+/// The end of the run of targets from `from` on of which no two can be told apart.
+fn tied_until(from: usize, last: usize, between: &impl Fn(usize, usize) -> Option<Pair>) -> usize {
+    let tied = |a: usize, b: usize| {
+        between(a, b).is_some_and(|pair| pair.verdict == Verdict::Indistinguishable)
+    };
+    let mut to = from;
+    while to < last && (from..=to).all(|member| tied(member, to + 1)) {
+        to += 1;
+    }
+    to
+}
+
+fn tie(rows: &[&Row<'_>], ends: &Pair) -> String {
+    let names: Vec<&str> = rows.iter().map(|row| row.name).collect();
+    let evidence = tie_evidence(ends);
+    let evidence =
+        if rows.len() > 2 { format!("fastest to slowest: {evidence}") } else { evidence };
+    format!("{} cannot be told apart ({evidence})", list(&names))
+}
+
+/// What can be said of two targets.
+fn claim(a: &str, b: &str, pair: &Pair) -> String {
+    match pair.verdict {
+        Verdict::Faster => {
+            format!("{a} is {} faster than {b} ({})", by_how_much(pair), probability(pair.p))
+        }
+        Verdict::Slower => claim(b, a, &pair.turned()),
+        Verdict::Indistinguishable => {
+            format!("{a} and {b} cannot be told apart ({})", tie_evidence(pair))
+        }
+    }
+}
+
+/// A ratio with its interval: `3.10× [3.02–3.18]`.
+fn by_how_much(pair: &Pair) -> String {
+    let ratio = figures::ratio(pair.ratio);
+    match pair.ci95 {
+        Some(ci95) => format!("{ratio} {}", figures::interval(pair.ratio, ci95)),
+        None => ratio,
+    }
+}
+
+/// How far apart two targets seem to be that cannot be told apart. Where the interval alone would tell them apart, p
+/// shows why it does not suffice.
+fn tie_evidence(pair: &Pair) -> String {
+    let ratio = format!("ratio {}", figures::significant(pair.ratio, 3));
+    let Some(ci95) = pair.ci95 else {
+        return format!("{ratio}, without an interval");
+    };
+    let ratio = format!("{ratio} {}", figures::interval(pair.ratio, ci95));
+    let [low, high] = ci95;
+    if low <= 1.0 && 1.0 <= high { ratio } else { format!("{ratio}, {}", probability(pair.p)) }
+}
