@@ -1,0 +1,107 @@
+//! The columns of the table, one line each: how it is headed, how much it matters, what it shows.
+
+use crate::figures;
+use crate::grid::ALWAYS;
+use crate::model::{Cell, Latency};
+use crate::ranking::Row;
+
+/// One column of figures. The name of the target stands before them all.
+pub(crate) struct Column {
+    /// What stands above it, in two lines.
+    pub(crate) head: [&'static str; 2],
+    /// What it is called in a sentence.
+    pub(crate) name: &'static str,
+    /// Where a table is too wide, the column with the lowest figure goes first.
+    pub(crate) importance: u8,
+    /// What it shows of a row that has figures; `None` where there is nothing to show.
+    pub(crate) text: fn(&Row<'_>) -> Option<String>,
+    /// What stands there instead of nothing, once another row has something.
+    pub(crate) otherwise: &'static str,
+    /// Whether its texts are words, which stand to the left.
+    pub(crate) words: bool,
+}
+
+/// The names of the columns that hold a fact of the target, not a figure of the cell.
+pub(crate) const FACTS: [&str; 2] = ["durability", "reach"];
+
+/// The name of the column that draws the share of the best: only a terminal shows it.
+pub(crate) const BAR: &str = "bar";
+
+/// From left to right: the answer, what makes it doubtful, how it is spread, what it costs, what it promises.
+pub(crate) const COLUMNS: [Column; 18] = [
+    figures("rate", ["", "rate"], ALWAYS, |row| row.rate().map(figures::rate)),
+    figures("±", ["", "±"], 88, half_width),
+    figures("vs best", ["vs", "best"], 97, |row| row.to_best().map(figures::share)),
+    words("tie", ["", "tie"], 92, |row| (!row.ties.is_empty()).then(|| row.ties.clone())),
+    words(BAR, ["", ""], 10, |row| row.to_best().map(bar)),
+    figures("hits", ["", "hits"], 96, |row| row.cell.hit_ratio().map(figures::percent)),
+    faults("wrong", ["", "wrong"], 99, |row| part(row.cell, row.cell.counts.wrong)),
+    faults("errors", ["", "errors"], 98, |row| part(row.cell, row.cell.counts.errors)),
+    figures("p50", ["latency", "p50"], 75, |row| latency(row, |latency| latency.p50)),
+    figures("p99", ["", "p99"], 85, |row| latency(row, |latency| latency.p99)),
+    figures("p99.9", ["", "p99.9"], 40, |row| latency(row, |latency| latency.p999)),
+    figures("max", ["", "max"], 30, |row| latency(row, |latency| latency.max)),
+    figures("client CPU/op", ["client", "CPU/op"], 60, |row| each(row.cell, row.cell.client_cpu_s)),
+    figures("server CPU/op", ["server", "CPU/op"], 65, |row| each(row.cell, row.cell.server_cpu_s)),
+    figures("memory", ["", "memory"], 50, |row| row.cell.rss_bytes.map(figures::bytes)),
+    figures("disk", ["", "disk"], 45, |row| row.cell.disk_bytes.map(figures::bytes)),
+    words(FACTS[0], ["", FACTS[0]], 94, |row| row.target?.durability.clone()),
+    words(FACTS[1], ["", FACTS[1]], 80, |row| row.target?.reach.clone()),
+];
+
+type Text = fn(&Row<'_>) -> Option<String>;
+
+const fn figures(
+    name: &'static str,
+    head: [&'static str; 2],
+    importance: u8,
+    text: Text,
+) -> Column {
+    Column { head, name, importance, text, otherwise: "", words: false }
+}
+
+const fn faults(name: &'static str, head: [&'static str; 2], importance: u8, text: Text) -> Column {
+    Column { head, name, importance, text, otherwise: "0 %", words: false }
+}
+
+const fn words(name: &'static str, head: [&'static str; 2], importance: u8, text: Text) -> Column {
+    Column { head, name, importance, text, otherwise: "", words: true }
+}
+
+/// Seconds of a whole cell, as nanoseconds of one operation.
+#[expect(clippy::cast_precision_loss, reason = "three figures are shown")]
+pub(crate) fn nanoseconds_per_operation(cell: &Cell, seconds: Option<f64>) -> Option<f64> {
+    (cell.counts.ops > 0).then_some(seconds? / cell.counts.ops as f64 * 1e9)
+}
+
+fn each(cell: &Cell, seconds: Option<f64>) -> Option<String> {
+    nanoseconds_per_operation(cell, seconds).map(figures::nanoseconds)
+}
+
+fn half_width(row: &Row<'_>) -> Option<String> {
+    Some(figures::half_width(row.rate()?, row.cell.ops_per_s_ci95?))
+}
+
+/// Some of the operations, as a share of them all; `None` where there are none.
+#[expect(clippy::cast_precision_loss, reason = "a few figures are shown")]
+fn part(cell: &Cell, some: u64) -> Option<String> {
+    (some > 0).then(|| figures::percent(some as f64 / cell.counts.ops.max(some) as f64))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "three figures are shown")]
+fn latency(row: &Row<'_>, figure: fn(&Latency) -> u64) -> Option<String> {
+    row.cell.latency_ns.as_ref().map(|latency| figures::nanoseconds(figure(latency) as f64))
+}
+
+/// A share as a bar of up to ten characters, to an eighth of a character.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share lies between 0 and 1"
+)]
+fn bar(share: f64) -> String {
+    const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    // What is not nothing is seen.
+    let eighths = ((share.clamp(0.0, 1.0) * 80.0).round() as usize).max(1);
+    "█".repeat(eighths / 8) + PARTS[eighths % 8]
+}

@@ -1,0 +1,185 @@
+//! The tables of figures: one for each operation, its rows by point and then by rate.
+
+use anstyle::Style as Look;
+
+use crate::columns::{BAR, COLUMNS, Column, FACTS};
+use crate::figures::list;
+use crate::grid::{self, Grid, Laid, Piece};
+use crate::header::told_of_all;
+use crate::model::{Operation, Run};
+use crate::page::Page;
+use crate::points::label;
+use crate::ranking::{Group, Row, Standing, groups};
+use crate::style::{BAD, BEST, DOUBT, FAINT, PLACE, PLAIN, STRONG, Style};
+use crate::text::width;
+
+/// Stands before a row that is no result.
+const MARK: &str = "✗ ";
+
+/// What is printed: a row of the grid, or a line that runs across it.
+enum Line<'a> {
+    /// The next row of the grid.
+    Row,
+    /// The next row of the grid, with a rule below it: the lower line of the heads.
+    Heads,
+    /// The next row of the grid holds a name; a reason stands beside it.
+    Empty(&'a str),
+    /// Why the row above is no result.
+    Withheld(&'a str),
+    /// Where in the sweep the next rows are.
+    Place(String),
+}
+
+/// Rows for the grid and lines for the page, side by side.
+struct Table<'a> {
+    columns: Vec<&'static Column>,
+    grid: Grid,
+    lines: Vec<Line<'a>>,
+}
+
+/// Writes the tables, then what their marks mean and what there was no room for.
+pub(super) fn write(page: &mut Page, run: &Run, style: Style) {
+    let groups = groups(run);
+    // All tables begin their figures in the same place.
+    let names = groups.iter().flat_map(|group| &group.rows).map(|row| width(row.name)).max();
+    let mut left_out: Vec<&'static Column> = Vec::new();
+    for of_operation in groups.chunk_by(|a, b| a.operation == b.operation) {
+        let table = table(run, of_operation, names.unwrap_or(0) + width(MARK));
+        let laid = table.grid.lay_out(style);
+        left_out.extend(laid.hidden.iter().map(|column| table.columns[*column - 1]));
+        page.blank();
+        write_lines(page, &laid, table.lines, style);
+    }
+    write_legend(page, &groups, &left_out, style);
+}
+
+fn table<'a>(run: &Run, groups: &'a [Group<'_>], names: usize) -> Table<'a> {
+    let columns = shown_columns(run, groups);
+    let widths = columns
+        .iter()
+        .map(|column| grid::Column { importance: column.importance, left: column.words })
+        .collect();
+    let mut table = Table { columns, grid: Grid::new(widths, names), lines: Vec::new() };
+    let swept = run.swept();
+    table.push_heads(groups[0].operation);
+    for group in groups {
+        if !swept.is_empty() {
+            table.lines.push(Line::Place(label(group.point, &swept)));
+        }
+        for row in group.shown(&swept) {
+            table.push_row(row);
+        }
+    }
+    table
+}
+
+/// The columns that say something: not empty in every row, and no fact that the header already tells of all.
+fn shown_columns(run: &Run, groups: &[Group<'_>]) -> Vec<&'static Column> {
+    let has_figures = |row: &&Row<'_>| row.rate().is_some();
+    let rows: Vec<&Row<'_>> = groups.iter().flat_map(|g| &g.rows).filter(has_figures).collect();
+    let says_something = |column: &&Column| {
+        let told = FACTS.contains(&column.name) && told_of_all(run, column.name).is_some();
+        !told && rows.iter().any(|row| (column.text)(row).is_some())
+    };
+    COLUMNS.iter().filter(says_something).collect()
+}
+
+impl<'a> Table<'a> {
+    fn push_heads(&mut self, operation: Operation) {
+        for (line, name) in ["", operation.as_str()].into_iter().enumerate() {
+            let heads = self.columns.iter().map(|column| Piece::new(column.head[line], FAINT));
+            let row = std::iter::once(Piece::new(name, STRONG)).chain(heads).collect();
+            self.grid.push(row);
+        }
+        self.lines.extend([Line::Row, Line::Heads]);
+    }
+
+    fn push_row(&mut self, row: &'a Row<'_>) {
+        let name = match &row.standing {
+            Standing::Withheld(_) => Piece::new(format!("{MARK}{}", row.name), BAD),
+            _ => Piece::plain(format!("{:1$}{2}", "", width(MARK), row.name)),
+        };
+        if let Standing::Empty(reason) = row.standing {
+            self.grid.push(vec![name]);
+            self.lines.push(Line::Empty(reason));
+            return;
+        }
+        let figures = self.columns.iter().map(|column| match (column.text)(row) {
+            Some(text) => Piece::new(text, look(column, row)),
+            None => Piece::new(column.otherwise, FAINT),
+        });
+        self.grid.push(std::iter::once(name).chain(figures).collect());
+        self.lines.push(Line::Row);
+        if let Standing::Withheld(why) = &row.standing {
+            self.lines.push(Line::Withheld(why));
+        }
+    }
+}
+
+fn look(column: &Column, row: &Row<'_>) -> Look {
+    match (column.name, &row.standing) {
+        ("wrong" | "errors", _) => BAD,
+        (_, Standing::Withheld(_)) | ("±", _) => FAINT,
+        ("rate" | "vs best" | BAR, _) if row.leads => BEST,
+        ("rate", _) => STRONG,
+        (BAR | "tie", _) => PLACE,
+        _ => PLAIN,
+    }
+}
+
+fn write_lines(page: &mut Page, laid: &Laid, lines: Vec<Line<'_>>, style: Style) {
+    let mut rows = laid.lines.iter();
+    let mut row = || rows.next().map_or("", String::as_str);
+    for line in lines {
+        match line {
+            Line::Place(place) => page.paragraph(0, PLACE, &place),
+            Line::Withheld(why) => page.paragraph(4, BAD, &format!("no result: {why}")),
+            Line::Empty(reason) => page.entry(0, (row(), laid.indent - 2, PLAIN), DOUBT, reason),
+            Line::Heads => {
+                page.raw(row());
+                page.raw(&style.paint(FAINT, &"─".repeat(laid.width)));
+            }
+            Line::Row => {
+                // The upper line of the heads may have nothing to say.
+                let row = row();
+                if !row.is_empty() {
+                    page.raw(row);
+                }
+            }
+        }
+    }
+}
+
+fn write_legend(page: &mut Page, groups: &[Group<'_>], left_out: &[&Column], style: Style) {
+    let rows = || groups.iter().flat_map(|group| &group.rows);
+    let mut legend = Vec::new();
+    if rows().any(|row| !row.ties.is_empty()) {
+        legend.push("tie: targets that share a letter cannot be told apart".to_owned());
+    }
+    if rows().any(Row::is_withheld) {
+        legend.push(format!("{MARK}is no result and stands outside the ranking"));
+    }
+    if groups.iter().any(|group| group.operation == Operation::GetMany) {
+        legend.push("get_many counts keys".to_owned());
+    }
+    // In the order of the table, each once; a bar is no figure.
+    let names: Vec<&str> = COLUMNS
+        .iter()
+        .map(|column| column.name)
+        .filter(|name| *name != BAR && left_out.iter().any(|column| column.name == *name))
+        .collect();
+    if !names.is_empty() {
+        legend.push(format!(
+            "no room in {} characters for {}: run.json has {}",
+            style.width,
+            list(&names),
+            if names.len() == 1 { "it" } else { "them" }
+        ));
+    }
+    if !legend.is_empty() {
+        page.blank();
+    }
+    for line in legend {
+        page.paragraph(0, FAINT, &line);
+    }
+}
