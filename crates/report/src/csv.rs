@@ -1,0 +1,166 @@
+//! Flat tables for other programs: a line for each cell, or for each round of each cell.
+//!
+//! Figures are written in full, an unknown one stays empty, and every coordinate of the sweep has its column,
+//! `point_<name>`. The other columns have the names of `run.json`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::model::{Cell, Counts, Latency, Point, Run, Sample};
+use crate::ranking::{Row, Standing, groups, name};
+
+/// A column: its name, and what it holds.
+type Field<T> = (&'static str, fn(&T) -> String);
+
+const CELL: [Field<Cell>; 10] = [
+    ("rounds", |cell| cell.rounds.to_string()),
+    ("wall_s", |cell| known(cell.wall_s)),
+    ("ops_per_s", |cell| known(cell.ops_per_s)),
+    ("ops_per_s_ci95_low", |cell| known(cell.ops_per_s_ci95.map(|[low, _]| low))),
+    ("ops_per_s_ci95_high", |cell| known(cell.ops_per_s_ci95.map(|[_, high]| high))),
+    ("client_cpu_s", |cell| known(cell.client_cpu_s)),
+    ("server_cpu_s", |cell| known(cell.server_cpu_s)),
+    ("rss_bytes", |cell| known(cell.rss_bytes)),
+    ("disk_bytes", |cell| known(cell.disk_bytes)),
+    ("predicted_hit_ratio", |cell| known(cell.predicted_hit_ratio)),
+];
+
+const SAMPLE: [Field<Sample>; 10] = [
+    ("round", |sample| sample.round.to_string()),
+    ("position", |sample| sample.position.to_string()),
+    ("at_s", |sample| sample.at_s.to_string()),
+    ("wall_s", |sample| sample.wall_s.to_string()),
+    ("ops_per_s", |sample| sample.ops_per_s.to_string()),
+    ("client_cpu_s", |sample| known(sample.client_cpu_s)),
+    ("server_cpu_s", |sample| known(sample.server_cpu_s)),
+    ("rss_bytes", |sample| known(sample.rss_bytes)),
+    ("disk_bytes", |sample| known(sample.disk_bytes)),
+    ("major_faults", |sample| sample.major_faults.to_string()),
+];
+
+const COUNTS: [Field<Counts>; 13] = [
+    ("ops", |counts| counts.ops.to_string()),
+    ("hits", |counts| counts.hits.to_string()),
+    ("misses", |counts| counts.misses.to_string()),
+    ("wrong", |counts| counts.wrong.to_string()),
+    ("truncated", |counts| counts.truncated.to_string()),
+    ("errors", |counts| counts.errors.to_string()),
+    ("failed_fills", |counts| counts.failed_fills.to_string()),
+    ("connections", |counts| known(counts.connections)),
+    ("evictions", |counts| known(counts.evictions)),
+    ("distinct_keys", |counts| counts.distinct_keys.to_string()),
+    ("top_key_ops", |counts| counts.top_key_ops.to_string()),
+    ("read_back_absent", |counts| counts.read_back_absent.to_string()),
+    ("read_back_wrong", |counts| counts.read_back_wrong.to_string()),
+];
+
+const LATENCY: [Field<Latency>; 7] = [
+    ("latency_min_ns", |latency| latency.min.to_string()),
+    ("latency_mean_ns", |latency| latency.mean.to_string()),
+    ("latency_p50_ns", |latency| latency.p50.to_string()),
+    ("latency_p90_ns", |latency| latency.p90.to_string()),
+    ("latency_p99_ns", |latency| latency.p99.to_string()),
+    ("latency_p999_ns", |latency| latency.p999.to_string()),
+    ("latency_max_ns", |latency| latency.max.to_string()),
+];
+
+/// A line for each cell, in the order of the other reports. `standing` is `ranked`, `withheld` (figures that are no
+/// result) or `empty`; for the last two, `reason` says why.
+pub(crate) fn render(run: &Run) -> String {
+    let axes = axes(run);
+    let mut heads = place_heads(&axes);
+    heads.extend(["standing", "reason"].map(str::to_owned));
+    heads.extend(names(&CELL).chain(names(&COUNTS)));
+    heads.push("bytes".to_owned());
+    heads.extend(names(&LATENCY));
+    let groups = groups(run);
+    let rows = groups.iter().flat_map(|group| &group.rows);
+    written(
+        heads,
+        rows.map(|row| {
+            let mut line = place(run, &axes, row.cell);
+            line.extend(standing(row));
+            line.extend(
+                values(&CELL, Some(row.cell)).chain(values(&COUNTS, Some(&row.cell.counts))),
+            );
+            line.push(row.cell.bytes.to_string());
+            line.extend(values(&LATENCY, row.cell.latency_ns.as_ref()));
+            line
+        }),
+    )
+}
+
+/// A line for each round of each cell, in the order of the run.
+pub fn samples_csv(run: &Run) -> String {
+    let axes = axes(run);
+    let mut heads = place_heads(&axes);
+    heads.extend(names(&SAMPLE).chain(names(&COUNTS)).chain(names(&LATENCY)));
+    heads.push("errors_by_kind".to_owned());
+    let samples = run.cells.iter().flat_map(|cell| cell.samples.iter().map(move |s| (cell, s)));
+    written(
+        heads,
+        samples.map(|(cell, sample)| {
+            let mut line = place(run, &axes, cell);
+            line.extend(values(&SAMPLE, Some(sample)).chain(values(&COUNTS, Some(&sample.counts))));
+            line.extend(values(&LATENCY, sample.latency_ns.as_ref()));
+            line.push(kinds(&sample.errors_by_kind));
+            line
+        }),
+    )
+}
+
+/// The coordinates that any point has.
+fn axes(run: &Run) -> BTreeSet<&str> {
+    run.cells.iter().flat_map(|cell| cell.point.keys().map(String::as_str)).collect()
+}
+
+fn place_heads(axes: &BTreeSet<&str>) -> Vec<String> {
+    let mut heads = ["target", "name", "operation"].map(str::to_owned).to_vec();
+    heads.extend(axes.iter().map(|axis| format!("point_{axis}")));
+    heads
+}
+
+fn place(run: &Run, axes: &BTreeSet<&str>, cell: &Cell) -> Vec<String> {
+    let at = |point: &Point, axis: &str| known(point.get(axis));
+    let mut line =
+        vec![cell.target.clone(), name(run, &cell.target).to_owned(), cell.operation.to_string()];
+    line.extend(axes.iter().map(|axis| at(&cell.point, axis)));
+    line
+}
+
+fn standing(row: &Row<'_>) -> [String; 2] {
+    match &row.standing {
+        Standing::Ranked { .. } => ["ranked".to_owned(), String::new()],
+        Standing::Withheld(why) => ["withheld".to_owned(), why.clone()],
+        Standing::Empty(reason) => ["empty".to_owned(), (*reason).to_owned()],
+    }
+}
+
+/// `busy=1 timeout=3`.
+fn kinds(errors: &BTreeMap<String, u64>) -> String {
+    let kinds: Vec<String> = errors.iter().map(|(kind, n)| format!("{kind}={n}")).collect();
+    kinds.join(" ")
+}
+
+fn known<T: ToString>(value: Option<T>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+fn names<T>(fields: &[Field<T>]) -> impl Iterator<Item = String> {
+    fields.iter().map(|(name, _)| (*name).to_owned())
+}
+
+/// Each field of a thing; all empty where there is none.
+fn values<T>(fields: &[Field<T>], of: Option<&T>) -> impl Iterator<Item = String> {
+    fields.iter().map(move |(_, value)| of.map(value).unwrap_or_default())
+}
+
+fn written(heads: Vec<String>, lines: impl Iterator<Item = Vec<String>>) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for line in std::iter::once(heads).chain(lines) {
+        writer
+            .write_record(line)
+            .expect("all lines are as long as the heads, and memory takes them");
+    }
+    let bytes = writer.into_inner().expect("memory takes what is left");
+    String::from_utf8(bytes).expect("text was written")
+}

@@ -1,0 +1,177 @@
+//! The report as Markdown, for a pull request: every column, the sentences, the checks, the machine folded away.
+
+use std::fmt::Write;
+
+use crate::columns::{BAR, COLUMNS, Column};
+use crate::figures::{bytes, list};
+use crate::findings::{findings, tally};
+use crate::header::{CUSTOM, header, warning};
+use crate::limits::{NOT_SHOWN, not_shown};
+use crate::model::{Operation, Run, Target};
+use crate::points::label;
+use crate::ranking::{Group, Row, Standing, groups};
+use crate::sentences::{FIGURES_SAY, sentences};
+use crate::text::clean;
+
+/// The whole report. Lines are as long as they are: whoever shows Markdown wraps it.
+pub(crate) fn render(run: &Run) -> String {
+    let mut lines = vec![format!("## {}", escaped(&title(run)))];
+    if let Some(warning) = warning(run) {
+        lines.push(format!("> **{warning}**"));
+    }
+    let groups = groups(run);
+    let swept = run.swept();
+    for group in &groups {
+        let place = label(group.point, &swept);
+        let place = if place.is_empty() { place } else { format!(", {}", escaped(&place)) };
+        let keys = if group.operation == Operation::GetMany { " (counted in keys)" } else { "" };
+        lines.push(format!("### {}{place}{keys}", escaped(group.operation.as_str())));
+        lines.push(table(group, &swept));
+    }
+    if groups.iter().flat_map(|group| &group.rows).any(|row| !row.ties.is_empty()) {
+        lines.push("Targets that share a letter under *tie* cannot be told apart.".to_owned());
+    }
+    lines.push(format!("### {FIGURES_SAY}"));
+    lines.push(
+        sentences(run)
+            .iter()
+            .map(|said| format!("- **{}**: {}", escaped(&said.subject), escaped(&said.text)))
+            .collect::<Vec<_>>()
+            .join("\n"),
+    );
+    lines.push(format!("### Checks: {}", tally(run)));
+    lines.extend(checks(run));
+    lines.push(format!("### {NOT_SHOWN}"));
+    lines.push(escaped(&not_shown(run).join(" ")));
+    lines.push(details(run));
+    lines.join("\n\n") + "\n"
+}
+
+fn title(run: &Run) -> String {
+    if run.scenario != CUSTOM {
+        return format!("Comparison of caches: {}", run.scenario);
+    }
+    let names: Vec<&str> = run.targets.iter().map(|target| target.name.as_str()).collect();
+    format!("Comparison of {}", list(&names))
+}
+
+fn table(group: &Group<'_>, swept: &[&str]) -> String {
+    let says_something = |column: &&Column| {
+        column.name != BAR
+            && group.rows.iter().any(|row| row.rate().is_some() && (column.text)(row).is_some())
+    };
+    let columns: Vec<&Column> = COLUMNS.iter().filter(says_something).collect();
+    let remarks = group.shown(swept).any(|row| remark(row).is_some());
+
+    let mut heads = vec!["target".to_owned()];
+    heads.extend(columns.iter().map(|column| column.name.to_owned()));
+    let mut rules = vec!["---"];
+    rules.extend(columns.iter().map(|column| if column.words { "---" } else { "---:" }));
+    if remarks {
+        heads.push("remark".to_owned());
+        rules.push("---");
+    }
+    let mut text = format!("{}\n| {} |", pipes(&heads), rules.join(" | "));
+    for row in group.shown(swept) {
+        let mut cells =
+            vec![format!("{}{}", if row.is_withheld() { "✗ " } else { "" }, escaped(row.name))];
+        cells.extend(columns.iter().map(|column| match (column.text)(row) {
+            Some(text) if row.rate().is_some() => escaped(&text),
+            None if row.rate().is_some() => column.otherwise.to_owned(),
+            _ => String::new(),
+        }));
+        if remarks {
+            cells.push(remark(row).unwrap_or_default());
+        }
+        text.push('\n');
+        text.push_str(&pipes(&cells));
+    }
+    text
+}
+
+fn pipes(cells: &[String]) -> String {
+    format!("| {} |", cells.join(" | "))
+}
+
+/// Why a row has no figures, or none that count.
+fn remark(row: &Row<'_>) -> Option<String> {
+    match &row.standing {
+        Standing::Ranked { .. } => None,
+        Standing::Withheld(why) => Some(format!("no result: {}", escaped(why))),
+        Standing::Empty(reason) => Some(escaped(reason)),
+    }
+}
+
+fn checks(run: &Run) -> Option<String> {
+    let mut text = String::new();
+    for finding in findings(run) {
+        let severity = finding.severity.as_str();
+        for line in &finding.lines {
+            let _ = writeln!(text, "- {severity} **{}** {}", finding.id, escaped(line));
+        }
+        for advice in &finding.advice {
+            let _ = writeln!(text, "  - {}", escaped(advice));
+        }
+    }
+    (!text.is_empty()).then(|| text.trim_end().to_owned())
+}
+
+/// What one looks up seldom: the command, the machine, the targets with their versions and limits.
+fn details(run: &Run) -> String {
+    let mut text = "<details><summary>Environment and targets</summary>\n\n".to_owned();
+    if run.scenario != CUSTOM {
+        let _ = writeln!(text, "- command: {}", escaped(&run.argv.join(" ")));
+    }
+    for (label, line) in header(run) {
+        let _ = writeln!(text, "- {label}: {}", escaped(&line));
+    }
+    text.push_str("\n| target | URL | engine | version | durability | reach | whose | keys up to | values up to |\n");
+    text.push_str("|---|---|---|---|---|---|---|---:|---:|\n");
+    for target in &run.targets {
+        let _ = writeln!(text, "{}", pipes(&target_cells(target)));
+    }
+    text + "\n</details>"
+}
+
+fn target_cells(target: &Target) -> Vec<String> {
+    let optional = |text: &Option<String>| escaped(text.as_deref().unwrap_or_default());
+    vec![
+        escaped(&target.name),
+        escaped(&target.url),
+        escaped(&target.engine),
+        optional(&target.version),
+        optional(&target.durability),
+        optional(&target.reach),
+        optional(&target.ownership),
+        limit(target.limits.max_key_len, target.limits.probed_key_len),
+        limit(target.limits.max_value_len, target.limits.probed_value_len),
+    ]
+}
+
+/// The largest that is stored, or how far the probe went without finding a limit.
+fn limit(max: Option<u64>, probed: u64) -> String {
+    match (max, probed) {
+        (Some(max), _) => bytes(max),
+        (None, 0) => String::new(),
+        (None, probed) => format!("{} and more", bytes(probed)),
+    }
+}
+
+/// Text that Markdown shows as it is. Underscores within words and lone brackets have no meaning there, and stay.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    let text = clean(text);
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        let before_space = characters.peek().is_none_or(|next| next.is_whitespace());
+        let special = match character {
+            '<' => !before_space,
+            other => matches!(other, '\\' | '|' | '*' | '`'),
+        };
+        if special {
+            escaped.push('\\');
+        }
+        escaped.push(character);
+    }
+    escaped
+}
