@@ -1,1 +1,31 @@
-//! TODO
+//! From a workload to a checked result: plan, provision, probe, floor, rounds, read-back, checks, record.
+//!
+//! A [`Scenario`] names targets and a workload; a [`Plan`] is that scenario resolved: every key, size and operation
+//! follows from its seed. [`compare`] carries it out and returns an [`Outcome`]: the [`Run`](larder_report::Run) that
+//! reports are made of, and the histograms behind it. This crate knows no engine, only a
+//! [`Catalog`](larder_store::Catalog), and it is the only one that knows a clock for results.
+
+pub mod check;
+mod compare;
+mod environment;
+mod error;
+pub mod measure;
+mod observer;
+mod output;
+mod patience;
+mod plan;
+mod probe;
+mod record;
+mod scenario;
+pub mod statistics;
+mod target;
+pub mod trace;
+pub mod workload;
+
+pub use compare::{CellHistograms, Estimate, Outcome, Permissions, compare, estimate};
+pub use environment::environment;
+pub use error::{Error, Result};
+pub use observer::{Event, Observer, Silent};
+pub use output::{prepare, write};
+pub use plan::{Plan, PlannedPhase, PlannedPoint, PlannedTarget};
+pub use scenario::{BUILT_IN, Scenario};

@@ -1,1 +1,33 @@
-fn main() {}
+//! The `larder` binary: arguments in, exit code out. One file for each subcommand.
+
+mod arguments;
+mod command;
+mod exit;
+mod progress;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::{Arguments, Command};
+use exit::Exit;
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return exit::of_arguments(&error),
+    };
+    let outcome = match arguments.command {
+        Command::Compare(arguments) => command::compare::run(&arguments),
+        Command::Engines(arguments) => command::engines::run(&arguments),
+        Command::Scenarios(arguments) => command::scenarios::run(&arguments),
+        Command::Get(arguments) => command::entry::get(&arguments),
+        Command::Set(arguments) => command::entry::set(&arguments),
+        Command::Delete(arguments) => command::entry::delete(&arguments),
+        Command::Stats(arguments) => command::stats::run(&arguments),
+        Command::Completions(arguments) => command::generate::completions(&arguments),
+        Command::Man => command::generate::man(),
+    };
+    outcome.unwrap_or_else(|error| Exit::of_error(&error)).into()
+}

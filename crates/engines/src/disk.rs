@@ -49,6 +49,14 @@ fn unescape(point: &str) -> String {
     text
 }
 
+/// Whether the disk under a folder has no room for another write of some pages. Libraries that turn a short write
+/// into an error of their own leave no other way to tell.
+pub fn has_no_room(folder: &Path) -> bool {
+    const SOME_PAGES: u64 = 64 << 10;
+    let free = file_system(folder).ok().and_then(|under| under.free_bytes);
+    free.is_some_and(|free| free < SOME_PAGES)
+}
+
 /// An I/O error on `path` in a person's words; a full disk is [`Error::Full`].
 pub fn io_error(engine: &'static str, what: &str, path: &Path, source: io::Error) -> Error {
     let what = format!("{what} {}", path.display());

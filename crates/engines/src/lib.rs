@@ -4,6 +4,10 @@
 //! and `session.rs`, and knows no other engine. What several share stands beside the folders: [`managed`] starts real servers,
 //! [`scratch`] makes directories that vanish with the process, [`disk`] asks about file systems.
 
+#[cfg(any(feature = "file", feature = "lmdb", feature = "moka", feature = "sqlite"))]
+mod counters;
+#[cfg(any(feature = "file", feature = "lmdb", feature = "moka", feature = "sqlite"))]
+mod decimal;
 pub mod disk;
 pub mod managed;
 pub mod scratch;

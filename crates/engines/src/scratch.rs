@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use larder_store::{Error, Result};
+use larder_store::{Error, Result, StoreUrl};
 
 use crate::managed::watchdog;
 
@@ -17,8 +17,13 @@ pub struct ScratchDir {
 }
 
 impl ScratchDir {
-    /// Makes a new directory that only this user may read.
+    /// Makes a new directory that only this user may read, under the system's temporary one.
     pub fn create(engine: &'static str) -> Result<Self> {
+        Self::create_in(engine, &std::env::temp_dir())
+    }
+
+    /// Makes a new directory that only this user may read, under `parent`.
+    pub fn create_in(engine: &'static str, parent: &Path) -> Result<Self> {
         // Random, because a process id comes again and a killed process may have left its directory behind.
         let random = RandomState::new().hash_one(std::process::id());
         let name = format!("larder-{}-{engine}-{random:016x}", std::process::id());
@@ -26,7 +31,7 @@ impl ScratchDir {
             let what = format!("creating {}", path.display());
             Error::Io { engine, what, source }
         };
-        let path = std::env::temp_dir().join(name);
+        let path = parent.join(name);
         let path = std::path::absolute(&path).map_err(|source| failed(&path, source))?;
         // Registered first: a directory that is made and not yet registered would outlive a `kill -9`.
         watchdog::watch_directory(&path).map_err(|source| failed(&path, source))?;
@@ -43,6 +48,40 @@ impl ScratchDir {
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+/// Where an engine that keeps files keeps them.
+#[derive(Debug)]
+pub enum Place {
+    /// At the path that the URL names; what is there stays when the store is closed.
+    Given(PathBuf),
+    /// In a directory that vanishes with the store.
+    Own(ScratchDir),
+}
+
+impl Place {
+    /// The place that a URL asks for: its path; without one, or where the URL asks for a store that vanishes, a new
+    /// directory under the temporary one, or under the path or the folder it lies in.
+    pub fn of(engine: &'static str, url: &StoreUrl) -> Result<Self> {
+        if url.path().is_empty() {
+            return ScratchDir::create(engine).map(Self::Own);
+        }
+        let path = Path::new(url.path());
+        if !url.is_scratch() {
+            return Ok(Self::Given(path.into()));
+        }
+        let folder = if path.is_dir() { Some(path) } else { path.parent() };
+        let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
+        ScratchDir::create_in(engine, folder.unwrap_or(Path::new("."))).map(Self::Own)
+    }
+
+    /// The path, or the directory that vanishes.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Given(path) => path,
+            Self::Own(directory) => directory.path(),
+        }
     }
 }
 

@@ -2,15 +2,44 @@
 //!
 //! Everything here is a function of a [`Run`]: nothing measures, opens a store or asks the machine. A report made
 //! today from a `run.json` of last year shows what was measured last year.
+//!
+//! [`render`] makes a report in any [`Format`]. What reports are made of stands open beside it, so that another one
+//! tells the same story: [`groups`] ranks, [`sentences()`] claims, [`findings()`] orders the checks, [`not_shown`] names
+//! the limits, and [`figures`] writes every number.
 
+mod columns;
+mod csv;
 mod error;
 pub mod figures;
+mod findings;
+mod format;
+mod grid;
+mod header;
 mod json;
+mod limits;
+mod markdown;
+mod matrix;
 mod model;
+mod page;
+mod points;
+mod ranking;
+mod sentences;
+mod style;
+mod table;
+mod text;
+mod ties;
 
+pub use csv::samples_csv;
 pub use error::Error;
+pub use findings::{Finding, findings, tally};
+pub use format::{Format, render};
 pub use json::schema;
+pub use limits::{NOT_SHOWN, not_shown};
 pub use model::{
     Cell, Check, Comparison, Counts, Environment, Floor, Latency, Limits, Operation, Point,
-    PointValue, Run, SCHEMA_VERSION, Sample, Severity, Target, Verdict,
+    PointValue, ReasonKind, Run, SCHEMA_VERSION, Sample, Severity, Target, Verdict,
 };
+pub use points::{coordinate, label, points, short_label};
+pub use ranking::{Group, Pair, Row, Standing, groups, pair};
+pub use sentences::{Sentence, sentences};
+pub use style::Style;

@@ -92,6 +92,8 @@ pub struct Target {
     pub ownership: Option<String>,
     /// The file system under its data, with its size where it has one.
     pub file_system: Option<String>,
+    /// Whether it keeps what is set; `false` for the store that only measures the measuring.
+    pub stores: Option<bool>,
     /// How much it may hold, in bytes.
     pub capacity_bytes: Option<u64>,
     /// Effective settings, as read back.
@@ -195,11 +197,15 @@ pub struct Cell {
     pub rounds: u32,
     /// Why there are no figures, or why they are not to be trusted.
     pub reason: Option<String>,
+    /// Of which kind that reason is; `null` where there is none.
+    pub reason_kind: Option<ReasonKind>,
     /// What happened, in all rounds together.
     #[serde(flatten)]
     pub counts: Counts,
     /// The hit ratio that the workload predicts, 0 to 1, where it can be told beforehand.
     pub predicted_hit_ratio: Option<f64>,
+    /// Bytes of all keys and values of this point, without any store's own overhead.
+    pub working_set_bytes: u64,
     /// Time of the measured loops, in seconds, all rounds together.
     pub wall_s: Option<f64>,
     /// Operations that succeeded per second of wall clock: the median of the rounds.
@@ -220,6 +226,22 @@ pub struct Cell {
     pub latency_ns: Option<Latency>,
     /// Each round by itself.
     pub samples: Vec<Sample>,
+}
+
+/// Why a cell has no figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReasonKind {
+    /// The target could not be opened.
+    Unavailable,
+    /// A key or a value is larger than the target takes.
+    Oversize,
+    /// The target has no such operation.
+    Unsupported,
+    /// The target failed for good in mid-run.
+    Lost,
+    /// The run ended before.
+    Interrupted,
 }
 
 /// What happened to operations. `ops` = `hits` + `misses` + `wrong` + `errors` for an operation that reads.
@@ -332,8 +354,8 @@ pub struct Comparison {
     pub operation: Operation,
     /// Rate of `a` over rate of `b`, of their medians.
     pub ratio: f64,
-    /// Its 95 % interval, by bootstrap.
-    pub ci95: [f64; 2],
+    /// Its 95 % interval, by bootstrap; `null` with fewer than two rounds.
+    pub ci95: Option<[f64; 2]>,
     /// Probability of such a difference between equals, after Holm's correction over all comparisons of the run.
     pub p: f64,
     /// What can be said of `a` against `b`.

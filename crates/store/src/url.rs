@@ -21,6 +21,7 @@ pub struct StoreUrl {
     hosts: Vec<String>,
     path: String,
     query: Vec<(String, String)>,
+    scratch: bool,
     masked: String,
 }
 
@@ -46,6 +47,7 @@ impl StoreUrl {
             hosts: Vec::new(),
             path: String::new(),
             query: Vec::new(),
+            scratch: false,
             masked: masked.clone(),
         };
         let decoded = |text: &str| {
@@ -133,6 +135,19 @@ impl StoreUrl {
             self.query.push((name.into(), value.into()));
         }
         self
+    }
+
+    /// The same URL, for a store of one's own that vanishes when it is closed: an engine that keeps files makes new ones
+    /// in or beside the path and removes them again, and what lies at the path stays as it is.
+    #[must_use]
+    pub fn in_scratch(mut self) -> Self {
+        self.scratch = true;
+        self
+    }
+
+    /// Whether this asks for a store that vanishes; see [`StoreUrl::in_scratch`].
+    pub fn is_scratch(&self) -> bool {
+        self.scratch
     }
 
     /// The engine's own options as its struct. Unknown names and values out of range are errors that name them.

@@ -1,0 +1,31 @@
+//! ACK-PARITY: writes whose acknowledgement promises different things.
+
+use larder_report::{Operation, Run, Severity};
+
+use super::{About, Check, Report, measured, pairs};
+
+pub(super) struct AckParity;
+
+impl Check for AckParity {
+    fn about(&self) -> &'static About {
+        &About {
+            id: "ACK-PARITY",
+            sees: "writes compared between targets whose acknowledgements survive different things",
+            seen_in: "A001: a database that syncs each commit against memory; A000: a driver that does not wait",
+            advice: "compare writes within one class of durability, or set the options that make them equal",
+        }
+    }
+
+    fn look(&self, run: &Run, report: &mut Report<'_>) {
+        if !measured(run).any(|cell| cell.operation != Operation::Get) {
+            return;
+        }
+        for (a, b) in pairs(run) {
+            let (Some(of_a), Some(of_b)) = (&a.durability, &b.durability) else { continue };
+            if of_a != of_b {
+                let text = format!("writes are {of_a}, those of {} are {of_b}", b.name);
+                report.target(Severity::Note, a, text);
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! CAPACITY: a working set that does not fit measures eviction.
+
+use larder_report::{Run, Severity};
+use larder_store::ByteSize;
+
+use super::{About, Check, Report, measured};
+
+pub(super) struct Capacity;
+
+impl Check for Capacity {
+    fn about(&self) -> &'static About {
+        &About {
+            id: "CAPACITY",
+            sees: "a working set beyond what a target may hold or the machine has, or entries evicted to make room",
+            seen_in: "A000: 70 MiB into a cache of 32 and one of 64; A001: 9.8 GiB into 64 MB",
+            advice: "give the target room for the working set, or read the row as one about eviction",
+        }
+    }
+
+    fn look(&self, run: &Run, report: &mut Report<'_>) {
+        for cell in measured(run) {
+            let Some(target) =
+                run.target(&cell.target).filter(|target| target.stores == Some(true))
+            else {
+                continue;
+            };
+            let set = cell.working_set_bytes;
+            let ratio = cell
+                .hit_ratio()
+                .map_or_else(String::new, |ratio| format!("; {:.1} % of reads hit", ratio * 100.0));
+            let evictions = cell.counts.evictions.unwrap_or(0);
+            let room = target.capacity_bytes.filter(|capacity| set > *capacity);
+            if let Some(room) = room {
+                let (set, room) = (ByteSize(set), ByteSize(room));
+                let text =
+                    format!("working set {set} > capacity {room}: this measures eviction{ratio}");
+                report.cell(Severity::Warn, cell, text);
+            } else if evictions > 0 {
+                let set = ByteSize(set);
+                let text = format!(
+                    "{evictions} entries of a working set of {set} were evicted to make room{ratio}"
+                );
+                report.cell(Severity::Warn, cell, text);
+            }
+            if let Some(memory) = run.environment.memory_bytes.filter(|memory| set > *memory) {
+                let (set, memory) = (ByteSize(set), ByteSize(memory));
+                let text = format!("working set {set} > memory {memory} of this machine");
+                report.cell(Severity::Warn, cell, text);
+            }
+        }
+    }
+}

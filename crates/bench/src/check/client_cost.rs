@@ -1,0 +1,42 @@
+//! CLIENT-COST: an operation so cheap that the measuring is a good part of it.
+
+use larder_report::{Run, Severity};
+
+use super::{About, Check, Report, measured};
+
+/// Above this share of an operation, in percent, the cost of the measuring deserves a word.
+const NOTICEABLE: f64 = 20.0;
+
+pub(super) struct ClientCost;
+
+impl Check for ClientCost {
+    fn about(&self) -> &'static About {
+        &About {
+            id: "CLIENT-COST",
+            sees: "operations of which the measuring itself is more than a fifth",
+            seen_in: "A001: the tests add the overhead of a Java VM; A002: a new object and connection each time",
+            advice: "subtract the floor before you compare, or trust ratios between such targets less than they look",
+        }
+    }
+
+    fn look(&self, run: &Run, report: &mut Report<'_>) {
+        for cell in measured(run) {
+            let keeps = run.target(&cell.target).is_some_and(|target| target.stores == Some(true));
+            let floor = run
+                .floors
+                .iter()
+                .find(|floor| floor.operation == cell.operation && floor.point == cell.point);
+            let (Some(floor), Some(latency), true) = (floor, cell.latency_ns, keeps) else {
+                continue;
+            };
+            let share = floor.ns_per_op / latency.mean * 100.0;
+            if share > NOTICEABLE {
+                let text = format!(
+                    "{:.0} ns of {:.0} ns an operation ({share:.0} %) are the measuring itself",
+                    floor.ns_per_op, latency.mean
+                );
+                report.cell(Severity::Warn, cell, text);
+            }
+        }
+    }
+}

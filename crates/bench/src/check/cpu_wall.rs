@@ -1,0 +1,85 @@
+//! CPU-WALL: a ranking by the client's CPU time that contradicts the one by wall clock.
+
+use std::collections::BTreeMap;
+
+use larder_report::{Cell, Operation, Point, Run, Severity};
+
+use super::{About, Check, Report, measured};
+
+/// Both rankings must differ by this factor before they are said to contradict each other.
+const CLEARLY: f64 = 1.2;
+
+pub(super) struct CpuWall;
+
+impl Check for CpuWall {
+    fn about(&self) -> &'static About {
+        &About {
+            id: "CPU-WALL",
+            sees: "two targets of which one is faster by wall clock and the other by CPU time of the client",
+            seen_in: "A002: cmpthese divides by client CPU: 12.95 times faster by CPU, 1.4 times slower by wall",
+            advice: "rank by wall clock; time spent waiting for a server or a disk is time",
+        }
+    }
+
+    fn look(&self, run: &Run, report: &mut Report<'_>) {
+        let mut groups: BTreeMap<(&Point, Operation), Vec<(&Cell, Cost)>> = BTreeMap::new();
+        for cell in measured(run) {
+            if let Some(cost) = Cost::of(run, cell) {
+                groups.entry((&cell.point, cell.operation)).or_default().push((cell, cost));
+            }
+        }
+        for ((point, operation), cells) in groups {
+            // The clearest contradiction of the group stands for all of them.
+            let contradictions = cells.iter().flat_map(|a| cells.iter().map(move |b| (a, b)));
+            let clearest = contradictions
+                .map(|(a, b)| (a.1.wall_against(&b.1).min(b.1.cpu_against(&a.1)), a, b))
+                .filter(|(clearness, ..)| *clearness > CLEARLY)
+                .max_by(|x, y| x.0.total_cmp(&y.0));
+            if let Some((_, (a, a_cost), (b, b_cost))) = clearest {
+                let text = format!(
+                    "by wall clock {} is {:.1} times faster than {}; by client CPU it is the other way round, {:.1} \
+                     times: {:.1} % of its time is not the client's CPU",
+                    b.target,
+                    a_cost.wall_against(b_cost),
+                    a.target,
+                    b_cost.cpu_against(a_cost),
+                    a_cost.off_cpu() * 100.0
+                );
+                report.place(Severity::Warn, point, operation, text);
+            }
+        }
+    }
+}
+
+/// Seconds of one operation.
+struct Cost {
+    wall: f64,
+    cpu: f64,
+    threads: f64,
+}
+
+impl Cost {
+    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+    fn of(run: &Run, cell: &Cell) -> Option<Self> {
+        run.target(&cell.target).filter(|target| target.stores == Some(true))?;
+        let threads = match cell.point.get("threads") {
+            Some(larder_report::PointValue::Number(threads)) => *threads as f64,
+            _ => 1.0,
+        };
+        let cpu = cell.client_cpu_s? / cell.counts.ops as f64;
+        (cpu > 0.0).then_some(Self { wall: cell.ops_per_s?.recip(), cpu, threads })
+    }
+
+    /// How many times longer an operation takes than the other's.
+    fn wall_against(&self, other: &Self) -> f64 {
+        self.wall / other.wall
+    }
+
+    fn cpu_against(&self, other: &Self) -> f64 {
+        self.cpu / other.cpu
+    }
+
+    fn off_cpu(&self) -> f64 {
+        (1.0 - self.cpu / (self.wall * self.threads)).max(0.0)
+    }
+}

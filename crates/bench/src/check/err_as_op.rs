@@ -1,0 +1,44 @@
+//! ERR-AS-OP: operations that failed and would have counted as fast ones.
+
+use larder_report::{Run, Severity};
+
+use super::{About, Check, Report, measured, percent};
+
+/// Above this share of failures, in percent, a rate is no result.
+const TOLERABLE: f64 = 0.1;
+
+pub(super) struct ErrAsOp;
+
+impl Check for ErrAsOp {
+    fn about(&self) -> &'static About {
+        &About {
+            id: "ERR-AS-OP",
+            sees: "operations that failed: they are in no rate and no latency here, and must not be overlooked",
+            seen_in: "A000: refused writes counted as 0 ms; A004's tool ignores what a set answers",
+            advice: "mend what the store complains of, then measure again",
+        }
+    }
+
+    fn look(&self, run: &Run, report: &mut Report<'_>) {
+        for cell in measured(run) {
+            let failures = cell.counts.errors + cell.counts.failed_fills;
+            if failures == 0 {
+                continue;
+            }
+            let share = percent(failures, cell.counts.ops);
+            let severity = if share > TOLERABLE { Severity::Error } else { Severity::Note };
+            let mut kinds: Vec<String> = Vec::new();
+            for kind in cell.samples.iter().flat_map(|sample| sample.errors_by_kind.keys()) {
+                if !kinds.contains(kind) {
+                    kinds.push(kind.clone());
+                }
+            }
+            let text = format!(
+                "{failures} of {} operations failed ({share:.2} %): {}",
+                cell.counts.ops,
+                kinds.join(", ")
+            );
+            report.cell(severity, cell, text);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! FS-KIND: files that are not on a disk, and targets on different file systems.
+
+use std::collections::BTreeSet;
+
+use larder_report::{Run, Severity};
+
+use super::{About, Check, Report, pairs};
+
+pub(super) struct FsKind;
+
+impl Check for FsKind {
+    fn about(&self) -> &'static About {
+        &About {
+            id: "FS-KIND",
+            sees: "files in memory (tmpfs, ramfs), and targets compared on different file systems",
+            seen_in: "A000: \"ramfs limited to 1024 MB\", which no ramfs is; tmpfs said to swap when full",
+            advice: "put all targets under one path, and call files in memory what they are",
+        }
+    }
+
+    fn look(&self, run: &Run, report: &mut Report<'_>) {
+        for target in &run.targets {
+            let Some(system) = &target.file_system else { continue };
+            if system.starts_with("ramfs") {
+                let text = format!(
+                    "files lie on {system}: it ignores a size and fills memory until the machine has none left"
+                );
+                report.target(Severity::Warn, target, text);
+            } else if system.starts_with("tmpfs") {
+                let text = format!(
+                    "files lie on {system}: in memory, gone after a restart, refused with an error when it is full"
+                );
+                report.target(Severity::Note, target, text);
+            }
+        }
+        let mut said = BTreeSet::new();
+        for (a, b) in pairs(run) {
+            let (Some(of_a), Some(of_b)) = (&a.file_system, &b.file_system) else { continue };
+            if of_a != of_b && said.insert((of_a, of_b)) {
+                let text = format!("on {of_a}, while {} is on {of_b}", b.name);
+                report.target(Severity::Note, a, text);
+            }
+        }
+    }
+}

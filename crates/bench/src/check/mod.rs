@@ -1,0 +1,127 @@
+//! Checks: rules that look for ways in which a figure misleads.
+//!
+//! A check is a function of the finished [`Run`], so that it can be made to fire on any run, and a file of its own. A
+//! new one is a file and a line in [`CHECKS`].
+
+mod ack_parity;
+mod capacity;
+mod client_cost;
+mod cpu_wall;
+mod err_as_op;
+mod fs_kind;
+mod never_hits;
+mod one_key;
+mod oversize;
+mod reach_parity;
+mod reconnect;
+mod silent_drop;
+mod truncated;
+
+use larder_report::{Cell, Check as Finding, Operation, Point, Run, Severity, Target};
+
+/// A rule that looks for one way in which a figure misleads.
+pub trait Check: Sync {
+    /// What it is and what it is good for.
+    fn about(&self) -> &'static About;
+
+    /// Looks at a run and reports what it finds.
+    fn look(&self, run: &Run, report: &mut Report<'_>);
+}
+
+/// A check as documentation shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct About {
+    /// Its stable name.
+    pub id: &'static str,
+    /// What it sees, in one sentence.
+    pub sees: &'static str,
+    /// Where the mistake was made.
+    pub seen_in: &'static str,
+    /// How it is mended, in one sentence.
+    pub advice: &'static str,
+}
+
+/// Every check, in the order of the documentation.
+pub const CHECKS: &[&dyn Check] = &[
+    &never_hits::NeverHits,
+    &silent_drop::SilentDrop,
+    &truncated::Truncated,
+    &err_as_op::ErrAsOp,
+    &oversize::Oversize,
+    &capacity::Capacity,
+    &cpu_wall::CpuWall,
+    &client_cost::ClientCost,
+    &reconnect::Reconnect,
+    &one_key::OneKey,
+    &fs_kind::FsKind,
+    &ack_parity::AckParity,
+    &reach_parity::ReachParity,
+];
+
+/// Looks with every check; the worst findings come first.
+pub(crate) fn run_all(run: &Run) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for check in CHECKS {
+        check.look(run, &mut Report { about: check.about(), findings: &mut findings });
+    }
+    findings.sort_by_key(|finding| finding.severity);
+    findings
+}
+
+/// Takes down what a check finds.
+#[derive(Debug)]
+pub struct Report<'a> {
+    about: &'static About,
+    findings: &'a mut Vec<Finding>,
+}
+
+impl Report<'_> {
+    /// Something about one cell.
+    fn cell(&mut self, severity: Severity, cell: &Cell, text: String) {
+        let (point, operation) = (Some(cell.point.clone()), Some(cell.operation));
+        self.add(severity, Some(cell.target.clone()), point, operation, text);
+    }
+
+    /// Something about one target, everywhere.
+    fn target(&mut self, severity: Severity, target: &Target, text: String) {
+        self.add(severity, Some(target.url.clone()), None, None, text);
+    }
+
+    /// Something about all targets at one point, for one operation.
+    fn place(&mut self, severity: Severity, point: &Point, operation: Operation, text: String) {
+        self.add(severity, None, Some(point.clone()), Some(operation), text);
+    }
+
+    fn add(
+        &mut self,
+        severity: Severity,
+        target: Option<String>,
+        point: Option<Point>,
+        operation: Option<Operation>,
+        text: String,
+    ) {
+        let (id, advice) = (self.about.id.into(), self.about.advice.into());
+        self.findings.push(Finding { id, severity, target, point, operation, text, advice });
+    }
+}
+
+/// The cells that have figures.
+fn measured(run: &Run) -> impl Iterator<Item = &Cell> {
+    run.cells.iter().filter(|cell| cell.reason.is_none() && cell.counts.ops > 0)
+}
+
+/// The targets that ran and keep what is set, each pair once.
+fn pairs(run: &Run) -> impl Iterator<Item = (&Target, &Target)> {
+    let ran = |target: &&Target| target.reason.is_none() && target.stores == Some(true);
+    run.targets
+        .iter()
+        .enumerate()
+        .filter(move |(_, a)| ran(a))
+        .flat_map(move |(i, a)| run.targets[i + 1..].iter().filter(ran).map(move |b| (a, b)))
+}
+
+/// `part` of `whole` in percent.
+#[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 * 100.0 }
+}

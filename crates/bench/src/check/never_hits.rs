@@ -1,0 +1,38 @@
+//! NEVER-HITS: reads that find nothing time the path of a miss.
+
+use larder_report::{Run, Severity};
+
+use super::{About, Check, Report, measured};
+
+/// A ratio that differs from the predicted one by more than this deserves a word.
+const TOLERANCE: f64 = 0.02;
+
+pub(super) struct NeverHits;
+
+impl Check for NeverHits {
+    fn about(&self) -> &'static About {
+        &About {
+            id: "NEVER-HITS",
+            sees: "reads of which none hits, or fewer than the workload predicts",
+            seen_in: "A002: get key0, set key1, for ever: 0 hits of 10,000 on both sides",
+            advice: "make the keys that are read the ones that were stored, or give the store room for them",
+        }
+    }
+
+    fn look(&self, run: &Run, report: &mut Report<'_>) {
+        for cell in measured(run).filter(|cell| cell.operation.reads()) {
+            let counts = &cell.counts;
+            if counts.hits == 0 && counts.wrong == 0 && counts.misses > 0 {
+                let text = format!("0 hits of {} reads: this times misses", counts.misses);
+                report.cell(Severity::Error, cell, text);
+            } else if let Some((ratio, predicted)) = cell.hit_ratio().zip(cell.predicted_hit_ratio)
+                && predicted - ratio > TOLERANCE
+            {
+                let (ratio, predicted) = (ratio * 100.0, predicted * 100.0);
+                let text =
+                    format!("{ratio:.1} % of reads hit; the workload predicts {predicted:.1} %");
+                report.cell(Severity::Warn, cell, text);
+            }
+        }
+    }
+}

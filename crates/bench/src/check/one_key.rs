@@ -1,0 +1,45 @@
+//! ONE-KEY: so few keys that everything is answered from the nearest cache.
+
+use std::collections::BTreeSet;
+
+use larder_report::{Run, Severity};
+
+use super::{About, Check, Report, measured, percent};
+
+/// Fewer keys than this are hardly a workload.
+const FEW: u64 = 100;
+/// And neither is one of which one key has more than this share, in percent.
+const MOST: f64 = 50.0;
+
+pub(super) struct OneKey;
+
+impl Check for OneKey {
+    fn about(&self) -> &'static About {
+        &About {
+            id: "ONE-KEY",
+            sees: "fewer than a hundred different keys, or one key that has more than half of all operations",
+            seen_in: "A003: one key, 50,000 times",
+            advice: "use as many keys as the application has, with --keys and --key-pattern",
+        }
+    }
+
+    fn look(&self, run: &Run, report: &mut Report<'_>) {
+        // Every target gets the same keys, so one word for all of them is enough.
+        let mut said = BTreeSet::new();
+        for cell in measured(run) {
+            let counts = &cell.counts;
+            let ops = counts.ops / u64::from(cell.rounds.max(1));
+            let top = percent(counts.top_key_ops, ops);
+            let few = counts.distinct_keys < FEW;
+            if (few || top > MOST) && said.insert((&cell.point, cell.operation)) {
+                let distinct = counts.distinct_keys;
+                let keys = if distinct == 1 { "key" } else { "keys" };
+                let text = format!(
+                    "{distinct} different {keys}, the most frequent one in {:.0} % of operations",
+                    top.min(100.0)
+                );
+                report.place(Severity::Note, &cell.point, cell.operation, text);
+            }
+        }
+    }
+}

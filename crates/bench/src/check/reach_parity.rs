@@ -1,0 +1,28 @@
+//! REACH-PARITY: a cache inside the process ranked against one that others can reach.
+
+use larder_report::{Run, Severity};
+
+use super::{About, Check, Report, pairs};
+
+pub(super) struct ReachParity;
+
+impl Check for ReachParity {
+    fn about(&self) -> &'static About {
+        &About {
+            id: "REACH-PARITY",
+            sees: "targets compared of which one serves a process, another a host or a network",
+            seen_in: "A000 and A003: an array in the process's own memory against a server behind a socket",
+            advice: "a nearer cache is faster and serves fewer; compare what could replace each other",
+        }
+    }
+
+    fn look(&self, run: &Run, report: &mut Report<'_>) {
+        for (a, b) in pairs(run) {
+            let (Some(of_a), Some(of_b)) = (&a.reach, &b.reach) else { continue };
+            if of_a != of_b {
+                let text = format!("serves a {of_a}, {} serves a {of_b}", b.name);
+                report.target(Severity::Note, a, text);
+            }
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! RECONNECT: connections opened again and again.
+
+use larder_report::{PointValue, Run, Severity};
+
+use super::{About, Check, Report, measured, percent};
+
+/// Above this share of operations, in percent, opening connections is part of what is measured.
+const TOLERABLE: f64 = 1.0;
+
+pub(super) struct Reconnect;
+
+impl Check for Reconnect {
+    fn about(&self) -> &'static About {
+        &About {
+            id: "RECONNECT",
+            sees: "more than one connection for a hundred operations",
+            seen_in: "A002: a new client, and so a new TCP connection, in every iteration",
+            advice: "keep one connection a thread, as the application should",
+        }
+    }
+
+    fn look(&self, run: &Run, report: &mut Report<'_>) {
+        for cell in measured(run) {
+            let threads = match cell.point.get("threads") {
+                Some(PointValue::Number(threads)) => *threads,
+                _ => 1,
+            };
+            // Each thread connects once to each node at the start; only what comes on top is repeated.
+            let nodes = run
+                .target(&cell.target)
+                .and_then(|target| target.settings.get("nodes")?.parse().ok())
+                .unwrap_or(1);
+            let first = threads * u64::from(cell.rounds) * nodes;
+            let connections = cell.counts.connections.unwrap_or(0);
+            let repeated = connections.saturating_sub(first);
+            if percent(repeated, cell.counts.ops) > TOLERABLE {
+                let text = format!("{connections} connections for {} operations", cell.counts.ops);
+                report.cell(Severity::Warn, cell, text);
+            }
+        }
+    }
+}

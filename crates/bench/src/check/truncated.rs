@@ -1,0 +1,33 @@
+//! TRUNCATED: values that come back other than they were stored.
+
+use larder_report::{Run, Severity};
+
+use super::{About, Check, Report, measured};
+
+pub(super) struct Truncated;
+
+impl Check for Truncated {
+    fn about(&self) -> &'static About {
+        &About {
+            id: "TRUNCATED",
+            sees: "values that come back cut short, swapped, old or damaged",
+            seen_in: "A004: a column of 1024 characters cut values, and the store answered STORED",
+            advice: "make the store's column or item size fit the values; a wrong answer has no speed",
+        }
+    }
+
+    fn look(&self, run: &Run, report: &mut Report<'_>) {
+        for cell in measured(run) {
+            let counts = &cell.counts;
+            let wrong = counts.wrong + counts.read_back_wrong;
+            if wrong > 0 {
+                let read = counts.hits + counts.wrong + counts.read_back;
+                let cut = counts.truncated;
+                let text = format!(
+                    "{wrong} of {read} values came back wrong, {cut} of them seen to be cut short"
+                );
+                report.cell(Severity::Error, cell, text);
+            }
+        }
+    }
+}

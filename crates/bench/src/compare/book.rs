@@ -1,0 +1,38 @@
+//! Where the measurements of a run are kept until it is recorded.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use larder_report::{Operation, Sample};
+
+/// One operation of one phase of one turn.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub(crate) operation: Operation,
+    pub(crate) sample: Sample,
+    pub(crate) latency: Histogram<u64>,
+    pub(crate) bytes: u64,
+    /// Its part of all operations of its phase: 1 where nothing else was mixed in.
+    pub(crate) share: f64,
+    pub(crate) predicted_hit_ratio: Option<f64>,
+    /// It was carried out to its end; otherwise it counts, but is no round.
+    pub(crate) whole: bool,
+}
+
+/// Entries by target and point (both as indices) and operation.
+#[derive(Debug, Default)]
+pub(crate) struct Book(BTreeMap<(usize, usize, Operation), Vec<Entry>>);
+
+impl Book {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn add(&mut self, (target, point): (usize, usize), entry: Entry) {
+        self.0.entry((target, point, entry.operation)).or_default().push(entry);
+    }
+
+    pub(crate) fn take(&mut self, target: usize, point: usize, operation: Operation) -> Vec<Entry> {
+        self.0.remove(&(target, point, operation)).unwrap_or_default()
+    }
+}

@@ -1,0 +1,112 @@
+//! What a plan would take, for `--dry-run`: each target is opened and does a few hundred operations.
+
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use larder_store::Catalog;
+
+use super::feasible::{Footprint, footprint};
+use super::turn::{Amount, Turn};
+use super::{Slot, provision};
+use crate::observer::Observer;
+use crate::plan::{Plan, PlannedPhase, PlannedPoint};
+use crate::target::Target;
+
+/// Operations of a trial, a phase.
+const TRIAL: u64 = 300;
+
+/// What one target of a plan would take.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Estimate {
+    /// The target's name.
+    pub target: String,
+    /// Time of all its rounds; `None` where nothing was tried, because the server is not ours.
+    pub time: Option<Duration>,
+    /// Memory at most, in bytes.
+    pub memory_bytes: u64,
+    /// Disk at most, in bytes.
+    pub disk_bytes: u64,
+    /// Why it cannot run, or not everywhere.
+    pub reason: Option<String>,
+}
+
+/// Opens each target, tries a little, and says what the whole plan would take. Leaves nothing behind, and writes
+/// nothing to a server that Larder did not start but the keys of the probe.
+pub fn estimate(
+    plan: &Plan,
+    catalog: &Catalog,
+    observer: &dyn Observer,
+    stop: &AtomicBool,
+) -> Vec<Estimate> {
+    let slots = provision(plan, catalog, observer, stop);
+    slots
+        .into_iter()
+        .map(|slot| match slot {
+            Slot::Open(mut target) => of_target(plan, &mut target, stop),
+            Slot::Closed(planned, reason) => Estimate {
+                target: planned.name,
+                time: None,
+                memory_bytes: 0,
+                disk_bytes: 0,
+                reason: Some(reason),
+            },
+        })
+        .collect()
+}
+
+fn of_target(plan: &Plan, target: &mut Target, stop: &AtomicBool) -> Estimate {
+    let Footprint { memory, disk } = footprint(plan, target);
+    let mut reason = None;
+    let mut time = Some(Duration::ZERO);
+    for point in &plan.points {
+        if let Some((_, refusal)) = target.refusal(point) {
+            reason = Some(refusal);
+        } else if target.planned.is_external() {
+            time = None;
+        } else {
+            let turn = trial(plan, point, target, stop);
+            time = time.map(|time| time + turn * plan.rounds);
+        }
+    }
+    Estimate {
+        target: target.planned.name.clone(),
+        time,
+        memory_bytes: memory,
+        disk_bytes: disk,
+        reason: target.lost.clone().or(reason),
+    }
+}
+
+/// The time of a whole turn, from a short one.
+fn trial(plan: &Plan, point: &PlannedPoint, target: &mut Target, stop: &AtomicBool) -> Duration {
+    let turn = Turn {
+        point,
+        round: 1,
+        position: 1,
+        seed: plan.seed,
+        amount: Amount::Operations(TRIAL),
+        clock: Instant::now(),
+        stop,
+    };
+    let mut seconds = 0.0;
+    let mut measured = 0.0;
+    turn.run(target, &mut |entry| {
+        let phase = point.phases.iter().find(|phase| phase.operations.contains(&entry.operation));
+        measured += entry.sample.wall_s * entry.share;
+        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+        let each = entry.sample.wall_s / entry.sample.counts.ops.max(1) as f64;
+        seconds += phase.map_or(0.0, |phase| whole(phase, each) * entry.share);
+    });
+    // What surrounds the measured loop (emptying, loading, reading back) takes its time once a turn.
+    let around = (turn.clock.elapsed().as_secs_f64() - measured).max(0.0);
+    Duration::from_secs_f64(seconds + around)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+fn whole(phase: &PlannedPhase, each_s: f64) -> f64 {
+    match (phase.requests, phase.time_limit) {
+        (Some(requests), _) => requests as f64 * each_s,
+        (None, Some(limit)) => limit.as_secs_f64(),
+        (None, None) => 0.0,
+    }
+}

@@ -1,0 +1,72 @@
+//! The floor: the same plan on a store that keeps nothing, so that the cost of the measuring is known and shown.
+
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use larder_report::Floor;
+use larder_store::Catalog;
+
+use super::book::Entry;
+use super::turn::{Amount, Turn};
+use crate::plan::{Plan, PlannedTarget};
+use crate::statistics::median;
+use crate::target::Target;
+
+/// The engine that keeps nothing.
+const NULL: &str = "null";
+/// How often the floor is measured at each point.
+const ROUNDS: u32 = 3;
+/// How long each may take: a floor needs no more.
+const AT_MOST: Duration = Duration::from_secs(1);
+
+/// Measures the floor at every point. Without the null engine there is none.
+pub(crate) fn measure_floors(plan: &Plan, catalog: &Catalog, stop: &AtomicBool) -> Vec<Floor> {
+    let Ok(engine) = catalog.find(NULL) else { return Vec::new() };
+    let Ok(url) = larder_store::StoreUrl::parse(&engine.default_url()) else { return Vec::new() };
+    let planned = PlannedTarget { url, name: NULL.into(), engine, typed: false };
+    let Ok(mut target) = Target::open(&planned, plan, catalog) else { return Vec::new() };
+    let mut floors = Vec::new();
+    for point in &plan.points {
+        let mut entries: Vec<Entry> = Vec::new();
+        for round in 1..=ROUNDS {
+            let turn = Turn {
+                point,
+                round,
+                position: 1,
+                seed: plan.seed,
+                amount: Amount::Time(AT_MOST),
+                clock: Instant::now(),
+                stop,
+            };
+            turn.run(&mut target, &mut |entry| entries.push(entry));
+        }
+        for operation in point.measured_operations() {
+            let each = |of: fn(&Entry) -> f64| {
+                let rounds: Vec<f64> = entries
+                    .iter()
+                    .filter(|entry| entry.operation == operation && entry.sample.counts.ops > 0)
+                    .map(of)
+                    .collect();
+                median(&rounds)
+            };
+            let wall = each(|entry| per_op(entry.sample.wall_s, entry));
+            let cpu =
+                each(|entry| entry.sample.client_cpu_s.unwrap_or_default() * 1e9 / count(entry));
+            if let (Some(ns_per_op), Some(cpu_ns_per_op)) = (wall, cpu) {
+                let point = point.point.clone();
+                floors.push(Floor { point, operation, ns_per_op, cpu_ns_per_op });
+            }
+        }
+    }
+    floors
+}
+
+/// Wall time is the whole phase's, which in a mix other operations share.
+fn per_op(seconds: f64, entry: &Entry) -> f64 {
+    seconds * entry.share * 1e9 / count(entry)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+fn count(entry: &Entry) -> f64 {
+    entry.sample.counts.ops as f64
+}

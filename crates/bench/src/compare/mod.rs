@@ -1,0 +1,184 @@
+//! A plan carried out: provision, probe, floor, rounds interleaved over the targets, record.
+
+mod book;
+mod estimate;
+mod feasible;
+mod floor;
+mod turn;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use hdrhistogram::Histogram;
+use larder_report::{Operation, Point, Run};
+use larder_store::Catalog;
+
+pub(crate) use book::{Book, Entry};
+pub use estimate::{Estimate, estimate};
+pub(crate) use floor::measure_floors;
+
+use crate::error::Result;
+use crate::observer::{Event, Observer, Silent};
+use crate::plan::{Plan, PlannedTarget};
+use crate::record::record;
+use crate::target::Target;
+use turn::{Amount, Turn};
+
+/// What a comparison brought.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Everything that was found out.
+    pub run: Run,
+    /// The latencies behind it, a histogram for each cell and round.
+    pub histograms: Vec<CellHistograms>,
+    /// A target that was typed could not run, or was lost on the way.
+    pub failed: bool,
+}
+
+/// The latencies of one cell, round by round, in nanoseconds.
+#[derive(Debug)]
+pub struct CellHistograms {
+    /// The `url` of its target.
+    pub target: String,
+    /// Where in the sweep.
+    pub point: Point,
+    /// What was done.
+    pub operation: Operation,
+    /// Start in seconds from the start of the run, length in seconds, latencies.
+    pub rounds: Vec<(f64, f64, Histogram<u64>)>,
+}
+
+/// What the person who runs it has allowed.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Permissions {
+    /// Filling a good part of a server that Larder did not start, or nearly all memory or disk.
+    pub yes: bool,
+}
+
+/// A target of a plan, open or not.
+#[derive(Debug)]
+pub(crate) enum Slot {
+    Open(Box<Target>),
+    /// Why it cannot run.
+    Closed(Box<PlannedTarget>, String),
+}
+
+impl Slot {
+    pub(crate) fn planned(&self) -> &PlannedTarget {
+        match self {
+            Self::Open(target) => &target.planned,
+            Self::Closed(planned, _) => planned,
+        }
+    }
+
+    fn open_mut(&mut self) -> Option<&mut Target> {
+        match self {
+            Self::Open(target) if target.lost.is_none() => Some(target),
+            _ => None,
+        }
+    }
+}
+
+/// Carries out a plan. `argv` is recorded, so its passwords must be masked. `stop` ends it early, with what was
+/// measured until then.
+pub fn compare(
+    plan: &Plan,
+    catalog: &Catalog,
+    argv: Vec<String>,
+    permissions: Permissions,
+    observer: &dyn Observer,
+    stop: &AtomicBool,
+) -> Result<Outcome> {
+    let started = jiff::Timestamp::now();
+    let clock = Instant::now();
+    let environment = crate::environment();
+    let mut slots = provision(plan, catalog, observer, stop);
+    feasible::check(plan, &slots, permissions)?;
+    observer.notice(Event::Floor);
+    let floors = measure_floors(plan, catalog, stop);
+    let mut book = Book::new();
+    if let Some(warmup) = plan.warmup {
+        rounds(plan, &mut slots, &mut Book::new(), Amount::Time(warmup), 1, clock, &Silent, stop);
+    }
+    observer.notice(Event::Started { turns: plan.turns() });
+    rounds(plan, &mut slots, &mut book, Amount::Whole, plan.rounds, clock, observer, stop);
+    let interrupted = stop.load(Ordering::Relaxed);
+    let failed = slots.iter().any(|slot| match slot {
+        Slot::Open(target) => target.planned.typed && target.lost.is_some(),
+        Slot::Closed(planned, _) => planned.typed,
+    });
+    let outcome = record(plan, &slots, book, floors, environment, interrupted);
+    let run = Run {
+        argv,
+        started: started.to_string(),
+        duration_s: clock.elapsed().as_secs_f64(),
+        ..outcome.0
+    };
+    Ok(Outcome { run, histograms: outcome.1, failed })
+}
+
+/// Opens every target that can be opened.
+fn provision(
+    plan: &Plan,
+    catalog: &Catalog,
+    observer: &dyn Observer,
+    stop: &AtomicBool,
+) -> Vec<Slot> {
+    let mut slots = Vec::with_capacity(plan.targets.len());
+    for planned in &plan.targets {
+        if stop.load(Ordering::Relaxed) {
+            let reason = "interrupted before it was opened";
+            slots.push(Slot::Closed(Box::new(planned.clone()), reason.into()));
+            continue;
+        }
+        observer.notice(Event::Opening { target: &planned.name });
+        match Target::open(planned, plan, catalog) {
+            Ok(target) => slots.push(Slot::Open(Box::new(target))),
+            Err(error) => {
+                let reason = error.to_string();
+                observer.notice(Event::Unavailable { target: &planned.name, reason: &reason });
+                slots.push(Slot::Closed(Box::new(planned.clone()), reason));
+            }
+        }
+    }
+    slots
+}
+
+/// Every round over every point, each target once, the first one of a round changing from round to round.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "each is used once, and a struct would only rename them"
+)]
+fn rounds(
+    plan: &Plan,
+    slots: &mut [Slot],
+    book: &mut Book,
+    amount: Amount,
+    rounds: u32,
+    clock: Instant,
+    observer: &dyn Observer,
+    stop: &AtomicBool,
+) {
+    let count = slots.len();
+    let mut done = 0;
+    for round in 1..=rounds {
+        for (at, point) in plan.points.iter().enumerate() {
+            for position in 1..=count {
+                if stop.load(Ordering::Relaxed) {
+                    return;
+                }
+                let slot = (position + round as usize - 2) % count;
+                let name = slots[slot].planned().name.clone();
+                if let Some(target) = slots[slot].open_mut() {
+                    let place = &point.point;
+                    observer.notice(Event::Turn { round, rounds, target: &name, point: place });
+                    let turn =
+                        Turn { point, round, position, seed: plan.seed, amount, clock, stop };
+                    turn.run(target, &mut |entry| book.add((slot, at), entry));
+                }
+                done += 1;
+                observer.notice(Event::TurnEnded { done });
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The clocks of results: monotonic wall clock, CPU time of threads and processes, all in nanoseconds.
+
+use std::time::Instant;
+
+/// Nanoseconds of the monotonic clock, from an arbitrary start.
+#[inline]
+pub(crate) fn now_ns() -> u64 {
+    read(libc::CLOCK_MONOTONIC)
+}
+
+/// CPU time of the calling thread, user and system.
+pub(crate) fn thread_cpu_ns() -> u64 {
+    read(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// CPU time of this process, user and system, all threads.
+pub(crate) fn process_cpu_ns() -> u64 {
+    read(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// CPU time of another process, user and system, all its threads; `None` when it is gone.
+pub(crate) fn cpu_ns_of(pid: u32) -> Option<u64> {
+    let mut clock = 0;
+    // SAFETY: `clock` has room for the one number that is written.
+    let found = unsafe { libc::clock_getcpuclockid(pid.cast_signed(), &raw mut clock) } == 0;
+    found.then(|| try_read(clock)).flatten()
+}
+
+/// What one reading of the wall clock costs, in nanoseconds: the median of a few batches.
+pub fn reading_cost_ns() -> f64 {
+    const READS: u32 = 10_000;
+    let mut batches: Vec<f64> = (0..15)
+        .map(|_| {
+            let start = Instant::now();
+            for _ in 0..READS {
+                std::hint::black_box(now_ns());
+            }
+            start.elapsed().as_secs_f64() * 1e9 / f64::from(READS)
+        })
+        .collect();
+    batches.sort_by(f64::total_cmp);
+    batches[batches.len() / 2]
+}
+
+#[inline]
+fn read(clock: libc::clockid_t) -> u64 {
+    try_read(clock).unwrap_or(0)
+}
+
+#[inline]
+fn try_read(clock: libc::clockid_t) -> Option<u64> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` has room for the one structure that is written.
+    let done = unsafe { libc::clock_gettime(clock, &raw mut time) } == 0;
+    done.then(|| time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned())
+}

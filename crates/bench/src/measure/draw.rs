@@ -1,0 +1,317 @@
+//! Operations, drawn in blocks between the timed segments.
+//!
+//! What a thread does follows from the seed, the round and the thread's number; the measured loop finds keys as bytes
+//! and operations as numbers and decides nothing.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::trace::{Trace, TraceKind};
+use crate::workload::{KeySpace, Picker, Ratio, base_version};
+
+/// One operation, ready to run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Op {
+    /// Index of its key.
+    pub(crate) key: u32,
+    /// For a set the version to write, for a get the oldest that is right.
+    pub(crate) version: u32,
+    pub(crate) kind: Kind,
+}
+
+/// What an operation does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Read.
+    Get,
+    /// Store.
+    Set,
+    /// Read, and store on a miss.
+    GetOrSet,
+    /// Remove.
+    Delete,
+    /// Renew the TTL.
+    Touch,
+}
+
+/// What a phase does.
+#[derive(Debug, Clone, Copy)]
+pub enum Work<'a> {
+    /// One kind of operation on every key, once, in the phase's order.
+    Each {
+        /// What is done.
+        kind: Kind,
+    },
+    /// Operations drawn from a pattern, reads and writes mixed by a ratio.
+    Drawn {
+        /// Which keys.
+        picker: &'a Picker,
+        /// Sets to gets to deletes.
+        ratio: Ratio,
+        /// What a read is: `Get` or `GetOrSet`.
+        read: Kind,
+    },
+    /// A trace as it was recorded.
+    Replayed {
+        /// The recording.
+        trace: &'a Trace,
+        /// What a read is: `Get` or `GetOrSet`.
+        read: Kind,
+        /// Recorded sets and deletes are carried out; otherwise only the reads are.
+        writes: bool,
+    },
+}
+
+/// What is known of every key in one turn, shared by its threads.
+#[derive(Debug)]
+pub(crate) struct KeyState {
+    /// The latest version whose set was acknowledged; 0 is none.
+    acked: Vec<AtomicU32>,
+    /// The latest version that was drawn; only the thread that owns a key writes it.
+    issued: Vec<AtomicU32>,
+    /// How often a key was drawn in this phase.
+    drawn: Vec<AtomicU32>,
+    /// The version from which this turn counts.
+    base: u32,
+}
+
+impl KeyState {
+    pub(crate) fn new(keys: u32, turn: u32) -> Self {
+        let zeros = || (0..keys).map(|_| AtomicU32::new(0)).collect();
+        Self { acked: zeros(), issued: zeros(), drawn: zeros(), base: base_version(turn) }
+    }
+
+    pub(crate) fn base(&self) -> u32 {
+        self.base
+    }
+
+    /// The latest acknowledged version of a key.
+    #[inline]
+    pub(crate) fn acked(&self, key: u32) -> Option<u32> {
+        match self.acked[key as usize].load(Ordering::Relaxed) {
+            0 => None,
+            version => Some(version),
+        }
+    }
+
+    /// A set was acknowledged.
+    #[inline]
+    pub(crate) fn acknowledge(&self, key: u32, version: u32) {
+        self.acked[key as usize].store(version, Ordering::Relaxed);
+    }
+
+    /// A key was deleted or its set failed: nothing is known to be there.
+    pub(crate) fn forget(&self, key: u32) {
+        self.acked[key as usize].store(0, Ordering::Relaxed);
+    }
+
+    /// How many different keys were drawn since the last call, and how often the most frequent one.
+    pub(crate) fn take_drawn(&self) -> (u64, u64) {
+        let mut distinct = 0;
+        let mut top = 0;
+        for count in &self.drawn {
+            let count = u64::from(count.swap(0, Ordering::Relaxed));
+            distinct += u64::from(count > 0);
+            top = top.max(count);
+        }
+        (distinct, top)
+    }
+
+    fn issue(&self, key: u32) -> u32 {
+        let issued = &self.issued[key as usize];
+        let version = issued.load(Ordering::Relaxed).max(self.base) + 1;
+        issued.store(version, Ordering::Relaxed);
+        version
+    }
+}
+
+/// Some operations with their keys as bytes.
+#[derive(Debug, Default)]
+pub(crate) struct Block {
+    pub(crate) ops: Vec<Op>,
+    keys: Vec<u8>,
+    ends: Vec<usize>,
+    picks: Vec<u32>,
+}
+
+impl Block {
+    /// The key of operation `i`.
+    #[inline]
+    pub(crate) fn key(&self, i: usize) -> &[u8] {
+        let start = if i == 0 { 0 } else { self.ends[i - 1] };
+        &self.keys[start..self.ends[i]]
+    }
+
+    fn clear(&mut self) {
+        self.ops.clear();
+        self.keys.clear();
+        self.ends.clear();
+    }
+}
+
+/// One thread's share of a phase, drawn block by block.
+#[derive(Debug)]
+pub(crate) struct Draw<'a> {
+    work: Work<'a>,
+    keys: &'a KeySpace,
+    state: &'a KeyState,
+    rng: Xoshiro256PlusPlus,
+    thread: u32,
+    threads: u32,
+    /// For `Each` in shuffled order: every key once.
+    order: Option<&'a [u32]>,
+    /// The next operation of the whole phase that is this thread's.
+    next: u64,
+    /// Where the phase ends; `u64::MAX` when time ends it.
+    end: u64,
+    /// Keys whose latest set failed: what is stored under them may be the version before.
+    unsure: HashSet<u32>,
+}
+
+/// What the threads of a phase share.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DrawPlan<'a> {
+    pub(crate) work: Work<'a>,
+    pub(crate) keys: &'a KeySpace,
+    pub(crate) state: &'a KeyState,
+    pub(crate) order: Option<&'a [u32]>,
+    pub(crate) threads: u32,
+    pub(crate) seed: u64,
+    /// Operations of all threads together; `None` when time ends the phase.
+    pub(crate) requests: Option<u64>,
+}
+
+impl<'a> Draw<'a> {
+    pub(crate) fn new(plan: DrawPlan<'a>, thread: u32) -> Self {
+        let stream = plan.seed ^ u64::from(thread + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Self {
+            work: plan.work,
+            keys: plan.keys,
+            state: plan.state,
+            rng: Xoshiro256PlusPlus::seed_from_u64(stream),
+            thread,
+            threads: plan.threads,
+            order: plan.order,
+            next: u64::from(thread),
+            end: plan.requests.unwrap_or(u64::MAX),
+            unsure: HashSet::new(),
+        }
+    }
+
+    /// Fills `block` with at most `count` operations; leaves it empty when the phase is over.
+    pub(crate) fn fill(&mut self, block: &mut Block, count: usize) {
+        block.clear();
+        let left = self.end.saturating_sub(self.next).div_ceil(u64::from(self.threads));
+        let count = usize::try_from(left).map_or(count, |left| left.min(count));
+        block.picks.clear();
+        block.picks.resize(count, 0);
+        if let Work::Drawn { picker, .. } = self.work {
+            picker.fill(&mut self.rng, self.next / u64::from(self.threads), &mut block.picks);
+        }
+        for i in 0..count {
+            if let Some((key, kind)) = self.choose(block.picks[i]) {
+                self.push(block, key, kind);
+            }
+            self.next += u64::from(self.threads);
+        }
+    }
+
+    /// Whether every operation of this thread has been drawn.
+    pub(crate) fn is_over(&self) -> bool {
+        self.next >= self.end
+    }
+
+    /// A set failed: later gets in this block and after may rightly see what was there before.
+    pub(crate) fn set_failed(&mut self, block: &mut Block, at: usize) {
+        let key = block.ops[at].key;
+        self.unsure.insert(key);
+        self.state.forget(key);
+        for op in &mut block.ops[at + 1..] {
+            if op.key == key && op.kind != Kind::Set {
+                op.version = self.state.base;
+            }
+        }
+    }
+
+    fn choose(&mut self, pick: u32) -> Option<(u32, Kind)> {
+        match self.work {
+            Work::Each { kind } => {
+                let at = u32::try_from(self.next % u64::from(self.keys.count())).ok()?;
+                Some((self.order.map_or(at, |order| order[at as usize]), kind))
+            }
+            Work::Drawn { ratio, read, .. } => {
+                let kind = self.mix(ratio, read);
+                Some((if kind == Kind::Set { self.owned(pick) } else { pick }, kind))
+            }
+            Work::Replayed { trace, read, writes } => {
+                let op = trace.op(usize::try_from(self.next).ok()? % trace.len());
+                let kind = match op.kind {
+                    TraceKind::Get => read,
+                    TraceKind::Set => Kind::Set,
+                    TraceKind::Delete => Kind::Delete,
+                    TraceKind::Touch => Kind::Touch,
+                };
+                (writes || op.kind == TraceKind::Get).then_some((op.key, kind))
+            }
+        }
+    }
+
+    fn mix(&mut self, ratio: Ratio, read: Kind) -> Kind {
+        if ratio.sets == 0 && ratio.deletes == 0 {
+            return read;
+        }
+        let draw = self.rng.random_range(0..ratio.sets + ratio.gets + ratio.deletes);
+        if draw < ratio.gets {
+            read
+        } else if draw < ratio.gets + ratio.sets {
+            Kind::Set
+        } else {
+            Kind::Delete
+        }
+    }
+
+    /// The neighbour of a key that this thread owns: a key has one writer, so that its newest version is known.
+    fn owned(&self, key: u32) -> u32 {
+        let owned = key - key % self.threads + self.thread;
+        if owned < self.keys.count() { owned } else { self.thread % self.keys.count() }
+    }
+
+    fn push(&mut self, block: &mut Block, key: u32, kind: Kind) {
+        let version = match kind {
+            Kind::Set => self.state.issue(key),
+            Kind::Get | Kind::GetOrSet => self.oldest_right(key),
+            Kind::Delete | Kind::Touch => 0,
+        };
+        self.state.drawn[key as usize].fetch_add(1, Ordering::Relaxed);
+        self.keys.write(key, &mut block.keys);
+        block.ends.push(block.keys.len());
+        block.ops.push(Op { key, version, kind });
+    }
+
+    /// The oldest version that a get drawn now may return.
+    ///
+    /// With one thread it is the one set last. With several, a fill after a miss may bring back what another thread
+    /// has just replaced: that is the look-aside pattern's own race and no fault of a store, so then any version of
+    /// this turn is right.
+    fn oldest_right(&self, key: u32) -> u32 {
+        let races = match self.work {
+            Work::Each { .. } => false,
+            Work::Drawn { read, .. } | Work::Replayed { read, .. } => {
+                self.threads > 1 && read == Kind::GetOrSet
+            }
+        };
+        let replayed_by_many = self.threads > 1 && matches!(self.work, Work::Replayed { .. });
+        if races || replayed_by_many || self.unsure.contains(&key) {
+            return self.state.base;
+        }
+        let latest = if self.threads == 1 || key % self.threads == self.thread {
+            self.state.issued[key as usize].load(Ordering::Relaxed)
+        } else {
+            self.state.acked(key).unwrap_or(0)
+        };
+        latest.max(self.state.base)
+    }
+}

@@ -1,0 +1,21 @@
+//! The measured loop and what surrounds it: draws before, clocks and counters around, read-back after.
+
+mod clock;
+mod draw;
+mod phase;
+mod readback;
+mod resources;
+mod tally;
+mod worker;
+
+pub use clock::reading_cost_ns;
+pub(crate) use draw::KeyState;
+pub use draw::{Kind, Work};
+pub use phase::{PhasePlan, PhaseResult};
+pub(crate) use phase::{run_phase, seconds};
+pub use readback::ReadBack;
+pub(crate) use readback::read_back;
+pub(crate) use resources::{
+    disk_bytes, major_faults, own_rss_bytes, server_cpu_ns, server_rss_bytes, trim_memory,
+};
+pub use tally::{Tallies, Tally};

@@ -1,0 +1,154 @@
+//! One phase of one target: its threads start together, work, and are added up.
+
+use std::sync::Barrier;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use larder_report::Operation;
+use larder_store::{Session, SetOptions};
+
+use super::clock::process_cpu_ns;
+use super::draw::{Draw, DrawPlan, KeyState, Work};
+use super::tally::Tallies;
+use super::worker::{Orders, Worker};
+use crate::workload::{KeySpace, Values};
+
+/// What a phase does, and for how long.
+#[derive(Debug, Clone, Copy)]
+pub struct PhasePlan<'a> {
+    /// Which operations on which keys.
+    pub work: Work<'a>,
+    /// The cells that it fills: every kind of operation that `work` draws.
+    pub operations: &'a [Operation],
+    /// Operations of all threads together; `None` when time ends it.
+    pub requests: Option<u64>,
+    /// Time in the measured loop; `None` when operations end it.
+    pub time_limit: Option<Duration>,
+    /// How values are set.
+    pub set_options: SetOptions,
+    /// The TTL that a touch gives.
+    pub touch_ttl: Option<Duration>,
+    /// Keys a request; 1 reads one by one.
+    pub multiget: usize,
+    /// Whether thread i stays on processor i.
+    pub pin: bool,
+    /// From this every draw follows.
+    pub seed: u64,
+    /// For `Work::Each`: every key once, in the order of the phase; `None` is by index.
+    pub order: Option<&'a [u32]>,
+}
+
+/// What a phase brought.
+#[derive(Debug)]
+pub struct PhaseResult {
+    /// Counts and latencies.
+    pub tallies: Tallies,
+    /// Time in the measured loop of the thread that took longest, in seconds.
+    pub wall_s: f64,
+    /// CPU time of this process in the measured loops, in seconds.
+    pub client_cpu_s: f64,
+    /// Different keys drawn.
+    pub distinct_keys: u64,
+    /// How often the most frequent key was drawn.
+    pub top_key_ops: u64,
+    /// A thread stopped because the store kept failing.
+    pub gave_up: bool,
+}
+
+/// Runs a phase with one thread for each session.
+pub(crate) fn run_phase(
+    plan: &PhasePlan<'_>,
+    keys: &KeySpace,
+    values: &Values,
+    state: &KeyState,
+    sessions: &mut [Box<dyn Session>],
+    replays: bool,
+    stop: &AtomicBool,
+) -> PhaseResult {
+    let threads = u32::try_from(sessions.len()).expect("a plan bounds its threads");
+    let draws = DrawPlan {
+        work: plan.work,
+        keys,
+        state,
+        order: plan.order,
+        threads,
+        seed: plan.seed,
+        requests: plan.requests,
+    };
+    let orders = Orders {
+        set_options: plan.set_options,
+        touch_ttl: plan.touch_ttl,
+        multiget: plan.multiget.max(1),
+        replays,
+        time_limit: plan.time_limit,
+        stop,
+    };
+    let gate = Barrier::new(sessions.len() + 1);
+    let mut cpu_ns = 0;
+    let mut shares = Vec::with_capacity(sessions.len());
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = sessions
+            .iter_mut()
+            .zip(0_u32..)
+            .map(|(session, thread)| {
+                let gate = &gate;
+                scope.spawn(move || {
+                    if plan.pin {
+                        pin_to(thread);
+                    }
+                    let draw = Draw::new(draws, thread);
+                    let worker = Worker::new(session.as_mut(), values, draw, state, orders);
+                    gate.wait();
+                    let share = worker.run(plan.operations);
+                    // Nobody frees anything before the CPU time is read.
+                    gate.wait();
+                    share
+                })
+            })
+            .collect();
+        gate.wait();
+        let before = process_cpu_ns();
+        gate.wait();
+        cpu_ns = process_cpu_ns() - before;
+        for worker in workers {
+            shares.push(worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+    });
+    let mut tallies = Tallies::new(plan.operations);
+    for share in &shares {
+        tallies.merge(&share.tallies);
+    }
+    let (distinct_keys, top_key_ops) = state.take_drawn();
+    let draw_cpu_ns: u64 = shares.iter().map(|share| share.draw_cpu_ns).sum();
+    PhaseResult {
+        tallies,
+        wall_s: seconds(shares.iter().map(|share| share.timed_ns).max().unwrap_or(0)),
+        client_cpu_s: seconds(cpu_ns.saturating_sub(draw_cpu_ns)),
+        distinct_keys,
+        top_key_ops,
+        gave_up: shares.iter().any(|share| share.gave_up),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "nanoseconds of hours fit a double")]
+pub(crate) fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+/// Keeps the calling thread on one of the processors that it may use now, the `n`th, counted round.
+fn pin_to(n: u32) {
+    // SAFETY: a zeroed cpu_set_t is an empty set; both calls read or write exactly the set they are given.
+    unsafe {
+        let mut allowed: libc::cpu_set_t = std::mem::zeroed();
+        let size = size_of::<libc::cpu_set_t>();
+        if libc::sched_getaffinity(0, size, &raw mut allowed) != 0 {
+            return;
+        }
+        let cpus: Vec<usize> =
+            (0..libc::CPU_SETSIZE as usize).filter(|cpu| libc::CPU_ISSET(*cpu, &allowed)).collect();
+        let Some(cpu) = cpus.get(n as usize % cpus.len().max(1)) else { return };
+        let mut chosen: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(*cpu, &mut chosen);
+        libc::sched_setaffinity(0, size, &raw const chosen);
+    }
+}

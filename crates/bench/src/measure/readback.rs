@@ -1,0 +1,64 @@
+//! Read-back: what a store acknowledged must be there, whole.
+
+use larder_store::{Result, Session};
+
+use super::draw::KeyState;
+use crate::patience::patiently;
+use crate::workload::{Finding, KeySpace, Values};
+
+/// At most so many keys are read back, spread evenly over all.
+const MOST_KEYS: u32 = 20_000;
+/// And at most so many bytes of values.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// What a read-back found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReadBack {
+    /// Keys read whose set had been acknowledged.
+    pub keys: u64,
+    /// Of them: not there.
+    pub absent: u64,
+    /// Of them: not what was stored.
+    pub wrong: u64,
+}
+
+impl ReadBack {
+    /// Adds what another read-back found.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.keys += other.keys;
+        self.absent += other.absent;
+        self.wrong += other.wrong;
+    }
+}
+
+/// Reads back acknowledged keys, every one or an even sample.
+pub(crate) fn read_back(
+    keys: &KeySpace,
+    values: &Values,
+    state: &KeyState,
+    session: &mut dyn Session,
+) -> Result<ReadBack> {
+    let mut found = ReadBack::default();
+    let (mut key, mut value) = (Vec::new(), Vec::new());
+    for index in (0..keys.count()).step_by(step(keys, values)) {
+        let Some(version) = state.acked(index) else { continue };
+        key.clear();
+        keys.write(index, &mut key);
+        found.keys += 1;
+        match patiently(|| session.get(&key, &mut value))? {
+            None => found.absent += 1,
+            Some(_) if values.verify(index, version, &value) != Finding::Right => found.wrong += 1,
+            Some(_) => {}
+        }
+    }
+    Ok(found)
+}
+
+/// Every how many keys one is read back, so that keys and bytes stay within their bounds.
+fn step(keys: &KeySpace, values: &Values) -> usize {
+    let sample = keys.count().min(1000);
+    let bytes: u64 = (0..sample).map(|index| values.len_of(index) as u64).sum();
+    let all_bytes = bytes / u64::from(sample.max(1)) * u64::from(keys.count());
+    let steps = u64::from(keys.count().div_ceil(MOST_KEYS)).max(all_bytes.div_ceil(MOST_BYTES));
+    usize::try_from(steps.max(1)).unwrap_or(usize::MAX)
+}

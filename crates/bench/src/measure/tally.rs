@@ -1,0 +1,132 @@
+//! What a thread counts while it works.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use larder_report::{Counts, Operation};
+
+use crate::workload::Finding;
+
+/// Longest latency that a histogram can tell, in nanoseconds: an hour. Longer ones count as that.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+
+/// Counts and latencies of one operation in one phase.
+#[derive(Debug, Clone)]
+pub struct Tally {
+    /// What happened.
+    pub counts: Counts,
+    /// Operations that did what they should: what rates and latencies are made of.
+    pub succeeded: u64,
+    /// Bytes of values moved.
+    pub bytes: u64,
+    /// Latency of those that succeeded, in nanoseconds.
+    pub latency: Histogram<u64>,
+    /// Errors by kind.
+    pub errors_by_kind: BTreeMap<String, u64>,
+    /// The first error, in its own words.
+    pub first_error: Option<String>,
+}
+
+impl Tally {
+    /// Nothing counted yet.
+    pub fn new() -> Self {
+        let latency = Histogram::new_with_bounds(1, LONGEST_NS, 3);
+        Self {
+            counts: Counts::default(),
+            succeeded: 0,
+            bytes: 0,
+            latency: latency.expect("the bounds are constants that the library takes"),
+            errors_by_kind: BTreeMap::new(),
+            first_error: None,
+        }
+    }
+
+    /// An operation that did what it should.
+    #[inline]
+    pub(super) fn success(&mut self, ns: u64) {
+        self.succeeded += 1;
+        self.latency.saturating_record(ns.max(1));
+    }
+
+    /// A read that found something.
+    #[inline]
+    pub(super) fn found(&mut self, finding: Finding, bytes: usize) {
+        self.bytes += bytes as u64;
+        match finding {
+            Finding::Right => self.counts.hits += 1,
+            Finding::Truncated => {
+                self.counts.wrong += 1;
+                self.counts.truncated += 1;
+            }
+            Finding::Wrong => self.counts.wrong += 1,
+        }
+    }
+
+    /// An operation that failed.
+    #[cold]
+    pub(super) fn failed(&mut self, error: &larder_store::Error) {
+        self.counts.errors += 1;
+        self.note_error(error);
+    }
+
+    /// Remembers what went wrong, without counting an operation as failed.
+    #[cold]
+    pub(super) fn note_error(&mut self, error: &larder_store::Error) {
+        *self.errors_by_kind.entry(error.kind().to_owned()).or_default() += 1;
+        self.first_error.get_or_insert_with(|| error.to_string());
+    }
+
+    /// Adds what another thread counted.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.counts.add(&other.counts);
+        self.succeeded += other.succeeded;
+        self.bytes += other.bytes;
+        self.latency.add(&other.latency).expect("both have the same bounds");
+        for (kind, count) in &other.errors_by_kind {
+            *self.errors_by_kind.entry(kind.clone()).or_default() += count;
+        }
+        if self.first_error.is_none() {
+            self.first_error.clone_from(&other.first_error);
+        }
+    }
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The tallies of one phase, one for each of its operations.
+#[derive(Debug, Clone)]
+pub struct Tallies(Vec<(Operation, Tally)>);
+
+impl Tallies {
+    /// A tally for each of these operations.
+    pub fn new(operations: &[Operation]) -> Self {
+        Self(operations.iter().map(|operation| (*operation, Tally::new())).collect())
+    }
+
+    /// The tally of an operation that the phase has.
+    #[inline]
+    pub fn of(&mut self, operation: Operation) -> &mut Tally {
+        let found = self.0.iter().position(|(known, _)| *known == operation);
+        &mut self.0[found.expect("a phase names every operation that it draws")].1
+    }
+
+    /// Operation and tally, in the phase's order.
+    pub fn iter(&self) -> impl Iterator<Item = (Operation, &Tally)> {
+        self.0.iter().map(|(operation, tally)| (*operation, tally))
+    }
+
+    /// Operations that failed, of all kinds.
+    pub fn errors(&self) -> u64 {
+        self.0.iter().map(|(_, tally)| tally.counts.errors).sum()
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        for ((_, tally), (_, other)) in self.0.iter_mut().zip(&other.0) {
+            tally.merge(other);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What a comparison leaves behind: a folder with `run.json`, `samples.csv`, `report.md` and the latencies as HDR logs.
+//!
+//! Every file is written under a temporary name and renamed, so a reader never meets half of one.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use hdrhistogram::serialization::V2DeflateSerializer;
+use hdrhistogram::serialization::interval_log::IntervalLogWriterBuilder;
+use larder_report::{Format, Style, render, samples_csv};
+use tempfile::NamedTempFile;
+
+use crate::compare::{CellHistograms, Outcome};
+use crate::error::{Error, Result};
+
+/// Files have no colours, and no width of their own.
+const PLAIN: Style = Style { colour: false, width: 120 };
+
+/// Makes sure that `folder` is there and can be written, before any work is done for it.
+pub fn prepare(folder: &Path) -> Result<()> {
+    let at = |source| Error::File { what: "writing results into", path: folder.into(), source };
+    fs::create_dir_all(folder).map_err(at)?;
+    NamedTempFile::new_in(folder).map(drop).map_err(at)
+}
+
+/// Writes the whole result into `folder`, which is made where it is missing.
+pub fn write(folder: &Path, outcome: &Outcome) -> Result<()> {
+    let latencies = folder.join("hdr");
+    prepare(&latencies)?;
+    for cell in &outcome.histograms {
+        let path = latencies.join(format!("{}.hlog", file_stem(outcome, cell)));
+        whole(&path, &hdr_log(cell))?;
+    }
+    whole(&folder.join("samples.csv"), samples_csv(&outcome.run).as_bytes())?;
+    let markdown = render(&outcome.run, Format::Markdown, PLAIN);
+    whole(&folder.join("report.md"), markdown.as_bytes())?;
+    // Last, because whoever finds it takes the rest to be there.
+    let json = render(&outcome.run, Format::Json, PLAIN);
+    whole(&folder.join("run.json"), json.as_bytes())
+}
+
+/// Writes a file so that it appears whole.
+fn whole(path: &Path, content: &[u8]) -> Result<()> {
+    let at = |source| Error::File { what: "writing", path: path.into(), source };
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut file = NamedTempFile::new_in(folder).map_err(at)?;
+    file.write_all(content).map_err(at)?;
+    readable(&file).map_err(at)?;
+    file.persist(path).map_err(|error| at(error.error))?;
+    Ok(())
+}
+
+/// A temporary file is private; a result is for everybody whom the folder lets in.
+fn readable(file: &NamedTempFile) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.as_file().set_permissions(fs::Permissions::from_mode(0o644))
+}
+
+/// The latencies of a cell as an interval log, the format that HdrHistogram's own tools read: an interval a round, in
+/// nanoseconds.
+fn hdr_log(cell: &CellHistograms) -> Vec<u8> {
+    let mut log = Vec::new();
+    let mut serializer = V2DeflateSerializer::new();
+    let comment = format!("{} {} latency in ns, one interval a round", cell.target, cell.operation);
+    let mut builder = IntervalLogWriterBuilder::new();
+    let writer = builder
+        .add_comment(&comment)
+        .with_start_time(SystemTime::UNIX_EPOCH)
+        .with_base_time(SystemTime::UNIX_EPOCH)
+        .with_max_value_divisor(1e6)
+        .begin_log_with(&mut log, &mut serializer);
+    if let Ok(mut writer) = writer {
+        for (start, length, histogram) in &cell.rounds {
+            let start = Duration::from_secs_f64(*start);
+            let length = Duration::from_secs_f64(*length);
+            writer
+                .write_histogram(histogram, start, length, None)
+                .expect("a histogram of ours fits the format, and memory takes every write");
+        }
+    }
+    log
+}
+
+/// The name of a cell's file: the target's number and engine, the operation, the point.
+fn file_stem(outcome: &Outcome, cell: &CellHistograms) -> String {
+    let targets = &outcome.run.targets;
+    let at = targets.iter().position(|target| target.url == cell.target).unwrap_or(0);
+    let engine = targets.get(at).map_or("", |target| target.engine.as_str());
+    let swept = outcome.run.swept();
+    let mut name = format!("{}-{engine}-{}", at + 1, cell.operation);
+    for (coordinate, value) in &cell.point {
+        if swept.contains(&coordinate.as_str()) {
+            name.extend(["-", coordinate, "-", &value.to_string()]);
+        }
+    }
+    let safe = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+    name.chars().map(safe).collect()
+}

@@ -1,0 +1,54 @@
+//! The workload in words, by the names of its options: what a reader of the report needs.
+
+use std::collections::BTreeMap;
+
+use super::source::Source;
+use crate::workload::{Count, OnMiss, SizeSpec, Sweep, WorkloadSpec};
+
+pub(super) fn describe(
+    spec: &WorkloadSpec,
+    source: &Source,
+    data_sizes: &Sweep<SizeSpec>,
+    key_sizes: &Sweep<SizeSpec>,
+    threads: &Sweep<Count>,
+) -> BTreeMap<String, String> {
+    let mut words = BTreeMap::new();
+    let mut say = |name: &str, text: String| {
+        words.insert(name.to_owned(), text);
+    };
+    say("keys", source.keys.to_string());
+    say("key-pattern", source.pattern.to_string());
+    say("key-size", key_sizes.to_string());
+    say("data-size", data_sizes.to_string());
+    say("threads", threads.to_string());
+    if let Some(share) = spec.compressibility {
+        say("compressibility", share.0.to_string());
+    }
+    if let Some(payload) = &spec.payload {
+        say("payload", payload.display().to_string());
+    }
+    if let Some(operations) = &spec.operations {
+        let names: Vec<_> = operations.0.iter().map(|operation| operation.as_str()).collect();
+        say("operations", names.join(","));
+    }
+    if let Some(ratio) = spec.ratio {
+        say("ratio", ratio.to_string());
+    }
+    if spec.on_miss == Some(OnMiss::Fill) {
+        say("on-miss", "fill".into());
+    }
+    for (name, count) in [("multiget", spec.multiget), ("requests", spec.requests)] {
+        if let Some(Count(count)) = count {
+            say(name, count.to_string());
+        }
+    }
+    for (name, span) in [("ttl", spec.ttl), ("duration", spec.duration), ("warmup", spec.warmup)] {
+        if let Some(span) = span {
+            say(name, span.to_string());
+        }
+    }
+    if spec.pin == Some(true) {
+        say("pin", "on".into());
+    }
+    words
+}

@@ -1,0 +1,218 @@
+//! One point of the sweep: its keys, values and phases.
+
+use std::sync::Arc;
+
+use larder_report::{Operation, Point, PointValue};
+use larder_store::{ByteSize, SetOptions, Span};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::DEFAULT_KEY_SIZE;
+use super::phases::{PlannedPhase, PlannedWork, plan_phases};
+use super::source::Source;
+use crate::error::{Result, usage};
+use crate::measure::Work;
+use crate::trace::Trace;
+use crate::workload::{
+    Distribution, KeyPattern, KeySpace, Lengths, Picker, SizeSpec, Sizes, Values, WorkloadSpec,
+};
+
+/// The largest value that a plan takes.
+const MAX_VALUE: usize = 1 << 30;
+/// The longest key that a plan takes.
+const MAX_KEY: usize = 64 << 10;
+/// The most threads that a plan takes.
+const MAX_THREADS: u32 = 1024;
+
+/// One point of the sweep.
+#[derive(Debug)]
+pub struct PlannedPoint {
+    /// Its coordinates.
+    pub point: Point,
+    /// Sessions, one a thread.
+    pub threads: u32,
+    /// The keys.
+    pub keys: KeySpace,
+    /// The values.
+    pub values: Values,
+    /// The phases of a turn, in order.
+    pub phases: Vec<PlannedPhase>,
+    /// Keys a request; 1 reads one by one.
+    pub multiget: usize,
+    /// How values are set.
+    pub set_options: SetOptions,
+    /// Whether threads stay on their processors.
+    pub pin: bool,
+    /// What all values and keys take, in bytes, without any store's own overhead.
+    pub working_set_bytes: u64,
+    /// Different keys that are stored.
+    pub items: u64,
+    picker: Picker,
+    trace: Option<Arc<Trace>>,
+    /// Every key once, shuffled; `None` where the pattern asks for order.
+    order: Option<Vec<u32>>,
+}
+
+impl PlannedPoint {
+    /// What a phase does, for the measured loop.
+    pub fn work(&self, phase: &PlannedPhase) -> Work<'_> {
+        match phase.work {
+            PlannedWork::Each(kind) => Work::Each { kind },
+            PlannedWork::Drawn { ratio, read } => Work::Drawn { picker: &self.picker, ratio, read },
+            PlannedWork::Replayed { read, writes } => Work::Replayed {
+                trace: self.trace.as_deref().expect("only a plan with a trace replays"),
+                read,
+                writes,
+            },
+        }
+    }
+
+    /// Every key once, in the order of the phases that visit each; `None` is by index.
+    pub fn order(&self) -> Option<&[u32]> {
+        self.order.as_deref()
+    }
+
+    /// The operations that have cells, in the order of the phases.
+    pub fn measured_operations(&self) -> Vec<Operation> {
+        let measured = self.phases.iter().filter(|phase| phase.measured);
+        let mut operations = Vec::new();
+        for operation in measured.flat_map(|phase| &phase.operations) {
+            if !operations.contains(operation) {
+                operations.push(*operation);
+            }
+        }
+        operations
+    }
+
+    /// Whether any phase asks for this operation.
+    pub fn has(&self, operation: Operation) -> bool {
+        self.phases.iter().any(|phase| phase.operations.contains(&operation))
+    }
+
+    /// What a bounded store must be given so that it holds all keys and values with its own overhead, in bytes.
+    ///
+    /// Twice the working set, because a slab allocator wastes up to a class step, B-trees are half full after random
+    /// inserts, and copy-on-write keeps old pages for a while; 200 bytes an item for headers and index; 64 MiB for
+    /// what is allocated in pages of a megabyte and more.
+    pub fn room_bytes(&self) -> u64 {
+        2 * self.working_set_bytes + 200 * self.items + (64 << 20)
+    }
+}
+
+/// Where in the sweep a point lies.
+pub(super) struct Coordinates<'a> {
+    pub(super) data_size: &'a SizeSpec,
+    pub(super) key_size: &'a SizeSpec,
+    pub(super) threads: u32,
+}
+
+pub(super) fn plan_point(
+    spec: &WorkloadSpec,
+    source: &Source,
+    at: &Coordinates<'_>,
+    prefix: &str,
+    seed: u64,
+) -> Result<PlannedPoint> {
+    if at.threads > MAX_THREADS {
+        return Err(usage(format!("--threads {}: at most {MAX_THREADS}", at.threads)));
+    }
+    let keys = plan_keys(spec, source, at, prefix, seed)?;
+    let values = plan_values(spec, source, at, seed)?;
+    // A trace needs no draws; its picker is never asked.
+    let distribution = match &source.pattern {
+        KeyPattern::Drawn(distribution) => *distribution,
+        KeyPattern::Trace(_) => Distribution::Uniform,
+    };
+    let in_order = matches!(source.pattern, KeyPattern::Drawn(Distribution::Sequential));
+    let sizes = (0..source.keys).map(|key| (keys.len_of(key) + values.len_of(key)) as u64);
+    Ok(PlannedPoint {
+        point: Point::from([
+            ("data_size".into(), coordinate(at.data_size)),
+            ("key_size".into(), coordinate(at.key_size)),
+            ("threads".into(), PointValue::Number(at.threads.into())),
+        ]),
+        threads: at.threads,
+        working_set_bytes: sizes.sum(),
+        items: source.keys.into(),
+        multiget: spec.multiget.map_or(1, |keys| keys.0 as usize),
+        set_options: SetOptions { ttl: spec.ttl.map(|Span(ttl)| ttl), ..SetOptions::default() },
+        pin: spec.pin.unwrap_or(false),
+        phases: plan_phases(spec, source)?,
+        picker: Picker::new(distribution, source.keys, seed),
+        trace: source.trace.clone(),
+        order: (!in_order).then(|| shuffled(source.keys, seed)),
+        keys,
+        values,
+    })
+}
+
+fn plan_keys(
+    spec: &WorkloadSpec,
+    source: &Source,
+    at: &Coordinates<'_>,
+    prefix: &str,
+    seed: u64,
+) -> Result<KeySpace> {
+    let recorded = source.trace.as_ref().filter(|_| spec.key_size.is_none());
+    let lengths = match recorded {
+        Some(trace) => Lengths::Recorded {
+            by_key: (0..source.keys).map(|key| trace.key_size(key).unwrap_or(0)).collect(),
+            otherwise: DEFAULT_KEY_SIZE,
+        },
+        None => Lengths::Drawn(at.key_size.clone()),
+    };
+    let keys = KeySpace::new(prefix.as_bytes(), source.keys, lengths, seed);
+    let (size, shortest) = (at.key_size, keys.shortest());
+    if (size.largest(seed, source.keys.into()) as usize) < shortest {
+        let whose = if prefix.len() > 1 { " with the run's own prefix" } else { "" };
+        return Err(usage(format!(
+            "--key-size {size}: {} keys{whose} need at least {shortest} bytes",
+            source.keys
+        )));
+    }
+    if keys.longest() > MAX_KEY {
+        return Err(usage(format!("--key-size {size}: at most {}", ByteSize(MAX_KEY as u64))));
+    }
+    Ok(keys)
+}
+
+fn plan_values(
+    spec: &WorkloadSpec,
+    source: &Source,
+    at: &Coordinates<'_>,
+    seed: u64,
+) -> Result<Values> {
+    let recorded = source.trace.as_ref().filter(|_| spec.data_size.is_none());
+    let sizes = match recorded.map(|trace| trace.first_value_sizes()) {
+        Some(by_key) if by_key.iter().any(Option::is_some) => Sizes::Recorded {
+            by_key: by_key.into_iter().map(Option::unwrap_or_default).collect(),
+            otherwise: at.data_size.clone(),
+        },
+        _ => Sizes::Drawn(at.data_size.clone()),
+    };
+    let longest = sizes.longest(source.keys, seed);
+    if longest > MAX_VALUE {
+        let limit = ByteSize(MAX_VALUE as u64);
+        return Err(usage(format!("--data-size {}: at most {limit}", at.data_size)));
+    }
+    if let Some(payload) = &source.payload {
+        return Ok(Values::payload(sizes, longest, payload, seed));
+    }
+    let share = spec.compressibility.map_or(0.0, |share| share.0);
+    Ok(Values::random(sizes, longest, share, seed))
+}
+
+fn coordinate(size: &SizeSpec) -> PointValue {
+    size.as_fixed().map_or_else(
+        || PointValue::Text(size.to_string()),
+        |bytes| PointValue::Number(bytes.into()),
+    )
+}
+
+/// Every number below `n` once (Fisher and Yates).
+fn shuffled(n: u32, seed: u64) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..n).collect();
+    order.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(seed));
+    order
+}

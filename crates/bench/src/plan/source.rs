@@ -1,0 +1,90 @@
+//! Where keys and bytes come from: a pattern, a trace, a payload.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::error::{Error, Result, usage};
+use crate::trace::Trace;
+use crate::workload::{Distribution, KeyPattern, OnMiss, SizeSpec, Sweep, WorkloadSpec};
+
+/// Keys, where nobody says how many.
+const DEFAULT_KEYS: u32 = 20_000;
+/// The size of values, where nobody says: 1 KiB.
+const DEFAULT_SIZE: u32 = 1024;
+
+/// Where keys and bytes come from.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) pattern: KeyPattern,
+    pub(super) keys: u32,
+    pub(super) trace: Option<Arc<Trace>>,
+    pub(super) payload: Option<Vec<u8>>,
+}
+
+impl Source {
+    /// Reads the trace and the payload, if there are any.
+    pub(super) fn open(spec: &WorkloadSpec, notes: &mut Vec<String>) -> Result<Self> {
+        let uniform = KeyPattern::Drawn(Distribution::Uniform);
+        let pattern = spec.key_pattern.clone().unwrap_or(uniform);
+        let mut keys = spec.keys.map_or(DEFAULT_KEYS, |keys| keys.0);
+        let mut trace = None;
+        if let KeyPattern::Trace(source) = &pattern {
+            if spec.keys.is_some() {
+                return Err(usage("--keys with a trace: the trace says which keys there are"));
+            }
+            let replayed = spec.requests.map(|requests| requests.0 as usize);
+            let mut recorded = source.open(replayed)?;
+            if spec.on_miss == Some(OnMiss::Fill) {
+                recorded = without_fills(&recorded, notes);
+            }
+            note_approximations(&recorded, notes);
+            keys = recorded.n_keys();
+            trace = Some(Arc::new(recorded));
+        }
+        let payload = spec.payload.as_deref().map(read_payload).transpose()?;
+        Ok(Self { pattern, keys, trace, payload })
+    }
+
+    /// The sizes to sweep: as typed, else the payload's own, else 1 KiB.
+    pub(super) fn data_sizes(&self, spec: &WorkloadSpec) -> Sweep<SizeSpec> {
+        spec.data_size.clone().unwrap_or_else(|| {
+            let own = self.payload.as_ref().map(|bytes| u32::try_from(bytes.len()));
+            SizeSpec::fixed(own.map_or(DEFAULT_SIZE, |len| len.unwrap_or(u32::MAX))).into()
+        })
+    }
+}
+
+fn without_fills(recorded: &Trace, notes: &mut Vec<String>) -> Trace {
+    let before = recorded.len();
+    let trace = recorded.fills_removed();
+    let skipped = before - trace.len();
+    if skipped > 0 {
+        notes.push(format!(
+            "{skipped} recorded sets follow a get of the same key as its fill; they are left out, because \
+             --on-miss fill makes them"
+        ));
+    }
+    trace
+}
+
+fn note_approximations(trace: &Trace, notes: &mut Vec<String>) {
+    let approximated = trace.stats().approximated;
+    if approximated > 0 {
+        notes.push(format!(
+            "{approximated} recorded operations have no counterpart here and are replayed as the nearest: gat as \
+             get, the others (add, replace, cas, append, prepend, incr, decr) as set"
+        ));
+    }
+}
+
+fn read_payload(path: &Path) -> Result<Vec<u8>> {
+    let bytes = std::fs::read(path).map_err(|source| Error::File {
+        what: "reading the payload",
+        path: path.into(),
+        source,
+    })?;
+    if bytes.is_empty() {
+        return Err(usage(format!("--payload {}: the file is empty", path.display())));
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,161 @@
+//! What a target really stores: the longest key and the largest value that come back whole, found by trying.
+
+use crate::patience::patiently;
+use larder_report::Limits;
+use larder_store::{Error, Result, Session, SetOptions, SetOutcome};
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// Keys are tried at least up to this length, in bytes, whatever the plan needs.
+const KEYS_UP_TO: usize = 1024;
+/// Values are tried at least up to this size, in bytes, whatever the plan needs.
+const VALUES_UP_TO: usize = 2 << 20;
+/// The length of the key under which values are tried, and of the value under which keys are.
+const USUAL: usize = 32;
+
+/// What probing found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Probed {
+    /// The limits as reports show them.
+    pub(crate) limits: Limits,
+    /// Keys longer than this are refused with an error.
+    pub(crate) longest_accepted_key: Option<usize>,
+    /// Values larger than this are refused with an error.
+    pub(crate) largest_accepted_value: Option<usize>,
+}
+
+/// What one try found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Tried {
+    /// Came back as it was.
+    Whole,
+    /// Was acknowledged and did not come back as it was.
+    Damaged,
+    /// Was refused.
+    Refused,
+}
+
+/// Finds the limits of a store by bisection, as far as a plan needs them and a bit beyond. Every key begins with
+/// `prefix` and is deleted again.
+pub(crate) fn probe(
+    session: &mut dyn Session,
+    prefix: &[u8],
+    needed_key: usize,
+    needed_value: usize,
+) -> Result<Probed> {
+    let key_top = needed_key.max(KEYS_UP_TO);
+    let value_top = needed_value.max(VALUES_UP_TO);
+    // No two stretches alike, so that a cut or shifted value is not taken for whole.
+    let mut pattern = vec![0; value_top];
+    Xoshiro256PlusPlus::seed_from_u64(1).fill_bytes(&mut pattern);
+    let shortest = prefix.len() + 2;
+    let mut prober = Prober { session, prefix, pattern: &pattern };
+    let key_limits = bisect(shortest, key_top, |len| prober.attempt(len, USUAL))?;
+    let usable = key_limits.accepted.unwrap_or(key_top).min(USUAL.max(shortest));
+    let value_limits = bisect(0, value_top, |len| prober.attempt(usable, len))?;
+    Ok(Probed {
+        limits: Limits {
+            max_key_len: key_limits.whole.map(|len| len as u64),
+            max_value_len: value_limits.whole.map(|len| len as u64),
+            probed_key_len: key_top as u64,
+            probed_value_len: value_top as u64,
+        },
+        longest_accepted_key: key_limits.accepted,
+        largest_accepted_value: value_limits.accepted,
+    })
+}
+
+/// The largest lengths that come back whole, and that are at least not refused; `None` where there is no limit up to
+/// the top.
+struct Bounds {
+    whole: Option<usize>,
+    accepted: Option<usize>,
+}
+
+fn bisect(
+    bottom: usize,
+    top: usize,
+    mut attempt: impl FnMut(usize) -> Result<Tried>,
+) -> Result<Bounds> {
+    let mut last = |worst: Tried| -> Result<Option<usize>> {
+        if attempt(top)? <= worst {
+            return Ok(None);
+        }
+        let (mut good, mut bad) = (bottom, top);
+        while bad - good > 1 {
+            let middle = good + (bad - good) / 2;
+            if attempt(middle)? <= worst {
+                good = middle;
+            } else {
+                bad = middle;
+            }
+        }
+        Ok(Some(good))
+    };
+    Ok(Bounds { whole: last(Tried::Whole)?, accepted: last(Tried::Damaged)? })
+}
+
+struct Prober<'a> {
+    session: &'a mut dyn Session,
+    prefix: &'a [u8],
+    pattern: &'a [u8],
+}
+
+impl Prober<'_> {
+    fn attempt(&mut self, key_len: usize, value_len: usize) -> Result<Tried> {
+        let mut key = self.prefix.to_vec();
+        key.extend_from_slice(b"p~");
+        key.resize(key_len.max(key.len()), b'x');
+        let value = &self.pattern[..value_len];
+        match patiently(|| self.session.set(&key, value, &SetOptions::default())) {
+            Ok(SetOutcome::Stored) => {}
+            Ok(_) => return Ok(Tried::Refused),
+            Err(error) if is_refusal(&error) => return Ok(Tried::Refused),
+            Err(error) => return Err(error),
+        }
+        let mut returned = Vec::new();
+        let found = patiently(|| self.session.get(&key, &mut returned))?;
+        patiently(|| self.session.delete(&key))?;
+        Ok(if found.is_some() && returned == value { Tried::Whole } else { Tried::Damaged })
+    }
+}
+
+/// Whether an error is about this key or value, not about the store as a whole.
+fn is_refusal(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::KeyTooLong { .. }
+            | Error::InvalidKey { .. }
+            | Error::ValueTooLarge { .. }
+            | Error::Full { .. }
+            | Error::Protocol { .. }
+            | Error::Io { .. }
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bounds(whole_to: usize, accepted_to: usize) -> (Option<usize>, Option<usize>) {
+        let found = bisect(2, 1000, |len| {
+            Ok(if len <= whole_to {
+                Tried::Whole
+            } else if len <= accepted_to {
+                Tried::Damaged
+            } else {
+                Tried::Refused
+            })
+        });
+        let found = found.unwrap();
+        (found.whole, found.accepted)
+    }
+
+    #[test]
+    fn both_limits_are_found_to_the_byte() {
+        assert_eq!(bounds(250, 250), (Some(250), Some(250)));
+        assert_eq!(bounds(100, 1000), (Some(100), None), "cut short without a word");
+        assert_eq!(bounds(1000, 1000), (None, None));
+        assert_eq!(bounds(999, 999), (Some(999), Some(999)));
+    }
+}

@@ -1,0 +1,244 @@
+//! From what was kept to what is published: the run as `run.json` has it.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use larder_report::{
+    Cell, Comparison, Counts, Environment, Floor, Latency, Operation, Point, ReasonKind, Run,
+    SCHEMA_VERSION, Severity, Target as TargetRecord,
+};
+
+use crate::check;
+use crate::compare::{Book, CellHistograms, Entry, Slot};
+use crate::plan::{Plan, PlannedPoint};
+use crate::statistics::{Difference, holm, median, median_ci95};
+
+/// The run and its histograms, but for what only the caller knows: command line and time.
+pub(crate) fn record(
+    plan: &Plan,
+    slots: &[Slot],
+    mut book: Book,
+    floors: Vec<Floor>,
+    environment: Environment,
+    interrupted: bool,
+) -> (Run, Vec<CellHistograms>) {
+    let mut cells = Vec::new();
+    let mut histograms = Vec::new();
+    for (at, point) in plan.points.iter().enumerate() {
+        for operation in point.measured_operations() {
+            for (slot, of) in slots.iter().enumerate() {
+                let entries = book.take(slot, at, operation);
+                if let Some(latencies) = latencies(of, point, operation, &entries) {
+                    histograms.push(latencies);
+                }
+                cells.push(cell(of, point, operation, &entries, plan.seed));
+            }
+        }
+    }
+    let mut run = Run {
+        schema: SCHEMA_VERSION,
+        larder: env!("CARGO_PKG_VERSION").into(),
+        argv: Vec::new(),
+        scenario: plan.scenario.clone(),
+        seed: plan.seed,
+        started: String::new(),
+        duration_s: 0.0,
+        interrupted,
+        workload: plan.workload.clone(),
+        notes: plan.notes.clone(),
+        environment,
+        targets: slots.iter().map(target).collect(),
+        cells,
+        floors,
+        comparisons: Vec::new(),
+        checks: Vec::new(),
+    };
+    run.checks = check::run_all(&run);
+    run.comparisons = comparisons(&run);
+    (run, histograms)
+}
+
+fn target(slot: &Slot) -> TargetRecord {
+    let planned = slot.planned();
+    let base = TargetRecord {
+        url: planned.url.to_string(),
+        name: planned.name.clone(),
+        engine: planned.engine.scheme.into(),
+        ..TargetRecord::default()
+    };
+    match slot {
+        Slot::Closed(_, reason) => TargetRecord { reason: Some(reason.clone()), ..base },
+        Slot::Open(target) => TargetRecord {
+            version: target.info.version.clone(),
+            durability: Some(target.info.durability.as_str().into()),
+            reach: Some(target.capabilities.reach.as_str().into()),
+            ownership: Some(target.info.ownership.as_str().into()),
+            file_system: target.info.file_system.as_ref().map(ToString::to_string),
+            stores: Some(target.capabilities.stores),
+            capacity_bytes: target.capacity_bytes,
+            settings: target.info.settings.clone(),
+            limits: target.probed.limits,
+            reason: target.lost.clone(),
+            ..base
+        },
+    }
+}
+
+fn cell(
+    slot: &Slot,
+    point: &PlannedPoint,
+    operation: Operation,
+    entries: &[Entry],
+    seed: u64,
+) -> Cell {
+    // A round that broke off counts, but has no rate; unless it is all there is.
+    let whole: Vec<&Entry> = entries.iter().filter(|entry| entry.whole).collect();
+    let reason = reason(slot, point, entries);
+    let (reason_kind, reason) = reason.unzip();
+    let rounds: Vec<&Entry> =
+        if whole.is_empty() && reason.is_none() { entries.iter().collect() } else { whole };
+    let rates: Vec<f64> = rounds.iter().map(|entry| entry.sample.ops_per_s).collect();
+    let mut counts: Option<Counts> = None;
+    for entry in entries {
+        match &mut counts {
+            None => counts = Some(entry.sample.counts),
+            Some(counts) => counts.add(&entry.sample.counts),
+        }
+    }
+    let measured = !rounds.is_empty() && reason.is_none();
+    let sum = |of: fn(&Entry) -> Option<f64>| {
+        let all: Option<f64> = entries.iter().map(of).sum();
+        all.filter(|_| measured)
+    };
+    let most = |of: fn(&Entry) -> Option<u64>| entries.iter().filter_map(of).max();
+    let mut latencies = Histogram::clone(&crate::measure::Tally::new().latency);
+    for entry in &rounds {
+        latencies.add(&entry.latency).expect("all have the same bounds");
+    }
+    let rate = median(&rates).filter(|rate| measured && *rate > 0.0);
+    Cell {
+        target: slot.planned().url.to_string(),
+        point: point.point.clone(),
+        operation,
+        rounds: u32::try_from(rounds.len()).unwrap_or(u32::MAX),
+        reason,
+        reason_kind,
+        counts: counts.unwrap_or_default(),
+        predicted_hit_ratio: entries.first().and_then(|entry| entry.predicted_hit_ratio),
+        working_set_bytes: point.working_set_bytes,
+        wall_s: sum(|entry| Some(entry.sample.wall_s)),
+        ops_per_s: rate,
+        ops_per_s_ci95: rate.and_then(|_| median_ci95(&rates, seed)),
+        client_cpu_s: sum(|entry| entry.sample.client_cpu_s),
+        server_cpu_s: sum(|entry| entry.sample.server_cpu_s),
+        rss_bytes: most(|entry| entry.sample.rss_bytes).filter(|_| measured),
+        disk_bytes: most(|entry| entry.sample.disk_bytes).filter(|_| measured),
+        bytes: entries.iter().map(|entry| entry.bytes).sum(),
+        latency_ns: latency(&latencies).filter(|_| measured),
+        samples: entries.iter().map(|entry| entry.sample.clone()).collect(),
+    }
+}
+
+/// Why a cell is empty, or its figures are not to be trusted.
+fn reason(slot: &Slot, point: &PlannedPoint, entries: &[Entry]) -> Option<(ReasonKind, String)> {
+    let target = match slot {
+        Slot::Closed(_, reason) => return Some((ReasonKind::Unavailable, reason.clone())),
+        Slot::Open(target) => target,
+    };
+    if let Some(refusal) = target.refusal(point) {
+        return Some(refusal);
+    }
+    if let Some(lost) = &target.lost {
+        let whole = entries.iter().filter(|entry| entry.whole).count();
+        let rounds = if whole == 1 { "round" } else { "rounds" };
+        return Some((ReasonKind::Lost, format!("lost after {whole} {rounds}: {lost}")));
+    }
+    let text = "interrupted before its first round";
+    entries.is_empty().then(|| (ReasonKind::Interrupted, text.into()))
+}
+
+fn latencies(
+    slot: &Slot,
+    point: &PlannedPoint,
+    operation: Operation,
+    entries: &[Entry],
+) -> Option<CellHistograms> {
+    (!entries.is_empty()).then(|| CellHistograms {
+        target: slot.planned().url.to_string(),
+        point: point.point.clone(),
+        operation,
+        rounds: entries
+            .iter()
+            .map(|entry| (entry.sample.at_s, entry.sample.wall_s, entry.latency.clone()))
+            .collect(),
+    })
+}
+
+/// The figures of a histogram; `None` where nothing was recorded.
+pub(crate) fn latency(histogram: &Histogram<u64>) -> Option<Latency> {
+    (!histogram.is_empty()).then(|| Latency {
+        min: histogram.min(),
+        mean: histogram.mean(),
+        p50: histogram.value_at_quantile(0.5),
+        p90: histogram.value_at_quantile(0.9),
+        p99: histogram.value_at_quantile(0.99),
+        p999: histogram.value_at_quantile(0.999),
+        max: histogram.max(),
+    })
+}
+
+/// Every pair of targets at one point for one operation, but those whose figures are no result. One family for Holm's
+/// correction: a reader picks the verdicts that stand out from the whole run.
+fn comparisons(run: &Run) -> Vec<Comparison> {
+    let mut groups: BTreeMap<(&Point, Operation), Vec<&Cell>> = BTreeMap::new();
+    for cell in &run.cells {
+        if cell.ops_per_s.is_some() && !disqualified(run, cell) {
+            groups.entry((&cell.point, cell.operation)).or_default().push(cell);
+        }
+    }
+    let mut found = Vec::new();
+    for ((point, operation), cells) in groups {
+        for (i, a) in cells.iter().enumerate() {
+            for b in &cells[i + 1..] {
+                if let Some(difference) = Difference::between(&rates(a), &rates(b), run.seed) {
+                    found.push((
+                        a.target.clone(),
+                        b.target.clone(),
+                        point.clone(),
+                        operation,
+                        difference,
+                    ));
+                }
+            }
+        }
+    }
+    let raw: Vec<f64> = found.iter().map(|(.., difference)| difference.p).collect();
+    found
+        .into_iter()
+        .zip(holm(&raw))
+        .map(|((a, b, point, operation, difference), p)| Comparison {
+            a,
+            b,
+            point,
+            operation,
+            ratio: difference.ratio,
+            ci95: difference.ci95,
+            p,
+            verdict: difference.verdict(p),
+        })
+        .collect()
+}
+
+/// Whether a check has found that a cell's figures are no result.
+fn disqualified(run: &Run, cell: &Cell) -> bool {
+    run.checks.iter().any(|check| {
+        check.severity == Severity::Error
+            && check.target.as_ref().is_none_or(|target| *target == cell.target)
+            && check.point.as_ref().is_none_or(|point| *point == cell.point)
+            && check.operation.is_none_or(|operation| operation == cell.operation)
+    })
+}
+
+fn rates(cell: &Cell) -> Vec<f64> {
+    cell.samples.iter().map(|sample| sample.ops_per_s).filter(|rate| *rate > 0.0).collect()
+}

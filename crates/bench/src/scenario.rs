@@ -1,0 +1,129 @@
+//! Scenarios: a comparison with a name, as a TOML file, built in or the user's own.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::error::{Error, Result, usage};
+use crate::workload::WorkloadSpec;
+
+/// A comparison as a file describes it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// How it is called; the file's stem where the file does not say.
+    #[serde(default)]
+    pub name: String,
+    /// What it shows, in one line.
+    pub summary: String,
+    /// URLs of the targets. One that cannot run here is a reason in the result, not a failure.
+    pub targets: Vec<String>,
+    /// What is done to each, by the names of the flags.
+    #[serde(default)]
+    pub workload: WorkloadSpec,
+}
+
+/// The scenarios inside the binary: name and text. A new one is a file and a line here.
+pub const BUILT_IN: &[(&str, &str)] = &[("quick", include_str!("../../../scenarios/quick.toml"))];
+
+impl Scenario {
+    /// The scenario with a name, or in a file.
+    pub fn find(name: &str) -> Result<Self> {
+        if let Some((_, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) {
+            return Self::parse(name, text);
+        }
+        let path = Path::new(name);
+        if !name.contains('/') && path.extension().is_none() && !path.exists() {
+            let known: Vec<_> = BUILT_IN.iter().map(|(name, _)| *name).collect();
+            let known = known.join(", ");
+            return Err(usage(format!(
+                "no scenario `{name}`; built in: {known}; or name a .toml file"
+            )));
+        }
+        let text = std::fs::read_to_string(path).map_err(|source| Error::File {
+            what: "reading the scenario",
+            path: path.into(),
+            source,
+        })?;
+        let stem = path.file_stem().map_or_else(|| name.into(), |stem| stem.to_string_lossy());
+        Self::parse(&stem, &text)
+    }
+
+    fn parse(name: &str, text: &str) -> Result<Self> {
+        let mut scenario: Self = toml::from_str(text).map_err(|error| {
+            let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+            let message = error.message().replace('\n', " ");
+            usage(format!("scenario `{name}`, line {line}: {message}"))
+        })?;
+        if scenario.name.is_empty() {
+            scenario.name = name.into();
+        }
+        let letters = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if !scenario.name.chars().all(letters) {
+            let name = &scenario.name;
+            return Err(usage(format!(
+                "scenario name `{name}`: only letters, digits, - and _, because it names a folder"
+            )));
+        }
+        if scenario.targets.is_empty() {
+            return Err(usage(format!("scenario `{name}` has no targets")));
+        }
+        Ok(scenario)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::Count;
+
+    #[test]
+    fn every_built_in_scenario_reads() {
+        for (name, _) in BUILT_IN {
+            let scenario = Scenario::find(name).unwrap();
+            assert_eq!(scenario.name, *name);
+        }
+    }
+
+    #[test]
+    fn fields_are_spelt_as_flags_and_take_numbers_and_lists() {
+        let text = r#"
+            summary = "x"
+            targets = ["moka:"]
+            [workload]
+            keys = 500
+            data-size = ["1k", "4k"]
+            threads = [1, 2]
+            compressibility = 0.5
+            keys-from = "zipf:0.99"
+            pin = true
+        "#;
+        let scenario = Scenario::parse("mine", text).unwrap();
+        assert_eq!(scenario.name, "mine");
+        assert_eq!(scenario.workload.keys, Some(Count(500)));
+        assert_eq!(scenario.workload.threads.unwrap().to_string(), "1,2");
+        assert_eq!(scenario.workload.pin, Some(true));
+    }
+
+    #[test]
+    fn a_wrong_file_gets_one_line_that_says_where() {
+        for (text, needle) in [
+            ("summary = 'x'\ntargets = []", "has no targets"),
+            (
+                "summary = 'x'\ntargets = ['moka:']\n[workload]\nkeyz = 1",
+                "line 4: unknown field `keyz`",
+            ),
+            (
+                "summary = 'x'\ntargets = ['moka:']\n[workload]\nkeys = 'few'",
+                "`few` is not a number",
+            ),
+            ("name = '../x'\nsummary = 'x'\ntargets = ['moka:']", "only letters"),
+            ("targets = [", "line 1"),
+        ] {
+            let error = Scenario::parse("mine", text).unwrap_err().to_string();
+            assert!(error.contains(needle) && !error.contains('\n'), "{error}");
+        }
+        let error = Scenario::find("quik").unwrap_err().to_string();
+        assert!(error.contains("no scenario `quik`; built in: quick"), "{error}");
+    }
+}

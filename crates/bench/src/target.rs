@@ -1,0 +1,116 @@
+//! A target at hand: opened, described, probed; emptied without harming anybody.
+
+use std::sync::Arc;
+
+use larder_report::{Operation, ReasonKind};
+use larder_store::{
+    ByteSize, Capabilities, Catalog, Error, Medium, Ownership, Result, Session, Store, StoreInfo,
+};
+
+use crate::patience::patiently;
+use crate::plan::{Plan, PlannedPoint, PlannedTarget};
+use crate::probe::{Probed, probe};
+use crate::workload::KeySpace;
+
+/// A target of a running comparison.
+#[derive(Debug)]
+pub(crate) struct Target {
+    pub(crate) planned: PlannedTarget,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) info: StoreInfo,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) probed: Probed,
+    pub(crate) capacity_bytes: Option<u64>,
+    /// Why it can go on no more.
+    pub(crate) lost: Option<String>,
+}
+
+impl Target {
+    /// Opens a target with room for the plan's working set, unless its URL says how much it has, and probes it.
+    pub(crate) fn open(planned: &PlannedTarget, plan: &Plan, catalog: &Catalog) -> Result<Self> {
+        let mut url = planned.url.clone();
+        if let Some(option) = planned.engine.capacity_option.filter(|_| !planned.is_external()) {
+            let room = plan.points.iter().map(PlannedPoint::room_bytes).max().unwrap_or(0);
+            url = url.or_option(option, &room.to_string());
+        }
+        if planned.engine.medium == Medium::Files && !url.path().is_empty() {
+            // A path says where; what lies there already is somebody's.
+            url = url.in_scratch();
+        }
+        let store = (planned.engine.open)(&url, catalog)?;
+        let mut target = Self {
+            planned: planned.clone(),
+            info: store.info(),
+            capabilities: store.capabilities(),
+            capacity_bytes: store.stats()?.capacity_bytes,
+            probed: Probed::default(),
+            store,
+            lost: None,
+        };
+        if target.capabilities.stores {
+            target.probe(plan)?;
+        }
+        Ok(target)
+    }
+
+    fn probe(&mut self, plan: &Plan) -> Result<()> {
+        let Some(first) = plan.points.first() else { return Ok(()) };
+        let longest =
+            |of: fn(&PlannedPoint) -> usize| plan.points.iter().map(of).max().unwrap_or(0);
+        let key = longest(|point| point.keys.longest());
+        let value = longest(|point| point.values.longest());
+        let mut session = self.store.session()?;
+        self.probed = probe(session.as_mut(), first.keys.prefix(), key, value)?;
+        Ok(())
+    }
+
+    /// Why a point cannot be measured on this target: its limits, or what it cannot do.
+    pub(crate) fn refusal(&self, point: &PlannedPoint) -> Option<(ReasonKind, String)> {
+        let key = point.keys.longest();
+        if let Some(limit) = self.probed.longest_accepted_key.filter(|limit| key > *limit) {
+            let text = format!("key {key} B > key limit {limit} B");
+            return Some((ReasonKind::Oversize, text));
+        }
+        let value = point.values.longest();
+        if let Some(limit) = self.probed.largest_accepted_value.filter(|limit| value > *limit) {
+            let (value, limit) = (ByteSize(value as u64), ByteSize(limit as u64));
+            let text = format!("value {value} > item limit {limit}");
+            return Some((ReasonKind::Oversize, text));
+        }
+        if point.set_options.ttl.is_some() && !self.capabilities.ttl {
+            return Some((ReasonKind::Unsupported, "has no TTL".into()));
+        }
+        if point.has(Operation::Touch) && !self.capabilities.touch {
+            return Some((ReasonKind::Unsupported, "has no touch".into()));
+        }
+        None
+    }
+
+    /// One session a thread.
+    pub(crate) fn sessions(&self, threads: u32) -> Result<Vec<Box<dyn Session>>> {
+        (0..threads).map(|_| self.store.session()).collect()
+    }
+
+    /// Removes what the run has stored: everything where the store is the run's own, else its own keys one by one.
+    pub(crate) fn empty(&self, keys: &KeySpace) -> Result<()> {
+        if !self.capabilities.stores {
+            return Ok(());
+        }
+        let mut session = self.store.session()?;
+        if self.capabilities.clear && self.info.ownership != Ownership::External {
+            return patiently(|| session.clear());
+        }
+        let mut key = Vec::new();
+        for index in 0..keys.count() {
+            key.clear();
+            keys.write(index, &mut key);
+            patiently(|| session.delete(&key))?;
+        }
+        Ok(())
+    }
+
+    /// Whether an error means that the target is gone, not just this operation.
+    pub(crate) fn lose(&mut self, error: &Error) {
+        self.lost.get_or_insert_with(|| error.to_string());
+    }
+}

@@ -1,0 +1,119 @@
+//! Keys: an index becomes bytes, the same ones on every target.
+
+use super::sizes::SizeSpec;
+
+/// The keys of a run: a prefix, then the index in as many digits as the key's length asks for.
+///
+/// On a server that Larder did not start, the prefix is the run's own, so that nobody else's key is ever touched.
+#[derive(Debug, Clone)]
+pub struct KeySpace {
+    prefix: Vec<u8>,
+    count: u32,
+    digits: usize,
+    lengths: Lengths,
+    seed: u64,
+}
+
+/// How long each key is, in bytes.
+#[derive(Debug, Clone)]
+pub enum Lengths {
+    /// By a distribution, drawn per key.
+    Drawn(SizeSpec),
+    /// As a trace recorded it; 0 where it did not.
+    Recorded {
+        /// Length of the key with this index.
+        by_key: Vec<u32>,
+        /// Length where none was recorded.
+        otherwise: u32,
+    },
+}
+
+impl KeySpace {
+    /// `count` keys behind `prefix`. A length that has no room for prefix and digits is stretched to it.
+    pub fn new(prefix: &[u8], count: u32, lengths: Lengths, seed: u64) -> Self {
+        let digits = count.saturating_sub(1).max(1).ilog10() as usize + 1;
+        Self { prefix: prefix.to_vec(), count, digits, lengths, seed }
+    }
+
+    /// How many keys there are.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// The shortest key that can tell all keys apart, in bytes.
+    pub fn shortest(&self) -> usize {
+        self.prefix.len() + self.digits
+    }
+
+    /// The longest key, in bytes.
+    pub fn longest(&self) -> usize {
+        let longest = match &self.lengths {
+            Lengths::Drawn(spec) => spec.largest(self.seed, self.count.into()),
+            Lengths::Recorded { by_key, otherwise } => {
+                by_key.iter().copied().max().unwrap_or(0).max(*otherwise)
+            }
+        };
+        (longest as usize).max(self.shortest())
+    }
+
+    /// What every key begins with.
+    pub fn prefix(&self) -> &[u8] {
+        &self.prefix
+    }
+
+    /// The length of one key, in bytes.
+    pub fn len_of(&self, index: u32) -> usize {
+        let length = match &self.lengths {
+            Lengths::Drawn(spec) => spec.size_of(self.seed, u64::from(index)),
+            Lengths::Recorded { by_key, otherwise } => match by_key.get(index as usize) {
+                None | Some(0) => *otherwise,
+                Some(length) => *length,
+            },
+        };
+        (length as usize).max(self.shortest())
+    }
+
+    /// Appends the key with this index to `out`.
+    pub fn write(&self, index: u32, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend_from_slice(&self.prefix);
+        out.resize(start + self.len_of(index), b'0');
+        let mut rest = index;
+        let mut at = out.len();
+        while rest > 0 {
+            at -= 1;
+            out[at] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(space: &KeySpace, index: u32) -> String {
+        let mut out = Vec::new();
+        space.write(index, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_key_is_its_prefix_and_its_padded_index() {
+        let lengths = Lengths::Drawn("12".parse().unwrap());
+        let space = KeySpace::new(b"larder:", 1000, lengths, 1);
+        assert_eq!(key(&space, 0), "larder:00000");
+        assert_eq!(key(&space, 999), "larder:00999");
+        assert_eq!(space.shortest(), 10);
+    }
+
+    #[test]
+    fn a_length_without_room_is_stretched_so_that_keys_differ() {
+        let lengths = Lengths::Recorded { by_key: vec![2, 0, 20], otherwise: 8 };
+        let space = KeySpace::new(b"k", 101, lengths, 1);
+        assert_eq!(key(&space, 0), "k000");
+        assert_eq!(key(&space, 1), "k0000001");
+        assert_eq!(key(&space, 2).len(), 20);
+        assert_eq!(key(&space, 100), "k0000100");
+    }
+}

@@ -1,0 +1,321 @@
+//! A workload as it is typed: the flags of `larder compare` and the fields of a scenario file are this one struct.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
+use larder_report::Operation;
+use larder_store::Span;
+use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
+
+use super::{KeyPattern, Ratio, SizeSpec, Sweep};
+
+/// What is done to each target. Every field may be left out; a flag wins over a scenario's field.
+#[derive(Debug, Clone, Default, PartialEq, Args, serde::Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[command(next_help_heading = "Workload")]
+pub struct WorkloadSpec {
+    /// Number of keys [default: 20000, or what a trace has]
+    #[arg(short, long, value_name = "N")]
+    #[serde(deserialize_with = "text")]
+    pub keys: Option<Count>,
+
+    /// Length of keys: 32, uniform:20-60, list:16:1,40:3, normal:M,SD, histogram:FILE; a comma between plain
+    /// lengths sweeps [default: 32]
+    #[arg(long, value_name = "LEN")]
+    #[serde(deserialize_with = "text")]
+    pub key_size: Option<Sweep<SizeSpec>>,
+
+    /// Which keys are read: seq, uniform, zipf:0.99, gauss, hotspot:0.2,0.8, latest, trace:FILE [default: uniform]
+    #[arg(long, value_name = "PATTERN", alias = "keys-from", visible_alias = "keys-from")]
+    #[serde(deserialize_with = "text", alias = "keys-from")]
+    pub key_pattern: Option<KeyPattern>,
+
+    /// Size of values: 4k, uniform:1k-64k, normal:4k,1k, list:4k:1,72k:1, histogram:FILE; a comma between plain
+    /// sizes sweeps [default: 1k]
+    #[arg(short, long, value_name = "SIZE")]
+    #[serde(deserialize_with = "text")]
+    pub data_size: Option<Sweep<SizeSpec>>,
+
+    /// Share of each value that compresses away, 0 to 1 [default: 0]
+    #[arg(long, value_name = "SHARE")]
+    #[serde(deserialize_with = "text")]
+    pub compressibility: Option<Share>,
+
+    /// Cut values from this file, a page of your own; without --data-size each value is as long as the file
+    #[arg(long, value_name = "FILE", conflicts_with = "compressibility")]
+    #[serde(deserialize_with = "text")]
+    pub payload: Option<PathBuf>,
+
+    /// What is measured, in this order, each on every key or on --requests: set, get, delete, touch
+    /// [default: set,get]
+    #[arg(long, value_name = "LIST", conflicts_with = "ratio")]
+    #[serde(deserialize_with = "text")]
+    pub operations: Option<Operations>,
+
+    /// Mix sets and gets, and deletes if a third number is given: 1:10 is 1 set to 10 gets
+    #[arg(long, value_name = "SET:GET")]
+    #[serde(deserialize_with = "text")]
+    pub ratio: Option<Ratio>,
+
+    /// What follows a miss: `fill` stores the value (get-or-set; each round starts empty), `skip` does nothing
+    #[arg(long, value_name = "WHAT")]
+    #[serde(deserialize_with = "text")]
+    pub on_miss: Option<OnMiss>,
+
+    /// Read this many keys in one request
+    #[arg(long, value_name = "N")]
+    #[serde(deserialize_with = "text")]
+    pub multiget: Option<Count>,
+
+    /// Give every value this time to live
+    #[arg(long, value_name = "TIME")]
+    #[serde(deserialize_with = "text")]
+    pub ttl: Option<Span>,
+
+    /// Threads, each with one session and so one connection; a comma sweeps [default: 1]
+    #[arg(short, long, value_name = "N", short_alias = 'c', alias = "connections")]
+    #[serde(deserialize_with = "text", alias = "connections")]
+    pub threads: Option<Sweep<Count>>,
+
+    /// Operations a round, all threads together [default: every key once, or the whole trace]
+    #[arg(short = 'n', long, value_name = "N", conflicts_with = "duration")]
+    #[serde(deserialize_with = "text")]
+    pub requests: Option<Count>,
+
+    /// Time of a round instead of a number of operations
+    #[arg(long, value_name = "TIME", alias = "test-time")]
+    #[serde(deserialize_with = "text")]
+    pub duration: Option<Span>,
+
+    /// Before the first round, do everything unmeasured for this long
+    #[arg(short, long, value_name = "TIME")]
+    #[serde(deserialize_with = "text")]
+    pub warmup: Option<Span>,
+
+    /// Rounds, interleaved over the targets [default: 10]
+    #[arg(short, long, value_name = "N", alias = "runs")]
+    #[serde(deserialize_with = "text")]
+    pub rounds: Option<Count>,
+
+    /// Every key, size and operation follows from it [default: 1]
+    #[arg(long, value_name = "N")]
+    #[serde(deserialize_with = "text")]
+    pub seed: Option<u64>,
+
+    /// Keep thread i on processor i
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    #[serde(deserialize_with = "text")]
+    pub pin: Option<bool>,
+}
+
+impl WorkloadSpec {
+    /// This specification, completed by another one where it says nothing.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            keys: self.keys.or(other.keys),
+            key_size: self.key_size.or(other.key_size),
+            key_pattern: self.key_pattern.or(other.key_pattern),
+            data_size: self.data_size.or(other.data_size),
+            compressibility: self.compressibility.or(other.compressibility),
+            payload: self.payload.or(other.payload),
+            // These two exclude each other, and so do the next pair: the nearer one wins.
+            operations: if self.ratio.is_some() {
+                None
+            } else {
+                self.operations.or(other.operations)
+            },
+            ratio: self.ratio.or(other.ratio),
+            on_miss: self.on_miss.or(other.on_miss),
+            multiget: self.multiget.or(other.multiget),
+            ttl: self.ttl.or(other.ttl),
+            threads: self.threads.or(other.threads),
+            duration: if self.requests.is_some() { None } else { self.duration.or(other.duration) },
+            requests: self.requests.or(other.requests),
+            warmup: self.warmup.or(other.warmup),
+            rounds: self.rounds.or(other.rounds),
+            seed: self.seed.or(other.seed),
+            pin: self.pin.or(other.pin),
+        }
+    }
+}
+
+/// A whole number from 1, as people write it: `20000`, `20k`, `1.5m`; the units are powers of ten.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Count(pub u32);
+
+impl FromStr for Count {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (number, factor) = match text.trim().to_ascii_lowercase() {
+            number if number.ends_with('k') => (number[..number.len() - 1].to_owned(), 1e3),
+            number if number.ends_with('m') => (number[..number.len() - 1].to_owned(), 1e6),
+            number => (number, 1.0),
+        };
+        let number: f64 = number.parse().map_err(|_| format!("`{text}` is not a number"))?;
+        let number = number * factor;
+        if !(1.0..=f64::from(u32::MAX)).contains(&number) || number.fract() != 0.0 {
+            return Err(format!("`{text}` is not a whole number from 1 to {}", u32::MAX));
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "bounded above"
+        )]
+        Ok(Self(number as u32))
+    }
+}
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A share from 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct Share(pub f64);
+
+impl FromStr for Share {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+        share.map(Self).ok_or_else(|| format!("`{text}` is not a share from 0 to 1"))
+    }
+}
+
+/// What follows a miss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnMiss {
+    /// Nothing.
+    #[default]
+    Skip,
+    /// The value is stored.
+    Fill,
+}
+
+impl FromStr for OnMiss {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "skip" => Ok(Self::Skip),
+            "fill" => Ok(Self::Fill),
+            _ => Err(format!("`{text}` is not fill or skip")),
+        }
+    }
+}
+
+/// Phases to measure, one after another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operations(pub Vec<Operation>);
+
+impl FromStr for Operations {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let one = |word: &str| match word.trim() {
+            "set" => Ok(Operation::Set),
+            "get" => Ok(Operation::Get),
+            "delete" => Ok(Operation::Delete),
+            "touch" => Ok(Operation::Touch),
+            word => Err(format!("`{word}` is not one of set, get, delete, touch")),
+        };
+        let operations: Vec<_> = text.split(',').map(one).collect::<Result<_, _>>()?;
+        for (i, operation) in operations.iter().enumerate() {
+            if operations[..i].contains(operation) {
+                return Err(format!("`{operation}` is listed twice"));
+            }
+        }
+        Ok(Self(operations))
+    }
+}
+
+/// Reads a scenario's field as its flag would be typed: text, a number, true or false, or a list for a comma.
+fn text<'de, D: Deserializer<'de>, T: FromStr>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    T::Err: fmt::Display,
+{
+    let Typed(text) = Typed::deserialize(deserializer)?;
+    text.parse().map(Some).map_err(de::Error::custom)
+}
+
+/// Any scalar as text, a list with commas between.
+struct Typed(String);
+
+impl<'de> Deserialize<'de> for Typed {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct AsTyped;
+        impl<'de> Visitor<'de> for AsTyped {
+            type Value = Typed;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("text, a number, a yes or no, or a list of these")
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Typed, E> {
+                Ok(Typed(text.into()))
+            }
+            fn visit_i64<E>(self, number: i64) -> Result<Typed, E> {
+                Ok(Typed(number.to_string()))
+            }
+            fn visit_u64<E>(self, number: u64) -> Result<Typed, E> {
+                Ok(Typed(number.to_string()))
+            }
+            fn visit_f64<E>(self, number: f64) -> Result<Typed, E> {
+                Ok(Typed(number.to_string()))
+            }
+            fn visit_bool<E>(self, yes: bool) -> Result<Typed, E> {
+                Ok(Typed(yes.to_string()))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Typed, A::Error> {
+                let mut parts = Vec::new();
+                while let Some(Typed(part)) = list.next_element()? {
+                    parts.push(part);
+                }
+                // A comma belongs to a distribution's own text; a sweep over such is separated by semicolons.
+                let separator = if parts.iter().any(|part| part.contains(':')) { ";" } else { "," };
+                Ok(Typed(parts.join(separator)))
+            }
+        }
+        deserializer.deserialize_any(AsTyped)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_read_as_people_write_them() {
+        for (text, count) in [("1", 1), ("20k", 20_000), ("1.5m", 1_500_000), ("100", 100)] {
+            assert_eq!(text.parse(), Ok(Count(count)));
+        }
+        for text in ["0", "-1", "1.5", "5g", "many", "5000m"] {
+            assert!(text.parse::<Count>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_nearer_of_two_that_exclude_each_other_wins() {
+        let typed =
+            WorkloadSpec { ratio: Some("1:10".parse().unwrap()), ..WorkloadSpec::default() };
+        let scenario = WorkloadSpec {
+            operations: Some("set,get".parse().unwrap()),
+            keys: Some(Count(7)),
+            ..WorkloadSpec::default()
+        };
+        let merged = typed.or(scenario);
+        assert_eq!((merged.operations.is_none(), merged.keys), (true, Some(Count(7))));
+    }
+
+    #[test]
+    fn operations_are_few_and_each_once() {
+        let operations: Operations = "set,get".parse().unwrap();
+        assert_eq!(operations.0, [Operation::Set, Operation::Get]);
+        assert_eq!("get,get".parse::<Operations>().unwrap_err(), "`get` is listed twice");
+        assert!("read".parse::<Operations>().unwrap_err().contains("one of set, get"));
+    }
+}

@@ -1,0 +1,119 @@
+//! Every check fires on a case made to trip it, and stays silent on one that is sound.
+
+mod support;
+
+use larder_engines::ENGINES;
+use larder_report::{Operation, Run, Severity};
+use larder_store::Catalog;
+use larder_testkit::stores;
+use support::{cell, findings, run};
+
+const SMALL: &str = "keys = 400\nrounds = 2";
+
+/// The check fires with this severity on one run and is silent on the other.
+fn fires(id: &str, severity: Severity, tripped: &Run, sound: &Run) {
+    let found = findings(tripped, id);
+    assert!(!found.is_empty(), "{id} does not fire: {:#?}", tripped.checks);
+    assert_eq!(found[0].severity, severity, "{:?}", found[0]);
+    assert!(!found[0].text.is_empty() && !found[0].advice.is_empty());
+    let silent = findings(sound, id);
+    assert!(silent.is_empty(), "{id} fires without cause: {silent:#?}");
+}
+
+fn of(catalog: &Catalog, targets: &[&str]) -> Run {
+    run(catalog, targets, SMALL)
+}
+
+#[test]
+fn never_hits() {
+    let deaf = of(&stores::ENGINES, &["misses:"]);
+    fires("NEVER-HITS", Severity::Error, &deaf, &of(&stores::ENGINES, &["map:"]));
+    assert!(deaf.comparisons.is_empty());
+}
+
+#[test]
+fn never_hits_warns_where_fewer_hit_than_predicted() {
+    let small = run(&ENGINES, &["moka:?size=100k"], "keys = 1000\nrounds = 2");
+    let found = findings(&small, "NEVER-HITS");
+    assert_eq!(found[0].severity, Severity::Warn, "{found:#?}");
+}
+
+#[test]
+fn silent_drop() {
+    let (tripped, sound) = (of(&stores::ENGINES, &["drops:"]), of(&stores::ENGINES, &["map:"]));
+    fires("SILENT-DROP", Severity::Error, &tripped, &sound);
+    let counts = cell(&tripped, "drops:", Operation::Set).counts;
+    assert!(counts.read_back_absent > 0 && counts.errors == 0, "{counts:?}");
+}
+
+#[test]
+fn evictions_explain_what_is_absent() {
+    let run = run(&ENGINES, &["moka:?size=100k"], "keys = 1000\nrounds = 2");
+    assert!(findings(&run, "SILENT-DROP").is_empty(), "{:#?}", run.checks);
+    assert!(cell(&run, "moka:?size=100k", Operation::Set).counts.read_back_absent > 0);
+}
+
+#[test]
+fn truncated() {
+    let large = "keys = 200\nrounds = 2\ndata-size = '2k'";
+    let tripped = run(&stores::ENGINES, &["truncates:"], large);
+    let sound = run(&stores::ENGINES, &["truncates:"], "keys = 200\nrounds = 2\ndata-size = '1k'");
+    fires("TRUNCATED", Severity::Error, &tripped, &sound);
+    let counts = cell(&tripped, "truncates:", Operation::Get).counts;
+    assert_eq!((counts.truncated, counts.hits), (counts.ops, 0));
+    assert_eq!(tripped.targets[0].limits.max_value_len, Some(1024), "the probe finds it too");
+}
+
+#[test]
+fn a_swapped_value_of_the_same_length_is_seen() {
+    let run = of(&stores::ENGINES, &["swaps:"]);
+    let counts = cell(&run, "swaps:", Operation::Get).counts;
+    assert!(counts.wrong > 0 && counts.truncated == 0, "{counts:?}");
+    assert_eq!(findings(&run, "TRUNCATED")[0].severity, Severity::Error);
+}
+
+#[test]
+fn err_as_op() {
+    let (tripped, sound) =
+        (of(&stores::ENGINES, &["fails:?every=50"]), of(&stores::ENGINES, &["map:"]));
+    fires("ERR-AS-OP", Severity::Error, &tripped, &sound);
+}
+
+#[test]
+fn cpu_wall() {
+    // One waits long and works little, the other works all the time and is done sooner.
+    let targets = ["sleeps:?micros=300", "spins:?micros=60"];
+    let tripped = run(&stores::ENGINES, &targets, "keys = 300\nrounds = 2");
+    let sound = of(&stores::ENGINES, &["spins:?micros=20", "spins:?micros=60"]);
+    fires("CPU-WALL", Severity::Warn, &tripped, &sound);
+    assert!(findings(&tripped, "CPU-WALL")[0].text.contains("the other way round"));
+}
+
+#[test]
+fn client_cost() {
+    let (tripped, sound) = (of(&ENGINES, &["null:", "moka:"]), of(&stores::ENGINES, &["sleeps:"]));
+    // The floor is measured with the null engine, which only one of the catalogs has.
+    assert!(!tripped.floors.is_empty());
+    let floor = tripped.floors.iter().find(|floor| floor.operation == Operation::Get).unwrap();
+    let share = floor.ns_per_op / cell(&tripped, "moka:", Operation::Get).latency_ns.unwrap().mean;
+    assert_eq!(
+        share > 0.2,
+        findings(&tripped, "CLIENT-COST")
+            .iter()
+            .any(|found| { found.operation == Some(Operation::Get) })
+    );
+    assert!(findings(&sound, "CLIENT-COST").is_empty());
+}
+
+#[test]
+fn one_key() {
+    let tripped = run(&stores::ENGINES, &["map:"], "keys = 1\nrequests = 500\nrounds = 2");
+    fires("ONE-KEY", Severity::Note, &tripped, &of(&stores::ENGINES, &["map:"]));
+    assert!(findings(&tripped, "ONE-KEY")[0].text.starts_with("1 different key,"));
+}
+
+#[test]
+fn capacity() {
+    let (tripped, sound) = (of(&ENGINES, &["moka:?size=100k"]), of(&ENGINES, &["moka:"]));
+    fires("CAPACITY", Severity::Warn, &tripped, &sound);
+}

@@ -1,0 +1,168 @@
+//! Whole comparisons: what is counted, what is kept, what a target that fails leaves in the run.
+
+mod support;
+
+use std::sync::atomic::AtomicBool;
+
+use larder_bench::{Permissions, Plan, Silent, compare, write};
+use larder_engines::ENGINES;
+use larder_report::{Operation, ReasonKind};
+use larder_testkit::stores;
+use support::{cell, outcome, run, scenario};
+
+#[test]
+fn by_default_every_key_is_set_and_then_read() {
+    let run = run(&ENGINES, &["moka:", "null:"], "keys = 500\nrounds = 2");
+    for target in ["moka:", "null:"] {
+        let set = cell(&run, target, Operation::Set);
+        assert_eq!((set.counts.ops, set.counts.errors, set.rounds), (1000, 0, 2));
+        assert_eq!(set.counts.distinct_keys, 500);
+        let get = cell(&run, target, Operation::Get);
+        assert_eq!((get.counts.ops, get.counts.hits, get.counts.wrong), (1000, 1000, 0));
+        assert!(get.ops_per_s.unwrap() > 0.0 && get.latency_ns.unwrap().p50 > 0);
+    }
+    assert_eq!(cell(&run, "moka:", Operation::Set).counts.read_back, 1000);
+    assert_eq!(cell(&run, "moka:", Operation::Set).counts.read_back_absent, 0);
+    assert_eq!(run.floors.len(), 2, "one for each operation");
+}
+
+#[test]
+fn a_sweep_has_a_cell_for_each_point() {
+    let workload =
+        "keys = 100\nrounds = 1\ndata-size = '100,1k'\nkey-size = '16,40'\nthreads = [1, 3]";
+    let run = run(&ENGINES, &["moka:"], workload);
+    assert_eq!(run.cells.len(), 2 * 2 * 2 * 2);
+    assert_eq!(run.swept(), ["data_size", "key_size", "threads"]);
+    for cell in &run.cells {
+        assert_eq!((cell.counts.ops, cell.counts.errors + cell.counts.wrong), (100, 0), "{cell:?}");
+    }
+}
+
+#[test]
+fn a_mix_keeps_its_ratio_and_every_value_is_right_with_many_threads() {
+    let workload = "keys = 200\nrounds = 2\nratio = '1:3:1'\nrequests = 20000\nthreads = 4";
+    let run = run(&stores::ENGINES, &["map:"], workload);
+    let [set, get, delete] = [Operation::Set, Operation::Get, Operation::Delete]
+        .map(|operation| cell(&run, "map:", operation).counts);
+    assert_eq!(set.ops + get.ops + delete.ops, 40_000);
+    assert!(
+        (7000..9000).contains(&set.ops) && (23_000..25_000).contains(&get.ops),
+        "{set:?} {get:?}"
+    );
+    assert_eq!((get.wrong, get.hits + get.misses), (0, get.ops));
+    assert!(delete.misses > 0, "a key deleted twice was not there the second time");
+}
+
+#[test]
+fn an_old_value_is_seen_to_be_wrong_in_a_mix() {
+    let workload = "keys = 50\nrounds = 1\nratio = '1:1'\nrequests = 5000";
+    let run = run(&stores::ENGINES, &["stale:"], workload);
+    assert!(cell(&run, "stale:", Operation::Get).counts.wrong > 0);
+}
+
+#[test]
+fn a_multiget_is_counted_in_keys() {
+    let run = run(&ENGINES, &["moka:"], "keys = 1000\nrounds = 1\nmultiget = 16");
+    let cell = cell(&run, "moka:", Operation::GetMany);
+    assert_eq!((cell.counts.ops, cell.counts.hits), (1000, 1000));
+}
+
+#[test]
+fn touches_and_deletes_are_phases_of_their_own() {
+    let workload = "keys = 300\nrounds = 1\nttl = '1h'\noperations = 'touch,delete,get'";
+    let run = run(&stores::ENGINES, &["map:"], workload);
+    assert_eq!(cell(&run, "map:", Operation::Touch).counts.misses, 0);
+    assert_eq!(cell(&run, "map:", Operation::Delete).counts.misses, 0);
+    assert_eq!(cell(&run, "map:", Operation::Get).counts.misses, 300);
+}
+
+#[test]
+fn time_ends_a_phase_where_no_number_does() {
+    let run = run(&ENGINES, &["moka:"], "keys = 100\nrounds = 1\nduration = '100ms'");
+    let wall = cell(&run, "moka:", Operation::Get).wall_s.unwrap();
+    assert!((0.09..2.0).contains(&wall), "{wall}");
+}
+
+#[test]
+fn a_trace_gives_every_target_the_same_operations_and_hits() {
+    let file = tempfile::Builder::new().suffix(".trace").tempfile().unwrap();
+    let keys = [7_u32, 8, 7, 9, 7, 8, 10, 10, 7, 11];
+    std::fs::write(file.path(), keys.map(u32::to_be_bytes).concat()).unwrap();
+    let trace =
+        format!("keys-from = 'trace:{}'\non-miss = 'fill'\nrounds = 3", file.path().display());
+    let run = run(&stores::ENGINES, &["map:", "sleeps:", "spins:"], &trace);
+    for target in ["map:", "sleeps:", "spins:"] {
+        let cell = cell(&run, target, Operation::GetOrSet);
+        // 5 different keys: of 10 operations the first one of each misses.
+        assert_eq!((cell.counts.ops, cell.counts.hits, cell.counts.misses), (30, 15, 15));
+        assert_eq!(cell.predicted_hit_ratio, Some(0.5));
+    }
+}
+
+#[test]
+fn a_typed_target_that_cannot_run_is_a_reason_and_a_failure() {
+    let targets = ["map:", "map:?bogus=1"];
+    let outcome = outcome(&stores::ENGINES, &targets, "keys = 10\nrounds = 1");
+    assert!(outcome.failed);
+    let cell = cell(&outcome.run, targets[1], Operation::Get);
+    assert_eq!((cell.reason_kind, cell.ops_per_s), (Some(ReasonKind::Unavailable), None));
+    assert!(cell.reason.as_ref().unwrap().contains("bogus"), "{cell:?}");
+    assert!(support::cell(&outcome.run, "map:", Operation::Get).reason.is_none());
+}
+
+#[test]
+fn a_target_that_always_fails_is_given_up_with_its_errors_counted() {
+    let outcome = outcome(&stores::ENGINES, &["fails:?every=2", "map:"], "keys = 400\nrounds = 1");
+    let cell = cell(&outcome.run, "fails:?every=2", Operation::Set);
+    assert!(cell.counts.errors > 0 || cell.reason.is_some(), "{cell:?}");
+    assert_eq!(support::cell(&outcome.run, "map:", Operation::Set).counts.errors, 0);
+}
+
+#[test]
+fn an_interrupted_run_says_so() {
+    let plan =
+        Plan::new(&scenario(&["map:"], "keys = 10\nrounds = 5"), true, &stores::ENGINES).unwrap();
+    let stop = AtomicBool::new(true);
+    let permissions = Permissions::default();
+    let outcome =
+        compare(&plan, &stores::ENGINES, Vec::new(), permissions, &Silent, &stop).unwrap();
+    assert!(outcome.run.interrupted);
+    assert!(outcome.run.cells.iter().all(|cell| cell.reason.is_some()));
+}
+
+#[test]
+fn two_targets_that_differ_are_told_apart_and_one_with_itself_is_not_ranked() {
+    let workload = "keys = 300\nrounds = 8\noperations = 'get'";
+    let targets = ["sleeps:?micros=200", "spins:?micros=20", "spins:?micros=20&name=again"];
+    let run = run(&stores::ENGINES, &targets, workload);
+    let of = |a: &str, b: &str| {
+        run.comparisons.iter().find(|comparison| comparison.a == a && comparison.b == b).unwrap()
+    };
+    assert_eq!(of(targets[0], targets[1]).verdict, larder_report::Verdict::Slower);
+    assert!(of(targets[0], targets[1]).ratio < 0.5);
+    assert!((0.5..2.0).contains(&of(targets[1], targets[2]).ratio));
+}
+
+#[test]
+fn a_plan_beyond_memory_is_refused_in_one_line() {
+    let scenario =
+        scenario(&["map:"], "keys = '4000m'\ndata-size = '1k'\nrounds = 1\nrequests = 1");
+    let error = Plan::new(&scenario, true, &stores::ENGINES).map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("memory") && !error.contains('\n'), "{error}");
+}
+
+#[test]
+fn results_appear_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let outcome = outcome(&ENGINES, &["moka:"], "keys = 50\nrounds = 2");
+    write(folder.path(), &outcome).unwrap();
+    let json = std::fs::read_to_string(folder.path().join("run.json")).unwrap();
+    let run: larder_report::Run = serde_json::from_str(&json).unwrap();
+    assert_eq!(run.cells.len(), 2);
+    let samples = std::fs::read_to_string(folder.path().join("samples.csv")).unwrap();
+    assert_eq!(samples.lines().count(), 1 + 2 * 2, "a header, then a line a round and operation");
+    let logs: Vec<_> = std::fs::read_dir(folder.path().join("hdr")).unwrap().collect();
+    assert_eq!(logs.len(), 2);
+    let left = std::fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(left, 4, "run.json, samples.csv, report.md, hdr and nothing temporary");
+}

@@ -1,0 +1,47 @@
+#![expect(dead_code, unreachable_pub, reason = "each test binary uses some of it")]
+//! What the tests of whole comparisons share: targets and a workload in, a run out.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, PoisonError};
+
+use larder_bench::{Outcome, Permissions, Plan, Scenario, Silent, compare};
+use larder_report::{Cell, Check, Operation, Run};
+use larder_store::Catalog;
+
+/// A scenario from targets and the lines of its `[workload]`.
+pub fn scenario(targets: &[&str], workload: &str) -> Scenario {
+    let text =
+        format!("name = 'test'\nsummary = 'a test'\ntargets = {targets:?}\n[workload]\n{workload}");
+    let file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+    std::fs::write(file.path(), text).unwrap();
+    Scenario::find(file.path().to_str().unwrap()).unwrap()
+}
+
+/// Runs a comparison of typed targets.
+pub fn outcome(catalog: &Catalog, targets: &[&str], workload: &str) -> Outcome {
+    let plan = Plan::new(&scenario(targets, workload), true, catalog).unwrap();
+    let stop = AtomicBool::new(false);
+    // CPU time is counted for the whole process: one comparison at a time, as in life.
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    compare(&plan, catalog, Vec::new(), Permissions::default(), &Silent, &stop).unwrap()
+}
+
+/// The run of a comparison of typed targets.
+pub fn run(catalog: &Catalog, targets: &[&str], workload: &str) -> Run {
+    outcome(catalog, targets, workload).run
+}
+
+/// The only cell of a target for an operation.
+pub fn cell<'a>(run: &'a Run, target: &str, operation: Operation) -> &'a Cell {
+    let mut found =
+        run.cells.iter().filter(|cell| cell.target == target && cell.operation == operation);
+    let cell = found.next().unwrap_or_else(|| panic!("no cell of {target} for {operation}"));
+    assert!(found.next().is_none(), "more than one cell of {target} for {operation}");
+    cell
+}
+
+/// The findings of one check.
+pub fn findings<'a>(run: &'a Run, id: &str) -> Vec<&'a Check> {
+    run.checks.iter().filter(|check| check.id == id).collect()
+}

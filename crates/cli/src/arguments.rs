@@ -1,0 +1,35 @@
+//! The command line, as a whole.
+
+use clap::{Parser, Subcommand};
+
+use crate::command::{compare, engines, entry, generate, scenarios, stats};
+
+/// Compares caches honestly, then runs the one you chose.
+#[derive(Debug, Parser)]
+#[command(name = "larder", version, max_term_width = 100, arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Measure several caches on the same verified work, side by side
+    Compare(Box<compare::Arguments>),
+    /// List the caches that can be compared, and which of them can run here
+    Engines(engines::Arguments),
+    /// List the built-in scenarios, or show one
+    Scenarios(scenarios::Arguments),
+    /// Print the value under a key
+    Get(entry::Get),
+    /// Store a value under a key
+    Set(entry::Set),
+    /// Remove a key
+    Delete(entry::Delete),
+    /// Print the counters of a store
+    Stats(stats::Arguments),
+    /// Print completions for a shell
+    Completions(generate::Completions),
+    /// Print the manual page
+    Man,
+}

@@ -1,0 +1,199 @@
+//! `larder compare`: the main job.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Context;
+use clap::Args;
+use larder_bench::workload::WorkloadSpec;
+use larder_bench::{Estimate, Outcome, Permissions, Plan, Scenario, compare, estimate};
+use larder_engines::ENGINES;
+use larder_report::{Format, Severity, render};
+use larder_store::{ByteSize, StoreUrl};
+
+use crate::exit::Exit;
+use crate::progress::Progress;
+use crate::terminal;
+
+/// The scenario that runs when nothing is named.
+const DEFAULT_SCENARIO: &str = "quick";
+/// The name of a comparison that was typed.
+const TYPED: &str = "custom";
+
+/// Measures several caches on the same verified work, side by side.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// What to compare: store URLs such as moka:, lmdb:/var/tmp, memcached://host:11211, each with options behind a
+    /// question mark; `larder engines` lists them. Without any, the scenario's own
+    targets: Vec<String>,
+
+    /// A built-in scenario or a .toml file [default: quick, when no targets are given]
+    #[arg(long, value_name = "NAME|FILE")]
+    scenario: Option<String>,
+
+    #[command(flatten)]
+    workload: Box<WorkloadSpec>,
+
+    /// Where to leave run.json and the rest [default: larder-results/<time>-<scenario>]
+    #[arg(short, long, value_name = "DIR", help_heading = "Output")]
+    output: Option<PathBuf>,
+
+    /// What to print: table, matrix, markdown, json, csv
+    #[arg(long, value_name = "FORMAT", default_value = "table", help_heading = "Output")]
+    format: Format,
+
+    /// No progress on standard error
+    #[arg(short, long, help_heading = "Output")]
+    quiet: bool,
+
+    /// Print the plan with its time, memory and disk, and do not run it
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Exit with 3 when a check finds that a figure is no result
+    #[arg(long)]
+    strict: bool,
+
+    /// Go ahead where a plan would fill a good part of memory, disk, or a server that is not ours
+    #[arg(short, long)]
+    yes: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  larder compare
+  larder compare moka: lmdb: memcached: -d 100,1k,10k,100k -t 4
+  larder compare file:/dev/shm file:/var/tmp --payload page.html
+  larder compare moka: memcached: --keys-from trace:web12.trace.xz --on-miss fill
+  larder compare memcached://cache1:11211 --ratio 1:10 --duration 30s -o result";
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        // The first asks for an orderly end, the second is obeyed at once; the watchdog cleans up after both.
+        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    let plan = plan(arguments)?;
+    let progress = Progress::new(arguments.quiet);
+    if arguments.dry_run {
+        let estimates = estimate(&plan, &ENGINES, &progress, &stop);
+        drop(progress);
+        super::print(describe(&plan, &estimates).as_bytes())?;
+        return Ok(Exit::Done);
+    }
+    let folder = folder(arguments, &plan)?;
+    larder_bench::prepare(&folder)?;
+    let permissions = Permissions { yes: arguments.yes };
+    let outcome = compare(&plan, &ENGINES, masked_argv(), permissions, &progress, &stop);
+    drop(progress);
+    let outcome = match outcome {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            // Nothing was measured; a folder made for nothing goes again, one with content stays.
+            let _ = std::fs::remove_dir(&folder);
+            return Err(error.into());
+        }
+    };
+    larder_bench::write(&folder, &outcome)?;
+    super::print(render(&outcome.run, arguments.format, terminal::style()).as_bytes())?;
+    anstream::eprintln!("results: {}", folder.display());
+    Ok(exit(arguments, &outcome, &stop))
+}
+
+fn plan(arguments: &Arguments) -> anyhow::Result<Plan> {
+    let typed = !arguments.targets.is_empty();
+    let name = match &arguments.scenario {
+        Some(name) => Some(name.as_str()),
+        None if !typed => Some(DEFAULT_SCENARIO),
+        None => None,
+    };
+    let mut scenario = match name {
+        Some(name) => Scenario::find(name)?,
+        None => Scenario {
+            name: TYPED.into(),
+            summary: String::new(),
+            targets: Vec::new(),
+            workload: WorkloadSpec::default(),
+        },
+    };
+    if typed {
+        scenario.targets.clone_from(&arguments.targets);
+    }
+    scenario.workload = arguments.workload.as_ref().clone().or(scenario.workload);
+    Ok(Plan::new(&scenario, typed, &ENGINES)?)
+}
+
+fn folder(arguments: &Arguments, plan: &Plan) -> anyhow::Result<PathBuf> {
+    if let Some(folder) = &arguments.output {
+        return Ok(folder.clone());
+    }
+    let now = jiff::Zoned::now().strftime("%Y-%m-%dT%H-%M-%S").to_string();
+    let first = PathBuf::from("larder-results").join(format!("{now}-{}", plan.scenario));
+    // Two runs within one second do not share a folder.
+    let other = |n: u32| PathBuf::from(format!("{}-{n}", first.display()));
+    std::iter::once(first.clone())
+        .chain((2..).map(other))
+        .find(|folder| !folder.exists())
+        .context("no free name for the results")
+}
+
+fn exit(arguments: &Arguments, outcome: &Outcome, stop: &AtomicBool) -> Exit {
+    let misleading = outcome.run.checks.iter().any(|check| check.severity == Severity::Error);
+    if stop.load(Ordering::Relaxed) {
+        Exit::Interrupted
+    } else if outcome.failed {
+        Exit::Failed
+    } else if arguments.strict && misleading {
+        Exit::Misleading
+    } else {
+        Exit::Done
+    }
+}
+
+/// The command line with every password masked.
+fn masked_argv() -> Vec<String> {
+    std::env::args_os()
+        .map(|argument| {
+            let text = argument.to_string_lossy().into_owned();
+            StoreUrl::parse(&text).map_or(text, |url| url.to_string())
+        })
+        .collect()
+}
+
+fn describe(plan: &Plan, estimates: &[Estimate]) -> String {
+    use std::fmt::Write;
+    let mut text = format!("plan: {}, seed {}\n", plan.scenario, plan.seed);
+    for (name, value) in &plan.workload {
+        let _ = writeln!(text, "  {name}: {value}");
+    }
+    let points = plan.points.len();
+    let _ = writeln!(text, "  rounds: {} over {points} points", plan.rounds);
+    let width = estimates.iter().map(|estimate| estimate.target.len()).max().unwrap_or(0).max(6);
+    let _ = writeln!(text, "\n{:width$}  {:>8}  {:>9}  {:>9}", "target", "time", "memory", "disk");
+    let mut total = std::time::Duration::ZERO;
+    for estimate in estimates {
+        let time = estimate.time.map_or_else(|| "?".into(), seconds);
+        total += estimate.time.unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "{:width$}  {time:>8}  {:>9}  {:>9}  {}",
+            estimate.target,
+            ByteSize(estimate.memory_bytes).to_string(),
+            ByteSize(estimate.disk_bytes).to_string(),
+            estimate.reason.as_deref().unwrap_or_default()
+        );
+    }
+    let _ = writeln!(text, "{:width$}  {:>8}", "all", seconds(total));
+    for note in &plan.notes {
+        let _ = writeln!(text, "note: {note}");
+    }
+    text
+}
+
+fn seconds(time: std::time::Duration) -> String {
+    let seconds = time.as_secs_f64();
+    if seconds < 100.0 { format!("{seconds:.1} s") } else { format!("{:.1} min", seconds / 60.0) }
+}

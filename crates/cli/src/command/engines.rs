@@ -1,0 +1,124 @@
+//! `larder engines`: what can be compared, and what can run here.
+
+use clap::Args;
+use larder_engines::ENGINES;
+use larder_store::{ByteSize, Capabilities, Engine, Error, StoreUrl};
+use serde::Serialize;
+
+use super::print;
+use crate::exit::Exit;
+
+/// Lists the caches that can be compared, whether they can run here, and what brings those that cannot.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Only this one, with its options
+    engine: Option<String>,
+    /// As text or JSON
+    #[arg(long, value_name = "FORMAT", value_parser = ["text", "json"], default_value = "text")]
+    format: String,
+}
+
+/// One engine, as `--format json` prints it.
+#[derive(Debug, Serialize)]
+struct Listed {
+    engine: &'static str,
+    kind: &'static str,
+    runnable: bool,
+    version: Option<String>,
+    limits: Limits,
+    reason: Option<String>,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct Limits {
+    max_key_len: Option<usize>,
+    max_value_len: Option<usize>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let engines: Vec<&Engine> = match &arguments.engine {
+        Some(name) => vec![ENGINES.find(name.trim_end_matches(':'))?],
+        None => ENGINES.iter().collect(),
+    };
+    let listed: Vec<(&Engine, Listed)> =
+        engines.into_iter().map(|engine| (engine, list(engine))).collect();
+    let text = if arguments.format == "json" {
+        let rows: Vec<_> = listed.iter().map(|(_, row)| row).collect();
+        format!("{}\n", serde_json::to_string_pretty(&rows)?)
+    } else {
+        let mut text: String = listed.iter().map(|(engine, row)| line(engine, row)).collect();
+        if arguments.engine.is_some() {
+            text.extend(listed.iter().map(|(engine, _)| options(engine)));
+        }
+        text
+    };
+    print(text.as_bytes())?;
+    Ok(Exit::Done)
+}
+
+/// Opens the engine with its defaults and asks it.
+fn list(engine: &Engine) -> Listed {
+    let opened =
+        StoreUrl::parse(&engine.default_url()).and_then(|url| (engine.open)(&url, &ENGINES));
+    let row = Listed {
+        engine: engine.scheme,
+        kind: "store",
+        runnable: opened.is_ok(),
+        version: None,
+        limits: Limits::default(),
+        reason: None,
+    };
+    match opened {
+        Ok(store) => {
+            let Capabilities { max_key_len, max_value_len, .. } = store.capabilities();
+            let limits = Limits { max_key_len, max_value_len };
+            Listed { version: store.info().version, limits, ..row }
+        }
+        Err(error) => Listed { reason: Some(reason(engine, &error)), ..row },
+    }
+}
+
+/// Why an engine cannot run here, with the package that brings what is missing.
+fn reason(engine: &Engine, error: &Error) -> String {
+    let text = error.to_string();
+    match engine.recipe {
+        Some(recipe)
+            if matches!(error, Error::Unavailable { .. }) && !text.contains(recipe.package) =>
+        {
+            format!("{text} (package {})", recipe.package)
+        }
+        _ => text,
+    }
+}
+
+fn line(engine: &Engine, row: &Listed) -> String {
+    let state = if row.runnable { "yes" } else { "no" };
+    let limit = |limit: Option<usize>| {
+        limit.map_or_else(|| "-".to_owned(), |limit| ByteSize(limit as u64).to_string())
+    };
+    let scheme = format!("{}:", engine.scheme);
+    let version = row.version.as_deref().unwrap_or("-");
+    let mut text = format!(
+        "{scheme:12} {state:4} {version:10} key {:10} value {:10} {}\n",
+        limit(row.limits.max_key_len),
+        limit(row.limits.max_value_len),
+        engine.summary
+    );
+    if let Some(reason) = &row.reason {
+        text += &format!("{:17} {reason}\n", "");
+    }
+    text
+}
+
+fn options(engine: &Engine) -> String {
+    let mut text = format!("\nexample: {}\n", engine.example);
+    for option in engine.option_docs() {
+        let default = if option.default.is_empty() {
+            String::new()
+        } else {
+            format!(" [default: {}]", option.default)
+        };
+        text += &format!("  {:14} {}{default}\n", option.name, option.text);
+    }
+    text
+}

@@ -1,0 +1,96 @@
+//! `larder get`, `set` and `delete`: one entry of one store.
+
+use std::io::Read;
+
+use clap::Args;
+use larder_store::{Durability, Ownership, SetOptions, SetOutcome, Span, Store};
+
+use super::{open, print};
+use crate::exit::{Exit, Usage};
+
+/// Prints the value under a key, as it is. Exits with 1 where there is none.
+#[derive(Debug, Args)]
+pub(crate) struct Get {
+    /// The store, for example memcached://localhost:11211 or file:/var/tmp/cache
+    url: String,
+    /// The key
+    key: String,
+}
+
+/// Stores a value under a key.
+#[derive(Debug, Args)]
+pub(crate) struct Set {
+    /// The store
+    url: String,
+    /// The key
+    key: String,
+    /// The value; without it, standard input is stored
+    value: Option<String>,
+    /// How long it lives
+    #[arg(long, value_name = "TIME")]
+    ttl: Option<Span>,
+}
+
+/// Removes a key. Exits with 1 where it is not there.
+#[derive(Debug, Args)]
+pub(crate) struct Delete {
+    /// The store
+    url: String,
+    /// The key
+    key: String,
+}
+
+pub(crate) fn get(arguments: &Get) -> anyhow::Result<Exit> {
+    let store = open(&arguments.url)?;
+    let mut value = Vec::new();
+    if store.session()?.get(arguments.key.as_bytes(), &mut value)?.is_none() {
+        anstream::eprintln!("larder: no key `{}` in {}", arguments.key, store.info().url);
+        return Ok(Exit::Failed);
+    }
+    print(&value)?;
+    Ok(Exit::Done)
+}
+
+pub(crate) fn set(arguments: &Set) -> anyhow::Result<Exit> {
+    let store = open(&arguments.url)?;
+    lasts(store.as_ref())?;
+    let value = match &arguments.value {
+        Some(value) => value.clone().into_bytes(),
+        None => {
+            let mut value = Vec::new();
+            std::io::stdin().lock().read_to_end(&mut value)?;
+            value
+        }
+    };
+    let options = SetOptions { ttl: arguments.ttl.map(|Span(ttl)| ttl), ..SetOptions::default() };
+    match store.session()?.set(arguments.key.as_bytes(), &value, &options)? {
+        SetOutcome::Stored => Ok(Exit::Done),
+        refused => anyhow::bail!("{}: {refused:?}", store.info().url),
+    }
+}
+
+pub(crate) fn delete(arguments: &Delete) -> anyhow::Result<Exit> {
+    let store = open(&arguments.url)?;
+    if store.session()?.delete(arguments.key.as_bytes())? {
+        return Ok(Exit::Done);
+    }
+    anstream::eprintln!("larder: no key `{}` in {}", arguments.key, store.info().url);
+    Ok(Exit::Failed)
+}
+
+/// A value stored where nobody will find it again is a mistake of the URL.
+fn lasts(store: &dyn Store) -> Result<(), Usage> {
+    let info = store.info();
+    let vanishes = match info.ownership {
+        Ownership::Managed => true,
+        Ownership::Embedded => {
+            info.durability <= Durability::Volatile || !store.capabilities().persistent
+        }
+        Ownership::External => false,
+    };
+    if vanishes {
+        let url = info.url;
+        return Err(Usage(format!("{url} ends with this command; name a path or a server")));
+    }
+    Ok(())
+}

@@ -1,0 +1,28 @@
+//! The subcommands, one file each.
+
+pub(crate) mod compare;
+pub(crate) mod engines;
+pub(crate) mod entry;
+pub(crate) mod generate;
+pub(crate) mod scenarios;
+pub(crate) mod stats;
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use larder_engines::ENGINES;
+use larder_store::{Result, Store, StoreUrl};
+
+/// Opens the store behind a URL as a person types it.
+fn open(url: &str) -> Result<Arc<dyn Store>> {
+    ENGINES.open(&StoreUrl::parse(url)?)
+}
+
+/// Writes to standard output. A reader that has gone away (`| head`) is no error.
+fn print(bytes: &[u8]) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,89 @@
+//! Exit codes, and how an error is told: in one line.
+
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use larder_store::Error as StoreError;
+
+/// How the program ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// What was asked for is done.
+    Done = 0,
+    /// It could not be done.
+    Failed = 1,
+    /// It was asked for wrongly.
+    Usage = 2,
+    /// A check of severity error fired, with `--strict`.
+    Misleading = 3,
+    /// Interrupted; what was measured is kept.
+    Interrupted = 130,
+}
+
+impl Exit {
+    /// Tells an error in one line and chooses the code for it.
+    pub(crate) fn of_error(error: &anyhow::Error) -> Self {
+        anstream::eprintln!("larder: {}", one_line(&format!("{error:#}")));
+        let usage = error.chain().any(|cause| {
+            let bench = cause.downcast_ref::<larder_bench::Error>();
+            let store = cause.downcast_ref::<StoreError>();
+            bench.is_some_and(larder_bench::Error::is_usage)
+                || store.is_some_and(is_usage)
+                || cause.is::<Usage>()
+        });
+        if usage { Self::Usage } else { Self::Failed }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// What was asked for cannot be: one line that names the value, the limit and the fix.
+#[derive(Debug)]
+pub(crate) struct Usage(pub(crate) String);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+fn is_usage(error: &StoreError) -> bool {
+    matches!(
+        error,
+        StoreError::UnknownScheme { .. }
+            | StoreError::InvalidUrl { .. }
+            | StoreError::InvalidOptions { .. }
+    )
+}
+
+/// Help and version go out as they are; a wrong argument is one line.
+pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
+    if matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp
+            | ErrorKind::DisplayVersion
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    ) {
+        // A pipe that is closed early is no reason to complain.
+        let _ = error.print();
+        let asked = error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+        return if asked { Exit::Done } else { Exit::Usage }.into();
+    }
+    let text = error.to_string();
+    let message = text.split("\n\n").next().unwrap_or(&text).trim_start_matches("error: ");
+    let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));
+    let tip = tip.map_or_else(String::new, |tip| format!(" ({tip})"));
+    anstream::eprintln!("larder: {}{tip}; --help lists what there is", one_line(message));
+    Exit::Usage.into()
+}
+
+/// Lines joined and spaces folded, so that a message stays one line whoever wrote it.
+pub(crate) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
