@@ -1,0 +1,7 @@
+//! Reports made of one realistic run, and of small runs that each show one thing.
+
+mod claims;
+mod edges;
+mod files;
+mod small;
+mod snapshots;
