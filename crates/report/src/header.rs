@@ -65,11 +65,8 @@ pub(crate) fn rounds(run: &Run) -> String {
 }
 
 fn what_ran(run: &Run) -> String {
-    let what = if run.scenario == CUSTOM {
-        run.argv.join(" ")
-    } else {
-        format!("scenario {}", run.scenario)
-    };
+    let what =
+        if run.scenario == CUSTOM { command(run) } else { format!("scenario {}", run.scenario) };
     let interrupted = if run.interrupted { ", interrupted" } else { "" };
     format!(
         "{what}; {}, {}, {}{interrupted}; larder {}, seed {}, {}",
@@ -78,8 +75,23 @@ fn what_ran(run: &Run) -> String {
         seconds(run.duration_s),
         run.larder,
         run.seed,
-        run.started
+        to_the_second(&run.started)
     )
+}
+
+/// The command as typed, its program by its name alone.
+pub(crate) fn command(run: &Run) -> String {
+    let mut words: Vec<&str> = run.argv.iter().map(String::as_str).collect();
+    if let Some(program) = words.first_mut() {
+        *program = program.rsplit('/').next().unwrap_or(program);
+    }
+    words.join(" ")
+}
+
+/// A time stamp without the fraction of its second.
+fn to_the_second(stamp: &str) -> String {
+    let Some((seconds, rest)) = stamp.split_once('.') else { return stamp.to_owned() };
+    format!("{seconds}{}", rest.trim_start_matches(|c: char| c.is_ascii_digit()))
 }
 
 fn machine(environment: &Environment) -> String {

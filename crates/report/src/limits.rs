@@ -2,7 +2,7 @@
 
 use crate::figures::{list, seconds};
 use crate::header::{option, rounds};
-use crate::model::{Counts, PointValue, Run, Target};
+use crate::model::{Cell, Counts, PointValue, Run, Target};
 use crate::points::{coordinate, points};
 
 /// The heading above it.
@@ -83,8 +83,12 @@ fn sizes(run: &Run) -> String {
 
 /// How much was verified; only said where nothing was found, because a finding speaks for itself.
 fn verified(run: &Run) -> Option<String> {
-    let sum =
-        |of: fn(&Counts) -> u64| -> u64 { run.cells.iter().map(|cell| of(&cell.counts)).sum() };
+    // What a store that keeps nothing returns says nothing of a cache.
+    let keeps =
+        |cell: &&Cell| run.target(&cell.target).and_then(|target| target.stores) != Some(false);
+    let sum = |of: fn(&Counts) -> u64| -> u64 {
+        run.cells.iter().filter(keeps).map(|cell| of(&cell.counts)).sum()
+    };
     let right = sum(|counts| counts.hits);
     let wrong = sum(|counts| counts.wrong + counts.read_back_wrong);
     (right > 0 && wrong == 0).then(|| {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::columns::{BAR, COLUMNS, Column};
 use crate::figures::{bytes, list};
 use crate::findings::{findings, tally};
-use crate::header::{CUSTOM, header, warning};
+use crate::header::{CUSTOM, command, header, warning};
 use crate::limits::{NOT_SHOWN, not_shown};
 use crate::model::{Operation, Run, Target};
 use crate::points::label;
@@ -120,7 +120,7 @@ fn checks(run: &Run) -> Option<String> {
 fn details(run: &Run) -> String {
     let mut text = "<details><summary>Environment and targets</summary>\n\n".to_owned();
     if run.scenario != CUSTOM {
-        let _ = writeln!(text, "- command: {}", escaped(&run.argv.join(" ")));
+        let _ = writeln!(text, "- command: {}", escaped(&command(run)));
     }
     for (label, line) in header(run) {
         let _ = writeln!(text, "- {label}: {}", escaped(&line));

@@ -42,6 +42,7 @@ pub(crate) fn over_the_sweep(run: &Run, swept: &[&str], groups: &[Group<'_>]) ->
     for stretch in leads.chunk_by(|a, b| a.kind == b.kind && a.names == b.names) {
         let end = start + stretch.len() - 1;
         let place = match (start, end) {
+            (0, 1) if last == 1 => "at both points".to_owned(),
             (0, end) if end == last => format!("at all {} points", leads.len()),
             (start, end) if start == end => format!("at {}", at(start)),
             (0, end) => format!("up to {}", at(end)),

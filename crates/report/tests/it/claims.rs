@@ -134,6 +134,16 @@ fn a_sweep_says_where_the_order_turns_over() {
 }
 
 #[test]
+fn of_two_points_both_are_all() {
+    let mut run = sweep([Some(true); 3]);
+    run.cells.truncate(4);
+    assert_eq!(
+        said(&run)[0],
+        "get: over data_size, a leads at both points (by 2.00× [1.96–2.04] or more)"
+    );
+}
+
+#[test]
 fn a_sweep_over_two_coordinates_names_both() {
     let mut run = sweep([Some(true); 3]);
     for (threads, cell) in (1..).zip(&mut run.cells) {

@@ -1,7 +1,7 @@
 //! Runs at the edges: one target, many, none that hits, none with a figure, nothing at all.
 
 use insta::assert_snapshot;
-use larder_report::{Format, Operation, Run, Severity, Style, render};
+use larder_report::{Format, Operation, Run, Severity, Style, not_shown, render};
 
 use super::small::{PLAIN, cell, check, faster, gets, run, target, tied};
 
@@ -91,6 +91,28 @@ fn figures_of_a_debug_build_come_with_a_warning() {
     let warning = "these figures mean nothing";
     assert!(render(&run, Format::Table, PLAIN).lines().next().unwrap().contains(warning));
     assert!(render(&run, Format::Markdown, PLAIN).contains(warning));
+}
+
+#[test]
+fn the_header_is_brief_about_program_and_time() {
+    let mut run = gets(&[("a", 2e6)]);
+    run.scenario = "custom".into();
+    run.argv = ["/usr/local/bin/larder", "compare", "/dev/shm"].map(Into::into).to_vec();
+    run.started = "2026-11-21T20:41:07.123456789+01:00".into();
+    let text = render(&run, Format::Table, Style { colour: false, width: 200 });
+    let ran = "ran       larder compare /dev/shm; 1 target, 10 rounds, 12.0 s; larder 0.1.0, seed 1, \
+               2026-11-21T20:41:07+01:00";
+    assert_eq!(text.lines().next().unwrap(), ran);
+}
+
+#[test]
+fn what_a_null_store_returns_is_not_verified() {
+    let mut run = gets(&[("a", 2e6), ("null:", 9e6)]);
+    assert!(not_shown(&run).join(" ").contains("Each of 20000 values"));
+    run.targets[1].stores = Some(false);
+    assert!(not_shown(&run).join(" ").contains("Each of 10000 values"));
+    run.cells[0].counts.wrong = 1;
+    assert!(!not_shown(&run).join(" ").contains("values read was the right one"));
 }
 
 #[test]
