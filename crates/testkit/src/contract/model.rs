@@ -136,7 +136,8 @@ impl Model {
     }
 
     fn append(&mut self, i: usize, step: usize) -> Result<(), Failed> {
-        let tail = format!(" and step {step}").into_bytes();
+        // Nothing that begins with a space: behind one, servers take what is before it for the number.
+        let tail = format!("+step {step}").into_bytes();
         let front = self.random.below(2) == 0;
         let join = if front { SetMode::Prepend } else { SetMode::Append };
         match self.session.set(&self.keys[i], &tail, &mode(join))? {
