@@ -1,0 +1,27 @@
+//! `moka:` — the cache that many Rust programs use: a concurrent map in the memory of the process, with `TinyLFU`
+//! admission.
+//!
+//! Set up as a careful user would: a byte limit through the weigher, a TTL per entry, lookups that borrow the
+//! key, values that are shared and not copied until they reach the caller. moka promises nothing about a read and
+//! a write of one key together, so writers of one key take turns (see `store.rs`).
+
+mod config;
+mod session;
+mod store;
+
+use larder_store::{Engine, Medium};
+
+/// The scheme, and the name in messages.
+const SCHEME: &str = "moka";
+
+/// The engine as the catalog lists it.
+pub(crate) const ENGINE: Engine = Engine {
+    scheme: SCHEME,
+    summary: "The Rust cache moka, in the memory of the process",
+    example: "moka:?size=256m",
+    medium: Medium::Memory,
+    capacity_option: Some("size"),
+    recipe: None,
+    options: config::schema,
+    open: store::open,
+};

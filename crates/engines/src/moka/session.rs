@@ -1,0 +1,154 @@
+//! One thread's handle: the shared cache and counters of its own.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use larder_store::{Error, Meta, Remaining, Result, Session, SetMode, SetOptions, SetOutcome};
+
+use super::SCHEME;
+use super::store::{Entry, Shared};
+use crate::counters::SessionCounters;
+use crate::decimal;
+
+/// One thread's handle.
+#[derive(Debug)]
+pub(super) struct MokaSession {
+    counters: Arc<SessionCounters>,
+    shared: Arc<Shared>,
+}
+
+impl MokaSession {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self { counters: shared.counters.session(), shared }
+    }
+
+    /// Stores an entry, or removes the key when the deadline has passed already.
+    fn insert(&self, key: &[u8], entry: Entry) {
+        match entry.deadline {
+            Some(deadline) if deadline <= Instant::now() => self.shared.cache.invalidate(key),
+            _ => self.shared.cache.insert(key.into(), entry),
+        }
+    }
+
+    /// Refuses a value that no entry can hold; the older one goes with it.
+    fn check_len(&self, key: &[u8], len: usize) -> Result<()> {
+        let limit = self.shared.max_value_len;
+        if len > limit {
+            self.shared.cache.invalidate(key);
+            return Err(Error::ValueTooLarge { engine: SCHEME, len, limit });
+        }
+        Ok(())
+    }
+}
+
+/// When an entry that is stored now will end; a time that no clock reaches is never.
+fn deadline(ttl: Option<Duration>) -> Option<Instant> {
+    Instant::now().checked_add(ttl?)
+}
+
+impl Session for MokaSession {
+    fn engine(&self) -> &'static str {
+        SCHEME
+    }
+
+    fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
+        value.clear();
+        let found = self.counters.looked_up(self.shared.cache.get(key));
+        Ok(found.map(|entry| {
+            value.extend_from_slice(&entry.value);
+            meta(&entry)
+        }))
+    }
+
+    /// There is no request to save, but here the values need no copy before they are shown.
+    fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
+        for (i, key) in keys.iter().enumerate() {
+            if let Some(entry) = self.counters.looked_up(self.shared.cache.get(*key)) {
+                hit(i, &entry.value, meta(&entry));
+            }
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome> {
+        let mut version = self.shared.lock(key);
+        let old = match options.mode {
+            SetMode::Set => None,
+            _ => self.shared.cache.get(key),
+        };
+        let new = |value: Arc<[u8]>| Entry {
+            value,
+            flags: options.flags,
+            version: *version + 1,
+            deadline: deadline(options.ttl),
+        };
+        let entry = match (options.mode, old) {
+            (SetMode::Add, Some(_)) => return Ok(SetOutcome::NotStored),
+            (SetMode::Replace | SetMode::Append | SetMode::Prepend, None) => {
+                return Ok(SetOutcome::NotStored);
+            }
+            (SetMode::Cas(_), None) => return Ok(SetOutcome::NotFound),
+            (SetMode::Cas(read), Some(old)) if old.version != read => {
+                return Ok(SetOutcome::Exists);
+            }
+            (SetMode::Append | SetMode::Prepend, Some(old)) => {
+                self.check_len(key, old.value.len() + value.len())?;
+                let parts = match options.mode {
+                    SetMode::Append => [&*old.value, value],
+                    _ => [value, &*old.value],
+                };
+                Entry { value: parts.concat().into(), version: *version + 1, ..old }
+            }
+            _ => {
+                self.check_len(key, value.len())?;
+                new(value.into())
+            }
+        };
+        *version += 1;
+        self.insert(key, entry);
+        self.counters.sets.add_one();
+        Ok(SetOutcome::Stored)
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<bool> {
+        let _turn = self.shared.lock(key);
+        // moka also hands out an entry whose time has passed and that it has not swept away yet.
+        let now = Instant::now();
+        let removed = self.shared.cache.remove(key);
+        let there = removed.is_some_and(|entry| entry.deadline.is_none_or(|end| end > now));
+        if there {
+            self.counters.deletes.add_one();
+        }
+        Ok(there)
+    }
+
+    fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
+        let _turn = self.shared.lock(key);
+        let Some(entry) = self.shared.cache.get(key) else { return Ok(false) };
+        self.insert(key, Entry { deadline: deadline(ttl), ..entry });
+        Ok(true)
+    }
+
+    fn incr(&mut self, key: &[u8], delta: i64) -> Result<Option<u64>> {
+        let mut version = self.shared.lock(key);
+        let Some(entry) = self.shared.cache.get(key) else { return Ok(None) };
+        let sum = decimal::add(&entry.value, delta).ok_or(Error::NotANumber { engine: SCHEME })?;
+        *version += 1;
+        let value = decimal::Digits::new(sum).as_bytes().into();
+        self.insert(key, Entry { value, version: *version, ..entry });
+        Ok(Some(sum))
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        self.shared.cache.invalidate_all();
+        Ok(())
+    }
+}
+
+fn meta(entry: &Entry) -> Meta {
+    let ttl = match entry.deadline {
+        None => Remaining::Forever,
+        Some(deadline) => Remaining::For(deadline.saturating_duration_since(Instant::now())),
+    };
+    Meta { flags: entry.flags, version: Some(entry.version), ttl }
+}

@@ -1,0 +1,235 @@
+//! The open cache, and how writers of one key take turns.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use larder_store::{
+    Capabilities, Catalog, Durability, Error, Reach, Result, Session, Stats, Store, StoreInfo,
+    StoreUrl,
+};
+use moka::notification::RemovalCause;
+use moka::policy::EvictionPolicy;
+use moka::{Expiry, sync::Cache};
+
+use super::SCHEME;
+use super::config::{MokaConfig, Policy};
+use super::session::MokaSession;
+use crate::counters::Counters;
+
+/// The version of moka, which itself does not tell it.
+const VERSION: &str = "0.12.16";
+
+/// What an entry takes besides its key and value, as an allocator counted it over a million entries: 293 bytes,
+/// and 333 with a TTL.
+const ENTRY_OVERHEAD: usize = 300;
+
+/// How many keys can be written at once. A power of two, several times the threads of a large machine.
+const N_STRIPES: usize = 256;
+
+pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
+    let config: MokaConfig = url.options(SCHEME)?;
+    if config.size.0 < MIN_SIZE {
+        return Err(Error::InvalidOptions {
+            engine: SCHEME,
+            reason: format!(
+                "option `size`: {} is below {}, too little for an entry",
+                config.size,
+                larder_store::ByteSize(MIN_SIZE)
+            ),
+        });
+    }
+    Ok(Arc::new(MokaStore { url: url.to_string(), config, shared: Arc::new(Shared::new(config)) }))
+}
+
+/// The smallest size that is taken.
+const MIN_SIZE: u64 = 4096;
+
+/// An open cache.
+#[derive(Debug)]
+struct MokaStore {
+    url: String,
+    config: MokaConfig,
+    shared: Arc<Shared>,
+}
+
+/// One entry; a copy of it shares the value.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub(super) value: Arc<[u8]>,
+    pub(super) flags: u32,
+    pub(super) version: u64,
+    pub(super) deadline: Option<Instant>,
+}
+
+/// What the store and its sessions share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) cache: Cache<Box<[u8]>, Entry>,
+    pub(super) max_value_len: usize,
+    pub(super) counters: Counters,
+    stripes: Box<[Mutex<u64>]>,
+    dropped: Arc<Dropped>,
+}
+
+/// What moka dropped by itself.
+#[derive(Debug, Default)]
+struct Dropped {
+    evictions: AtomicU64,
+    expirations: AtomicU64,
+}
+
+impl Shared {
+    fn new(config: MokaConfig) -> Self {
+        let dropped = Arc::<Dropped>::default();
+        let counts = Arc::clone(&dropped);
+        // moka's weights are 32 bits wide: an entry that would weigh more must not come in. A key that does not
+        // fit on top of the largest value counts up to there.
+        let max_weight = u32::try_from(config.size.0).unwrap_or(u32::MAX);
+        let weigh = move |key: &[u8], entry: &Entry| {
+            let weight = key.len().saturating_add(entry.value.len()).saturating_add(ENTRY_OVERHEAD);
+            u32::try_from(weight).unwrap_or(u32::MAX).min(max_weight)
+        };
+        let cache = Cache::<Box<[u8]>, Entry>::builder()
+            .name(SCHEME)
+            .max_capacity(config.size.0)
+            .weigher(move |key, entry| weigh(key, entry))
+            .eviction_policy(match config.policy {
+                Policy::TinyLfu => EvictionPolicy::tiny_lfu(),
+                Policy::Lru => EvictionPolicy::lru(),
+            })
+            .expire_after(Deadlines)
+            .eviction_listener(move |_, _, cause| match cause {
+                RemovalCause::Size => drop(counts.evictions.fetch_add(1, Ordering::Relaxed)),
+                RemovalCause::Expired => drop(counts.expirations.fetch_add(1, Ordering::Relaxed)),
+                RemovalCause::Explicit | RemovalCause::Replaced => {}
+            })
+            .build();
+        Self {
+            cache,
+            max_value_len: max_weight as usize - ENTRY_OVERHEAD,
+            counters: Counters::default(),
+            stripes: (0..N_STRIPES).map(|_| Mutex::default()).collect(),
+            dropped,
+        }
+    }
+
+    /// Makes other writers of this key wait. The guard holds the last version that was given to a key of the same
+    /// stripe, so that versions of one key never come again.
+    pub(super) fn lock(&self, key: &[u8]) -> MutexGuard<'_, u64> {
+        let hash = rapidhash::v3::rapidhash_v3(key);
+        let stripe = usize::try_from(hash % N_STRIPES as u64).unwrap_or_default();
+        self.stripes[stripe].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Hands moka the deadline of each entry, from which it takes care of the rest.
+struct Deadlines;
+
+impl Expiry<Box<[u8]>, Entry> for Deadlines {
+    fn expire_after_create(&self, _: &Box<[u8]>, entry: &Entry, now: Instant) -> Option<Duration> {
+        entry.deadline.map(|deadline| deadline.saturating_duration_since(now))
+    }
+
+    fn expire_after_update(
+        &self,
+        key: &Box<[u8]>,
+        entry: &Entry,
+        now: Instant,
+        _: Option<Duration>,
+    ) -> Option<Duration> {
+        self.expire_after_create(key, entry, now)
+    }
+}
+
+impl Store for MokaStore {
+    fn info(&self) -> StoreInfo {
+        let size = self.shared.cache.policy().max_capacity();
+        let settings = [
+            ("size", size.map(|size| larder_store::ByteSize(size).to_string())),
+            ("policy", Some(self.config.policy.as_str().into())),
+        ];
+        let settings = settings.into_iter().filter_map(|(name, text)| Some((name.into(), text?)));
+        StoreInfo {
+            scheme: SCHEME,
+            url: self.url.clone(),
+            version: Some(VERSION.into()),
+            settings: settings.collect(),
+            durability: Durability::Volatile,
+            ..StoreInfo::default()
+        }
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            stores: true,
+            ttl: true,
+            ttl_resolution: Duration::from_micros(1),
+            ttl_left: true,
+            flags: true,
+            add: true,
+            version: true,
+            append: true,
+            incr: true,
+            touch: true,
+            batch: false,
+            clear: true,
+            persistent: false,
+            evicts: true,
+            reach: Reach::Process,
+            max_key_len: None,
+            max_value_len: Some(self.shared.max_value_len),
+        }
+    }
+
+    fn session(&self) -> Result<Box<dyn Session>> {
+        Ok(Box::new(MokaSession::new(Arc::clone(&self.shared))))
+    }
+
+    /// Has moka do the housekeeping that it has put off, so that the levels are those of now.
+    fn stats(&self) -> Result<Stats> {
+        let Shared { cache, counters, dropped, .. } = &*self.shared;
+        cache.run_pending_tasks();
+        let mut stats = counters.stats();
+        stats.evictions = Some(dropped.evictions.load(Ordering::Relaxed));
+        stats.expirations = Some(dropped.expirations.load(Ordering::Relaxed));
+        stats.items = Some(cache.entry_count());
+        stats.bytes = Some(cache.weighted_size());
+        stats.capacity_bytes = cache.policy().max_capacity();
+        Ok(stats)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use larder_store::SetOptions;
+
+    use super::*;
+
+    #[test]
+    fn a_ttl_counts_in_microseconds() {
+        let url = StoreUrl::parse("moka:").unwrap();
+        let store = open(&url, &Catalog::new(&[])).unwrap();
+        let mut session = store.session().unwrap();
+        let ttl = Duration::from_micros(300);
+        let before = Instant::now();
+        let options = SetOptions { ttl: Some(ttl), ..SetOptions::default() };
+        session.set(b"key", b"value", &options).unwrap();
+        let after = Instant::now();
+        loop {
+            let asked = after.elapsed();
+            if session.get(b"key", &mut Vec::new()).unwrap().is_none() {
+                assert!(before.elapsed() >= ttl);
+                break;
+            }
+            assert!(asked <= ttl + store.capabilities().ttl_resolution, "{asked:?}");
+        }
+    }
+
+    #[test]
+    fn the_version_is_the_one_that_is_built_in() {
+        let lock = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock");
+        let lock = std::fs::read_to_string(lock).unwrap();
+        assert!(lock.contains(&format!("name = \"moka\"\nversion = \"{VERSION}\"")), "{VERSION}");
+    }
+}
