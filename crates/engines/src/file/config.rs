@@ -1,0 +1,87 @@
+//! Options of `file:`.
+
+use larder_store::{ByteSize, Error, Result, StoreUrl};
+use schemars::{JsonSchema, Schema, schema_for};
+use serde::Deserialize;
+
+use super::SCHEME;
+use super::name::MAX_DEPTH;
+
+/// How deep a new store's folders are.
+const DEFAULT_DEPTH: u8 = 2;
+
+/// The smallest size limit: below it a single entry with a long key could be all there is room for.
+pub(super) const MIN_SIZE: u64 = 1 << 20;
+
+/// How a store is opened.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct FileConfig {
+    /// Levels of folders above the entries, 0 to 4, each of up to 256 folders. A store keeps the depth that it was
+    /// made with, which is 2 unless given.
+    pub(super) depth: Option<u8>,
+    /// The folder under the path that holds the entries; stores of several namespaces share a path.
+    pub(super) namespace: String,
+    /// Bytes that the entries may take, in blocks of the file system; the oldest ones make room. Unlimited unless
+    /// given. Every process that opens the store must give the same.
+    pub(super) size: Option<ByteSize>,
+    /// Wait for the disk at each change.
+    pub(super) sync: bool,
+}
+
+impl Default for FileConfig {
+    fn default() -> Self {
+        Self { depth: None, namespace: "cache".into(), size: None, sync: false }
+    }
+}
+
+impl FileConfig {
+    /// The options of a URL, within their ranges.
+    pub(super) fn read(url: &StoreUrl) -> Result<Self> {
+        let config: Self = url.options(SCHEME)?;
+        let invalid = |reason: String| Err(Error::InvalidOptions { engine: SCHEME, reason });
+        if let Some(depth) = config.depth.filter(|depth| *depth > MAX_DEPTH) {
+            return invalid(format!("option `depth`: {depth} is not from 0 to {MAX_DEPTH}"));
+        }
+        if let Some(size) = config.size.filter(|size| size.0 < MIN_SIZE) {
+            let least = ByteSize(MIN_SIZE);
+            return invalid(format!("option `size`: {size} is below {least}; give it more"));
+        }
+        let name = &config.namespace;
+        if name.is_empty() || name.starts_with('.') || name.contains(['/', '\0']) {
+            return invalid(format!(
+                "option `namespace`: `{name}` is not the name of a folder; write one without `/`"
+            ));
+        }
+        Ok(config)
+    }
+
+    /// The depth of a new store.
+    pub(super) fn depth_when_new(&self) -> u8 {
+        self.depth.unwrap_or(DEFAULT_DEPTH)
+    }
+}
+
+pub(super) fn schema() -> Schema {
+    schema_for!(FileConfig)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_out_of_range_are_named_with_their_range() {
+        for (options, message) in [
+            ("depth=5", "file: option `depth`: 5 is not from 0 to 4"),
+            ("size=4k", "file: option `size`: 4 KiB is below 1 MiB; give it more"),
+            (
+                "namespace=../x",
+                "file: option `namespace`: `../x` is not the name of a folder; write one without `/`",
+            ),
+        ] {
+            let url = StoreUrl::parse(&format!("file:/nowhere?{options}")).unwrap();
+            assert_eq!(FileConfig::read(&url).unwrap_err().to_string(), message);
+        }
+    }
+}

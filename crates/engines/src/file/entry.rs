@@ -1,0 +1,50 @@
+//! Reading an entry: open, read, close. No lock, and no allocation once the buffer has grown.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use larder_store::Result;
+
+use super::folder::Folder;
+use super::format::{Found, TRAILER_LEN, Trailer};
+use super::name::Name;
+use super::sys;
+
+/// How much room a buffer that has none is given before the length of the file is known.
+const FIRST_ROOM: usize = 1024;
+
+/// Reads the entry under `name`; `value` becomes its value, and is empty where there is none.
+#[inline]
+pub(super) fn read(folder: &Folder, name: &Name, key: &[u8], value: &mut Vec<u8>) -> Result<Found> {
+    value.clear();
+    let Some(file) = open(folder, name)? else { return Ok(Found::Nothing) };
+    value.reserve(FIRST_ROOM);
+    sys::read_whole(file.as_fd(), value).map_err(|error| {
+        value.clear();
+        folder.error("reading", name.path().as_c_str(), error)
+    })?;
+    let found = Trailer::read(value, value.len() as u64, key);
+    value.truncate(match found {
+        Found::Entry(_) => value.len() - key.len() - TRAILER_LEN,
+        Found::Nothing | Found::Broken => 0,
+    });
+    Ok(found)
+}
+
+/// As [`read`], without the value: `end` is for the bytes behind it.
+pub(super) fn look(folder: &Folder, name: &Name, key: &[u8], end: &mut Vec<u8>) -> Result<Found> {
+    let Some(file) = open(folder, name)? else { return Ok(Found::Nothing) };
+    let len = sys::file_len(file.as_fd())
+        .and_then(|len| {
+            sys::read_end(file.as_fd(), end, len, key.len() + TRAILER_LEN).map(|()| len)
+        })
+        .map_err(|error| folder.error("reading", name.path().as_c_str(), error))?;
+    Ok(Trailer::read(end, len, key))
+}
+
+#[inline]
+fn open(folder: &Folder, name: &Name) -> Result<Option<OwnedFd>> {
+    sys::open_read(folder.as_fd(), name.path().as_c_str())
+        .map(Some)
+        .or_else(sys::absent_is_none)
+        .map_err(|error| folder.error("opening", name.path().as_c_str(), error))
+}

@@ -1,0 +1,251 @@
+//! The folder of a store: made, recognised, and written to so that files appear whole.
+
+use std::ffi::{CStr, CString, OsStr};
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use larder_store::{Error, Result};
+
+use super::SCHEME;
+use super::config::FileConfig;
+use super::name::Name;
+use super::sys;
+use crate::disk;
+
+/// How old a temporary file must be to be nobody's: a writer at work changes it all the time.
+const ABANDONED_AFTER: Duration = Duration::from_mins(10);
+
+/// The first line of the file `format`.
+const FORMAT: &str = "larder file store 1";
+
+/// An open folder of a store.
+#[derive(Debug)]
+pub(super) struct Folder {
+    path: PathBuf,
+    fd: OwnedFd,
+    depth: u8,
+    sync: bool,
+}
+
+impl Folder {
+    /// Opens the namespace's folder under `root`, and makes both where they are missing. A folder that holds
+    /// anything but a store of this format is refused, and so is a depth that is not the store's.
+    pub(super) fn open(root: &Path, config: &FileConfig) -> Result<Self> {
+        let path = root.join(&config.namespace);
+        let failed = |what: &str, path: &Path| {
+            let (what, path) = (what.to_owned(), path.to_owned());
+            move |source| disk::io_error(SCHEME, &what, &path, source)
+        };
+        fs::create_dir_all(root).map_err(failed("creating", root))?;
+        match DirBuilder::new().mode(0o700).create(&path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists && !path.is_dir() => {
+                return Err(failed("creating", &path)(error));
+            }
+            _ => {}
+        }
+        let depth = match read_format(&path).map_err(failed("reading", &path.join("format")))? {
+            Some(text) => parse_format(&text).ok_or_else(|| foreign(&path))?,
+            None => make_format(&path, config.depth_when_new())?,
+        };
+        if config.depth.is_some_and(|wanted| wanted != depth) {
+            return Err(Error::InvalidOptions {
+                engine: SCHEME,
+                reason: format!(
+                    "option `depth`: {} was made with depth {depth}; open it so, or choose another namespace",
+                    path.display()
+                ),
+            });
+        }
+        let fd = File::open(&path).map_err(failed("opening", &path))?.into();
+        sweep(&path.join("tmp"));
+        Ok(Self { path, fd, depth, sync: config.sync })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn depth(&self) -> u8 {
+        self.depth
+    }
+
+    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// An error on a file of this folder.
+    #[cold]
+    pub(super) fn error(&self, what: &str, name: &CStr, source: io::Error) -> Error {
+        let path = self.path.join(OsStr::from_bytes(name.to_bytes()));
+        disk::io_error(SCHEME, what, &path, source)
+    }
+
+    /// Puts a file under `name`, whole or not at all. Whoever calls this has the turn on the name.
+    pub(super) fn put(
+        &self,
+        name: &Name,
+        temporary: &mut Temporary,
+        value: &[u8],
+        tail: &[u8],
+    ) -> Result<()> {
+        let written = self.write_temporary(temporary, value, tail);
+        let renamed = written.and_then(|()| self.rename(temporary, name));
+        renamed.inspect_err(|_| {
+            // What is half written must not stay; where even this fails, the next open sweeps it.
+            let _ = sys::remove(self.as_fd(), &temporary.name);
+        })
+    }
+
+    fn write_temporary(&self, temporary: &mut Temporary, value: &[u8], tail: &[u8]) -> Result<()> {
+        let file = loop {
+            match sys::create_new(self.as_fd(), &temporary.name) {
+                Ok(file) => break file,
+                // Left behind by a process that was killed and had our number.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    *temporary = Temporary::new();
+                }
+                Err(error) => return Err(self.error("creating", &temporary.name, error)),
+            }
+        };
+        let written = sys::write_all(file.as_fd(), value, tail)
+            .and_then(|()| if self.sync { sys::sync(file.as_fd()) } else { Ok(()) });
+        written.map_err(|error| self.error("writing", &temporary.name, error))
+    }
+
+    fn rename(&self, temporary: &Temporary, name: &Name) -> Result<()> {
+        let rename = || sys::rename(self.as_fd(), &temporary.name, name.path().as_c_str());
+        let renamed = rename().or_else(|error| {
+            if error.kind() != io::ErrorKind::NotFound {
+                return Err(error);
+            }
+            self.make_folders(name)?;
+            rename()
+        });
+        renamed
+            .and_then(|()| self.sync_folder_of(name))
+            .map_err(|error| self.error("writing", name.path().as_c_str(), error))
+    }
+
+    /// Makes the folders above an entry, the first time that one is stored there.
+    fn make_folders(&self, name: &Name) -> io::Result<()> {
+        let mut above = c".".to_owned();
+        for folder in name.path().folders() {
+            let folder = CString::new(folder)?;
+            sys::make_folder(self.as_fd(), &folder)?;
+            if self.sync {
+                sys::sync(sys::open_read(self.as_fd(), &above)?.as_fd())?;
+            }
+            above = folder;
+        }
+        Ok(())
+    }
+
+    /// Removes the file under `name`; `false` when there is none. Whoever calls this has the turn on the name.
+    pub(super) fn remove(&self, name: &Name) -> Result<bool> {
+        let removed = match sys::remove(self.as_fd(), name.path().as_c_str()) {
+            Ok(()) => self.sync_folder_of(name).map(|()| Some(())),
+            Err(error) => sys::absent_is_none(error),
+        };
+        let removed =
+            removed.map_err(|error| self.error("removing", name.path().as_c_str(), error))?;
+        Ok(removed.is_some())
+    }
+
+    /// With `sync`: a name that came or went is on the disk too.
+    fn sync_folder_of(&self, name: &Name) -> io::Result<()> {
+        if !self.sync {
+            return Ok(());
+        }
+        let folder = CString::new(name.path().folders().last().unwrap_or("."))?;
+        sys::sync(sys::open_read(self.as_fd(), &folder)?.as_fd())
+    }
+}
+
+/// The name under which a session writes its files until they are whole.
+#[derive(Debug)]
+pub(super) struct Temporary {
+    name: CString,
+}
+
+impl Temporary {
+    /// A name that no other session of this process has.
+    pub(super) fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let n = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("tmp/{}-{n}", std::process::id());
+        Self { name: CString::new(name).expect("digits and a slash") }
+    }
+
+    /// Whether a file in `tmp` has a name of this kind.
+    fn is_one(name: &OsStr) -> bool {
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let parts = name.to_str().and_then(|name| name.split_once('-'));
+        parts.is_some_and(|(process, n)| is_number(process) && is_number(n))
+    }
+}
+
+/// The text that says what a folder is; `None` for a new one.
+fn read_format(path: &Path) -> io::Result<Option<String>> {
+    fs::read_to_string(path.join("format")).map(Some).or_else(sys::absent_is_none)
+}
+
+fn parse_format(text: &str) -> Option<u8> {
+    let depth = text.strip_prefix(FORMAT)?.strip_prefix("\ndepth ")?.trim_end().parse().ok()?;
+    (depth <= super::name::MAX_DEPTH).then_some(depth)
+}
+
+/// Makes an empty folder a store. Of two processes that do so at once one wins, and both use its depth.
+fn make_format(path: &Path, depth: u8) -> Result<u8> {
+    let failed = |what: &'static str, source| disk::io_error(SCHEME, what, path, source);
+    let entries = fs::read_dir(path).map_err(|error| failed("reading", error))?;
+    // A process that was killed in this function left no more than this.
+    if entries.flatten().any(|entry| entry.file_name() != "tmp") {
+        // Unless it is another one's work of just now.
+        let text = read_format(path).map_err(|error| failed("reading", error))?;
+        return text.and_then(|text| parse_format(&text)).ok_or_else(|| foreign(path));
+    }
+    let temporary = path.join(OsStr::from_bytes(Temporary::new().name.to_bytes()));
+    let made = DirBuilder::new().mode(0o700).recursive(true).create(path.join("tmp"));
+    let written = made
+        .and_then(|()| fs::write(&temporary, format!("{FORMAT}\ndepth {depth}\n")))
+        .and_then(|()| fs::hard_link(&temporary, path.join("format")));
+    // Where this fails, the next open sweeps it.
+    let _ = fs::remove_file(&temporary);
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            return Err(failed("making a store in", error));
+        }
+        _ => {}
+    }
+    let text = read_format(path).map_err(|error| failed("reading", error))?;
+    text.and_then(|text| parse_format(&text)).ok_or_else(|| foreign(path))
+}
+
+fn foreign(path: &Path) -> Error {
+    Error::InvalidOptions {
+        engine: SCHEME,
+        reason: format!(
+            "{} holds files that are not a store of this format; choose another path or namespace",
+            path.display()
+        ),
+    }
+}
+
+/// Removes what writers that were killed left behind. Nothing depends on it, so errors are left alone.
+fn sweep(path: &Path) {
+    let Ok(entries) = fs::read_dir(path) else { return };
+    for entry in entries.flatten().filter(|entry| Temporary::is_one(&entry.file_name())) {
+        let age = entry.metadata().and_then(|file| file.modified()).map(|at| at.elapsed());
+        if let Ok(Ok(age)) = age
+            && age > ABANDONED_AFTER
+        {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}

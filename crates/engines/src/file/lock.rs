@@ -1,0 +1,64 @@
+//! Turns: who changes an entry holds the lock of its key, across threads and processes.
+//!
+//! All locks are on one file, one byte a key, at an offset made from its hash. They belong to the open file, so
+//! each session opens it for itself, and they end with their process, however it ends. Two keys of one offset
+//! wait for each other, which is harmless: a session waits for one turn at a time.
+
+use std::cell::OnceCell;
+use std::os::fd::{AsFd, OwnedFd};
+
+use larder_store::Result;
+
+use super::folder::Folder;
+use super::name::Name;
+use super::sys;
+
+/// The lock file as one session has it open; from its first change on, so that readers need not be able to write.
+#[derive(Debug, Default)]
+pub(super) struct Locks {
+    file: OnceCell<OwnedFd>,
+}
+
+/// The turn of a session on one key. Ends when it is dropped.
+#[derive(Debug)]
+pub(super) struct Turn<'a> {
+    file: &'a OwnedFd,
+    offset: i64,
+}
+
+impl Locks {
+    /// Waits for the turn on this key.
+    pub(super) fn wait(&self, folder: &Folder, name: &Name) -> Result<Turn<'_>> {
+        let turn = Turn { file: self.open(folder)?, offset: name.lock_offset() };
+        match sys::lock_byte(turn.file.as_fd(), turn.offset, true) {
+            Ok(_) => Ok(turn),
+            Err(error) => Err(folder.error("locking", c"lock", error)),
+        }
+    }
+
+    /// The turn on this key, unless somebody else has it now.
+    pub(super) fn try_now(&self, folder: &Folder, name: &Name) -> Result<Option<Turn<'_>>> {
+        let (file, offset) = (self.open(folder)?, name.lock_offset());
+        match sys::lock_byte(file.as_fd(), offset, false) {
+            Ok(locked) => Ok(locked.then_some(Turn { file, offset })),
+            Err(error) => Err(folder.error("locking", c"lock", error)),
+        }
+    }
+
+    fn open(&self, folder: &Folder) -> Result<&OwnedFd> {
+        if self.file.get().is_none() {
+            let file = sys::open_or_create(folder.as_fd(), c"lock")
+                .map_err(|error| folder.error("opening", c"lock", error))?;
+            // Nobody else can have set it: a session belongs to one thread.
+            let _ = self.file.set(file);
+        }
+        Ok(self.file.get().expect("set above"))
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        // Nothing that can fail here would leave the lock: it ends with the descriptor at the latest.
+        let _ = sys::unlock_byte(self.file.as_fd(), self.offset);
+    }
+}

@@ -1,0 +1,48 @@
+//! `file:` — one file a key, in hashed folders: the cache that needs nothing but a file system.
+//!
+//! ```text
+//! PATH/NAMESPACE/format        says that the folder is ours, and how deep it is
+//! PATH/NAMESPACE/3f/a0/91c2…   an entry; its name is a 128-bit hash of the key (`name.rs`)
+//! PATH/NAMESPACE/tmp/          entries while they are written
+//! PATH/NAMESPACE/lock          whose byte ranges writers of one key lock (`lock.rs`)
+//! PATH/NAMESPACE/usage         with a size limit: bytes and entries, shared by all processes (`usage.rs`)
+//! ```
+//!
+//! A file is written under a temporary name and then renamed, and never changed afterwards: a reader needs no
+//! lock and sees an old entry or a new one, whole. An entry holds its key, so a hash collision is a miss, never
+//! another key's value. Nothing but files of this layout is ever touched.
+//!
+//! An entry whose time has passed is a miss. Its file goes when somebody asks for the key, stores under it, or
+//! needs the room; without a size limit a file that nobody asks for stays until the store is cleared.
+
+mod budget;
+mod config;
+mod entry;
+mod folder;
+mod format;
+mod lock;
+mod name;
+mod session;
+mod store;
+mod sys;
+#[cfg(test)]
+mod tests;
+mod usage;
+mod walk;
+
+use larder_store::{Engine, Medium};
+
+/// The scheme, and the name in messages.
+const SCHEME: &str = "file";
+
+/// The engine as the catalog lists it.
+pub(crate) const ENGINE: Engine = Engine {
+    scheme: SCHEME,
+    summary: "One file a key, in hashed folders",
+    example: "file:/var/tmp/cache?depth=2&size=1g",
+    medium: Medium::Files,
+    capacity_option: Some("size"),
+    recipe: None,
+    options: config::schema,
+    open: store::open,
+};

@@ -1,0 +1,150 @@
+//! The open store: its folder, its limit, what its sessions share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use larder_store::{
+    Capabilities, Catalog, Clock, Durability, Error, Reach, Result, Session, Stats, Store,
+    StoreInfo, StoreUrl,
+};
+
+use super::SCHEME;
+use super::budget::Budget;
+use super::config::FileConfig;
+use super::folder::Folder;
+use super::format::TRAILER_LEN;
+use super::session::FileSession;
+use crate::counters::Counters;
+use crate::disk;
+use crate::scratch::Place;
+
+/// Longest key, in bytes: long enough for anything that was ever a key, short enough to be read in one piece.
+pub(super) const MAX_KEY_LEN: usize = 64 << 10;
+
+pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
+    let config = FileConfig::read(url)?;
+    if !url.hosts().is_empty() {
+        return Err(Error::InvalidUrl {
+            url: url.to_string(),
+            reason: "files have a path and no host; write `file:/var/tmp/cache`".into(),
+        });
+    }
+    let shared = Shared::open(Place::of(SCHEME, url)?, config, Clock::system())?;
+    Ok(Arc::new(FileStore { url: url.to_string(), shared: Arc::new(shared) }))
+}
+
+/// An open store of files.
+#[derive(Debug)]
+struct FileStore {
+    url: String,
+    shared: Arc<Shared>,
+}
+
+/// What the store and its sessions share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) folder: Folder,
+    pub(super) budget: Option<Budget>,
+    pub(super) counters: Counters,
+    pub(super) expirations: AtomicU64,
+    pub(super) clock: Clock,
+    config: FileConfig,
+    /// Where it is; vanishes now when it is ours. The last field, so that all else is closed before.
+    _place: Place,
+}
+
+impl Shared {
+    /// Opens the store at a place.
+    pub(super) fn open(place: Place, config: FileConfig, clock: Clock) -> Result<Self> {
+        let root = std::path::absolute(place.path())
+            .map_err(|error| disk::io_error(SCHEME, "finding", place.path(), error))?;
+        let folder = Folder::open(&root, &config)?;
+        let budget = config.size.map(|size| Budget::open(&folder, size.0)).transpose()?;
+        Ok(Self {
+            folder,
+            budget,
+            counters: Counters::default(),
+            expirations: AtomicU64::new(0),
+            clock,
+            config,
+            _place: place,
+        })
+    }
+
+    /// The largest value: what fits under the size limit together with the longest key.
+    pub(super) fn max_value_len(&self) -> Option<usize> {
+        const BESIDES: usize = TRAILER_LEN + MAX_KEY_LEN + (64 << 10);
+        let limit = usize::try_from(self.budget.as_ref()?.limit()).unwrap_or(usize::MAX);
+        Some(limit.saturating_sub(BESIDES))
+    }
+}
+
+impl Store for FileStore {
+    fn info(&self) -> StoreInfo {
+        let Shared { folder, config, budget, .. } = &*self.shared;
+        let on = |is_on| if is_on { "on" } else { "off" };
+        let limit = budget
+            .as_ref()
+            .map_or("none".into(), |budget| larder_store::ByteSize(budget.limit()).to_string());
+        let settings = [
+            ("depth", folder.depth().to_string()),
+            ("namespace", config.namespace.clone()),
+            ("size", limit),
+            ("sync", on(config.sync).into()),
+        ];
+        StoreInfo {
+            scheme: SCHEME,
+            url: self.url.clone(),
+            version: None,
+            settings: settings.into_iter().map(|(name, text)| (name.into(), text)).collect(),
+            durability: if config.sync { Durability::FsyncEach } else { Durability::OsCache },
+            data_paths: vec![folder.path().into()],
+            file_system: disk::file_system(folder.path()).ok(),
+            ..StoreInfo::default()
+        }
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            stores: true,
+            ttl: true,
+            ttl_resolution: Duration::from_millis(1),
+            ttl_left: true,
+            flags: true,
+            add: true,
+            version: true,
+            append: true,
+            incr: true,
+            touch: true,
+            batch: false,
+            clear: true,
+            persistent: true,
+            evicts: self.shared.budget.is_some(),
+            reach: Reach::Host,
+            max_key_len: Some(MAX_KEY_LEN),
+            max_value_len: self.shared.max_value_len(),
+        }
+    }
+
+    fn session(&self) -> Result<Box<dyn Session>> {
+        Ok(Box::new(FileSession::new(Arc::clone(&self.shared))))
+    }
+
+    /// What the sessions of this store did; with a size limit also what all processes hold. Without one nobody
+    /// counts what is held: it would have to be walked through.
+    fn stats(&self) -> Result<Stats> {
+        let mut stats = self.shared.counters.stats();
+        stats.expirations = Some(self.shared.expirations.load(Ordering::Relaxed));
+        match &self.shared.budget {
+            None => stats.evictions = Some(0),
+            Some(budget) => {
+                stats.evictions = Some(budget.evictions());
+                stats.items = Some(budget.usage().items());
+                stats.bytes = Some(budget.usage().bytes());
+                stats.capacity_bytes = Some(budget.limit());
+            }
+        }
+        Ok(stats)
+    }
+}

@@ -1,0 +1,136 @@
+//! What only shows from inside: two keys of one name, files that are not whole, time that a test moves.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use larder_store::{ByteSize, Clock, Session, SetMode, SetOptions, SetOutcome, StoreUrl};
+
+use super::SCHEME;
+use super::config::FileConfig;
+use super::format::TRAILER_LEN;
+use super::name::Name;
+use super::session::FileSession;
+use super::store::Shared;
+use crate::scratch::Place;
+
+fn open(config: FileConfig) -> (Arc<Shared>, Clock) {
+    let clock = Clock::manual(1_000_000);
+    let place = Place::of(SCHEME, &StoreUrl::parse("file:").unwrap()).unwrap();
+    (Arc::new(Shared::open(place, config, clock.clone()).unwrap()), clock)
+}
+
+fn session() -> FileSession {
+    FileSession::new(open(FileConfig::default()).0)
+}
+
+fn mode(mode: SetMode) -> SetOptions {
+    SetOptions { mode, ..SetOptions::default() }
+}
+
+fn found(session: &mut FileSession, name: &Name, key: &[u8]) -> Option<Vec<u8>> {
+    let mut value = b"left from before".to_vec();
+    let hit = session.get_at(name, key, &mut value).unwrap();
+    assert!(hit.is_some() || value.is_empty());
+    hit.map(|_| value)
+}
+
+#[test]
+fn of_two_keys_with_one_name_the_last_one_is_there_and_the_other_is_a_miss() {
+    let mut session = session();
+    let name = Name::new(0x0123_4567_89ab_cdef, 2);
+    let set = |session: &mut FileSession, key: &[u8], how| {
+        session.set_at(&name, key, &[key, b"'s value"].concat(), &mode(how)).unwrap()
+    };
+    assert_eq!(set(&mut session, b"one", SetMode::Set), SetOutcome::Stored);
+    assert_eq!(found(&mut session, &name, b"one").unwrap(), b"one's value");
+    assert_eq!(found(&mut session, &name, b"two"), None);
+    assert_eq!(set(&mut session, b"two", SetMode::Replace), SetOutcome::NotStored);
+    assert_eq!(set(&mut session, b"two", SetMode::Append), SetOutcome::NotStored);
+    assert_eq!(set(&mut session, b"two", SetMode::Cas(1)), SetOutcome::NotFound);
+    assert!(!session.delete_at(&name, b"two").unwrap());
+    assert_eq!(found(&mut session, &name, b"one").unwrap(), b"one's value");
+
+    assert_eq!(set(&mut session, b"two", SetMode::Add), SetOutcome::Stored);
+    assert_eq!(found(&mut session, &name, b"two").unwrap(), b"two's value");
+    assert_eq!(found(&mut session, &name, b"one"), None);
+    assert!(!session.delete_at(&name, b"one").unwrap());
+    assert!(session.delete_at(&name, b"two").unwrap());
+}
+
+#[test]
+fn a_file_that_is_not_whole_is_a_miss_and_makes_way() {
+    let (shared, _) = open(FileConfig::default());
+    let mut session = FileSession::new(Arc::clone(&shared));
+    let name = Name::of(b"key", 2);
+    let path = shared.folder.path().join(name.path().as_c_str().to_str().unwrap());
+    session.set(b"key", b"value", &SetOptions::default()).unwrap();
+    let whole = std::fs::read(&path).unwrap();
+    assert_eq!(whole.len(), b"valuekey".len() + TRAILER_LEN);
+    for broken in [&b""[..], &whole[..5], &whole[..whole.len() - 1], &vec![0; whole.len()]] {
+        std::fs::write(&path, broken).unwrap();
+        assert_eq!(found(&mut session, &name, b"key"), None);
+        assert!(!session.delete(b"key").unwrap());
+        assert!(!path.exists());
+        std::fs::write(&path, broken).unwrap();
+        assert!(!session.touch(b"key", None).unwrap());
+        let added = session.set(b"key", b"value", &mode(SetMode::Add)).unwrap();
+        assert_eq!(added, SetOutcome::Stored);
+        assert_eq!(found(&mut session, &name, b"key").unwrap(), b"value");
+    }
+}
+
+#[test]
+fn an_expired_file_is_removed_by_who_meets_it() {
+    let size = Some(ByteSize(1 << 20));
+    let (shared, clock) = open(FileConfig { size, ..FileConfig::default() });
+    let mut session = FileSession::new(Arc::clone(&shared));
+    let name = Name::of(b"key", 2);
+    let path = shared.folder.path().join(name.path().as_c_str().to_str().unwrap());
+    let options = SetOptions { ttl: Some(Duration::from_secs(1)), ..SetOptions::default() };
+    let expirations = || shared.expirations.load(Ordering::Relaxed);
+    let usage = shared.budget.as_ref().unwrap().usage();
+
+    session.set(b"key", b"value", &options).unwrap();
+    clock.advance(Duration::from_millis(999));
+    assert_eq!(found(&mut session, &name, b"key").unwrap(), b"value");
+    clock.advance(Duration::from_millis(1));
+    assert!(path.exists());
+    assert_eq!(found(&mut session, &name, b"key"), None);
+    assert!(!path.exists());
+    assert_eq!((expirations(), usage.items(), usage.bytes()), (1, 0, 0));
+
+    session.set(b"key", b"value", &options).unwrap();
+    clock.advance(Duration::from_secs(1));
+    assert!(!session.delete(b"key").unwrap());
+    assert_eq!((expirations(), usage.items(), usage.bytes()), (2, 0, 0));
+}
+
+#[test]
+fn a_value_is_read_into_a_buffer_of_any_room() {
+    let mut session = session();
+    for len in [0, 1, 900, 1024, 5000, 300_000] {
+        let value = vec![b'v'; len];
+        session.set(b"key", &value, &SetOptions::default()).unwrap();
+        for room in [0, 1, len / 2, len, len + TRAILER_LEN, len + TRAILER_LEN + 4, 2 * len] {
+            let mut buffer = Vec::with_capacity(room);
+            for _ in 0..2 {
+                session.get(b"key", &mut buffer).unwrap().unwrap();
+                assert!(buffer == value, "{len} bytes into {room}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_buffer_that_has_grown_grows_no_more() {
+    let mut session = session();
+    session.set(b"key", &[b'v'; 10_000], &SetOptions::default()).unwrap();
+    let mut buffer = Vec::new();
+    session.get(b"key", &mut buffer).unwrap().unwrap();
+    let (room, at) = (buffer.capacity(), buffer.as_ptr());
+    for _ in 0..10 {
+        session.get(b"key", &mut buffer).unwrap().unwrap();
+        assert_eq!((buffer.capacity(), buffer.as_ptr()), (room, at));
+    }
+}
