@@ -42,10 +42,9 @@ impl Fault {
     /// Whether this operation is one that fails.
     pub(super) fn fail(self, engine: &'static str, operations: u64) -> Result<()> {
         match self {
-            Self::Fails { every } if operations.is_multiple_of(every) => Err(Error::Busy {
-                engine,
-                what: format!("each {every}th operation fails"),
-            }),
+            Self::Fails { every } if operations.is_multiple_of(every) => {
+                Err(Error::Busy { engine, what: format!("each {every}th operation fails") })
+            }
             _ => Ok(()),
         }
     }
