@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use larder_report::{
     Cell, Comparison, Counts, Environment, Floor, Latency, Operation, Point, ReasonKind, Run,
-    SCHEMA_VERSION, Severity, Target as TargetRecord,
+    SCHEMA_VERSION, Target as TargetRecord,
 };
 
 use crate::check;
@@ -187,12 +187,14 @@ pub(crate) fn latency(histogram: &Histogram<u64>) -> Option<Latency> {
     })
 }
 
-/// Every pair of targets at one point for one operation, but those whose figures are no result. One family for Holm's
+/// Every pair of targets at one point for one operation, but those that keep nothing or whose figures are no result. One family for Holm's
 /// correction: a reader picks the verdicts that stand out from the whole run.
 fn comparisons(run: &Run) -> Vec<Comparison> {
     let mut groups: BTreeMap<(&Point, Operation), Vec<&Cell>> = BTreeMap::new();
     for cell in &run.cells {
-        if cell.ops_per_s.is_some() && !disqualified(run, cell) {
+        let keeps = run.target(&cell.target).is_some_and(|target| target.stores == Some(true));
+        let sound = !run.checks.iter().any(|check| check.disqualifies(cell));
+        if cell.ops_per_s.is_some() && keeps && sound {
             groups.entry((&cell.point, cell.operation)).or_default().push(cell);
         }
     }
@@ -227,16 +229,6 @@ fn comparisons(run: &Run) -> Vec<Comparison> {
             verdict: difference.verdict(p),
         })
         .collect()
-}
-
-/// Whether a check has found that a cell's figures are no result.
-fn disqualified(run: &Run, cell: &Cell) -> bool {
-    run.checks.iter().any(|check| {
-        check.severity == Severity::Error
-            && check.target.as_ref().is_none_or(|target| *target == cell.target)
-            && check.point.as_ref().is_none_or(|point| *point == cell.point)
-            && check.operation.is_none_or(|operation| operation == cell.operation)
-    })
 }
 
 fn rates(cell: &Cell) -> Vec<f64> {

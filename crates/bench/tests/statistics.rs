@@ -1,8 +1,8 @@
 //! The statistics against values of `SciPy` and statsmodels, and against what follows from counting.
 
 use larder_bench::statistics::{
-    Difference, MIN_DIFFERENCE, SIGNIFICANCE, holm, mann_whitney, median, median_ci95, quantile,
-    ratio_ci95, rounds_for_verdict, smallest_p,
+    Difference, holm, mann_whitney, median, median_ci95, quantile, ratio_ci95, rounds_for_verdict,
+    smallest_p,
 };
 use larder_report::Verdict;
 use serde::Deserialize;
@@ -108,7 +108,9 @@ fn the_rounds_for_a_verdict_are_the_fewest_that_suffice() {
     for comparisons in [10, 1000, 1_000_000] {
         let rounds = rounds_for_verdict(comparisons);
         let least = |n| smallest_p(n, n) * f64::from(u32::try_from(comparisons).unwrap());
-        assert!(least(rounds) < SIGNIFICANCE && least(rounds - 1) >= SIGNIFICANCE);
+        assert!(
+            least(rounds) < Verdict::SIGNIFICANCE && least(rounds - 1) >= Verdict::SIGNIFICANCE
+        );
     }
 }
 
@@ -166,8 +168,8 @@ fn a_verdict_needs_both_a_small_p_and_a_difference_that_matters() {
     assert_eq!(judge(&spread(110.0), &slow), Verdict::Faster);
     assert_eq!(judge(&slow, &spread(110.0)), Verdict::Slower);
     // Sure, but below 2 %, in both directions.
-    let nearly = spread(100.0 * (1.0 + 0.9 * MIN_DIFFERENCE));
-    assert!(mann_whitney(&nearly, &slow) < SIGNIFICANCE);
+    let nearly = spread(100.0 * (1.0 + 0.9 * Verdict::MIN_DIFFERENCE));
+    assert!(mann_whitney(&nearly, &slow) < Verdict::SIGNIFICANCE);
     assert_eq!(judge(&nearly, &slow), Verdict::Indistinguishable);
     assert_eq!(judge(&slow, &nearly), Verdict::Indistinguishable);
     // Far apart, but three rounds prove nothing.

@@ -418,6 +418,28 @@ impl Severity {
     }
 }
 
+impl Verdict {
+    /// The corrected p below which a difference is believed. Stricter than the customary 0.05, because a report is read
+    /// for its verdicts and one false verdict in twenty reports would be too many.
+    pub const SIGNIFICANCE: f64 = 0.01;
+
+    /// The difference in rate below which two targets are not called different, however sure it is: 2 %. The layout of
+    /// a binary, the order of links or the size of the environment alone shift rates by more than that (Mytkowicz et
+    /// al., "Producing wrong data without doing anything obviously wrong", 2009).
+    pub const MIN_DIFFERENCE: f64 = 0.02;
+}
+
+impl Check {
+    /// Whether the figures of a cell are no result because of this: an error that names the cell's target, point and
+    /// operation, or leaves them open.
+    pub fn disqualifies(&self, cell: &Cell) -> bool {
+        self.severity == Severity::Error
+            && self.target.as_ref().is_none_or(|target| *target == cell.target)
+            && self.point.as_ref().is_none_or(|point| *point == cell.point)
+            && self.operation.is_none_or(|operation| operation == cell.operation)
+    }
+}
+
 impl Run {
     /// The target with this URL.
     pub fn target(&self, url: &str) -> Option<&Target> {

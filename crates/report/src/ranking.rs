@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-use crate::model::{Cell, Check, Comparison, Operation, Point, Run, Severity, Target, Verdict};
+use crate::model::{Cell, Comparison, Operation, Point, Run, Target, Verdict};
 use crate::points::points;
 use crate::ties;
 
@@ -222,7 +222,7 @@ fn standing<'a>(run: &'a Run, cell: &'a Cell) -> Standing<'a> {
     let mut ids: Vec<&str> = run
         .checks
         .iter()
-        .filter(|check| check.severity == Severity::Error && stands_against(check, cell))
+        .filter(|check| check.disqualifies(cell))
         .map(|check| check.id.as_str())
         .collect();
     ids.sort_unstable();
@@ -233,13 +233,6 @@ fn standing<'a>(run: &'a Run, cell: &'a Cell) -> Standing<'a> {
         (Some(reason), true) => Standing::Withheld(reason.clone()),
         (Some(reason), false) => Standing::Withheld(format!("{}; {reason}", ids.join(", "))),
     }
-}
-
-/// Whether a check concerns a cell: it names its target, point and operation, or leaves them open.
-fn stands_against(check: &Check, cell: &Cell) -> bool {
-    check.target.as_ref().is_none_or(|target| *target == cell.target)
-        && check.operation.is_none_or(|operation| operation == cell.operation)
-        && check.point.as_ref().is_none_or(|point| *point == cell.point)
 }
 
 fn why_empty<'a>(run: &'a Run, cell: &'a Cell) -> &'a str {

@@ -6,15 +6,6 @@ use super::bootstrap::ratio_ci95;
 use super::quantile::median;
 use super::ranks::mann_whitney;
 
-/// The corrected p below which a difference is believed. Stricter than the customary 0.05, because a report
-/// is read for its verdicts and one false verdict in twenty reports would be too many.
-pub const SIGNIFICANCE: f64 = 0.01;
-
-/// The difference in rate below which two targets are not called different, however sure it is: 2 %. The
-/// layout of a binary, the order of links or the size of the environment alone shift rates by more than that
-/// (Mytkowicz et al., "Producing wrong data without doing anything obviously wrong", 2009).
-pub const MIN_DIFFERENCE: f64 = 0.02;
-
 /// Two samples of rates: by how much they differ, and how sure that is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Difference {
@@ -39,10 +30,10 @@ impl Difference {
     ///
     /// The two directions mirror each other: where `a` is faster than `b`, `b` is slower than `a`.
     pub fn verdict(&self, corrected_p: f64) -> Verdict {
-        let sure = corrected_p < SIGNIFICANCE;
-        if sure && self.ratio > 1.0 + MIN_DIFFERENCE {
+        let sure = corrected_p < Verdict::SIGNIFICANCE;
+        if sure && self.ratio > 1.0 + Verdict::MIN_DIFFERENCE {
             Verdict::Faster
-        } else if sure && self.ratio.recip() > 1.0 + MIN_DIFFERENCE {
+        } else if sure && self.ratio.recip() > 1.0 + Verdict::MIN_DIFFERENCE {
             Verdict::Slower
         } else {
             Verdict::Indistinguishable

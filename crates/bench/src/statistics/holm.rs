@@ -1,6 +1,7 @@
 //! Many comparisons at once: the correction of Holm (1979).
 
-use super::difference::SIGNIFICANCE;
+use larder_report::Verdict;
+
 use super::ranks::smallest_p;
 
 /// The p of each comparison, corrected for there being so many, in the order given.
@@ -28,7 +29,7 @@ pub fn rounds_for_verdict(comparisons: usize) -> usize {
     #[expect(clippy::cast_precision_loss, reason = "a number of comparisons")]
     let factor = comparisons.max(1) as f64;
     let mut rounds = 1;
-    while smallest_p(rounds, rounds) * factor >= SIGNIFICANCE {
+    while smallest_p(rounds, rounds) * factor >= Verdict::SIGNIFICANCE {
         rounds += 1;
     }
     rounds

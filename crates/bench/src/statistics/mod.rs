@@ -15,7 +15,7 @@ mod quantile;
 mod ranks;
 
 pub use bootstrap::{RESAMPLES, median_ci95, ratio_ci95};
-pub use difference::{Difference, MIN_DIFFERENCE, SIGNIFICANCE};
+pub use difference::Difference;
 pub use holm::{holm, rounds_for_verdict};
 pub(crate) use normal::normal_cdf;
 pub use quantile::{median, quantile};

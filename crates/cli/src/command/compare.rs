@@ -24,9 +24,10 @@ const TYPED: &str = "custom";
 /// Measures several caches on the same verified work, side by side.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "flags are independent of each other")]
 pub(crate) struct Arguments {
-    /// What to compare: store URLs such as moka:, lmdb:/var/tmp, memcached://host:11211, each with options behind a
-    /// question mark; `larder engines` lists them. Without any, the scenario's own
+    /// What to compare: `moka:`, `lmdb:/var/tmp`, `memcached://host:11211`, options behind a question mark; `larder
+    /// engines` lists them. Without any, the scenario's own
     targets: Vec<String>,
 
     /// A built-in scenario or a .toml file [default: quick, when no targets are given]
@@ -135,7 +136,7 @@ fn folder(arguments: &Arguments, plan: &Plan) -> anyhow::Result<PathBuf> {
     // Two runs within one second do not share a folder.
     let other = |n: u32| PathBuf::from(format!("{}-{n}", first.display()));
     std::iter::once(first.clone())
-        .chain((2..).map(other))
+        .chain((2..1000).map(other))
         .find(|folder| !folder.exists())
         .context("no free name for the results")
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use larder_engines::ENGINES;
-use larder_store::{ByteSize, Capabilities, Engine, Error, StoreUrl};
+use larder_store::{ByteSize, Capabilities, Engine, Error, OptionDoc, StoreUrl};
 use serde::Serialize;
 
 use super::print;
@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         let rows: Vec<_> = listed.iter().map(|(_, row)| row).collect();
         format!("{}\n", serde_json::to_string_pretty(&rows)?)
     } else {
-        let mut text: String = listed.iter().map(|(engine, row)| line(engine, row)).collect();
+        let mut text: String = listed.iter().map(|(engine, row)| lines(engine, row)).collect();
         if arguments.engine.is_some() {
             text.extend(listed.iter().map(|(engine, _)| options(engine)));
         }
@@ -91,34 +91,33 @@ fn reason(engine: &Engine, error: &Error) -> String {
     }
 }
 
-fn line(engine: &Engine, row: &Listed) -> String {
-    let state = if row.runnable { "yes" } else { "no" };
+/// Two lines an engine: can it run and how large may things be; what it is, or why it cannot.
+fn lines(engine: &Engine, row: &Listed) -> String {
     let limit = |limit: Option<usize>| {
-        limit.map_or_else(|| "-".to_owned(), |limit| ByteSize(limit as u64).to_string())
+        limit
+            .map_or_else(|| "no limit known".to_owned(), |limit| ByteSize(limit as u64).to_string())
     };
-    let scheme = format!("{}:", engine.scheme);
-    let version = row.version.as_deref().unwrap_or("-");
-    let mut text = format!(
-        "{scheme:12} {state:4} {version:10} key {:10} value {:10} {}\n",
-        limit(row.limits.max_key_len),
-        limit(row.limits.max_value_len),
-        engine.summary
-    );
-    if let Some(reason) = &row.reason {
-        text += &format!("{:17} {reason}\n", "");
-    }
-    text
+    let state = match (&row.reason, &row.version) {
+        (Some(reason), _) => format!("cannot run here: {reason}"),
+        (None, version) => format!(
+            "runs here{}; keys: {}; values: {}",
+            version.as_ref().map_or_else(String::new, |version| format!(", version {version}")),
+            limit(row.limits.max_key_len),
+            limit(row.limits.max_value_len)
+        ),
+    };
+    format!("{:12} {}\n{:12} {state}\n", format!("{}:", engine.scheme), engine.summary, "")
 }
 
 fn options(engine: &Engine) -> String {
-    let mut text = format!("\nexample: {}\n", engine.example);
-    for option in engine.option_docs() {
+    let option = |option: OptionDoc| {
         let default = if option.default.is_empty() {
             String::new()
         } else {
             format!(" [default: {}]", option.default)
         };
-        text += &format!("  {:14} {}{default}\n", option.name, option.text);
-    }
-    text
+        format!("  {:14} {}{default}\n", option.name, option.text)
+    };
+    let options: Vec<String> = engine.option_docs().into_iter().map(option).collect();
+    format!("\nexample: {}\n{}", engine.example, options.concat())
 }

@@ -11,7 +11,7 @@ use crate::exit::{Exit, Usage};
 /// Prints the value under a key, as it is. Exits with 1 where there is none.
 #[derive(Debug, Args)]
 pub(crate) struct Get {
-    /// The store, for example memcached://localhost:11211 or file:/var/tmp/cache
+    /// The store, for example `memcached://localhost:11211` or `file:/var/tmp/cache`
     url: String,
     /// The key
     key: String,

@@ -78,9 +78,11 @@ fn rule(run: &Run) -> Option<Sentence> {
     let comparisons = run.comparisons.len();
     (comparisons > 0).then(|| {
         let text = format!(
-            "two targets are told apart where p < 0.01, after Holm's correction over {}, and their rates differ by \
-             more than 2 %",
-            count(comparisons, "comparison")
+            "two targets are told apart where p < {}, after Holm's correction over {}, and their rates differ by \
+             more than {} %",
+            Verdict::SIGNIFICANCE,
+            count(comparisons, "comparison"),
+            Verdict::MIN_DIFFERENCE * 100.0
         );
         about("the rule", text)
     })

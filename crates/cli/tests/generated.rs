@@ -1,0 +1,145 @@
+//! The pages of `docs/` that are made from the code, and what other files must name because the code does.
+//!
+//! A page is compared with what the code says today. `LARDER_BLESS=1 cargo test -p larder --test generated` writes
+//! it instead.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::PathBuf;
+
+use clap::{Args, Command};
+use larder_bench::BUILT_IN;
+use larder_bench::check::CHECKS;
+use larder_bench::trace::FORMATS;
+use larder_bench::workload::WorkloadSpec;
+use larder_engines::ENGINES;
+use larder_store::{Engine, Medium};
+
+const HEAD: &str = "<!-- Made from the code by crates/cli/tests/generated.rs. Do not edit; run `just generate`. -->\n";
+
+const ENGINES_HEAD: &str = "\
+# Engines
+
+An engine is a kind of cache. Its name is the scheme of a store URL: `moka:`, `file:/var/tmp/cache`,
+`memcached://h1:11211,h2:11211`. Options stand behind a question mark and are joined by `&`; one that is unknown or out
+of range is an error that names the known ones. Sizes are written `4096`, `4k`, `64m`, `1g` (powers of 1024), times
+`250ms`, `30s`, `10m`, switches `on` and `off`. `name=LABEL` is an option of every engine: the label that reports show.
+
+An engine of files without a path makes a temporary store. An engine with a Debian package starts that package's
+server for itself when its URL names none, and stops it again.
+
+A comparison gives a target room for all keys and values unless its URL sets the option `size` (`m` for memcached).
+`larder engines` says which of them can run on this machine, in which version.
+";
+
+const CHECKS_HEAD: &str = "\
+# Checks
+
+A check is a rule that looks for one way in which a figure misleads. Every comparison is looked at by all of them. What
+they find stands below the figures, and under `checks` in `run.json`, with a severity:
+
+- **error**: the figure is no result. It is shown and not ranked, and with `--strict` the exit code is 3.
+- **warn**: the figure is right and says something else than it seems to.
+- **note**: what a reader should know before comparing.
+
+The articles are five published comparisons of caches, in which these mistakes were made or met: A000, memcached and
+MongoDB as a network cache (PHP, 2011); A001, memcached and PostgreSQL (Java, 2012); A002, files and memcached (Perl,
+2010); A003, tiered caches (Perl, 2009); A004, memcached, MemcacheDB and InnoDB's memcached plugin (2012 and 2013).
+
+| check | what it sees | the article | how to mend it |
+|---|---|---|---|
+";
+
+#[test]
+fn the_page_on_engines_is_up_to_date() {
+    let mut page = format!("{HEAD}{ENGINES_HEAD}\n");
+    page += "| engine | what it is | its entries are in | Debian package |\n|---|---|---|---|\n";
+    for engine in ENGINES.iter() {
+        let (scheme, summary) = (engine.scheme, cell(engine.summary));
+        let package = engine.recipe.map_or("–".into(), |recipe| format!("`{}`", recipe.package));
+        writeln!(page, "| [`{scheme}:`](#{scheme}) | {summary} | {} | {package} |", place(engine))
+            .unwrap();
+    }
+    page.extend(ENGINES.iter().map(engine_section));
+    compare("docs/engines.md", &page);
+}
+
+#[test]
+fn the_page_on_checks_is_up_to_date() {
+    let mut page = format!("{HEAD}{CHECKS_HEAD}");
+    for check in CHECKS {
+        let about = check.about();
+        let [sees, seen_in, advice] = [about.sees, about.seen_in, about.advice].map(cell);
+        writeln!(page, "| `{}` | {sees} | {seen_in} | {advice} |", about.id).unwrap();
+    }
+    compare("docs/checks.md", &page);
+}
+
+#[test]
+fn the_page_on_scenarios_names_every_field_format_and_scenario() {
+    let page = fs::read_to_string(path("docs/scenarios.md")).unwrap();
+    let workload = WorkloadSpec::augment_args(Command::new("workload"));
+    let fields = workload.get_arguments().filter_map(|field| field.get_long());
+    let formats = FORMATS.iter().map(|format| format.name);
+    let scenarios = BUILT_IN.iter().map(|(name, _)| *name);
+    let missing: Vec<_> = fields
+        .chain(formats)
+        .chain(scenarios)
+        .filter(|name| !page.contains(&format!("`{name}`")))
+        .collect();
+    assert!(missing.is_empty(), "docs/scenarios.md does not name {missing:?}");
+}
+
+#[test]
+fn setup_installs_the_package_of_every_managed_server() {
+    let script = fs::read_to_string(path("setup.sh")).unwrap();
+    let list = script.lines().find_map(|line| line.strip_prefix("packages=(")?.strip_suffix(')'));
+    let installed: Vec<_> = list.expect("setup.sh has a line packages=(…)").split(' ').collect();
+    for recipe in ENGINES.iter().filter_map(|engine| engine.recipe) {
+        assert!(installed.contains(&recipe.package), "setup.sh leaves out {}", recipe.package);
+    }
+}
+
+fn engine_section(engine: &Engine) -> String {
+    let Engine { scheme, summary, example, .. } = engine;
+    let mut text = format!("\n## {scheme}\n\n{summary}. Example: `{example}`\n");
+    let options = engine.option_docs();
+    text += if options.is_empty() { "\nIt has no options.\n" } else { "\n" };
+    for option in options {
+        let default = match option.default.as_str() {
+            "" => String::new(),
+            default => format!(" (default `{default}`)"),
+        };
+        writeln!(text, "- `{}`{default}: {}", option.name, option.text).unwrap();
+    }
+    text
+}
+
+fn place(engine: &Engine) -> &'static str {
+    match engine.medium {
+        Medium::Nothing => "nothing",
+        Medium::Memory => "memory",
+        Medium::Files => "files",
+    }
+}
+
+/// Text for a cell of a table, where a bar would end it.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+fn path(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
+}
+
+fn compare(name: &str, page: &str) {
+    if std::env::var_os("LARDER_BLESS").is_some() {
+        fs::write(path(name), page).unwrap();
+    }
+    let written = fs::read_to_string(path(name)).unwrap_or_default();
+    assert!(
+        written == page,
+        "{name} is not what the code says; \
+         `LARDER_BLESS=1 cargo test -p larder --test generated` writes it anew"
+    );
+}
