@@ -1,0 +1,143 @@
+//! The options of `lmdb:`.
+
+use larder_store::{ByteSize, Error, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::SCHEME;
+use super::record::{ENTRY_OVERHEAD, HEADER_LEN};
+
+/// LMDB's limit of keys, which is the engine's: a key is stored as it is.
+pub(super) const MAX_KEY_LEN: usize = 511;
+
+/// The smallest byte limit that leaves room for entries of a useful size.
+const MIN_SIZE: ByteSize = ByteSize(64 << 10);
+
+/// Maps are a multiple of this, the largest page that Linux uses on common machines.
+const MAP_STEP: u64 = 64 << 10;
+
+/// The options of `lmdb:`.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct LmdbConfig {
+    /// Byte limit of the entries: their keys, their values and 30 bytes each. Beyond it, of five neighbouring
+    /// entries the one written longest ago makes room; expired ones go first. Processes that share a folder
+    /// should agree on it, because each evicts down to its own.
+    pub(super) size: ByteSize,
+    /// `on`: each write is synced to the disk before it is acknowledged. `off`: it is in the system's page cache,
+    /// survives the end of the process, and reaches the disk when the system likes; after a loss of power the
+    /// file may be unreadable and must then be deleted.
+    pub(super) sync: bool,
+    /// Address space for the file, which never grows beyond it. Room for half-filled pages, large values that
+    /// begin a new page, old versions that are still read and the expiry index must fit too. Without it: four
+    /// times `size` and 64 MiB. It costs nothing until it is used.
+    pub(super) map_size: Option<ByteSize>,
+    /// Name of the databases inside the folder: stores of different namespaces share nothing but the file.
+    pub(super) namespace: String,
+    /// How many threads, of all processes, may have read from the folder and still live. Whoever opens the
+    /// folder first decides.
+    pub(super) readers: u32,
+}
+
+impl Default for LmdbConfig {
+    fn default() -> Self {
+        Self {
+            size: ByteSize(1 << 30),
+            sync: false,
+            map_size: None,
+            namespace: "cache".into(),
+            readers: 1024,
+        }
+    }
+}
+
+impl LmdbConfig {
+    /// Refuses what cannot work, naming the option.
+    pub(super) fn check(&self) -> Result<()> {
+        let refuse = |reason: String| Err(Error::InvalidOptions { engine: SCHEME, reason });
+        if self.size < MIN_SIZE {
+            return refuse(format!("option `size`: {} < {MIN_SIZE}, the smallest", self.size));
+        }
+        if let Some(map_size) = self.map_size.filter(|map_size| *map_size < self.size) {
+            return refuse(format!(
+                "option `map_size`: {map_size} < size {}; raise it to {} or lower `size`",
+                self.size,
+                ByteSize(default_map(self.size)),
+            ));
+        }
+        if self.readers == 0 {
+            return refuse("option `readers`: 0 is not a whole number from 1".into());
+        }
+        let letter = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if !(1..=64).contains(&self.namespace.len()) || !self.namespace.chars().all(letter) {
+            return refuse(format!(
+                "option `namespace`: `{}` is not 1 to 64 letters, digits, `_` or `-`",
+                self.namespace
+            ));
+        }
+        Ok(())
+    }
+
+    /// How large the map must be, in whole pages.
+    pub(super) fn map_bytes(&self) -> usize {
+        let wanted = self.map_size.map_or_else(|| default_map(self.size), |ByteSize(bytes)| bytes);
+        let whole = wanted.min(u64::MAX - MAP_STEP).next_multiple_of(MAP_STEP);
+        usize::try_from(whole).unwrap_or(usize::MAX / 2 + 1)
+    }
+
+    /// The largest value that fits with the longest key, and twice into the map: a new version is written before
+    /// the old one is given up.
+    pub(super) fn max_value_len(&self) -> usize {
+        let room = self.size.0.min(self.map_bytes() as u64 / 2);
+        let room = room.saturating_sub((ENTRY_OVERHEAD + MAX_KEY_LEN) as u64);
+        // LMDB stores lengths in 32 bits.
+        usize::try_from(room.min(u64::from(u32::MAX) - HEADER_LEN as u64)).unwrap_or(usize::MAX)
+    }
+}
+
+/// Pages of a tree that is written at random are about two thirds full, never below a quarter; a value of 4081
+/// bytes takes two pages.
+fn default_map(ByteSize(size): ByteSize) -> u64 {
+    size.saturating_mul(4).saturating_add(64 << 20)
+}
+
+#[cfg(test)]
+mod tests {
+    use larder_store::StoreUrl;
+
+    use super::*;
+
+    fn read(query: &str) -> Result<LmdbConfig> {
+        let config: LmdbConfig = StoreUrl::parse(&format!("lmdb:?{query}"))?.options(SCHEME)?;
+        config.check().map(|()| config)
+    }
+
+    #[test]
+    fn what_cannot_work_is_refused_with_the_option_and_the_limit() {
+        for (query, needle) in [
+            ("size=1k", "option `size`: 1 KiB < 64 KiB"),
+            ("size=1g&map_size=1m", "option `map_size`: 1 MiB < size 1 GiB; raise it to 4.1 GiB"),
+            ("readers=0", "option `readers`"),
+            ("namespace=", "option `namespace`"),
+            ("namespace=a.b", "`a.b` is not 1 to 64 letters"),
+            ("sync=maybe", "option `sync`: `maybe` is not on or off"),
+        ] {
+            let error = read(query).unwrap_err().to_string();
+            assert!(error.contains(needle), "{query}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_map_is_whole_pages_and_the_value_limit_follows_the_size() {
+        let config = read("size=1m&map_size=3000001").unwrap();
+        assert_eq!(config.map_bytes(), 46 * (64 << 10));
+        assert_eq!(config.max_value_len(), (1 << 20) - 511 - 30);
+        let narrow = read("size=1m&map_size=1m").unwrap();
+        assert_eq!(narrow.max_value_len(), (512 << 10) - 511 - 30);
+        let default = read("").unwrap();
+        assert_eq!(default.map_bytes(), (4 << 30) + (64 << 20));
+        let huge = read("size=16777215t").unwrap();
+        assert_eq!(huge.map_bytes() % (64 << 10), 0);
+        assert_eq!(huge.max_value_len(), u32::MAX as usize - HEADER_LEN);
+    }
+}

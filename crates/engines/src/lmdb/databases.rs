@@ -1,0 +1,75 @@
+//! The databases of a namespace inside an environment.
+
+use heed::byteorder::BE;
+use heed::types::{Bytes, Str, U64};
+use heed::{CommitOrAbort, Database, DatabaseFlags, RoTxn};
+use larder_store::{Error, Result};
+
+use super::SCHEME;
+use super::environment::Environment;
+
+/// How many namespaces of one folder a process can have open. Each transaction has room for all of them, which
+/// costs every read a little.
+pub(super) const NAMESPACES: u32 = 8;
+
+/// Named databases that an environment has room for: two a namespace.
+pub(super) const DATABASES: u32 = 2 * NAMESPACES;
+
+/// The key of the main database that says whose file it is, and the format it says.
+const FORMAT_KEY: &str = "larder";
+const FORMAT: &[u8] = b"1";
+
+/// The databases of a namespace.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Databases {
+    /// LMDB's own directory of databases. Every write changes it anyway, so the namespace's
+    /// [`Usage`](super::usage::Usage) is kept there.
+    pub(super) main: Database<'static, Str, Bytes>,
+    /// Key to record.
+    pub(super) entries: Database<'static, Bytes, Bytes>,
+    /// Deadline to the keys that have it.
+    pub(super) expiry: Database<'static, U64<BE>, Bytes>,
+}
+
+impl Databases {
+    /// Opens the databases of a namespace, made when they are missing. A file of somebody else is refused.
+    pub(super) fn open(environment: &Environment, namespace: &str) -> Result<Self> {
+        let opened = environment.env().write_txn().and_then(|txn| {
+            environment.env().create_databases_and_commit(txn, |opener, txn| {
+                let main = opener.create_database::<Str, Bytes>(txn, None)?;
+                match main.get(txn, FORMAT_KEY)? {
+                    Some(FORMAT) => {}
+                    None if main.is_empty(txn)? => main.put(txn, FORMAT_KEY, FORMAT)?,
+                    _ => return Ok(CommitOrAbort::Abort(())),
+                }
+                let entries = format!("{namespace}.entries");
+                let entries = opener.create_database::<Bytes, Bytes>(txn, Some(&entries))?;
+                let expiry = opener
+                    .database_options()
+                    .types::<U64<BE>, Bytes>()
+                    .flags(DatabaseFlags::DUP_SORT)
+                    .name(&format!("{namespace}.expiry"))
+                    .create(txn)?;
+                Ok::<_, heed::Error>(CommitOrAbort::Commit((main, entries, expiry)))
+            })
+        });
+        match opened.map_err(|error| environment.error(error))?.commit() {
+            Some((main, entries, expiry)) => Ok(Self { main, entries, expiry }),
+            None => Err(Error::Unavailable {
+                engine: SCHEME,
+                what: format!(
+                    "{} holds a database that larder did not make; choose another folder",
+                    environment.folder().display()
+                ),
+                source: None,
+            }),
+        }
+    }
+
+    /// Pages that the entries and their index take.
+    pub(super) fn pages(&self, txn: &RoTxn) -> heed::Result<usize> {
+        let pages =
+            |stat: heed::DatabaseStat| stat.branch_pages + stat.leaf_pages + stat.overflow_pages;
+        Ok(pages(self.entries.stat(txn)?) + pages(self.expiry.stat(txn)?))
+    }
+}

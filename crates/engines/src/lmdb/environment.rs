@@ -1,0 +1,234 @@
+//! LMDB's environments: a folder that is open in this process.
+//!
+//! LMDB forbids to open a folder twice in a process (closing one of the two would drop the file locks of both),
+//! so every store on a folder shares the environment that is open already.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use heed::{Env, EnvFlags, EnvOpenOptions, MdbError, RoTxn};
+use larder_store::{ByteSize, Error, Result};
+
+use super::SCHEME;
+use super::config::LmdbConfig;
+use super::databases::{DATABASES, NAMESPACES};
+use crate::disk;
+use crate::scratch::Place;
+
+/// The files of an environment, as LMDB names them.
+pub(super) const DATA_FILE: &str = "data.mdb";
+const LOCK_FILE: &str = "lock.mdb";
+
+/// Bytes of LMDB's lock file beside the slots of readers, generously.
+const LOCK_HEADER: u64 = 4096;
+/// Bytes of one reader's slot.
+const LOCK_SLOT: u64 = 64;
+
+/// The environments that are open in this process, by folder.
+static OPEN: Mutex<BTreeMap<PathBuf, Weak<Environment>>> = Mutex::new(BTreeMap::new());
+
+/// A folder that is open in this process.
+#[derive(Debug)]
+pub(super) struct Environment {
+    env: Env,
+    folder: PathBuf,
+    sync: bool,
+    // Declared after `env`, so that a folder of our own vanishes when its files are closed.
+    _place: Place,
+}
+
+impl Environment {
+    /// Opens a folder, made when it is missing.
+    pub(super) fn open(place: Place, config: &LmdbConfig) -> Result<Arc<Self>> {
+        let folder = place.path();
+        let failed = |source| disk::io_error(SCHEME, "opening", folder, source);
+        if fs::metadata(folder).is_ok_and(|metadata| !metadata.is_dir()) {
+            return Err(failed(io::ErrorKind::NotADirectory.into()));
+        }
+        fs::create_dir_all(folder).map_err(failed)?;
+        let folder = folder.canonicalize().map_err(failed)?;
+
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(environment) = open.get(&folder).and_then(Weak::upgrade) {
+            return environment.suits(config).map(|()| environment);
+        }
+        let env = open_env(&folder, config).map_err(|error| in_words(&folder, None, error))?;
+        let environment = Self { env, folder: folder.clone(), sync: config.sync, _place: place };
+        let environment = Arc::new(environment);
+        open.retain(|_, environment| environment.strong_count() > 0);
+        open.insert(folder, Arc::downgrade(&environment));
+        Ok(environment)
+    }
+
+    /// Whether a store with other options can share this environment.
+    fn suits(&self, config: &LmdbConfig) -> Result<()> {
+        let folder = self.folder.display();
+        let refuse = |reason| Err(Error::InvalidOptions { engine: SCHEME, reason });
+        if self.sync != config.sync {
+            let sync = if self.sync { "on" } else { "off" };
+            return refuse(format!("{folder} is open in this process with sync={sync}"));
+        }
+        let map_size = self.env.info().map_size;
+        if config.map_bytes() > map_size {
+            let [wanted, map_size] = [config.map_bytes(), map_size].map(|n| ByteSize(n as u64));
+            return refuse(format!(
+                "{folder} is open in this process with a map of {map_size} < {wanted}; open the larger one first"
+            ));
+        }
+        Ok(())
+    }
+
+    /// heed's handle.
+    pub(super) fn env(&self) -> &Env {
+        &self.env
+    }
+
+    /// Where it is.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Its files.
+    pub(super) fn files(&self) -> Vec<PathBuf> {
+        vec![self.folder.join(DATA_FILE), self.folder.join(LOCK_FILE)]
+    }
+
+    /// Begins to read. It costs a few loads and one store in a slot that belongs to this thread; the first time
+    /// in a thread, the slot is taken, and slots of processes that died are given back when there is none left.
+    pub(super) fn read(&self) -> Result<RoTxn<'_, heed::WithTls>> {
+        let begun = match self.env.read_txn() {
+            Err(heed::Error::Mdb(MdbError::ReadersFull)) => {
+                self.env.clear_stale_readers().and_then(|_| self.env.read_txn())
+            }
+            begun => begun,
+        };
+        begun.map_err(|error| self.error(error))
+    }
+
+    /// An error of LMDB in a person's words.
+    pub(super) fn error(&self, error: heed::Error) -> Error {
+        in_words(&self.folder, Some(&self.env), error)
+    }
+}
+
+fn open_env(folder: &Path, config: &LmdbConfig) -> heed::Result<Env> {
+    let mut options = EnvOpenOptions::new();
+    options.max_readers(config.readers).max_dbs(DATABASES);
+    if !config.sync {
+        // SAFETY: NO_SYNC leaves out fsync and nothing else; every page is still written, and before the page that
+        // makes it reachable. Only a loss of power can show them in another order, which the option's text says.
+        unsafe { options.flags(EnvFlags::NO_SYNC) };
+    }
+    // An environment that was dropped a moment ago is closed by another thread, or soon.
+    let closing = heed::env_closing_event(folder);
+    if closing.as_ref().is_none_or(|closing| closing.wait_timeout(Duration::from_secs(1))) {
+        reserve_lock_file(&folder.join(LOCK_FILE), config.readers)?;
+    }
+    // SAFETY: the map is written by LMDB only, under its locks; whoever else changes the file breaks it, as with
+    // any database. The folder is open only once in this process: `OPEN` is locked.
+    let env = unsafe { options.open(folder) }?;
+    complete(&env)?;
+    // The file remembers the size of its map. One that is smaller than wanted grows, a larger one stays: another
+    // process may have written that far.
+    if config.map_bytes() > env.info().map_size {
+        // SAFETY: nobody has the environment yet, so no transaction is active.
+        unsafe { env.resize(config.map_bytes()) }?;
+    }
+    env.clear_stale_readers()?;
+    Ok(env)
+}
+
+/// Takes room for the lock file. LMDB maps it sparse and writes to it as readers come; on a full disk such a write
+/// would end the process, not fail.
+fn reserve_lock_file(path: &Path, readers: u32) -> io::Result<()> {
+    let file =
+        OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    let len = LOCK_HEADER + u64::from(readers) * LOCK_SLOT;
+    let len = libc::off_t::try_from(len).unwrap_or(libc::off_t::MAX);
+    // The length stays as it is: it tells LMDB how many slots there are.
+    // SAFETY: the descriptor is open, and no memory is passed.
+    if unsafe { libc::fallocate(file.as_raw_fd(), libc::FALLOC_FL_KEEP_SIZE, 0, len) } == 0 {
+        return Ok(());
+    }
+    match io::Error::last_os_error() {
+        // The file system cannot; then it is as LMDB leaves it.
+        error if error.kind() == io::ErrorKind::Unsupported => Ok(()),
+        error => Err(error),
+    }
+}
+
+/// Makes the file as long as LMDB believes it to be, so that reading never leaves it: that would be a signal. Pages
+/// that a transaction took and gave back may never have been written; if more than those are missing, the file was
+/// cut off.
+fn complete(env: &Env) -> heed::Result<()> {
+    const MAX_UNWRITTEN: u64 = 64;
+    let page_size = u64::from(env.unnamed_database_stat().page_size);
+    let wanted = (env.info().last_page_number as u64 + 1) * page_size;
+    let file: File = env.try_clone_inner_file()?;
+    let len = file.metadata()?.len();
+    if len + MAX_UNWRITTEN * page_size < wanted {
+        let reason = format!("{len} bytes of {wanted}: it was cut off");
+        return Err(heed::Error::Decoding(reason.into()));
+    }
+    if len < wanted {
+        file.set_len(wanted)?;
+    }
+    Ok(())
+}
+
+fn in_words(folder: &Path, env: Option<&Env>, error: heed::Error) -> Error {
+    let shown = folder.display();
+    let data = folder.join(DATA_FILE);
+    let corrupted = |what: &str| Error::Corrupted {
+        engine: SCHEME,
+        what: format!("{} {what}", data.display()),
+    };
+    let busy = |what: String| Error::Busy { engine: SCHEME, what };
+    let other = |source| disk::io_error(SCHEME, "using", folder, source);
+    match error {
+        // LMDB calls a write that was cut short an error of the device.
+        heed::Error::Io(source)
+            if source.raw_os_error() == Some(libc::EIO) && disk::has_no_room(folder) =>
+        {
+            other(io::ErrorKind::StorageFull.into())
+        }
+        heed::Error::Io(source) => other(source),
+        heed::Error::Decoding(reason) => corrupted(&format!("holds {reason}; delete it")),
+        heed::Error::EnvAlreadyOpened => {
+            busy(format!("{shown} is open in this process by another user of LMDB"))
+        }
+        heed::Error::Mdb(MdbError::MapFull) => {
+            let map = ByteSize(env.map_or(0, |env| env.info().map_size as u64));
+            Error::Full { engine: SCHEME, what: format!("the map of {map}; raise `map_size`") }
+        }
+        heed::Error::Mdb(MdbError::ReadersFull) => {
+            let readers = env.map_or(0, Env::max_readers);
+            busy(format!("all {readers} slots for reading threads in {shown}; raise `readers`"))
+        }
+        heed::Error::Mdb(MdbError::BadRslot) => {
+            busy(format!("this thread is already reading from {shown}"))
+        }
+        heed::Error::Mdb(MdbError::DbsFull) => Error::InvalidOptions {
+            engine: SCHEME,
+            reason: format!("option `namespace`: {NAMESPACES} of {shown} are open in this process"),
+        },
+        heed::Error::Mdb(MdbError::MapResized) => Error::Unavailable {
+            engine: SCHEME,
+            what: format!(
+                "another process opened {shown} with a larger `map_size`; open it again with the same"
+            ),
+            source: None,
+        },
+        heed::Error::Mdb(MdbError::Invalid | MdbError::VersionMismatch) => {
+            corrupted("is not a file of this LMDB; delete it or choose another folder")
+        }
+        heed::Error::Mdb(error) => corrupted(&format!("cannot be used ({error}); delete it")),
+        error @ heed::Error::Encoding(_) => other(io::Error::other(error)),
+    }
+}

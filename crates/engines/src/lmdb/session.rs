@@ -1,0 +1,285 @@
+//! One thread's handle: a reader slot that LMDB ties to the thread, and buffers for writing.
+
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::Duration;
+
+use heed::MdbError;
+use larder_store::{Error, Meta, Remaining, Result, Session, SetMode, SetOptions, SetOutcome};
+
+use super::SCHEME;
+use super::config::MAX_KEY_LEN;
+use super::record::{Header, Terms, entry_bytes};
+use super::store::Shared;
+use super::writer::{Buffers, Found, Writer};
+use crate::counters::SessionCounters;
+use crate::decimal::{self, Digits};
+
+/// How often a write that finds no free pages tries again, a millisecond apart. Mostly a reader that lost its
+/// processor still holds the pages of its time, and other writers take what it lets go of.
+const TRIES_WHEN_FULL: u32 = 1000;
+
+/// After so many tries something else is the matter: a process that died while it read, or the entries themselves
+/// fill the map. Then slots are given back and room is made.
+const TRIES_BEFORE_MAKING_ROOM: u32 = 100;
+
+/// One thread's handle on an LMDB store.
+pub(super) struct LmdbSession {
+    shared: Arc<Shared>,
+    counters: Arc<SessionCounters>,
+    buffers: Buffers,
+}
+
+/// What became of a set inside its transaction.
+enum Set {
+    Done(SetOutcome),
+    TooLarge(usize),
+}
+
+/// What became of an incr inside its transaction.
+enum Sum {
+    Absent,
+    NotANumber,
+    Is(u64),
+}
+
+impl LmdbSession {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        let counters = shared.counters.session();
+        Self { shared, counters, buffers: Buffers::default() }
+    }
+
+    /// Does `work` in one write transaction and commits it, making room first where there is none.
+    fn write<T>(
+        &mut self,
+        bytes: u64,
+        mut work: impl FnMut(&mut Writer<'_>) -> heed::Result<T>,
+    ) -> Result<T> {
+        let environment = Arc::clone(&self.shared.environment);
+        let room = bytes.max(self.shared.limits.bytes / 32);
+        for n in 1..=TRIES_WHEN_FULL {
+            match self.transaction(&mut work) {
+                Err(heed::Error::Mdb(MdbError::MapFull)) => sleep(Duration::from_millis(1)),
+                done => return done.map_err(|error| environment.error(error)),
+            }
+            if n.is_multiple_of(TRIES_BEFORE_MAKING_ROOM) {
+                let cleared = environment.env().clear_stale_readers();
+                match cleared.and_then(|_| self.transaction(&mut |writer| writer.free(room))) {
+                    // Not even room for making room: only waiting is left.
+                    Err(heed::Error::Mdb(MdbError::MapFull)) => {}
+                    freed => freed.map_err(|error| environment.error(error))?,
+                }
+            }
+        }
+        self.transaction(&mut work).map_err(|error| environment.error(error))
+    }
+
+    fn transaction<T>(
+        &mut self,
+        work: &mut dyn FnMut(&mut Writer<'_>) -> heed::Result<T>,
+    ) -> heed::Result<T> {
+        let Shared { environment, databases, usage_key, limits, clock, dropped, .. } =
+            &*self.shared;
+        let txn = environment.env().write_txn()?;
+        // Asked when the lock is held: waiting for it may have taken longer than some entry had left.
+        let now_ms = clock.now_ms();
+        let mut writer =
+            Writer::new(txn, *databases, usage_key, *limits, now_ms, &mut self.buffers)?;
+        writer.expire()?;
+        let done = work(&mut writer)?;
+        let (evictions, expirations) = (writer.evictions, writer.expirations);
+        writer.commit()?;
+        dropped.count(evictions, expirations);
+        Ok(done)
+    }
+
+    /// When an entry with this TTL expires; 0 is never.
+    fn deadline_ms(&self, ttl: Option<Duration>) -> u64 {
+        match ttl {
+            None => 0,
+            // Long past, whatever happens to the clock.
+            Some(Duration::ZERO) => 1,
+            Some(ttl) => self.shared.clock.deadline_ms(ttl),
+        }
+    }
+}
+
+impl Session for LmdbSession {
+    fn engine(&self) -> &'static str {
+        SCHEME
+    }
+
+    fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
+        value.clear();
+        check_key(key)?;
+        let Shared { environment, databases, clock, .. } = &*self.shared;
+        let txn = environment.read()?;
+        let record = databases.entries.get(&txn, key).map_err(|error| environment.error(error))?;
+        let found = match record {
+            Some(record) => live(record, || clock.now_ms()),
+            None => Ok(None),
+        };
+        let found = found.map_err(|error| environment.error(error))?;
+        Ok(self.counters.looked_up(found).map(|(meta, bytes)| {
+            value.extend_from_slice(bytes);
+            meta
+        }))
+    }
+
+    /// All keys in one read transaction, in the order given: sorting them first was measured and gains nothing.
+    fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
+        keys.iter().try_for_each(|key| check_key(key))?;
+        let Shared { environment, databases, clock, .. } = &*self.shared;
+        let txn = environment.read()?;
+        for (i, key) in keys.iter().enumerate() {
+            let found = databases.entries.get(&txn, key).and_then(|record| match record {
+                Some(record) => live(record, || clock.now_ms()),
+                None => Ok(None),
+            });
+            let found = found.map_err(|error| environment.error(error))?;
+            if let Some((meta, value)) = self.counters.looked_up(found) {
+                hit(i, value, meta);
+            }
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome> {
+        check_key(key)?;
+        let terms = (self.deadline_ms(options.ttl), options.flags);
+        let limit = self.shared.limits.value_len;
+        let done = self.write(entry_bytes(key.len(), value.len()), |writer| {
+            let old = writer.find(key)?;
+            let there = old.filter(|found| writer.is_live(*found));
+            if let Some(refused) = refusal(options.mode, there) {
+                return Ok(Set::Done(refused));
+            }
+            set(writer, key, value, (options.mode, terms), (old, there), limit)
+        })?;
+        match done {
+            Set::Done(outcome) => {
+                if outcome == SetOutcome::Stored {
+                    self.counters.sets.add_one();
+                }
+                Ok(outcome)
+            }
+            Set::TooLarge(len) => Err(Error::ValueTooLarge { engine: SCHEME, len, limit }),
+        }
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<bool> {
+        check_key(key)?;
+        let deleted = self.write(0, |writer| {
+            let Some(found) = writer.find(key)? else { return Ok(false) };
+            let there = writer.is_live(found);
+            writer.remove(key, found).map(|()| there)
+        })?;
+        if deleted {
+            self.counters.deletes.add_one();
+        }
+        Ok(deleted)
+    }
+
+    fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
+        check_key(key)?;
+        let deadline_ms = self.deadline_ms(ttl);
+        self.write(0, |writer| {
+            let Some(found) = writer.find(key)?.filter(|found| writer.is_live(*found)) else {
+                return Ok(false);
+            };
+            writer.set_deadline(key, found, deadline_ms).map(|()| true)
+        })
+    }
+
+    fn incr(&mut self, key: &[u8], delta: i64) -> Result<Option<u64>> {
+        check_key(key)?;
+        let sum = self.write(0, |writer| {
+            let Some(found) = writer.find(key)?.filter(|found| writer.is_live(*found)) else {
+                return Ok(Sum::Absent);
+            };
+            writer.read_value(key)?;
+            let Some(sum) = decimal::add(&writer.buffers.value, delta) else {
+                return Ok(Sum::NotANumber);
+            };
+            let digits = Digits::new(sum);
+            writer.put(key, Some(found), found.header.terms(), [digits.as_bytes(), &[]])?;
+            writer.make_room()?;
+            Ok(Sum::Is(sum))
+        })?;
+        match sum {
+            Sum::Is(sum) => Ok(Some(sum)),
+            Sum::Absent => Ok(None),
+            Sum::NotANumber => Err(Error::NotANumber { engine: SCHEME }),
+        }
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        #[expect(
+            clippy::redundant_closure_for_method_calls,
+            reason = "the method alone is for one lifetime, and any is wanted"
+        )]
+        self.write(0, |writer| writer.clear())
+    }
+}
+
+fn check_key(key: &[u8]) -> Result<()> {
+    match key.len() {
+        1..=MAX_KEY_LEN => Ok(()),
+        0 => Err(Error::InvalidKey { engine: SCHEME, reason: "it is empty" }),
+        len => Err(Error::KeyTooLong { engine: SCHEME, len, limit: MAX_KEY_LEN }),
+    }
+}
+
+/// The value of a record and what is known of it; `None` when it has expired.
+fn live(record: &[u8], now_ms: impl FnOnce() -> u64) -> heed::Result<Option<(Meta, &[u8])>> {
+    let (header, value) = Header::split(record)?;
+    let meta = |ttl: Remaining| Meta { flags: header.flags, version: Some(header.version), ttl };
+    Ok(header.remaining(now_ms).map(|ttl| (meta(ttl), value)))
+}
+
+/// Why a set in this mode stores nothing, given what is there.
+fn refusal(mode: SetMode, there: Option<Found>) -> Option<SetOutcome> {
+    match (mode, there) {
+        (SetMode::Add, Some(_)) | (SetMode::Replace | SetMode::Append | SetMode::Prepend, None) => {
+            Some(SetOutcome::NotStored)
+        }
+        (SetMode::Cas(_), None) => Some(SetOutcome::NotFound),
+        (SetMode::Cas(version), Some(found)) if found.header.version != version => {
+            Some(SetOutcome::Exists)
+        }
+        _ => None,
+    }
+}
+
+/// The set itself, when its condition holds.
+fn set(
+    writer: &mut Writer<'_>,
+    key: &[u8],
+    value: &[u8],
+    (mode, terms): (SetMode, Terms),
+    (old, there): (Option<Found>, Option<Found>),
+    limit: usize,
+) -> heed::Result<Set> {
+    // Append and prepend keep what the entry was set with.
+    let joined = there.filter(|_| matches!(mode, SetMode::Append | SetMode::Prepend));
+    let len = value.len() + joined.map_or(0, |found| found.value_len);
+    if len > limit {
+        old.map_or(Ok(()), |old| writer.remove(key, old))?;
+        return Ok(Set::TooLarge(len));
+    }
+    if let Some(found) = joined {
+        writer.read_value(key)?;
+        let other = std::mem::take(&mut writer.buffers.value);
+        let parts = match mode {
+            SetMode::Prepend => [value, &other],
+            _ => [&other[..], value],
+        };
+        let put = writer.put(key, old, found.header.terms(), parts);
+        writer.buffers.value = other;
+        put?;
+    } else {
+        writer.put(key, old, terms, [value, &[]])?;
+    }
+    writer.make_room()?;
+    Ok(Set::Done(SetOutcome::Stored))
+}

@@ -1,0 +1,170 @@
+//! An open LMDB store.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use larder_store::{
+    ByteSize, Capabilities, Catalog, Clock, Durability, Ownership, Reach, Result, Session, Stats,
+    Store, StoreInfo, StoreUrl,
+};
+
+use super::SCHEME;
+use super::config::{LmdbConfig, MAX_KEY_LEN};
+use super::databases::Databases;
+use super::environment::Environment;
+use super::session::LmdbSession;
+use super::usage;
+use super::writer::Limits;
+use crate::counters::Counters;
+use crate::disk;
+use crate::scratch::Place;
+
+/// An open LMDB store.
+#[derive(Debug)]
+pub(super) struct LmdbStore {
+    url: String,
+    config: LmdbConfig,
+    shared: Arc<Shared>,
+}
+
+/// What the sessions of a store have in common.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) environment: Arc<Environment>,
+    pub(super) databases: Databases,
+    /// Where the namespace's usage is kept. No database and no other namespace has a name of this form.
+    pub(super) usage_key: String,
+    pub(super) limits: Limits,
+    pub(super) clock: Clock,
+    pub(super) counters: Counters,
+    pub(super) dropped: Dropped,
+}
+
+/// Entries that left without being deleted. Only writers count here, one at a time.
+#[derive(Debug, Default)]
+pub(super) struct Dropped {
+    evictions: AtomicU64,
+    expirations: AtomicU64,
+}
+
+impl Dropped {
+    pub(super) fn count(&self, evictions: u64, expirations: u64) {
+        for (counter, n) in [(&self.evictions, evictions), (&self.expirations, expirations)] {
+            if n > 0 {
+                counter.fetch_add(n, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// Opens the folder of a URL.
+pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
+    let config: LmdbConfig = url.options(SCHEME)?;
+    config.check()?;
+    let environment = Environment::open(Place::of(SCHEME, url)?, &config)?;
+    let databases = Databases::open(&environment, &config.namespace)?;
+    let page_size = environment.env().unnamed_database_stat().page_size as usize;
+    let map_pages = environment.env().info().map_size / page_size;
+    let limits = Limits {
+        bytes: config.size.0,
+        // A quarter stays free for the copies that a write makes, without which nothing could even be deleted.
+        pages: map_pages - map_pages / 4,
+        value_len: config.max_value_len(),
+    };
+    let shared = Shared {
+        environment,
+        databases,
+        usage_key: format!("{}.usage", config.namespace),
+        limits,
+        clock: Clock::system(),
+        counters: Counters::default(),
+        dropped: Dropped::default(),
+    };
+    Ok(Arc::new(LmdbStore { url: url.to_string(), config, shared: Arc::new(shared) }))
+}
+
+impl LmdbStore {
+    fn settings(&self) -> BTreeMap<String, String> {
+        let env = self.shared.environment.env();
+        let flags = env.flags().ok().flatten().map_or_else(
+            || "unknown".into(),
+            |flags| flags.iter_names().map(|(name, _)| name).collect::<Vec<_>>().join(" "),
+        );
+        BTreeMap::from([
+            ("flags".into(), flags),
+            ("map_size".into(), ByteSize(env.info().map_size as u64).to_string()),
+            ("namespace".into(), self.config.namespace.clone()),
+            ("page_size".into(), env.unnamed_database_stat().page_size.to_string()),
+            ("readers".into(), env.max_readers().to_string()),
+            ("size".into(), self.config.size.to_string()),
+        ])
+    }
+}
+
+impl Store for LmdbStore {
+    fn info(&self) -> StoreInfo {
+        let environment = &self.shared.environment;
+        let file_system = disk::file_system(environment.folder()).ok();
+        // A sync to memory survives no more than the page cache does.
+        let synced =
+            self.config.sync && file_system.as_ref().is_none_or(|under| !under.is_memory());
+        let version = heed::lmdb_version();
+        StoreInfo {
+            scheme: SCHEME,
+            url: self.url.clone(),
+            version: Some(format!("{}.{}.{}", version.major, version.minor, version.patch)),
+            settings: self.settings(),
+            durability: if synced { Durability::FsyncEach } else { Durability::OsCache },
+            ownership: Ownership::Embedded,
+            server_pids: Vec::new(),
+            data_paths: environment.files(),
+            file_system,
+        }
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            stores: true,
+            ttl: true,
+            ttl_resolution: Duration::from_millis(1),
+            ttl_left: true,
+            flags: true,
+            add: true,
+            version: true,
+            append: true,
+            incr: true,
+            touch: true,
+            batch: true,
+            clear: true,
+            persistent: true,
+            evicts: true,
+            reach: Reach::Host,
+            max_key_len: Some(MAX_KEY_LEN),
+            max_value_len: Some(self.shared.limits.value_len),
+        }
+    }
+
+    fn session(&self) -> Result<Box<dyn Session>> {
+        Ok(Box::new(LmdbSession::new(Arc::clone(&self.shared))))
+    }
+
+    fn stats(&self) -> Result<Stats> {
+        let Shared { environment, databases, usage_key, dropped, .. } = &*self.shared;
+        let mut stats = self.shared.counters.stats();
+        let txn = environment.read()?;
+        let read = || {
+            let items = databases.entries.len(&txn)?;
+            let bytes = databases.main.get(&txn, usage_key)?.map_or(0, usage::bytes);
+            Ok((items, bytes))
+        };
+        let (items, bytes) = read().map_err(|error| environment.error(error))?;
+        stats.evictions = Some(dropped.evictions.load(Ordering::Relaxed));
+        stats.expirations = Some(dropped.expirations.load(Ordering::Relaxed));
+        stats.items = Some(items);
+        stats.bytes = Some(bytes);
+        stats.capacity_bytes = Some(self.config.size.0);
+        Ok(stats)
+    }
+}

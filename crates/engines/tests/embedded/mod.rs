@@ -1,0 +1,395 @@
+//! What every engine that keeps its entries in files of its own must survive: kills, a full disk, its byte limit,
+//! expiry, files that are not its own.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use larder_engines::ENGINES;
+use larder_store::{Error, Result, Session, SetMode, SetOptions, Store, StoreUrl};
+use larder_testkit::Random;
+
+/// A directory that vanishes with its owner.
+pub(crate) struct TestDir(PathBuf);
+
+impl TestDir {
+    pub(crate) fn create() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let n = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("larder-test-{}-{n}", std::process::id()));
+        std::fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for TestDir {
+    fn drop(&mut self) {
+        // A test that could not tidy up has not failed.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A small tmpfs, unmounted with its owner.
+pub(crate) struct SmallDisk(TestDir);
+
+impl SmallDisk {
+    /// `None`, said aloud, when this user may not mount.
+    pub(crate) fn mount(size: &str) -> Option<Self> {
+        // SAFETY: it takes nothing and cannot fail.
+        if unsafe { libc::geteuid() } != 0 {
+            let reason = "skipped: only root can mount the small disk that this test fills\n";
+            std::io::stderr().write_all(reason.as_bytes()).unwrap();
+            return None;
+        }
+        let directory = TestDir::create();
+        let options = format!("size={size}");
+        run("mount", &["-t", "tmpfs", "-o", &options, "tmpfs"], directory.path());
+        Some(Self(directory))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub(crate) fn grow(&self, size: &str) {
+        run("mount", &["-o", &format!("remount,size={size}")], self.path());
+    }
+
+    pub(crate) fn make_read_only(&self) {
+        run("mount", &["-o", "remount,ro"], self.path());
+    }
+
+    /// Takes all room that is left.
+    pub(crate) fn fill(&self) {
+        let mut file = std::fs::File::create(self.path().join("filling")).unwrap();
+        while file.write_all(&[1; 4096]).is_ok() {}
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        run("umount", &["--lazy"], self.path());
+    }
+}
+
+fn run(program: &str, arguments: &[&str], path: &Path) {
+    let status = Command::new(program).args(arguments).arg(path).status().unwrap();
+    assert!(status.success(), "{program} {arguments:?} {}", path.display());
+}
+
+pub(crate) fn open(url: &str) -> Result<Arc<dyn Store>> {
+    ENGINES.open(&StoreUrl::parse(url).unwrap())
+}
+
+pub(crate) fn open_session(url: &str) -> Box<dyn Session> {
+    open(url).unwrap().session().unwrap()
+}
+
+/// The URL of a store that is named `store` in a directory.
+pub(crate) fn url(scheme: &str, directory: &Path, query: &str) -> String {
+    format!("{scheme}:{}?{query}", directory.join("store").display())
+}
+
+/// A value that shows when it is not whole, and of which round it is.
+fn value(key: u64, round: u64) -> Vec<u8> {
+    let len = usize::try_from((key * 7919 + round * 104_729) % 9000).unwrap() + 24;
+    let mut value = vec![0; len];
+    value[..8].copy_from_slice(&key.to_le_bytes());
+    value[8..16].copy_from_slice(&round.to_le_bytes());
+    value[16..24].copy_from_slice(&(len as u64).to_le_bytes());
+    for (i, byte) in value.iter_mut().enumerate().skip(24) {
+        *byte = (key * 31 + round * 17 + i as u64).to_le_bytes()[0];
+    }
+    value
+}
+
+/// The round of a value; fails when it is not whole or belongs to another key.
+fn round_of(key: u64, found: &[u8]) -> u64 {
+    let round = u64::from_le_bytes(found[8..16].try_into().unwrap());
+    assert!(found == value(key, round), "the value of key {key} is not whole");
+    round
+}
+
+fn key(i: u64) -> Vec<u8> {
+    format!("key {i}").into_bytes()
+}
+
+const KEYS: u64 = 200;
+
+/// Set for the process that [`a_killed_writer_leaves_whole_values`] starts.
+const CHILD_URL: &str = "LARDER_TEST_CHILD_URL";
+
+/// In the child: writes until it is killed, and tells each round when it is acknowledged.
+pub(crate) fn write_until_killed() {
+    let Ok(url) = std::env::var(CHILD_URL) else { return };
+    let mut session = open_session(&url);
+    for round in 1.. {
+        for i in 0..KEYS {
+            session.set(&key(i), &value(i, round), &SetOptions::default()).unwrap();
+        }
+        let mut out = std::io::stdout().lock();
+        out.write_all(format!("\nround {round}\n").as_bytes()).unwrap();
+        out.flush().unwrap();
+    }
+}
+
+fn start_child(url: &str) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "the_writer_that_is_killed", "--ignored", "--nocapture"])
+        .env(CHILD_URL, url)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// Kills a writing process again and again. What it had acknowledged is there, and all that is there is whole.
+pub(crate) fn a_killed_writer_leaves_whole_values(scheme: &str) {
+    let directory = TestDir::create();
+    let url = url(scheme, directory.path(), "size=64m");
+    // Open all the time: a lock that the dead held must not stop the living.
+    let mut session = open_session(&url);
+    let mut found = Vec::new();
+    for n in 0..8 {
+        session.clear().unwrap();
+        let mut child = start_child(&url);
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let rounds = lines.map_while(std::result::Result::ok);
+        let mut rounds = rounds.filter_map(|line| line.strip_prefix("round ")?.parse::<u64>().ok());
+        let acknowledged = rounds.next().expect("the first round of the child");
+        std::thread::sleep(Duration::from_millis(7 * n));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let acknowledged = rounds.last().unwrap_or(acknowledged);
+
+        for i in 0..KEYS {
+            assert!(session.get(&key(i), &mut found).unwrap().is_some(), "key {i} is gone");
+            assert!(round_of(i, &found) >= acknowledged, "key {i} is older than acknowledged");
+        }
+        // The living can write, and a newcomer reads it.
+        session.set(b"after", b"the kill", &SetOptions::default()).unwrap();
+        open_session(&url).get(b"after", &mut found).unwrap();
+        assert_eq!(found, b"the kill");
+    }
+}
+
+/// Fills a disk of 8 MiB. The refusal is `Full`, what was acknowledged before is there, and with room it goes on.
+pub(crate) fn a_full_disk_is_told_and_costs_nothing_that_was_acknowledged(scheme: &str) {
+    let Some(disk) = SmallDisk::mount("8m") else { return };
+    let url = url(scheme, disk.path(), "");
+    let mut session = open_session(&url);
+    let mut stored = 0;
+    let refused = loop {
+        assert!(stored < 2000, "2000 values fitted on a disk of 8 MiB");
+        match session.set(&key(stored), &[7; 16 << 10], &SetOptions::default()) {
+            Ok(_) => stored += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(refused, Error::Full { .. }), "{refused}");
+    assert!(!refused.to_string().contains('\n'), "{refused}");
+    assert!(stored > 100, "only {stored} values of 16 KiB fitted on a disk of 8 MiB");
+    let mut found = Vec::new();
+    for i in 0..stored {
+        assert!(session.get(&key(i), &mut found).unwrap().is_some(), "key {i} is gone");
+        assert!(found == [7; 16 << 10], "key {i} is not whole");
+    }
+    disk.grow("16m");
+    session.set(b"small", b"value", &SetOptions::default()).unwrap();
+    session.get(b"small", &mut found).unwrap();
+    assert_eq!(found, b"value");
+    drop(session);
+    open_session(&url).get(b"small", &mut found).unwrap();
+    assert_eq!(found, b"value", "after opening it again");
+}
+
+/// A disk without room for a new store is an error, not a signal.
+pub(crate) fn a_store_cannot_be_made_on_a_full_disk(scheme: &str) {
+    let Some(disk) = SmallDisk::mount("1m") else { return };
+    disk.fill();
+    let error = open(&url(scheme, disk.path(), "")).map(drop).unwrap_err();
+    assert!(matches!(error, Error::Full { .. }), "{error}");
+}
+
+pub(crate) fn a_read_only_disk_is_named(scheme: &str) {
+    let Some(disk) = SmallDisk::mount("8m") else { return };
+    let url = url(scheme, disk.path(), "");
+    drop(open(&url).unwrap());
+    disk.make_read_only();
+    let error = open(&url).map(drop).unwrap_err();
+    let text = error.to_string();
+    assert!(matches!(error, Error::Io { .. }), "{text}");
+    assert!(text.contains("store") && !text.contains('\n'), "{text}");
+    assert!(text.to_lowercase().contains("read") && text.contains("only"), "{text}");
+}
+
+/// Values of all sizes, ten times the limit.
+pub(crate) fn the_byte_limit_holds_and_the_newest_stay(scheme: &str) {
+    let directory = TestDir::create();
+    let store = open(&url(scheme, directory.path(), "size=1m")).unwrap();
+    let mut session = store.session().unwrap();
+    let mut found = Vec::new();
+    let mut written = 0;
+    for i in 0.. {
+        let stored = value(i, 1);
+        written += stored.len() as u64;
+        session.set(&key(i), &stored, &SetOptions::default()).unwrap();
+        assert!(session.get(&key(i), &mut found).unwrap().is_some(), "key {i} went at once");
+        if i % 64 == 0 {
+            let stats = store.stats().unwrap();
+            assert!(stats.bytes <= Some(1 << 20), "{stats:?}");
+        }
+        if written > 10 << 20 {
+            break;
+        }
+    }
+    let stats = store.stats().unwrap();
+    assert!(stats.bytes > Some(900 << 10), "room is made, and no more than is needed: {stats:?}");
+    assert_eq!(stats.evictions.unwrap() + stats.items.unwrap(), stats.sets.unwrap());
+    let on_disk: u64 =
+        store.info().data_paths.iter().map(|path| path.metadata().unwrap().len()).sum();
+    assert!(on_disk < 16 << 20, "{on_disk} bytes on disk for 1 MiB of entries");
+    // One that fills the store alone still goes in; one byte more does not, and leaves nothing.
+    let limit = store.capabilities().max_value_len.unwrap();
+    session.set(b"large", &vec![1; limit], &SetOptions::default()).unwrap();
+    assert!(session.get(b"large", &mut found).unwrap().is_some());
+    let refused = session.set(b"large", &vec![1; limit + 1], &SetOptions::default()).unwrap_err();
+    assert!(matches!(refused, Error::ValueTooLarge { .. }), "{refused}");
+    assert!(session.get(b"large", &mut found).unwrap().is_none());
+}
+
+/// Expired entries that nobody asks for are given back by writes to other keys.
+pub(crate) fn expired_entries_are_given_back(scheme: &str) {
+    let directory = TestDir::create();
+    let store = open(&url(scheme, directory.path(), "")).unwrap();
+    let mut session = store.session().unwrap();
+    let short = SetOptions { ttl: Some(Duration::from_millis(20)), ..SetOptions::default() };
+    let long = SetOptions { ttl: Some(Duration::from_secs(1000)), ..SetOptions::default() };
+    for i in 0..1000 {
+        session.set(&key(i), &[1; 500], &long).unwrap();
+    }
+    // A deadline that is moved or taken away is not left behind in the index.
+    for i in 0..100 {
+        session.touch(&key(i), Some(Duration::from_secs(2000))).unwrap();
+        session.touch(&key(i + 100), None).unwrap();
+        session.set(&key(i + 200), &[1; 500], &SetOptions::default()).unwrap();
+        session.delete(&key(i + 300)).unwrap();
+    }
+    let before = store.stats().unwrap();
+    assert_eq!((before.items, before.expirations), (Some(900), Some(0)), "{before:?}");
+    for i in 200..1000 {
+        session.set(&key(i), &[1; 500], &short).unwrap();
+    }
+    std::thread::sleep(Duration::from_millis(25));
+    for i in 0..400 {
+        session.set(b"another", &key(i), &SetOptions::default()).unwrap();
+    }
+    let stats = store.stats().unwrap();
+    assert_eq!((stats.items, stats.expirations), (Some(201), Some(800)), "{stats:?}");
+    session.clear().unwrap();
+    let stats = store.stats().unwrap();
+    assert_eq!((stats.items, stats.bytes), (Some(0), Some(0)), "{stats:?}");
+}
+
+/// The count of bytes is kept by every operation; what threads and eviction leave must add up to it.
+pub(crate) fn the_count_of_bytes_agrees_with_what_is_there(scheme: &str) {
+    const KEYS: usize = 300;
+    let directory = TestDir::create();
+    let store = &open(&url(scheme, directory.path(), "size=1m")).unwrap();
+    store.session().unwrap().set(b"1", b"", &SetOptions::default()).unwrap();
+    let overhead = store.stats().unwrap().bytes.unwrap() - 1;
+    let work = |thread: u64| {
+        let mut session = store.session().unwrap();
+        let mut random = Random::new(thread);
+        for _ in 0..2000 {
+            let key = format!("key {}", random.below(KEYS)).into_bytes();
+            let value = vec![b'7'; [1, 100, 2000, 30_000][random.below(4)]];
+            let mode = [SetMode::Set, SetMode::Add, SetMode::Replace, SetMode::Append];
+            let ttl = (random.below(2) == 0).then_some(Duration::from_secs(1000));
+            match random.below(8) {
+                0 => drop(session.delete(&key).unwrap()),
+                1 => drop(session.touch(&key, ttl).unwrap()),
+                // Most are no numbers, or too long for one.
+                2 => drop(session.incr(&key, 1)),
+                n => {
+                    let options = SetOptions { mode: mode[n % 4], ttl, flags: 5 };
+                    session.set(&key, &value, &options).unwrap();
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for thread in 0..3 {
+            scope.spawn(move || work(thread));
+        }
+    });
+    let mut session = store.session().unwrap();
+    session.delete(b"1").unwrap();
+    let (mut items, mut bytes, mut found) = (0, 0, Vec::new());
+    for key in (0..KEYS).map(|i| format!("key {i}").into_bytes()) {
+        if session.get(&key, &mut found).unwrap().is_some() {
+            items += 1;
+            bytes += (key.len() + found.len()) as u64 + overhead;
+        }
+    }
+    let stats = store.stats().unwrap();
+    assert_eq!((stats.items, stats.bytes), (Some(items), Some(bytes)), "{stats:?}");
+    assert!(stats.evictions > Some(100) && items > 20, "{stats:?}");
+}
+
+/// Two stores of one path in one process, and two namespaces of one file.
+pub(crate) fn one_path_opens_twice_and_namespaces_do_not_meet(scheme: &str) {
+    let directory = TestDir::create();
+    let url = url(scheme, directory.path(), "");
+    let (mut one, mut two) = (open_session(&url), open_session(&url));
+    let mut other = open_session(&format!("{url}namespace=other"));
+    let mut found = Vec::new();
+    one.set(b"key", b"value", &SetOptions::default()).unwrap();
+    two.get(b"key", &mut found).unwrap();
+    assert_eq!(found, b"value");
+    assert!(other.get(b"key", &mut found).unwrap().is_none());
+    other.set(b"key", b"another", &SetOptions::default()).unwrap();
+    other.clear().unwrap();
+    one.get(b"key", &mut found).unwrap();
+    assert_eq!(found, b"value");
+    drop((one, two, other));
+    open_session(&url).get(b"key", &mut found).unwrap();
+    assert_eq!(found, b"value");
+}
+
+/// Many threads and several processes open one new store at once.
+pub(crate) fn a_new_store_may_be_opened_by_many_at_once(scheme: &str) {
+    for _ in 0..5 {
+        let directory = TestDir::create();
+        let url = &url(scheme, directory.path(), "");
+        let mut children: Vec<_> = (0..3).map(|_| start_child(url)).collect();
+        std::thread::scope(|scope| {
+            for i in 1000..1004 {
+                scope.spawn(move || {
+                    let mut session = open_session(url);
+                    session.set(&key(i), b"value", &SetOptions::default()).unwrap();
+                });
+            }
+        });
+        for child in &mut children {
+            let out = BufReader::new(child.stdout.take().unwrap());
+            let wrote =
+                out.lines().map_while(std::result::Result::ok).any(|line| line == "round 1");
+            child.kill().unwrap();
+            child.wait().unwrap();
+            assert!(wrote, "a process could not open the store or write to it");
+        }
+        let mut session = open_session(url);
+        let mut found = Vec::new();
+        for i in (0..KEYS).chain(1000..1004) {
+            assert!(session.get(&key(i), &mut found).unwrap().is_some(), "key {i} is gone");
+        }
+    }
+}

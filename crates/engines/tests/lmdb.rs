@@ -1,0 +1,257 @@
+//! The engine `lmdb:` where things go wrong.
+#![cfg(feature = "lmdb")]
+#![expect(clippy::unwrap_used, reason = "a step that fails fails the test")]
+
+mod embedded;
+
+use std::fs;
+
+use embedded::{SmallDisk, TestDir, open, open_session, url};
+use larder_store::{Error, SetOptions};
+
+const SCHEME: &str = "lmdb";
+
+#[test]
+#[ignore = "is the process that the tests about kills start"]
+fn the_writer_that_is_killed() {
+    embedded::write_until_killed();
+}
+
+#[test]
+fn a_killed_writer_leaves_whole_values() {
+    embedded::a_killed_writer_leaves_whole_values(SCHEME);
+}
+
+#[test]
+fn a_full_disk_is_told_and_costs_nothing_that_was_acknowledged() {
+    embedded::a_full_disk_is_told_and_costs_nothing_that_was_acknowledged(SCHEME);
+}
+
+#[test]
+fn a_store_cannot_be_made_on_a_full_disk() {
+    embedded::a_store_cannot_be_made_on_a_full_disk(SCHEME);
+}
+
+#[test]
+fn a_read_only_disk_is_named() {
+    embedded::a_read_only_disk_is_named(SCHEME);
+}
+
+#[test]
+fn the_byte_limit_holds_and_the_newest_stay() {
+    embedded::the_byte_limit_holds_and_the_newest_stay(SCHEME);
+}
+
+#[test]
+fn expired_entries_are_given_back() {
+    embedded::expired_entries_are_given_back(SCHEME);
+}
+
+#[test]
+fn the_count_of_bytes_agrees_with_what_is_there() {
+    embedded::the_count_of_bytes_agrees_with_what_is_there(SCHEME);
+}
+
+#[test]
+fn one_path_opens_twice_and_namespaces_do_not_meet() {
+    embedded::one_path_opens_twice_and_namespaces_do_not_meet(SCHEME);
+}
+
+#[test]
+fn a_new_store_may_be_opened_by_many_at_once() {
+    embedded::a_new_store_may_be_opened_by_many_at_once(SCHEME);
+}
+
+fn refusal(url: &str) -> (Error, String) {
+    let error = open(url).map(drop).unwrap_err();
+    let text = error.to_string();
+    assert!(!text.contains('\n'), "{text}");
+    (error, text)
+}
+
+#[test]
+fn what_is_no_lmdb_file_is_refused_and_left_alone() {
+    let directory = TestDir::create();
+    let folder = directory.path().join("store");
+    let url = url(SCHEME, directory.path(), "");
+
+    fs::write(&folder, "a file in place of the folder").unwrap();
+    let (error, text) = refusal(&url);
+    assert!(matches!(error, Error::Io { .. }) && text.contains("not a directory"), "{text}");
+    fs::remove_file(&folder).unwrap();
+
+    fs::create_dir(&folder).unwrap();
+    let data = folder.join("data.mdb");
+    for text in ["short".to_owned(), "not a database ".repeat(10_000)] {
+        fs::write(&data, &text).unwrap();
+        let (error, message) = refusal(&url);
+        assert!(matches!(error, Error::Corrupted { .. }), "{message}");
+        assert!(message.contains("data.mdb is not a file of this LMDB"), "{message}");
+        assert_eq!(fs::read_to_string(&data).unwrap(), text);
+    }
+}
+
+#[test]
+fn a_database_of_somebody_else_is_refused() {
+    use heed::types::Str;
+    use heed::{CommitOrAbort, Database, EnvOpenOptions};
+    let directory = TestDir::create();
+    let folder = directory.path().join("store");
+    fs::create_dir(&folder).unwrap();
+    {
+        // SAFETY: nobody else knows the folder.
+        let env = unsafe { EnvOpenOptions::new().open(&folder) }.unwrap();
+        let txn = env.write_txn().unwrap();
+        let theirs: Database<Str, Str> = env
+            .create_databases_and_commit(txn, |opener, txn| {
+                opener.create_database(txn, None).map(CommitOrAbort::<_, ()>::Commit)
+            })
+            .unwrap()
+            .unwrap_commit();
+        let mut txn = env.write_txn().unwrap();
+        theirs.put(&mut txn, "theirs", "data").unwrap();
+        txn.commit().unwrap();
+    }
+    let (error, text) = refusal(&url(SCHEME, directory.path(), ""));
+    assert!(matches!(error, Error::Unavailable { .. }), "{text}");
+    assert!(text.contains("larder did not make"), "{text}");
+}
+
+/// Reading behind the end of a file that is mapped would be a signal, and this test would end with it.
+#[test]
+fn a_file_that_was_cut_off_is_refused_or_read_as_far_as_it_goes() {
+    let directory = TestDir::create();
+    let url = url(SCHEME, directory.path(), "");
+    let keys: Vec<_> = (0..2000).map(|i| format!("key {i}").into_bytes()).collect();
+    let mut session = open_session(&url);
+    for key in &keys {
+        session.set(key, &key.repeat(100), &SetOptions::default()).unwrap();
+    }
+    drop(session);
+    let data = directory.path().join("store/data.mdb");
+    let whole = fs::read(&data).unwrap();
+    for percent in [80, 50, 10, 1] {
+        fs::write(&data, &whole[..whole.len() * percent / 100]).unwrap();
+        let (error, text) = refusal(&url);
+        assert!(matches!(error, Error::Corrupted { .. }), "{text}");
+        assert!(text.contains("cut off") && text.contains("delete it"), "{text}");
+    }
+    fs::write(&data, &whole[..whole.len() - 16 * 4096]).unwrap();
+    let mut session = open_session(&url);
+    let (mut found, mut right) = (Vec::new(), 0);
+    for key in &keys {
+        match session.get(key, &mut found) {
+            Ok(Some(_)) if found == key.repeat(100) => right += 1,
+            Ok(_) | Err(Error::Corrupted { .. }) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!(right > 1000, "only {right} values are left when 16 pages are missing");
+}
+
+#[test]
+fn entries_can_be_deleted_on_a_full_disk() {
+    let Some(disk) = SmallDisk::mount("8m") else { return };
+    let mut session = open_session(&url(SCHEME, disk.path(), ""));
+    let mut set = |i: u64| session.set(&i.to_le_bytes(), &[7; 16 << 10], &SetOptions::default());
+    let stored = (0..2000).find(|i| set(*i).is_err()).unwrap();
+    for i in 0..stored / 2 {
+        assert!(session.delete(&i.to_le_bytes()).unwrap(), "key {i} cannot be deleted");
+    }
+    session.set(b"room", &[7; 16 << 10], &SetOptions::default()).unwrap();
+}
+
+#[test]
+fn the_map_bounds_the_file_and_eviction_keeps_within_it() {
+    let directory = TestDir::create();
+    let store = open(&url(SCHEME, directory.path(), "size=2m&map_size=2m")).unwrap();
+    let mut session = store.session().unwrap();
+    for i in 0..5000 {
+        let key = format!("key {}", i * 7919 % 100_003);
+        let len = [10, 100, 3000, 40_000, 5000][i % 5];
+        session.set(key.as_bytes(), &vec![7; len], &SetOptions::default()).unwrap();
+    }
+    let file = directory.path().join("store/data.mdb");
+    assert!(file.metadata().unwrap().len() <= 2 << 20);
+    let stats = store.stats().unwrap();
+    assert!(stats.bytes > Some(512 << 10), "a quarter of the map is in use: {stats:?}");
+}
+
+/// A reader holds the pages of its time. When they are all there is, writers are told, and go on when it is done.
+#[test]
+fn a_map_that_a_reader_holds_is_full_and_then_is_not() {
+    let directory = TestDir::create();
+    let store = open(&url(SCHEME, directory.path(), "size=1m&map_size=1m")).unwrap();
+    let mut writer = store.session().unwrap();
+    let mut reader = store.session().unwrap();
+    let mut set = |i: u32| {
+        writer.set(&i.to_le_bytes(), &[i.to_le_bytes()[0]; 5000], &SetOptions::default()).map(drop)
+    };
+    for i in 0..1000 {
+        set(i).unwrap();
+    }
+    let mut refused = None;
+    let held = 999_u32.to_le_bytes();
+    reader
+        .get_many(&[&held], &mut |_, value, _| {
+            refused = (0..10_000).find_map(|i| set(i).err());
+            assert!(value == [231; 5000], "a value changed while it was read");
+        })
+        .unwrap();
+    let refused = refused.expect("10000 values fitted into what a reader left");
+    let text = refused.to_string();
+    assert!(matches!(refused, Error::Full { .. }), "{text}");
+    assert!(text.contains("1 MiB") && text.contains("`map_size`"), "{text}");
+    for i in 0..1000 {
+        set(i).unwrap();
+    }
+}
+
+#[test]
+fn stores_that_share_a_folder_must_agree_on_what_they_share() {
+    let directory = TestDir::create();
+    let url = |query: &str| url(SCHEME, directory.path(), query);
+    let _first = open(&url("size=1m")).unwrap();
+    let (_, text) = refusal(&url("size=1m&sync=on"));
+    assert!(text.contains("open in this process with sync=off"), "{text}");
+    let (_, text) = refusal(&url("size=1g"));
+    assert!(text.contains("with a map of 68 MiB < 4.1 GiB"), "{text}");
+    for n in 1..8 {
+        open(&url(&format!("size=1m&namespace=n{n}"))).unwrap();
+    }
+    let (_, text) = refusal(&url("size=1m&namespace=one-more"));
+    assert!(text.contains("8 of") && text.contains("namespace"), "{text}");
+}
+
+#[test]
+fn more_readers_than_slots_are_told_and_the_slots_of_the_dead_come_back() {
+    let directory = TestDir::create();
+    let url = url(SCHEME, directory.path(), "readers=2");
+    let store = open(&url).unwrap();
+    let mut session = store.session().unwrap();
+    session.set(b"key", b"value", &SetOptions::default()).unwrap();
+    // LMDB rounds slots up to whole pages of its lock file when it is there already.
+    let slots: usize = store.info().settings["readers"].parse().unwrap();
+    let (started, hold) = (std::sync::Barrier::new(slots + 1), std::sync::Barrier::new(slots + 1));
+    std::thread::scope(|scope| {
+        for _ in 0..slots {
+            scope.spawn(|| {
+                let mut session = store.session().unwrap();
+                let found = session.get(b"key", &mut Vec::new()).map(|meta| meta.is_some());
+                started.wait();
+                hold.wait();
+                assert!(found.unwrap());
+            });
+        }
+        started.wait();
+        let refused = session.get(b"key", &mut Vec::new()).unwrap_err();
+        hold.wait();
+        let text = refused.to_string();
+        assert!(
+            matches!(refused, Error::Busy { .. }) && text.contains("raise `readers`"),
+            "{text}"
+        );
+    });
+    // The threads have ended, and their slots are free.
+    assert!(session.get(b"key", &mut Vec::new()).unwrap().is_some());
+}
