@@ -1,0 +1,168 @@
+//! The engine `sqlite:` where things go wrong.
+#![cfg(feature = "sqlite")]
+#![expect(clippy::unwrap_used, reason = "a step that fails fails the test")]
+
+mod embedded;
+
+use std::fs;
+use std::time::Duration;
+
+use embedded::{TestDir, open, open_session, url};
+use larder_store::{Error, SetOptions};
+use rusqlite::Connection;
+
+const SCHEME: &str = "sqlite";
+
+#[test]
+#[ignore = "is the process that the tests about kills start"]
+fn the_writer_that_is_killed() {
+    embedded::write_until_killed();
+}
+
+#[test]
+fn a_killed_writer_leaves_whole_values() {
+    embedded::a_killed_writer_leaves_whole_values(SCHEME);
+}
+
+#[test]
+fn a_full_disk_is_told_and_costs_nothing_that_was_acknowledged() {
+    embedded::a_full_disk_is_told_and_costs_nothing_that_was_acknowledged(SCHEME);
+}
+
+#[test]
+fn a_store_cannot_be_made_on_a_full_disk() {
+    embedded::a_store_cannot_be_made_on_a_full_disk(SCHEME);
+}
+
+#[test]
+fn a_read_only_disk_is_named() {
+    embedded::a_read_only_disk_is_named(SCHEME);
+}
+
+#[test]
+fn the_byte_limit_holds_and_the_newest_stay() {
+    embedded::the_byte_limit_holds_and_the_newest_stay(SCHEME);
+}
+
+#[test]
+fn expired_entries_are_given_back() {
+    embedded::expired_entries_are_given_back(SCHEME);
+}
+
+#[test]
+fn the_count_of_bytes_agrees_with_what_is_there() {
+    embedded::the_count_of_bytes_agrees_with_what_is_there(SCHEME);
+}
+
+#[test]
+fn one_path_opens_twice_and_namespaces_do_not_meet() {
+    embedded::one_path_opens_twice_and_namespaces_do_not_meet(SCHEME);
+}
+
+#[test]
+fn a_new_store_may_be_opened_by_many_at_once() {
+    embedded::a_new_store_may_be_opened_by_many_at_once(SCHEME);
+}
+
+fn refusal(url: &str) -> (Error, String) {
+    let error = open(url).map(drop).unwrap_err();
+    let text = error.to_string();
+    assert!(!text.contains('\n'), "{text}");
+    (error, text)
+}
+
+#[test]
+fn what_is_no_sqlite_file_is_refused_and_left_alone() {
+    let directory = TestDir::create();
+    let file = directory.path().join("store");
+    let url = url(SCHEME, directory.path(), "");
+
+    for text in ["short".to_owned(), "not a database ".repeat(10_000)] {
+        fs::write(&file, &text).unwrap();
+        let (error, message) = refusal(&url);
+        assert!(matches!(error, Error::Corrupted { .. }), "{message}");
+        assert!(message.contains("store is not an SQLite database"), "{message}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), text);
+    }
+    fs::remove_file(&file).unwrap();
+
+    fs::create_dir(&file).unwrap();
+    let (error, text) = refusal(&url);
+    assert!(matches!(error, Error::Io { .. }) && text.contains("directory"), "{text}");
+    let (error, text) = refusal("sqlite:/no/such/folder/cache.db");
+    assert!(matches!(error, Error::Io { .. }) && text.contains("No such file"), "{text}");
+}
+
+#[test]
+fn a_database_of_somebody_else_is_refused_and_left_alone() {
+    let directory = TestDir::create();
+    let file = directory.path().join("store");
+    let theirs = Connection::open(&file).unwrap();
+    theirs.execute_batch("CREATE TABLE cache (theirs TEXT)").unwrap();
+    drop(theirs);
+    let before = fs::read(&file).unwrap();
+    let (error, text) = refusal(&url(SCHEME, directory.path(), ""));
+    assert!(matches!(error, Error::Unavailable { .. }), "{text}");
+    assert!(text.contains("larder did not make"), "{text}");
+    assert_eq!(fs::read(&file).unwrap(), before);
+}
+
+#[test]
+fn a_lock_held_too_long_is_busy_and_then_passes() {
+    let directory = TestDir::create();
+    let mut session = open_session(&url(SCHEME, directory.path(), "timeout=50ms"));
+    let holder = Connection::open(directory.path().join("store")).unwrap();
+    holder.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let refused = session.set(b"key", b"value", &SetOptions::default()).unwrap_err();
+    let text = refused.to_string();
+    assert!(matches!(refused, Error::Busy { .. }) && text.contains("50ms"), "{text}");
+    assert!(refused.is_retryable());
+    assert!(session.get(b"key", &mut Vec::new()).unwrap().is_none(), "readers go on");
+    holder.execute_batch("ROLLBACK").unwrap();
+    session.set(b"key", b"value", &SetOptions::default()).unwrap();
+}
+
+/// A rewrite moves an entry to the end of the queue, though only when its turn has come.
+#[test]
+fn the_least_recently_written_makes_room() {
+    let directory = TestDir::create();
+    let store = open(&url(SCHEME, directory.path(), "size=100k")).unwrap();
+    let mut session = store.session().unwrap();
+    let (mut found, value) = (Vec::new(), [1; 10_000]);
+    for key in 0..10 {
+        session.set(&[key], &value, &SetOptions::default()).unwrap();
+    }
+    session.set(&[0], &value, &SetOptions::default()).unwrap();
+    session.touch(&[1], Some(Duration::from_secs(1000))).unwrap();
+    for key in 10..13 {
+        session.set(&[key], &value, &SetOptions::default()).unwrap();
+    }
+    let there: Vec<u8> =
+        (0..13).filter(|key| session.get(&[*key], &mut found).unwrap().is_some()).collect();
+    assert_eq!(there, [0, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+}
+
+/// Reads of expiry, eviction and single keys use an index: none walks the table.
+#[test]
+fn no_statement_scans() {
+    let directory = TestDir::create();
+    let mut session = open_session(&url(SCHEME, directory.path(), ""));
+    session.set(b"key", b"value", &SetOptions::default()).unwrap();
+    let database = Connection::open(directory.path().join("store")).unwrap();
+    for (sql, wanted) in [
+        (
+            "DELETE FROM cache WHERE id IN (SELECT id FROM cache WHERE deadline_ms <= 5 ORDER BY deadline_ms LIMIT 64)",
+            "cache.expiry",
+        ),
+        (
+            "WITH wanted (place, key) AS (VALUES (0, x'01'), (1, x'02')) SELECT place, value FROM wanted CROSS JOIN cache USING (key)",
+            "autoindex",
+        ),
+    ] {
+        let mut plan = database.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let rows = plan.query_map([], |row| row.get::<_, String>(3)).unwrap();
+        let lines: Vec<_> = rows.map(Result::unwrap).collect();
+        assert!(lines.iter().any(|line| line.contains(wanted)), "{lines:?}");
+        assert!(!lines.iter().any(|line| line.starts_with("SCAN cache")), "{lines:?}");
+    }
+}
