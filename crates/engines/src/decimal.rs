@@ -1,0 +1,67 @@
+//! The rule by which `incr` counts where the engine has none of its own: memcached's.
+
+/// The number that `value` spells, changed by `delta`: it stops at 0 and wraps at 2^64. `None` where `value` is
+/// not a decimal number below 2^64.
+pub(crate) fn add(value: &[u8], delta: i64) -> Option<u64> {
+    // `parse` alone would take a sign.
+    let digits = value.first().is_some_and(u8::is_ascii_digit);
+    let number = digits.then(|| str::from_utf8(value).ok()?.parse::<u64>().ok())??;
+    Some(match u64::try_from(delta) {
+        Ok(up) => number.wrapping_add(up),
+        Err(_) => number.saturating_sub(delta.unsigned_abs()),
+    })
+}
+
+/// A number as text, without an allocation.
+#[derive(Debug)]
+pub(crate) struct Digits {
+    text: [u8; 20],
+    len: usize,
+}
+
+impl Digits {
+    /// Spells a number. Twenty digits hold every one below 2^64.
+    pub(crate) fn new(number: u64) -> Self {
+        let mut text = [0; 20];
+        let mut start = text.len();
+        let mut rest = number;
+        loop {
+            start -= 1;
+            text[start] = b"0123456789"[(rest % 10) as usize];
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        text.rotate_left(start);
+        Self { text, len: text.len() - start }
+    }
+
+    /// The digits.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.text[..self.len]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stop_at_zero_and_wrap_at_the_top() {
+        assert_eq!(add(b"5", 3), Some(8));
+        assert_eq!(add(b"5", -9), Some(0));
+        assert_eq!(add(b"5", i64::MIN), Some(0));
+        assert_eq!(add(b"18446744073709551615", 2), Some(1));
+        for text in [&b""[..], b"+5", b"-5", b" 5", b"5 ", b"5.0", b"18446744073709551616", b"\xff"]
+        {
+            assert_eq!(add(text, 1), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn digits_spell_the_smallest_and_the_largest_number() {
+        assert_eq!(Digits::new(0).as_bytes(), b"0");
+        assert_eq!(Digits::new(u64::MAX).as_bytes(), b"18446744073709551615");
+    }
+}
