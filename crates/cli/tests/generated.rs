@@ -3,6 +3,8 @@
 //! A page is compared with what the code says today. `LARDER_BLESS=1 cargo test -p larder --test generated` writes
 //! it instead.
 
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+
 use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
@@ -26,10 +28,8 @@ of range is an error that names the known ones. Sizes are written `4096`, `4k`, 
 `250ms`, `30s`, `10m`, switches `on` and `off`. `name=LABEL` is an option of every engine: the label that reports show.
 
 An engine of files without a path makes a temporary store. An engine with a Debian package starts that package's
-server for itself when its URL names none, and stops it again.
-
-A comparison gives a target room for all keys and values unless its URL sets the option `size` (`m` for memcached).
-`larder engines` says which of them can run on this machine, in which version.
+server for itself when its URL names none, and stops it again. `larder engines` says which of them can run on this
+machine, in which version.
 ";
 
 const CHECKS_HEAD: &str = "\
@@ -111,6 +111,10 @@ fn engine_section(engine: &Engine) -> String {
             default => format!(" (default `{default}`)"),
         };
         writeln!(text, "- `{}`{default}: {}", option.name, option.text).unwrap();
+    }
+    if let Some(option) = engine.capacity_option {
+        text += "\nA comparison gives a store of its own room for all keys and values, ";
+        writeln!(text, "unless the URL says `{option}`.").unwrap();
     }
     text
 }
