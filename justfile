@@ -1,0 +1,31 @@
+# What people type most. `just` lists it; each line says what it runs, so it can be typed without `just` too.
+
+_list:
+    @{{ just_executable() }} --list --unsorted
+
+# Format, lints and tests: what a change must pass. `.ci/run` does more, and installs what it needs.
+check: lint test
+
+# Every test; arguments go to cargo test
+test *arguments:
+    cargo test --workspace {{ arguments }}
+
+# The contract suite for one engine: just contract memcached
+contract engine *arguments:
+    cargo test -p larder-engines --no-default-features --features {{ engine }} --test contract -- {{ arguments }}
+
+# What Larder adds to the bare operation: a memcached get, a file get, the measured loop
+bench-floor:
+    cargo bench -p larder-engines --bench floor_memcached
+    cargo bench -p larder-engines --bench floor_file
+    cargo bench -p larder-bench --bench floor_loop
+
+# Write the generated files anew: docs/engines.md, docs/checks.md, docs/run.schema.json
+generate:
+    LARDER_BLESS=1 cargo test --quiet -p larder --test generated
+    LARDER_BLESS=1 cargo test --quiet -p larder-report --test it the_published_schema_is_up_to_date
+
+# Format and lints, as .ci/run has them
+lint:
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets -- --deny warnings
