@@ -18,13 +18,15 @@ pub(crate) struct Progress {
 impl Progress {
     /// A bar if there is a terminal to draw it on; otherwise plain lines, or nothing with `quiet`.
     pub(crate) fn new(quiet: bool) -> Self {
-        let bar = (stderr().is_terminal() || quiet).then(|| {
-            let target =
-                if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-            let bar = ProgressBar::with_draw_target(None, target);
-            bar.enable_steady_tick(Duration::from_millis(250));
-            bar
-        });
+        let bar = match (quiet, stderr().is_terminal()) {
+            (true, _) => Some(ProgressBar::hidden()),
+            (false, false) => None,
+            (false, true) => {
+                let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+                bar.enable_steady_tick(Duration::from_millis(250));
+                Some(bar)
+            }
+        };
         Self { bar, round: AtomicU32::new(0) }
     }
 

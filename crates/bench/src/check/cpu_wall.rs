@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use larder_report::{Cell, Operation, Point, Run, Severity};
+use larder_report::{Cell, Operation, Point, Run, Sample, Severity};
 
 use super::{About, Check, Report, measured};
 
@@ -33,7 +33,7 @@ impl Check for CpuWall {
             let contradictions = cells.iter().flat_map(|a| cells.iter().map(move |b| (a, b)));
             let clearest = contradictions
                 .map(|(a, b)| (a.1.wall_against(&b.1).min(b.1.cpu_against(&a.1)), a, b))
-                .filter(|(clearness, ..)| *clearness > CLEARLY)
+                .filter(|(clearness, a, b)| *clearness > CLEARLY && in_every_round(a.0, b.0))
                 .max_by(|x, y| x.0.total_cmp(&y.0));
             if let Some((_, (a, a_cost), (b, b_cost))) = clearest {
                 let text = format!(
@@ -49,6 +49,23 @@ impl Check for CpuWall {
             }
         }
     }
+}
+
+/// Whether the slowest round of `b` was still faster than the fastest of `a`, and the cheapest still dearer than the
+/// dearest: one odd round contradicts nothing.
+fn in_every_round(a: &Cell, b: &Cell) -> bool {
+    let rates = |cell: &Cell| range(cell.samples.iter().map(|sample| sample.ops_per_s));
+    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+    let each = |sample: &Sample| Some(sample.client_cpu_s? / sample.counts.ops.max(1) as f64);
+    let costs = |cell: &Cell| range(cell.samples.iter().filter_map(each));
+    rates(b).0 > rates(a).1 && costs(b).0 > costs(a).1
+}
+
+/// The least and the greatest.
+fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    values.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| {
+        (least.min(value), most.max(value))
+    })
 }
 
 /// Seconds of one operation.

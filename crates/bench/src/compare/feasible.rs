@@ -26,7 +26,9 @@ pub(crate) struct Footprint {
 
 /// What a target will take at most over all points: the working set, or its own bound where that is less.
 pub(crate) fn footprint(plan: &Plan, target: &Target) -> Footprint {
-    let most = |of: fn(&PlannedPoint) -> u64| plan.points.iter().map(of).max().unwrap_or(0);
+    // A point that is refused takes nothing.
+    let points = || plan.points.iter().filter(|point| target.refusal(point).is_none());
+    let most = |of: fn(&PlannedPoint) -> u64| points().map(of).max().unwrap_or(0);
     let bound = target.capacity_bytes.unwrap_or(u64::MAX);
     let memory = most(|point| point.working_set_bytes + 100 * point.items).min(bound);
     // One file a key rounds each up to a block; databases take less than that.

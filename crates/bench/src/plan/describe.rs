@@ -8,7 +8,6 @@ use crate::workload::{Count, OnMiss, SizeSpec, Sweep, WorkloadSpec};
 pub(super) fn describe(
     spec: &WorkloadSpec,
     source: &Source,
-    data_sizes: &Sweep<SizeSpec>,
     key_sizes: &Sweep<SizeSpec>,
     threads: &Sweep<Count>,
 ) -> BTreeMap<String, String> {
@@ -19,7 +18,7 @@ pub(super) fn describe(
     say("keys", source.keys.to_string());
     say("key-pattern", source.pattern.to_string());
     say("key-size", key_sizes.to_string());
-    say("data-size", data_sizes.to_string());
+    say("data-size", source.sizes.to_string());
     say("threads", threads.to_string());
     if let Some(share) = spec.compressibility {
         say("compressibility", share.0.to_string());

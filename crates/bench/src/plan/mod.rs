@@ -71,12 +71,11 @@ impl Plan {
         let shared = targets.iter().any(PlannedTarget::is_external);
         let prefix =
             if shared { format!("larder:{:08x}:", rand::random::<u32>()) } else { "k".to_owned() };
-        let data_sizes = source.data_sizes(spec);
         let key_sizes = spec.key_size.clone();
         let key_sizes = key_sizes.unwrap_or_else(|| SizeSpec::fixed(DEFAULT_KEY_SIZE).into());
         let threads = spec.threads.clone().unwrap_or_else(|| Sweep::from(Count(1)));
         let mut points = Vec::new();
-        for data_size in data_sizes.iter() {
+        for data_size in source.sizes.iter() {
             for key_size in key_sizes.iter() {
                 for threads in threads.iter() {
                     let at = Coordinates { data_size, key_size, threads: threads.0 };
@@ -91,7 +90,7 @@ impl Plan {
             warmup: spec.warmup.map(|Span(warmup)| warmup),
             targets,
             points,
-            workload: describe(spec, &source, &data_sizes, &key_sizes, &threads),
+            workload: describe(spec, &source, &key_sizes, &threads),
             notes,
         };
         plan.note_few_rounds();

@@ -3,12 +3,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use larder_store::ByteSize;
+
 use crate::error::{Error, Result, usage};
 use crate::trace::Trace;
 use crate::workload::{Distribution, KeyPattern, OnMiss, SizeSpec, Sweep, WorkloadSpec};
 
 /// Keys, where nobody says how many.
 const DEFAULT_KEYS: u32 = 20_000;
+/// And at most as many as keep the values within this, in bytes: larger values need fewer keys to be measured well.
+const DEFAULT_SET: u64 = 256 << 20;
 /// The size of values, where nobody says: 1 KiB.
 const DEFAULT_SIZE: u32 = 1024;
 
@@ -17,6 +21,8 @@ const DEFAULT_SIZE: u32 = 1024;
 pub(super) struct Source {
     pub(super) pattern: KeyPattern,
     pub(super) keys: u32,
+    /// The sizes of values to sweep.
+    pub(super) sizes: Sweep<SizeSpec>,
     pub(super) trace: Option<Arc<Trace>>,
     pub(super) payload: Option<Vec<u8>>,
 }
@@ -26,7 +32,9 @@ impl Source {
     pub(super) fn open(spec: &WorkloadSpec, notes: &mut Vec<String>) -> Result<Self> {
         let uniform = KeyPattern::Drawn(Distribution::Uniform);
         let pattern = spec.key_pattern.clone().unwrap_or(uniform);
-        let mut keys = spec.keys.map_or(DEFAULT_KEYS, |keys| keys.0);
+        let payload = spec.payload.as_deref().map(read_payload).transpose()?;
+        let sizes = data_sizes(spec, payload.as_deref());
+        let mut keys = spec.keys.map_or_else(|| default_keys(&sizes), |keys| keys.0);
         let mut trace = None;
         if let KeyPattern::Trace(source) = &pattern {
             if spec.keys.is_some() {
@@ -41,17 +49,30 @@ impl Source {
             keys = recorded.n_keys();
             trace = Some(Arc::new(recorded));
         }
-        let payload = spec.payload.as_deref().map(read_payload).transpose()?;
-        Ok(Self { pattern, keys, trace, payload })
+        if spec.keys.is_none() && trace.is_none() && keys < DEFAULT_KEYS {
+            let set = ByteSize(DEFAULT_SET);
+            notes.push(format!(
+                "keys: {keys}, so that the values take {set} at most; --keys sets another number"
+            ));
+        }
+        Ok(Self { pattern, keys, sizes, trace, payload })
     }
+}
 
-    /// The sizes to sweep: as typed, else the payload's own, else 1 KiB.
-    pub(super) fn data_sizes(&self, spec: &WorkloadSpec) -> Sweep<SizeSpec> {
-        spec.data_size.clone().unwrap_or_else(|| {
-            let own = self.payload.as_ref().map(|bytes| u32::try_from(bytes.len()));
-            SizeSpec::fixed(own.map_or(DEFAULT_SIZE, |len| len.unwrap_or(u32::MAX))).into()
-        })
-    }
+/// The sizes to sweep: as typed, else the payload's own, else 1 KiB.
+fn data_sizes(spec: &WorkloadSpec, payload: Option<&[u8]>) -> Sweep<SizeSpec> {
+    spec.data_size.clone().unwrap_or_else(|| {
+        let own = payload.map(|bytes| u32::try_from(bytes.len()));
+        SizeSpec::fixed(own.map_or(DEFAULT_SIZE, |len| len.unwrap_or(u32::MAX))).into()
+    })
+}
+
+/// As many keys as are usual, or fewer where the largest values of the sweep would take too much room.
+fn default_keys(sizes: &Sweep<SizeSpec>) -> u32 {
+    const SAMPLE: u64 = 1000;
+    let largest = sizes.iter().map(|spec| spec.total(0, SAMPLE) / SAMPLE).max().unwrap_or(0);
+    let fitting = u32::try_from(DEFAULT_SET / largest.max(1)).unwrap_or(u32::MAX);
+    fitting.clamp(1, DEFAULT_KEYS)
 }
 
 fn without_fills(recorded: &Trace, notes: &mut Vec<String>) -> Trace {

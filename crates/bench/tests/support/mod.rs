@@ -1,4 +1,9 @@
-#![expect(dead_code, unreachable_pub, reason = "each test binary uses some of it")]
+#![expect(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    reason = "each test binary uses some of it, and a helper fails where its test would"
+)]
 //! What the tests of whole comparisons share: targets and a workload in, a run out.
 
 use std::sync::atomic::AtomicBool;

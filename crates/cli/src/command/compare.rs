@@ -171,7 +171,8 @@ fn describe(plan: &Plan, estimates: &[Estimate]) -> String {
         let _ = writeln!(text, "  {name}: {value}");
     }
     let points = plan.points.len();
-    let _ = writeln!(text, "  rounds: {} over {points} points", plan.rounds);
+    let _ = writeln!(text, "  rounds: {}", plan.rounds);
+    let _ = writeln!(text, "  points of the sweep: {points}");
     let width = estimates.iter().map(|estimate| estimate.target.len()).max().unwrap_or(0).max(6);
     let _ = writeln!(text, "\n{:width$}  {:>8}  {:>9}  {:>9}", "target", "time", "memory", "disk");
     let mut total = std::time::Duration::ZERO;

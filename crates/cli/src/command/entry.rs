@@ -54,14 +54,12 @@ pub(crate) fn get(arguments: &Get) -> anyhow::Result<Exit> {
 pub(crate) fn set(arguments: &Set) -> anyhow::Result<Exit> {
     let store = open(&arguments.url)?;
     lasts(store.as_ref())?;
-    let value = match &arguments.value {
-        Some(value) => value.clone().into_bytes(),
-        None => {
-            let mut value = Vec::new();
-            std::io::stdin().lock().read_to_end(&mut value)?;
-            value
-        }
-    };
+    let mut value = Vec::new();
+    if let Some(typed) = &arguments.value {
+        value.extend_from_slice(typed.as_bytes());
+    } else {
+        std::io::stdin().lock().read_to_end(&mut value)?;
+    }
     let options = SetOptions { ttl: arguments.ttl.map(|Span(ttl)| ttl), ..SetOptions::default() };
     match store.session()?.set(arguments.key.as_bytes(), &value, &options)? {
         SetOutcome::Stored => Ok(Exit::Done),

@@ -23,7 +23,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     } else {
         let counters =
             stats.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
-        counters.map(|(name, value)| format!("{name:16} {value}\n")).collect()
+        let lines: Vec<String> =
+            counters.map(|(name, value)| format!("{name:16} {value}\n")).collect();
+        lines.concat()
     };
     print(text.as_bytes())?;
     Ok(Exit::Done)
