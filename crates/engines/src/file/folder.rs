@@ -119,17 +119,35 @@ impl Folder {
     }
 
     fn rename(&self, temporary: &Temporary, name: &Name) -> Result<()> {
-        let rename = || sys::rename(self.as_fd(), &temporary.name, name.path().as_c_str());
-        let renamed = rename().or_else(|error| {
+        let path = name.path();
+        let renamed = self.take_name(&temporary.name, path.as_c_str()).or_else(|error| {
             if error.kind() != io::ErrorKind::NotFound {
                 return Err(error);
             }
             self.make_folders(name)?;
-            rename()
+            self.take_name(&temporary.name, path.as_c_str())
         });
         renamed
             .and_then(|()| self.sync_folder_of(name))
-            .map_err(|error| self.error("writing", name.path().as_c_str(), error))
+            .map_err(|error| self.error("writing", path.as_c_str(), error))
+    }
+
+    /// Gives a file its name. An older file is exchanged for it and then removed, because a plain rename over it
+    /// makes ext4 write the new one to the disk at once, in case its writer forgot to: of a file that a loss of
+    /// power cut short we notice, and it is a miss.
+    fn take_name(&self, temporary: &CStr, name: &CStr) -> io::Result<()> {
+        let folder = self.as_fd();
+        match sys::rename_new(folder, temporary, name) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) if sys::is_unknown(&error) => return sys::rename(folder, temporary, name),
+            done => return done,
+        }
+        match sys::exchange(folder, temporary, name) {
+            // Where this fails, the older file is no more than debris, and is swept as such.
+            Ok(()) => sys::remove(folder, temporary).or(Ok(())),
+            Err(error) if sys::is_unknown(&error) => sys::rename(folder, temporary, name),
+            Err(error) => Err(error),
+        }
     }
 
     /// Makes the folders above an entry, the first time that one is stored there.

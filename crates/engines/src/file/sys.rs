@@ -120,9 +120,34 @@ pub(super) fn sync(file: BorrowedFd<'_>) -> io::Result<()> {
 
 /// Gives `from` the name `to`, both under `folder`; what had that name is gone.
 pub(super) fn rename(folder: BorrowedFd<'_>, from: &CStr, to: &CStr) -> io::Result<()> {
+    rename_with(folder, from, to, 0)
+}
+
+/// As [`rename`], unless something has that name already.
+pub(super) fn rename_new(folder: BorrowedFd<'_>, from: &CStr, to: &CStr) -> io::Result<()> {
+    rename_with(folder, from, to, libc::RENAME_NOREPLACE)
+}
+
+/// Gives each of two files the other's name, in one step.
+pub(super) fn exchange(folder: BorrowedFd<'_>, one: &CStr, other: &CStr) -> io::Result<()> {
+    rename_with(folder, one, other, libc::RENAME_EXCHANGE)
+}
+
+fn rename_with(
+    folder: BorrowedFd<'_>,
+    from: &CStr,
+    to: &CStr,
+    flags: libc::c_uint,
+) -> io::Result<()> {
     let fd = folder.as_raw_fd();
     // SAFETY: both names end with a zero byte and outlive the call.
-    retried(|| unsafe { libc::renameat(fd, from.as_ptr(), fd, to.as_ptr()) } as isize).map(drop)
+    let rename = || unsafe { libc::renameat2(fd, from.as_ptr(), fd, to.as_ptr(), flags) };
+    retried(|| rename() as isize).map(drop)
+}
+
+/// Whether a file system does not know this kind of rename.
+pub(super) fn is_unknown(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS | libc::EOPNOTSUPP))
 }
 
 /// Removes the file `name` under `folder`.
