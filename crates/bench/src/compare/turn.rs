@@ -95,7 +95,7 @@ impl Turn<'_> {
                 disk_bytes: disk_bytes(&target.info.data_paths),
             };
             let mut read = if writes(phase) && !replays {
-                self.read_back(&state, &mut sessions, &result)?
+                self.read_back(phase, &state, &mut sessions, &result)?
             } else {
                 ReadBack::default()
             };
@@ -147,14 +147,17 @@ impl Turn<'_> {
         }
     }
 
+    /// What was acknowledged must be there, unless the workload itself may have taken it away again.
     fn read_back(
         &self,
+        phase: &PlannedPhase,
         state: &KeyState,
         sessions: &mut [Box<dyn Session>],
         result: &PhaseResult,
     ) -> Result<ReadBack> {
         let expires = self.point.set_options.ttl.is_some();
-        if result.gave_up || expires || matches!(self.amount, Amount::Operations(_)) {
+        let races = self.point.work(phase).races(self.point.threads);
+        if result.gave_up || expires || races || matches!(self.amount, Amount::Operations(_)) {
             return Ok(ReadBack::default());
         }
         let session = sessions.first_mut().expect("a plan has at least one thread");

@@ -65,6 +65,22 @@ pub enum Work<'a> {
     },
 }
 
+impl Work<'_> {
+    /// Whether several threads may rightly leave an older value behind, or none: a fill after a miss brings back what
+    /// another thread has just replaced or deleted, and a trace's writes of one key are spread over threads. That is the
+    /// workload's own race and no fault of a store.
+    pub(crate) fn races(&self, threads: u32) -> bool {
+        let possible = match self {
+            Work::Each { .. } => false,
+            Work::Drawn { ratio, read, .. } => {
+                *read == Kind::GetOrSet && (ratio.sets > 0 || ratio.deletes > 0)
+            }
+            Work::Replayed { writes, .. } => *writes,
+        };
+        possible && threads > 1
+    }
+}
+
 /// What is known of every key in one turn, shared by its threads.
 #[derive(Debug)]
 pub(crate) struct KeyState {
@@ -244,7 +260,8 @@ impl<'a> Draw<'a> {
             }
             Work::Drawn { ratio, read, .. } => {
                 let kind = self.mix(ratio, read);
-                Some((if kind == Kind::Set { self.owned(pick) } else { pick }, kind))
+                let writes = matches!(kind, Kind::Set | Kind::Delete);
+                Some((if writes { self.owned(pick) } else { pick }, kind))
             }
             Work::Replayed { trace, read, writes } => {
                 let op = trace.op(usize::try_from(self.next).ok()? % trace.len());
@@ -291,20 +308,10 @@ impl<'a> Draw<'a> {
         block.ops.push(Op { key, version, kind });
     }
 
-    /// The oldest version that a get drawn now may return.
-    ///
-    /// With one thread it is the one set last. With several, a fill after a miss may bring back what another thread
-    /// has just replaced: that is the look-aside pattern's own race and no fault of a store, so then any version of
-    /// this turn is right.
+    /// The oldest version that a get drawn now may return: the one set last by this thread, or acknowledged to another;
+    /// where threads race, any version of this turn.
     fn oldest_right(&self, key: u32) -> u32 {
-        let races = match self.work {
-            Work::Each { .. } => false,
-            Work::Drawn { read, .. } | Work::Replayed { read, .. } => {
-                self.threads > 1 && read == Kind::GetOrSet
-            }
-        };
-        let replayed_by_many = self.threads > 1 && matches!(self.work, Work::Replayed { .. });
-        if races || replayed_by_many || self.unsure.contains(&key) {
+        if self.work.races(self.threads) || self.unsure.contains(&key) {
             return self.state.base;
         }
         let latest = if self.threads == 1 || key % self.threads == self.thread {
