@@ -1,0 +1,243 @@
+//! The figures of `run.json`: cells, their rounds, their floors.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Point;
+
+/// What a cell measures.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Operation {
+    /// Store a value.
+    Set,
+    /// Read a value.
+    Get,
+    /// Read many in one request; counted in keys.
+    GetMany,
+    /// Read, and on a miss store: the get and its fill are one operation.
+    GetOrSet,
+    /// Remove.
+    Delete,
+    /// Renew the TTL.
+    Touch,
+}
+
+impl Operation {
+    /// The name in `run.json`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Set => "set",
+            Self::Get => "get",
+            Self::GetMany => "get_many",
+            Self::GetOrSet => "get_or_set",
+            Self::Delete => "delete",
+            Self::Touch => "touch",
+        }
+    }
+
+    /// Whether it reads: its operations are hits or misses.
+    pub fn reads(self) -> bool {
+        matches!(self, Self::Get | Self::GetMany | Self::GetOrSet)
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// The figures of one target at one point for one operation. Counts are totals over equal rounds.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Cell {
+    /// The `url` of its target.
+    pub target: String,
+    /// Where in the sweep.
+    pub point: Point,
+    /// What was done.
+    pub operation: Operation,
+    /// How many rounds stand behind the figures.
+    pub rounds: u32,
+    /// Why there are no figures, or why they are not to be trusted.
+    pub reason: Option<String>,
+    /// Of which kind that reason is; `null` where there is none.
+    pub reason_kind: Option<ReasonKind>,
+    /// What happened, in all rounds together.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// The hit ratio that the workload predicts, 0 to 1, where it can be told beforehand.
+    pub predicted_hit_ratio: Option<f64>,
+    /// Bytes of all keys and values of this point, without any store's own overhead.
+    pub working_set_bytes: u64,
+    /// Time of the measured loops, in seconds, all rounds together.
+    pub wall_s: Option<f64>,
+    /// Operations that succeeded per second of wall clock: the median of the rounds.
+    pub ops_per_s: Option<f64>,
+    /// Its 95 % interval, by bootstrap over the rounds.
+    pub ops_per_s_ci95: Option<[f64; 2]>,
+    /// CPU time of the client, in seconds, all rounds together.
+    pub client_cpu_s: Option<f64>,
+    /// CPU time of the servers behind the target, in seconds, all rounds together.
+    pub server_cpu_s: Option<f64>,
+    /// Memory resident at the end of the phase: of the servers, or for an embedded engine what this process grew by.
+    pub rss_bytes: Option<u64>,
+    /// Bytes that its files take at the end of the phase.
+    pub disk_bytes: Option<u64>,
+    /// Bytes of values moved, all rounds together.
+    pub bytes: u64,
+    /// Latency of the operations that succeeded, in nanoseconds.
+    pub latency_ns: Option<Latency>,
+    /// Each round by itself.
+    pub samples: Vec<Sample>,
+}
+
+/// Why a cell has no figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReasonKind {
+    /// The target could not be opened.
+    Unavailable,
+    /// A key or a value is larger than the target takes.
+    Oversize,
+    /// The target has no such operation.
+    Unsupported,
+    /// The target failed for good in mid-run.
+    Lost,
+    /// The run ended before.
+    Interrupted,
+}
+
+/// What happened to operations. `ops` = `hits` + `misses` + `wrong` + `errors` for an operation that reads.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Counts {
+    /// Operations attempted; for `get_many`, keys.
+    pub ops: u64,
+    /// Reads that returned the right value.
+    pub hits: u64,
+    /// Reads that found nothing; for `delete` and `touch`, keys that were not there.
+    pub misses: u64,
+    /// Reads that returned something else than what was stored.
+    pub wrong: u64,
+    /// Of `wrong`: those with the right beginning, cut short.
+    pub truncated: u64,
+    /// Operations that failed; they enter neither rate nor latency.
+    pub errors: u64,
+    /// Fills after a miss that the store did not acknowledge.
+    pub failed_fills: u64,
+    /// Connections that were opened.
+    pub connections: Option<u64>,
+    /// Entries that the store dropped to make room, by its own count.
+    pub evictions: Option<u64>,
+    /// Different keys that were touched, at most in one round.
+    pub distinct_keys: u64,
+    /// How often the most frequent key was touched, at most in one round.
+    pub top_key_ops: u64,
+    /// Keys whose set was acknowledged and that were read back afterwards.
+    pub read_back: u64,
+    /// Of `read_back`: keys that were absent.
+    pub read_back_absent: u64,
+    /// Of `read_back`: values that were not what was stored.
+    pub read_back_wrong: u64,
+}
+
+/// Latency in nanoseconds; each figure is a value below which that share of operations lies.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Latency {
+    /// The fastest.
+    pub min: u64,
+    /// The mean.
+    pub mean: f64,
+    /// Half.
+    pub p50: u64,
+    /// 90 %.
+    pub p90: u64,
+    /// 99 %.
+    pub p99: u64,
+    /// 99.9 %.
+    pub p999: u64,
+    /// The slowest.
+    pub max: u64,
+}
+
+/// One round of a cell.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Sample {
+    /// Which round, from 1.
+    pub round: u32,
+    /// The place of this target in the order of the round, from 1.
+    pub position: u32,
+    /// Seconds from the start of the run to the start of this measurement.
+    pub at_s: f64,
+    /// What happened.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// Time of the measured loop, in seconds.
+    pub wall_s: f64,
+    /// Operations that succeeded per second of wall clock.
+    pub ops_per_s: f64,
+    /// CPU time of the client, in seconds.
+    pub client_cpu_s: Option<f64>,
+    /// CPU time of the servers, in seconds.
+    pub server_cpu_s: Option<f64>,
+    /// Memory resident at the end.
+    pub rss_bytes: Option<u64>,
+    /// Bytes that its files take at the end.
+    pub disk_bytes: Option<u64>,
+    /// Major page faults of this process.
+    pub major_faults: u64,
+    /// Latency of the operations that succeeded.
+    pub latency_ns: Option<Latency>,
+    /// The errors, by kind.
+    pub errors_by_kind: BTreeMap<String, u64>,
+}
+
+/// What the measuring costs: the workload on a store that keeps nothing.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Floor {
+    /// Where in the sweep.
+    pub point: Point,
+    /// What was done.
+    pub operation: Operation,
+    /// Nanoseconds of wall clock an operation.
+    pub ns_per_op: f64,
+    /// Nanoseconds of client CPU an operation.
+    pub cpu_ns_per_op: f64,
+}
+
+impl Cell {
+    /// Hits over reads that were answered; `None` where nothing was read.
+    #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+    pub fn hit_ratio(&self) -> Option<f64> {
+        let answered = self.counts.hits + self.counts.misses;
+        (self.operation.reads() && answered > 0).then(|| self.counts.hits as f64 / answered as f64)
+    }
+}
+
+impl Counts {
+    /// Adds another round: totals grow, and what is "at most in one round" keeps the greater.
+    pub fn add(&mut self, other: &Self) {
+        let sum = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
+        *self = Self {
+            ops: self.ops + other.ops,
+            hits: self.hits + other.hits,
+            misses: self.misses + other.misses,
+            wrong: self.wrong + other.wrong,
+            truncated: self.truncated + other.truncated,
+            errors: self.errors + other.errors,
+            failed_fills: self.failed_fills + other.failed_fills,
+            connections: sum(self.connections, other.connections),
+            evictions: sum(self.evictions, other.evictions),
+            distinct_keys: self.distinct_keys.max(other.distinct_keys),
+            top_key_ops: self.top_key_ops.max(other.top_key_ops),
+            read_back: self.read_back + other.read_back,
+            read_back_absent: self.read_back_absent + other.read_back_absent,
+            read_back_wrong: self.read_back_wrong + other.read_back_wrong,
+        };
+    }
+}

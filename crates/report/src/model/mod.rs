@@ -1,0 +1,163 @@
+//! `run.json`: everything that one comparison found out.
+//!
+//! The names of the fields are published; a field is added, never renamed. An unknown figure is `null`, never 0.
+
+mod cell;
+mod verdict;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use cell::{Cell, Counts, Floor, Latency, Operation, ReasonKind, Sample};
+pub use verdict::{Check, Comparison, Severity, Verdict};
+
+/// The version of this model, as `schema` in `run.json`.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// One comparison: what was asked, on which machine, what was measured, what to make of it.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    /// The version of this model.
+    pub schema: u32,
+    /// The version of Larder.
+    pub larder: String,
+    /// The command as typed, passwords masked.
+    pub argv: Vec<String>,
+    /// The scenario's name; `custom` when targets and workload were typed.
+    pub scenario: String,
+    /// From this every key, size and operation follows.
+    pub seed: u64,
+    /// When the run began, RFC 3339.
+    pub started: String,
+    /// How long it took, in seconds.
+    pub duration_s: f64,
+    /// Stopped before its end: what was measured until then is here.
+    pub interrupted: bool,
+    /// The workload as it was understood, by the names of its options.
+    pub workload: BTreeMap<String, String>,
+    /// What a reader must know about how the workload was carried out, in sentences.
+    pub notes: Vec<String>,
+    /// The machine.
+    pub environment: Environment,
+    /// The caches, in the order they were given.
+    pub targets: Vec<Target>,
+    /// The figures: one for each target, point of the sweep and operation.
+    pub cells: Vec<Cell>,
+    /// What the measuring itself costs at each point: the same work on a store that keeps nothing.
+    pub floors: Vec<Floor>,
+    /// Which of two targets is faster, where that can be told.
+    pub comparisons: Vec<Comparison>,
+    /// Ways in which a figure may mislead, worst first.
+    pub checks: Vec<Check>,
+}
+
+/// The machine on which a comparison ran.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Environment {
+    /// Operating system, as it names itself.
+    pub os: Option<String>,
+    /// Kernel release.
+    pub kernel: Option<String>,
+    /// Processor model.
+    pub cpu: Option<String>,
+    /// Processors that this process may use.
+    pub cores: u32,
+    /// Memory, in bytes.
+    pub memory_bytes: Option<u64>,
+    /// Swap space, in bytes.
+    pub swap_bytes: Option<u64>,
+    /// Frequency governor of the first processor.
+    pub governor: Option<String>,
+    /// Load of the last minute when the run began.
+    pub load: Option<f64>,
+    /// What one reading of the clock costs, in nanoseconds.
+    pub clock_ns: f64,
+    /// `release`, or `debug`: whose figures mean nothing.
+    pub build: String,
+}
+
+/// One cache that was compared.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Target {
+    /// The URL as typed, its password masked: what cells name their target by.
+    pub url: String,
+    /// The label that reports show.
+    pub name: String,
+    /// The scheme of its engine.
+    pub engine: String,
+    /// Version of the library or server.
+    pub version: Option<String>,
+    /// What an acknowledged set survives: `unacknowledged`, `volatile`, `os-cache`, `fsync-batch`, `fsync-each`.
+    pub durability: Option<String>,
+    /// Who reaches its entries: `process`, `host`, `network`.
+    pub reach: Option<String>,
+    /// Whose process holds the data: `embedded`, `managed`, `external`.
+    pub ownership: Option<String>,
+    /// The file system under its data, with its size where it has one.
+    pub file_system: Option<String>,
+    /// Whether it keeps what is set; `false` for the store that only measures the measuring.
+    pub stores: Option<bool>,
+    /// How much it may hold, in bytes.
+    pub capacity_bytes: Option<u64>,
+    /// Effective settings, as read back.
+    pub settings: BTreeMap<String, String>,
+    /// What it really stores, as probed.
+    pub limits: Limits,
+    /// Why it could not run at all.
+    pub reason: Option<String>,
+}
+
+/// The largest key and value that a target was seen to store and return whole.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Limits {
+    /// Longest key, in bytes; `null` where the probe found no limit.
+    pub max_key_len: Option<u64>,
+    /// Largest value, in bytes; `null` where the probe found no limit.
+    pub max_value_len: Option<u64>,
+    /// Up to which key length was probed, in bytes.
+    pub probed_key_len: u64,
+    /// Up to which value size was probed, in bytes.
+    pub probed_value_len: u64,
+}
+
+/// A point of the sweep: `data_size`, `key_size`, `threads`.
+pub type Point = BTreeMap<String, PointValue>;
+
+/// A coordinate of a point: a number where there is one, else the text as typed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum PointValue {
+    /// Bytes or threads.
+    Number(u64),
+    /// A distribution.
+    Text(String),
+}
+
+impl fmt::Display for PointValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => f.pad(&number.to_string()),
+            Self::Text(text) => f.pad(text),
+        }
+    }
+}
+
+impl Run {
+    /// The target with this URL.
+    pub fn target(&self, url: &str) -> Option<&Target> {
+        self.targets.iter().find(|target| target.url == url)
+    }
+
+    /// The names of the coordinates that take more than one value: what was swept.
+    pub fn swept(&self) -> Vec<&str> {
+        let mut seen: BTreeMap<&str, (&PointValue, bool)> = BTreeMap::new();
+        for (name, value) in self.cells.iter().flat_map(|cell| &cell.point) {
+            let (first, varies) = seen.entry(name).or_insert((value, false));
+            *varies |= *first != value;
+        }
+        seen.into_iter().filter(|(_, (_, varies))| *varies).map(|(name, _)| name).collect()
+    }
+}
