@@ -81,6 +81,32 @@ impl Counters {
     }
 }
 
+/// Entries that left a store without being deleted. Few leave at a time, so all sessions may count here.
+#[cfg(any(feature = "lmdb", feature = "sqlite"))]
+#[derive(Debug, Default)]
+pub(crate) struct Dropped {
+    evictions: AtomicU64,
+    expirations: AtomicU64,
+}
+
+#[cfg(any(feature = "lmdb", feature = "sqlite"))]
+impl Dropped {
+    /// Counts entries that made room, and entries whose TTL had passed.
+    pub(crate) fn count(&self, evictions: u64, expirations: u64) {
+        for (counter, n) in [(&self.evictions, evictions), (&self.expirations, expirations)] {
+            if n > 0 {
+                counter.fetch_add(n, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Tells what was counted.
+    pub(crate) fn tell(&self, stats: &mut Stats) {
+        stats.evictions = Some(self.evictions.load(Ordering::Relaxed));
+        stats.expirations = Some(self.expirations.load(Ordering::Relaxed));
+    }
+}
+
 impl Sessions {
     /// Moves what ended sessions counted into the sum; a counter that nobody else holds changes no more.
     fn fold_ended(&mut self) {

@@ -177,6 +177,12 @@ fn the_map_bounds_the_file_and_eviction_keeps_within_it() {
     assert!(stats.bytes > Some(512 << 10), "a quarter of the map is in use: {stats:?}");
 }
 
+#[test]
+fn readers_that_come_and_go_fill_no_map() {
+    let on_disk = embedded::bytes_on_disk_under_readers(SCHEME, "size=1m&map_size=4m");
+    assert!(on_disk < 5 << 20, "{on_disk} bytes on disk with a map of 4 MiB");
+}
+
 /// A reader holds the pages of its time. When they are all there is, writers are told, and go on when it is done.
 #[test]
 fn a_map_that_a_reader_holds_is_full_and_then_is_not() {

@@ -122,6 +122,13 @@ fn a_lock_held_too_long_is_busy_and_then_passes() {
     session.set(b"key", b"value", &SetOptions::default()).unwrap();
 }
 
+/// Without help, the log would grow as long as there is always a reader, and make every read slower.
+#[test]
+fn the_log_stays_short_while_others_read() {
+    let on_disk = embedded::bytes_on_disk_under_readers(SCHEME, "");
+    assert!(on_disk < 32 << 20, "{on_disk} bytes on disk for half a megabyte of entries");
+}
+
 /// A rewrite moves an entry to the end of the queue, though only when its turn has come.
 #[test]
 fn the_least_recently_written_makes_room() {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use larder_store::{
@@ -17,7 +16,7 @@ use super::environment::Environment;
 use super::session::LmdbSession;
 use super::usage;
 use super::writer::Limits;
-use crate::counters::Counters;
+use crate::counters::{Counters, Dropped};
 use crate::disk;
 use crate::scratch::Place;
 
@@ -40,23 +39,6 @@ pub(super) struct Shared {
     pub(super) clock: Clock,
     pub(super) counters: Counters,
     pub(super) dropped: Dropped,
-}
-
-/// Entries that left without being deleted. Only writers count here, one at a time.
-#[derive(Debug, Default)]
-pub(super) struct Dropped {
-    evictions: AtomicU64,
-    expirations: AtomicU64,
-}
-
-impl Dropped {
-    pub(super) fn count(&self, evictions: u64, expirations: u64) {
-        for (counter, n) in [(&self.evictions, evictions), (&self.expirations, expirations)] {
-            if n > 0 {
-                counter.fetch_add(n, Ordering::Relaxed);
-            }
-        }
-    }
 }
 
 /// Opens the folder of a URL.
@@ -160,8 +142,7 @@ impl Store for LmdbStore {
             Ok((items, bytes))
         };
         let (items, bytes) = read().map_err(|error| environment.error(error))?;
-        stats.evictions = Some(dropped.evictions.load(Ordering::Relaxed));
-        stats.expirations = Some(dropped.expirations.load(Ordering::Relaxed));
+        dropped.tell(&mut stats);
         stats.items = Some(items);
         stats.bytes = Some(bytes);
         stats.capacity_bytes = Some(self.config.size.0);

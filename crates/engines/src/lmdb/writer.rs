@@ -299,3 +299,41 @@ impl<'s> Writer<'s> {
         self.txn.commit()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lmdb::config::LmdbConfig;
+    use crate::lmdb::environment::Environment;
+    use crate::scratch::{Place, ScratchDir};
+
+    /// A deadline that stayed behind in the index would not be seen from outside: only the file would grow.
+    #[test]
+    fn the_index_lists_an_entry_once_or_not_at_all() {
+        let place = Place::Own(ScratchDir::create("lmdb").unwrap());
+        let environment = Environment::open(place, &LmdbConfig::default()).unwrap();
+        let databases = Databases::open(&environment, "test").unwrap();
+        let limits = Limits { bytes: 1 << 20, pages: 1 << 10, value_len: 1 << 10 };
+        let mut buffers = Buffers::default();
+        // Each step: a deadline (0 is never) to store under the key, or the entry's end.
+        let steps = [Some(0), Some(50), Some(50), Some(70), Some(0), Some(60), None, Some(80)];
+        for step in steps {
+            let txn = environment.env().write_txn().unwrap();
+            let mut writer =
+                Writer::new(txn, databases, "test.usage", limits, 10, &mut buffers).unwrap();
+            let old = writer.find(b"key").unwrap();
+            match (step, old) {
+                (Some(deadline_ms), old) => {
+                    writer.put(b"key", old, (deadline_ms, 0), [b"value", b""]).unwrap();
+                }
+                (None, old) => writer.remove(b"key", old.unwrap()).unwrap(),
+            }
+            let listed = writer.databases.expiry.first(&writer.txn).unwrap();
+            let wanted = step.filter(|deadline_ms| *deadline_ms != 0);
+            assert_eq!(listed, wanted.map(|deadline_ms| (deadline_ms, &b"key"[..])), "{step:?}");
+            let n_listed = writer.databases.expiry.len(&writer.txn).unwrap();
+            assert_eq!(n_listed, u64::from(wanted.is_some()), "{step:?}");
+            writer.commit().unwrap();
+        }
+    }
+}

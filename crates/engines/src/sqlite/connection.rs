@@ -95,11 +95,7 @@ pub(super) fn prepare_file(
 
 /// `false` when the file is somebody else's.
 fn try_prepare(connection: &mut Connection, statements: &Statements) -> rusqlite::Result<bool> {
-    let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
-    let application = number("PRAGMA application_id")?;
-    let is_new = application == 0 && number("SELECT count(*) FROM sqlite_schema")? == 0;
-    let is_ours = application == APPLICATION_ID && number("PRAGMA user_version")? == FORMAT;
-    if !is_new && !is_ours {
+    if !is_new_or_ours(connection)? {
         return Ok(false);
     }
     connection.pragma_update(None, "journal_mode", "WAL")?;
@@ -109,6 +105,17 @@ fn try_prepare(connection: &mut Connection, statements: &Statements) -> rusqlite
     transaction.pragma_update(None, "user_version", FORMAT)?;
     transaction.commit()?;
     Ok(true)
+}
+
+fn is_new_or_ours(connection: &mut Connection) -> rusqlite::Result<bool> {
+    // One transaction, because another process may be making the tables.
+    let transaction = connection.transaction()?;
+    let number = |sql: &str| transaction.query_row(sql, [], |row| row.get::<_, i64>(0));
+    match number("PRAGMA application_id")? {
+        0 => Ok(number("SELECT count(*) FROM sqlite_schema")? == 0),
+        APPLICATION_ID => Ok(number("PRAGMA user_version")? == FORMAT),
+        _ => Ok(false),
+    }
 }
 
 fn signed(n: u64) -> i64 {

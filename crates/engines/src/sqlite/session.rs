@@ -10,16 +10,9 @@ use super::SCHEME;
 use super::config::MAX_KEY_LEN;
 use super::statements::MAX_BATCH;
 use super::store::Shared;
-use super::writer::{Presence, Terms, WRITES_PER_EXPIRY, Writer};
+use super::writer::{Presence, Terms, Writer};
 use crate::counters::SessionCounters;
 use crate::decimal::{self, Digits};
-
-/// How much a session writes between two looks at the length of the log: as much as SQLite itself lets gather
-/// before it copies the log into the file.
-const LOG_BYTES: u64 = 4 << 20;
-
-/// What a small write puts into the log: about two pages.
-const PAGES_BYTES: u64 = 8 << 10;
 
 /// One thread's handle on an SQLite store.
 pub(super) struct SqliteSession {
@@ -28,9 +21,6 @@ pub(super) struct SqliteSession {
     counters: Arc<SessionCounters>,
     /// The value that a new one is joined to.
     value: Vec<u8>,
-    n_writes: u32,
-    /// What this session may write before it looks at the length of the log again.
-    until_checkpoint: u64,
 }
 
 /// What became of an incr inside its transaction.
@@ -43,33 +33,25 @@ enum Sum {
 impl SqliteSession {
     pub(super) fn new(shared: Arc<Shared>, connection: Connection) -> Self {
         let counters = shared.counters.session();
-        Self {
-            shared,
-            connection,
-            counters,
-            value: Vec::new(),
-            n_writes: 0,
-            until_checkpoint: LOG_BYTES,
-        }
+        Self { shared, connection, counters, value: Vec::new() }
     }
 
-    /// Does `work` in one write transaction, makes room for what it stored, and commits. `bytes` is about what it
-    /// writes.
+    /// Does `work` in one write transaction, makes room for what it stored, and commits. It writes a value of about
+    /// this length.
     fn write<T>(
         &mut self,
-        bytes: usize,
+        value_len: usize,
         work: impl FnOnce(&Writer<'_>, &mut Vec<u8>) -> rusqlite::Result<T>,
     ) -> Result<T> {
         let shared = &*self.shared;
         // Sessions of one process queue here, because SQLite's own way to wait is to sleep and ask again.
-        let turn = shared.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        self.n_writes = self.n_writes.wrapping_add(1);
-        let look_for_expired = self.n_writes.is_multiple_of(WRITES_PER_EXPIRY);
+        let mut turn = shared.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let looks_for_expired = turn.looks_for_expired();
         let value = &mut self.value;
         let transaction = || {
             let now_ms = || shared.now_ms();
             let mut writer = Writer::begin(&self.connection, &shared.statements, now_ms)?;
-            if look_for_expired {
+            if looks_for_expired {
                 writer.expire()?;
             }
             let done = work(&writer, value)?;
@@ -83,9 +65,7 @@ impl SqliteSession {
             // SQLite has undone it already when even this fails.
             let _ = self.connection.execute_batch("ROLLBACK");
         }
-        self.until_checkpoint = self.until_checkpoint.saturating_sub(bytes as u64 + PAGES_BYTES);
-        if self.until_checkpoint == 0 {
-            self.until_checkpoint = LOG_BYTES;
+        if turn.looks_at_log(value_len) {
             shared.shorten_log(&self.connection);
         }
         drop(turn);

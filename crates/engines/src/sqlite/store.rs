@@ -17,13 +17,21 @@ use super::config::{MAX_KEY_LEN, SqliteConfig, Sync};
 use super::connection;
 use super::session::SqliteSession;
 use super::statements::Statements;
-use crate::counters::Counters;
+use super::writer::WRITES_PER_EXPIRY;
+use crate::counters::{Counters, Dropped};
 use crate::disk;
 use crate::scratch::Place;
 
 /// How long the log may grow before writers wait for readers to empty it: four times what SQLite gathers before it
 /// copies the log into the file by itself.
 const MAX_LOG_BYTES: u64 = 16 << 20;
+
+/// How much is written between two looks at the length of the log: as much as SQLite itself lets gather before it
+/// copies the log into the file.
+const LOG_BYTES: u64 = 4 << 20;
+
+/// What a small write puts into the log: about two pages.
+const SMALL_WRITE_BYTES: u64 = 8 << 10;
 
 /// How long they wait.
 const LOG_PATIENCE: Duration = Duration::from_millis(50);
@@ -47,7 +55,7 @@ pub(super) struct Shared {
     pub(super) max_value_len: usize,
     clock: Clock,
     /// Held by the session of this process that writes.
-    pub(super) turn: Mutex<()>,
+    pub(super) turn: Mutex<Turn>,
     /// Whether that session waits for those that read.
     readers_stand_back: AtomicBool,
     pub(super) counters: Counters,
@@ -56,20 +64,30 @@ pub(super) struct Shared {
     _place: Place,
 }
 
-/// Entries that left without being deleted.
+/// What the sessions that write hand on to each other.
 #[derive(Debug, Default)]
-pub(super) struct Dropped {
-    evictions: AtomicU64,
-    expirations: AtomicU64,
+pub(super) struct Turn {
+    /// Writes since the last look for expired rows; the first write of a process looks.
+    n_writes: u64,
+    /// Bytes written since the last look at the length of the log.
+    log_bytes: u64,
 }
 
-impl Dropped {
-    pub(super) fn count(&self, evictions: u64, expirations: u64) {
-        for (counter, n) in [(&self.evictions, evictions), (&self.expirations, expirations)] {
-            if n > 0 {
-                counter.fetch_add(n, Ordering::Relaxed);
-            }
+impl Turn {
+    /// Whether this write is to give expired rows back.
+    pub(super) fn looks_for_expired(&mut self) -> bool {
+        self.n_writes += 1;
+        self.n_writes % WRITES_PER_EXPIRY == 1
+    }
+
+    /// Whether it is time to look at the length of the log, when a value of this length has been written.
+    pub(super) fn looks_at_log(&mut self, value_len: usize) -> bool {
+        self.log_bytes += SMALL_WRITE_BYTES + value_len as u64;
+        let looks = self.log_bytes >= LOG_BYTES;
+        if looks {
+            self.log_bytes = 0;
         }
+        looks
     }
 }
 
@@ -261,8 +279,7 @@ impl Store for SqliteStore {
         stats.items = Some(items.unsigned_abs());
         stats.capacity_bytes = Some(self.shared.config.size.0);
         stats.connections = Some(connections.load(Ordering::Relaxed));
-        stats.evictions = Some(dropped.evictions.load(Ordering::Relaxed));
-        stats.expirations = Some(dropped.expirations.load(Ordering::Relaxed));
+        dropped.tell(&mut stats);
         Ok(stats)
     }
 }

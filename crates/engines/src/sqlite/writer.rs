@@ -7,8 +7,8 @@ use super::statements::Statements;
 /// How many expired rows are given back at once.
 const EXPIRED_AT_ONCE: i64 = 64;
 
-/// How many writes pass between two looks for expired rows. More are given back in that time than can be added.
-pub(super) const WRITES_PER_EXPIRY: u32 = 16;
+/// How many writes of a process pass between two looks for expired rows. More are given back in that time than can be added.
+pub(super) const WRITES_PER_EXPIRY: u64 = 16;
 
 /// An entry as it is read before it is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

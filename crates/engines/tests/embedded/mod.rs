@@ -1,88 +1,19 @@
 //! What every engine that keeps its entries in files of its own must survive: kills, a full disk, its byte limit,
 //! expiry, files that are not its own.
 
+mod disk;
+
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use larder_engines::ENGINES;
 use larder_store::{Error, Result, Session, SetMode, SetOptions, Store, StoreUrl};
 use larder_testkit::Random;
 
-/// A directory that vanishes with its owner.
-pub(crate) struct TestDir(PathBuf);
-
-impl TestDir {
-    pub(crate) fn create() -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let n = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("larder-test-{}-{n}", std::process::id()));
-        std::fs::create_dir(&path).unwrap();
-        Self(path)
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for TestDir {
-    fn drop(&mut self) {
-        // A test that could not tidy up has not failed.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// A small tmpfs, unmounted with its owner.
-pub(crate) struct SmallDisk(TestDir);
-
-impl SmallDisk {
-    /// `None`, said aloud, when this user may not mount.
-    pub(crate) fn mount(size: &str) -> Option<Self> {
-        // SAFETY: it takes nothing and cannot fail.
-        if unsafe { libc::geteuid() } != 0 {
-            let reason = "skipped: only root can mount the small disk that this test fills\n";
-            std::io::stderr().write_all(reason.as_bytes()).unwrap();
-            return None;
-        }
-        let directory = TestDir::create();
-        let options = format!("size={size}");
-        run("mount", &["-t", "tmpfs", "-o", &options, "tmpfs"], directory.path());
-        Some(Self(directory))
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    pub(crate) fn grow(&self, size: &str) {
-        run("mount", &["-o", &format!("remount,size={size}")], self.path());
-    }
-
-    pub(crate) fn make_read_only(&self) {
-        run("mount", &["-o", "remount,ro"], self.path());
-    }
-
-    /// Takes all room that is left.
-    pub(crate) fn fill(&self) {
-        let mut file = std::fs::File::create(self.path().join("filling")).unwrap();
-        while file.write_all(&[1; 4096]).is_ok() {}
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        run("umount", &["--lazy"], self.path());
-    }
-}
-
-fn run(program: &str, arguments: &[&str], path: &Path) {
-    let status = Command::new(program).args(arguments).arg(path).status().unwrap();
-    assert!(status.success(), "{program} {arguments:?} {}", path.display());
-}
+pub(crate) use disk::{SmallDisk, TestDir};
 
 pub(crate) fn open(url: &str) -> Result<Arc<dyn Store>> {
     ENGINES.open(&StoreUrl::parse(url).unwrap())
@@ -145,7 +76,6 @@ fn start_child(url: &str) -> Child {
         .args(["--exact", "the_writer_that_is_killed", "--ignored", "--nocapture"])
         .env(CHILD_URL, url)
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
         .spawn()
         .unwrap()
 }
@@ -342,6 +272,37 @@ pub(crate) fn the_count_of_bytes_agrees_with_what_is_there(scheme: &str) {
     let stats = store.stats().unwrap();
     assert_eq!((stats.items, stats.bytes), (Some(items), Some(bytes)), "{stats:?}");
     assert!(stats.evictions > Some(100) && items > 20, "{stats:?}");
+}
+
+/// Threads read all the time while others rewrite everything. Says how long the files became.
+pub(crate) fn bytes_on_disk_under_readers(scheme: &str, query: &str) -> u64 {
+    const KEYS: u64 = 100;
+    let directory = TestDir::create();
+    let store = &open(&url(scheme, directory.path(), query)).unwrap();
+    let keys = &(0..KEYS).map(key).collect::<Vec<_>>();
+    let until = Instant::now() + Duration::from_secs(2);
+    std::thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(move || {
+                let mut session = store.session().unwrap();
+                let mut found = Vec::new();
+                for key in keys.iter().cycle().take_while(|_| Instant::now() < until) {
+                    session.get(key, &mut found).unwrap();
+                }
+            });
+        }
+        for _ in 0..2 {
+            scope.spawn(move || {
+                let mut session = store.session().unwrap();
+                for key in keys.iter().cycle().take_while(|_| Instant::now() < until) {
+                    session.set(key, &[1; 12_000], &SetOptions::default()).unwrap();
+                }
+            });
+        }
+    });
+    let sets = store.stats().unwrap().sets.unwrap();
+    assert!(sets > 1000, "writers came to only {sets} sets");
+    store.info().data_paths.iter().map(|path| path.metadata().unwrap().len()).sum()
 }
 
 /// Two stores of one path in one process, and two namespaces of one file.
