@@ -34,10 +34,10 @@ pub fn write(folder: &Path, outcome: &Outcome) -> Result<()> {
         whole(&path, &hdr_log(cell))?;
     }
     whole(&folder.join("samples.csv"), samples_csv(&outcome.run).as_bytes())?;
-    let markdown = render(&outcome.run, Format::Markdown, PLAIN);
+    let markdown = render(&outcome.run, Format::MARKDOWN, PLAIN);
     whole(&folder.join("report.md"), markdown.as_bytes())?;
     // Last, because whoever finds it takes the rest to be there.
-    let json = render(&outcome.run, Format::Json, PLAIN);
+    let json = render(&outcome.run, Format::JSON, PLAIN);
     whole(&folder.join("run.json"), json.as_bytes())
 }
 

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::format::Format;
 use crate::model::{Cell, Counts, Latency, Point, Run, Sample};
 use crate::ranking::{Row, Standing, groups, name};
 
@@ -63,9 +64,12 @@ const LATENCY: [Field<Latency>; 7] = [
     ("latency_max_ns", |latency| latency.max.to_string()),
 ];
 
+/// The format `csv`.
+pub(crate) const FORMAT: Format = Format { name: "csv", render: |run, _| render(run) };
+
 /// A line for each cell, in the order of the other reports. `standing` is `ranked`, `withheld` (figures that are no
 /// result) or `empty`; for the last two, `reason` says why.
-pub(crate) fn render(run: &Run) -> String {
+fn render(run: &Run) -> String {
     let axes = axes(run);
     let mut heads = place_heads(&axes);
     heads.extend(["standing", "reason"].map(str::to_owned));

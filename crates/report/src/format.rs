@@ -1,4 +1,4 @@
-//! The formats of a report. A new one is a file, and its lines here.
+//! The formats of a report. A new one is a file with its `FORMAT`, and a line in [`FORMATS`].
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,48 +6,54 @@ use std::str::FromStr;
 use crate::error::Error;
 use crate::model::Run;
 use crate::style::Style;
-use crate::{csv, markdown, matrix, table};
+use crate::{csv, json, markdown, matrix, table};
+
+/// Every format, in the order of the documentation.
+const FORMATS: &[Format] =
+    &[table::FORMAT, matrix::FORMAT, markdown::FORMAT, json::FORMAT, csv::FORMAT];
 
 /// How a run is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Format {
-    /// For the terminal: figures, sentences, checks.
-    #[default]
-    Table,
-    /// For the terminal: each target against each other, as Perl's `cmpthese` prints it.
-    Matrix,
-    /// For a pull request.
-    Markdown,
-    /// All data, for other programs: `run.json`.
-    Json,
-    /// A line for each cell, for other programs.
-    Csv,
+#[derive(Debug, Clone, Copy)]
+pub struct Format {
+    pub(crate) name: &'static str,
+    pub(crate) render: fn(&Run, Style) -> String,
 }
 
-/// Every format and its name.
-const FORMATS: [(Format, &str); 5] = [
-    (Format::Table, "table"),
-    (Format::Matrix, "matrix"),
-    (Format::Markdown, "markdown"),
-    (Format::Json, "json"),
-    (Format::Csv, "csv"),
-];
-
 impl Format {
+    /// For the terminal: figures, sentences, checks.
+    pub const TABLE: Self = table::FORMAT;
+    /// For the terminal: each target against each other, as Perl's `cmpthese` prints it.
+    pub const MATRIX: Self = matrix::FORMAT;
+    /// For a pull request.
+    pub const MARKDOWN: Self = markdown::FORMAT;
+    /// All data, for other programs: `run.json`.
+    pub const JSON: Self = json::FORMAT;
+    /// A line for each cell, for other programs.
+    pub const CSV: Self = csv::FORMAT;
+
     /// All formats, in the order of the documentation.
     pub fn all() -> impl Iterator<Item = Self> {
-        FORMATS.into_iter().map(|(format, _)| format)
+        FORMATS.iter().copied()
     }
 
     /// The name, as `--format` takes it.
     pub fn as_str(self) -> &'static str {
-        FORMATS.iter().find(|(format, _)| *format == self).map_or("", |(_, name)| *name)
+        self.name
     }
 }
 
+/// Two formats are the same when their names are.
+impl PartialEq for Format {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Format {}
+
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
+        f.pad(self.name)
     }
 }
 
@@ -56,21 +62,14 @@ impl FromStr for Format {
 
     /// Reads the name of a format; any other is [`Error::UnknownFormat`], which lists the known ones.
     fn from_str(name: &str) -> Result<Self, Error> {
-        let found = FORMATS.iter().find(|(_, known)| *known == name).map(|(format, _)| *format);
-        found.ok_or_else(|| Error::UnknownFormat {
+        Self::all().find(|format| format.name == name).ok_or_else(|| Error::UnknownFormat {
             name: name.to_owned(),
-            known: FORMATS.map(|(_, name)| name).join(", "),
+            known: Self::all().map(Self::as_str).collect::<Vec<_>>().join(", "),
         })
     }
 }
 
 /// A run in this format, with a line feed at its end. `style` matters to the formats for the terminal only.
 pub fn render(run: &Run, format: Format, style: Style) -> String {
-    match format {
-        Format::Table => table::render(run, style),
-        Format::Matrix => matrix::render(run, style),
-        Format::Markdown => markdown::render(run),
-        Format::Json => run.to_json(),
-        Format::Csv => csv::render(run),
-    }
+    (format.render)(run, style)
 }

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use crate::error::Error;
+use crate::format::Format;
 use crate::model::{Run, SCHEMA_VERSION};
 
 /// What must be readable of any `run.json`, however new.
@@ -12,6 +13,9 @@ struct Envelope {
     #[serde(default)]
     larder: String,
 }
+
+/// The format `json`.
+pub(crate) const FORMAT: Format = Format { name: "json", render: |run, _| run.to_json() };
 
 impl Run {
     /// Reads a `run.json`. Fields that this version does not know are passed over.

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use crate::columns::{BAR, COLUMNS, Column};
 use crate::figures::{bytes, list};
 use crate::findings::{findings, tally};
+use crate::format::Format;
 use crate::header::{CUSTOM, command, header, warning};
 use crate::limits::{NOT_SHOWN, not_shown};
 use crate::model::{Operation, Run, Target};
@@ -13,8 +14,11 @@ use crate::ranking::{Group, Row, Standing, groups};
 use crate::sentences::{FIGURES_SAY, sentences};
 use crate::text::clean;
 
+/// The format `markdown`.
+pub(crate) const FORMAT: Format = Format { name: "markdown", render: |run, _| render(run) };
+
 /// The whole report. Lines are as long as they are: whoever shows Markdown wraps it.
-pub(crate) fn render(run: &Run) -> String {
+fn render(run: &Run) -> String {
     let mut lines = vec![format!("## {}", escaped(&title(run)))];
     if let Some(warning) = warning(run) {
         lines.push(format!("> **{warning}**"));

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use crate::figures;
 use crate::findings::said_of;
+use crate::format::Format;
 use crate::grid::{ALWAYS, Column, Grid, Piece};
 use crate::model::{Run, Verdict};
 use crate::page::Page;
@@ -24,8 +25,11 @@ struct Rated<'a> {
     rate: f64,
 }
 
+/// The format `matrix`.
+pub(crate) const FORMAT: Format = Format { name: "matrix", render };
+
 /// A matrix for each operation and point, at most as wide as the terminal.
-pub(crate) fn render(run: &Run, style: Style) -> String {
+fn render(run: &Run, style: Style) -> String {
     let mut page = Page::new(style);
     let swept = run.swept();
     for (index, group) in groups(run).iter().enumerate() {

@@ -3,6 +3,7 @@
 mod operations;
 
 use crate::findings::{findings, tally};
+use crate::format::Format;
 use crate::header::{header, warning};
 use crate::limits::{NOT_SHOWN, not_shown};
 use crate::model::{Run, Severity};
@@ -11,8 +12,11 @@ use crate::sentences::{FIGURES_SAY, sentences};
 use crate::style::{BAD, DOUBT, FAINT, PLACE, PLAIN, STRONG, Style};
 use crate::text::width;
 
+/// The format `table`.
+pub(crate) const FORMAT: Format = Format { name: "table", render };
+
 /// The whole report, at most as wide as the terminal.
-pub(crate) fn render(run: &Run, style: Style) -> String {
+fn render(run: &Run, style: Style) -> String {
     let mut page = Page::new(style);
     write_header(&mut page, run);
     operations::write(&mut page, run, style);

@@ -19,7 +19,7 @@ fn all_formats(run: &Run) {
 fn one_target_only() {
     let run = gets(&[("moka:", 1.24e6)]);
     all_formats(&run);
-    assert_snapshot!("one_target", render(&run, Format::Table, PLAIN));
+    assert_snapshot!("one_target", render(&run, Format::TABLE, PLAIN));
 }
 
 #[test]
@@ -36,8 +36,8 @@ fn twelve_targets() {
         }
     }
     all_formats(&run);
-    assert_snapshot!("twelve_table", render(&run, Format::Table, PLAIN));
-    assert_snapshot!("twelve_matrix", render(&run, Format::Matrix, PLAIN));
+    assert_snapshot!("twelve_table", render(&run, Format::TABLE, PLAIN));
+    assert_snapshot!("twelve_matrix", render(&run, Format::MATRIX, PLAIN));
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn no_read_hits() {
         run.checks.push(check("NEVER-HITS", Severity::Error, Some(name), text));
     }
     all_formats(&run);
-    assert_snapshot!("no_hits", render(&run, Format::Table, PLAIN));
+    assert_snapshot!("no_hits", render(&run, Format::TABLE, PLAIN));
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn an_interrupted_run() {
     run.comparisons = vec![faster("a", "b", 2.0)];
     run.cells.push(cell("a", Operation::Delete, None));
     all_formats(&run);
-    assert_snapshot!("interrupted", render(&run, Format::Table, PLAIN));
+    assert_snapshot!("interrupted", render(&run, Format::TABLE, PLAIN));
 }
 
 #[test]
@@ -74,14 +74,14 @@ fn all_cells_empty() {
         cell.reason = Some(reason.into());
     }
     all_formats(&run);
-    assert_snapshot!("all_empty", render(&run, Format::Table, PLAIN));
+    assert_snapshot!("all_empty", render(&run, Format::TABLE, PLAIN));
 }
 
 #[test]
 fn nothing_at_all() {
     let run = run();
     all_formats(&run);
-    assert_snapshot!("nothing", render(&run, Format::Table, PLAIN));
+    assert_snapshot!("nothing", render(&run, Format::TABLE, PLAIN));
 }
 
 #[test]
@@ -89,8 +89,8 @@ fn figures_of_a_debug_build_come_with_a_warning() {
     let mut run = gets(&[("a", 2e6)]);
     run.environment.build = "debug".into();
     let warning = "these figures mean nothing";
-    assert!(render(&run, Format::Table, PLAIN).lines().next().unwrap().contains(warning));
-    assert!(render(&run, Format::Markdown, PLAIN).contains(warning));
+    assert!(render(&run, Format::TABLE, PLAIN).lines().next().unwrap().contains(warning));
+    assert!(render(&run, Format::MARKDOWN, PLAIN).contains(warning));
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn the_header_is_brief_about_program_and_time() {
     run.scenario = "custom".into();
     run.argv = ["/usr/local/bin/larder", "compare", "/dev/shm"].map(Into::into).to_vec();
     run.started = "2026-11-21T20:41:07.123456789+01:00".into();
-    let text = render(&run, Format::Table, Style { colour: false, width: 200 });
+    let text = render(&run, Format::TABLE, Style { colour: false, width: 200 });
     let ran = "ran       larder compare /dev/shm; 1 target, 10 rounds, 12.0 s; larder 0.1.0, seed 1, \
                2026-11-21T20:41:07+01:00";
     assert_eq!(text.lines().next().unwrap(), ran);
@@ -118,10 +118,10 @@ fn what_a_null_store_returns_is_not_verified() {
 #[test]
 fn keys_are_named_where_keys_are_counted() {
     let mut run = gets(&[("a", 2e6)]);
-    assert!(!render(&run, Format::Table, PLAIN).contains("counts keys"));
+    assert!(!render(&run, Format::TABLE, PLAIN).contains("counts keys"));
     run.cells[0].operation = Operation::GetMany;
-    assert!(render(&run, Format::Table, PLAIN).contains("get_many counts keys"));
-    assert!(render(&run, Format::Markdown, PLAIN).contains("get_many (counted in keys)"));
+    assert!(render(&run, Format::TABLE, PLAIN).contains("get_many counts keys"));
+    assert!(render(&run, Format::MARKDOWN, PLAIN).contains("get_many (counted in keys)"));
 }
 
 #[test]
@@ -129,10 +129,10 @@ fn texts_of_others_cannot_steer_the_terminal_or_break_a_table() {
     let mut run = gets(&[("evil\u{1b}[2J|\u{1f}name", 2e6)]);
     run.targets[0].name = run.targets[0].url.clone();
     run.notes = vec!["a\u{7}bell".into()];
-    for format in [Format::Table, Format::Matrix, Format::Markdown] {
+    for format in [Format::TABLE, Format::MATRIX, Format::MARKDOWN] {
         let text = render(&run, format, PLAIN);
         assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{format}: {text:?}");
-        if format == Format::Markdown {
+        if format == Format::MARKDOWN {
             assert!(text.contains(r"evil [2J\| name"), "{text}");
         }
     }
@@ -142,10 +142,10 @@ fn texts_of_others_cannot_steer_the_terminal_or_break_a_table() {
 fn the_matrix_by_cpu_comes_only_where_its_order_differs() {
     let mut run = gets(&[("filecache", 2000.0), ("memcached", 1429.0)]);
     run.comparisons = vec![faster("filecache", "memcached", 1.4)];
-    assert!(!render(&run, Format::Matrix, PLAIN).contains("CPU"));
+    assert!(!render(&run, Format::MATRIX, PLAIN).contains("CPU"));
     run.cells[0].client_cpu_s = Some(5.31);
     run.cells[1].client_cpu_s = Some(0.41);
-    assert_snapshot!("matrix_by_cpu", render(&run, Format::Matrix, PLAIN));
+    assert_snapshot!("matrix_by_cpu", render(&run, Format::MATRIX, PLAIN));
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn a_long_name_gives_way_before_the_figures() {
     let mut run = gets(&[(name, 2e6)]);
     run.targets.push(target("b"));
     run.cells.push(cell("b", Operation::Get, Some(1e6)));
-    let text = render(&run, Format::Table, PLAIN);
+    let text = render(&run, Format::TABLE, PLAIN);
     assert!(text.contains("  memcached://ca…xample.org:11211  2.00 M/s"), "{text}");
     assert!(text.contains("p99"), "{text}");
 }

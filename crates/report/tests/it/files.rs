@@ -11,7 +11,7 @@ use super::snapshots::fixture;
 fn a_run_survives_writing_and_reading() {
     let text = fixture().to_json();
     assert_eq!(Run::from_json(&text).unwrap().to_json(), text);
-    assert_eq!(render(&fixture(), Format::Json, PLAIN), text);
+    assert_eq!(render(&fixture(), Format::JSON, PLAIN), text);
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn read(text: &str) -> Vec<std::collections::HashMap<String, String>> {
 #[test]
 fn csv_has_a_line_for_each_cell_and_leaves_empty_what_is_not_known() {
     let run = fixture();
-    let lines = read(&render(&run, Format::Csv, PLAIN));
+    let lines = read(&render(&run, Format::CSV, PLAIN));
     assert_eq!(lines.len(), run.cells.len());
     let line = |name: &str, operation: &str, size: &str| {
         let found = lines.iter().find(|line| {

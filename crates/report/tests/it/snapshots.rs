@@ -11,7 +11,7 @@ pub(crate) fn fixture() -> Run {
 #[test]
 fn terminal_formats() {
     let run = fixture();
-    for format in [Format::Table, Format::Matrix] {
+    for format in [Format::TABLE, Format::MATRIX] {
         for width in [60, 100, 160] {
             for colour in [false, true] {
                 let name = format!("{format}_{width}{}", if colour { "_colour" } else { "" });
@@ -25,7 +25,7 @@ fn terminal_formats() {
 fn file_formats() {
     let run = fixture();
     // Neither width nor colour matters to a file.
-    for format in [Format::Markdown, Format::Csv] {
+    for format in [Format::MARKDOWN, Format::CSV] {
         let text = render(&run, format, Style { colour: true, width: 10 });
         assert_eq!(text, render(&run, format, Style { colour: false, width: 200 }));
         assert_snapshot!(format.to_string(), text);
@@ -40,13 +40,13 @@ fn a_report_of_one_operation_at_one_point() {
     run.cells.retain(|cell| cell.point == super::small::size(4096));
     run.comparisons.retain(|comparison| comparison.point == super::small::size(4096));
     run.floors.retain(|floor| floor.point == super::small::size(4096));
-    assert_snapshot!("one_point", render(&run, Format::Table, Style { colour: false, width: 120 }));
+    assert_snapshot!("one_point", render(&run, Format::TABLE, Style { colour: false, width: 120 }));
 }
 
 #[test]
 fn no_line_is_wider_than_the_terminal_and_no_figure_is_broken() {
     let run = fixture();
-    for format in [Format::Table, Format::Matrix] {
+    for format in [Format::TABLE, Format::MATRIX] {
         for width in 50..170 {
             let text = render(&run, format, Style { colour: false, width });
             for line in text.lines() {
@@ -67,7 +67,7 @@ fn no_line_is_wider_than_the_terminal_and_no_figure_is_broken() {
 #[test]
 fn colours_change_nothing_but_colours() {
     let run = fixture();
-    for format in [Format::Table, Format::Matrix] {
+    for format in [Format::TABLE, Format::MATRIX] {
         let coloured = render(&run, format, Style { colour: true, width: 100 });
         let mut bare = String::new();
         let mut rest = coloured.as_str();
