@@ -15,7 +15,6 @@ mod output;
 mod patience;
 mod plan;
 mod probe;
-mod record;
 mod scenario;
 pub mod statistics;
 mod target;

@@ -101,13 +101,23 @@ fn a_trace_gives_every_target_the_same_operations_and_hits() {
 
 #[test]
 fn a_typed_target_that_cannot_run_is_a_reason_and_a_failure() {
-    let targets = ["map:", "map:?bogus=1"];
-    let outcome = outcome(&stores::ENGINES, &targets, "keys = 10\nrounds = 1");
+    let targets = ["moka:", "memcached://127.0.0.1:1"];
+    let outcome = outcome(&ENGINES, &targets, "keys = 10\nrounds = 1");
     assert!(outcome.failed);
     let cell = cell(&outcome.run, targets[1], Operation::Get);
     assert_eq!((cell.reason_kind, cell.ops_per_s), (Some(ReasonKind::Unavailable), None));
-    assert!(cell.reason.as_ref().unwrap().contains("bogus"), "{cell:?}");
-    assert!(support::cell(&outcome.run, "map:", Operation::Get).reason.is_none());
+    assert!(cell.reason.as_ref().unwrap().contains("127.0.0.1:1 refused"), "{cell:?}");
+    assert!(support::cell(&outcome.run, "moka:", Operation::Get).reason.is_none());
+}
+
+#[test]
+fn a_target_that_is_written_wrongly_is_refused_before_anything_runs() {
+    let scenario = scenario(&["map:", "map:?bogus=1"], "keys = 10\nrounds = 1");
+    let plan = Plan::new(&scenario, false, &stores::ENGINES).unwrap();
+    let (stop, permissions) = (AtomicBool::new(false), Permissions::default());
+    let error = compare(&plan, &stores::ENGINES, Vec::new(), permissions, &Silent, &stop);
+    let error = error.map(|_| ()).unwrap_err();
+    assert!(error.is_usage() && error.to_string().contains("bogus"), "{error}");
 }
 
 #[test]

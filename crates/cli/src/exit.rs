@@ -23,7 +23,7 @@ pub(crate) enum Exit {
 impl Exit {
     /// Tells an error in one line and chooses the code for it.
     pub(crate) fn of_error(error: &anyhow::Error) -> Self {
-        anstream::eprintln!("larder: {}", one_line(&format!("{error:#}")));
+        anstream::eprintln!("larder: {}", one_line(&with_causes(error)));
         let usage = error.chain().any(|cause| {
             let bench = cause.downcast_ref::<larder_bench::Error>();
             let store = cause.downcast_ref::<StoreError>();
@@ -60,6 +60,17 @@ fn is_usage(error: &StoreError) -> bool {
             | StoreError::InvalidUrl { .. }
             | StoreError::InvalidOptions { .. }
     )
+}
+
+/// An error with what caused it, each but once: some errors tell their cause in their own message.
+fn with_causes(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text.extend([": ", &cause]);
+        }
+    }
+    text
 }
 
 /// Help and version go out as they are; a wrong argument is one line.

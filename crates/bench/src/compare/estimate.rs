@@ -8,6 +8,7 @@ use larder_store::Catalog;
 use super::feasible::{Footprint, footprint};
 use super::turn::{Amount, Turn};
 use super::{Slot, provision};
+use crate::error::Result;
 use crate::observer::Observer;
 use crate::plan::{Plan, PlannedPhase, PlannedPoint};
 use crate::target::Target;
@@ -37,21 +38,19 @@ pub fn estimate(
     catalog: &Catalog,
     observer: &dyn Observer,
     stop: &AtomicBool,
-) -> Vec<Estimate> {
-    let slots = provision(plan, catalog, observer, stop);
-    slots
-        .into_iter()
-        .map(|slot| match slot {
-            Slot::Open(mut target) => of_target(plan, &mut target, stop),
-            Slot::Closed(planned, reason) => Estimate {
-                target: planned.name,
-                time: None,
-                memory_bytes: 0,
-                disk_bytes: 0,
-                reason: Some(reason),
-            },
-        })
-        .collect()
+) -> Result<Vec<Estimate>> {
+    let slots = provision(plan, catalog, observer, stop)?;
+    let estimates = slots.into_iter().map(|slot| match slot {
+        Slot::Open(mut target) => of_target(plan, &mut target, stop),
+        Slot::Closed(planned, reason) => Estimate {
+            target: planned.name,
+            time: None,
+            memory_bytes: 0,
+            disk_bytes: 0,
+            reason: Some(reason),
+        },
+    });
+    Ok(estimates.collect())
 }
 
 fn of_target(plan: &Plan, target: &mut Target, stop: &AtomicBool) -> Estimate {

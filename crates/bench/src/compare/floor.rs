@@ -20,7 +20,7 @@ const ROUNDS: u32 = 3;
 const AT_MOST: Duration = Duration::from_secs(1);
 
 /// Measures the floor at every point. Without the null engine there is none.
-pub(crate) fn measure_floors(plan: &Plan, catalog: &Catalog, stop: &AtomicBool) -> Vec<Floor> {
+pub(super) fn measure_floors(plan: &Plan, catalog: &Catalog, stop: &AtomicBool) -> Vec<Floor> {
     let Ok(engine) = catalog.find(NULL) else { return Vec::new() };
     let Ok(url) = larder_store::StoreUrl::parse(&engine.default_url()) else { return Vec::new() };
     let planned = PlannedTarget { url, name: NULL.into(), engine, typed: false };

@@ -4,6 +4,7 @@ mod book;
 mod estimate;
 mod feasible;
 mod floor;
+mod record;
 mod turn;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,17 +12,17 @@ use std::time::Instant;
 
 use hdrhistogram::Histogram;
 use larder_report::{Operation, Point, Run};
-use larder_store::Catalog;
+use larder_store::{Catalog, Error};
 
-pub(crate) use book::{Book, Entry};
 pub use estimate::{Estimate, estimate};
-pub(crate) use floor::measure_floors;
 
 use crate::error::Result;
 use crate::observer::{Event, Observer, Silent};
 use crate::plan::{Plan, PlannedTarget};
-use crate::record::record;
 use crate::target::Target;
+use book::Book;
+use floor::measure_floors;
+use record::record;
 use turn::{Amount, Turn};
 
 /// What a comparison brought.
@@ -92,7 +93,7 @@ pub fn compare(
     let started = jiff::Timestamp::now();
     let clock = Instant::now();
     let environment = crate::environment();
-    let mut slots = provision(plan, catalog, observer, stop);
+    let mut slots = provision(plan, catalog, observer, stop)?;
     feasible::check(plan, &slots, permissions)?;
     observer.notice(Event::Floor);
     let floors = measure_floors(plan, catalog, stop);
@@ -117,13 +118,14 @@ pub fn compare(
     Ok(Outcome { run, histograms: outcome.1, failed })
 }
 
-/// Opens every target that can be opened.
+/// Opens every target that can be opened. One that is missing here is a reason; one that is written wrongly is an error,
+/// because it cannot run anywhere.
 fn provision(
     plan: &Plan,
     catalog: &Catalog,
     observer: &dyn Observer,
     stop: &AtomicBool,
-) -> Vec<Slot> {
+) -> Result<Vec<Slot>> {
     let mut slots = Vec::with_capacity(plan.targets.len());
     for planned in &plan.targets {
         if stop.load(Ordering::Relaxed) {
@@ -134,6 +136,9 @@ fn provision(
         observer.notice(Event::Opening { target: &planned.name });
         match Target::open(planned, plan, catalog) {
             Ok(target) => slots.push(Slot::Open(Box::new(target))),
+            Err(error @ (Error::InvalidUrl { .. } | Error::InvalidOptions { .. })) => {
+                return Err(error.into());
+            }
             Err(error) => {
                 let reason = error.to_string();
                 observer.notice(Event::Unavailable { target: &planned.name, reason: &reason });
@@ -141,7 +146,7 @@ fn provision(
             }
         }
     }
-    slots
+    Ok(slots)
 }
 
 /// Every round over every point, each target once, the first one of a round changing from round to round.

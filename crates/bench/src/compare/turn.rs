@@ -8,8 +8,8 @@ use larder_store::{Error, Result, Session, Stats};
 
 use super::book::Entry;
 use crate::measure::{
-    KeyState, PhasePlan, PhaseResult, ReadBack, disk_bytes, major_faults, own_rss_bytes, read_back,
-    run_phase, seconds, server_cpu_ns, server_rss_bytes, trim_memory,
+    KeyState, PhasePlan, PhaseResult, ReadBack, disk_bytes, figures, major_faults, own_rss_bytes,
+    read_back, run_phase, seconds, server_cpu_ns, server_rss_bytes, trim_memory,
 };
 use crate::plan::{PlannedPhase, PlannedPoint};
 use crate::target::Target;
@@ -222,7 +222,7 @@ impl Turn<'_> {
                     rss_bytes: usage.rss_bytes,
                     disk_bytes: usage.disk_bytes,
                     major_faults: after.major_faults - before.major_faults,
-                    latency_ns: crate::record::latency(&tally.latency),
+                    latency_ns: figures(&tally.latency),
                     errors_by_kind: tally.errors_by_kind.clone(),
                 },
                 latency: tally.latency.clone(),

@@ -18,4 +18,5 @@ pub(crate) use readback::read_back;
 pub(crate) use resources::{
     disk_bytes, major_faults, own_rss_bytes, server_cpu_ns, server_rss_bytes, trim_memory,
 };
+pub(crate) use tally::figures;
 pub use tally::{Tallies, Tally};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
-use larder_report::{Counts, Operation};
+use larder_report::{Counts, Latency, Operation};
 
 use crate::workload::Finding;
 
@@ -129,4 +129,17 @@ impl Tallies {
             tally.merge(other);
         }
     }
+}
+
+/// The figures of a histogram; `None` where nothing was recorded.
+pub(crate) fn figures(histogram: &Histogram<u64>) -> Option<Latency> {
+    (!histogram.is_empty()).then(|| Latency {
+        min: histogram.min(),
+        mean: histogram.mean(),
+        p50: histogram.value_at_quantile(0.5),
+        p90: histogram.value_at_quantile(0.9),
+        p99: histogram.value_at_quantile(0.99),
+        p999: histogram.value_at_quantile(0.999),
+        max: histogram.max(),
+    })
 }

@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let plan = plan(arguments)?;
     let progress = Progress::new(arguments.quiet);
     if arguments.dry_run {
-        let estimates = estimate(&plan, &ENGINES, &progress, &stop);
+        let estimates = estimate(&plan, &ENGINES, &progress, &stop)?;
         drop(progress);
         super::print(describe(&plan, &estimates).as_bytes())?;
         return Ok(Exit::Done);

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use clap::Args;
-use larder_store::{Durability, Ownership, SetOptions, SetOutcome, Span, Store};
+use larder_store::{Durability, Ownership, SetOptions, SetOutcome, Span, Store, StoreUrl};
 
 use super::{open, print};
 use crate::exit::{Exit, Usage};
@@ -53,7 +53,7 @@ pub(crate) fn get(arguments: &Get) -> anyhow::Result<Exit> {
 
 pub(crate) fn set(arguments: &Set) -> anyhow::Result<Exit> {
     let store = open(&arguments.url)?;
-    lasts(store.as_ref())?;
+    lasts(&StoreUrl::parse(&arguments.url)?, store.as_ref())?;
     let mut value = Vec::new();
     if let Some(typed) = &arguments.value {
         value.extend_from_slice(typed.as_bytes());
@@ -77,12 +77,15 @@ pub(crate) fn delete(arguments: &Delete) -> anyhow::Result<Exit> {
 }
 
 /// A value stored where nobody will find it again is a mistake of the URL.
-fn lasts(store: &dyn Store) -> Result<(), Usage> {
+fn lasts(url: &StoreUrl, store: &dyn Store) -> Result<(), Usage> {
     let info = store.info();
+    let has_place = !(url.hosts().is_empty() && url.path().is_empty());
     let vanishes = match info.ownership {
         Ownership::Managed => true,
         Ownership::Embedded => {
-            info.durability <= Durability::Volatile || !store.capabilities().persistent
+            !has_place
+                || info.durability <= Durability::Volatile
+                || !store.capabilities().persistent
         }
         Ownership::External => false,
     };

@@ -4,17 +4,19 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use larder_report::{
-    Cell, Comparison, Counts, Environment, Floor, Latency, Operation, Point, ReasonKind, Run,
+    Cell, Comparison, Counts, Environment, Floor, Operation, Point, ReasonKind, Run,
     SCHEMA_VERSION, Target as TargetRecord,
 };
 
+use super::book::{Book, Entry};
+use super::{CellHistograms, Slot};
 use crate::check;
-use crate::compare::{Book, CellHistograms, Entry, Slot};
+use crate::measure::{Tally, figures};
 use crate::plan::{Plan, PlannedPoint};
 use crate::statistics::{Difference, holm, median, median_ci95};
 
 /// The run and its histograms, but for what only the caller knows: command line and time.
-pub(crate) fn record(
+pub(super) fn record(
     plan: &Plan,
     slots: &[Slot],
     mut book: Book,
@@ -111,7 +113,7 @@ fn cell(
         all.filter(|_| measured)
     };
     let most = |of: fn(&Entry) -> Option<u64>| entries.iter().filter_map(of).max();
-    let mut latencies = Histogram::clone(&crate::measure::Tally::new().latency);
+    let mut latencies = Histogram::clone(&Tally::new().latency);
     for entry in &rounds {
         latencies.add(&entry.latency).expect("all have the same bounds");
     }
@@ -134,7 +136,7 @@ fn cell(
         rss_bytes: most(|entry| entry.sample.rss_bytes).filter(|_| measured),
         disk_bytes: most(|entry| entry.sample.disk_bytes).filter(|_| measured),
         bytes: entries.iter().map(|entry| entry.bytes).sum(),
-        latency_ns: latency(&latencies).filter(|_| measured),
+        latency_ns: figures(&latencies).filter(|_| measured),
         samples: entries.iter().map(|entry| entry.sample.clone()).collect(),
     }
 }
@@ -171,19 +173,6 @@ fn latencies(
             .iter()
             .map(|entry| (entry.sample.at_s, entry.sample.wall_s, entry.latency.clone()))
             .collect(),
-    })
-}
-
-/// The figures of a histogram; `None` where nothing was recorded.
-pub(crate) fn latency(histogram: &Histogram<u64>) -> Option<Latency> {
-    (!histogram.is_empty()).then(|| Latency {
-        min: histogram.min(),
-        mean: histogram.mean(),
-        p50: histogram.value_at_quantile(0.5),
-        p90: histogram.value_at_quantile(0.9),
-        p99: histogram.value_at_quantile(0.99),
-        p999: histogram.value_at_quantile(0.999),
-        max: histogram.max(),
     })
 }
 
