@@ -38,6 +38,7 @@ pub enum Parsed<T> {
 
 impl<'a, T> Parsed<Result<T, Refusal<'a>>> {
     /// Turns an answer into another, or finds that it cannot be one.
+    #[inline]
     pub fn and_then<U>(self, turn: impl FnOnce(T) -> Result<U, Malformed>) -> Parse<'a, U> {
         Ok(match self {
             Self::Complete(Ok(answer), len) => Parsed::Complete(Ok(turn(answer)?), len),

@@ -1,20 +1,41 @@
 //! Decimal numbers, without the formatting machinery, which would be a third of the cost of a request.
 
-/// The decimal number that is all of `text`; `None` where it is none or does not fit.
-pub(crate) fn parse_u64(text: &[u8]) -> Option<u64> {
-    if text.is_empty() {
-        return None;
+/// The decimal number at the beginning of `text`, and what is left; `None` where there is none or it does not fit.
+#[inline]
+pub(crate) fn leading_u64(text: &[u8]) -> Option<(u64, &[u8])> {
+    let mut number = 0_u64;
+    let mut n_digits = 0;
+    while let Some(digit) = text.get(n_digits).map(|byte| byte.wrapping_sub(b'0'))
+        && digit <= 9
+    {
+        number = number.wrapping_mul(10).wrapping_add(u64::from(digit));
+        n_digits += 1;
     }
-    text.iter().try_fold(0_u64, |number, byte| {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            return None;
-        }
-        number.checked_mul(10)?.checked_add(u64::from(digit))
+    let (digits, rest) = text.split_at_checked(n_digits)?;
+    match n_digits {
+        0 => None,
+        // 19 digits always fit.
+        1..20 => Some((number, rest)),
+        _ => Some((checked(digits)?, rest)),
+    }
+}
+
+/// The number of a long row of digits; `None` where it does not fit.
+#[cold]
+fn checked(digits: &[u8]) -> Option<u64> {
+    digits.iter().try_fold(0_u64, |number, byte| {
+        number.checked_mul(10)?.checked_add(u64::from(byte.wrapping_sub(b'0')))
     })
 }
 
+/// The decimal number that is all of `text`; `None` where it is none or does not fit.
+#[inline]
+pub(crate) fn parse_u64(text: &[u8]) -> Option<u64> {
+    leading_u64(text).filter(|(_, rest)| rest.is_empty()).map(|(number, _)| number)
+}
+
 /// Like [`parse_u64`], with a sign.
+#[inline]
 pub(crate) fn parse_i64(text: &[u8]) -> Option<i64> {
     match text.strip_prefix(b"-") {
         Some(digits) => 0_i64.checked_sub_unsigned(parse_u64(digits)?),
@@ -23,6 +44,7 @@ pub(crate) fn parse_i64(text: &[u8]) -> Option<i64> {
 }
 
 /// Appends `number` in decimal.
+#[inline]
 pub(crate) fn push_u64(out: &mut Vec<u8>, mut number: u64) {
     let mut digits = [0; 20];
     let mut first = digits.len();
@@ -38,6 +60,7 @@ pub(crate) fn push_u64(out: &mut Vec<u8>, mut number: u64) {
 }
 
 /// Appends `number` in decimal, with its sign.
+#[inline]
 pub(crate) fn push_i64(out: &mut Vec<u8>, number: i64) {
     if number < 0 {
         out.push(b'-');

@@ -90,6 +90,25 @@ proptest! {
         }
     }
 
+    #[test]
+    fn what_reads_in_one_pass_reads_the_same_in_general(
+        key in "k{1,3}", numbers in any::<[u64; 3]>(), ttl in -2_i64..100, cut in 0_usize..200
+    ) {
+        let [flags, len, version] = numbers.map(|number| number >> (number % 64));
+        let line = format!("VALUE {key} {flags} {len} {version}\r\n");
+        let input = &line.as_bytes()[..cut.min(line.len())];
+        if let Some((header, len)) = text::get::parse_hit(input, b"k") {
+            let hit = Ok(text::get::GetReply::Value(header));
+            prop_assert_eq!(text::get::parse_reply(input), Ok(Parsed::Complete(hit, len)));
+        }
+        let line = format!("VA {len} f{flags} c{version} t{ttl}\r\n");
+        let input = &line.as_bytes()[..cut.min(line.len())];
+        if let Some((len, flags, header_len)) = meta::get::parse_hit(input) {
+            let hit = Ok(meta::get::GetReply::Value { len, flags });
+            prop_assert_eq!(meta::get::parse_reply(input), Ok(Parsed::Complete(hit, header_len)));
+        }
+    }
+
     /// Whatever the whole input parses to, a part of it is incomplete or parses to the same.
     #[test]
     fn pieces_parse_to_what_the_whole_does(mut input in answers(), more in answers()) {

@@ -14,10 +14,12 @@ use super::SCHEME;
 pub(super) struct Node {
     /// Where it is reached.
     pub(super) address: Address,
-    /// Its host as the pool's clients spell it, which is what ketama hashes.
-    pub(super) host: String,
-    /// Its port; 0 for a socket.
-    pub(super) port: u16,
+    /// The same as a person writes it.
+    shown: String,
+    /// Its host as ketama hashes it: as the pool's clients spell it.
+    pub(super) pool_host: String,
+    /// Its port as ketama hashes it; 0 for a socket.
+    pub(super) pool_port: u16,
 }
 
 /// Where a node is reached.
@@ -55,16 +57,21 @@ impl Node {
 
     /// A node on a socket of this machine.
     pub(super) fn unix(path: &str) -> Self {
-        Self { address: Address::Unix(path.into()), host: path.into(), port: 0 }
+        let address = Address::Unix(path.into());
+        Self { address, shown: path.into(), pool_host: path.into(), pool_port: 0 }
     }
 
-    fn tcp(host: &str, port: u16) -> Result<Self> {
+    /// A node on a port of a host.
+    pub(super) fn tcp(host: &str, port: u16) -> Result<Self> {
         let addresses = (host, port).to_socket_addrs().map_err(|source| Error::Unavailable {
             engine: SCHEME,
             what: format!("{host}: {source}"),
             source: Some(source),
         })?;
-        Ok(Self { address: Address::Tcp(addresses.collect()), host: host.into(), port })
+        let address = Address::Tcp(addresses.collect());
+        let shown =
+            if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
+        Ok(Self { address, shown, pool_host: host.into(), pool_port: port })
     }
 
     /// Whether it is on this machine.
@@ -77,15 +84,9 @@ impl Node {
 }
 
 impl fmt::Display for Node {
-    /// `host:port`, or the path of a socket: where it is reached, for messages.
+    /// `host:port`, or the path of a socket.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.address {
-            Address::Unix(path) => write!(f, "{}", path.display()),
-            Address::Tcp(_) if self.host.contains(':') => {
-                write!(f, "[{}]:{}", self.host, self.port)
-            }
-            Address::Tcp(_) => write!(f, "{}:{}", self.host, self.port),
-        }
+        f.pad(&self.shown)
     }
 }
 

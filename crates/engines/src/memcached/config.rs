@@ -151,7 +151,7 @@ mod tests {
             ("memcached:?nodes=0", "0 is not 1 to 64"),
             ("memcached:?timeout=0", "write 5s"),
             ("memcached:?protocol=binary", "not one of auto, text, meta"),
-            ("memcached:?memory=1g", "unknown option `memory`; known: m, item_size"),
+            ("memcached:?memory=1g", "unknown option `memory`; known: m, i, item_size"),
         ] {
             let error = read(url).unwrap_err().to_string();
             assert!(error.contains(needle), "{url}: {error}");

@@ -19,9 +19,6 @@ const _: () = assert!(INPUT_LEN > larder_protocol::MAX_LINE_LEN, "a line must fi
 /// Up to here a value is copied behind its header, which is cheaper than to send two slices.
 const COPIED_LEN: usize = 4 * 1024;
 
-/// The longest of what stands behind a value.
-const LONGEST_TAIL: usize = larder_protocol::text::get::TAIL.len();
-
 /// How a node is spoken to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Terms {
@@ -48,7 +45,7 @@ pub(super) struct Connection {
     node: Arc<Node>,
     pub(super) terms: Terms,
     socket: Option<Socket>,
-    /// Whether every request has been answered, so that the next answer belongs to the next request.
+    /// Whether it is open and every request has been answered, so that the next answer is the next request's.
     in_step: bool,
     input: Box<[u8]>,
     /// What is received and not yet read is `input[start..end]`.
@@ -76,11 +73,14 @@ impl Connection {
     }
 
     /// Begins an operation: makes sure that there is a connection. True when it had to be opened.
+    #[inline]
     pub(super) fn begin(&mut self) -> Result<bool> {
         self.request.clear();
-        if self.socket.is_some() && std::mem::replace(&mut self.in_step, false) {
-            return Ok(false);
-        }
+        if std::mem::replace(&mut self.in_step, false) { Ok(false) } else { self.connect() }
+    }
+
+    #[cold]
+    fn connect(&mut self) -> Result<bool> {
         (self.start, self.end) = (0, 0);
         self.socket = None;
         let socket = Socket::connect(&self.node.address, self.terms.timeout);
@@ -90,12 +90,14 @@ impl Connection {
 
     /// Ends an operation. After an error in mid-answer the connection is closed; one whose operation was never
     /// ended is opened anew by the next.
+    #[inline]
     pub(super) fn end<T>(&mut self, result: &Result<T>) {
-        self.in_step = match result {
+        let is_answered = match result {
             Ok(_) => true,
             Err(error) => is_whole_answer(error),
         };
-        if !(self.in_step && self.terms.keep) {
+        self.in_step = is_answered && self.terms.keep;
+        if !self.in_step {
             self.socket = None;
         }
     }
@@ -126,6 +128,9 @@ impl Connection {
         &mut self,
         parse: impl for<'a> Fn(&'a [u8]) -> Parse<'a, T>,
     ) -> Result<T> {
+        if self.start == self.end {
+            self.fill()?;
+        }
         loop {
             let received = &self.input[self.start..self.end];
             match parse(received) {
@@ -139,32 +144,35 @@ impl Connection {
                     return Err(error);
                 }
                 Ok(Parsed::Incomplete) => self.fill()?,
-                Err(Malformed { command }) => {
-                    return Err(self.protocol(&format!("no answer to `{command}`: "), received));
-                }
+                Err(malformed) => return Err(self.malformed(malformed, received)),
             }
         }
     }
 
     /// The next `len` bytes and the `tail` behind them, if they have arrived already.
-    pub(super) fn received_value(&mut self, len: usize, tail: &[u8]) -> Result<Option<&[u8]>> {
+    #[inline]
+    pub(super) fn received_value<const N: usize>(
+        &mut self,
+        len: usize,
+        tail: &[u8; N],
+    ) -> Result<Option<&[u8]>> {
         let start = self.start;
         let received = &self.input[start..self.end];
-        if received.len() < len + tail.len() {
-            return Ok(None);
+        let Some((value, behind)) = received.split_at_checked(len) else { return Ok(None) };
+        let Some(end) = behind.first_chunk::<N>() else { return Ok(None) };
+        if end != tail {
+            return Err(self.no_end(end));
         }
-        if received[len..len + tail.len()] != *tail {
-            return Err(self.protocol("a value without its end: ", &received[len..]));
-        }
-        self.start += len + tail.len();
-        Ok(Some(&self.input[start..start + len]))
+        self.start += len + N;
+        Ok(Some(value))
     }
 
     /// Waits for `len` bytes, which become `value`, and for the `tail` behind them.
-    pub(super) fn receive_value(
+    #[inline]
+    pub(super) fn receive_value<const N: usize>(
         &mut self,
         len: usize,
-        tail: &[u8],
+        tail: &[u8; N],
         value: &mut Vec<u8>,
     ) -> Result<()> {
         value.clear();
@@ -172,18 +180,27 @@ impl Connection {
             value.extend_from_slice(received);
             return Ok(());
         }
+        self.receive_rest(len, tail, value)
+    }
+
+    /// Reads what has not arrived of a value straight to where it belongs.
+    fn receive_rest<const N: usize>(
+        &mut self,
+        len: usize,
+        tail: &[u8; N],
+        value: &mut Vec<u8>,
+    ) -> Result<()> {
         let received = &self.input[self.start..self.end];
-        let in_value = received.len().min(len);
+        let (in_value, in_tail) = received.split_at(received.len().min(len));
         value.reserve(len);
-        value.extend_from_slice(&received[..in_value]);
-        let in_tail = received.len() - in_value;
-        let mut end = [0; LONGEST_TAIL];
-        let end = &mut end[..tail.len()];
-        end[..in_tail].copy_from_slice(&received[in_value..]);
+        value.extend_from_slice(in_value);
+        let mut end = [0; N];
+        end[..in_tail.len()].copy_from_slice(in_tail);
+        let rest = len - in_value.len();
+        let received = self.socket()?.receive_value(value, rest, &mut end[in_tail.len()..]);
+        received.map_err(|error| self.failed(error))?;
         (self.start, self.end) = (0, 0);
-        let rest = self.socket()?.receive_value(value, len - in_value, &mut end[in_tail..]);
-        rest.map_err(|error| self.failed(error))?;
-        if end == tail { Ok(()) } else { Err(self.protocol("a value without its end: ", end)) }
+        if end == *tail { Ok(()) } else { Err(self.no_end(&end)) }
     }
 
     /// Reads what has arrived, or waits until something does.
@@ -210,6 +227,7 @@ impl Connection {
     }
 
     /// An error of the system in a person's words.
+    #[cold]
     fn failed(&self, source: io::Error) -> Error {
         let node = &self.node;
         let what = match source.kind() {
@@ -230,6 +248,7 @@ impl Connection {
     }
 
     /// A refusal by the server in the words of the contract.
+    #[cold]
     fn refused(&self, refusal: Refusal<'_>) -> Error {
         let (word, reason): (_, &[u8]) = match refusal {
             Refusal::Unknown => ("ERROR: it does not know the command", b""),
@@ -250,12 +269,24 @@ impl Connection {
         self.protocol(word, reason)
     }
 
+    #[cold]
+    fn malformed(&self, malformed: Malformed, received: &[u8]) -> Error {
+        self.protocol(&format!("no answer to `{}`: ", malformed.command), received)
+    }
+
+    #[cold]
+    fn no_end(&self, end: &[u8]) -> Error {
+        self.protocol("a value without its end: ", end)
+    }
+
+    #[cold]
     fn protocol(&self, what: &str, bytes: &[u8]) -> Error {
         let (peer, message) = (self.node.to_string(), format!("{what}{}", shown(bytes)));
         Error::Protocol { engine: SCHEME, peer, message }
     }
 }
 
+#[cold]
 fn closed(node: &Node) -> Error {
     Error::Unavailable { engine: SCHEME, what: format!("{node} is not connected"), source: None }
 }

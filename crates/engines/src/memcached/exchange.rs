@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use larder_protocol::storage::{StorageReply, StorageRequest};
-use larder_protocol::{Malformed, Parse, meta, text};
+use larder_protocol::{Malformed, Parse, Parsed, meta, text};
 use larder_store::{Meta, Remaining, Result, SetOutcome};
 
 use super::connection::{Connection, Wire};
@@ -15,27 +15,36 @@ pub(super) struct Header {
     pub(super) len: usize,
     /// What else is known of it.
     pub(super) meta: Meta,
-    /// Which of the keys that wait for an answer it belongs to.
+    /// Its key's place among those that wait for an answer.
     pub(super) place: usize,
 }
 
 impl Connection {
     pub(super) fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
-        let (header, tail) = match self.terms.wire {
-            Wire::Text => {
-                text::get::encode_gets(&mut self.request, [key]);
-                self.send()?;
-                let is_ours = |found: &[u8]| (found == key).then_some(0);
-                (self.receive(|input| text_header(input, is_ours))?, text::get::TAIL)
-            }
-            Wire::Meta => {
-                meta::get::encode(&mut self.request, key);
-                self.send()?;
-                (self.receive(|input| meta_header(input, |_| Some(0)))?, meta::get::TAIL)
-            }
-        };
+        match self.terms.wire {
+            Wire::Text => self.get_text(key, value),
+            Wire::Meta => self.get_meta(key, value),
+        }
+    }
+
+    fn get_text(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
+        text::get::encode_gets(&mut self.request, [key]);
+        self.send()?;
+        let is_ours = |found: &[u8]| (found == key).then_some(0);
+        let header = self.receive(|input| match text::get::parse_hit(input, key) {
+            Some((header, len)) => Ok(Parsed::Complete(Ok(Some(text_value(header, 0))), len)),
+            None => text_header(input, is_ours),
+        })?;
         let Some(header) = header else { return Ok(None) };
-        self.receive_value(header.len, tail, value)?;
+        self.receive_value(header.len, text::get::TAIL, value)?;
+        Ok(Some(header.meta))
+    }
+
+    fn get_meta(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
+        meta::get::encode(&mut self.request, key);
+        self.send()?;
+        let Some(header) = self.receive(meta_header)? else { return Ok(None) };
+        self.receive_value(header.len, meta::get::TAIL, value)?;
         Ok(Some(header.meta))
     }
 
@@ -122,33 +131,38 @@ pub(super) fn text_header(
         text::get::GetReply::End => Ok(None),
         text::get::GetReply::Value(value) => {
             let place = place(value.key).ok_or(Malformed { command: "gets" })?;
-            let ttl = Remaining::Unknown;
-            let meta = Meta { flags: value.flags, version: known(value.version), ttl };
-            Ok(Some(Header { len: value.len, meta, place }))
+            Ok(Some(text_value(value, place)))
         }
     })
 }
 
-/// Reads a line of the answer to `mg`; `None` is a miss, or the end of many. `place` finds the number that the
-/// request carried, as in [`text_header`].
-pub(super) fn meta_header(
-    input: &[u8],
-    place: impl FnOnce(Option<usize>) -> Option<usize>,
-) -> Parse<'_, Option<Header>> {
-    meta::get::parse_reply(input)?.and_then(|reply| match reply {
-        meta::get::GetReply::Miss | meta::get::GetReply::Noop => Ok(None),
-        meta::get::GetReply::Value { len, flags } => {
-            let ttl = match flags.ttl_s.map(u64::try_from) {
-                None => Remaining::Unknown,
-                Some(Err(_)) => Remaining::Forever,
-                Some(Ok(seconds)) => Remaining::For(Duration::from_secs(seconds)),
-            };
-            let meta = Meta { flags: flags.flags, version: known(flags.version), ttl };
-            let opaque = flags.opaque.map(|opaque| opaque as usize);
-            let place = place(opaque).ok_or(Malformed { command: "mg" })?;
-            Ok(Some(Header { len, meta, place }))
-        }
+/// Reads the answer to `mg` up to its value; `None` is a miss.
+pub(super) fn meta_header(input: &[u8]) -> Parse<'_, Option<Header>> {
+    if let Some((len, flags, header_len)) = meta::get::parse_hit(input) {
+        return Ok(Parsed::Complete(Ok(Some(meta_value(len, flags))), header_len));
+    }
+    meta::get::parse_reply(input)?.and_then(|reply| {
+        Ok(match reply {
+            meta::get::GetReply::Miss => None,
+            meta::get::GetReply::Value { len, flags } => Some(meta_value(len, flags)),
+        })
     })
+}
+
+fn text_value(header: text::get::ValueHeader<'_>, place: usize) -> Header {
+    let version = known(header.version);
+    let meta = Meta { flags: header.flags, version, ttl: Remaining::Unknown };
+    Header { len: header.len, meta, place }
+}
+
+fn meta_value(len: usize, flags: meta::ReplyFlags) -> Header {
+    let ttl = match flags.ttl_s.map(u64::try_from) {
+        None => Remaining::Unknown,
+        Some(Err(_)) => Remaining::Forever,
+        Some(Ok(seconds)) => Remaining::For(Duration::from_secs(seconds)),
+    };
+    let meta = Meta { flags: flags.flags, version: known(flags.version), ttl };
+    Header { len, meta, place: 0 }
 }
 
 /// A server that keeps no versions says 0, which is none.

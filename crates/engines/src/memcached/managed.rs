@@ -1,6 +1,6 @@
 //! Starts memcached.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use larder_protocol::ketama::DEFAULT_PORT;
 use larder_store::{Error, Result};
 
-use super::address::{Address, Node};
+use super::address::Node;
 use super::config::MemcachedConfig;
 use super::{RECIPE, SCHEME, survey};
 use crate::managed::{self, Account, Server};
@@ -32,13 +32,14 @@ pub(super) fn start(config: &MemcachedConfig) -> Result<Vec<(Server, Node)>> {
     let servers: Vec<Server> = (0..config.nodes).map(|_| launch(config)).collect::<Result<_>>()?;
     let nodes = servers.into_iter().zip(0..).map(|(mut server, number)| {
         let path = server.directory().to_owned();
-        let node = server.answer(START, || {
+        let mut node = server.answer(START, || {
             let node = if config.socket { socket_node(&path) } else { port_node(&path)? };
             survey::answers(&Arc::new(node.clone()), config.timeout.0).then_some(node)
         })?;
-        // Its real name differs from run to run. Under this one it has the same keys in every run: those that the
-        // same server has in a pool of 127.0.0.1:11211, 127.0.0.1:11212 …
-        let node = Node { host: "127.0.0.1".into(), port: DEFAULT_PORT + number, ..node };
+        // Its real name differs from run to run. Under this one it has the same keys in every run: those that it would
+        // have in a pool of 127.0.0.1:11211, 127.0.0.1:11212 …
+        node.pool_host = Ipv4Addr::LOCALHOST.to_string();
+        node.pool_port = DEFAULT_PORT + number;
         Ok((server, node))
     });
     nodes.collect()
@@ -83,6 +84,5 @@ fn socket_node(directory: &Path) -> Node {
 fn port_node(directory: &Path) -> Option<Node> {
     let text = std::fs::read_to_string(directory.join(PORT_FILE)).ok()?;
     let port = text.lines().find_map(|line| line.strip_prefix("TCP INET: ")?.parse().ok())?;
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    Some(Node { address: Address::Tcp(vec![address]), host: address.ip().to_string(), port })
+    Node::tcp(&Ipv4Addr::LOCALHOST.to_string(), port).ok()
 }

@@ -3,9 +3,8 @@
 use std::ops::Range;
 
 use larder_protocol::{meta, text};
-use larder_store::{Error, Meta, Result};
+use larder_store::{Meta, Result};
 
-use super::SCHEME;
 use super::connection::{Connection, Wire};
 use super::exchange::{Header, meta_header, text_header};
 
@@ -13,8 +12,8 @@ use super::exchange::{Header, meta_header, text_header};
 /// two that both wait for the other to read would wait for ever. Longer batches take several requests.
 const REQUEST_LEN: usize = 32 * 1024;
 
-/// What a key takes in a request besides itself, at most: `mg  v f c t q O4294967295\r\n`.
-const AROUND_KEY: usize = 32;
+/// What a key takes in a request besides itself, at most: `mg  v f c t\r\n`.
+const AROUND_KEY: usize = 13;
 
 /// The part of a batch that one node has.
 #[derive(Debug, Default)]
@@ -62,10 +61,8 @@ impl Connection {
             }
             Wire::Meta => {
                 for index in asked {
-                    let opaque = u32::try_from(*index).map_err(|_| too_many(keys.len()))?;
-                    meta::get::encode_quiet(&mut self.request, keys[*index], opaque);
+                    meta::get::encode(&mut self.request, keys[*index]);
                 }
-                meta::noop::encode(&mut self.request);
             }
         }
         part.asked = part.asked.end..part.asked.end + asked.len();
@@ -80,36 +77,61 @@ impl Connection {
         large: &mut Vec<u8>,
         hit: &mut dyn FnMut(usize, &[u8], Meta),
     ) -> Result<()> {
-        // A server answers in the order of the request and leaves out what it has not.
-        let mut waiting = &part.indices[part.asked.clone()];
-        while let Some(header) = self.next_header(keys, waiting)? {
-            let index = waiting[header.place];
-            waiting = &waiting[header.place + 1..];
-            if let Some(value) = self.received_value(header.len, b"\r\n")? {
-                hit(index, value, header.meta);
-            } else {
-                self.receive_value(header.len, b"\r\n", large)?;
-                hit(index, large, header.meta);
-            }
+        let asked = &part.indices[part.asked.clone()];
+        match self.terms.wire {
+            Wire::Text => self.answer_text(keys, asked, large, hit)?,
+            Wire::Meta => self.answer_meta(asked, large, hit)?,
         }
         part.asked.start = part.asked.end;
         Ok(())
     }
 
-    /// The next value's header, with its place among the indices that wait for theirs; `None` at the end.
-    fn next_header(&mut self, keys: &[&[u8]], waiting: &[usize]) -> Result<Option<Header>> {
-        let place = |is_it: &dyn Fn(usize) -> bool| waiting.iter().position(|index| is_it(*index));
-        match self.terms.wire {
-            Wire::Text => {
-                self.receive(|input| text_header(input, |key| place(&|index| keys[index] == key)))
-            }
-            Wire::Meta => self.receive(|input| {
-                meta_header(input, |opaque| place(&|index| Some(index) == opaque))
-            }),
+    /// The values of the keys that are there, in the order of the request, and then an end.
+    fn answer_text(
+        &mut self,
+        keys: &[&[u8]],
+        mut asked: &[usize],
+        large: &mut Vec<u8>,
+        hit: &mut dyn FnMut(usize, &[u8], Meta),
+    ) -> Result<()> {
+        while let Some(header) = self.receive(|input| {
+            text_header(input, |found| asked.iter().position(|index| keys[*index] == found))
+        })? {
+            let index = asked[header.place];
+            asked = &asked[header.place + 1..];
+            self.answer_value(index, &header, large, hit)?;
         }
+        Ok(())
     }
-}
 
-fn too_many(n: usize) -> Error {
-    Error::InvalidOptions { engine: SCHEME, reason: format!("{n} keys in one batch > 2^32") }
+    /// A value or a miss for every key, in the order of the request.
+    fn answer_meta(
+        &mut self,
+        asked: &[usize],
+        large: &mut Vec<u8>,
+        hit: &mut dyn FnMut(usize, &[u8], Meta),
+    ) -> Result<()> {
+        for index in asked {
+            if let Some(header) = self.receive(meta_header)? {
+                self.answer_value(*index, &header, large, hit)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn answer_value(
+        &mut self,
+        index: usize,
+        header: &Header,
+        large: &mut Vec<u8>,
+        hit: &mut dyn FnMut(usize, &[u8], Meta),
+    ) -> Result<()> {
+        if let Some(value) = self.received_value(header.len, b"\r\n")? {
+            hit(index, value, header.meta);
+        } else {
+            self.receive_value(header.len, b"\r\n", large)?;
+            hit(index, large, header.meta);
+        }
+        Ok(())
+    }
 }

@@ -42,7 +42,7 @@ impl MemcachedSession {
         operation: impl FnOnce(&mut Connection) -> Result<T>,
     ) -> Result<T> {
         check(key)?;
-        let node = self.shared.node_of(key);
+        let node = if self.connections.len() == 1 { 0 } else { self.shared.node_of(key) };
         self.on_node(node, operation)
     }
 

@@ -95,7 +95,7 @@ impl Shared {
         };
         let pool: Vec<PoolServer<'_>> = nodes
             .iter()
-            .map(|node| PoolServer { host: &node.host, port: node.port, weight: 1 })
+            .map(|node| PoolServer { host: &node.pool_host, port: node.pool_port, weight: 1 })
             .collect();
         let ring = match config.distribution {
             Distribution::Ketama => Ketama::weighted(&pool),

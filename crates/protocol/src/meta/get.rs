@@ -2,13 +2,13 @@
 
 use super::ReplyFlags;
 use crate::line::{next_number, parse};
-use crate::number::{push_i64, push_u64};
+use crate::number::{leading_u64, push_i64};
 use crate::{MAX_VALUE_LEN, Parse};
 
 /// What stands behind a value.
-pub const TAIL: &[u8] = b"\r\n";
+pub const TAIL: &[u8; 2] = b"\r\n";
 
-/// One line of an answer.
+/// An answer up to its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GetReply {
     /// `VA`: the header of a value; `len` bytes and a `\r\n` follow.
@@ -20,40 +20,51 @@ pub enum GetReply {
     },
     /// `EN`: a miss.
     Miss,
-    /// `MN`: the answer to the [`noop`](super::noop) behind a row of quiet requests.
-    Noop,
 }
 
 /// Asks for the value of `key` with its flags, version and remaining TTL.
+#[inline]
 pub fn encode(out: &mut Vec<u8>, key: &[u8]) {
     out.extend_from_slice(b"mg ");
     out.extend_from_slice(key);
     out.extend_from_slice(b" v f c t\r\n");
 }
 
-/// Like [`encode`], for one of many: a miss is not answered, and a hit carries `opaque`.
-pub fn encode_quiet(out: &mut Vec<u8>, key: &[u8], opaque: u32) {
-    out.extend_from_slice(b"mg ");
-    out.extend_from_slice(key);
-    out.extend_from_slice(b" v f c t q O");
-    push_u64(out, u64::from(opaque));
-    out.extend_from_slice(b"\r\n");
-}
-
-/// Reads the next line of the answer to [`encode`] or to a row of [`encode_quiet`].
+/// Reads the answer to [`encode`] up to its value.
+#[inline]
 pub fn parse_reply(input: &[u8]) -> Parse<'_, GetReply> {
-    parse(input, "mg", |line| match line {
-        b"EN" => Some(GetReply::Miss),
-        b"MN" => Some(GetReply::Noop),
-        _ => {
-            let (len, rest) = next_number(line.strip_prefix(b"VA ")?)?;
-            let len = usize::try_from(len).ok().filter(|len| *len <= MAX_VALUE_LEN)?;
-            Some(GetReply::Value { len, flags: ReplyFlags::parse(rest)? })
+    parse(input, "mg", |line| {
+        if line == b"EN" {
+            return Some(GetReply::Miss);
         }
+        let (len, rest) = next_number(line.strip_prefix(b"VA ")?)?;
+        let len = usize::try_from(len).ok().filter(|len| *len <= MAX_VALUE_LEN)?;
+        Some(GetReply::Value { len, flags: ReplyFlags::parse(rest)? })
     })
 }
 
+/// Reads the header of a hit as memcached answers [`encode`], in one pass and nothing else: a third of the work of
+/// [`parse_reply`], to which `None` leaves all that is not exactly this.
+#[inline]
+pub fn parse_hit(input: &[u8]) -> Option<(usize, ReplyFlags, usize)> {
+    let (len, rest) = leading_u64(input.strip_prefix(b"VA ")?)?;
+    let (flags, rest) = leading_u64(rest.strip_prefix(b" f")?)?;
+    let (version, rest) = leading_u64(rest.strip_prefix(b" c")?)?;
+    let rest = rest.strip_prefix(b" t")?;
+    let (ttl_s, rest) = match rest.strip_prefix(b"-1") {
+        Some(rest) => (-1, rest),
+        None => leading_u64(rest).and_then(|(s, rest)| Some((i64::try_from(s).ok()?, rest)))?,
+    };
+    let rest = rest.strip_prefix(b"\r\n")?;
+    let len = usize::try_from(len).ok().filter(|len| *len <= MAX_VALUE_LEN)?;
+    let flags = u32::try_from(flags).ok()?;
+    let (version, ttl_s) = (Some(version), Some(ttl_s));
+    let flags = ReplyFlags { flags, version, ttl_s };
+    Some((len, flags, input.len() - rest.len()))
+}
+
 /// Asks that `key` end at `exptime`, as [`exptime`](crate::ttl::exptime) gives it, without its value.
+#[inline]
 pub fn encode_touch(out: &mut Vec<u8>, key: &[u8], exptime: i64) {
     out.extend_from_slice(b"mg ");
     out.extend_from_slice(key);
@@ -78,12 +89,24 @@ mod tests {
 
     #[test]
     fn a_header_tells_all_but_the_value() {
-        let flags = ReplyFlags { flags: 7, version: Some(1), ttl_s: Some(-1), opaque: Some(12) };
+        let flags = ReplyFlags { flags: 7, version: Some(1), ttl_s: Some(-1) };
         assert_eq!(
             parse_reply(b"VA 5 f7 c1 t-1 O12 W kx\r\nhello\r\n"),
             Ok(Parsed::Complete(Ok(GetReply::Value { len: 5, flags }), 25))
         );
         assert_eq!(parse_reply(b"EN\r\n"), Ok(Parsed::Complete(Ok(GetReply::Miss), 4)));
+    }
+
+    #[test]
+    fn a_hit_reads_the_same_in_one_pass() {
+        for answer in ["VA 5 f7 c1 t-1\r\nhello\r\n", "VA 0 f0 c18446744073709551615 t60\r\n\r\n"] {
+            let (len, flags, header_len) = parse_hit(answer.as_bytes()).unwrap();
+            let hit = GetReply::Value { len, flags };
+            assert_eq!(parse_reply(answer.as_bytes()), Ok(Parsed::Complete(Ok(hit), header_len)));
+        }
+        for other in ["EN\r\n", "VA 5 f7 c1 t-1\r", "VA 5 f7 c1 t-1 W\r\n", "VA 5 c1 f7 t-1\r\n"] {
+            assert_eq!(parse_hit(other.as_bytes()), None, "{other}");
+        }
     }
 
     #[test]

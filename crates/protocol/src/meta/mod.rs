@@ -2,8 +2,8 @@
 //!
 //! An answer begins with a code (`HD`, `VA`, `EN` …), followed by flags of one letter and perhaps a value.
 
-use crate::line::next_word;
-use crate::number::{parse_i64, parse_u64};
+use crate::line::{next_number, next_word};
+use crate::number::parse_i64;
 
 pub mod arithmetic;
 pub mod delete;
@@ -20,24 +20,32 @@ pub struct ReplyFlags {
     pub version: Option<u64>,
     /// `t`: seconds left; -1 is for ever.
     pub ttl_s: Option<i64>,
-    /// `O`: the number that the request carried.
-    pub opaque: Option<u32>,
 }
 
 impl ReplyFlags {
     /// Reads blank-separated flags; `None` where one that we know has no number.
+    #[inline]
     fn parse(mut text: &[u8]) -> Option<Self> {
         let mut flags = Self::default();
-        while let Some((word, rest)) = next_word(text) {
-            text = rest;
-            let Some((letter, number)) = word.split_first() else { continue };
-            match letter {
-                b'f' => flags.flags = u32::try_from(parse_u64(number)?).ok()?,
-                b'c' => flags.version = Some(parse_u64(number)?),
-                b't' => flags.ttl_s = Some(parse_i64(number)?),
-                b'O' => flags.opaque = Some(u32::try_from(parse_u64(number)?).ok()?),
-                _ => {}
-            }
+        while let Some((letter, rest)) = text.split_first() {
+            text = match letter {
+                b'f' => {
+                    let (number, rest) = next_number(rest)?;
+                    flags.flags = u32::try_from(number).ok()?;
+                    rest
+                }
+                b'c' => {
+                    let (number, rest) = next_number(rest)?;
+                    flags.version = Some(number);
+                    rest
+                }
+                b't' => {
+                    let (word, rest) = next_word(rest)?;
+                    flags.ttl_s = Some(parse_i64(word)?);
+                    rest
+                }
+                _ => next_word(rest).map_or(&[][..], |(_, rest)| rest),
+            };
         }
         Some(flags)
     }

@@ -1,10 +1,11 @@
 //! `get <key>*` and `gets <key>*`: values, and with `gets` their versions.
 
 use crate::line::{next_number, next_word, parse};
+use crate::number::leading_u64;
 use crate::{MAX_VALUE_LEN, Parse};
 
 /// What stands between the end of a value and the end of the answer, when no further value comes.
-pub const TAIL: &[u8] = b"\r\nEND\r\n";
+pub const TAIL: &[u8; 7] = b"\r\nEND\r\n";
 
 /// One line of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +30,7 @@ pub struct ValueHeader<'a> {
 }
 
 /// Asks for the values of these keys, with their versions.
+#[inline]
 pub fn encode_gets<'a>(out: &mut Vec<u8>, keys: impl IntoIterator<Item = &'a [u8]>) {
     out.extend_from_slice(b"gets");
     for key in keys {
@@ -39,6 +41,7 @@ pub fn encode_gets<'a>(out: &mut Vec<u8>, keys: impl IntoIterator<Item = &'a [u8
 }
 
 /// Reads the next line of the answer.
+#[inline]
 pub fn parse_reply(input: &[u8]) -> Parse<'_, GetReply<'_>> {
     parse(input, "gets", |line| {
         if line == b"END" {
@@ -55,6 +58,25 @@ pub fn parse_reply(input: &[u8]) -> Parse<'_, GetReply<'_>> {
         let len = usize::try_from(len).ok().filter(|len| *len <= MAX_VALUE_LEN)?;
         rest.is_empty().then_some(GetReply::Value(ValueHeader { key, flags, len, version }))
     })
+}
+
+/// Reads the header of a hit for `key` as memcached answers [`encode_gets`], in one pass and nothing else: a third of
+/// the work of [`parse_reply`], to which `None` leaves all that is not exactly this.
+#[inline]
+pub fn parse_hit<'a>(input: &'a [u8], key: &[u8]) -> Option<(ValueHeader<'a>, usize)> {
+    let rest = input.strip_prefix(b"VALUE ")?;
+    let (found, rest) = rest.split_at_checked(key.len())?;
+    let (flags, rest) = leading_u64(rest.strip_prefix(b" ")?)?;
+    let (len, rest) = leading_u64(rest.strip_prefix(b" ")?)?;
+    let (version, rest) = leading_u64(rest.strip_prefix(b" ")?)?;
+    let rest = rest.strip_prefix(b"\r\n")?;
+    if found != key {
+        return None;
+    }
+    let len = usize::try_from(len).ok().filter(|len| *len <= MAX_VALUE_LEN)?;
+    let flags = u32::try_from(flags).ok()?;
+    let header = ValueHeader { key: found, flags, len, version: Some(version) };
+    Some((header, input.len() - rest.len()))
 }
 
 #[cfg(test)]
@@ -78,6 +100,17 @@ mod tests {
             Ok(Parsed::Complete(Ok(GetReply::Value(header)), answer.len() - 5 - TAIL.len()))
         );
         assert_eq!(parse_reply(b"END\r\n"), Ok(Parsed::Complete(Ok(GetReply::End), 5)));
+    }
+
+    #[test]
+    fn a_hit_reads_the_same_in_one_pass() {
+        let answer = b"VALUE k 7 5 9\r\nhello\r\nEND\r\n";
+        let (header, len) = parse_hit(answer, b"k").unwrap();
+        assert_eq!(parse_reply(answer), Ok(Parsed::Complete(Ok(GetReply::Value(header)), len)));
+        for other in ["END\r\n", "VALUE k 7 5 9\r", "VALUE k 7 5\r\n", "VALUE kk 7 5 9\r\n"] {
+            assert_eq!(parse_hit(other.as_bytes(), b"k"), None, "{other}");
+        }
+        assert_eq!(parse_hit(answer, b"x"), None);
     }
 
     #[test]
