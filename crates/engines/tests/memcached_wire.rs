@@ -1,0 +1,211 @@
+//! `memcached:` and what goes wrong on the wire: peers that answer in pieces, late, wrongly or not at all.
+
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+
+mod managed_support;
+mod memcached_peer;
+mod memcached_support;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use larder_store::{Session, SetOptions};
+use libtest_mimic::{Arguments, Trial};
+use memcached_peer::Peer;
+use memcached_support::{failure, get, memcached, open, set, trial, try_open};
+
+fn main() -> ExitCode {
+    let without_server = |name: &str, run: fn()| {
+        Trial::test(name, move || {
+            run();
+            Ok(())
+        })
+    };
+    let trials = vec![
+        trial("an_answer_may_come_byte_by_byte", an_answer_may_come_byte_by_byte),
+        trial("a_batch_is_one_request_a_node", a_batch_is_one_request_a_node),
+        trial("a_panic_in_mid_batch_leaves_the_session_in_step", a_panic_in_mid_batch),
+        without_server("every_error_of_a_server_is_named", every_error_of_a_server_is_named),
+        without_server("what_is_no_answer_is_shown", what_is_no_answer_is_shown),
+        without_server("silence_is_a_timeout", silence_is_a_timeout),
+        without_server("a_late_answer_is_nobody_elses", a_late_answer_is_nobody_elses),
+        without_server("an_old_server_is_spoken_to_in_text", an_old_server),
+        without_server("a_server_without_settings_has_no_known_limit", without_settings),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+fn an_answer_may_come_byte_by_byte() {
+    let (_server, port) = memcached(0, &[]);
+    for piece in [1, 2, 7, 1000] {
+        let relay = Peer::relaying(port, piece);
+        for protocol in ["text", "meta"] {
+            let store =
+                open(&format!("memcached://127.0.0.1:{}?protocol={protocol}", relay.port()));
+            let session = &mut *store.session().unwrap();
+            let large = vec![b'\n'; 200 * piece.min(100) + 20];
+            set(session, "large", &large);
+            set(session, "small", b"7");
+            assert_eq!(get(session, "large"), Some(large.clone()), "{protocol}, {piece}");
+            assert_eq!(get(session, "absent"), None);
+            assert_eq!(session.incr(b"small", 34).unwrap(), Some(41));
+            let mut hits = Vec::new();
+            let keys: [&[u8]; 4] = [b"large", b"absent", b"small", b"large"];
+            session.get_many(&keys, &mut |i, value, _| hits.push((i, value.to_vec()))).unwrap();
+            let wanted = [(0, large.clone()), (2, b"41".to_vec()), (3, large)];
+            assert_eq!(hits, wanted, "{protocol}, {piece}");
+            assert!(session.touch(b"small", None).unwrap() && session.delete(b"small").unwrap());
+        }
+    }
+}
+
+fn a_batch_is_one_request_a_node() {
+    let servers = [memcached(0, &[]), memcached(0, &[])];
+    let relays = servers.each_ref().map(|(_, port)| Peer::relaying(*port, 1 << 16));
+    let [one, two] = relays.each_ref().map(Peer::port);
+    for protocol in ["text", "meta"] {
+        let store =
+            open(&format!("memcached://127.0.0.1:{one},127.0.0.1:{two}?protocol={protocol}"));
+        let session = &mut *store.session().unwrap();
+        let keys: Vec<String> = (0..200).map(|i| format!("key:{i}")).collect();
+        for key in &keys {
+            set(session, key, b"value");
+        }
+        let batch: Vec<&[u8]> = keys.iter().map(String::as_bytes).collect();
+        let before = relays.each_ref().map(Peer::n_requests);
+        let mut n_hits = 0;
+        session.get_many(&batch, &mut |_, _, _| n_hits += 1).unwrap();
+        let after = relays.each_ref().map(Peer::n_requests);
+        assert_eq!(n_hits, 200);
+        assert_eq!([after[0] - before[0], after[1] - before[1]], [1, 1], "{protocol}");
+    }
+}
+
+fn a_panic_in_mid_batch() {
+    let (_server, port) = memcached(0, &[]);
+    let store = open(&format!("memcached://127.0.0.1:{port}"));
+    let session = &mut *store.session().unwrap();
+    for key in ["a", "b", "c"] {
+        set(session, key, key.as_bytes());
+    }
+    let keys: [&[u8]; 3] = [b"a", b"b", b"c"];
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        session.get_many(&keys, &mut |_, _, _| panic!("a test panics on purpose"))
+    }));
+    assert!(panicked.is_err());
+    assert_eq!(get(session, "c"), Some(b"c".to_vec()));
+}
+
+/// A session of a store at a peer that answers each line so.
+fn session_at(answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static) -> Box<dyn Session> {
+    let peer = Peer::answering(answer);
+    let url = format!("memcached://127.0.0.1:{}?timeout=200ms", peer.port());
+    open(&url).session().unwrap()
+}
+
+fn every_error_of_a_server_is_named() {
+    for (answer, kind, needle) in [
+        ("ERROR", "protocol", "answered: ERROR: it does not know the command"),
+        ("CLIENT_ERROR bad data chunk", "protocol", "answered: CLIENT_ERROR bad data chunk"),
+        ("SERVER_ERROR on fire", "protocol", "answered: SERVER_ERROR on fire"),
+        ("SERVER_ERROR out of memory storing object", "full", "out of memory storing object"),
+        ("SERVER_ERROR object too large for cache", "protocol", "object too large for cache"),
+        (
+            "CLIENT_ERROR cannot increment or decrement non-numeric value",
+            "not_a_number",
+            "is not a number",
+        ),
+    ] {
+        let session = &mut *session_at(move |_| format!("{answer}\r\n").into_bytes());
+        for message in [
+            failure(session.get(b"key", &mut Vec::new()), kind),
+            failure(session.get_many(&[b"key"], &mut |_, _, _| {}), kind),
+            failure(session.touch(b"key", None), kind),
+            failure(session.delete(b"key"), kind),
+            failure(session.incr(b"key", 1), kind),
+        ] {
+            assert!(message.contains(needle), "{answer}: {message}");
+        }
+    }
+}
+
+fn what_is_no_answer_is_shown() {
+    for (answer, needle) in [
+        (&b"HTTP/1.1 400 Bad Request\r\n"[..], "no answer to `gets`: HTTP/1.1 400 Bad Request"),
+        (b"VALUE other 0 1 5\r\nx\r\nEND\r\n", "no answer to `gets`: VALUE other 0 1 5"),
+        (b"VALUE key 0 1 5\r\nxyEND\r\n\r\n\r\n", "a value without its end"),
+        (b"\x01\x02\r\n", "no answer to `gets`: \\x01\\x02"),
+        (b"END\r\nEND\r\n", ""),
+    ] {
+        let session = &mut *session_at(move |_| answer.to_vec());
+        let first = session.get(b"key", &mut Vec::new());
+        let message = match first {
+            // The second END answers nothing; the next request must not take it for its own.
+            Ok(None) => {
+                sleep(Duration::from_millis(20));
+                let set = session.set(b"key", b"value", &SetOptions::default());
+                failure(set, "protocol")
+            }
+            other => failure(other, "protocol"),
+        };
+        assert!(message.contains(needle) && message.contains("127.0.0.1:"), "{message}");
+    }
+}
+
+fn silence_is_a_timeout() {
+    let session = &mut *session_at(|line| match line {
+        "gets half" => b"VALUE half 0 10 1\r\nabc".to_vec(),
+        "gets key" => b"END\r\n".to_vec(),
+        _ => Vec::new(),
+    });
+    for key in ["silent", "half"] {
+        let start = Instant::now();
+        let message = failure(session.get(key.as_bytes(), &mut Vec::new()), "timeout");
+        assert!(message.contains("no answer within 200 ms from 127.0.0.1:"), "{message}");
+        let waited = start.elapsed();
+        assert!((180..2000).contains(&waited.as_millis()), "{waited:?}");
+        assert_eq!(get(session, "key"), None, "the session works on after `{key}`");
+    }
+    // A peer that accepts and says nothing is no server.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let opened = try_open(&format!("memcached://{address}?timeout=100ms"));
+    let message = failure(opened, "unavailable");
+    assert!(message.contains("no answer within 100 ms"), "{message}");
+}
+
+fn a_late_answer_is_nobody_elses() {
+    let session = &mut *session_at(|line| match line {
+        "gets slow" => {
+            sleep(Duration::from_millis(300));
+            b"VALUE slow 0 4 1\r\nslow\r\nEND\r\n".to_vec()
+        }
+        _ => b"VALUE quick 0 5 2\r\nquick\r\nEND\r\n".to_vec(),
+    });
+    failure(session.get(b"slow", &mut Vec::new()), "timeout");
+    for _ in 0..5 {
+        assert_eq!(get(session, "quick"), Some(b"quick".to_vec()));
+        sleep(Duration::from_millis(60));
+    }
+}
+
+fn an_old_server() {
+    let peer = Peer::answering(|_| b"END\r\n".to_vec());
+    let store = open(&format!("memcached://127.0.0.1:{}", peer.port()));
+    assert_eq!(store.info().settings["protocol"], "text");
+    assert_eq!(store.info().version.as_deref(), Some("1.4.39"));
+    assert!(!store.capabilities().ttl_left);
+    assert_eq!(get(&mut *store.session().unwrap(), "key"), None);
+}
+
+fn without_settings() {
+    let peer = Peer::answering(|_| b"SERVER_ERROR object too large for cache\r\n".to_vec());
+    let store = open(&format!("memcached://127.0.0.1:{}", peer.port()));
+    assert_eq!(store.capabilities().max_value_len, None);
+    assert_eq!(store.stats().unwrap().hits, None, "never a false 0");
+    // Without a limit there is none to name; the server's own words are shown.
+    let set = store.session().unwrap().set(b"key", b"value", &SetOptions::default());
+    assert!(failure(set, "protocol").contains("object too large"));
+}
