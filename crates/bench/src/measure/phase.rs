@@ -7,7 +7,7 @@ use std::time::Duration;
 use larder_report::Operation;
 use larder_store::{Session, SetOptions};
 
-use super::clock::process_cpu_ns;
+use super::clock::{process_cpu_ns, thread_cpu_ns};
 use super::draw::{Draw, DrawPlan, KeyState, Work};
 use super::tally::Tallies;
 use super::worker::{Orders, Worker};
@@ -84,7 +84,8 @@ pub(crate) fn run_phase(
         stop,
     };
     let gate = Barrier::new(sessions.len() + 1);
-    let mut cpu_ns = 0;
+    // What neither the workers nor this thread used: threads of a client library's own.
+    let mut others_cpu_ns = 0;
     let mut shares = Vec::with_capacity(sessions.len());
     std::thread::scope(|scope| {
         let workers: Vec<_> = sessions
@@ -107,9 +108,10 @@ pub(crate) fn run_phase(
             })
             .collect();
         gate.wait();
-        let before = process_cpu_ns();
+        let before = (process_cpu_ns(), thread_cpu_ns());
         gate.wait();
-        cpu_ns = process_cpu_ns() - before;
+        let (process, waiting) = (process_cpu_ns() - before.0, thread_cpu_ns() - before.1);
+        others_cpu_ns = process.saturating_sub(waiting);
         for worker in workers {
             shares.push(worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         }
@@ -119,11 +121,12 @@ pub(crate) fn run_phase(
         tallies.merge(&share.tallies);
     }
     let (distinct_keys, top_key_ops) = state.take_drawn();
-    let draw_cpu_ns: u64 = shares.iter().map(|share| share.draw_cpu_ns).sum();
+    let timed_cpu_ns: u64 = shares.iter().map(|share| share.timed_cpu_ns).sum();
+    let others_cpu_ns = others_cpu_ns.saturating_sub(shares.iter().map(|share| share.cpu_ns).sum());
     PhaseResult {
         tallies,
         wall_s: seconds(shares.iter().map(|share| share.timed_ns).max().unwrap_or(0)),
-        client_cpu_s: seconds(cpu_ns.saturating_sub(draw_cpu_ns)),
+        client_cpu_s: seconds(timed_cpu_ns + others_cpu_ns),
         distinct_keys,
         top_key_ops,
         gave_up: shares.iter().any(|share| share.gave_up),

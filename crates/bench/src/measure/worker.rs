@@ -56,8 +56,10 @@ pub(super) struct Share {
     pub(super) tallies: Tallies,
     /// Time in the measured segments.
     pub(super) timed_ns: u64,
-    /// CPU time between them.
-    pub(super) draw_cpu_ns: u64,
+    /// CPU time in the measured segments.
+    pub(super) timed_cpu_ns: u64,
+    /// CPU time in all.
+    pub(super) cpu_ns: u64,
     /// It stopped because the store kept failing.
     pub(super) gave_up: bool,
 }
@@ -80,6 +82,7 @@ impl<'a> Worker<'a> {
         let mut tallies = Tallies::new(operations);
         let mut block = Block::default();
         let (mut timed_ns, mut draw_cpu_ns) = (0, 0);
+        let began = thread_cpu_ns();
         let mut size: usize = 16;
         let limit = self.orders.time_limit;
         let limit = limit.map(|limit| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
@@ -102,7 +105,9 @@ impl<'a> Worker<'a> {
             timed_ns += took;
             size = next_size(size, took);
         }
-        Share { tallies, timed_ns, draw_cpu_ns, gave_up: self.gave_up() }
+        let cpu_ns = thread_cpu_ns() - began;
+        let timed_cpu_ns = cpu_ns - draw_cpu_ns;
+        Share { tallies, timed_ns, timed_cpu_ns, cpu_ns, gave_up: self.gave_up() }
     }
 
     /// Runs a block one operation at a time; returns when the last one ended.
