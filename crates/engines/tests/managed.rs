@@ -43,6 +43,7 @@ fn main() -> ExitCode {
         trial("a_server_is_gone_after_a_panic", a_server_is_gone_after_a_panic),
         trial("what_a_server_started_is_gone_too", what_a_server_started_is_gone_too),
         trial("a_server_that_will_not_end_is_killed", a_server_that_will_not_end_is_killed),
+        trial("a_server_with_nothing_to_save_ends_at_once", a_server_with_nothing_to_save),
         trial("nothing_is_left_after_kill_9", nothing_is_left_after_kill_9),
         trial("nothing_is_left_after_ctrl_c", nothing_is_left_after_ctrl_c),
         trial("nothing_is_left_whenever_it_is_killed", nothing_is_left_whenever_it_is_killed),
@@ -125,6 +126,15 @@ fn a_server_that_will_not_end_is_killed() {
     let start = Instant::now();
     drop(server);
     assert!(!runs(pid) && start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
+}
+
+fn a_server_with_nothing_to_save() {
+    let mut server = server("trap '' TERM; echo 1 > ready; while :; do sleep 0.1; done");
+    number_in(&mut server, "ready");
+    let pid = server.pid();
+    let start = Instant::now();
+    drop(server.without_grace());
+    assert!(!runs(pid) && start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
 }
 
 /// Role of a second process: holds servers, says which, and waits to be killed.

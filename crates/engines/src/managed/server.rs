@@ -26,6 +26,7 @@ pub struct Server {
     program: String,
     process: Child,
     directory: ScratchDir,
+    grace: Duration,
 }
 
 impl Server {
@@ -56,7 +57,15 @@ impl Server {
             .stderr(log)
             .current_dir(directory.path());
         let process = watchdog::spawn(&mut command).map_err(failed)?;
-        Ok(Self { engine, program, process, directory })
+        Ok(Self { engine, program, process, directory, grace: GRACE })
+    }
+
+    /// Has it killed in the end without being asked to end first: for a server with nothing to save, which may
+    /// take a second to notice that it was asked.
+    #[must_use]
+    pub fn without_grace(mut self) -> Self {
+        self.grace = Duration::ZERO;
+        self
     }
 
     /// Asks until the server answers, and returns the answer.
@@ -124,10 +133,12 @@ impl Server {
 impl Drop for Server {
     /// Asks the server to end, waits a little, kills what is left of its group.
     fn drop(&mut self) {
-        self.signal(libc::SIGTERM);
-        let deadline = Instant::now() + GRACE;
-        while self.ended().is_none() && Instant::now() < deadline {
-            sleep(Duration::from_millis(1));
+        if !self.grace.is_zero() {
+            self.signal(libc::SIGTERM);
+            let deadline = Instant::now() + self.grace;
+            while self.ended().is_none() && Instant::now() < deadline {
+                sleep(Duration::from_millis(1));
+            }
         }
         self.signal(libc::SIGKILL);
         // Taken back before the id can belong to somebody else. Nobody is left to tell of a failure: without a

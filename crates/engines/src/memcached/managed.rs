@@ -73,7 +73,8 @@ fn launch(config: &MemcachedConfig) -> Result<Server> {
         command.args(["-l", "127.0.0.1", "-p", "-1"]);
         command.env("MEMCACHED_PORT_FILENAME", directory.path().join(PORT_FILE));
     }
-    Server::start(SCHEME, command, directory, account.as_ref())
+    // What it holds ends with it in any case.
+    Server::start(SCHEME, command, directory, account.as_ref()).map(Server::without_grace)
 }
 
 fn socket_node(directory: &Path) -> Node {

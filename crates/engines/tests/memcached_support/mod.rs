@@ -58,7 +58,8 @@ pub(crate) fn memcached(port: u16, arguments: &[&str]) -> (Server, u16) {
     }
     let port_file = directory.path().join("port");
     command.env("MEMCACHED_PORT_FILENAME", &port_file);
-    let mut server = Server::start("test", command, directory, account.as_ref()).unwrap();
+    let server = Server::start("test", command, directory, account.as_ref()).unwrap();
+    let mut server = server.without_grace();
     let port = server.answer(Duration::from_secs(10), || {
         let text = std::fs::read_to_string(&port_file).ok()?;
         let port = text.trim().rsplit(' ').next()?.parse().ok()?;
