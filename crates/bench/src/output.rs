@@ -76,7 +76,7 @@ fn hdr_log(cell: &CellHistograms) -> Vec<u8> {
             let start = Duration::from_secs_f64(*start);
             let length = Duration::from_secs_f64(*length);
             writer
-                .write_histogram(histogram, start, length, None)
+                .write_histogram(&histogram.unpack(), start, length, None)
                 .expect("a histogram of ours fits the format, and memory takes every write");
         }
     }

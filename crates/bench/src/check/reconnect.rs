@@ -28,9 +28,9 @@ impl Check for Reconnect {
             // Each thread connects once to each node at the start; only what comes on top is repeated.
             let nodes = run
                 .target(&cell.target)
-                .and_then(|target| target.settings.get("nodes")?.parse().ok())
+                .and_then(|target| Some(target.settings.get("nodes")?.split(',').count()))
                 .unwrap_or(1);
-            let first = threads * u64::from(cell.rounds) * nodes;
+            let first = threads * u64::from(cell.rounds) * nodes as u64;
             let connections = cell.counts.connections.unwrap_or(0);
             let repeated = connections.saturating_sub(first);
             if percent(repeated, cell.counts.ops) > TOLERABLE {

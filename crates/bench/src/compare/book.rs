@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use hdrhistogram::Histogram;
 use larder_report::{Operation, Sample};
+
+use crate::measure::Packed;
 
 /// One operation of one phase of one turn.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub(crate) operation: Operation,
     pub(crate) sample: Sample,
-    pub(crate) latency: Histogram<u64>,
+    pub(crate) latency: Packed,
     pub(crate) bytes: u64,
     /// Its part of all operations of its phase: 1 where nothing else was mixed in.
     pub(crate) share: f64,

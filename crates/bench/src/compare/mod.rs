@@ -10,13 +10,13 @@ mod turn;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use hdrhistogram::Histogram;
 use larder_report::{Operation, Point, Run};
 use larder_store::{Catalog, Error};
 
 pub use estimate::{Estimate, estimate};
 
 use crate::error::Result;
+use crate::measure::Packed;
 use crate::observer::{Event, Observer, Silent};
 use crate::plan::{Plan, PlannedTarget};
 use crate::target::Target;
@@ -46,7 +46,7 @@ pub struct CellHistograms {
     /// What was done.
     pub operation: Operation,
     /// Start in seconds from the start of the run, length in seconds, latencies.
-    pub rounds: Vec<(f64, f64, Histogram<u64>)>,
+    pub rounds: Vec<(f64, f64, Packed)>,
 }
 
 /// What the person who runs it has allowed.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use hdrhistogram::Histogram;
 use larder_report::{
     Cell, Comparison, Counts, Environment, Floor, Operation, Point, ReasonKind, Run,
     SCHEMA_VERSION, Target as TargetRecord,
@@ -113,9 +112,9 @@ fn cell(
         all.filter(|_| measured)
     };
     let most = |of: fn(&Entry) -> Option<u64>| entries.iter().filter_map(of).max();
-    let mut latencies = Histogram::clone(&Tally::new().latency);
+    let mut latencies = Tally::new().latency;
     for entry in &rounds {
-        latencies.add(&entry.latency).expect("all have the same bounds");
+        latencies.add(entry.latency.unpack()).expect("all have the same bounds");
     }
     let rate = median(&rates).filter(|rate| measured && *rate > 0.0);
     Cell {

@@ -8,8 +8,8 @@ use larder_store::{Error, Result, Session, Stats};
 
 use super::book::Entry;
 use crate::measure::{
-    KeyState, PhasePlan, PhaseResult, ReadBack, disk_bytes, figures, major_faults, own_rss_bytes,
-    read_back, run_phase, seconds, server_cpu_ns, server_rss_bytes, trim_memory,
+    KeyState, Packed, PhasePlan, PhaseResult, ReadBack, disk_bytes, figures, major_faults,
+    own_rss_bytes, read_back, run_phase, seconds, server_cpu_ns, server_rss_bytes, trim_memory,
 };
 use crate::plan::{PlannedPhase, PlannedPoint};
 use crate::target::Target;
@@ -225,7 +225,7 @@ impl Turn<'_> {
                     latency_ns: figures(&tally.latency),
                     errors_by_kind: tally.errors_by_kind.clone(),
                 },
-                latency: tally.latency.clone(),
+                latency: Packed::new(&tally.latency),
                 bytes: tally.bytes,
                 share,
                 predicted_hit_ratio: phase.predicted_hit_ratio,
@@ -267,15 +267,19 @@ fn writes(phase: &PlannedPhase) -> bool {
 
 /// The error that a phase ended with, with how often it happened.
 fn given_up(target: &Target, result: &PhaseResult) -> Error {
+    let engine = target.planned.engine.scheme;
     let first = result.tallies.iter().find_map(|(_, tally)| tally.first_error.clone());
+    let first = first.unwrap_or_default();
+    // The error made of it names the engine again.
+    let first = first.strip_prefix(&format!("{engine}: ")).unwrap_or(&first);
     let failures: u64 = result
         .tallies
         .iter()
         .map(|(_, tally)| tally.counts.errors + tally.counts.failed_fills)
         .sum();
     Error::Unavailable {
-        engine: target.planned.engine.scheme,
-        what: format!("{} ({failures} operations failed)", first.unwrap_or_default()),
+        engine,
+        what: format!("{first} ({failures} operations failed)"),
         source: None,
     }
 }

@@ -2,6 +2,7 @@
 
 mod clock;
 mod draw;
+mod packed;
 mod phase;
 mod readback;
 mod resources;
@@ -11,6 +12,7 @@ mod worker;
 pub use clock::reading_cost_ns;
 pub(crate) use draw::KeyState;
 pub use draw::{Kind, Work};
+pub use packed::Packed;
 pub use phase::{PhasePlan, PhaseResult};
 pub(crate) use phase::{run_phase, seconds};
 pub use readback::ReadBack;

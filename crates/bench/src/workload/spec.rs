@@ -113,7 +113,17 @@ pub struct WorkloadSpec {
 impl WorkloadSpec {
     /// This specification, completed by another one where it says nothing.
     #[must_use]
-    pub fn or(self, other: Self) -> Self {
+    pub fn or(self, mut other: Self) -> Self {
+        // Of those that exclude each other the nearer one wins.
+        if self.operations.is_some() || self.ratio.is_some() {
+            (other.operations, other.ratio) = (None, None);
+        }
+        if self.requests.is_some() || self.duration.is_some() {
+            (other.requests, other.duration) = (None, None);
+        }
+        if self.compressibility.is_some() || self.payload.is_some() {
+            (other.compressibility, other.payload) = (None, None);
+        }
         Self {
             keys: self.keys.or(other.keys),
             key_size: self.key_size.or(other.key_size),
@@ -121,19 +131,14 @@ impl WorkloadSpec {
             data_size: self.data_size.or(other.data_size),
             compressibility: self.compressibility.or(other.compressibility),
             payload: self.payload.or(other.payload),
-            // These two exclude each other, and so do the next pair: the nearer one wins.
-            operations: if self.ratio.is_some() {
-                None
-            } else {
-                self.operations.or(other.operations)
-            },
+            operations: self.operations.or(other.operations),
             ratio: self.ratio.or(other.ratio),
             on_miss: self.on_miss.or(other.on_miss),
             multiget: self.multiget.or(other.multiget),
             ttl: self.ttl.or(other.ttl),
             threads: self.threads.or(other.threads),
-            duration: if self.requests.is_some() { None } else { self.duration.or(other.duration) },
             requests: self.requests.or(other.requests),
+            duration: self.duration.or(other.duration),
             warmup: self.warmup.or(other.warmup),
             rounds: self.rounds.or(other.rounds),
             seed: self.seed.or(other.seed),
@@ -307,8 +312,10 @@ mod tests {
             keys: Some(Count(7)),
             ..WorkloadSpec::default()
         };
-        let merged = typed.or(scenario);
+        let merged = typed.clone().or(scenario.clone());
         assert_eq!((merged.operations.is_none(), merged.keys), (true, Some(Count(7))));
+        let merged = scenario.or(typed);
+        assert!(merged.operations.is_some() && merged.ratio.is_none());
     }
 
     #[test]

@@ -1,8 +1,7 @@
 #![expect(
-    dead_code,
     unreachable_pub,
     clippy::unwrap_used,
-    reason = "each test binary uses some of it, and a helper fails where its test would"
+    reason = "test binaries share it, and a helper fails where its test would"
 )]
 //! What the tests of whole comparisons share: targets and a workload in, a run out.
 
@@ -22,12 +21,16 @@ pub fn scenario(targets: &[&str], workload: &str) -> Scenario {
     Scenario::find(file.path().to_str().unwrap()).unwrap()
 }
 
+/// CPU time is counted for the whole process: one comparison at a time, as in life.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// CPU time is counted for the whole process: one comparison at a time, as in life.
+static ALONE: Mutex<()> = Mutex::new(());
+
 /// Runs a comparison of typed targets.
 pub fn outcome(catalog: &Catalog, targets: &[&str], workload: &str) -> Outcome {
     let plan = Plan::new(&scenario(targets, workload), true, catalog).unwrap();
     let stop = AtomicBool::new(false);
-    // CPU time is counted for the whole process: one comparison at a time, as in life.
-    static ALONE: Mutex<()> = Mutex::new(());
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     compare(&plan, catalog, Vec::new(), Permissions::default(), &Silent, &stop).unwrap()
 }
