@@ -24,9 +24,6 @@ pub fn scenario(targets: &[&str], workload: &str) -> Scenario {
 /// CPU time is counted for the whole process: one comparison at a time, as in life.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// CPU time is counted for the whole process: one comparison at a time, as in life.
-static ALONE: Mutex<()> = Mutex::new(());
-
 /// Runs a comparison of typed targets.
 pub fn outcome(catalog: &Catalog, targets: &[&str], workload: &str) -> Outcome {
     let plan = Plan::new(&scenario(targets, workload), true, catalog).unwrap();
