@@ -1,6 +1,5 @@
 //! The measured loop allocates nothing: twenty times the operations make no more allocations.
 
-#[expect(dead_code, reason = "not all of it is needed here")]
 mod support;
 
 use std::alloc::{GlobalAlloc, Layout, System};
