@@ -5,7 +5,9 @@
 
 mod contract;
 mod random;
+mod require;
 pub mod stores;
 
 pub use contract::{Outcome, Report, contract, judge};
 pub use random::Random;
+pub use require::{everything_is_required, trial_where};

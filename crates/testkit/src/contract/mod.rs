@@ -39,6 +39,7 @@ use std::sync::Arc;
 use larder_store::Catalog;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
+use crate::require::everything_is_required;
 use case::Case;
 use fixture::{Fixture, Refusal, Target};
 
@@ -76,7 +77,7 @@ pub fn contract(catalog: &Catalog, urls: &[&str]) -> ExitCode {
         return code;
     }
     let arguments = Arguments::from_args();
-    let required = std::env::var("LARDER_REQUIRE").is_ok_and(|what| what == "all");
+    let required = everything_is_required();
     // Runners that start a process per test (nextest) learn from the list what will be ignored. Otherwise it is
     // found out when a case runs, so that a filter opens no more than it names.
     let ask_first = arguments.list || arguments.ignored;
