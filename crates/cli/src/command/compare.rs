@@ -1,6 +1,6 @@
 //! `larder compare`: the main job.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -20,6 +20,8 @@ use crate::terminal;
 const DEFAULT_SCENARIO: &str = "quick";
 /// The name of a comparison that was typed.
 const TYPED: &str = "custom";
+/// Where results go when nobody says, a folder for each run.
+const RESULTS: &str = "larder-results";
 
 /// Measures several caches on the same verified work, side by side.
 #[derive(Debug, Args)]
@@ -95,6 +97,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         Err(error) => {
             // Nothing was measured; a folder made for nothing goes again, one with content stays.
             let _ = std::fs::remove_dir(&folder);
+            if arguments.output.is_none() {
+                let _ = std::fs::remove_dir(RESULTS);
+            }
             return Err(error.into());
         }
     };
@@ -132,7 +137,7 @@ fn folder(arguments: &Arguments, plan: &Plan) -> anyhow::Result<PathBuf> {
         return Ok(folder.clone());
     }
     let now = jiff::Zoned::now().strftime("%Y-%m-%dT%H-%M-%S").to_string();
-    let first = PathBuf::from("larder-results").join(format!("{now}-{}", plan.scenario));
+    let first = Path::new(RESULTS).join(format!("{now}-{}", plan.scenario));
     // Two runs within one second do not share a folder.
     let other = |n: u32| PathBuf::from(format!("{}-{n}", first.display()));
     std::iter::once(first.clone())
