@@ -8,7 +8,7 @@ use larder_bench::{Permissions, Plan, Silent, compare, write};
 use larder_engines::ENGINES;
 use larder_report::{Operation, ReasonKind};
 use larder_testkit::stores;
-use support::{cell, outcome, run, scenario};
+use support::{cell, findings, outcome, run, scenario};
 
 #[test]
 fn by_default_every_key_is_set_and_then_read() {
@@ -23,6 +23,7 @@ fn by_default_every_key_is_set_and_then_read() {
     }
     assert_eq!(cell(&run, "moka:", Operation::Set).counts.read_back, 1000);
     assert_eq!(cell(&run, "moka:", Operation::Set).counts.read_back_absent, 0);
+    assert!(findings(&run, "SILENT-DROP").is_empty(), "{:#?}", run.checks);
     assert_eq!(run.floors.len(), 2, "one for each operation");
 }
 

@@ -1,0 +1,107 @@
+//! Checks on real engines and servers: each fires where the comparison misleads, and is silent beside it where it does
+//! not.
+
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use larder_engines::ENGINES;
+use larder_engines::disk::file_system;
+use larder_report::{Operation, Run, Severity};
+use larder_testkit::trial_where;
+use libtest_mimic::Arguments;
+use support::{cell, findings};
+
+fn main() -> ExitCode {
+    let trials = vec![
+        trial_where(memcached, "reconnect_sees_a_connection_for_each_operation", reconnect),
+        trial_where(memcached, "oversize_sees_a_value_beyond_the_item_limit", oversize),
+        trial_where(memcached, "capacity_sees_a_working_set_that_does_not_fit", capacity),
+        trial_where(|| Ok(()), "ack_parity_sees_a_sync_beside_memory", ack_parity),
+        trial_where(memcached, "reach_parity_sees_a_server_beside_a_map", reach_parity),
+        trial_where(two_file_systems, "fs_kind_sees_files_in_memory", fs_kind),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+fn memcached() -> Result<(), String> {
+    let recipe = ENGINES.find("memcached").unwrap().recipe.unwrap();
+    let found = larder_engines::managed::find("memcached", &recipe);
+    found.map(drop).map_err(|error| error.to_string())
+}
+
+const MEMORY: &str = "/dev/shm";
+
+/// A folder on a disk: the temporary one is often in memory, the one with the build seldom.
+fn on_disk() -> Option<PathBuf> {
+    let folders = [std::env::temp_dir(), env!("CARGO_TARGET_TMPDIR").into()];
+    folders.into_iter().find(|folder| file_system(folder).is_ok_and(|kind| !kind.is_memory()))
+}
+
+fn two_file_systems() -> Result<(), String> {
+    if !file_system(Path::new(MEMORY)).is_ok_and(|kind| kind.is_memory()) {
+        return Err(format!("{MEMORY} is not in memory here"));
+    }
+    on_disk().map(drop).ok_or_else(|| "no folder on a disk".into())
+}
+
+fn run(targets: &[&str], workload: &str) -> Run {
+    let run = support::run(&ENGINES, targets, &format!("rounds = 2\n{workload}"));
+    assert!(run.targets.iter().all(|target| target.reason.is_none()), "{:#?}", run.targets);
+    run
+}
+
+/// The check fires with this severity and these words on one run and is silent on the other.
+fn fires(id: &str, severity: Severity, words: &str, tripped: &Run, sound: &Run) {
+    let found = findings(tripped, id);
+    assert!(!found.is_empty(), "{id} does not fire: {:#?}", tripped.checks);
+    assert!(found.iter().all(|found| found.severity == severity), "{found:#?}");
+    assert!(found.iter().any(|found| found.text.contains(words)), "{found:#?}");
+    let silent = findings(sound, id);
+    assert!(silent.is_empty(), "{id} fires without cause: {silent:#?}");
+}
+
+fn reconnect() {
+    let tripped = run(&["memcached:?connect=operation"], "keys = 150");
+    let sound = run(&["memcached:", "memcached:?nodes=3"], "keys = 150\nthreads = 2");
+    fires("RECONNECT", Severity::Warn, "300 operations", &tripped, &sound);
+}
+
+fn oversize() {
+    let tripped = run(&["memcached:"], "keys = 3\ndata-size = '2170k'");
+    let sound = run(&["memcached:"], "keys = 3\ndata-size = '1k'");
+    let words = "value 2.1 MiB > item limit 1 MiB";
+    fires("OVERSIZE", Severity::Warn, words, &tripped, &sound);
+}
+
+fn capacity() {
+    let large = "keys = 130\ndata-size = '800k'";
+    let tripped = run(&["memcached:?m=64"], large);
+    fires("CAPACITY", Severity::Warn, "> capacity 64 MiB", &tripped, &run(&["memcached:"], large));
+    assert!(cell(&tripped, "memcached:?m=64", Operation::Get).counts.evictions > Some(0));
+}
+
+fn ack_parity() {
+    let tripped = run(&["lmdb:?sync=on", "moka:"], "keys = 20");
+    let words = "writes are fsync-each, those of moka: are volatile";
+    fires("ACK-PARITY", Severity::Note, words, &tripped, &run(&["lmdb:"], "keys = 20"));
+}
+
+fn reach_parity() {
+    let tripped = run(&["moka:", "memcached:"], "keys = 100");
+    let sound = run(&["moka:", "moka:?name=b"], "keys = 100");
+    fires("REACH-PARITY", Severity::Note, "serves a process", &tripped, &sound);
+}
+
+fn fs_kind() {
+    let in_memory = format!("file:{MEMORY}");
+    let on_disk = format!("file:{}", on_disk().unwrap().display());
+    let (tripped, sound) = (run(&[&in_memory], "keys = 100"), run(&[&on_disk], "keys = 100"));
+    fires("FS-KIND", Severity::Note, "files lie on tmpfs", &tripped, &sound);
+    let mixed = run(&[&in_memory, &on_disk], "keys = 100");
+    let found = findings(&mixed, "FS-KIND");
+    assert!(found.iter().any(|found| found.text.contains("while file:")), "{found:#?}");
+}
