@@ -1,0 +1,144 @@
+//! The small commands: engines, set, get, delete, stats, completions, man.
+
+use larder_engines::ENGINES;
+
+use crate::foreign::Server;
+use crate::scene::{Scene, assert_contains};
+use crate::{Case, MEMCACHED, NOTHING};
+
+pub(crate) const CASES: &[Case] = &[
+    (NOTHING, "engines_lists_what_runs_here", engines),
+    (NOTHING, "an_engine_without_its_server_names_the_package", engines_without_servers),
+    (NOTHING, "one_engine_is_shown_with_its_options", engine),
+    (NOTHING, "an_entry_is_set_read_and_deleted_in_files", entries_in_files),
+    (MEMCACHED, "an_entry_is_set_read_and_deleted_on_a_server", entries_on_a_server),
+    (NOTHING, "what_would_vanish_with_the_command_is_not_stored", vanishing),
+    (NOTHING, "an_entry_cannot_be_read_from_where_nobody_listens", nobody),
+    (NOTHING, "completions_and_manual_page_name_every_command", generated),
+    (NOTHING, "help_shows_how_it_is_used", help),
+];
+
+const COMMANDS: [&str; 9] =
+    ["compare", "engines", "scenarios", "get", "set", "delete", "stats", "completions", "man"];
+
+fn engines() {
+    let scene = Scene::new();
+    let text = scene.larder(&["engines"]);
+    let listed = scene.larder(&["engines", "--format", "json"]).ends_with(0).json();
+    let listed = listed.as_array().unwrap();
+    assert_eq!(listed.len(), ENGINES.iter().count());
+    for (row, engine) in listed.iter().zip(ENGINES.iter()) {
+        let mut names: Vec<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["engine", "kind", "limits", "reason", "runnable", "version"]);
+        assert_eq!(
+            (row["engine"].as_str(), row["kind"].as_str()),
+            (Some(engine.scheme), Some("store"))
+        );
+        assert_eq!(row["runnable"] == true, row["reason"].is_null(), "{row:#}");
+        assert!(row["limits"].get("max_key_len").is_some(), "{row:#}");
+        assert!(row["limits"].get("max_value_len").is_some(), "{row:#}");
+        // What needs no server runs everywhere.
+        assert!(row["runnable"] == true || engine.recipe.is_some(), "{row:#}");
+        assert_contains(&text.out, &[engine.summary]);
+    }
+    let lmdb = listed.iter().find(|row| row["engine"] == "lmdb").unwrap();
+    assert!(lmdb["version"].as_str().unwrap().starts_with("0.9."), "{lmdb:#}");
+    scene.assert_nothing_left();
+}
+
+fn engines_without_servers() {
+    let scene = Scene::new();
+    let listed =
+        scene.larder_alone(&["engines", "memcached:", "--format", "json"]).ends_with(0).json();
+    assert_eq!(listed[0]["runnable"], false);
+    let reason = listed[0]["reason"].as_str().unwrap();
+    assert_contains(reason, &["memcached is not installed", "apt-get install memcached"]);
+    let text = scene.larder_alone(&["engines"]).ends_with(0).out.clone();
+    assert_contains(&text, &[&format!("cannot run here: {reason}")]);
+}
+
+fn engine() {
+    let answer = Scene::new().larder(&["engines", "lmdb"]);
+    assert_contains(
+        &answer.ends_with(0).out,
+        &["lmdb:", "example: lmdb:", "  sync ", "[default: "],
+    );
+    assert!(!answer.out.contains("sqlite"), "{answer:#?}");
+}
+
+/// Sets, reads, counts and deletes one entry of a store.
+fn one_entry(scene: &Scene, url: &str) {
+    let larder = |arguments: &[&str]| scene.larder(arguments);
+    larder(&["get", url, "greeting"]).ends_with(1).complains(&["no key `greeting` in", url]);
+    let set = larder(&["set", url, "greeting", "good day\nto you"]);
+    assert!(set.ends_with(0).out.is_empty() && set.err.is_empty(), "{set:#?}");
+    let get = larder(&["get", url, "greeting"]);
+    assert_eq!((get.ends_with(0).out.as_str(), get.err.as_str()), ("good day\nto you", ""));
+    larder(&["set", url, "greeting", "x", "--ttl", "1h"]).ends_with(0);
+    assert_eq!(larder(&["get", url, "greeting"]).out, "x");
+
+    assert!(larder(&["stats", url]).ends_with(0).out.contains("hits  "));
+    let stats = larder(&["stats", url, "--format", "json"]).ends_with(0).json();
+    assert!(stats["items"].is_null() || stats["items"] == 1, "{stats:#}");
+
+    larder(&["delete", url, "greeting"]).ends_with(0);
+    larder(&["delete", url, "greeting"]).ends_with(1).complains(&["no key `greeting` in", url]);
+    larder(&["get", url, "greeting"]).ends_with(1);
+}
+
+fn entries_in_files() {
+    let scene = Scene::new();
+    for url in ["file:cache", "lmdb:map", "sqlite:cache.db"] {
+        one_entry(&scene, url);
+    }
+    scene.assert_nothing_left();
+}
+
+fn entries_on_a_server() {
+    let (scene, server) = (Scene::new(), Server::start(""));
+    one_entry(&scene, &server.url);
+    scene.assert_nothing_left();
+}
+
+fn vanishing() {
+    let scene = Scene::new();
+    for url in ["moka:", "null:", "file:", "lmdb:", "sqlite:"] {
+        let answer = scene.larder(&["set", url, "key", "value"]);
+        answer.ends_with(2).complains(&[url, "ends with this command; name a path or a server"]);
+    }
+    scene.assert_nothing_left();
+}
+
+fn nobody() {
+    let scene = Scene::new();
+    for command in [&["get"][..], &["delete"], &["set"]] {
+        let answer = scene.larder(&[command, &["memcached://127.0.0.1:1", "key"]].concat());
+        answer.ends_with(1).complains(&["127.0.0.1:1 refused the connection"]);
+    }
+}
+
+fn generated() {
+    let scene = Scene::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let answer = scene.larder(&["completions", shell]);
+        assert_contains(&answer.ends_with(0).out, &COMMANDS);
+        assert!(answer.err.is_empty(), "{answer:#?}");
+    }
+    let page = scene.larder(&["man"]);
+    let sections = COMMANDS.map(|command| format!(".SH \"LARDER {}\"", command.to_uppercase()));
+    assert_contains(&page.ends_with(0).out, &sections);
+    assert_contains(&page.out, &["\\-\\-data\\-size", ".TH larder 1"]);
+}
+
+fn help() {
+    let scene = Scene::new();
+    assert_contains(&scene.larder(&["--help"]).ends_with(0).out, &COMMANDS);
+    let long = scene.larder(&["compare", "--help"]);
+    assert_contains(
+        &long.ends_with(0).out,
+        &["Examples:", "--data-size", "--on-miss", "--dry-run"],
+    );
+    assert!(scene.larder(&["--version"]).ends_with(0).out.starts_with("larder "));
+    assert_eq!(scene.larder(&[]).code, Some(2));
+}

@@ -1,0 +1,131 @@
+//! What ends in the middle: that it says so, keeps what was measured, and leaves nothing behind.
+
+use std::fs;
+use std::net::TcpListener;
+use std::time::Duration;
+
+use larder_report::Operation;
+
+use crate::scene::{SOON, Scene, signal, within};
+use crate::{Case, MEMCACHED, NOTHING};
+
+pub(crate) const CASES: &[Case] = &[
+    (MEMCACHED, "a_server_killed_in_mid_run_is_a_reason_and_a_failure", server_killed),
+    (MEMCACHED, "nothing_is_left_when_larder_is_killed_in_mid_run", larder_killed),
+    (NOTHING, "no_file_is_left_when_larder_is_killed_in_mid_run", larder_killed_without_servers),
+    (MEMCACHED, "ctrl_c_keeps_what_was_measured_and_leaves_nothing", ctrl_c),
+    (MEMCACHED, "a_second_ctrl_c_ends_at_once_and_leaves_nothing", second_ctrl_c),
+];
+
+/// A run that takes longer than any test waits for it.
+const ENDLESS: [&str; 6] = ["-k", "200", "-r", "1000", "-o", "out"];
+
+fn server_killed() {
+    let scene = Scene::new();
+    let mut larder = scene.start(&[
+        "compare",
+        "moka:",
+        "memcached:",
+        "-k",
+        "100",
+        "-n",
+        "60k",
+        "-r",
+        "2",
+        "-o",
+        "out",
+    ]);
+    // In the second round the second target is the first.
+    larder.reaches("round 2 of 2");
+    std::thread::sleep(Duration::from_millis(200));
+    let servers = scene.memcacheds();
+    assert_eq!(servers.len(), 1);
+    signal("KILL", &servers[0].to_string());
+    assert_eq!(larder.ends(), Some(1));
+
+    let run = scene.run_json();
+    assert!(!run.interrupted);
+    let of_memcached: Vec<_> =
+        run.cells.iter().filter(|cell| cell.target == "memcached:").collect();
+    assert_eq!(of_memcached.len(), 2);
+    for cell in &of_memcached {
+        let reason = cell.reason.as_deref().unwrap();
+        assert!(reason.starts_with("lost after ") && !reason.contains("memcached: memcached:"));
+        assert!(reason.contains("operations failed"), "{reason}");
+        assert!(cell.ops_per_s.is_none(), "{cell:?}");
+    }
+    assert!(of_memcached.iter().any(|cell| cell.counts.errors > 0), "{of_memcached:?}");
+    let moka = run.cells.iter().filter(|cell| cell.target == "moka:");
+    assert!(moka.into_iter().all(|cell| cell.reason.is_none() && cell.rounds == 2));
+    scene.assert_nothing_left();
+}
+
+fn larder_killed() {
+    let scene = Scene::new();
+    let targets = ["memcached:?nodes=2", "memcached:?socket=on", "file:", "lmdb:", "sqlite:"];
+    let mut larder = scene.start(&[&["compare"], &targets[..], &ENDLESS].concat());
+    larder.reaches("round 2 of");
+    assert_eq!((scene.memcacheds().len(), scene.files("tmp").len()), (3, 6));
+    larder.signal("KILL");
+    assert_eq!(larder.ends(), None);
+    scene.assert_nothing_left();
+}
+
+fn larder_killed_without_servers() {
+    let scene = Scene::new();
+    for name in ["files", "lmdb"] {
+        fs::create_dir(scene.path(name)).unwrap();
+    }
+    scene.write("files/somebodys", "stays");
+    scene.write("db", "stays");
+    let targets = ["file:files", "lmdb:lmdb", "sqlite:db", "file:"];
+    let mut larder = scene.start(&[&["compare"], &targets[..], &ENDLESS].concat());
+    larder.reaches("round 2 of");
+    let folders = [".", "tmp", "files", "lmdb"];
+    let lying = || folders.map(|folder| scene.files(folder).len());
+    assert_eq!(lying(), [6, 1, 2, 1]);
+    larder.signal("KILL");
+    assert_eq!(larder.ends(), None);
+    scene.assert_nothing_left();
+    assert!(within(SOON, || lying() == [5, 0, 1, 0]), "{:?}", lying());
+    assert_eq!(fs::read_to_string(scene.path("files/somebodys")).unwrap(), "stays");
+    assert_eq!(fs::read_to_string(scene.path("db")).unwrap(), "stays");
+}
+
+fn ctrl_c() {
+    let scene = Scene::new();
+    let targets = ["moka:", "memcached:", "file:", "lmdb:", "sqlite:"];
+    let mut larder = scene.start(&[&["compare"], &targets[..], &ENDLESS].concat());
+    larder.reaches("round 3 of");
+    larder.signal("INT");
+    assert_eq!(larder.ends(), Some(130));
+    scene.assert_nothing_left();
+
+    let run = scene.run_json();
+    assert!(run.interrupted);
+    assert_eq!(run.cells.len(), targets.len() * 2);
+    for cell in &run.cells {
+        assert!(cell.rounds >= 2 && cell.reason.is_none() && cell.ops_per_s.is_some(), "{cell:?}");
+    }
+    let sets = run.cells.iter().filter(|cell| cell.operation == Operation::Set);
+    assert!(sets.into_iter().all(|cell| cell.counts.ops >= 400 && cell.counts.wrong == 0));
+    let report = fs::read_to_string(scene.path("out/report.md")).unwrap();
+    assert!(report.contains("nterrupted"), "{report}");
+}
+
+fn second_ctrl_c() {
+    let scene = Scene::new();
+    // It takes connections and never says a word, so an orderly end would take as long as the timeout.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let deaf = format!("memcached://{}?timeout=50s", silent.local_addr().unwrap());
+    let mut larder =
+        scene.start(&[&["compare", "memcached:", "file:", &deaf], &ENDLESS[..]].concat());
+    larder.reaches("opening memcached://");
+    assert_eq!((scene.memcacheds().len(), scene.files("tmp").len()), (1, 2));
+    larder.signal("INT");
+    // Two signals sent at once may arrive as one.
+    std::thread::sleep(Duration::from_millis(200));
+    larder.signal("INT");
+    assert_eq!(larder.ends_within(SOON), Some(130));
+    scene.assert_nothing_left();
+}

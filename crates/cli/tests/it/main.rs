@@ -1,0 +1,61 @@
+//! `larder` as its user runs it: real servers, real signals, real files.
+//!
+//! A test that needs a server or a privilege shows as ignored with the reason where there is none, and fails with
+//! `LARDER_REQUIRE=all` in the environment.
+
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+
+mod commands;
+mod disks;
+mod foreign;
+mod interrupted;
+mod output;
+mod scene;
+mod traces;
+mod usage;
+
+use std::process::{Command, ExitCode};
+
+use larder_engines::ENGINES;
+use larder_testkit::trial_where;
+use libtest_mimic::{Arguments, Trial};
+
+/// What a test needs of the machine.
+type Need = fn() -> Result<(), String>;
+/// A need, the sentence that a test states, and the test.
+type Case = (Need, &'static str, fn());
+
+const CASES: &[&[Case]] = &[
+    commands::CASES,
+    disks::CASES,
+    foreign::CASES,
+    interrupted::CASES,
+    output::CASES,
+    traces::CASES,
+    usage::CASES,
+];
+
+fn main() -> ExitCode {
+    let cases = CASES.iter().copied().flatten();
+    let trials: Vec<Trial> = cases.map(|(need, name, run)| trial_where(need, name, *run)).collect();
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// Nothing but larder.
+const NOTHING: Need = || Ok(());
+
+/// A memcached that can be started.
+const MEMCACHED: Need = || {
+    let recipe = ENGINES.find("memcached").unwrap().recipe.unwrap();
+    let found = larder_engines::managed::find("memcached", &recipe);
+    found.map(drop).map_err(|error| error.to_string())
+};
+
+/// Mounts that nobody else sees.
+const MOUNTS: Need = || {
+    let mount = ["--mount", "mount", "-t", "tmpfs", "none", "/mnt"];
+    let tried = Command::new("unshare").args(mount).output();
+    let tried = tried.map_err(|error| format!("unshare: {error}"))?;
+    let said = String::from_utf8_lossy(&tried.stderr);
+    if tried.status.success() { Ok(()) } else { Err(format!("may not mount: {}", said.trim())) }
+};

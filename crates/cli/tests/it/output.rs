@@ -1,0 +1,201 @@
+//! What a comparison prints and leaves: results on standard output, progress on standard error, `run.json` as published.
+
+use std::fs;
+
+use larder_report::Run;
+use serde_json::Value;
+
+use crate::scene::{Answer, Scene, assert_contains};
+use crate::{Case, MEMCACHED, NOTHING};
+
+pub(crate) const CASES: &[Case] = &[
+    (NOTHING, "json_on_standard_output_is_run_json_and_keeps_its_schema", json),
+    (NOTHING, "standard_output_has_the_result_and_standard_error_the_progress", streams),
+    (NOTHING, "the_folder_of_results_has_every_file_and_nothing_else", folder),
+    (NOTHING, "a_dry_run_tells_time_memory_and_disk_and_leaves_nothing", dry_run),
+    (MEMCACHED, "a_dry_run_starts_servers_and_stops_them", dry_run_of_servers),
+    (NOTHING, "a_scenario_file_says_what_flags_say_and_flags_win", scenario),
+    (NOTHING, "a_target_missing_here_is_a_reason_in_a_scenario_and_a_failure_when_typed", missing),
+    (NOTHING, "strict_turns_a_misleading_figure_into_exit_code_3", strict),
+];
+
+const SMALL: [&str; 6] = ["-k", "30", "-r", "2", "-o", "out"];
+
+fn compare(scene: &Scene, arguments: &[&str]) -> Answer {
+    scene.larder(&[&["compare"], arguments, &SMALL].concat())
+}
+
+/// Checks that a JSON object has every one of these.
+#[track_caller]
+fn has(object: &Value, names: &str) {
+    for name in names.split(' ') {
+        assert!(object.get(name).is_some(), "no `{name}` in {object:#}");
+    }
+}
+
+fn json() {
+    let scene = Scene::new();
+    let targets = ["moka:", "lmdb:", "file:?sync=on", "memcached://127.0.0.1:1"];
+    let answer = compare(&scene, &[&targets[..], &["-q", "--format", "json"]].concat());
+    answer.ends_with(1);
+    let run = answer.json();
+    let written: Value =
+        serde_json::from_str(&fs::read_to_string(scene.path("out/run.json")).unwrap()).unwrap();
+    assert_eq!(run, written);
+
+    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/run.schema.json");
+    let schema: Value = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let faults: Vec<String> = validator.iter_errors(&run).map(|fault| fault.to_string()).collect();
+    assert_eq!(faults, Vec::<String>::new());
+
+    has(&run, "schema larder argv scenario seed started interrupted environment targets cells");
+    has(&run, "floors comparisons checks");
+    assert_eq!(run["targets"].as_array().unwrap().len(), 4);
+    assert_eq!(run["cells"].as_array().unwrap().len(), 8);
+    for target in run["targets"].as_array().unwrap() {
+        has(target, "url name engine version durability settings limits");
+    }
+    for cell in run["cells"].as_array().unwrap() {
+        has(cell, "target point operation rounds reason ops hits misses wrong errors wall_s");
+        has(cell, "ops_per_s ops_per_s_ci95 client_cpu_s server_cpu_s rss_bytes disk_bytes bytes");
+        if cell["target"] == targets[3] {
+            assert!(cell["reason"].is_string() && cell["latency_ns"].is_null(), "{cell:#}");
+        } else {
+            has(&cell["latency_ns"], "p50 p90 p99 p999 max");
+            assert!(cell["reason"].is_null() && cell["ops"] == 60, "{cell:#}");
+        }
+    }
+    for comparison in run["comparisons"].as_array().unwrap() {
+        has(comparison, "a b point operation ratio ci95 verdict");
+    }
+    assert_eq!(run["comparisons"].as_array().unwrap().len(), 6, "three pairs, two operations");
+    // One acknowledges what survives a crash of the machine, the others do not.
+    let checks = run["checks"].as_array().unwrap();
+    assert!(checks.iter().any(|check| check["id"] == "ACK-PARITY"), "{checks:#?}");
+    for check in checks {
+        has(check, "id severity target point text");
+    }
+    for floor in run["floors"].as_array().unwrap() {
+        has(floor, "point operation ns_per_op");
+    }
+}
+
+fn streams() {
+    let scene = Scene::new();
+    for (format, beginning) in [
+        ("table", "larder "),
+        ("markdown", "## "),
+        ("csv", "target,"),
+        ("matrix", "set, by wall clock"),
+    ] {
+        let answer = compare(&scene, &["moka:", "--format", format]);
+        answer.ends_with(0);
+        assert!(answer.out.starts_with(beginning), "{answer:#?}");
+        assert_contains(&answer.err, &["opening moka:", "round 2 of 2", "results: out"]);
+        assert!(!answer.out.contains("round 2 of 2") && !answer.out.contains('\x1b'), "{answer:?}");
+    }
+    let quiet = compare(&scene, &["moka:", "-q"]);
+    assert_eq!(quiet.err, "results: out\n");
+}
+
+fn folder() {
+    let scene = Scene::new();
+    scene.larder(&["compare", "moka:", "-k", "30", "-r", "2", "-q"]).ends_with(0);
+    let [folder] = &scene.files("larder-results")[..] else { panic!("not one folder") };
+    assert!(folder.ends_with("-custom"), "{folder}");
+    let mut files = scene.files(&format!("larder-results/{folder}"));
+    files.sort();
+    assert_eq!(files, ["hdr", "report.md", "run.json", "samples.csv"]);
+}
+
+fn dry_run() {
+    let scene = Scene::new();
+    let targets = ["moka:", "file:", "lmdb:.", "memcached://127.0.0.1:1"];
+    let flags = ["--dry-run", "-d", "100,1k", "-k", "500"];
+    let answer = scene.larder(&[&["compare"], &targets[..], &flags].concat());
+    answer.ends_with(0);
+    assert_contains(&answer.out, &["plan: custom, seed 1", "keys: 500", "data-size: 100,1k"]);
+    assert_contains(
+        &answer.out,
+        &["time", "memory", "disk", " s ", "KiB", "refused the connection"],
+    );
+    for target in targets {
+        assert!(answer.out.lines().any(|line| line.starts_with(target)), "{answer:#?}");
+    }
+    assert!(!answer.out.contains("ops/s") && !answer.err.contains("round "), "{answer:#?}");
+    assert_eq!(scene.files("."), ["tmp"]);
+    scene.assert_nothing_left();
+}
+
+fn dry_run_of_servers() {
+    let scene = Scene::new();
+    let answer = scene.larder(&["compare", "memcached:?nodes=2", "--dry-run"]);
+    answer.ends_with(0);
+    assert!(answer.out.lines().any(|line| line.starts_with("memcached:?nodes=2  ")), "{answer:#?}");
+    assert_eq!(scene.files("."), ["tmp"]);
+    scene.assert_nothing_left();
+}
+
+/// What of a run does not depend on time: targets, workload, and each cell with what was counted.
+fn constant(run: &Run) -> (Vec<&str>, &std::collections::BTreeMap<String, String>, Vec<String>) {
+    let cell = |cell: &larder_report::Cell| {
+        let (point, counts) = (&cell.point, cell.counts);
+        format!("{} {point:?} {} {} {counts:?}", cell.target, cell.operation, cell.rounds)
+    };
+    let targets = run.targets.iter().map(|target| target.url.as_str()).collect();
+    (targets, &run.workload, run.cells.iter().map(cell).collect())
+}
+
+fn scenario() {
+    let scene = Scene::new();
+    let text = "summary = 'a test'\ntargets = ['moka:', 'lmdb:']\n[workload]\nkeys = 40\nrounds = 2\n\
+                data-size = ['100', '2k']\nthreads = 2\nratio = '1:3'\nseed = 9";
+    scene.write("mine.toml", text);
+    let run = |arguments: &[&str]| {
+        scene.larder(&[&["compare", "-q", "-o", "out"], arguments].concat()).ends_with(0);
+        scene.run_json()
+    };
+    let from_file = run(&["--scenario", "mine.toml"]);
+    let flags = "moka: lmdb: -k 40 -r 2 -d 100,2k -t 2 --ratio 1:3 --seed 9";
+    let from_flags = run(&flags.split(' ').collect::<Vec<_>>());
+    assert_eq!(constant(&from_file), constant(&from_flags));
+    assert_eq!((from_file.scenario.as_str(), from_flags.scenario.as_str()), ("mine", "custom"));
+
+    let both = run(&["--scenario", "mine.toml", "file:", "-k", "20", "--operations", "get"]);
+    assert_eq!(both.workload["keys"], "20");
+    assert_eq!((both.workload["threads"].as_str(), both.seed), ("2", 9));
+    assert_eq!((both.workload.get("ratio"), both.workload["operations"].as_str()), (None, "get"));
+    assert!(both.targets.len() == 1 && both.targets[0].url == "file:");
+}
+
+fn missing() {
+    let scene = Scene::new();
+    let text = "summary = 'a test'\ntargets = ['moka:', 'memcached:']";
+    scene.write("mine.toml", text);
+    let reason = "memcached is not installed: apt-get install memcached";
+    for (arguments, code) in [
+        (["--scenario", "mine.toml"], 0),
+        (["moka:", "memcached:"], 1),
+        (["--scenario", "quick"], 0),
+    ] {
+        let answer = scene.larder_alone(&[&["compare", "-q"], &arguments[..], &SMALL].concat());
+        answer.ends_with(code);
+        assert_contains(&answer.out, &["moka:", reason]);
+        let run = scene.run_json();
+        for cell in &run.cells {
+            let missing = cell.target == "memcached:";
+            assert_eq!(cell.reason.as_deref().is_some_and(|it| it.contains(reason)), missing);
+            assert_eq!(cell.ops_per_s.is_none(), missing, "{cell:?}");
+        }
+    }
+}
+
+fn strict() {
+    let scene = Scene::new();
+    // What was deleted is read: it times misses.
+    let arguments = ["moka:", "-q", "--operations", "delete,get"];
+    compare(&scene, &arguments).ends_with(0);
+    compare(&scene, &[&arguments[..], &["--strict"]].concat()).ends_with(3);
+    compare(&scene, &["moka:", "-q", "--strict"]).ends_with(0);
+}

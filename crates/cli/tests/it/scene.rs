@@ -1,0 +1,244 @@
+//! Where a test runs `larder`, and how it sees what was left behind.
+
+use std::fmt::Debug;
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use larder_report::Run;
+use tempfile::TempDir;
+
+/// More than any of these runs takes, on a machine that is busy with something else.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Time for what takes a second on a machine that has nothing else to do.
+pub(crate) const SOON: Duration = Duration::from_secs(5);
+
+/// A folder of its own for one test. Larder works in it and has its temporary directory there, by which every process
+/// that it starts is known: they inherit it in their environment.
+#[derive(Debug)]
+pub(crate) struct Scene(TempDir);
+
+impl Scene {
+    pub(crate) fn new() -> Self {
+        // A server that runs as another user must get through.
+        let everybody = fs::Permissions::from_mode(0o755);
+        let scene = Self(tempfile::Builder::new().permissions(everybody).tempdir().unwrap());
+        fs::create_dir(scene.path("tmp")).unwrap();
+        scene
+    }
+
+    /// A path in the folder.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Writes a file into the folder.
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        fs::write(self.path(name), content).unwrap();
+    }
+
+    /// A program that works in the folder.
+    fn command(&self, program: impl AsRef<Path>, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program.as_ref());
+        command.args(arguments).current_dir(self.0.path()).env("TMPDIR", self.path("tmp"));
+        command
+    }
+
+    /// Runs `larder` to its end.
+    pub(crate) fn larder(&self, arguments: &[&str]) -> Answer {
+        answer(self.command(LARDER, arguments))
+    }
+
+    /// The same where no program is installed.
+    pub(crate) fn larder_alone(&self, arguments: &[&str]) -> Answer {
+        let mut command = self.command(LARDER, arguments);
+        command.env("PATH", self.path("tmp"));
+        answer(command)
+    }
+
+    /// Runs a shell script, in which `$LARDER` is the binary.
+    pub(crate) fn shell(&self, program: &str, arguments: &[&str]) -> Answer {
+        let mut command = self.command(program, arguments);
+        command.env("LARDER", LARDER);
+        answer(command)
+    }
+
+    /// Starts `larder` in a process group of its own, as a shell does for a command.
+    pub(crate) fn start(&self, arguments: &[&str]) -> Running {
+        let mut command = self.command(LARDER, arguments);
+        command.process_group(0).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut process = command.spawn().unwrap();
+        let progress = BufReader::new(process.stderr.take().unwrap());
+        Running { process, progress }
+    }
+
+    /// The `run.json` that a run with `-o out` left.
+    pub(crate) fn run_json(&self) -> Run {
+        serde_json::from_str(&fs::read_to_string(self.path("out/run.json")).unwrap()).unwrap()
+    }
+
+    /// The processes that larder has started here, itself among them, each with its name. One that has ended and is
+    /// waited for by nobody has no environment any more.
+    pub(crate) fn processes(&self) -> Vec<(u32, String)> {
+        let ours = format!("TMPDIR={}\0", self.path("tmp").display()).into_bytes();
+        let process = |entry: fs::DirEntry| {
+            let environment = fs::read(entry.path().join("environ")).ok()?;
+            let here = environment.windows(ours.len()).any(|part| part == ours);
+            let name = fs::read_to_string(entry.path().join("comm")).ok()?;
+            let pid = entry.file_name().to_str()?.parse().ok()?;
+            here.then(|| (pid, name.trim().to_owned()))
+        };
+        fs::read_dir("/proc").unwrap().flatten().filter_map(process).collect()
+    }
+
+    /// The servers among them.
+    pub(crate) fn memcacheds(&self) -> Vec<u32> {
+        let of_memcached = |(pid, name): (u32, String)| (name == "memcached").then_some(pid);
+        self.processes().into_iter().filter_map(of_memcached).collect()
+    }
+
+    /// What lies in a folder of the scene.
+    pub(crate) fn files(&self, folder: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.path(folder)).unwrap().flatten();
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    }
+
+    /// Soon there is no server and no temporary file of larder here, and then no process that has cleaned up. It is a
+    /// matter of a second, but for a machine that is busy with other tests.
+    #[track_caller]
+    pub(crate) fn assert_nothing_left(&self) {
+        let left = || (self.memcacheds(), self.files("tmp"));
+        let gone = within(SOON, || left() == (Vec::new(), Vec::new()));
+        assert!(gone, "left behind: {:?}", left());
+        let ended = within(PATIENCE, || self.processes().is_empty());
+        assert!(ended, "still running: {:?}", self.processes());
+    }
+}
+
+const LARDER: &str = env!("CARGO_BIN_EXE_larder");
+
+/// How a program ended and what it said.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+fn answer(command: Command) -> Answer {
+    let output = assert_cmd::Command::from_std(command).timeout(PATIENCE).output().unwrap();
+    Answer {
+        code: output.status.code(),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+impl Answer {
+    /// It ended with this code.
+    #[track_caller]
+    pub(crate) fn ends_with(&self, code: i32) -> &Self {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        self
+    }
+
+    /// It printed nothing and complained in one line with all of these in it.
+    #[track_caller]
+    pub(crate) fn complains(&self, parts: &[&str]) -> &Self {
+        assert!(self.out.is_empty() && self.err.lines().count() == 1, "{self:#?}");
+        assert!(self.err.starts_with("larder: "), "{self:#?}");
+        // The system's own words come once, not once more for each layer that passes them on.
+        assert!(self.err.matches("(os error").count() <= 1, "{self:#?}");
+        for part in parts {
+            assert!(self.err.contains(part), "`{part}` is missing: {self:#?}");
+        }
+        self
+    }
+
+    /// What it printed, read as JSON.
+    #[track_caller]
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
+    }
+}
+
+/// A larder at work.
+#[derive(Debug)]
+pub(crate) struct Running {
+    process: Child,
+    progress: BufReader<ChildStderr>,
+}
+
+impl Running {
+    /// Reads its progress up to a line that begins so.
+    #[track_caller]
+    pub(crate) fn reaches(&mut self, beginning: &str) {
+        let lines = self.progress.by_ref().lines().map(Result::unwrap);
+        let mut seen = Vec::new();
+        for line in lines {
+            if line.starts_with(beginning) {
+                return;
+            }
+            seen.push(line);
+        }
+        panic!("it never said `{beginning}`, but {seen:#?}");
+    }
+
+    /// Sends a signal to its process group, as a terminal does.
+    pub(crate) fn signal(&self, name: &str) {
+        signal(name, &format!("-{}", self.process.id()));
+    }
+
+    /// Its exit code, once it has ended within this time; `None` when a signal ended it.
+    #[track_caller]
+    pub(crate) fn ends_within(mut self, time: Duration) -> Option<i32> {
+        let mut status = None;
+        let ended = within(time, || {
+            status = self.process.try_wait().unwrap();
+            status.is_some()
+        });
+        if !ended {
+            self.process.kill().unwrap();
+            panic!("it did not end within {time:?}");
+        }
+        status.unwrap().code()
+    }
+
+    /// Waits for its end.
+    #[track_caller]
+    pub(crate) fn ends(self) -> Option<i32> {
+        self.ends_within(PATIENCE)
+    }
+}
+
+/// Sends a signal to a process, or to a group when there is a minus before its id.
+pub(crate) fn signal(name: &str, receiver: &str) {
+    let sent = Command::new("/bin/kill").args(["-s", name, "--", receiver]).status().unwrap();
+    assert!(sent.success());
+}
+
+/// Waits until `condition` holds; false when it does not within this time.
+pub(crate) fn within(time: Duration, mut condition: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + time;
+    while !condition() {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        sleep(Duration::from_millis(5));
+    }
+    true
+}
+
+/// Checks that every one of these is there.
+#[track_caller]
+pub(crate) fn assert_contains(text: &str, parts: &[impl AsRef<str> + Debug]) {
+    for part in parts {
+        assert!(text.contains(part.as_ref()), "{part:?} is not in:\n{text}");
+    }
+}

@@ -1,0 +1,200 @@
+//! What was asked for wrongly: one line that names the value, the limit and the fix, before anything runs.
+
+use std::fs;
+use std::io::Write;
+
+use liblzma::write::XzEncoder;
+
+use crate::scene::Scene;
+use crate::{Case, MEMCACHED, NOTHING};
+
+pub(crate) const CASES: &[Case] = &[
+    (NOTHING, "a_wrong_target_is_one_line_and_exit_code_2", wrong_targets),
+    (NOTHING, "a_wrong_workload_is_one_line_and_exit_code_2", wrong_workloads),
+    (NOTHING, "a_wrong_flag_is_one_line_and_exit_code_2", wrong_flags),
+    (NOTHING, "a_broken_trace_is_one_line_and_exit_code_2", broken_traces),
+    (NOTHING, "a_broken_scenario_is_one_line_and_exit_code_2", broken_scenarios),
+    (NOTHING, "a_place_for_results_that_cannot_be_written_is_told_before_anything_runs", no_place),
+    (NOTHING, "a_plan_beyond_memory_is_refused", beyond_memory),
+    (NOTHING, "the_same_target_twice_needs_a_label", twice),
+    (NOTHING, "a_server_where_nobody_listens_is_a_reason_and_a_failure", nobody_listens),
+    (NOTHING, "a_password_is_never_shown", passwords),
+    (MEMCACHED, "a_value_beyond_the_item_limit_is_a_reason_and_no_figure", oversize),
+];
+
+/// Runs `larder compare` with these arguments and checks its complaint; nothing may have been made for it.
+#[track_caller]
+fn refused(scene: &Scene, arguments: &[&str], parts: &[&str]) {
+    let before = scene.files(".");
+    let answer = scene.larder(&[&["compare", "-q"], arguments].concat());
+    answer.ends_with(2).complains(parts);
+    assert_eq!(scene.files("."), before, "{arguments:?}");
+    scene.assert_nothing_left();
+}
+
+fn wrong_targets() {
+    let scene = Scene::new();
+    for (target, parts) in [
+        ("nosuch:", ["unknown engine `nosuch:`", "memcached:"]),
+        ("moka", ["store URL `moka`: no engine", "write `memcached:`"]),
+        ("file:?dept=3", ["unknown option `dept`", "known: depth"]),
+        ("moka:?size=4q", ["`4q` is not a size", "write 4096, 4k"]),
+        ("lmdb:?sync=maybe", ["option `sync`", "maybe"]),
+        ("memcached://127.0.0.1:1?m=64m", ["option `m`", "leave out the host, or the option"]),
+        ("memcached://a:b", ["`a:b` is not a host", "write h1:11211"]),
+        ("memcached:?timeout=0", ["option `timeout`: 0s", "write 5s"]),
+    ] {
+        refused(&scene, &["moka:?name=first", target, "-k", "10", "-r", "1"], &parts);
+        refused(&scene, &[target, "--dry-run"], &parts);
+    }
+}
+
+fn wrong_workloads() {
+    let scene = Scene::new();
+    for (arguments, parts) in [
+        (&["-d", "4q"][..], ["`4q` is not a size", "write 4096, 4k"]),
+        (&["--key-pattern", "zopf:1"], ["no key pattern `zopf:1`", "known: seq, uniform, zipf"]),
+        (&["-k", "few"], ["`few` is not a number", "--keys"]),
+        (&["-r", "5000"], ["--rounds 5000", "at most 1000"]),
+        (&["-t", "5000"], ["--threads 5000", "at most 1024"]),
+        (&["--compressibility", "2"], ["`2` is not a share", "from 0 to 1"]),
+        (&["--operations", "set,read"], ["`read`", "one of set, get, delete, touch"]),
+        (&["--ratio", "1:10", "--operations", "get"], ["--ratio", "cannot be used with"]),
+        (&["--multiget", "10", "--ratio", "1:1"], ["--multiget only reads", "leave out --ratio"]),
+        (&["--payload", "missing.html"], ["missing.html", "No such file"]),
+    ] {
+        refused(&scene, &[&["moka:"], arguments].concat(), &parts);
+    }
+}
+
+fn wrong_flags() {
+    let scene = Scene::new();
+    for (arguments, parts) in [
+        (&["compare", "moka:", "--flagg"][..], ["--flagg", "--help"]),
+        (&["compare", "moka:", "--format", "xml"], ["unknown format `xml`", "known: table"]),
+        (&["frobnicate"], ["frobnicate", "--help"]),
+        (&["engines", "nosuch"], ["unknown engine `nosuch:`", "known: null:"]),
+        (&["get", "moka:"], ["<KEY>", "--help"]),
+        (&["completions", "tcsh"], ["tcsh", "--help"]),
+    ] {
+        scene.larder(arguments).ends_with(2).complains(&parts);
+    }
+}
+
+fn broken_traces() {
+    let scene = Scene::new();
+    let mut packed = XzEncoder::new(Vec::new(), 6);
+    packed.write_all(&[7; 4000]).unwrap();
+    let packed = packed.finish().unwrap();
+    scene.write("short.trace.xz", &packed[..packed.len() / 2]);
+    scene.write("odd.trace", [1; 7]);
+    scene.write("empty.trace", "");
+    scene.write("unknown.bin", [0xff; 64]);
+    for (name, part) in [
+        ("short.trace.xz", "trace short.trace.xz: "),
+        ("odd.trace", "3 are left: cut off?"),
+        ("empty.trace", "trace empty.trace: "),
+        ("unknown.bin", "cache2k"),
+        ("missing.trace", "No such file"),
+    ] {
+        let pattern = format!("trace:{name}");
+        refused(&scene, &["moka:", "--key-pattern", &pattern], &[name, part]);
+    }
+    scene.write("good.trace", [1; 8]);
+    let both = ["moka:", "--key-pattern", "trace:good.trace", "-k", "5"];
+    refused(&scene, &both, &["--keys with a trace", "the trace says"]);
+}
+
+fn broken_scenarios() {
+    let scene = Scene::new();
+    scene.write("typo.toml", "summary = 'x'\ntargets = ['moka:']\n[workload]\nkeyz = 1");
+    scene.write("none.toml", "summary = 'x'\ntargets = []");
+    scene.write("wrong.toml", "summary = 'x'\ntargets = ['file:?dept=3']");
+    for (name, parts) in [
+        ("nosuch", ["no scenario `nosuch`", "built in: quick"]),
+        ("missing.toml", ["missing.toml", "No such file"]),
+        ("typo.toml", ["scenario `typo`, line 4", "unknown field `keyz`"]),
+        ("none.toml", ["scenario `none`", "has no targets"]),
+        ("wrong.toml", ["unknown option `dept`", "known: depth"]),
+    ] {
+        refused(&scene, &["--scenario", name], &parts);
+    }
+}
+
+fn no_place() {
+    let scene = Scene::new();
+    scene.write("file", "");
+    for (place, part) in [("file", "file"), ("/proc/nowhere", "/proc/nowhere")] {
+        let answer = scene.larder(&["compare", "moka:", "-o", place]);
+        // Not even a target was opened, which would be a line of progress.
+        answer.ends_with(1).complains(&["writing results into", part]);
+    }
+}
+
+fn beyond_memory() {
+    let scene = Scene::new();
+    let parts = ["of memory", "are free", "--keys"];
+    refused(&scene, &["moka:", "-k", "100m", "-d", "1m"], &parts);
+    refused(&scene, &["moka:", "-k", "100m", "-d", "1m", "-o", "out"], &parts);
+}
+
+fn twice() {
+    let scene = Scene::new();
+    let label = ["target `moka:` stands twice", "label one: `moka:?name=other`"];
+    refused(&scene, &["moka:", "moka:"], &label);
+    let named = ["compare", "moka:", "moka:?name=other", "-k", "10", "-r", "1", "-o", "out"];
+    scene.larder(&named).ends_with(0);
+    let run = scene.run_json();
+    let names: Vec<_> = run.targets.iter().map(|target| target.name.as_str()).collect();
+    assert_eq!(names, ["moka:", "other"]);
+    assert!(run.cells.len() == 4 && run.cells.iter().all(|cell| cell.reason.is_none()));
+}
+
+fn nobody_listens() {
+    let scene = Scene::new();
+    let url = "memcached://127.0.0.1:1";
+    scene.larder(&["compare", "moka:", url, "-k", "10", "-r", "1", "-o", "out"]).ends_with(1);
+    let reason = "memcached: 127.0.0.1:1 refused the connection; is memcached running there?";
+    let run = scene.run_json();
+    for cell in &run.cells {
+        let expected = (cell.target == url).then_some(reason);
+        assert_eq!(cell.reason.as_deref(), expected);
+        assert_eq!(cell.ops_per_s.is_none(), expected.is_some());
+    }
+}
+
+fn passwords() {
+    let scene = Scene::new();
+    let secret = "memcached://user:pa55word@127.0.0.1:1/";
+    let refused = scene.larder(&["compare", "-q", secret, "-o", "out"]);
+    refused.ends_with(2).complains(&["memcached://user:***@127.0.0.1:1/", "takes no user"]);
+    assert!(!refused.err.contains("pa55word"), "{refused:?}");
+
+    let target = "moka:?driver.password=pa55word";
+    let answer = scene.larder(&["compare", target, "-k", "10", "-r", "1", "-o", "out"]);
+    answer.ends_with(0);
+    assert!(answer.out.contains("driver.password=***"), "{answer:?}");
+    let mut texts = vec![answer.out, answer.err];
+    for name in ["run.json", "report.md", "samples.csv"] {
+        texts.push(fs::read_to_string(scene.path("out").join(name)).unwrap());
+    }
+    for name in scene.files("out/hdr") {
+        texts.push(fs::read_to_string(scene.path("out/hdr").join(name)).unwrap());
+    }
+    for text in texts {
+        assert!(!text.contains("pa55word"), "{text}");
+    }
+}
+
+fn oversize() {
+    let scene = Scene::new();
+    let answer =
+        scene.larder(&["compare", "memcached:", "-d", "2170k", "-k", "5", "-r", "1", "-o", "out"]);
+    answer.ends_with(0);
+    assert!(answer.out.contains("value 2.1 MiB > item limit 1 MiB"), "{answer:?}");
+    for cell in scene.run_json().cells {
+        assert_eq!(cell.reason.as_deref(), Some("value 2.1 MiB > item limit 1 MiB"));
+        assert_eq!((cell.ops_per_s, cell.latency_ns, cell.counts.ops), (None, None, 0));
+    }
+    scene.assert_nothing_left();
+}
