@@ -1,4 +1,7 @@
 //! A connection to one node, and the error that each of its failures becomes.
+//!
+//! The steps of a `get` are `#[inline]` all the way: what follows a system call runs with cold caches, and a step in
+//! a function of its own cost as much again as what it does (see the benchmark `floor_memcached`).
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::sync::Arc;
@@ -103,6 +106,7 @@ impl Connection {
     }
 
     /// Sends the request.
+    #[inline]
     pub(super) fn send(&mut self) -> Result<()> {
         // What is left of an earlier answer would be taken for this one's.
         if self.start != self.end {
@@ -124,6 +128,7 @@ impl Connection {
     }
 
     /// Waits for an answer.
+    #[inline]
     pub(super) fn receive<T>(
         &mut self,
         parse: impl for<'a> Fn(&'a [u8]) -> Parse<'a, T>,
@@ -204,6 +209,7 @@ impl Connection {
     }
 
     /// Reads what has arrived, or waits until something does.
+    #[inline]
     fn fill(&mut self) -> Result<()> {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);

@@ -20,6 +20,7 @@ pub(super) struct Header {
 }
 
 impl Connection {
+    #[inline]
     pub(super) fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
         match self.terms.wire {
             Wire::Text => self.get_text(key, value),
@@ -27,6 +28,7 @@ impl Connection {
         }
     }
 
+    #[inline]
     fn get_text(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
         text::get::encode_gets(&mut self.request, [key]);
         self.send()?;
@@ -40,6 +42,7 @@ impl Connection {
         Ok(Some(header.meta))
     }
 
+    #[inline]
     fn get_meta(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
         meta::get::encode(&mut self.request, key);
         self.send()?;

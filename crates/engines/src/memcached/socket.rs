@@ -45,6 +45,7 @@ impl Socket {
     }
 
     /// Sends all of `bytes`.
+    #[inline]
     pub(super) fn send(&self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             // SAFETY: the pointer and the length are those of one slice, which outlives the call.
@@ -73,6 +74,7 @@ impl Socket {
     }
 
     /// Waits for bytes and reads as many as have arrived and fit. The end of the connection is an error.
+    #[inline]
     pub(super) fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
         // SAFETY: the pointer and the length are those of one slice, which is ours alone during the call.
         let received = again(|| unsafe {
@@ -128,6 +130,7 @@ fn empty_message() -> libc::msghdr {
 }
 
 /// Calls until no signal interrupts; a negative result is the error that the system names.
+#[inline]
 fn again(mut call: impl FnMut() -> isize) -> io::Result<usize> {
     loop {
         if let Ok(count) = usize::try_from(call()) {
