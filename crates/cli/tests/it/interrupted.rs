@@ -42,6 +42,9 @@ fn server_killed() {
     assert_eq!(servers.len(), 1);
     signal("KILL", &servers[0].to_string());
     assert_eq!(larder.ends(), Some(1));
+    let mut results = scene.files("out");
+    results.sort();
+    assert_eq!(results, ["hdr", "report.md", "run.json", "samples.csv"]);
 
     let run = scene.run_json();
     assert!(!run.interrupted);

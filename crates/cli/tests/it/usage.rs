@@ -134,8 +134,8 @@ fn no_place() {
 fn beyond_memory() {
     let scene = Scene::new();
     let parts = ["of memory", "are free", "--keys"];
-    refused(&scene, &["moka:", "-k", "100m", "-d", "1m"], &parts);
-    refused(&scene, &["moka:", "-k", "100m", "-d", "1m", "-o", "out"], &parts);
+    refused(&scene, &["moka:", "-k", "2m", "-d", "20m"], &parts);
+    refused(&scene, &["moka:", "-k", "2m", "-d", "20m", "-o", "out"], &parts);
 }
 
 fn twice() {
@@ -152,14 +152,21 @@ fn twice() {
 
 fn nobody_listens() {
     let scene = Scene::new();
-    let url = "memcached://127.0.0.1:1";
-    scene.larder(&["compare", "moka:", url, "-k", "10", "-r", "1", "-o", "out"]).ends_with(1);
-    let reason = "memcached: 127.0.0.1:1 refused the connection; is memcached running there?";
-    let run = scene.run_json();
-    for cell in &run.cells {
-        let expected = (cell.target == url).then_some(reason);
-        assert_eq!(cell.reason.as_deref(), expected);
-        assert_eq!(cell.ops_per_s.is_none(), expected.is_some());
+    let (port, socket) = ("memcached://127.0.0.1:1", "memcached:///nowhere/at.sock");
+    let small = ["-k", "10", "-r", "1", "-o", "out"];
+    scene.larder(&[&["compare", "moka:", port, socket][..], &small].concat()).ends_with(1);
+    for cell in &scene.run_json().cells {
+        let expected = match cell.target.as_str() {
+            "moka:" => {
+                assert!(cell.reason.is_none() && cell.ops_per_s.is_some(), "{cell:?}");
+                continue;
+            }
+            url if url == port => "127.0.0.1:1 refused the connection; is memcached running there?",
+            _ => "/nowhere/at.sock",
+        };
+        let reason = cell.reason.as_deref().unwrap();
+        assert!(reason.contains(expected) && !reason.contains('\n'), "{reason}");
+        assert_eq!((cell.ops_per_s, cell.counts.ops), (None, 0));
     }
 }
 
