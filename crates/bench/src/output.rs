@@ -29,6 +29,7 @@ pub fn prepare(folder: &Path) -> Result<()> {
 pub fn write(folder: &Path, outcome: &Outcome) -> Result<()> {
     let latencies = folder.join("hdr");
     prepare(&latencies)?;
+    remove_logs(&latencies)?;
     for cell in &outcome.histograms {
         let path = latencies.join(format!("{}.hlog", file_stem(outcome, cell)));
         whole(&path, &hdr_log(cell))?;
@@ -39,6 +40,18 @@ pub fn write(folder: &Path, outcome: &Outcome) -> Result<()> {
     // Last, because whoever finds it takes the rest to be there.
     let json = render(&outcome.run, Format::JSON, PLAIN);
     whole(&folder.join("run.json"), json.as_bytes())
+}
+
+/// Removes the logs of an earlier run into the same folder, which may have had other cells.
+fn remove_logs(folder: &Path) -> Result<()> {
+    let at = |source| Error::File { what: "writing results into", path: folder.into(), source };
+    for entry in fs::read_dir(folder).map_err(at)? {
+        let path = entry.map_err(at)?.path();
+        if path.extension().is_some_and(|extension| extension == "hlog") {
+            fs::remove_file(path).map_err(at)?;
+        }
+    }
+    Ok(())
 }
 
 /// Writes a file so that it appears whole.

@@ -39,8 +39,11 @@ pub(super) fn plan_targets(
             target.name == name || target.url.to_string() == url.to_string()
         };
         if targets.iter().any(taken) {
-            let other = labelled(&url);
-            return Err(usage(format!("target `{name}` stands twice; label one: `{other}`")));
+            let fix = match url.name() {
+                Some(_) => "give one another `name=`".into(),
+                None => format!("label one: `{}`", labelled(&url)),
+            };
+            return Err(usage(format!("target `{name}` stands twice; {fix}")));
         }
         targets.push(PlannedTarget { url, name, engine, typed });
     }

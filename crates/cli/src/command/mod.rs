@@ -10,6 +10,7 @@ pub(crate) mod stats;
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use anyhow::Context;
 use larder_engines::ENGINES;
 use larder_store::{Result, Store, StoreUrl};
 
@@ -22,7 +23,9 @@ fn open(url: &str) -> Result<Arc<dyn Store>> {
 fn print(bytes: &[u8]) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(error).context("writing to standard output")
+        }
         _ => Ok(()),
     }
 }

@@ -16,7 +16,10 @@ const ENGINES_OF_FILES: [&str; 3] = ["file", "lmdb", "sqlite"];
 fn larder_on(scene: &Scene, options: &str, arguments: &[&str]) -> Answer {
     std::fs::create_dir_all(scene.path("disk")).unwrap();
     let script = r#"mount -t tmpfs -o "$0" none disk && exec "$LARDER" "$@""#;
-    scene.shell("unshare", &[&["--mount", "sh", "-c", script, options], arguments].concat())
+    scene.shell(
+        "unshare",
+        &[&["--map-root-user", "--mount", "sh", "-c", script, options], arguments].concat(),
+    )
 }
 
 fn beyond_the_disk() {

@@ -53,7 +53,7 @@ const MEMCACHED: Need = || {
 
 /// Mounts that nobody else sees.
 const MOUNTS: Need = || {
-    let mount = ["--mount", "mount", "-t", "tmpfs", "none", "/mnt"];
+    let mount = ["--map-root-user", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"];
     let tried = Command::new("unshare").args(mount).output();
     let tried = tried.map_err(|error| format!("unshare: {error}"))?;
     let said = String::from_utf8_lossy(&tried.stderr);

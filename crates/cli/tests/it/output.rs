@@ -12,6 +12,7 @@ pub(crate) const CASES: &[Case] = &[
     (NOTHING, "json_on_standard_output_is_run_json_and_keeps_its_schema", json),
     (NOTHING, "standard_output_has_the_result_and_standard_error_the_progress", streams),
     (NOTHING, "the_folder_of_results_has_every_file_and_nothing_else", folder),
+    (NOTHING, "a_reader_that_goes_away_is_no_failure_and_a_full_disk_is", closed),
     (NOTHING, "a_dry_run_tells_time_memory_and_disk_and_leaves_nothing", dry_run),
     (MEMCACHED, "a_dry_run_starts_servers_and_stops_them", dry_run_of_servers),
     (NOTHING, "a_scenario_file_says_what_flags_say_and_flags_win", scenario),
@@ -107,6 +108,21 @@ fn folder() {
     let mut files = scene.files(&format!("larder-results/{folder}"));
     files.sort();
     assert_eq!(files, ["hdr", "report.md", "run.json", "samples.csv"]);
+
+    compare(&scene, &["moka:", "lmdb:"]).ends_with(0);
+    assert_eq!(scene.files("out/hdr").len(), 4);
+    compare(&scene, &["moka:"]).ends_with(0);
+    assert_eq!(scene.files("out/hdr").len(), 2, "those of the run before are gone");
+}
+
+fn closed() {
+    let scene = Scene::new();
+    let shell = |script: &str| scene.shell("sh", &["-c", script]);
+    let full = shell("\"$LARDER\" engines > /dev/full");
+    full.ends_with(1).complains(&["writing to standard output", "No space left"]);
+    let early =
+        shell("{ \"$LARDER\" compare moka: -q -k 10 -r 1 -o out; echo $? >&2; } | head -n 1");
+    assert_eq!((early.out.lines().count(), early.err.as_str()), (1, "results: out\n0\n"));
 }
 
 fn dry_run() {

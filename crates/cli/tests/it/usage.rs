@@ -142,6 +142,8 @@ fn twice() {
     let scene = Scene::new();
     let label = ["target `moka:` stands twice", "label one: `moka:?name=other`"];
     refused(&scene, &["moka:", "moka:"], &label);
+    let name = ["target `a` stands twice", "give one another `name=`"];
+    refused(&scene, &["moka:?name=a", "lmdb:?name=a"], &name);
     let named = ["compare", "moka:", "moka:?name=other", "-k", "10", "-r", "1", "-o", "out"];
     scene.larder(&named).ends_with(0);
     let run = scene.run_json();
