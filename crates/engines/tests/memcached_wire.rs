@@ -137,7 +137,7 @@ fn what_is_no_answer_is_shown() {
         (b"VALUE other 0 1 5\r\nx\r\nEND\r\n", "no answer to `gets`: VALUE other 0 1 5"),
         (b"VALUE key 0 1 5\r\nxyEND\r\n\r\n\r\n", "a value without its end"),
         (b"\x01\x02\r\n", "no answer to `gets`: \\x01\\x02"),
-        (b"END\r\nEND\r\n", ""),
+        (b"END\r\nEND\r\n", "an answer to nothing: END"),
     ] {
         let session = &mut *session_at(move |_| answer.to_vec());
         let first = session.get(b"key", &mut Vec::new());
