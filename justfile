@@ -29,3 +29,7 @@ generate:
 lint:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets -- --deny warnings
+
+# Fuzz one target for some seconds; needs a nightly compiler and cargo-fuzz
+fuzz target seconds="60":
+    cargo +nightly fuzz run {{ target }} -- -dict=fuzz/dictionaries/{{ target }}.dict -max_total_time={{ seconds }}
