@@ -7,8 +7,11 @@
 //! then one a day, so that among entries that are read the order is a coarse one.
 //!
 //! Bytes are counted in whole blocks of the file system, which is what a file takes. Every writer reserves before
-//! it writes and waits until there is room, so one process never exceeds the limit; several processes share the
-//! count (`usage.rs`) and keep to the limit but for files that one of them was killed over, which count too much.
+//! it writes, and makes room first. A file that replaces another reserves what it takes more than that one: for a
+//! moment, until the older one is removed, both are on the disk. Nobody waits for room, because whoever waited
+//! would do so with the turn on a key that others may wait for in turn: where all that is left is about to be
+//! changed by others, the count is above the limit until the next store brings it down. Several processes share
+//! the count (`usage.rs`); files that one of them was killed over count too much.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +27,7 @@ use super::usage::Usage;
 use super::walk::walk;
 use crate::disk;
 
-/// How many entries are looked at for one filling of the pool.
+/// How many entries are looked at for one sample.
 const SAMPLE: usize = 256;
 
 /// How many of them are kept.
@@ -36,7 +39,7 @@ pub(super) struct Budget {
     limit: u64,
     block_len: u64,
     usage: Usage,
-    /// Candidates, the oldest last.
+    /// Candidates that samples have left, those of each sample together, its oldest last.
     pool: Mutex<Vec<Candidate>>,
     /// Where the next sample starts; steps by a fraction of the whole that visits every region evenly.
     start: AtomicU64,
@@ -100,23 +103,30 @@ impl Budget {
         len.next_multiple_of(self.block_len)
     }
 
-    /// Makes room for a file of this length under `name` and counts it. The caller has the turn on the name.
+    /// What a file of this length takes more than the one that it replaces.
+    fn growth(&self, len: u64, old: Option<FileStat>) -> u64 {
+        self.cost(len).saturating_sub(old.map_or(0, |old| self.cost(old.len)))
+    }
+
+    /// Makes room for a file of this length under `name`, in place of `old`, and counts it. The caller has the
+    /// turn on the name from before it looked at `old` until it has told how it ended.
     pub(super) fn reserve(
         &self,
         folder: &Folder,
         locks: &Locks,
         name: &Name,
         len: u64,
+        old: Option<FileStat>,
     ) -> Result<()> {
-        self.usage.add_bytes(self.cost(len));
+        self.usage.add_bytes(self.growth(len, old));
         while self.usage.bytes() > self.limit {
             match self.evict_one(folder, locks, name) {
                 Ok(true) => {}
-                // Nothing is left to remove. What is still counted is being written by others, or was counted by
+                // Nothing can be removed now. What is still counted is being written by others, or was counted by
                 // somebody who was killed: then the next to open the store alone puts it right.
                 Ok(false) => break,
                 Err(error) => {
-                    self.give_back(len);
+                    self.give_back(len, old);
                     return Err(error);
                 }
             }
@@ -125,14 +135,16 @@ impl Budget {
     }
 
     /// Takes back a reservation: the file was not stored.
-    pub(super) fn give_back(&self, len: u64) {
-        self.usage.subtract_bytes(self.cost(len));
+    pub(super) fn give_back(&self, len: u64, old: Option<FileStat>) {
+        self.usage.subtract_bytes(self.growth(len, old));
     }
 
-    /// Counts a stored file, of which the bytes are reserved, and what it replaced.
-    pub(super) fn stored(&self, replaced: Option<FileStat>) {
-        match replaced {
-            Some(old) => self.usage.subtract_bytes(self.cost(old.len)),
+    /// Counts a stored file, which is reserved, and that what it replaced is gone.
+    pub(super) fn stored(&self, len: u64, old: Option<FileStat>) {
+        match old {
+            Some(old) => {
+                self.usage.subtract_bytes(self.cost(old.len).saturating_sub(self.cost(len)));
+            }
             None => self.usage.add_item(),
         }
     }
@@ -143,50 +155,72 @@ impl Budget {
         self.usage.subtract_item();
     }
 
-    /// Removes one of the oldest entries, but not what is under `own`; `false` when there is none.
+    /// Removes one of the oldest entries, but not what is under `own`; `false` when there is none, or none that
+    /// nobody is about to change. Takes one sample at most: a second one could meet the same entries for ever.
     fn evict_one(&self, folder: &Folder, locks: &Locks, own: &Name) -> Result<bool> {
-        while let Some(Candidate { name, stat }) = self.oldest(folder)? {
-            // To end a second turn on the same lock would end the caller's.
-            if name.lock_offset() == own.lock_offset() {
-                continue;
+        while let Some(candidate) = self.take_candidate() {
+            if self.evict(folder, locks, own, &candidate)? {
+                return Ok(true);
             }
-            // Who has the turn is about to change the entry: it is no longer an old one.
-            let Some(_turn) = locks.try_now(folder, &name)? else { continue };
-            let now = sys::stat(folder.as_fd(), name.path().as_c_str())
-                .map_err(|error| folder.error("looking at", name.path().as_c_str(), error))?;
-            if now == Some(stat) && folder.remove(&name)? {
-                self.removed(stat);
-                self.evictions.fetch_add(1, Ordering::Relaxed);
+        }
+        // In nobody else's reach, so that to come to its end means that there is nothing.
+        let mut sample = self.sample(folder)?;
+        while let Some(candidate) = sample.pop() {
+            if self.evict(folder, locks, own, &candidate)? {
+                self.pool().append(&mut sample);
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    /// Takes the oldest candidate out of the pool, which is filled first when it is empty.
-    fn oldest(&self, folder: &Folder) -> Result<Option<Candidate>> {
-        let mut pool = self.pool();
-        if pool.is_empty() {
-            self.fill(folder, &mut pool)?;
+    /// Removes an entry that is as it was when it was looked at and not under `own`.
+    fn evict(
+        &self,
+        folder: &Folder,
+        locks: &Locks,
+        own: &Name,
+        candidate: &Candidate,
+    ) -> Result<bool> {
+        let Candidate { name, stat } = candidate;
+        // To end a second turn on the same lock would end the caller's.
+        if name.lock_offset() == own.lock_offset() {
+            return Ok(false);
         }
-        Ok(pool.pop())
+        // Who has the turn is about to change the entry: it is no longer an old one.
+        let Some(_turn) = locks.try_now(folder, name)? else { return Ok(false) };
+        let now = sys::stat(folder.as_fd(), name.path().as_c_str())
+            .map_err(|error| folder.error("looking at", name.path().as_c_str(), error))?;
+        if now != Some(*stat) || !folder.remove(name)? {
+            return Ok(false);
+        }
+        self.removed(*stat);
+        self.evictions.fetch_add(1, Ordering::Relaxed);
+        Ok(true)
     }
 
-    fn fill(&self, folder: &Folder, pool: &mut Vec<Candidate>) -> Result<()> {
+    /// The oldest candidate of the pool. The pool is free again when this returns.
+    fn take_candidate(&self) -> Option<Candidate> {
+        self.pool().pop()
+    }
+
+    /// Looks at [`SAMPLE`] entries and returns the [`POOL`] oldest, the oldest last.
+    fn sample(&self, folder: &Folder) -> Result<Vec<Candidate>> {
+        let mut sample = Vec::new();
         // The golden ratio of the range: successive starts are far apart and never line up.
         let start = self.start.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed);
-        let sampled = walk(folder, start, &mut |name| {
+        let walked = walk(folder, start, &mut |name| {
             // One that cannot be looked at is no candidate.
             if let Ok(Some(stat)) = sys::stat(folder.as_fd(), name.path().as_c_str()) {
-                pool.push(Candidate { name, stat });
+                sample.push(Candidate { name, stat });
             }
-            if pool.len() < SAMPLE { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            if sample.len() < SAMPLE { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
-        sampled.map_err(|error| folder.error("reading", c".", error))?;
-        pool.sort_unstable_by_key(|candidate| std::cmp::Reverse(candidate.stat.used_ns));
-        let spare = pool.len().saturating_sub(POOL);
-        pool.drain(..spare);
-        Ok(())
+        walked.map_err(|error| folder.error("reading", c".", error))?;
+        sample.sort_unstable_by_key(|candidate| std::cmp::Reverse(candidate.stat.used_ns));
+        let spare = sample.len().saturating_sub(POOL);
+        sample.drain(..spare);
+        Ok(sample)
     }
 
     fn pool(&self) -> MutexGuard<'_, Vec<Candidate>> {

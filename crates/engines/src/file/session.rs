@@ -204,16 +204,14 @@ impl Writer {
             return shared.folder.put(name, temporary, value, tail);
         };
         let len = (value.len() + tail.len()) as u64;
-        budget.reserve(&shared.folder, locks, name, len)?;
-        let stored = stat(shared, name).and_then(|old| {
-            shared.folder.put(name, temporary, value, tail)?;
-            Ok(old)
-        });
+        let old = stat(shared, name)?;
+        budget.reserve(&shared.folder, locks, name, len, old)?;
+        let stored = shared.folder.put(name, temporary, value, tail);
         match stored {
-            Ok(old) => budget.stored(old),
-            Err(_) => budget.give_back(len),
+            Ok(()) => budget.stored(len, old),
+            Err(_) => budget.give_back(len, old),
         }
-        stored.map(drop)
+        stored
     }
 }
 

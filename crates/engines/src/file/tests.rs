@@ -1,7 +1,7 @@
 //! What only shows from inside: two keys of one name, files that are not whole, time that a test moves.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use larder_store::{ByteSize, Clock, Session, SetMode, SetOptions, SetOutcome, StoreUrl};
@@ -9,6 +9,7 @@ use larder_store::{ByteSize, Clock, Session, SetMode, SetOptions, SetOutcome, St
 use super::SCHEME;
 use super::config::FileConfig;
 use super::format::TRAILER_LEN;
+use super::lock::Locks;
 use super::name::Name;
 use super::session::FileSession;
 use super::store::Shared;
@@ -104,6 +105,87 @@ fn an_expired_file_is_removed_by_who_meets_it() {
     clock.advance(Duration::from_secs(1));
     assert!(!session.delete(b"key").unwrap());
     assert_eq!((expirations(), usage.items(), usage.bytes()), (2, 0, 0));
+}
+
+fn open_with_limit(bytes: u64) -> Arc<Shared> {
+    open(FileConfig { size: Some(ByteSize(bytes)), ..FileConfig::default() }).0
+}
+
+fn set(session: &mut FileSession, key: &[u8], len: usize) {
+    session.set(key, &vec![b'v'; len], &SetOptions::default()).unwrap();
+}
+
+/// Runs what must not take for ever. Where it does, its thread ends with the test program.
+fn in_time(run: impl FnOnce() + Send + 'static) {
+    let (done, is_done) = mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        run();
+        // Nobody listens any more when it took too long.
+        let _ = done.send(());
+    });
+    let ended = is_done.recv_timeout(Duration::from_secs(30));
+    assert_ne!(ended, Err(mpsc::RecvTimeoutError::Timeout), "it goes on and on");
+    thread.join().unwrap();
+}
+
+#[test]
+fn the_only_entry_is_replaced_though_two_would_not_fit() {
+    in_time(|| {
+        let shared = open_with_limit(1 << 20);
+        let mut session = FileSession::new(Arc::clone(&shared));
+        let budget = shared.budget.as_ref().unwrap();
+        set(&mut session, b"key", 600_000);
+        let bytes = budget.usage().bytes();
+        for len in [600_000, 100, 700_000, 600_000] {
+            set(&mut session, b"key", len);
+            let mut value = Vec::new();
+            session.get(b"key", &mut value).unwrap().unwrap();
+            assert_eq!(value.len(), len);
+        }
+        assert_eq!((budget.usage().items(), budget.usage().bytes()), (1, bytes));
+        assert_eq!(budget.evictions(), 0);
+    });
+}
+
+#[test]
+fn entries_that_others_are_about_to_change_are_not_waited_for() {
+    in_time(|| {
+        let shared = open_with_limit(1 << 20);
+        let mut session = FileSession::new(Arc::clone(&shared));
+        let budget = shared.budget.as_ref().unwrap();
+        set(&mut session, b"mine", 400_000);
+        set(&mut session, b"theirs", 500_000);
+        let locks = Locks::default();
+        let turn = locks.wait(&shared.folder, &Name::of(b"theirs", shared.folder.depth())).unwrap();
+        set(&mut session, b"mine", 700_000);
+        assert_eq!((budget.usage().items(), budget.evictions()), (2, 0));
+        assert!(budget.usage().bytes() > budget.limit());
+        drop(turn);
+        // Once they are free again, the next store brings the count down.
+        set(&mut session, b"mine", 700_001);
+        assert_eq!((budget.usage().items(), budget.evictions()), (1, 1));
+        assert!(budget.usage().bytes() <= budget.limit());
+    });
+}
+
+#[test]
+fn threads_that_replace_the_last_entries_at_once_do_not_hold_each_other_up() {
+    in_time(|| {
+        let shared = open_with_limit(1 << 20);
+        std::thread::scope(|scope| {
+            for key in [b"one", b"two"] {
+                let mut session = FileSession::new(Arc::clone(&shared));
+                scope.spawn(move || {
+                    for round in 0..500 {
+                        set(&mut session, key, 400_000 + 200_000 * (round % 2));
+                    }
+                });
+            }
+        });
+        let budget = shared.budget.as_ref().unwrap();
+        set(&mut FileSession::new(Arc::clone(&shared)), b"last", 100);
+        assert!(budget.usage().bytes() <= budget.limit());
+    });
 }
 
 #[test]
