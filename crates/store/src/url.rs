@@ -1,6 +1,7 @@
 //! Store URLs: `scheme:path?option=value` and `scheme://user:password@host:port,host:port/path?option=value`.
 
 use std::fmt;
+use std::ops::Range;
 
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
@@ -57,6 +58,11 @@ impl StoreUrl {
                 .map_err(|_| invalid("percent-encoding that is not UTF-8"))
         };
         if let Some(place) = place.strip_prefix("//") {
+            if user_info(text).is_some_and(|range| text[range].contains(['/', '?', '#'])) {
+                return Err(invalid(
+                    "`/`, `?` and `#` in a user or password are written `%2F`, `%3F`, `%23`, and `@` in a path `%40`",
+                ));
+            }
             let (authority, path) =
                 place.find('/').map_or((place, ""), |slash| place.split_at(slash));
             let (user_info, hosts) = match authority.rsplit_once('@') {
@@ -182,38 +188,62 @@ impl fmt::Debug for StoreUrl {
 
 /// The URL with `***` in place of its password: between `:` and `@`, and in options that are named like one.
 fn mask(text: &str) -> String {
-    let (place, query) = match text.split_once('?') {
-        Some((place, query)) => (place, Some(query)),
-        None => (text, None),
-    };
-    let mut masked = mask_user_info(place);
-    if let Some(query) = query {
-        masked.push('?');
-        for (i, pair) in query.split('&').enumerate() {
-            if i > 0 {
-                masked.push('&');
+    let password = user_info(text)
+        .and_then(|range| Some(range.start + text[range.clone()].find(':')?..range.end));
+    let Some(password) = password else { return mask_options(text) };
+    format!("{}:***{}", &text[..password.start], mask_options(&text[password.end..]))
+}
+
+fn mask_options(text: &str) -> String {
+    let Some((place, query)) = text.split_once('?') else { return text.into() };
+    let mut masked = format!("{place}?");
+    for (i, pair) in query.split('&').enumerate() {
+        if i > 0 {
+            masked.push('&');
+        }
+        match pair.split_once('=') {
+            Some((name, _)) if is_secret(name) => {
+                masked.push_str(name);
+                masked.push_str("=***");
             }
-            match pair.split_once('=') {
-                Some((name, _)) if is_secret(name) => {
-                    masked.push_str(name);
-                    masked.push_str("=***");
-                }
-                _ => masked.push_str(pair),
-            }
+            _ => masked.push_str(pair),
         }
     }
     masked
 }
 
-fn mask_user_info(place: &str) -> String {
-    let masked = || {
-        let start = place.find("//")? + 2;
-        let end = start + place[start..].find('/').unwrap_or(place.len() - start);
-        let at = start + place[start..end].rfind('@')?;
-        let colon = start + place[start..at].find(':')?;
-        Some(format!("{}:***{}", &place[..colon], &place[at..]))
+/// Where the user and the password of a URL are: between `//` and `@`. A URL may be wrong and is masked all the
+/// same: when an `@` behind the hosts has no business there, what is in front of the last one is a password in
+/// which somebody did not percent-encode a `/` or `?`.
+fn user_info(text: &str) -> Option<Range<usize>> {
+    let (_, rest) = text.split_at(text.find(['/', '?'])?);
+    let rest = rest.strip_prefix("//")?;
+    let (authority, behind) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    let part = if has_stray_at(authority, behind) { rest } else { authority };
+    let start = text.len() - rest.len();
+    Some(start..start + part.rfind('@')?)
+}
+
+/// Whether there is an `@` behind the hosts other than in an option's value, or even there when what is taken for
+/// the hosts cannot be any. A path without hosts, as that of a socket, may hold what it likes.
+fn has_stray_at(authority: &str, behind: &str) -> bool {
+    let (path, query) = behind.split_once('?').unwrap_or((behind, ""));
+    let in_name = |pair: &str| pair.split('=').next().is_some_and(|name| name.contains('@'));
+    let hosts = authority.rsplit('@').next().unwrap_or_default();
+    !authority.is_empty()
+        && (path.contains('@')
+            || query.split('&').any(in_name)
+            || query.contains('@') && !hosts.split(',').all(is_host))
+}
+
+/// Whether this may be a host, alone or with a port: `h`, `h:11211`, `[::1]:11211`.
+fn is_host(text: &str) -> bool {
+    let port = match text.rsplit_once(']') {
+        Some((address, port)) if address.starts_with('[') => port,
+        _ => text.find(':').map_or("", |colon| &text[colon..]),
     };
-    masked().unwrap_or_else(|| place.into())
+    let is_number = |port: &str| !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit());
+    !text.starts_with(':') && (port.is_empty() || port.strip_prefix(':').is_some_and(is_number))
 }
 
 fn is_secret(name: &str) -> bool {
@@ -250,6 +280,50 @@ mod tests {
         // A broken URL is shown too, in its error.
         let error = StoreUrl::parse("redis://me:pa@ss@a,,b").unwrap_err().to_string();
         assert!(error.contains("redis://me:***@a,,b") && !error.contains("pa@"), "{error}");
+    }
+
+    #[test]
+    fn a_password_that_is_not_encoded_is_refused_and_not_shown() {
+        for (text, shown) in [
+            ("mysql://me:pa?ss@db", "mysql://me:***@db"),
+            ("mysql://me:pa/ss@db/x", "mysql://me:***@db/x"),
+            ("mysql://me:pa#ss@db", "mysql://me:***@db"),
+            ("mysql://me:pa/s?s=s@db?a=b&password=ss", "mysql://me:***@db?a=b&password=***"),
+            ("mysql://me:pa?s=s@db", "mysql://me:***@db"),
+            ("mysql://me:pa@s/s@db", "mysql://me:***@db"),
+            ("mysql://me:pa@s?s@db", "mysql://me:***@db"),
+            // The beginning of these passwords could be a port.
+            ("mysql://me:12/pass@db", "mysql://me:***@db"),
+            ("mysql://me:12?pass@db", "mysql://me:***@db"),
+            ("mysql://m/e:pass@db", "mysql://m/e:***@db"),
+            ("redis://:/pass@db", "redis://:***@db"),
+            ("redis://:?pa=ss@db", "redis://:***@db"),
+        ] {
+            let error = StoreUrl::parse(text).unwrap_err().to_string();
+            assert!(error.contains(&format!("`{shown}`")) && error.contains("`%2F`"), "{error}");
+        }
+        let url = StoreUrl::parse("mysql://me:pa%3Fs%2Fs%23@db").unwrap();
+        assert_eq!((url.password(), &*url.to_string()), (Some("pa?s/s#"), "mysql://me:***@db"));
+    }
+
+    #[test]
+    fn an_at_sign_elsewhere_is_no_user() {
+        for (text, hosts, path, option) in [
+            ("redis://h?x=a@b", &["h"][..], "", Some("a@b")),
+            ("redis://h:6379/0?x=a:b@c", &["h:6379"], "/0", Some("a:b@c")),
+            ("redis://[::1]:1,[::2]?x=a@b", &["[::1]:1", "[::2]"], "", Some("a@b")),
+            ("redis://h/a%40b", &["h"], "/a@b", None),
+            ("memcached:///run/a:b@c?x=@", &[], "/run/a:b@c", Some("@")),
+            ("file:/tmp//a:b/c@d?x=e//f:g@h", &[], "/tmp//a:b/c@d", Some("e//f:g@h")),
+        ] {
+            let url = StoreUrl::parse(text).unwrap();
+            assert_eq!(url.hosts(), hosts);
+            assert_eq!((url.path(), url.option("x")), (path, option));
+            assert_eq!((url.user(), url.to_string()), (None, text.to_owned()));
+        }
+        let url = StoreUrl::parse("mysql://me:pass@h:1/x?y=a@b").unwrap();
+        assert_eq!((url.password(), url.option("y")), (Some("pass"), Some("a@b")));
+        assert_eq!(url.to_string(), "mysql://me:***@h:1/x?y=a@b");
     }
 
     #[test]
