@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! PATH/NAMESPACE/format        says that the folder is ours, and how deep it is
-//! PATH/NAMESPACE/3f/a0/91c2…   an entry; its name is a 128-bit hash of the key (`name.rs`)
+//! PATH/NAMESPACE/3f/a0/91c2…   an entry; its name is a 64-bit hash of the key (`name.rs`)
 //! PATH/NAMESPACE/tmp/          entries while they are written
 //! PATH/NAMESPACE/lock          whose byte ranges writers of one key lock (`lock.rs`)
 //! PATH/NAMESPACE/usage         with a size limit: bytes and entries, shared by all processes (`usage.rs`)
