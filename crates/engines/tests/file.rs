@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
@@ -18,8 +19,8 @@ use std::time::{Duration, SystemTime};
 
 use larder_engines::ENGINES;
 use larder_store::{Error, Session, SetOptions, Store, StoreUrl};
-use larder_testkit::Random;
-use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use larder_testkit::{Random, trial_where};
+use libtest_mimic::{Arguments, Trial};
 
 /// What another process is to do, and the store it is to do it to.
 const ROLE: &str = "LARDER_FILE_ROLE";
@@ -36,8 +37,12 @@ fn main() -> ExitCode {
         })
     };
     let trials = vec![
-        with_disk("a_full_disk_is_an_error_and_leaves_no_debris", a_full_disk_is_an_error),
-        with_disk("a_disk_that_may_only_be_read_is_read", a_disk_that_may_only_be_read_is_read),
+        trial_where(mounts, "a_full_disk_is_an_error_and_leaves_no_debris", || {
+            run_with_mounts("full disk");
+        }),
+        trial_where(mounts, "a_disk_that_may_only_be_read_is_read", || {
+            run_with_mounts("read-only disk");
+        }),
         trial("a_killed_writer_leaves_only_whole_files", a_killed_writer_leaves_only_whole_files),
         trial("what_a_killed_writer_left_is_swept", what_a_killed_writer_left_is_swept),
         trial("processes_keep_to_one_size_limit", processes_keep_to_one_size_limit),
@@ -56,6 +61,15 @@ fn main() -> ExitCode {
 // Other processes.
 
 fn play(role: &str, url: &str) -> ExitCode {
+    match role {
+        "full disk" => a_full_disk_is_an_error(&SmallDisk::mount()),
+        "read-only disk" => a_disk_that_may_only_be_read_is_read(&SmallDisk::mount()),
+        _ => work(role, url),
+    }
+    ExitCode::SUCCESS
+}
+
+fn work(role: &str, url: &str) {
     let store = open(url);
     let mut session = store.session().unwrap();
     match role {
@@ -82,7 +96,6 @@ fn play(role: &str, url: &str) -> ExitCode {
         }
         role => panic!("no such role: {role}"),
     }
-    ExitCode::SUCCESS
 }
 
 /// This program again; killed when it is dropped.
@@ -165,24 +178,49 @@ impl Drop for TestDir {
     }
 }
 
-/// A tmpfs of 2 MiB, unmounted with its owner.
+/// Runs a program whose mounts nobody else sees. Root may; others can in a user namespace of their own.
+fn with_mounts(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("unshare");
+    if fs::metadata("/proc/self").unwrap().uid() != 0 {
+        command.args(["--user", "--map-root-user"]);
+    }
+    command.arg("--mount").arg(program);
+    command
+}
+
+/// Whether this user may mount.
+fn mounts() -> Result<(), String> {
+    let tried = with_mounts("mount").args(["-t", "tmpfs", "tmpfs", "/mnt"]).output();
+    let tried = tried.map_err(|error| format!("unshare: {error}"))?;
+    let said = String::from_utf8_lossy(&tried.stderr);
+    if tried.status.success() { Ok(()) } else { Err(format!("may not mount: {}", said.trim())) }
+}
+
+/// Plays a role that mounts a disk.
+fn run_with_mounts(role: &str) {
+    let mut program = with_mounts(std::env::current_exe().unwrap());
+    let output = program.env(ROLE, role).env(URL, "").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A tmpfs of 2 MiB that only this process sees, unmounted with its owner.
 struct SmallDisk(TestDir);
 
 impl SmallDisk {
-    fn mount() -> Result<Self, String> {
-        let folder = TestDir::new();
-        let mut mount = Command::new("mount");
-        let mount = mount.args(["-t", "tmpfs", "-o", "size=2m", "tmpfs"]).arg(&folder.0).output();
-        match mount {
-            Ok(output) if output.status.success() => Ok(Self(folder)),
-            Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().replace('\n', " ")),
-            Err(error) => Err(format!("mount: {error}")),
-        }
+    fn mount() -> Self {
+        let disk = Self(TestDir::new());
+        disk.mount_with("size=2m");
+        disk
     }
 
     fn make_read_only(&self) {
-        let remount = Command::new("mount").args(["-o", "remount,ro"]).arg(&self.0.0).status();
-        assert!(remount.unwrap().success());
+        self.mount_with("remount,ro");
+    }
+
+    fn mount_with(&self, options: &str) {
+        let mut mount = Command::new("mount");
+        let mount = mount.args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(&self.0.0).status();
+        assert!(mount.unwrap().success());
     }
 }
 
@@ -191,20 +229,6 @@ impl Drop for SmallDisk {
         // What is still mounted then shows as a folder that cannot be removed.
         let _ = Command::new("umount").arg("--lazy").arg(&self.0.0).status();
     }
-}
-
-/// A trial on a small disk; ignored where this user may not mount one.
-fn with_disk(name: &str, run: fn(&SmallDisk)) -> Trial {
-    Trial::ignorable_test(name, move || match SmallDisk::mount() {
-        Ok(disk) => {
-            run(&disk);
-            Ok(Completion::Completed)
-        }
-        Err(reason) if std::env::var("LARDER_REQUIRE").is_ok_and(|what| what == "all") => {
-            Err(Failed::from(format!("cannot mount a small disk: {reason}")))
-        }
-        Err(reason) => Ok(Completion::ignored_with(format!("cannot mount a small disk: {reason}"))),
-    })
 }
 
 fn temporary_files(root: &Path) -> usize {
