@@ -35,21 +35,52 @@ enum Tried {
     Refused,
 }
 
-/// Finds the limits of a store by bisection, as far as a plan needs them and a bit beyond. Every key begins with
-/// `prefix` and is deleted again.
+/// What a plan needs of a store, in bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Needed {
+    pub(crate) key: usize,
+    pub(crate) value: usize,
+    /// Nothing beyond is tried.
+    pub(crate) only: bool,
+}
+
+/// Finds the limits of a store by bisection, as far as a plan needs them and, unless told otherwise, a bit beyond. Every
+/// key begins with `prefix` and is deleted again.
 pub(crate) fn probe(
     session: &mut dyn Session,
     prefix: &[u8],
-    needed_key: usize,
-    needed_value: usize,
+    needed: Needed,
+    options: SetOptions,
 ) -> Result<Probed> {
-    let key_top = needed_key.max(KEYS_UP_TO);
-    let value_top = needed_value.max(VALUES_UP_TO);
+    if !needed.only {
+        let beyond = Needed {
+            key: needed.key.max(KEYS_UP_TO),
+            value: needed.value.max(VALUES_UP_TO),
+            only: false,
+        };
+        match probe_up_to(session, prefix, beyond, options) {
+            // There was no room for more than is needed: that says nothing of what is.
+            Err(Error::Full { .. } | Error::Io { .. }) => {}
+            probed => return probed,
+        }
+    }
+    probe_up_to(session, prefix, needed, options)
+}
+
+fn probe_up_to(
+    session: &mut dyn Session,
+    prefix: &[u8],
+    top: Needed,
+    options: SetOptions,
+) -> Result<Probed> {
+    let (key_top, value_top) = (top.key, top.value);
     // No two stretches alike, so that a cut or shifted value is not taken for whole.
     let mut pattern = vec![0; value_top];
     Xoshiro256PlusPlus::seed_from_u64(1).fill_bytes(&mut pattern);
     let shortest = prefix.len() + 2;
-    let mut prober = Prober { session, prefix, pattern: &pattern };
+    let mut prober = Prober { session, prefix, pattern: &pattern, options };
+    // What does not take the least does not work at all, and says why.
+    prober.store(shortest, USUAL.min(value_top))?;
     let key_limits = bisect(shortest, key_top, |len| prober.attempt(len, USUAL))?;
     let usable = key_limits.accepted.unwrap_or(key_top).min(USUAL.max(shortest));
     let value_limits = bisect(0, value_top, |len| prober.attempt(usable, len))?;
@@ -99,24 +130,32 @@ struct Prober<'a> {
     session: &'a mut dyn Session,
     prefix: &'a [u8],
     pattern: &'a [u8],
+    options: SetOptions,
 }
 
 impl Prober<'_> {
     fn attempt(&mut self, key_len: usize, value_len: usize) -> Result<Tried> {
+        match self.store(key_len, value_len) {
+            Err(error) if is_refusal(&error) => Ok(Tried::Refused),
+            tried => tried,
+        }
+    }
+
+    /// Stores and reads back a value; whatever comes of it, its key is deleted.
+    fn store(&mut self, key_len: usize, value_len: usize) -> Result<Tried> {
         let mut key = self.prefix.to_vec();
         key.extend_from_slice(b"p~");
         key.resize(key_len.max(key.len()), b'x');
         let value = &self.pattern[..value_len];
-        match patiently(|| self.session.set(&key, value, &SetOptions::default())) {
-            Ok(SetOutcome::Stored) => {}
-            Ok(_) => return Ok(Tried::Refused),
-            Err(error) if is_refusal(&error) => return Ok(Tried::Refused),
-            Err(error) => return Err(error),
-        }
+        let outcome = patiently(|| self.session.set(&key, value, &self.options))?;
         let mut returned = Vec::new();
-        let found = patiently(|| self.session.get(&key, &mut returned))?;
+        let found = patiently(|| self.session.get(&key, &mut returned));
         patiently(|| self.session.delete(&key))?;
-        Ok(if found.is_some() && returned == value { Tried::Whole } else { Tried::Damaged })
+        Ok(match (outcome, found?) {
+            (SetOutcome::Stored, Some(_)) if returned == value => Tried::Whole,
+            (SetOutcome::Stored, _) => Tried::Damaged,
+            _ => Tried::Refused,
+        })
     }
 }
 
@@ -127,9 +166,7 @@ fn is_refusal(error: &Error) -> bool {
         Error::KeyTooLong { .. }
             | Error::InvalidKey { .. }
             | Error::ValueTooLarge { .. }
-            | Error::Full { .. }
             | Error::Protocol { .. }
-            | Error::Io { .. }
     )
 }
 

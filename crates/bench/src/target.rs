@@ -1,15 +1,17 @@
 //! A target at hand: opened, described, probed; emptied without harming anybody.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use larder_report::{Operation, ReasonKind};
+use larder_report::{Operation, Point, ReasonKind};
 use larder_store::{
-    ByteSize, Capabilities, Catalog, Error, Medium, Ownership, Result, Session, Store, StoreInfo,
+    ByteSize, Capabilities, Catalog, Error, Medium, Ownership, Result, Session, SetOptions, Store,
+    StoreInfo,
 };
 
 use crate::patience::patiently;
 use crate::plan::{Plan, PlannedPoint, PlannedTarget};
-use crate::probe::{Probed, probe};
+use crate::probe::{Needed, Probed, probe};
 use crate::workload::KeySpace;
 
 /// A target of a running comparison.
@@ -22,11 +24,21 @@ pub(crate) struct Target {
     pub(crate) probed: Probed,
     pub(crate) capacity_bytes: Option<u64>,
     /// Why it can go on no more.
-    pub(crate) lost: Option<String>,
+    pub(crate) lost: Option<Lost>,
 }
 
+/// Why a target can go on no more, and where that was found.
+#[derive(Debug, Clone)]
+pub(crate) struct Lost {
+    pub(crate) reason: String,
+    pub(crate) at: Point,
+}
+
+/// On a server that is not ours, what a killed run leaves behind goes after this time.
+const SAFETY_TTL: Duration = Duration::from_hours(24);
+
 impl Target {
-    /// Opens a target with room for the plan's working set, unless its URL says how much it has, and probes it.
+    /// Opens a target with room for the plan's working set, unless its URL says how much it has.
     pub(crate) fn open(planned: &PlannedTarget, plan: &Plan, catalog: &Catalog) -> Result<Self> {
         let mut url = planned.url.clone();
         if let Some(option) = planned.engine.capacity_option.filter(|_| !planned.is_external()) {
@@ -38,7 +50,7 @@ impl Target {
             url = url.in_scratch();
         }
         let store = (planned.engine.open)(&url, catalog)?;
-        let mut target = Self {
+        Ok(Self {
             planned: planned.clone(),
             info: store.info(),
             capabilities: store.capabilities(),
@@ -46,21 +58,23 @@ impl Target {
             probed: Probed::default(),
             store,
             lost: None,
-        };
-        if target.capabilities.stores {
-            target.probe(plan)?;
-        }
-        Ok(target)
+        })
     }
 
-    fn probe(&mut self, plan: &Plan) -> Result<()> {
-        let Some(first) = plan.points.first() else { return Ok(()) };
+    /// Finds out what it really stores.
+    pub(crate) fn probe(&mut self, plan: &Plan) -> Result<()> {
+        let Some(first) = plan.points.first().filter(|_| self.capabilities.stores) else {
+            return Ok(());
+        };
         let longest =
             |of: fn(&PlannedPoint) -> usize| plan.points.iter().map(of).max().unwrap_or(0);
         let key = longest(|point| point.keys.longest());
         let value = longest(|point| point.values.longest());
         let mut session = self.store.session()?;
-        self.probed = probe(session.as_mut(), first.keys.prefix(), key, value)?;
+        // On a server that is not ours nothing is tried that the plan does not need.
+        let needed = Needed { key, value, only: self.info.ownership == Ownership::External };
+        let options = self.set_options(first);
+        self.probed = probe(session.as_mut(), first.keys.prefix(), needed, options)?;
         Ok(())
     }
 
@@ -109,8 +123,15 @@ impl Target {
         Ok(())
     }
 
-    /// Whether an error means that the target is gone, not just this operation.
-    pub(crate) fn lose(&mut self, error: &Error) {
-        self.lost.get_or_insert_with(|| error.to_string());
+    /// The target is gone: what remains of the run goes on without it.
+    pub(crate) fn lose(&mut self, error: &Error, at: &Point) {
+        self.lost.get_or_insert_with(|| Lost { reason: error.to_string(), at: at.clone() });
+    }
+
+    /// How values are set at a point.
+    pub(crate) fn set_options(&self, point: &PlannedPoint) -> SetOptions {
+        let somebodys = self.info.ownership == Ownership::External && self.capabilities.ttl;
+        let safety = somebodys.then_some(SAFETY_TTL);
+        SetOptions { ttl: point.set_options.ttl.or(safety), ..point.set_options }
     }
 }

@@ -122,11 +122,47 @@ fn a_target_that_is_written_wrongly_is_refused_before_anything_runs() {
 }
 
 #[test]
-fn a_target_that_always_fails_is_given_up_with_its_errors_counted() {
-    let outcome = outcome(&stores::ENGINES, &["fails:?every=2", "map:"], "keys = 400\nrounds = 1");
-    let cell = cell(&outcome.run, "fails:?every=2", Operation::Set);
-    assert!(cell.counts.errors > 0 || cell.reason.is_some(), "{cell:?}");
-    assert_eq!(support::cell(&outcome.run, "map:", Operation::Set).counts.errors, 0);
+fn a_target_that_fails_too_often_is_given_up_with_its_errors_counted() {
+    let outcome = outcome(&stores::ENGINES, &["drowns:", "map:"], "keys = 4000\nrounds = 3");
+    assert!(outcome.failed);
+    let cell = cell(&outcome.run, "drowns:", Operation::Set);
+    assert_eq!((cell.reason_kind, cell.ops_per_s), (Some(ReasonKind::Lost), None));
+    assert!(cell.counts.errors >= 100 && cell.counts.errors < 4000, "{:?}", cell.counts);
+    let of_map = support::cell(&outcome.run, "map:", Operation::Set);
+    assert_eq!((of_map.counts.errors, of_map.rounds), (0, 3));
+}
+
+#[test]
+fn fills_that_always_fail_are_given_up_too() {
+    let workload = "keys = 4000\nrounds = 3\non-miss = 'fill'";
+    let outcome = outcome(&stores::ENGINES, &["drowns:"], workload);
+    let cell = cell(&outcome.run, "drowns:", Operation::GetOrSet);
+    assert_eq!(cell.reason_kind, Some(ReasonKind::Lost), "{cell:?}");
+    assert!((100..4000).contains(&cell.counts.failed_fills), "{:?}", cell.counts);
+}
+
+#[test]
+fn values_too_short_for_a_header_are_right_however_often_they_were_set() {
+    let workload =
+        "keys = 3\nrounds = 2\nratio = '1:1'\nrequests = 3000\ndata-size = 10\nthreads = 2";
+    for workload in [workload.to_owned(), format!("{workload}\non-miss = 'fill'")] {
+        let run = run(&stores::ENGINES, &["map:"], &workload);
+        for cell in &run.cells {
+            let counts = cell.counts;
+            assert_eq!(
+                (counts.wrong, counts.read_back_wrong, counts.errors),
+                (0, 0, 0),
+                "{cell:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn keys_in_order_are_shared_out_to_the_threads() {
+    let workload = "keys = 300\nrounds = 1\nkey-pattern = 'seq'\nthreads = 3";
+    let run = run(&stores::ENGINES, &["map:"], workload);
+    assert_eq!(cell(&run, "map:", Operation::Get).counts.distinct_keys, 300);
 }
 
 #[test]

@@ -81,7 +81,7 @@ fn capacity() {
     let large = "keys = 130\ndata-size = '800k'";
     let tripped = run(&["memcached:?m=64"], large);
     fires("CAPACITY", Severity::Warn, "> capacity 64 MiB", &tripped, &run(&["memcached:"], large));
-    assert!(cell(&tripped, "memcached:?m=64", Operation::Get).counts.evictions > Some(0));
+    assert!(cell(&tripped, "memcached:?m=64", Operation::Set).counts.evictions > Some(0));
 }
 
 fn ack_parity() {

@@ -17,7 +17,11 @@ impl Check for AckParity {
     }
 
     fn look(&self, run: &Run, report: &mut Report<'_>) {
-        if !measured(run).any(|cell| cell.operation != Operation::Get) {
+        let writes = |operation| {
+            use Operation::{Delete, GetOrSet, Set, Touch};
+            matches!(operation, Set | GetOrSet | Delete | Touch)
+        };
+        if !measured(run).any(|cell| writes(cell.operation)) {
             return;
         }
         for (a, b) in pairs(run) {

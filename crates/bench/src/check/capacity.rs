@@ -36,11 +36,17 @@ impl Check for Capacity {
                     format!("working set {set} > capacity {room}: this measures eviction{ratio}");
                 report.cell(Severity::Warn, cell, text);
             } else if evictions > 0 {
-                let set = ByteSize(set);
+                let (set, rounds) = (ByteSize(set), cell.rounds);
                 let text = format!(
-                    "{evictions} entries of a working set of {set} were evicted to make room{ratio}"
+                    "{evictions} evictions over {rounds} rounds of a working set of {set}{ratio}"
                 );
                 report.cell(Severity::Warn, cell, text);
+            }
+            if evictions > 0 && target.ownership.as_deref() == Some("external") {
+                let text = format!(
+                    "{evictions} entries were evicted from a server that Larder did not start: some may be somebody's"
+                );
+                report.cell(Severity::Error, cell, text);
             }
             if let Some(memory) = run.environment.memory_bytes.filter(|memory| set > *memory) {
                 let (set, memory) = (ByteSize(set), ByteSize(memory));

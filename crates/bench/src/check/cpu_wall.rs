@@ -54,9 +54,12 @@ impl Check for CpuWall {
 /// Whether the slowest round of `b` was still faster than the fastest of `a`, and the cheapest still dearer than the
 /// dearest: one odd round contradicts nothing.
 fn in_every_round(a: &Cell, b: &Cell) -> bool {
-    let rates = |cell: &Cell| range(cell.samples.iter().map(|sample| sample.ops_per_s));
     #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
     let each = |sample: &Sample| Some(sample.client_cpu_s? / sample.counts.ops.max(1) as f64);
+    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+    let rates = |cell: &Cell| {
+        range(cell.samples.iter().map(|sample| sample.counts.ops as f64 / sample.wall_s))
+    };
     let costs = |cell: &Cell| range(cell.samples.iter().filter_map(each));
     rates(b).0 > rates(a).1 && costs(b).0 > costs(a).1
 }
@@ -84,7 +87,8 @@ impl Cost {
             _ => 1.0,
         };
         let cpu = cell.client_cpu_s? / cell.counts.ops as f64;
-        (cpu > 0.0).then_some(Self { wall: cell.ops_per_s?.recip(), cpu, threads })
+        let wall = cell.wall_s? / cell.counts.ops as f64;
+        (cpu > 0.0 && wall > 0.0).then_some(Self { wall, cpu, threads })
     }
 
     /// How many times longer an operation takes than the other's.

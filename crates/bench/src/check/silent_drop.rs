@@ -19,17 +19,24 @@ impl Check for SilentDrop {
     fn look(&self, run: &Run, report: &mut Report<'_>) {
         for cell in measured(run) {
             let counts = &cell.counts;
-            let explained = counts.evictions.unwrap_or(0);
-            let lost = counts.read_back_absent.saturating_sub(explained);
-            if lost > 0 {
-                let share = percent(counts.read_back_absent, counts.read_back);
-                let text = format!(
-                    "{} of {} acknowledged values read back were absent ({share:.1} %), {explained} evictions explain \
-                     that many at most",
-                    counts.read_back_absent, counts.read_back
-                );
-                report.cell(Severity::Error, cell, text);
+            let (absent, read) = (counts.read_back_absent, counts.read_back);
+            if absent == 0 {
+                continue;
             }
+            let share = percent(absent, read);
+            let said = format!(
+                "{absent} of {read} acknowledged values read back were absent ({share:.1} %)"
+            );
+            // Where only some keys were read back, only as large a share of the evictions can be among them.
+            let stored = counts.distinct_keys * u64::from(cell.rounds.max(1));
+            let explained =
+                counts.evictions.map(|evictions| evictions * read / stored.max(read).max(1));
+            let why = match explained {
+                Some(explained) if absent <= explained + explained / 4 => continue,
+                Some(explained) => format!("evictions explain {explained} of them at most"),
+                None => "the store does not tell what it evicts".into(),
+            };
+            report.cell(Severity::Error, cell, format!("{said}; {why}"));
         }
     }
 }

@@ -13,11 +13,7 @@ pub(crate) struct Entry {
     pub(crate) sample: Sample,
     pub(crate) latency: Packed,
     pub(crate) bytes: u64,
-    /// Its part of all operations of its phase: 1 where nothing else was mixed in.
-    pub(crate) share: f64,
     pub(crate) predicted_hit_ratio: Option<f64>,
-    /// It was carried out to its end; otherwise it counts, but is no round.
-    pub(crate) whole: bool,
 }
 
 /// Entries by target and point (both as indices) and operation.

@@ -1,20 +1,20 @@
-//! What a plan would take, for `--dry-run`: each target is opened and does a few hundred operations.
+//! What a plan would take, for `--dry-run`: each target is opened and works for a moment.
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use larder_store::Catalog;
 
-use super::feasible::{Footprint, footprint};
+use super::feasible::{self, Footprint, footprint};
 use super::turn::{Amount, Turn};
-use super::{Slot, provision};
+use super::{Permissions, Slot, provision};
 use crate::error::Result;
 use crate::observer::Observer;
 use crate::plan::{Plan, PlannedPhase, PlannedPoint};
 use crate::target::Target;
 
-/// Operations of a trial, a phase.
-const TRIAL: u64 = 300;
+/// Time of a trial, a phase.
+const TRIAL: Duration = Duration::from_millis(200);
 
 /// What one target of a plan would take.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,10 +36,12 @@ pub struct Estimate {
 pub fn estimate(
     plan: &Plan,
     catalog: &Catalog,
+    permissions: Permissions,
     observer: &dyn Observer,
     stop: &AtomicBool,
 ) -> Result<Vec<Estimate>> {
-    let slots = provision(plan, catalog, observer, stop)?;
+    let slots = provision(plan, catalog, permissions, observer, stop)?;
+    feasible::check(plan, &slots, permissions)?;
     let estimates = slots.into_iter().map(|slot| match slot {
         Slot::Open(mut target) => of_target(plan, &mut target, stop),
         Slot::Closed(planned, reason) => Estimate {
@@ -57,13 +59,13 @@ fn of_target(plan: &Plan, target: &mut Target, stop: &AtomicBool) -> Estimate {
     let Footprint { memory, disk } = footprint(plan, target);
     let mut reason = None;
     let mut time = Some(Duration::ZERO);
-    for point in &plan.points {
+    for (number, point) in (0..).zip(&plan.points) {
         if let Some((_, refusal)) = target.refusal(point) {
             reason = Some(refusal);
         } else if target.planned.is_external() {
             time = None;
         } else {
-            let turn = trial(plan, point, target, stop);
+            let turn = trial(plan, point, number, target, stop);
             time = time.map(|time| time + turn * plan.rounds);
         }
     }
@@ -72,18 +74,25 @@ fn of_target(plan: &Plan, target: &mut Target, stop: &AtomicBool) -> Estimate {
         time,
         memory_bytes: memory,
         disk_bytes: disk,
-        reason: target.lost.clone().or(reason),
+        reason: target.lost.as_ref().map(|lost| lost.reason.clone()).or(reason),
     }
 }
 
 /// The time of a whole turn, from a short one.
-fn trial(plan: &Plan, point: &PlannedPoint, target: &mut Target, stop: &AtomicBool) -> Duration {
+fn trial(
+    plan: &Plan,
+    point: &PlannedPoint,
+    number: u32,
+    target: &mut Target,
+    stop: &AtomicBool,
+) -> Duration {
     let turn = Turn {
         point,
         round: 1,
+        number,
         position: 1,
         seed: plan.seed,
-        amount: Amount::Operations(TRIAL),
+        amount: Amount::Trial(TRIAL),
         clock: Instant::now(),
         stop,
     };
@@ -91,10 +100,10 @@ fn trial(plan: &Plan, point: &PlannedPoint, target: &mut Target, stop: &AtomicBo
     let mut measured = 0.0;
     turn.run(target, &mut |entry| {
         let phase = point.phases.iter().find(|phase| phase.operations.contains(&entry.operation));
-        measured += entry.sample.wall_s * entry.share;
+        measured += entry.sample.wall_s;
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]
         let each = entry.sample.wall_s / entry.sample.counts.ops.max(1) as f64;
-        seconds += phase.map_or(0.0, |phase| whole(phase, each) * entry.share);
+        seconds += phase.map_or(0.0, |phase| whole(phase, each));
     });
     // What surrounds the measured loop (emptying, loading, reading back) takes its time once a turn.
     let around = (turn.clock.elapsed().as_secs_f64() - measured).max(0.0);

@@ -1,6 +1,7 @@
 //! Refuses a plan that would exhaust memory or disk, or fill somebody's server without being asked.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 
 use larder_store::{ByteSize, Medium, Ownership};
 
@@ -65,17 +66,19 @@ pub(super) fn check(plan: &Plan, slots: &[Slot], permissions: Permissions) -> Re
             ByteSize(free)
         )));
     }
-    let mut disks: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    let mut disks: BTreeMap<u64, Disk> = BTreeMap::new();
     for target in targets() {
-        if let Some(system) = &target.info.file_system
-            && let Some(free) = system.free_bytes
-        {
-            let disk = disks.entry(system.to_string()).or_insert((0, free));
-            disk.0 += footprint(plan, target).disk;
-            disk.1 = disk.1.min(free);
+        let Some(system) = &target.info.file_system else { continue };
+        // Two disks may have the same kind and size; their numbers differ.
+        let device = target.info.data_paths.first().and_then(|path| path.metadata().ok());
+        if let (Some(device), Some(free)) = (device, system.free_bytes) {
+            let name = system.to_string();
+            let disk = disks.entry(device.dev()).or_insert(Disk { name, needed: 0, free });
+            disk.needed += footprint(plan, target).disk;
+            disk.free = disk.free.min(free);
         }
     }
-    for (name, (needed, free)) in disks {
+    for Disk { name, needed, free } in disks.into_values() {
         if exceeds(needed, free) {
             return Err(usage(format!(
                 "this plan takes about {} on {name}, {} are free; use fewer --keys, a smaller --data-size or another \
@@ -85,20 +88,46 @@ pub(super) fn check(plan: &Plan, slots: &[Slot], permissions: Permissions) -> Re
             )));
         }
     }
-    targets().filter(|target| target.info.ownership == Ownership::External).try_for_each(|target| {
-        let set = plan.points.iter().map(|point| point.working_set_bytes).max().unwrap_or(0);
-        match target.capacity_bytes {
-            #[expect(clippy::cast_precision_loss, reason = "a share")]
-            Some(capacity) if set as f64 > capacity as f64 * SHARE_OF_SOMEBODYS => Err(usage(format!(
-                "{}: this plan would fill {} of a server with {} that Larder did not start, more than a tenth; \
-                 --yes allows it",
-                target.planned.name,
-                ByteSize(set),
-                ByteSize(capacity)
-            ))),
-            _ => Ok(()),
-        }
-    })
+    Ok(())
+}
+
+/// One file system and what all targets on it need.
+struct Disk {
+    name: String,
+    needed: u64,
+    free: u64,
+}
+
+/// Refuses to fill a server that Larder did not start: more than a tenth of it, or more than is left, so that
+/// somebody's entries would have to go.
+pub(super) fn check_somebodys(
+    plan: &Plan,
+    target: &Target,
+    permissions: Permissions,
+) -> Result<()> {
+    let Some(capacity) = target.capacity_bytes else { return Ok(()) };
+    if target.info.ownership != Ownership::External || permissions.yes {
+        return Ok(());
+    }
+    let set = plan.points.iter().map(|point| point.working_set_bytes).max().unwrap_or(0);
+    let (name, wanted) = (&target.planned.name, ByteSize(set));
+    #[expect(clippy::cast_precision_loss, reason = "a share")]
+    if set as f64 > capacity as f64 * SHARE_OF_SOMEBODYS {
+        let capacity = ByteSize(capacity);
+        return Err(usage(format!(
+            "{name}: this plan would fill {wanted} of a server with {capacity} that Larder did not start, more than a \
+             tenth; --yes allows it"
+        )));
+    }
+    let used = target.store.stats().ok().and_then(|stats| stats.bytes).unwrap_or(0);
+    if used.saturating_add(2 * set) > capacity {
+        let left = ByteSize(capacity.saturating_sub(used));
+        return Err(usage(format!(
+            "{name}: this plan takes {wanted} of the {left} that are left on a server that Larder did not start, and \
+             may evict somebody's entries; --yes allows it"
+        )));
+    }
+    Ok(())
 }
 
 /// What the run itself takes: pools, key states, orders, traces.

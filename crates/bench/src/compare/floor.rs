@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use larder_report::Floor;
-use larder_store::Catalog;
+use larder_store::{Catalog, Engine, Medium};
 
 use super::book::Entry;
 use super::turn::{Amount, Turn};
@@ -12,18 +12,17 @@ use crate::plan::{Plan, PlannedTarget};
 use crate::statistics::median;
 use crate::target::Target;
 
-/// The engine that keeps nothing.
-const NULL: &str = "null";
 /// How often the floor is measured at each point.
 const ROUNDS: u32 = 3;
 /// How long each may take: a floor needs no more.
 const AT_MOST: Duration = Duration::from_secs(1);
 
-/// Measures the floor at every point. Without the null engine there is none.
+/// Measures the floor at every point. Without an engine that keeps nothing there is none.
 pub(super) fn measure_floors(plan: &Plan, catalog: &Catalog, stop: &AtomicBool) -> Vec<Floor> {
-    let Ok(engine) = catalog.find(NULL) else { return Vec::new() };
+    let keeps_nothing = |engine: &&Engine| engine.medium == Medium::Nothing;
+    let Some(engine) = catalog.iter().find(keeps_nothing) else { return Vec::new() };
     let Ok(url) = larder_store::StoreUrl::parse(&engine.default_url()) else { return Vec::new() };
-    let planned = PlannedTarget { url, name: NULL.into(), engine, typed: false };
+    let planned = PlannedTarget { url, name: engine.scheme.into(), engine, typed: false };
     let Ok(mut target) = Target::open(&planned, plan, catalog) else { return Vec::new() };
     let mut floors = Vec::new();
     for point in &plan.points {
@@ -32,6 +31,7 @@ pub(super) fn measure_floors(plan: &Plan, catalog: &Catalog, stop: &AtomicBool) 
             let turn = Turn {
                 point,
                 round,
+                number: round,
                 position: 1,
                 seed: plan.seed,
                 amount: Amount::Time(AT_MOST),
@@ -50,9 +50,12 @@ pub(super) fn measure_floors(plan: &Plan, catalog: &Catalog, stop: &AtomicBool) 
                 median(&rounds)
             };
             let wall = each(|entry| per_op(entry.sample.wall_s, entry));
-            let cpu =
-                each(|entry| entry.sample.client_cpu_s.unwrap_or_default() * 1e9 / count(entry));
-            if let (Some(ns_per_op), Some(cpu_ns_per_op)) = (wall, cpu) {
+            // In a mix the CPU of each operation is not known.
+            let cpu = each(|entry| {
+                entry.sample.client_cpu_s.map_or(f64::NAN, |seconds| per_op(seconds, entry))
+            });
+            if let Some(ns_per_op) = wall {
+                let cpu_ns_per_op = cpu.filter(|cpu| cpu.is_finite());
                 let point = point.point.clone();
                 floors.push(Floor { point, operation, ns_per_op, cpu_ns_per_op });
             }
@@ -61,12 +64,7 @@ pub(super) fn measure_floors(plan: &Plan, catalog: &Catalog, stop: &AtomicBool) 
     floors
 }
 
-/// Wall time is the whole phase's, which in a mix other operations share.
-fn per_op(seconds: f64, entry: &Entry) -> f64 {
-    seconds * entry.share * 1e9 / count(entry)
-}
-
 #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
-fn count(entry: &Entry) -> f64 {
-    entry.sample.counts.ops as f64
+fn per_op(seconds: f64, entry: &Entry) -> f64 {
+    seconds * 1e9 / entry.sample.counts.ops as f64
 }

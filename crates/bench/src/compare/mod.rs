@@ -7,11 +7,15 @@ mod floor;
 mod record;
 mod turn;
 
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use larder_report::{Operation, Point, Run};
 use larder_store::{Catalog, Error};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_xoshiro::Xoshiro256PlusPlus;
 
 pub use estimate::{Estimate, estimate};
 
@@ -93,16 +97,18 @@ pub fn compare(
     let started = jiff::Timestamp::now();
     let clock = Instant::now();
     let environment = crate::environment();
-    let mut slots = provision(plan, catalog, observer, stop)?;
+    let mut slots = provision(plan, catalog, permissions, observer, stop)?;
     feasible::check(plan, &slots, permissions)?;
     observer.notice(Event::Floor);
     let floors = measure_floors(plan, catalog, stop);
     let mut book = Book::new();
-    if let Some(warmup) = plan.warmup {
-        rounds(plan, &mut slots, &mut Book::new(), Amount::Time(warmup), 1, clock, &Silent, stop);
+    let warmup = plan.warmup.map(|time| Rounds { rounds: 0..=0, amount: Amount::Time(time) });
+    if let Some(warmup) = warmup {
+        warmup.run(plan, &mut slots, &mut Book::new(), clock, &Silent, stop);
     }
     observer.notice(Event::Started { turns: plan.turns() });
-    rounds(plan, &mut slots, &mut book, Amount::Whole, plan.rounds, clock, observer, stop);
+    let measured = Rounds { rounds: 1..=plan.rounds, amount: Amount::Whole };
+    measured.run(plan, &mut slots, &mut book, clock, observer, stop);
     let interrupted = stop.load(Ordering::Relaxed);
     let failed = slots.iter().any(|slot| match slot {
         Slot::Open(target) => target.planned.typed && target.lost.is_some(),
@@ -118,11 +124,12 @@ pub fn compare(
     Ok(Outcome { run, histograms: outcome.1, failed })
 }
 
-/// Opens every target that can be opened. One that is missing here is a reason; one that is written wrongly is an error,
-/// because it cannot run anywhere.
+/// Opens and probes every target that can be opened. One that is missing here is a reason; one that is written wrongly is
+/// an error, because it cannot run anywhere.
 fn provision(
     plan: &Plan,
     catalog: &Catalog,
+    permissions: Permissions,
     observer: &dyn Observer,
     stop: &AtomicBool,
 ) -> Result<Vec<Slot>> {
@@ -134,8 +141,20 @@ fn provision(
             continue;
         }
         observer.notice(Event::Opening { target: &planned.name });
-        match Target::open(planned, plan, catalog) {
-            Ok(target) => slots.push(Slot::Open(Box::new(target))),
+        let opened = Target::open(planned, plan, catalog).and_then(|mut target| {
+            // Nothing is tried on a server that is not ours before it is known to have room.
+            let allowed = feasible::check_somebodys(plan, &target, permissions);
+            if allowed.is_ok() {
+                observer.notice(Event::Probing { target: &planned.name });
+                target.probe(plan)?;
+            }
+            Ok((target, allowed))
+        });
+        match opened {
+            Ok((target, allowed)) => {
+                allowed?;
+                slots.push(Slot::Open(Box::new(target)));
+            }
             Err(error @ (Error::InvalidUrl { .. } | Error::InvalidOptions { .. })) => {
                 return Err(error.into());
             }
@@ -149,40 +168,61 @@ fn provision(
     Ok(slots)
 }
 
-/// Every round over every point, each target once, the first one of a round changing from round to round.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "each is used once, and a struct would only rename them"
-)]
-fn rounds(
-    plan: &Plan,
-    slots: &mut [Slot],
-    book: &mut Book,
+/// Rounds to be carried out.
+struct Rounds {
+    /// Which; round 0 is the warm-up.
+    rounds: RangeInclusive<u32>,
     amount: Amount,
-    rounds: u32,
-    clock: Instant,
-    observer: &dyn Observer,
-    stop: &AtomicBool,
-) {
-    let count = slots.len();
-    let mut done = 0;
-    for round in 1..=rounds {
-        for (at, point) in plan.points.iter().enumerate() {
-            for position in 1..=count {
-                if stop.load(Ordering::Relaxed) {
-                    return;
+}
+
+impl Rounds {
+    /// Every round over every point, each target once, in an order that is drawn anew each time: so that no target always
+    /// follows the same one, whose writes may still be on their way to the disk.
+    fn run(
+        &self,
+        plan: &Plan,
+        slots: &mut [Slot],
+        book: &mut Book,
+        clock: Instant,
+        observer: &dyn Observer,
+        stop: &AtomicBool,
+    ) {
+        let mut done = 0;
+        let mut order: Vec<usize> = (0..slots.len()).collect();
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(plan.seed);
+        let points = u32::try_from(plan.points.len()).unwrap_or(u32::MAX);
+        for round in self.rounds.clone() {
+            for (at, point) in (0..).zip(&plan.points) {
+                order.shuffle(&mut rng);
+                for (position, slot) in (1..).zip(&order) {
+                    if stop.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    let turn = Turn {
+                        point,
+                        round,
+                        number: round.wrapping_mul(points).wrapping_add(at),
+                        position,
+                        seed: plan.seed,
+                        amount: self.amount,
+                        clock,
+                        stop,
+                    };
+                    let name = slots[*slot].planned().name.clone();
+                    if let Some(target) = slots[*slot].open_mut() {
+                        let (target_name, place) = (name.as_str(), &point.point);
+                        let rounds = *self.rounds.end();
+                        observer.notice(Event::Turn {
+                            round,
+                            rounds,
+                            target: target_name,
+                            point: place,
+                        });
+                        turn.run(target, &mut |entry| book.add((*slot, at as usize), entry));
+                    }
+                    done += 1;
+                    observer.notice(Event::TurnEnded { done });
                 }
-                let slot = (position + round as usize - 2) % count;
-                let name = slots[slot].planned().name.clone();
-                if let Some(target) = slots[slot].open_mut() {
-                    let place = &point.point;
-                    observer.notice(Event::Turn { round, rounds, target: &name, point: place });
-                    let turn =
-                        Turn { point, round, position, seed: plan.seed, amount, clock, stop };
-                    turn.run(target, &mut |entry| book.add((slot, at), entry));
-                }
-                done += 1;
-                observer.notice(Event::TurnEnded { done });
             }
         }
     }

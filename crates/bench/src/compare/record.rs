@@ -79,7 +79,7 @@ fn target(slot: &Slot) -> TargetRecord {
             capacity_bytes: target.capacity_bytes,
             settings: target.info.settings.clone(),
             limits: target.probed.limits,
-            reason: target.lost.clone(),
+            reason: target.lost.as_ref().map(|lost| lost.reason.clone()),
             ..base
         },
     }
@@ -92,15 +92,15 @@ fn cell(
     entries: &[Entry],
     seed: u64,
 ) -> Cell {
-    // A round that broke off counts, but has no rate; unless it is all there is.
-    let whole: Vec<&Entry> = entries.iter().filter(|entry| entry.whole).collect();
+    let whole: Vec<&Entry> = entries.iter().filter(|entry| entry.sample.complete).collect();
     let reason = reason(slot, point, entries);
     let (reason_kind, reason) = reason.unzip();
+    // A round that broke off is none, unless it is all there is. Where there are no figures, all that happened counts.
     let rounds: Vec<&Entry> =
-        if whole.is_empty() && reason.is_none() { entries.iter().collect() } else { whole };
+        if whole.is_empty() || reason.is_some() { entries.iter().collect() } else { whole };
     let rates: Vec<f64> = rounds.iter().map(|entry| entry.sample.ops_per_s).collect();
     let mut counts: Option<Counts> = None;
-    for entry in entries {
+    for entry in &rounds {
         match &mut counts {
             None => counts = Some(entry.sample.counts),
             Some(counts) => counts.add(&entry.sample.counts),
@@ -108,10 +108,10 @@ fn cell(
     }
     let measured = !rounds.is_empty() && reason.is_none();
     let sum = |of: fn(&Entry) -> Option<f64>| {
-        let all: Option<f64> = entries.iter().map(of).sum();
+        let all: Option<f64> = rounds.iter().map(|entry| of(entry)).sum();
         all.filter(|_| measured)
     };
-    let most = |of: fn(&Entry) -> Option<u64>| entries.iter().filter_map(of).max();
+    let most = |of: fn(&Entry) -> Option<u64>| rounds.iter().filter_map(|entry| of(entry)).max();
     let mut latencies = Tally::new().latency;
     for entry in &rounds {
         latencies.add(entry.latency.unpack()).expect("all have the same bounds");
@@ -134,7 +134,7 @@ fn cell(
         server_cpu_s: sum(|entry| entry.sample.server_cpu_s),
         rss_bytes: most(|entry| entry.sample.rss_bytes).filter(|_| measured),
         disk_bytes: most(|entry| entry.sample.disk_bytes).filter(|_| measured),
-        bytes: entries.iter().map(|entry| entry.bytes).sum(),
+        bytes: rounds.iter().map(|entry| entry.bytes).sum(),
         latency_ns: figures(&latencies).filter(|_| measured),
         samples: entries.iter().map(|entry| entry.sample.clone()).collect(),
     }
@@ -150,9 +150,13 @@ fn reason(slot: &Slot, point: &PlannedPoint, entries: &[Entry]) -> Option<(Reaso
         return Some(refusal);
     }
     if let Some(lost) = &target.lost {
-        let whole = entries.iter().filter(|entry| entry.whole).count();
-        let rounds = if whole == 1 { "round" } else { "rounds" };
-        return Some((ReasonKind::Lost, format!("lost after {whole} {rounds}: {lost}")));
+        let whole = entries.iter().filter(|entry| entry.sample.complete).count();
+        // Points that it was not lost at keep the rounds that they have.
+        if whole == 0 || lost.at == point.point {
+            let rounds = if whole == 1 { "round" } else { "rounds" };
+            let why = &lost.reason;
+            return Some((ReasonKind::Lost, format!("lost after {whole} {rounds}: {why}")));
+        }
     }
     let text = "interrupted before its first round";
     entries.is_empty().then(|| (ReasonKind::Interrupted, text.into()))
@@ -219,6 +223,8 @@ fn comparisons(run: &Run) -> Vec<Comparison> {
         .collect()
 }
 
+/// The rates of the rounds that were carried out to their end.
 fn rates(cell: &Cell) -> Vec<f64> {
-    cell.samples.iter().map(|sample| sample.ops_per_s).filter(|rate| *rate > 0.0).collect()
+    let whole = cell.samples.iter().filter(|sample| sample.complete);
+    whole.map(|sample| sample.ops_per_s).collect()
 }

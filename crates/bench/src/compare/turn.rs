@@ -19,10 +19,10 @@ use crate::target::Target;
 pub(super) enum Amount {
     /// All of it.
     Whole,
-    /// As much as fits into this time, at most all.
+    /// As much as fits into this time, at most all; a load is done whole, or the phases behind it would read nothing.
     Time(Duration),
-    /// At most so many operations.
-    Operations(u64),
+    /// As much as fits into this time, loads too.
+    Trial(Duration),
 }
 
 /// A turn to be carried out.
@@ -30,6 +30,8 @@ pub(super) enum Amount {
 pub(super) struct Turn<'a> {
     pub(super) point: &'a PlannedPoint,
     pub(super) round: u32,
+    /// Counts every round of every point, so that no two share a version.
+    pub(super) number: u32,
     /// Its place in the order of the round, from 1.
     pub(super) position: usize,
     pub(super) seed: u64,
@@ -39,12 +41,8 @@ pub(super) struct Turn<'a> {
     pub(super) stop: &'a AtomicBool,
 }
 
-/// What a target has used up to a moment.
-struct Meter {
-    stats: Option<Stats>,
-    server_cpu_ns: Option<u64>,
-    major_faults: u64,
-}
+/// The share of a load that may fail before what stands on it is no result.
+const TOLERABLE_LOAD_FAILURES: f64 = 0.001;
 
 impl Turn<'_> {
     /// Carries the turn out. Each measured operation is handed to `keep`; a target that fails for good is lost.
@@ -52,92 +50,77 @@ impl Turn<'_> {
         if target.refusal(self.point).is_some() {
             return;
         }
-        let result = self.phases(target, keep);
+        let mut entries = Vec::new();
+        let result = self.phases(target, &mut entries);
+        entries.into_iter().for_each(keep);
         // Even after a failure nothing of ours stays on a server that is not ours.
         let emptied = target.empty(&self.point.keys);
         if let Err(error) = result.and(emptied) {
-            target.lose(&error);
+            target.lose(&error, &self.point.point);
         }
     }
 
-    fn phases(&self, target: &Target, keep: &mut dyn FnMut(Entry)) -> Result<()> {
+    fn phases(&self, target: &Target, entries: &mut Vec<Entry>) -> Result<()> {
         let point = self.point;
         target.empty(&point.keys)?;
         trim_memory();
-        let rss_before = own_rss_bytes();
-        let state = KeyState::new(point.keys.count(), self.round);
-        let turn_started = Meter::read(target);
+        let state = KeyState::new(point.keys.count(), self.number);
         let mut sessions = target.sessions(point.threads)?;
-        let mut loaded = ReadBack::default();
+        let replays = !target.capabilities.stores;
+        let started = Meter::read(target);
+        let mut read = ReadBack::default();
+        let mut checkable = !replays;
         for (number, phase) in point.phases.iter().enumerate() {
+            if checkable && phase.operations == [Operation::Delete] {
+                read = self.read_back(&state, &mut sessions)?;
+                checkable = false;
+            }
             let before = Meter::read(target);
-            let at_s = self.clock.elapsed().as_secs_f64();
-            let plan = self.phase_plan(phase, number);
-            let replays = !target.capabilities.stores;
-            let result = run_phase(
-                &plan,
-                &point.keys,
-                &point.values,
-                &state,
-                &mut sessions,
-                replays,
-                self.stop,
-            );
+            let plan = self.phase_plan(target, phase, number);
+            let keys = (&point.keys, &point.values, &state);
+            let result = run_phase(&plan, keys, &mut sessions, replays, self.stop);
             let after = Meter::read(target);
-            let usage = Usage {
-                rss_bytes: match target.info.server_pids.as_slice() {
-                    [] if target.planned.is_external() => None,
-                    [] => {
-                        own_rss_bytes().zip(rss_before).map(|(now, then)| now.saturating_sub(then))
-                    }
-                    pids => server_rss_bytes(pids),
-                },
-                disk_bytes: disk_bytes(&target.info.data_paths),
-            };
-            let mut read = if writes(phase) && !replays {
-                self.read_back(phase, &state, &mut sessions, &result)?
-            } else {
-                ReadBack::default()
-            };
+            checkable &= !point.work(phase).races(point.threads);
             if phase.measured {
-                // What was found after the load belongs to the first figures that stand on it.
-                read.add(std::mem::take(&mut loaded));
-                let evictions = evicted(&turn_started, &after);
-                self.keep(phase, &result, at_s, &before, &after, usage, (read, evictions), keep);
+                let measured = Measured { phase, result: &result, before, after };
+                self.keep(target, &measured, &started, entries);
             } else {
-                loaded = read;
+                loaded(target, &result)?;
             }
             if result.gave_up {
                 return Err(given_up(target, &result));
             }
             if self.stop.load(Ordering::Relaxed) {
-                break;
+                return Ok(());
             }
         }
+        if checkable {
+            read = self.read_back(&state, &mut sessions)?;
+        }
+        note_read_back(entries, read, evicted(&started, &Meter::read(target)));
         Ok(())
     }
 
-    fn phase_plan<'p>(&'p self, phase: &'p PlannedPhase, number: usize) -> PhasePlan<'p> {
-        let fewer = |limit: u64| Some(phase.requests.map_or(limit, |requests| requests.min(limit)));
-        let (requests, time_limit) = match self.amount {
-            // A load is done whole, or the phases behind it would read what is not there.
-            _ if !phase.measured => (phase.requests, phase.time_limit),
-            Amount::Whole => (phase.requests, phase.time_limit),
-            Amount::Time(time) => (phase.requests, Some(time)),
-            Amount::Operations(limit) => (fewer(limit), None),
+    fn phase_plan<'p>(
+        &'p self,
+        target: &Target,
+        phase: &'p PlannedPhase,
+        number: usize,
+    ) -> PhasePlan<'p> {
+        let time_limit = match self.amount {
+            Amount::Trial(time) => Some(time),
+            Amount::Time(time) if phase.measured => Some(time),
+            Amount::Time(_) | Amount::Whole => phase.time_limit,
         };
+        let batched = phase.operations.contains(&Operation::GetMany);
         PhasePlan {
             work: self.point.work(phase),
             operations: &phase.operations,
-            requests,
+            requests: phase.requests,
             time_limit,
-            set_options: self.point.set_options,
+            set_options: target.set_options(self.point),
             touch_ttl: self.point.set_options.ttl,
-            multiget: if phase.operations.contains(&Operation::GetMany) {
-                self.point.multiget
-            } else {
-                1
-            },
+            multiget: if batched { self.point.multiget } else { 1 },
             pin: self.point.pin,
             // The same draws for every target of a round, other ones in the next.
             seed: self.seed
@@ -147,107 +130,110 @@ impl Turn<'_> {
         }
     }
 
-    /// What was acknowledged must be there, unless the workload itself may have taken it away again.
-    fn read_back(
-        &self,
-        phase: &PlannedPhase,
-        state: &KeyState,
-        sessions: &mut [Box<dyn Session>],
-        result: &PhaseResult,
-    ) -> Result<ReadBack> {
+    /// What was acknowledged must be there, unless its TTL may have passed or the turn was cut short.
+    fn read_back(&self, state: &KeyState, sessions: &mut [Box<dyn Session>]) -> Result<ReadBack> {
         let expires = self.point.set_options.ttl.is_some();
-        let races = self.point.work(phase).races(self.point.threads);
-        if result.gave_up || expires || races || matches!(self.amount, Amount::Operations(_)) {
+        if expires || matches!(self.amount, Amount::Trial(_)) {
             return Ok(ReadBack::default());
         }
         let session = sessions.first_mut().expect("a plan has at least one thread");
         read_back(&self.point.keys, &self.point.values, state, session.as_mut())
     }
 
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the parts of one sample, put together here only"
-    )]
+    /// Makes an entry of each operation of a phase.
     fn keep(
         &self,
-        phase: &PlannedPhase,
-        result: &PhaseResult,
-        at_s: f64,
-        before: &Meter,
-        after: &Meter,
-        usage: Usage,
-        (read, evictions): (ReadBack, Option<u64>),
-        keep: &mut dyn FnMut(Entry),
+        target: &Target,
+        measured: &Measured<'_>,
+        started: &Meter,
+        entries: &mut Vec<Entry>,
     ) {
+        let Measured { phase, result, before, after } = measured;
         let stopped = self.stop.load(Ordering::Relaxed);
+        let alone = phase.operations.len() == 1;
         let grown = |of: fn(&Stats) -> Option<u64>| {
             let (now, then) = (of(after.stats.as_ref()?)?, of(before.stats.as_ref()?)?);
             Some(now.saturating_sub(then))
         };
-        let all: u64 = result.tallies.iter().map(|(_, tally)| tally.counts.ops).sum();
+        let all_ops = result.tallies.failures().0;
+        let busy_ns: u64 = result.tallies.iter().map(|(_, tally)| tally.busy_ns).sum();
         for (operation, tally) in result.tallies.iter() {
-            #[expect(clippy::cast_precision_loss, reason = "a share")]
-            let share = if all > 0 { tally.counts.ops as f64 / all as f64 } else { 0.0 };
-            let wrote = matches!(operation, Operation::Set | Operation::GetOrSet);
-            let read =
-                if wrote || phase.operations.len() == 1 { read } else { ReadBack::default() };
+            // Of a mix, an operation has the part of the time that was spent in it.
+            let wall_s = result.wall_s * part(tally.busy_ns, busy_ns);
             let counts = Counts {
                 connections: grown(|stats| stats.connections),
-                evictions,
-                distinct_keys: result.distinct_keys,
-                top_key_ops: result.top_key_ops,
-                read_back: read.keys,
-                read_back_absent: read.absent,
-                read_back_wrong: read.wrong,
+                evictions: grown(|stats| stats.evictions),
+                distinct_keys: result.distinct_keys.min(tally.counts.ops),
+                top_key_ops: scaled(result.top_key_ops, part(tally.counts.ops, all_ops)),
                 ..tally.counts
             };
             #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
-            let ops_per_s =
-                if result.wall_s > 0.0 { tally.succeeded as f64 / result.wall_s } else { 0.0 };
-            let server_cpu_ns = after
-                .server_cpu_ns
-                .zip(before.server_cpu_ns)
-                .map(|(now, then)| now.saturating_sub(then));
-            keep(Entry {
+            let ops_per_s = if wall_s > 0.0 { tally.succeeded as f64 / wall_s } else { 0.0 };
+            let server_cpu = after.server_cpu_ns.zip(before.server_cpu_ns);
+            entries.push(Entry {
                 operation,
                 sample: Sample {
                     round: self.round,
                     position: u32::try_from(self.position).unwrap_or(u32::MAX),
-                    at_s,
+                    complete: !stopped && !result.gave_up,
+                    at_s: self.clock.elapsed().as_secs_f64() - result.wall_s,
                     counts,
-                    wall_s: result.wall_s,
+                    wall_s,
                     ops_per_s,
-                    client_cpu_s: Some(result.client_cpu_s * share),
-                    server_cpu_s: server_cpu_ns.map(|ns| seconds(ns) * share),
-                    rss_bytes: usage.rss_bytes,
-                    disk_bytes: usage.disk_bytes,
+                    // What CPU each operation of a mix took is not known.
+                    client_cpu_s: alone.then_some(result.client_cpu_s),
+                    server_cpu_s: server_cpu
+                        .filter(|_| alone)
+                        .map(|(now, then)| seconds(now.saturating_sub(then))),
+                    rss_bytes: if target.info.server_pids.is_empty() {
+                        after
+                            .rss_bytes
+                            .zip(started.rss_bytes)
+                            .and_then(|(now, then)| now.checked_sub(then))
+                    } else {
+                        after.rss_bytes
+                    },
+                    disk_bytes: disk_bytes(&target.info.data_paths),
                     major_faults: after.major_faults - before.major_faults,
                     latency_ns: figures(&tally.latency),
                     errors_by_kind: tally.errors_by_kind.clone(),
                 },
                 latency: Packed::new(&tally.latency),
                 bytes: tally.bytes,
-                share,
                 predicted_hit_ratio: phase.predicted_hit_ratio,
-                whole: !stopped && !result.gave_up,
             });
         }
     }
 }
 
-/// What a target takes at the end of a phase.
-#[derive(Clone, Copy)]
-struct Usage {
+/// A phase and what it brought.
+struct Measured<'a> {
+    phase: &'a PlannedPhase,
+    result: &'a PhaseResult,
+    before: Meter,
+    after: Meter,
+}
+
+/// What a target has used, and takes, at a moment.
+struct Meter {
+    stats: Option<Stats>,
+    server_cpu_ns: Option<u64>,
     rss_bytes: Option<u64>,
-    disk_bytes: Option<u64>,
+    major_faults: u64,
 }
 
 impl Meter {
     fn read(target: &Target) -> Self {
+        let pids = &target.info.server_pids;
         Self {
             // A server that has gone is noticed by the operations; here it only makes counters unknown.
             stats: target.store.stats().ok(),
-            server_cpu_ns: server_cpu_ns(&target.info.server_pids),
+            server_cpu_ns: server_cpu_ns(pids),
+            rss_bytes: match pids.as_slice() {
+                [] if target.planned.is_external() => None,
+                [] => own_rss_bytes(),
+                pids => server_rss_bytes(pids),
+            },
             major_faults: major_faults(),
         }
     }
@@ -258,28 +244,52 @@ fn evicted(before: &Meter, after: &Meter) -> Option<u64> {
     Some(now.saturating_sub(then))
 }
 
-fn writes(phase: &PlannedPhase) -> bool {
-    phase
-        .operations
-        .iter()
-        .any(|operation| matches!(operation, Operation::Set | Operation::GetOrSet))
+/// What a read-back found belongs to the operation that wrote, or to the first one that stands on a load; with it go all
+/// evictions of the turn, which may explain what is absent.
+fn note_read_back(entries: &mut [Entry], read: ReadBack, evictions: Option<u64>) {
+    let wrote = |entry: &Entry| matches!(entry.operation, Operation::Set | Operation::GetOrSet);
+    let at = entries.iter().rposition(wrote).unwrap_or(0);
+    if let Some(entry) = entries.get_mut(at) {
+        let counts = &mut entry.sample.counts;
+        counts.evictions = evictions;
+        counts.read_back = read.keys;
+        counts.read_back_absent = read.absent;
+        counts.read_back_wrong = read.wrong;
+    }
+}
+
+/// Makes sure that a load was one.
+fn loaded(target: &Target, result: &PhaseResult) -> Result<()> {
+    let (ops, failures) = result.tallies.failures();
+    if part(failures, ops) > TOLERABLE_LOAD_FAILURES {
+        return Err(given_up(target, result));
+    }
+    Ok(())
 }
 
 /// The error that a phase ended with, with how often it happened.
 fn given_up(target: &Target, result: &PhaseResult) -> Error {
     let engine = target.planned.engine.scheme;
-    let first = result.tallies.iter().find_map(|(_, tally)| tally.first_error.clone());
-    let first = first.unwrap_or_default();
+    let first = result.tallies.first_error().unwrap_or_default();
     // The error made of it names the engine again.
-    let first = first.strip_prefix(&format!("{engine}: ")).unwrap_or(&first);
-    let failures: u64 = result
-        .tallies
-        .iter()
-        .map(|(_, tally)| tally.counts.errors + tally.counts.failed_fills)
-        .sum();
-    Error::Unavailable {
-        engine,
-        what: format!("{first} ({failures} operations failed)"),
-        source: None,
-    }
+    let first = first.strip_prefix(&format!("{engine}: ")).unwrap_or(first);
+    let failures = result.tallies.failures().1;
+    let what = format!("{first} ({failures} operations failed)");
+    Error::Unavailable { engine, what, source: None }
+}
+
+/// `some` of `all`, 0 to 1.
+#[expect(clippy::cast_precision_loss, reason = "a share")]
+fn part(some: u64, all: u64) -> f64 {
+    if all > 0 { some as f64 / all as f64 } else { 0.0 }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a count times a share"
+)]
+fn scaled(count: u64, share: f64) -> u64 {
+    (count as f64 * share).round() as u64
 }

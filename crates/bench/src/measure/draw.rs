@@ -10,7 +10,7 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::trace::{Trace, TraceKind};
-use crate::workload::{KeySpace, Picker, Ratio, base_version};
+use crate::workload::{KeySpace, Picker, Ratio, Values, base_version};
 
 /// One operation, ready to run.
 #[derive(Debug, Clone, Copy)]
@@ -19,6 +19,8 @@ pub(crate) struct Op {
     pub(crate) key: u32,
     /// For a set the version to write, for a get the oldest that is right.
     pub(crate) version: u32,
+    /// For what may store: the size of the value, in bytes.
+    pub(crate) len: u32,
     pub(crate) kind: Kind,
 }
 
@@ -107,7 +109,8 @@ impl KeyState {
     /// The latest acknowledged version of a key.
     #[inline]
     pub(crate) fn acked(&self, key: u32) -> Option<u32> {
-        match self.acked[key as usize].load(Ordering::Relaxed) {
+        // Whoever sees the version also sees what was done before it was acknowledged.
+        match self.acked[key as usize].load(Ordering::Acquire) {
             0 => None,
             version => Some(version),
         }
@@ -116,7 +119,12 @@ impl KeyState {
     /// A set was acknowledged.
     #[inline]
     pub(crate) fn acknowledge(&self, key: u32, version: u32) {
-        self.acked[key as usize].store(version, Ordering::Relaxed);
+        self.acked[key as usize].store(version, Ordering::Release);
+    }
+
+    /// The latest version of a key that was drawn in this turn, fills included.
+    pub(crate) fn newest(&self, key: u32) -> u32 {
+        self.issued[key as usize].load(Ordering::Relaxed).max(self.base + 1)
     }
 
     /// A key was deleted or its set failed: nothing is known to be there.
@@ -173,11 +181,12 @@ impl Block {
 pub(crate) struct Draw<'a> {
     work: Work<'a>,
     keys: &'a KeySpace,
+    values: &'a Values,
     state: &'a KeyState,
     rng: Xoshiro256PlusPlus,
     thread: u32,
     threads: u32,
-    /// For `Each` in shuffled order: every key once.
+    /// Every key once, shuffled; `None` where keys are taken by index.
     order: Option<&'a [u32]>,
     /// The next operation of the whole phase that is this thread's.
     next: u64,
@@ -192,6 +201,7 @@ pub(crate) struct Draw<'a> {
 pub(crate) struct DrawPlan<'a> {
     pub(crate) work: Work<'a>,
     pub(crate) keys: &'a KeySpace,
+    pub(crate) values: &'a Values,
     pub(crate) state: &'a KeyState,
     pub(crate) order: Option<&'a [u32]>,
     pub(crate) threads: u32,
@@ -206,6 +216,7 @@ impl<'a> Draw<'a> {
         Self {
             work: plan.work,
             keys: plan.keys,
+            values: plan.values,
             state: plan.state,
             rng: Xoshiro256PlusPlus::seed_from_u64(stream),
             thread,
@@ -259,6 +270,9 @@ impl<'a> Draw<'a> {
                 Some((self.order.map_or(at, |order| order[at as usize]), kind))
             }
             Work::Drawn { ratio, read, .. } => {
+                // Threads that take keys by index share them out, as with `Each`.
+                let by_index = || u32::try_from(self.next % u64::from(self.keys.count())).ok();
+                let pick = if self.order.is_none() { by_index()? } else { pick };
                 let kind = self.mix(ratio, read);
                 let writes = matches!(kind, Kind::Set | Kind::Delete);
                 Some((if writes { self.owned(pick) } else { pick }, kind))
@@ -305,7 +319,12 @@ impl<'a> Draw<'a> {
         self.state.drawn[key as usize].fetch_add(1, Ordering::Relaxed);
         self.keys.write(key, &mut block.keys);
         block.ends.push(block.keys.len());
-        block.ops.push(Op { key, version, kind });
+        let len = match kind {
+            Kind::Set | Kind::GetOrSet => self.values.len_of(key),
+            Kind::Get | Kind::Delete | Kind::Touch => 0,
+        };
+        let len = u32::try_from(len).unwrap_or(u32::MAX);
+        block.ops.push(Op { key, version, len, kind });
     }
 
     /// The oldest version that a get drawn now may return: the one set last by this thread, or acknowledged to another;

@@ -1,5 +1,6 @@
 //! One phase of one target: its threads start together, work, and are added up.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Barrier;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -58,9 +59,7 @@ pub struct PhaseResult {
 /// Runs a phase with one thread for each session.
 pub(crate) fn run_phase(
     plan: &PhasePlan<'_>,
-    keys: &KeySpace,
-    values: &Values,
-    state: &KeyState,
+    (keys, values, state): (&KeySpace, &Values, &KeyState),
     sessions: &mut [Box<dyn Session>],
     replays: bool,
     stop: &AtomicBool,
@@ -69,6 +68,7 @@ pub(crate) fn run_phase(
     let draws = DrawPlan {
         work: plan.work,
         keys,
+        values,
         state,
         order: plan.order,
         threads,
@@ -79,6 +79,7 @@ pub(crate) fn run_phase(
         set_options: plan.set_options,
         touch_ttl: plan.touch_ttl,
         multiget: plan.multiget.max(1),
+        alone: sessions.len() == 1,
         replays,
         time_limit: plan.time_limit,
         stop,
@@ -98,12 +99,14 @@ pub(crate) fn run_phase(
                         pin_to(thread);
                     }
                     let draw = Draw::new(draws, thread);
-                    let worker = Worker::new(session.as_mut(), values, draw, state, orders);
+                    let worker =
+                        Worker::new(session.as_mut(), values, draw, state, orders, plan.operations);
                     gate.wait();
-                    let share = worker.run(plan.operations);
+                    // A panic is kept until the others, who wait at the gate, have been let through.
+                    let share = catch_unwind(AssertUnwindSafe(|| worker.run()));
                     // Nobody frees anything before the CPU time is read.
                     gate.wait();
-                    share
+                    share.unwrap_or_else(|panic| resume_unwind(panic))
                 })
             })
             .collect();
@@ -113,7 +116,7 @@ pub(crate) fn run_phase(
         let (process, waiting) = (process_cpu_ns() - before.0, thread_cpu_ns() - before.1);
         others_cpu_ns = process.saturating_sub(waiting);
         for worker in workers {
-            shares.push(worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            shares.push(worker.join().unwrap_or_else(|panic| resume_unwind(panic)));
         }
     });
     let mut tallies = Tallies::new(plan.operations);
@@ -125,7 +128,7 @@ pub(crate) fn run_phase(
     let others_cpu_ns = others_cpu_ns.saturating_sub(shares.iter().map(|share| share.cpu_ns).sum());
     PhaseResult {
         tallies,
-        wall_s: seconds(shares.iter().map(|share| share.timed_ns).max().unwrap_or(0)),
+        wall_s: seconds(shares.iter().map(|share| share.wall_ns).max().unwrap_or(0)),
         client_cpu_s: seconds(timed_cpu_ns + others_cpu_ns),
         distinct_keys,
         top_key_ops,

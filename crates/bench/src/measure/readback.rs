@@ -22,15 +22,6 @@ pub struct ReadBack {
     pub wrong: u64,
 }
 
-impl ReadBack {
-    /// Adds what another read-back found.
-    pub(crate) fn add(&mut self, other: Self) {
-        self.keys += other.keys;
-        self.absent += other.absent;
-        self.wrong += other.wrong;
-    }
-}
-
 /// Reads back acknowledged keys, every one or an even sample.
 pub(crate) fn read_back(
     keys: &KeySpace,
@@ -47,7 +38,12 @@ pub(crate) fn read_back(
         found.keys += 1;
         match patiently(|| session.get(&key, &mut value))? {
             None => found.absent += 1,
-            Some(_) if values.verify(index, version, &value) != Finding::Right => found.wrong += 1,
+            Some(_)
+                if values.verify(index, version, || state.newest(index), &value)
+                    != Finding::Right =>
+            {
+                found.wrong += 1;
+            }
             Some(_) => {}
         }
     }

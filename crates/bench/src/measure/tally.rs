@@ -19,6 +19,8 @@ pub struct Tally {
     pub succeeded: u64,
     /// Bytes of values moved.
     pub bytes: u64,
+    /// Time that all of them took, whatever came of them, in nanoseconds.
+    pub busy_ns: u64,
     /// Latency of those that succeeded, in nanoseconds.
     pub latency: Histogram<u64>,
     /// Errors by kind.
@@ -35,22 +37,45 @@ impl Tally {
             counts: Counts::default(),
             succeeded: 0,
             bytes: 0,
+            busy_ns: 0,
             latency: latency.expect("the bounds are constants that the library takes"),
             errors_by_kind: BTreeMap::new(),
             first_error: None,
         }
     }
 
+    /// An operation was carried out, whatever came of it.
+    #[inline]
+    pub(super) fn attempted(&mut self, ns: u64) {
+        self.counts.ops += 1;
+        self.busy_ns += ns;
+    }
+
     /// An operation that did what it should.
     #[inline]
     pub(super) fn success(&mut self, ns: u64) {
         self.succeeded += 1;
+        self.record(ns);
+    }
+
+    /// A latency, of an operation or of a request of many keys.
+    #[inline]
+    pub(super) fn record(&mut self, ns: u64) {
         self.latency.saturating_record(ns.max(1));
     }
 
     /// A read that found something.
     #[inline]
-    pub(super) fn found(&mut self, finding: Finding, bytes: usize) {
+    pub(super) fn found(&mut self, finding: Finding, bytes: usize, ns: u64) {
+        self.seen(finding, bytes);
+        if finding == Finding::Right {
+            self.success(ns);
+        }
+    }
+
+    /// A value that came back.
+    #[inline]
+    pub(super) fn seen(&mut self, finding: Finding, bytes: usize) {
         self.bytes += bytes as u64;
         match finding {
             Finding::Right => self.counts.hits += 1,
@@ -62,14 +87,7 @@ impl Tally {
         }
     }
 
-    /// An operation that failed.
-    #[cold]
-    pub(super) fn failed(&mut self, error: &larder_store::Error) {
-        self.counts.errors += 1;
-        self.note_error(error);
-    }
-
-    /// Remembers what went wrong, without counting an operation as failed.
+    /// Remembers what went wrong; whether an operation failed by it is the caller's to count.
     #[cold]
     pub(super) fn note_error(&mut self, error: &larder_store::Error) {
         *self.errors_by_kind.entry(error.kind().to_owned()).or_default() += 1;
@@ -81,6 +99,7 @@ impl Tally {
         self.counts.add(&other.counts);
         self.succeeded += other.succeeded;
         self.bytes += other.bytes;
+        self.busy_ns += other.busy_ns;
         self.latency.add(&other.latency).expect("both have the same bounds");
         for (kind, count) in &other.errors_by_kind {
             *self.errors_by_kind.entry(kind.clone()).or_default() += count;
@@ -98,7 +117,7 @@ impl Default for Tally {
 }
 
 /// The tallies of one phase, one for each of its operations.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Tallies(Vec<(Operation, Tally)>);
 
 impl Tallies {
@@ -119,9 +138,15 @@ impl Tallies {
         self.0.iter().map(|(operation, tally)| (*operation, tally))
     }
 
-    /// Operations that failed, of all kinds.
-    pub fn errors(&self) -> u64 {
-        self.0.iter().map(|(_, tally)| tally.counts.errors).sum()
+    /// Operations of all kinds, and those of them that failed.
+    pub fn failures(&self) -> (u64, u64) {
+        let sum = |of: fn(&Counts) -> u64| self.0.iter().map(|(_, tally)| of(&tally.counts)).sum();
+        (sum(|counts| counts.ops), sum(|counts| counts.errors + counts.failed_fills))
+    }
+
+    /// The first error, in its own words.
+    pub fn first_error(&self) -> Option<&str> {
+        self.0.iter().find_map(|(_, tally)| tally.first_error.as_deref())
     }
 
     pub(super) fn merge(&mut self, other: &Self) {

@@ -3,6 +3,9 @@
 //! It allocates nothing, formats nothing and draws no random numbers: operations come in blocks that were drawn before
 //! the clock started. One reading of the clock an operation: the end of one is the start of the next. Verification lies
 //! between the two, so it is part of the next operation's time, the same for every target, and of the floor.
+//!
+//! A thread alone stops its clock while it draws. Of several, each keeps it running: while one draws, the others have the
+//! store for themselves, and a rate without that time would be one that no wall clock has seen.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -12,7 +15,7 @@ use larder_store::{Error, Session, SetOptions, SetOutcome};
 
 use super::clock::{now_ns, thread_cpu_ns};
 use super::draw::{Block, Draw, KeyState, Kind, Op};
-use super::tally::Tallies;
+use super::tally::{Tallies, Tally};
 use crate::workload::{Composer, Finding, Values};
 
 /// Operations in a block at most: enough to make its overhead vanish, few enough to stop soon.
@@ -31,6 +34,8 @@ pub(super) struct Orders<'a> {
     pub(super) touch_ttl: Option<Duration>,
     /// Keys a request; 1 reads one by one.
     pub(super) multiget: usize,
+    /// There is no other thread.
+    pub(super) alone: bool,
     /// The store keeps nothing and replays the last set: any whole value is right.
     pub(super) replays: bool,
     /// When time ends the phase, on the monotonic clock.
@@ -41,6 +46,7 @@ pub(super) struct Orders<'a> {
 /// One thread at work.
 pub(super) struct Worker<'a> {
     session: &'a mut dyn Session,
+    tallies: Tallies,
     composer: Composer,
     draw: Draw<'a>,
     state: &'a KeyState,
@@ -54,8 +60,8 @@ pub(super) struct Worker<'a> {
 #[derive(Debug)]
 pub(super) struct Share {
     pub(super) tallies: Tallies,
-    /// Time in the measured segments.
-    pub(super) timed_ns: u64,
+    /// Time in the measured segments; of several threads, all the time from the first to the last.
+    pub(super) wall_ns: u64,
     /// CPU time in the measured segments.
     pub(super) timed_cpu_ns: u64,
     /// CPU time in all.
@@ -71,18 +77,30 @@ impl<'a> Worker<'a> {
         draw: Draw<'a>,
         state: &'a KeyState,
         orders: Orders<'a>,
+        operations: &[Operation],
     ) -> Self {
+        let tallies = Tallies::new(operations);
         let composer = Composer::new(values);
         let buffer = Vec::with_capacity(values.longest());
-        Self { session, composer, draw, state, orders, buffer, failures: 0, failing_since: 0 }
+        Self {
+            session,
+            tallies,
+            composer,
+            draw,
+            state,
+            orders,
+            buffer,
+            failures: 0,
+            failing_since: 0,
+        }
     }
 
     /// Works through the thread's share.
-    pub(super) fn run(mut self, operations: &[Operation]) -> Share {
-        let mut tallies = Tallies::new(operations);
+    pub(super) fn run(mut self) -> Share {
+        let mut tallies = std::mem::take(&mut self.tallies);
         let mut block = Block::default();
         let (mut timed_ns, mut draw_cpu_ns) = (0, 0);
-        let began = thread_cpu_ns();
+        let (began, cpu_began) = (now_ns(), thread_cpu_ns());
         let mut size: usize = 16;
         let limit = self.orders.time_limit;
         let limit = limit.map(|limit| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
@@ -94,228 +112,187 @@ impl<'a> Worker<'a> {
             let cpu = thread_cpu_ns();
             self.draw.fill(&mut block, size.next_multiple_of(self.orders.multiget));
             draw_cpu_ns += thread_cpu_ns() - cpu;
-            let start = now_ns();
-            let end = limit.map_or(u64::MAX, |limit| start + (limit - timed_ns));
-            let stopped = if self.orders.multiget > 1 {
-                self.requests(&block, &mut tallies, start, end)
+            let left = limit.map(|limit| limit - timed_ns);
+            let took = if self.orders.multiget > 1 {
+                self.requests(&block, &mut tallies, left)
             } else {
-                self.operations(&mut block, &mut tallies, start, end)
+                self.operations(&mut block, &mut tallies, left)
             };
-            let took = stopped - start;
             timed_ns += took;
             size = next_size(size, took);
         }
-        let cpu_ns = thread_cpu_ns() - began;
+        let cpu_ns = thread_cpu_ns() - cpu_began;
+        let wall_ns = if self.orders.alone { timed_ns } else { now_ns() - began };
         let timed_cpu_ns = cpu_ns - draw_cpu_ns;
-        Share { tallies, timed_ns, timed_cpu_ns, cpu_ns, gave_up: self.gave_up() }
+        Share { tallies, wall_ns, timed_cpu_ns, cpu_ns, gave_up: self.gave_up() }
     }
 
-    /// Runs a block one operation at a time; returns when the last one ended.
-    fn operations(
-        &mut self,
-        block: &mut Block,
-        tallies: &mut Tallies,
-        start: u64,
-        end: u64,
-    ) -> u64 {
+    /// Runs a block one operation at a time, for as long as is `left`; returns how long it took.
+    fn operations(&mut self, block: &mut Block, tallies: &mut Tallies, left: Option<u64>) -> u64 {
+        let start = now_ns();
+        let end = left.map_or(u64::MAX, |left| start + left);
         let mut then = start;
         for i in 0..block.ops.len() {
             let op = block.ops[i];
             let key = block.key(i);
-            let outcome = match op.kind {
+            let done = match op.kind {
                 Kind::Get => self.get(key, op, then, tallies),
                 Kind::Set => self.set(key, op, then, tallies),
                 Kind::GetOrSet => self.get_or_set(key, op, then, tallies),
                 Kind::Delete => self.delete(key, op, then, tallies),
                 Kind::Touch => self.touch(key, then, tallies),
             };
-            match outcome {
-                Ok(now) => {
-                    self.failures = 0;
-                    then = now;
+            if done.failed {
+                self.count_failure(then, done.at);
+                if op.kind == Kind::Set {
+                    self.draw.set_failed(block, i);
                 }
-                Err(error) => {
-                    let now = now_ns();
-                    self.note_failure(&error, op, then, now, tallies);
-                    if op.kind == Kind::Set {
-                        self.draw.set_failed(block, i);
-                    }
-                    then = now;
-                    if self.gave_up() {
-                        break;
-                    }
-                }
+            } else {
+                self.failures = 0;
             }
-            if then >= end {
+            then = done.at;
+            if then >= end || self.gave_up() {
                 break;
             }
         }
-        then
+        then - start
     }
 
     #[inline]
-    fn get(&mut self, key: &[u8], op: Op, then: u64, tallies: &mut Tallies) -> Result<u64, Error> {
-        let answer = self.session.get(key, &mut self.buffer)?;
+    fn get(&mut self, key: &[u8], op: Op, then: u64, tallies: &mut Tallies) -> Done {
+        let answer = self.session.get(key, &mut self.buffer);
         let now = now_ns();
         let tally = tallies.of(Operation::Get);
-        tally.counts.ops += 1;
-        if answer.is_none() {
-            tally.counts.misses += 1;
-            return Ok(now);
+        tally.attempted(now - then);
+        match answer {
+            Ok(Some(_)) => {
+                let finding = self.verify(op, &self.buffer);
+                tally.found(finding, self.buffer.len(), now - then);
+            }
+            Ok(None) => tally.counts.misses += 1,
+            Err(error) => return Done::failed(now, tally, &error),
         }
-        let finding = verify(self.composer.values(), self.orders.replays, op, &self.buffer);
-        tally.found(finding, self.buffer.len());
-        if finding == Finding::Right {
-            tally.success(now - then);
-        }
-        Ok(now)
+        Done { at: now, failed: false }
     }
 
     #[inline]
-    fn set(&mut self, key: &[u8], op: Op, then: u64, tallies: &mut Tallies) -> Result<u64, Error> {
-        let value = self.composer.compose(op.key, op.version);
-        let bytes = value.len();
-        let outcome = self.session.set(key, value, &self.orders.set_options)?;
-        stored(self.session, outcome)?;
+    fn set(&mut self, key: &[u8], op: Op, then: u64, tallies: &mut Tallies) -> Done {
+        let value = self.composer.compose(op.key, op.version, op.len);
+        let outcome = self.session.set(key, value, &self.orders.set_options);
         let now = now_ns();
-        self.state.acknowledge(op.key, op.version);
         let tally = tallies.of(Operation::Set);
-        tally.counts.ops += 1;
-        tally.bytes += bytes as u64;
+        tally.attempted(now - then);
+        if let Err(error) = stored(self.session, outcome) {
+            return Done::failed(now, tally, &error);
+        }
+        self.state.acknowledge(op.key, op.version);
+        tally.bytes += u64::from(op.len);
         tally.success(now - then);
-        Ok(now)
+        Done { at: now, failed: false }
     }
 
-    /// The look-aside pattern. A fill that is refused leaves the operation a miss that did not succeed.
-    fn get_or_set(
-        &mut self,
-        key: &[u8],
-        op: Op,
-        then: u64,
-        tallies: &mut Tallies,
-    ) -> Result<u64, Error> {
-        let answer = self.session.get(key, &mut self.buffer)?;
-        let filled = answer.is_none().then(|| {
-            let version = op.version.max(self.state.base() + 1);
-            let value = self.composer.compose(op.key, version);
-            let outcome = self.session.set(key, value, &self.orders.set_options)?;
-            stored(self.session, outcome).map(|()| value.len())
+    /// The look-aside pattern. With a fill that is refused it stays a miss, which did not succeed.
+    #[inline]
+    fn get_or_set(&mut self, key: &[u8], op: Op, then: u64, tallies: &mut Tallies) -> Done {
+        let answer = self.session.get(key, &mut self.buffer);
+        let version = op.version.max(self.state.base() + 1);
+        let filled = matches!(answer, Ok(None)).then(|| {
+            let value = self.composer.compose(op.key, version, op.len);
+            let outcome = self.session.set(key, value, &self.orders.set_options);
+            stored(self.session, outcome)
         });
         let now = now_ns();
         let tally = tallies.of(Operation::GetOrSet);
-        tally.counts.ops += 1;
-        match filled {
-            None => {
-                let finding = verify(self.composer.values(), self.orders.replays, op, &self.buffer);
-                tally.found(finding, self.buffer.len());
-                if finding == Finding::Right {
-                    tally.success(now - then);
-                }
+        tally.attempted(now - then);
+        match (answer, filled) {
+            (Ok(_), None) => {
+                let finding = self.verify(op, &self.buffer);
+                tally.found(finding, self.buffer.len(), now - then);
             }
-            Some(Ok(bytes)) => {
+            (Ok(_), Some(Ok(()))) => {
                 tally.counts.misses += 1;
-                tally.bytes += bytes as u64;
+                tally.bytes += u64::from(op.len);
                 tally.success(now - then);
-                if self.state.acked(op.key).is_none() {
-                    self.state.acknowledge(op.key, self.state.base() + 1);
+                if self.state.acked(op.key).is_none_or(|acked| acked < version) {
+                    self.state.acknowledge(op.key, version);
                 }
             }
-            Some(Err(error)) => {
+            (Ok(_), Some(Err(error))) => {
                 tally.counts.misses += 1;
                 tally.counts.failed_fills += 1;
                 tally.note_error(&error);
                 self.state.forget(op.key);
-                self.count_failure(then, now);
-                return Ok(now);
+                return Done { at: now, failed: true };
             }
+            (Err(error), _) => return Done::failed(now, tally, &error),
         }
-        Ok(now)
+        Done { at: now, failed: false }
     }
 
-    fn delete(
-        &mut self,
-        key: &[u8],
-        op: Op,
-        then: u64,
-        tallies: &mut Tallies,
-    ) -> Result<u64, Error> {
-        let was_there = self.session.delete(key)?;
-        let now = now_ns();
+    fn delete(&mut self, key: &[u8], op: Op, then: u64, tallies: &mut Tallies) -> Done {
+        let answer = self.session.delete(key);
         self.state.forget(op.key);
-        count_found(tallies, Operation::Delete, was_there, now - then);
-        Ok(now)
+        presence(Operation::Delete, answer, then, tallies)
     }
 
-    fn touch(&mut self, key: &[u8], then: u64, tallies: &mut Tallies) -> Result<u64, Error> {
-        let was_there = self.session.touch(key, self.orders.touch_ttl)?;
-        let now = now_ns();
-        count_found(tallies, Operation::Touch, was_there, now - then);
-        Ok(now)
+    fn touch(&mut self, key: &[u8], then: u64, tallies: &mut Tallies) -> Done {
+        let answer = self.session.touch(key, self.orders.touch_ttl);
+        presence(Operation::Touch, answer, then, tallies)
     }
 
     /// Runs a block as requests of many keys; the latency is the request's, the counts are keys.
-    fn requests(&mut self, block: &Block, tallies: &mut Tallies, start: u64, end: u64) -> u64 {
+    fn requests(&mut self, block: &Block, tallies: &mut Tallies, left: Option<u64>) -> u64 {
         let keys: Vec<&[u8]> = (0..block.ops.len()).map(|i| block.key(i)).collect();
+        let start = now_ns();
+        let end = left.map_or(u64::MAX, |left| start + left);
         let mut then = start;
         let tally = tallies.of(Operation::GetMany);
-        let (values, replays) = (self.composer.values(), self.orders.replays);
-        for (keys, ops) in
-            keys.chunks(self.orders.multiget).zip(block.ops.chunks(self.orders.multiget))
-        {
-            let mut found = 0;
-            let mut right = 0;
+        let batch = self.orders.multiget;
+        for (keys, ops) in keys.chunks(batch).zip(block.ops.chunks(batch)) {
+            let asked = keys.len() as u64;
+            let (mut found, mut right) = (0, 0);
             let answer = self.session.get_many(keys, &mut |i, value, _| {
-                let finding = verify(values, replays, ops[i], value);
+                let finding =
+                    verify(self.composer.values(), self.state, self.orders, ops[i], value);
                 found += 1;
                 right += u64::from(finding == Finding::Right);
-                tally.found(finding, value.len());
+                tally.seen(finding, value.len());
             });
             let now = now_ns();
-            tally.counts.ops += keys.len() as u64;
+            tally.counts.ops += asked;
+            tally.busy_ns += now - then;
             if let Err(error) = answer {
                 // What was found before the error is counted; the rest of the request failed.
-                let failed = keys.len() as u64 - found;
-                tally.failed(&error);
-                tally.counts.errors += failed.saturating_sub(1);
-                self.failures += 1;
-                if self.failures == 1 {
-                    self.failing_since = then;
-                }
+                tally.counts.errors += asked.saturating_sub(found);
+                tally.note_error(&error);
+                self.count_failure(then, now);
             } else {
                 self.failures = 0;
-                tally.counts.misses += keys.len() as u64 - found;
+                tally.counts.misses += asked.saturating_sub(found);
                 tally.succeeded += right;
                 if right > 0 {
-                    tally.latency.saturating_record((now - then).max(1));
+                    tally.record(now - then);
                 }
             }
             then = now;
-            if then >= end || self.failures >= FAILURES_IN_A_ROW {
+            if then >= end || self.gave_up() {
                 break;
             }
         }
-        then
+        then - start
     }
 
-    #[cold]
-    fn note_failure(&mut self, error: &Error, op: Op, then: u64, now: u64, tallies: &mut Tallies) {
-        let tally = tallies.of(match op.kind {
-            Kind::Get => Operation::Get,
-            Kind::Set => Operation::Set,
-            Kind::GetOrSet => Operation::GetOrSet,
-            Kind::Delete => Operation::Delete,
-            Kind::Touch => Operation::Touch,
-        });
-        tally.counts.ops += 1;
-        tally.failed(error);
-        self.count_failure(then, now);
+    #[inline]
+    fn verify(&self, op: Op, value: &[u8]) -> Finding {
+        verify(self.composer.values(), self.state, self.orders, op, value)
     }
 
     fn count_failure(&mut self, then: u64, now: u64) {
         self.failures += 1;
         if self.failures == 1 {
             self.failing_since = then;
-        } else if now - self.failing_since > FAILING_NS {
+        }
+        if now - self.failing_since > FAILING_NS {
             self.failures = FAILURES_IN_A_ROW;
         }
     }
@@ -325,10 +302,28 @@ impl<'a> Worker<'a> {
     }
 }
 
+/// An operation is over.
+#[derive(Debug, Clone, Copy)]
+struct Done {
+    /// When it was.
+    at: u64,
+    /// The store failed it.
+    failed: bool,
+}
+
+impl Done {
+    #[cold]
+    fn failed(at: u64, tally: &mut Tally, error: &Error) -> Self {
+        tally.counts.errors += 1;
+        tally.note_error(error);
+        Self { at, failed: true }
+    }
+}
+
 /// A plain set that was not stored is a failure, whatever the store calls it.
 #[inline]
-fn stored(session: &dyn Session, outcome: SetOutcome) -> Result<(), Error> {
-    match outcome {
+fn stored(session: &dyn Session, outcome: Result<SetOutcome, Error>) -> Result<(), Error> {
+    match outcome? {
         SetOutcome::Stored => Ok(()),
         refused => Err(Error::Protocol {
             engine: session.engine(),
@@ -339,18 +334,30 @@ fn stored(session: &dyn Session, outcome: SetOutcome) -> Result<(), Error> {
 }
 
 #[inline]
-fn verify(values: &Values, replays: bool, op: Op, value: &[u8]) -> Finding {
-    if replays { values.verify_any(value) } else { values.verify(op.key, op.version, value) }
+fn verify(values: &Values, state: &KeyState, orders: Orders<'_>, op: Op, value: &[u8]) -> Finding {
+    if orders.replays {
+        values.verify_any(value)
+    } else {
+        values.verify(op.key, op.version, || state.newest(op.key), value)
+    }
 }
 
-fn count_found(tallies: &mut Tallies, operation: Operation, was_there: bool, ns: u64) {
+/// The end of an operation that tells whether its key was there.
+fn presence(
+    operation: Operation,
+    answer: Result<bool, Error>,
+    then: u64,
+    tallies: &mut Tallies,
+) -> Done {
+    let now = now_ns();
     let tally = tallies.of(operation);
-    tally.counts.ops += 1;
-    if was_there {
-        tally.success(ns);
-    } else {
-        tally.counts.misses += 1;
+    tally.attempted(now - then);
+    match answer {
+        Ok(true) => tally.success(now - then),
+        Ok(false) => tally.counts.misses += 1,
+        Err(error) => return Done::failed(now, tally, &error),
     }
+    Done { at: now, failed: false }
 }
 
 /// Doubles or halves the block towards the time it should take.

@@ -94,6 +94,7 @@ impl Plan {
             notes,
         };
         plan.note_few_rounds();
+        plan.note_mixes();
         Ok(plan)
     }
 
@@ -107,6 +108,15 @@ impl Plan {
         let pairs = self.targets.len() * self.targets.len().saturating_sub(1) / 2;
         let cells: usize = self.points.iter().map(|point| point.measured_operations().len()).sum();
         pairs * cells
+    }
+
+    fn note_mixes(&mut self) {
+        let mixed = |phase: &PlannedPhase| phase.measured && phase.operations.len() > 1;
+        if self.points.iter().flat_map(|point| &point.phases).any(mixed) {
+            let note =
+                "in a mix, each operation's rate is over the time that was spent in that operation";
+            self.notes.push(note.into());
+        }
     }
 
     fn note_few_rounds(&mut self) {

@@ -45,6 +45,10 @@ pub(super) fn plan_phases(spec: &WorkloadSpec, source: &Source) -> Result<Vec<Pl
     if multiget && (fill || spec.ratio.is_some()) {
         return Err(usage("--multiget only reads: leave out --ratio and --on-miss fill"));
     }
+    let writes = source.trace.as_ref().is_some_and(|trace| trace.writes());
+    if multiget && writes {
+        return Err(usage("--multiget only reads, and this trace also sets or deletes"));
+    }
     if fill && spec.operations.is_some() {
         return Err(usage("--on-miss fill is an operation of its own: leave out --operations"));
     }
@@ -74,8 +78,7 @@ struct Planner<'a> {
 impl Planner<'_> {
     /// A trace: its reads after a load, or all of it where it writes or misses are filled.
     fn replay(&self, trace: &Trace) -> Vec<PlannedPhase> {
-        let stats = trace.stats();
-        let writes = stats.operations > stats.gets;
+        let writes = trace.writes();
         let work = PlannedWork::Replayed { read: self.read(), writes };
         let len = trace.len() as u64;
         if self.fill || writes {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use larder_store::ByteSize;
 
 use crate::error::{Error, Result, usage};
-use crate::trace::Trace;
+use crate::trace::{Trace, TraceOp};
 use crate::workload::{Distribution, KeyPattern, OnMiss, SizeSpec, Sweep, WorkloadSpec};
 
 /// Keys, where nobody says how many.
@@ -46,6 +46,7 @@ impl Source {
                 recorded = without_fills(&recorded, notes);
             }
             note_approximations(&recorded, notes);
+            note_omissions(&recorded, notes);
             keys = recorded.n_keys();
             trace = Some(Arc::new(recorded));
         }
@@ -65,6 +66,22 @@ fn data_sizes(spec: &WorkloadSpec, payload: Option<&[u8]>) -> Sweep<SizeSpec> {
         let own = payload.map(|bytes| u32::try_from(bytes.len()));
         SizeSpec::fixed(own.map_or(DEFAULT_SIZE, |len| len.unwrap_or(u32::MAX))).into()
     })
+}
+
+/// What a replay leaves out of a recording.
+fn note_omissions(trace: &Trace, notes: &mut Vec<String>) {
+    if trace.ops().any(|op| op.ttl.is_some()) {
+        notes.push("recorded TTLs are not replayed; --ttl gives one to all values".into());
+    }
+    let sizes = trace.first_value_sizes();
+    let other =
+        |op: &TraceOp| op.value_size.is_some_and(|size| sizes[op.key as usize] != Some(size));
+    let varying = trace.ops().filter(other).count();
+    if varying > 0 {
+        notes.push(format!(
+            "each key has the size that was recorded for it first; {varying} operations recorded another"
+        ));
+    }
 }
 
 /// As many keys as are usual, or fewer where the largest values of the sweep would take too much room.

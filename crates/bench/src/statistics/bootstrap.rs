@@ -10,11 +10,13 @@ use super::quantile::quantile_in_place;
 /// fiftieth of its width; more would say no more, because the rounds are few.
 pub const RESAMPLES: usize = 2000;
 
+/// The fewest values that have a 95 % interval.
+pub const LEAST: usize = 6;
+
 /// The 95 % percentile-bootstrap interval of the median. The same values and seed give the same interval.
 ///
-/// Of fewer than two values there is none: one round says nothing of how rounds vary. Up to five values it is
-/// the range from the smallest to the largest, which contains the true median with probability 1 − 2^(1−n):
-/// 50 % of two, 94 % of five.
+/// Of fewer than [`LEAST`] values there is none: even the range from the smallest to the largest contains the true median
+/// only with probability 1 − 2^(1−n), which is 94 % of five and 97 % of six.
 pub fn median_ci95(values: &[f64], seed: u64) -> Option<[f64; 2]> {
     let mut resampled = Resampler::new(values, seed)?;
     interval(|| resampled.median())
@@ -22,7 +24,7 @@ pub fn median_ci95(values: &[f64], seed: u64) -> Option<[f64; 2]> {
 
 /// The 95 % percentile-bootstrap interval of `median(a) / median(b)`, each side drawn again by itself.
 ///
-/// `None` where one side has fewer than two values, or where `b` has one that is not above zero.
+/// `None` where one side has fewer than [`LEAST`] values, or where `b` has one that is not above zero.
 pub fn ratio_ci95(a: &[f64], b: &[f64], seed: u64) -> Option<[f64; 2]> {
     if b.iter().any(|&value| value.is_nan() || value <= 0.0) {
         return None;
@@ -46,7 +48,7 @@ struct Resampler<'a> {
 
 impl<'a> Resampler<'a> {
     fn new(values: &'a [f64], seed: u64) -> Option<Self> {
-        (values.len() >= 2).then(|| Self {
+        (values.len() >= LEAST).then(|| Self {
             values,
             drawn: values.to_vec(),
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),

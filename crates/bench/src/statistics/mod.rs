@@ -14,7 +14,7 @@ mod normal;
 mod quantile;
 mod ranks;
 
-pub use bootstrap::{RESAMPLES, median_ci95, ratio_ci95};
+pub use bootstrap::{LEAST, RESAMPLES, median_ci95, ratio_ci95};
 pub use difference::Difference;
 pub use holm::{holm, rounds_for_verdict};
 pub(crate) use normal::normal_cdf;

@@ -170,6 +170,11 @@ impl Trace {
         sizes
     }
 
+    /// Whether anything but reads was recorded.
+    pub fn writes(&self) -> bool {
+        self.ops().any(|op| op.kind != TraceKind::Get)
+    }
+
     /// What is in it, counted.
     pub fn stats(&self) -> TraceStats {
         let mut stats = TraceStats {

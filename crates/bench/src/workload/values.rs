@@ -19,12 +19,14 @@ const HEADER_LEN: usize = 24;
 /// target the same little; large enough that slices differ.
 const SPAN: usize = 256 * 1024;
 
-/// The versions of one round are counted from a base, this far apart, so that a value of an earlier round is old.
-const VERSIONS_PER_ROUND: u32 = 1 << 20;
+/// The versions of one turn are counted from a base, this far apart, so that a value of an earlier turn is old.
+const VERSIONS_PER_TURN: u32 = 1 << 20;
+/// So many bases fit below 2^32 with room behind the last; then they come again.
+const BASES: u32 = 4094;
 
 /// The version from which the sets of a turn count. Turns are numbered from 0.
 pub fn base_version(turn: u32) -> u32 {
-    turn.wrapping_add(1).wrapping_mul(VERSIONS_PER_ROUND)
+    (turn % BASES + 1) * VERSIONS_PER_TURN
 }
 
 /// All values of a run, as a pool and a rule.
@@ -125,10 +127,17 @@ impl Values {
 
     /// Compares what a store returned under a key with what was stored there: any version from `oldest` on is right.
     ///
-    /// The bytes are compared before the key is, so that the work is the same whatever comes back.
-    pub fn verify(&self, index: u32, oldest: u32, value: &[u8]) -> Finding {
+    /// The bytes are compared before the key is, so that the work is the same whatever comes back. `newest` is the latest
+    /// version that anybody has drawn; only a value without room for a header needs it.
+    pub fn verify(
+        &self,
+        index: u32,
+        oldest: u32,
+        newest: impl FnOnce() -> u32,
+        value: &[u8],
+    ) -> Finding {
         let Some(header) = Header::read(value) else {
-            return self.verify_short(index, oldest, value);
+            return self.verify_short(index, oldest, newest(), value);
         };
         let len = header.len as usize;
         let at = offset(header.tag, header.version);
@@ -153,13 +162,12 @@ impl Values {
         if intact { Finding::Right } else { Finding::Wrong }
     }
 
-    /// A value without room for a header is the bare slice; its version is one of the latest few.
-    fn verify_short(&self, index: u32, oldest: u32, value: &[u8]) -> Finding {
-        const LATEST: u32 = 64;
+    /// A value without room for a header is the bare slice of one of its versions, most likely the newest.
+    fn verify_short(&self, index: u32, oldest: u32, newest: u32, value: &[u8]) -> Finding {
         let tag = self.tag(index);
         let expected = self.len_of(index);
         let begins = |version| self.pool[offset(tag, version)..].starts_with(value);
-        if value.len() > expected || !(0..LATEST).any(|newer| begins(oldest.wrapping_add(newer))) {
+        if value.len() > expected || !(oldest..=newest.max(oldest)).rev().any(begins) {
             Finding::Wrong
         } else if value.len() < expected {
             Finding::Truncated
@@ -188,23 +196,20 @@ impl Composer {
         Self { values: values.clone(), pool: values.pool.to_vec(), written: None }
     }
 
-    /// The value of a key in a version. Costs a header, whatever the size.
-    pub fn compose(&mut self, index: u32, version: u32) -> &[u8] {
-        let len = self.values.len_of(index);
+    /// The value of a key in a version; `len` is [`Values::len_of`] the key. Costs a header, whatever the size.
+    pub fn compose(&mut self, index: u32, version: u32, len: u32) -> &[u8] {
         let tag = self.values.tag(index);
         if let Some(written) = self.written.take() {
             self.pool[written.clone()].copy_from_slice(&self.values.pool[written]);
         }
         let at = offset(tag, version);
-        if len >= HEADER_LEN {
-            #[expect(clippy::cast_possible_truncation, reason = "sizes are u32")]
-            let len = len as u32;
+        if len as usize >= HEADER_LEN {
             let checksum = checksum(tag, version, len, self.values.seed);
             let range = at..at + HEADER_LEN;
             Header { tag, version, len, checksum }.write(&mut self.pool[range.clone()]);
             self.written = Some(range);
         }
-        &self.pool[at..at + len]
+        &self.pool[at..at + len as usize]
     }
 
     /// The values, for verification.
@@ -263,6 +268,15 @@ fn mix(x: u64) -> u64 {
 mod tests {
     use super::*;
 
+    fn made(values: &Values, index: u32, version: u32) -> Vec<u8> {
+        let len = u32::try_from(values.len_of(index)).unwrap();
+        Composer::new(values).compose(index, version, len).to_vec()
+    }
+
+    fn verify(values: &Values, index: u32, oldest: u32, value: &[u8]) -> Finding {
+        values.verify(index, oldest, || oldest + 3, value)
+    }
+
     fn values(size: &str) -> Values {
         let sizes = Sizes::Drawn(size.parse().unwrap());
         let longest = sizes.longest(100_000, 7);
@@ -273,14 +287,13 @@ mod tests {
     fn a_value_is_right_only_for_its_key_and_not_before_its_version() {
         for size in ["100", "24", "5000", "uniform:30-3000"] {
             let values = values(size);
-            let mut composer = Composer::new(&values);
             for (index, version) in [(0, 1), (1, 1), (1, 2), (70_000, base_version(3))] {
-                let value = composer.compose(index, version).to_vec();
+                let value = made(&values, index, version);
                 assert_eq!(value.len(), values.len_of(index));
-                assert_eq!(values.verify(index, version, &value), Finding::Right);
-                assert_eq!(values.verify(index, version - 1, &value), Finding::Right);
-                assert_eq!(values.verify(index, version + 1, &value), Finding::Wrong, "old");
-                assert_eq!(values.verify(index + 1, version, &value), Finding::Wrong, "swapped");
+                assert_eq!(verify(&values, index, version, &value), Finding::Right);
+                assert_eq!(verify(&values, index, version - 1, &value), Finding::Right);
+                assert_eq!(verify(&values, index, version + 1, &value), Finding::Wrong, "old");
+                assert_eq!(verify(&values, index + 1, version, &value), Finding::Wrong, "swapped");
                 assert_eq!(values.verify_any(&value), Finding::Right);
             }
         }
@@ -289,32 +302,31 @@ mod tests {
     #[test]
     fn every_cut_and_every_damaged_byte_is_seen() {
         let values = values("300");
-        let value = Composer::new(&values).compose(5, 9).to_vec();
+        let value = made(&values, 5, 9);
         for len in HEADER_LEN..300 {
-            assert_eq!(values.verify(5, 9, &value[..len]), Finding::Truncated);
+            assert_eq!(verify(&values, 5, 9, &value[..len]), Finding::Truncated);
         }
         for len in 0..HEADER_LEN {
-            assert_ne!(values.verify(5, 9, &value[..len]), Finding::Right);
+            assert_ne!(verify(&values, 5, 9, &value[..len]), Finding::Right);
         }
         for at in 0..300 {
             let mut damaged = value.clone();
             damaged[at] ^= 0x10;
-            assert_eq!(values.verify(5, 9, &damaged), Finding::Wrong, "byte {at}");
+            assert_eq!(verify(&values, 5, 9, &damaged), Finding::Wrong, "byte {at}");
         }
         let mut longer = value.clone();
         longer.push(0);
-        assert_eq!(values.verify(5, 9, &longer), Finding::Wrong);
+        assert_eq!(verify(&values, 5, 9, &longer), Finding::Wrong);
     }
 
     #[test]
     fn short_values_are_bare_slices_and_still_verified() {
         let values = values("10");
-        let mut composer = Composer::new(&values);
-        let value = composer.compose(3, 8).to_vec();
-        assert_eq!(values.verify(3, 8, &value), Finding::Right);
-        assert_eq!(values.verify(3, 9, &value), Finding::Wrong, "old");
-        assert_eq!(values.verify(4, 8, &value), Finding::Wrong, "swapped");
-        assert_eq!(values.verify(3, 8, &value[..9]), Finding::Truncated);
+        let value = made(&values, 3, 8);
+        assert_eq!(verify(&values, 3, 8, &value), Finding::Right);
+        assert_eq!(verify(&values, 3, 9, &value), Finding::Wrong, "old");
+        assert_eq!(verify(&values, 4, 8, &value), Finding::Wrong, "swapped");
+        assert_eq!(verify(&values, 3, 8, &value[..9]), Finding::Truncated);
     }
 
     #[test]
@@ -322,9 +334,9 @@ mod tests {
         let values = values("200");
         let mut composer = Composer::new(&values);
         for version in 0..500 {
-            composer.compose(version % 7, version);
+            composer.compose(version % 7, version, 200);
         }
-        composer.compose(0, 0);
+        composer.compose(0, 0, 200);
         let written = composer.written.take().unwrap();
         composer.pool[written.clone()].copy_from_slice(&values.pool[written]);
         assert_eq!(&composer.pool[..], &values.pool[..]);

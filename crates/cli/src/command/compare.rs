@@ -11,6 +11,7 @@ use larder_bench::{Estimate, Outcome, Permissions, Plan, Scenario, compare, esti
 use larder_engines::ENGINES;
 use larder_report::{Format, Severity, render};
 use larder_store::{ByteSize, StoreUrl};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::exit::Exit;
 use crate::progress::Progress;
@@ -74,22 +75,22 @@ Examples:
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
         // The first asks for an orderly end, the second is obeyed at once; the watchdog cleans up after both.
         signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
     let plan = plan(arguments)?;
     let progress = Progress::new(arguments.quiet);
+    let permissions = Permissions { yes: arguments.yes };
     if arguments.dry_run {
-        let estimates = estimate(&plan, &ENGINES, &progress, &stop)?;
+        let estimates = estimate(&plan, &ENGINES, permissions, &progress, &stop)?;
         drop(progress);
         super::print(describe(&plan, &estimates).as_bytes())?;
         return Ok(Exit::Done);
     }
     let folder = folder(arguments, &plan)?;
     larder_bench::prepare(&folder)?;
-    let permissions = Permissions { yes: arguments.yes };
     let outcome = compare(&plan, &ENGINES, masked_argv(), permissions, &progress, &stop);
     drop(progress);
     let outcome = match outcome {

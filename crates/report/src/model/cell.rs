@@ -79,7 +79,7 @@ pub struct Cell {
     pub wall_s: Option<f64>,
     /// Operations that succeeded per second of wall clock: the median of the rounds.
     pub ops_per_s: Option<f64>,
-    /// Its 95 % interval, by bootstrap over the rounds.
+    /// Its 95 % interval, by bootstrap over the rounds; `null` with fewer than six.
     pub ops_per_s_ci95: Option<[f64; 2]>,
     /// CPU time of the client, in seconds, all rounds together.
     pub client_cpu_s: Option<f64>,
@@ -172,6 +172,8 @@ pub struct Sample {
     pub round: u32,
     /// The place of this target in the order of the round, from 1.
     pub position: u32,
+    /// It was carried out to its end; otherwise it is no round and stands in no rate.
+    pub complete: bool,
     /// Seconds from the start of the run to the start of this measurement.
     pub at_s: f64,
     /// What happened.
@@ -206,8 +208,8 @@ pub struct Floor {
     pub operation: Operation,
     /// Nanoseconds of wall clock an operation.
     pub ns_per_op: f64,
-    /// Nanoseconds of client CPU an operation.
-    pub cpu_ns_per_op: f64,
+    /// Nanoseconds of client CPU an operation; `null` in a mix, where each operation's is not known.
+    pub cpu_ns_per_op: Option<f64>,
 }
 
 impl Cell {

@@ -18,7 +18,7 @@ pub struct Comparison {
     pub operation: Operation,
     /// Rate of `a` over rate of `b`, of their medians.
     pub ratio: f64,
-    /// Its 95 % interval, by bootstrap; `null` with fewer than two rounds.
+    /// Its 95 % interval, by bootstrap; `null` with fewer than six rounds.
     pub ci95: Option<[f64; 2]>,
     /// Probability of such a difference between equals, after Holm's correction over all comparisons of the run.
     pub p: f64,

@@ -19,8 +19,11 @@ fn sentence(run: &Run, groups: &[Group<'_>], operation: Operation) -> Sentence {
     let floors: Vec<&Floor> =
         run.floors.iter().filter(|floor| floor.operation == operation).collect();
     let wall = span(floors.iter().map(|floor| floor.ns_per_op));
-    let cpu = span(floors.iter().map(|floor| floor.cpu_ns_per_op));
-    let mut text = format!("without a cache, {operation} takes {wall} (client CPU {cpu})");
+    let cpus: Vec<f64> = floors.iter().filter_map(|floor| floor.cpu_ns_per_op).collect();
+    let mut text = format!("without a cache, {operation} takes {wall}");
+    if !cpus.is_empty() {
+        let _ = write!(text, " (client CPU {})", span(cpus.into_iter()));
+    }
     let shares = floors.iter().filter_map(|floor| {
         let here = |group: &&Group<'_>| group.operation == operation && group.point == &floor.point;
         let best = groups.iter().find(here)?.ranked().next()?;

@@ -146,6 +146,6 @@ pub(crate) fn floor(ns_per_op: f64) -> Floor {
         point: Point::new(),
         operation: Operation::Get,
         ns_per_op,
-        cpu_ns_per_op: ns_per_op - 1.0,
+        cpu_ns_per_op: Some(ns_per_op - 1.0),
     }
 }

@@ -19,6 +19,7 @@ pub(super) enum Fault {
     Swaps { every: u64 },
     Stale { every: u64 },
     Fails { every: u64 },
+    Drowns { after: u64 },
     Sleeps(Duration),
     Spins(Duration),
     Misses,
@@ -55,6 +56,16 @@ impl Fault {
             value.truncate(keep);
         }
         value
+    }
+
+    /// Whether there is room for this set.
+    pub(super) fn refuse(self, engine: &'static str, sets: u64) -> Result<()> {
+        match self {
+            Self::Drowns { after } if sets >= after => {
+                Err(Error::Full { engine, what: format!("no room after {after} sets") })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether this set is kept, or only acknowledged.
@@ -109,6 +120,20 @@ pub struct KeepOptions {
 impl Default for KeepOptions {
     fn default() -> Self {
         Self { keep: 1024 }
+    }
+}
+
+/// The options of `drowns:`.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct DrownOptions {
+    /// How many sets there is room for.
+    pub after: u64,
+}
+
+impl Default for DrownOptions {
+    fn default() -> Self {
+        Self { after: 1000 }
     }
 }
 
@@ -191,6 +216,17 @@ pub(super) const FAILS: Engine = engine(
     "Answers some operations with an error",
     || schemars::schema_for!(EveryOptions),
     |url, _| Ok(MapStore::open("fails", url, Fault::Fails { every: every("fails", url)? })),
+);
+
+pub(super) const DROWNS: Engine = engine(
+    "drowns",
+    "drowns:?after=1000",
+    "Refuses every set after some, for good",
+    || schemars::schema_for!(DrownOptions),
+    |url, _| {
+        let DrownOptions { after } = url.options("drowns")?;
+        Ok(MapStore::open("drowns", url, Fault::Drowns { after }))
+    },
 );
 
 pub(super) const SLEEPS: Engine = engine(

@@ -199,6 +199,7 @@ impl Session for MapSession {
             deadline_ms: old.map_or(shared.deadline(options.ttl), |old| old.deadline_ms),
             version: map.versions + 1,
         };
+        shared.fault.refuse(shared.scheme, map.stats[SETS])?;
         map.versions += 1;
         map.stats[SETS] += 1;
         let is_overwrite = map.entries.contains_key(key);

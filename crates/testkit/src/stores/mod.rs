@@ -11,6 +11,7 @@
 //! | `swaps:` | answers each tenth hit with another key's value of the same length |
 //! | `stale:` | keeps the older value at each tenth overwrite |
 //! | `fails:` | answers each tenth operation with an error |
+//! | `drowns:` | refuses every set after the first thousand |
 //! | `sleeps:` | sleeps 50 µs in each operation: time without work |
 //! | `spins:` | works 25 µs in each operation |
 //! | `misses:` | acknowledges every set and finds nothing |
@@ -23,7 +24,7 @@ use std::sync::Arc;
 use larder_store::{Catalog, Engine, Medium, Result, Store, StoreUrl};
 use schemars::Schema;
 
-pub use faults::{EveryOptions, KeepOptions, SleepOptions, SpinOptions};
+pub use faults::{DrownOptions, EveryOptions, KeepOptions, SleepOptions, SpinOptions};
 pub use map::MapOptions;
 
 /// The test engines as a catalog of their own.
@@ -37,6 +38,7 @@ pub const LIST: &[Engine] = &[
     faults::SWAPS,
     faults::STALE,
     faults::FAILS,
+    faults::DROWNS,
     faults::SLEEPS,
     faults::SPINS,
     faults::MISSES,
