@@ -3,6 +3,8 @@
 #     directory <path>      group <process group>      forget <an earlier line>
 newline='
 '
+# Whatever the environment of the program was, this needs rm and sleep.
+PATH=${PATH:+$PATH:}/usr/bin:/bin
 list=$newline
 while IFS= read -r line; do
     case $line in
