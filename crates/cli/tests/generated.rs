@@ -7,7 +7,7 @@
 
 use std::fmt::Write;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Command};
 use larder_bench::BUILT_IN;
@@ -100,6 +100,20 @@ fn setup_installs_the_package_of_every_managed_server() {
     }
 }
 
+#[test]
+fn the_sources_that_documents_name_are_there() {
+    let sources = sources_below(&path("crates"));
+    for document in ["ARCHITECTURE.md", "CONTRIBUTING.md"] {
+        let text = fs::read_to_string(path(document)).unwrap();
+        // Every second piece between backticks is code.
+        let named = text.split('`').skip(1).step_by(2);
+        let named = named.filter(|code| code.ends_with(".rs") && !code.contains(['<', ' ']));
+        let missing: Vec<_> =
+            named.filter(|name| !sources.iter().any(|source| source.ends_with(name))).collect();
+        assert!(missing.is_empty(), "{document} names {missing:?}, which no path ends with");
+    }
+}
+
 fn engine_section(engine: &Engine) -> String {
     let Engine { scheme, summary, example, .. } = engine;
     let mut text = format!("\n## {scheme}\n\n{summary}. Example: `{example}`\n");
@@ -134,6 +148,15 @@ fn cell(text: &str) -> String {
 
 fn path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
+}
+
+/// Every Rust file below a folder.
+fn sources_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .flat_map(|entry| if entry.is_dir() { sources_below(&entry) } else { vec![entry] })
+        .filter(|entry| entry.extension().is_some_and(|extension| extension == "rs"))
+        .collect()
 }
 
 fn compare(name: &str, page: &str) {
