@@ -106,8 +106,8 @@ fn the_sources_that_documents_name_are_there() {
     for document in ["ARCHITECTURE.md", "CONTRIBUTING.md"] {
         let text = fs::read_to_string(path(document)).unwrap();
         // Every second piece between backticks is code.
-        let named = text.split('`').skip(1).step_by(2);
-        let named = named.filter(|code| code.ends_with(".rs") && !code.contains(['<', ' ']));
+        let named = text.split('`').skip(1).step_by(2).filter(|code| is_source(Path::new(code)));
+        let named = named.filter(|name| !name.contains(['<', ' ']));
         let missing: Vec<_> =
             named.filter(|name| !sources.iter().any(|source| source.ends_with(name))).collect();
         assert!(missing.is_empty(), "{document} names {missing:?}, which no path ends with");
@@ -155,8 +155,12 @@ fn sources_below(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries
         .flat_map(|entry| if entry.is_dir() { sources_below(&entry) } else { vec![entry] })
-        .filter(|entry| entry.extension().is_some_and(|extension| extension == "rs"))
+        .filter(|entry| is_source(entry))
         .collect()
+}
+
+fn is_source(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension == "rs")
 }
 
 fn compare(name: &str, page: &str) {
