@@ -15,6 +15,7 @@ pub struct Scenario {
     #[serde(default)]
     pub name: String,
     /// What it shows, in one line.
+    #[serde(default)]
     pub summary: String,
     /// URLs of the targets. One that cannot run here is a reason in the result, not a failure.
     pub targets: Vec<String>,

@@ -213,3 +213,35 @@ fn results_appear_whole() {
     let left = std::fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(left, 4, "run.json, samples.csv, report.md, hdr and nothing temporary");
 }
+
+#[test]
+fn one_seed_gives_a_slow_and_a_fast_target_the_same_operations() {
+    let workload =
+        "keys = 50\nrounds = 3\nratio = '1:3:1'\nrequests = 700\nkey-pattern = 'zipf:0.99'";
+    let run = run(&stores::ENGINES, &["map:", "sleeps:?micros=100"], workload);
+    for operation in [Operation::Set, Operation::Get, Operation::Delete] {
+        let of = |target| -> Vec<_> {
+            let samples = &cell(&run, target, operation).samples;
+            samples.iter().map(|sample| (sample.counts.ops, sample.counts.hits)).collect()
+        };
+        assert_eq!(of("map:"), of("sleeps:?micros=100"), "{operation}");
+    }
+}
+
+#[test]
+fn a_warm_up_lasts_as_long_as_it_is_told_to() {
+    let started = std::time::Instant::now();
+    run(&stores::ENGINES, &["map:"], "keys = 20\nrounds = 1\nwarmup = '200ms'");
+    assert!(
+        started.elapsed() >= std::time::Duration::from_millis(400),
+        "200 ms for set and get each"
+    );
+}
+
+#[test]
+fn a_cell_in_which_nothing_succeeded_says_so() {
+    let run = run(&stores::ENGINES, &["misses:"], "keys = 30\nrounds = 1");
+    let cell = cell(&run, "misses:", Operation::Get);
+    assert_eq!(cell.reason_kind, Some(ReasonKind::NothingSucceeded));
+    assert!(cell.reason.as_ref().unwrap().contains("30 missed"), "{cell:?}");
+}

@@ -43,9 +43,9 @@ impl Observer for Progress {
         match event {
             Event::Opening { target } => self.say(format!("opening {target}")),
             Event::Unavailable { target, reason } => {
-                let text = format!("{target} cannot run: {reason}");
+                let text = format!("larder: {target} cannot run: {reason}");
                 match &self.bar {
-                    Some(bar) => bar.println(text),
+                    Some(bar) => bar.suspend(|| anstream::eprintln!("{text}")),
                     None => self.say(text),
                 }
             }

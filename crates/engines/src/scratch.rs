@@ -73,7 +73,12 @@ impl Place {
         }
         let folder = if path.is_dir() { Some(path) } else { path.parent() };
         let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
-        ScratchDir::create_in(engine, folder.unwrap_or(Path::new("."))).map(Self::Own)
+        let folder = folder.unwrap_or(Path::new("."));
+        if !folder.is_dir() {
+            let what = format!("there is no folder {}; make it or name another", folder.display());
+            return Err(Error::Unavailable { engine, what, source: None });
+        }
+        ScratchDir::create_in(engine, folder).map(Self::Own)
     }
 
     /// The path, or the directory that vanishes.

@@ -17,7 +17,7 @@ mod reconnect;
 mod silent_drop;
 mod truncated;
 
-use larder_report::{Cell, Check as Finding, Operation, Point, Run, Severity, Target};
+use larder_report::{Cell, Check as Finding, Operation, Point, ReasonKind, Run, Severity, Target};
 
 /// A rule that looks for one way in which a figure misleads.
 pub trait Check: Sync {
@@ -107,7 +107,9 @@ impl Report<'_> {
 
 /// The cells that have figures.
 fn measured(run: &Run) -> impl Iterator<Item = &Cell> {
-    run.cells.iter().filter(|cell| cell.reason.is_none() && cell.counts.ops > 0)
+    // That nothing succeeded is for the checks to explain.
+    let kept = |kind| matches!(kind, None | Some(ReasonKind::NothingSucceeded));
+    run.cells.iter().filter(move |cell| kept(cell.reason_kind) && cell.counts.ops > 0)
 }
 
 /// The targets that ran and keep what is set, each pair once.

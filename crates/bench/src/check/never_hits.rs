@@ -1,6 +1,6 @@
 //! NEVER-HITS: reads that find nothing time the path of a miss.
 
-use larder_report::{Run, Severity};
+use larder_report::{Cell, Run, Severity};
 
 use super::{About, Check, Report, measured};
 
@@ -8,6 +8,17 @@ use super::{About, Check, Report, measured};
 const TOLERANCE: f64 = 0.02;
 
 pub(super) struct NeverHits;
+
+/// Whether entries had to go to make room: CAPACITY says so, and the prediction is for a store with room.
+fn lacks_room(run: &Run, cell: &Cell) -> bool {
+    let capacity = run.target(&cell.target).and_then(|target| target.capacity_bytes);
+    let evicted = |cell: &Cell| cell.counts.evictions > Some(0);
+    capacity.is_some_and(|capacity| cell.working_set_bytes > capacity)
+        || run
+            .cells
+            .iter()
+            .any(|other| other.target == cell.target && other.point == cell.point && evicted(other))
+}
 
 impl Check for NeverHits {
     fn about(&self) -> &'static About {
@@ -27,6 +38,7 @@ impl Check for NeverHits {
                 report.cell(Severity::Error, cell, text);
             } else if let Some((ratio, predicted)) = cell.hit_ratio().zip(cell.predicted_hit_ratio)
                 && predicted - ratio > TOLERANCE
+                && !lacks_room(run, cell)
             {
                 let (ratio, predicted) = (ratio * 100.0, predicted * 100.0);
                 let text =

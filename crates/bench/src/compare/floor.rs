@@ -9,7 +9,6 @@ use larder_store::{Catalog, Engine, Medium};
 use super::book::Entry;
 use super::turn::{Amount, Turn};
 use crate::plan::{Plan, PlannedTarget};
-use crate::statistics::median;
 use crate::target::Target;
 
 /// How often the floor is measured at each point.
@@ -34,7 +33,7 @@ pub(super) fn measure_floors(plan: &Plan, catalog: &Catalog, stop: &AtomicBool) 
                 number: round,
                 position: 1,
                 seed: plan.seed,
-                amount: Amount::Time(AT_MOST),
+                amount: Amount::AtMost(AT_MOST),
                 clock: Instant::now(),
                 stop,
             };
@@ -47,7 +46,8 @@ pub(super) fn measure_floors(plan: &Plan, catalog: &Catalog, stop: &AtomicBool) 
                     .filter(|entry| entry.operation == operation && entry.sample.counts.ops > 0)
                     .map(of)
                     .collect();
-                median(&rounds)
+                // Whatever else the machine did came on top.
+                rounds.into_iter().min_by(f64::total_cmp)
             };
             let wall = each(|entry| per_op(entry.sample.wall_s, entry));
             // In a mix the CPU of each operation is not known.

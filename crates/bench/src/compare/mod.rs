@@ -102,7 +102,7 @@ pub fn compare(
     observer.notice(Event::Floor);
     let floors = measure_floors(plan, catalog, stop);
     let mut book = Book::new();
-    let warmup = plan.warmup.map(|time| Rounds { rounds: 0..=0, amount: Amount::Time(time) });
+    let warmup = plan.warmup.map(|time| Rounds { rounds: 0..=0, amount: Amount::For(time) });
     if let Some(warmup) = warmup {
         warmup.run(plan, &mut slots, &mut Book::new(), clock, &Silent, stop);
     }

@@ -79,7 +79,6 @@ fn target(slot: &Slot) -> TargetRecord {
             capacity_bytes: target.capacity_bytes,
             settings: target.info.settings.clone(),
             limits: target.probed.limits,
-            reason: target.lost.as_ref().map(|lost| lost.reason.clone()),
             ..base
         },
     }
@@ -158,8 +157,25 @@ fn reason(slot: &Slot, point: &PlannedPoint, entries: &[Entry]) -> Option<(Reaso
             return Some((ReasonKind::Lost, format!("lost after {whole} {rounds}: {why}")));
         }
     }
-    let text = "interrupted before its first round";
-    entries.is_empty().then(|| (ReasonKind::Interrupted, text.into()))
+    if entries.is_empty() {
+        return Some((ReasonKind::Interrupted, "interrupted before its first round".into()));
+    }
+    if entries.iter().any(|entry| entry.sample.ops_per_s > 0.0) {
+        return None;
+    }
+    let mut counts = Counts::default();
+    for entry in entries {
+        counts.add(&entry.sample.counts);
+    }
+    let Counts { ops, misses, wrong, errors, .. } = counts;
+    let text = if ops == 0 {
+        "no operation was carried out".into()
+    } else {
+        format!(
+            "of {ops} operations none succeeded: {misses} missed, {wrong} wrong, {errors} failed"
+        )
+    };
+    Some((ReasonKind::NothingSucceeded, text))
 }
 
 fn latencies(

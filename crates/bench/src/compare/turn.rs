@@ -19,8 +19,10 @@ use crate::target::Target;
 pub(super) enum Amount {
     /// All of it.
     Whole,
+    /// Again and again for this time; a load is done once, and whole.
+    For(Duration),
     /// As much as fits into this time, at most all; a load is done whole, or the phases behind it would read nothing.
-    Time(Duration),
+    AtMost(Duration),
     /// As much as fits into this time, loads too.
     Trial(Duration),
 }
@@ -107,16 +109,17 @@ impl Turn<'_> {
         phase: &'p PlannedPhase,
         number: usize,
     ) -> PhasePlan<'p> {
-        let time_limit = match self.amount {
-            Amount::Trial(time) => Some(time),
-            Amount::Time(time) if phase.measured => Some(time),
-            Amount::Time(_) | Amount::Whole => phase.time_limit,
+        let (requests, time_limit) = match self.amount {
+            Amount::Trial(time) => (phase.requests, Some(time)),
+            Amount::AtMost(time) if phase.measured => (phase.requests, Some(time)),
+            Amount::For(time) if phase.measured => (None, Some(time)),
+            _ => (phase.requests, phase.time_limit),
         };
         let batched = phase.operations.contains(&Operation::GetMany);
         PhasePlan {
             work: self.point.work(phase),
             operations: &phase.operations,
-            requests: phase.requests,
+            requests,
             time_limit,
             set_options: target.set_options(self.point),
             touch_ttl: self.point.set_options.ttl,
@@ -186,10 +189,7 @@ impl Turn<'_> {
                         .filter(|_| alone)
                         .map(|(now, then)| seconds(now.saturating_sub(then))),
                     rss_bytes: if target.info.server_pids.is_empty() {
-                        after
-                            .rss_bytes
-                            .zip(started.rss_bytes)
-                            .and_then(|(now, then)| now.checked_sub(then))
+                        after.rss_bytes.zip(started.rss_bytes).and_then(grown_by)
                     } else {
                         after.rss_bytes
                     },
@@ -200,7 +200,7 @@ impl Turn<'_> {
                 },
                 latency: Packed::new(&tally.latency),
                 bytes: tally.bytes,
-                predicted_hit_ratio: phase.predicted_hit_ratio,
+                predicted_hit_ratio: phase.predicted_hit_ratio.filter(|_| operation.reads()),
             });
         }
     }
@@ -276,6 +276,11 @@ fn given_up(target: &Target, result: &PhaseResult) -> Error {
     let failures = result.tallies.failures().1;
     let what = format!("{first} ({failures} operations failed)");
     Error::Unavailable { engine, what, source: None }
+}
+
+/// By how much memory grew; `None` where it did not, because freed memory was used again: that is not 0.
+fn grown_by((now, then): (u64, u64)) -> Option<u64> {
+    now.checked_sub(then).filter(|growth| *growth > 0)
 }
 
 /// `some` of `all`, 0 to 1.

@@ -183,7 +183,10 @@ pub(crate) struct Draw<'a> {
     keys: &'a KeySpace,
     values: &'a Values,
     state: &'a KeyState,
+    /// Draws keys. Blocks are as large as time allows, so each stream is drawn from for one thing only.
     rng: Xoshiro256PlusPlus,
+    /// Draws what is done to them.
+    mix_rng: Xoshiro256PlusPlus,
     thread: u32,
     threads: u32,
     /// Every key once, shuffled; `None` where keys are taken by index.
@@ -219,6 +222,7 @@ impl<'a> Draw<'a> {
             values: plan.values,
             state: plan.state,
             rng: Xoshiro256PlusPlus::seed_from_u64(stream),
+            mix_rng: Xoshiro256PlusPlus::seed_from_u64(!stream),
             thread,
             threads: plan.threads,
             order: plan.order,
@@ -294,7 +298,7 @@ impl<'a> Draw<'a> {
         if ratio.sets == 0 && ratio.deletes == 0 {
             return read;
         }
-        let draw = self.rng.random_range(0..ratio.sets + ratio.gets + ratio.deletes);
+        let draw = self.mix_rng.random_range(0..ratio.sets + ratio.gets + ratio.deletes);
         if draw < ratio.gets {
             read
         } else if draw < ratio.gets + ratio.sets {

@@ -64,6 +64,13 @@ impl Plan {
         if rounds > MAX_ROUNDS {
             return Err(usage(format!("--rounds {rounds}: at most {MAX_ROUNDS}")));
         }
+        for (name, span) in
+            [("duration", spec.duration), ("ttl", spec.ttl), ("warmup", spec.warmup)]
+        {
+            if span.is_some_and(|Span(span)| span.is_zero()) {
+                return Err(usage(format!("--{name} 0s: give it a time, or leave it out")));
+            }
+        }
         let mut notes = Vec::new();
         let source = Source::open(spec, &mut notes)?;
         keys_fit(source.keys)?;
@@ -125,7 +132,8 @@ impl Plan {
         if comparisons > 0 && (self.rounds as usize) < needed {
             let rounds = self.rounds;
             self.notes.push(format!(
-                "rounds: {rounds}, too few for any verdict over {comparisons} comparisons; {needed} are needed"
+                "rounds: {rounds}, too few for any verdict over {comparisons} {}; {needed} are needed",
+                if comparisons == 1 { "comparison" } else { "comparisons" }
             ));
         }
     }

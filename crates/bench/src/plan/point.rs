@@ -128,8 +128,14 @@ pub(super) fn plan_point(
     let sizes = (0..source.keys).map(|key| (keys.len_of(key) + values.len_of(key)) as u64);
     Ok(PlannedPoint {
         point: Point::from([
-            ("data_size".into(), coordinate(at.data_size)),
-            ("key_size".into(), coordinate(at.key_size)),
+            (
+                "data_size".into(),
+                if values.are_recorded() { recorded() } else { coordinate(at.data_size) },
+            ),
+            (
+                "key_size".into(),
+                if keys.are_recorded() { recorded() } else { coordinate(at.key_size) },
+            ),
             ("threads".into(), PointValue::Number(at.threads.into())),
         ]),
         threads: at.threads,
@@ -201,6 +207,11 @@ fn plan_values(
     }
     let share = spec.compressibility.map_or(0.0, |share| share.0);
     Ok(Values::random(sizes, longest, share, seed))
+}
+
+/// Sizes as a trace has them.
+fn recorded() -> PointValue {
+    PointValue::Text("recorded".into())
 }
 
 fn coordinate(size: &SizeSpec) -> PointValue {

@@ -56,6 +56,11 @@ impl KeySpace {
         (longest as usize).max(self.shortest())
     }
 
+    /// Whether lengths were recorded in a trace.
+    pub fn are_recorded(&self) -> bool {
+        matches!(&self.lengths, Lengths::Recorded { by_key, .. } if by_key.iter().any(|len| *len > 0))
+    }
+
     /// What every key begins with.
     pub fn prefix(&self) -> &[u8] {
         &self.prefix

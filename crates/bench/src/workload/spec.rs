@@ -79,12 +79,13 @@ pub struct WorkloadSpec {
     #[serde(deserialize_with = "text", alias = "connections")]
     pub threads: Option<Sweep<Count>>,
 
-    /// Operations a round, all threads together [default: every key once, or the whole trace]
+    /// Reads or mixed operations a round, all threads together; sets, deletes and touches of their own are always one a
+    /// key [default: as many as keys, or the whole trace]
     #[arg(short = 'n', long, value_name = "N", conflicts_with = "duration")]
     #[serde(deserialize_with = "text")]
     pub requests: Option<Count>,
 
-    /// Time of a round instead of a number of operations
+    /// Time of the reads or mixed operations of a round instead of their number
     #[arg(long, value_name = "TIME", alias = "test-time")]
     #[serde(deserialize_with = "text")]
     pub duration: Option<Span>,

@@ -115,6 +115,11 @@ impl Values {
         Self { pool: pool.into(), sizes, seed }
     }
 
+    /// Whether sizes were recorded in a trace.
+    pub fn are_recorded(&self) -> bool {
+        matches!(self.sizes, Sizes::Recorded { .. })
+    }
+
     /// The size of the value under a key, in bytes.
     pub fn len_of(&self, index: u32) -> usize {
         self.sizes.of(index, self.seed)

@@ -104,8 +104,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             return Err(error.into());
         }
     };
-    larder_bench::write(&folder, &outcome)?;
+    let written = larder_bench::write(&folder, &outcome);
+    // Even where they cannot be kept, what was measured is shown.
     super::print(render(&outcome.run, arguments.format, terminal::style()).as_bytes())?;
+    written?;
     anstream::eprintln!("results: {}", folder.display());
     Ok(exit(arguments, &outcome, &stop))
 }

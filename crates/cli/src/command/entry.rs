@@ -5,7 +5,7 @@ use std::io::Read;
 use clap::Args;
 use larder_store::{Durability, Ownership, SetOptions, SetOutcome, Span, Store, StoreUrl};
 
-use super::{open, print};
+use super::{open, open_existing, print};
 use crate::exit::{Exit, Usage};
 
 /// Prints the value under a key, as it is. Exits with 1 where there is none.
@@ -41,7 +41,7 @@ pub(crate) struct Delete {
 }
 
 pub(crate) fn get(arguments: &Get) -> anyhow::Result<Exit> {
-    let store = open(&arguments.url)?;
+    let store = open_existing(&arguments.url)?;
     let mut value = Vec::new();
     if store.session()?.get(arguments.key.as_bytes(), &mut value)?.is_none() {
         anstream::eprintln!("larder: no key `{}` in {}", arguments.key, store.info().url);
@@ -68,7 +68,7 @@ pub(crate) fn set(arguments: &Set) -> anyhow::Result<Exit> {
 }
 
 pub(crate) fn delete(arguments: &Delete) -> anyhow::Result<Exit> {
-    let store = open(&arguments.url)?;
+    let store = open_existing(&arguments.url)?;
     if store.session()?.delete(arguments.key.as_bytes())? {
         return Ok(Exit::Done);
     }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{open, print};
+use super::{open_existing, print};
 use crate::exit::Exit;
 
 /// Prints the counters of a store; a counter that the store does not tell is left out.
@@ -16,7 +16,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let store = open(&arguments.url)?;
+    let store = open_existing(&arguments.url)?;
     let stats = serde_json::to_value(store.stats()?)?;
     let text = if arguments.format == "json" {
         format!("{stats:#}\n")

@@ -40,16 +40,18 @@ while [ $tries -lt 10 ] && signal_groups 0; do
 done
 signal_groups KILL
 
-# A process that is just being killed may still make a file, so a directory may need a second attempt.
+# A process that is just being killed may still make a file, so a directory may need a second attempt. They go side by
+# side, because one with many files takes its time.
+remove() {
+    tries=0
+    while [ $tries -lt 10 ] && { rm -rf -- "$1"; [ -e "$1" ]; }; do
+        sleep 0.05
+        tries=$((tries + 1))
+    done
+}
 for entry in $list; do
     case $entry in
-    "directory "*)
-        path=${entry#directory }
-        tries=0
-        while [ $tries -lt 10 ] && { rm -rf -- "$path"; [ -e "$path" ]; }; do
-            sleep 0.05
-            tries=$((tries + 1))
-        done
-        ;;
+    "directory "*) remove "${entry#directory }" & ;;
     esac
 done
+wait

@@ -111,6 +111,8 @@ pub enum ReasonKind {
     Lost,
     /// The run ended before.
     Interrupted,
+    /// Every operation was a miss, wrong, or failed.
+    NothingSucceeded,
 }
 
 /// What happened to operations. `ops` = `hits` + `misses` + `wrong` + `errors` for an operation that reads.
