@@ -60,7 +60,8 @@ impl Model {
     /// A value that says whose it is; some are numbers, for `incr`.
     fn value(&mut self, i: usize, step: usize) -> Vec<u8> {
         if self.random.below(4) == 0 {
-            return self.random.next_u64().to_string().into_bytes();
+            // Below 2^63: memcached 1.6.18 searches a larger number for a minus sign beyond its end.
+            return (self.random.next_u64() >> 1).to_string().into_bytes();
         }
         let mut value = format!("key {i} at step {step}: ").into_bytes();
         let tail = [0, 10, 300, 5000, 70_000][self.random.below(5)];
