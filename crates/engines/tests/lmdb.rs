@@ -5,9 +5,11 @@
 mod embedded;
 
 use std::fs;
+use std::time::Duration;
 
 use embedded::{SmallDisk, TestDir, open, open_session, url};
-use larder_store::{Error, SetOptions};
+use larder_store::{Error, SetMode, SetOptions};
+use larder_testkit::Random;
 
 const SCHEME: &str = "lmdb";
 
@@ -20,6 +22,11 @@ fn the_writer_that_is_killed() {
 #[test]
 fn a_killed_writer_leaves_whole_values() {
     embedded::a_killed_writer_leaves_whole_values(SCHEME);
+}
+
+#[test]
+fn the_death_of_writers_stops_no_other() {
+    embedded::the_death_of_writers_stops_no_other(SCHEME, 60);
 }
 
 #[test]
@@ -47,9 +54,51 @@ fn expired_entries_are_given_back() {
     embedded::expired_entries_are_given_back(SCHEME);
 }
 
+/// The count of bytes is kept by every operation; what threads and eviction leave must add up to it.
 #[test]
 fn the_count_of_bytes_agrees_with_what_is_there() {
-    embedded::the_count_of_bytes_agrees_with_what_is_there(SCHEME);
+    const KEYS: usize = 300;
+    let directory = TestDir::create();
+    let store = &open(&url(SCHEME, directory.path(), "size=1m")).unwrap();
+    store.session().unwrap().set(b"1", b"", &SetOptions::default()).unwrap();
+    let overhead = store.stats().unwrap().bytes.unwrap() - 1;
+    let work = |thread: u64| {
+        let mut session = store.session().unwrap();
+        let mut random = Random::new(thread);
+        for _ in 0..2000 {
+            let key = format!("key {}", random.below(KEYS)).into_bytes();
+            let value = vec![b'7'; [1, 100, 2000, 30_000][random.below(4)]];
+            let mode = [SetMode::Set, SetMode::Add, SetMode::Replace, SetMode::Append];
+            let ttl = (random.below(2) == 0).then_some(Duration::from_secs(1000));
+            match random.below(8) {
+                0 => drop(session.delete(&key).unwrap()),
+                1 => drop(session.touch(&key, ttl).unwrap()),
+                // Most are no numbers, or too long for one.
+                2 => drop(session.incr(&key, 1)),
+                n => {
+                    let options = SetOptions { mode: mode[n % 4], ttl, flags: 5 };
+                    session.set(&key, &value, &options).unwrap();
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for thread in 0..3 {
+            scope.spawn(move || work(thread));
+        }
+    });
+    let mut session = store.session().unwrap();
+    session.delete(b"1").unwrap();
+    let (mut items, mut bytes, mut found) = (0, 0, Vec::new());
+    for key in (0..KEYS).map(|i| format!("key {i}").into_bytes()) {
+        if session.get(&key, &mut found).unwrap().is_some() {
+            items += 1;
+            bytes += (key.len() + found.len()) as u64 + overhead;
+        }
+    }
+    let stats = store.stats().unwrap();
+    assert_eq!((stats.items, stats.bytes), (Some(items), Some(bytes)), "{stats:?}");
+    assert!(stats.evictions > Some(100) && items > 20, "{stats:?}");
 }
 
 #[test]

@@ -34,7 +34,8 @@ pub(super) struct Databases {
 impl Databases {
     /// Opens the databases of a namespace, made when they are missing. A file of somebody else is refused.
     pub(super) fn open(environment: &Environment, namespace: &str) -> Result<Self> {
-        let opened = environment.env().write_txn().and_then(|txn| {
+        let opened = environment.write(|| {
+            let txn = environment.env().write_txn()?;
             environment.env().create_databases_and_commit(txn, |opener, txn| {
                 let main = opener.create_database::<Str, Bytes>(txn, None)?;
                 match main.get(txn, FORMAT_KEY)? {

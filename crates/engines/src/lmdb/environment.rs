@@ -25,6 +25,9 @@ use crate::scratch::Place;
 pub(super) const DATA_FILE: &str = "data.mdb";
 const LOCK_FILE: &str = "lock.mdb";
 
+/// The file that processes lock to write; see [`Environment::write`].
+const WRITER_FILE: &str = "writer.lock";
+
 /// Bytes of LMDB's lock file beside the slots of readers, generously.
 const LOCK_HEADER: u64 = 4096;
 /// Bytes of one reader's slot.
@@ -37,6 +40,8 @@ static OPEN: Mutex<BTreeMap<PathBuf, Weak<Environment>>> = Mutex::new(BTreeMap::
 #[derive(Debug)]
 pub(super) struct Environment {
     env: Env,
+    /// Locked by the thread of this process that writes, and its file by the process.
+    writer: Mutex<File>,
     folder: PathBuf,
     sync: bool,
     // Declared after `env`, so that a folder of our own vanishes when its files are closed.
@@ -59,7 +64,9 @@ impl Environment {
             return environment.suits(config).map(|()| environment);
         }
         let env = open_env(&folder, config).map_err(|error| in_words(&folder, None, error))?;
-        let environment = Self { env, folder: folder.clone(), sync: config.sync, _place: place };
+        let writer = Mutex::new(open_lock_file(&folder.join(WRITER_FILE)).map_err(failed)?);
+        let environment =
+            Self { env, writer, folder: folder.clone(), sync: config.sync, _place: place };
         let environment = Arc::new(environment);
         open.retain(|_, environment| environment.strong_count() > 0);
         open.insert(folder, Arc::downgrade(&environment));
@@ -111,6 +118,20 @@ impl Environment {
         begun.map_err(|error| self.error(error))
     }
 
+    /// Does `work` while nobody else writes to the folder.
+    ///
+    /// LMDB has a lock of its own for this, in memory that the processes share, and it is not enough: when of three
+    /// processes one dies that waits for it, another may wait for ever, because the call to wake up went to the
+    /// dead. A lock of the file is the kernel's, which knows who died. Whoever holds it finds LMDB's lock free.
+    pub(super) fn write<T>(&self, work: impl FnOnce() -> heed::Result<T>) -> heed::Result<T> {
+        // Only a file is under this lock, so a panic elsewhere does not spoil it.
+        let file = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        flock(&file, libc::LOCK_EX)?;
+        let done = work();
+        flock(&file, libc::LOCK_UN)?;
+        done
+    }
+
     /// An error of LMDB in a person's words.
     pub(super) fn error(&self, error: heed::Error) -> Error {
         in_words(&self.folder, Some(&self.env), error)
@@ -144,11 +165,28 @@ fn open_env(folder: &Path, config: &LmdbConfig) -> heed::Result<Env> {
     Ok(env)
 }
 
+fn open_lock_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+/// Locks or unlocks a file, however long it takes.
+fn flock(file: &File, operation: libc::c_int) -> io::Result<()> {
+    loop {
+        // SAFETY: the descriptor is open, and no memory is passed.
+        if unsafe { libc::flock(file.as_raw_fd(), operation) } == 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
 /// Takes room for the lock file. LMDB maps it sparse and writes to it as readers come; on a full disk such a write
 /// would end the process, not fail.
 fn reserve_lock_file(path: &Path, readers: u32) -> io::Result<()> {
-    let file =
-        OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    let file = open_lock_file(path)?;
     let len = LOCK_HEADER + u64::from(readers) * LOCK_SLOT;
     let len = libc::off_t::try_from(len).unwrap_or(libc::off_t::MAX);
     // The length stays as it is: it tells LMDB how many slots there are.

@@ -78,19 +78,20 @@ impl LmdbSession {
         &mut self,
         work: &mut dyn FnMut(&mut Writer<'_>) -> heed::Result<T>,
     ) -> heed::Result<T> {
-        let Shared { environment, databases, usage_key, limits, clock, dropped, .. } =
-            &*self.shared;
-        let txn = environment.env().write_txn()?;
-        // Asked when the lock is held: waiting for it may have taken longer than some entry had left.
-        let now_ms = clock.now_ms();
-        let mut writer =
-            Writer::new(txn, *databases, usage_key, *limits, now_ms, &mut self.buffers)?;
-        writer.expire()?;
-        let done = work(&mut writer)?;
-        let (evictions, expirations) = (writer.evictions, writer.expirations);
-        writer.commit()?;
-        dropped.count(evictions, expirations);
-        Ok(done)
+        let Self { shared, buffers, .. } = self;
+        let Shared { environment, databases, usage_key, limits, clock, dropped, .. } = &**shared;
+        environment.write(|| {
+            let txn = environment.env().write_txn()?;
+            // Asked when the lock is held: waiting for it may have taken longer than some entry had left.
+            let now_ms = clock.now_ms();
+            let mut writer = Writer::new(txn, *databases, usage_key, *limits, now_ms, buffers)?;
+            writer.expire()?;
+            let done = work(&mut writer)?;
+            let (evictions, expirations) = (writer.evictions, writer.expirations);
+            writer.commit()?;
+            dropped.count(evictions, expirations);
+            Ok(done)
+        })
     }
 
     /// When an entry with this TTL expires; 0 is never.

@@ -7,7 +7,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::SCHEME;
-use super::statements::ROW_OVERHEAD;
 
 /// The longest key. SQLite itself takes more; but a key is stored twice, and one that is longer than about a
 /// quarter of a page makes its index slow.
@@ -16,16 +15,18 @@ pub(super) const MAX_KEY_LEN: usize = 4096;
 /// SQLite's limit of a row, 10^9 bytes, less what a row holds beside its value.
 const MAX_ROW_LEN: u64 = 1_000_000_000 - MAX_KEY_LEN as u64 - 64;
 
-/// The smallest byte limit that leaves room for entries of a useful size.
-const MIN_SIZE: ByteSize = ByteSize(64 << 10);
+/// The fewest pages that leave room for entries of a useful size.
+const MIN_PAGES: u64 = 64;
 
 /// The options of `sqlite:`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct SqliteConfig {
-    /// Byte limit of the entries: their keys, their values and 40 bytes each. Beyond it, the entries written
-    /// longest ago make room; expired ones go first. The file uses their pages again, and does not shrink.
-    /// Processes that share a file should agree on it, because each evicts down to its own.
+    /// Byte limit of the pages in use, of which a sixteenth is kept free. Beyond it, the entries stored longest ago
+    /// make room, unless they were rewritten since; expired ones go first. The file uses their pages again, and
+    /// does not shrink. The log beside the file is not counted; it grows to some 16 MiB, and
+    /// further while other processes read without a pause. Processes that share a
+    /// file should agree on the limit, because each evicts down to its own.
     pub(super) size: ByteSize,
     /// When writes reach the disk. `off`: when the system likes; they survive the end of the process, and a loss of
     /// power may leave a file that must be deleted. `normal`: at each checkpoint; a loss of power costs the writes
@@ -86,9 +87,6 @@ impl SqliteConfig {
     /// Refuses what cannot work, naming the option.
     pub(super) fn check(&self) -> Result<()> {
         let refuse = |reason: String| Err(Error::InvalidOptions { engine: SCHEME, reason });
-        if self.size < MIN_SIZE {
-            return refuse(format!("option `size`: {} < {MIN_SIZE}, the smallest", self.size));
-        }
         let ByteSize(page) = self.page_size;
         if !page.is_power_of_two() || !(512..=65_536).contains(&page) {
             return refuse(format!(
@@ -109,9 +107,22 @@ impl SqliteConfig {
         Ok(())
     }
 
-    /// The largest value that fits with the longest key.
-    pub(super) fn max_value_len(&self) -> usize {
-        let room = self.size.0.saturating_sub(ROW_OVERHEAD + MAX_KEY_LEN as u64);
+    /// Refuses a limit that is too small for a file with such pages.
+    pub(super) fn check_size(&self, page_size: u64) -> Result<()> {
+        let min = ByteSize(MIN_PAGES * page_size);
+        if self.size >= min {
+            return Ok(());
+        }
+        let page_size = ByteSize(page_size);
+        let reason =
+            format!("option `size`: {} < {min}, the smallest with pages of {page_size}", self.size);
+        Err(Error::InvalidOptions { engine: SCHEME, reason })
+    }
+
+    /// The largest value that fits with the longest key, and with what an empty file takes, into the part of the
+    /// limit that is filled.
+    pub(super) fn max_value_len(&self, page_size: u64) -> usize {
+        let room = self.size.0 - self.size.0 / 8 - 16 * page_size;
         usize::try_from(room.min(MAX_ROW_LEN)).unwrap_or(usize::MAX)
     }
 }
@@ -124,13 +135,15 @@ mod tests {
 
     fn read(query: &str) -> Result<SqliteConfig> {
         let config: SqliteConfig = StoreUrl::parse(&format!("sqlite:?{query}"))?.options(SCHEME)?;
-        config.check().map(|()| config)
+        config.check()?;
+        config.check_size(config.page_size.0).map(|()| config)
     }
 
     #[test]
     fn what_cannot_work_is_refused_with_the_option_and_the_limit() {
         for (query, needle) in [
-            ("size=1k", "option `size`: 1 KiB < 64 KiB"),
+            ("size=1k", "option `size`: 1 KiB < 256 KiB, the smallest with pages of 4 KiB"),
+            ("size=1m&page_size=64k", "1 MiB < 4 MiB"),
             ("page_size=5000", "option `page_size`: 5000 is not a power of two"),
             ("page_size=128k", "option `page_size`: 131072 is not"),
             ("namespace=sqlite_x", "`sqlite_x` is not 1 to 64 letters"),
@@ -152,7 +165,7 @@ mod tests {
 
     #[test]
     fn the_value_limit_follows_the_size_up_to_that_of_a_row() {
-        assert_eq!(read("size=1m").unwrap().max_value_len(), (1 << 20) - 4096 - 40);
-        assert_eq!(read("size=8g").unwrap().max_value_len() as u64, MAX_ROW_LEN);
+        assert_eq!(read("size=1m").unwrap().max_value_len(4096), 832 << 10);
+        assert_eq!(read("size=8g").unwrap().max_value_len(4096) as u64, MAX_ROW_LEN);
     }
 }

@@ -1,15 +1,15 @@
 //! `sqlite:`: entries as rows of an SQLite file, shared by the processes of a host.
 //!
 //! The file is in WAL mode: readers go on while one writer writes, and a process that is killed leaves the last
-//! whole state behind. What a cache needs beyond SQL is in the schema (see [`statements`]): triggers count the bytes
-//! and the versions, a partial index orders the rows that expire, and the order of row ids is the order in which
-//! rows make room.
+//! whole state behind. A write is one statement, the same as a hand-written cache would use; what a cache needs beyond
+//! it ([`upkeep`]: expiry, the byte limit, a short log) is looked at every so many writes.
 
 mod config;
 mod connection;
 mod session;
 mod statements;
 mod store;
+mod upkeep;
 mod writer;
 
 use larder_store::{Engine, Medium};

@@ -1,7 +1,8 @@
 //! One thread's handle: a connection with its prepared statements.
 
-use std::sync::{Arc, PoisonError};
-use std::time::Duration;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use larder_store::{Error, Meta, Remaining, Result, Session, SetMode, SetOptions, SetOutcome};
 use rusqlite::{Connection, Row};
@@ -10,7 +11,7 @@ use super::SCHEME;
 use super::config::MAX_KEY_LEN;
 use super::statements::MAX_BATCH;
 use super::store::Shared;
-use super::writer::{Presence, Terms, Writer};
+use super::writer::{Terms, Writer};
 use crate::counters::SessionCounters;
 use crate::decimal::{self, Digits};
 
@@ -19,6 +20,7 @@ pub(super) struct SqliteSession {
     shared: Arc<Shared>,
     connection: Connection,
     counters: Arc<SessionCounters>,
+    versions: Versions,
     /// The value that a new one is joined to.
     value: Vec<u8>,
 }
@@ -30,45 +32,52 @@ enum Sum {
     Is(u64),
 }
 
+/// Versions for the entries that a session stores: microseconds since 1970, then bits that tell sessions apart.
+struct Versions {
+    salt: u64,
+}
+
+impl Versions {
+    const SALT_BITS: u32 = 11;
+
+    fn new() -> Self {
+        let salt = RandomState::new().hash_one(std::process::id());
+        Self { salt: salt >> (u64::BITS - Self::SALT_BITS) }
+    }
+
+    fn next(&self) -> i64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let micros = u64::try_from(since.as_micros()).unwrap_or_default();
+        // 52 bits of microseconds last until 2112.
+        i64::try_from(micros << Self::SALT_BITS | self.salt).unwrap_or(i64::MAX - 1)
+    }
+}
+
 impl SqliteSession {
     pub(super) fn new(shared: Arc<Shared>, connection: Connection) -> Self {
         let counters = shared.counters.session();
-        Self { shared, connection, counters, value: Vec::new() }
+        Self { shared, connection, counters, versions: Versions::new(), value: Vec::new() }
     }
 
-    /// Does `work` in one write transaction, makes room for what it stored, and commits. It writes a value of about
+    /// Does `work` when it is this session's turn, then what is due for all. The entry that is written has about
     /// this length.
     fn write<T>(
         &mut self,
-        value_len: usize,
-        work: impl FnOnce(&Writer<'_>, &mut Vec<u8>) -> rusqlite::Result<T>,
+        entry_len: usize,
+        work: impl FnOnce(Writer<'_>, &mut Vec<u8>) -> rusqlite::Result<T>,
     ) -> Result<T> {
         let shared = &*self.shared;
-        // Sessions of one process queue here, because SQLite's own way to wait is to sleep and ask again.
-        let mut turn = shared.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let looks_for_expired = turn.looks_for_expired();
-        let value = &mut self.value;
-        let transaction = || {
-            let now_ms = || shared.now_ms();
-            let mut writer = Writer::begin(&self.connection, &shared.statements, now_ms)?;
-            if looks_for_expired {
-                writer.expire()?;
-            }
-            let done = work(&writer, value)?;
-            writer.make_room(shared.max_bytes)?;
-            writer.commit()?;
-            shared.dropped.count(writer.evictions, writer.expirations);
-            Ok(done)
+        let mut turn = shared.upkeep.turn();
+        let writer = Writer {
+            connection: &self.connection,
+            statements: &shared.statements,
+            now_ms: shared.now_ms(),
+            version: self.versions.next(),
         };
-        let done = transaction();
-        if done.is_err() && !self.connection.is_autocommit() {
-            // SQLite has undone it already when even this fails.
-            let _ = self.connection.execute_batch("ROLLBACK");
-        }
-        if turn.looks_at_log(value_len) {
-            shared.shorten_log(&self.connection);
-        }
-        drop(turn);
+        let done = work(writer, &mut self.value).and_then(|done| {
+            shared.upkeep.after_write(&mut turn, writer, entry_len, &shared.dropped)?;
+            Ok(done)
+        });
         done.map_err(|error| shared.error(&error))
     }
 
@@ -79,23 +88,25 @@ impl SqliteSession {
     /// Appends or prepends; `Err` is the length that was refused.
     fn join(&mut self, key: &[u8], value: &[u8], front: bool) -> Result<Result<SetOutcome, usize>> {
         let limit = self.shared.max_value_len;
-        self.write(value.len(), |writer, joined| {
-            joined.clear();
-            if front {
-                joined.extend_from_slice(value);
-            }
-            if writer.read(key, joined)? == Presence::Absent {
-                return Ok(Ok(SetOutcome::NotStored));
-            }
-            if !front {
-                joined.extend_from_slice(value);
-            }
-            if joined.len() > limit {
-                writer.delete(key)?;
-                return Ok(Err(joined.len()));
-            }
-            writer.set_value(key, joined)?;
-            Ok(Ok(SetOutcome::Stored))
+        self.write(key.len() + value.len(), |writer, joined| {
+            writer.transaction(|| {
+                joined.clear();
+                if front {
+                    joined.extend_from_slice(value);
+                }
+                if !writer.read(key, joined)? {
+                    return Ok(Ok(SetOutcome::NotStored));
+                }
+                if !front {
+                    joined.extend_from_slice(value);
+                }
+                if joined.len() > limit {
+                    writer.delete(key)?;
+                    return Ok(Err(joined.len()));
+                }
+                writer.set_value(key, joined)?;
+                Ok(Ok(SetOutcome::Stored))
+            })
         })
     }
 }
@@ -109,7 +120,7 @@ impl Session for SqliteSession {
         value.clear();
         check_key(key)?;
         let shared = &*self.shared;
-        shared.stand_back();
+        shared.upkeep.stand_back();
         let now_ms = shared.now_ms();
         let mut look_up = || {
             let mut get = self.connection.prepare_cached(&shared.statements.get)?;
@@ -126,7 +137,7 @@ impl Session for SqliteSession {
     fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
         keys.iter().try_for_each(|key| check_key(key))?;
         let shared = &*self.shared;
-        shared.stand_back();
+        shared.upkeep.stand_back();
         let now_ms = shared.now_ms();
         for (n, batch) in keys.chunks(MAX_BATCH).enumerate() {
             let mut look_up = || {
@@ -163,28 +174,28 @@ impl Session for SqliteSession {
             return Err(Error::ValueTooLarge { engine: SCHEME, len: value.len(), limit });
         }
         let terms = self.terms(options);
-        let or_not = |stored: bool, not| if stored { SetOutcome::Stored } else { not };
+        let entry_len = key.len() + value.len();
+        let or_not = |stored: bool| if stored { SetOutcome::Stored } else { SetOutcome::NotStored };
         let outcome = match options.mode {
-            SetMode::Set => self.write(value.len(), |writer, _| {
-                writer.set(key, value, terms).map(|()| SetOutcome::Stored)
-            })?,
-            SetMode::Add => self.write(value.len(), |writer, _| {
-                Ok(or_not(writer.add(key, value, terms)?, SetOutcome::NotStored))
-            })?,
-            SetMode::Replace => self.write(value.len(), |writer, _| {
-                Ok(or_not(writer.replace(key, value, terms, None)?, SetOutcome::NotStored))
-            })?,
-            SetMode::Cas(version) => self.write(value.len(), |writer, found| {
+            SetMode::Set => {
+                self.write(entry_len, |writer, _| writer.set(key, value, terms))?;
+                SetOutcome::Stored
+            }
+            SetMode::Add => {
+                or_not(self.write(entry_len, |writer, _| writer.add(key, value, terms))?)
+            }
+            SetMode::Replace => {
+                or_not(self.write(entry_len, |writer, _| writer.replace(key, value, terms, None))?)
+            }
+            SetMode::Cas(version) => self.write(entry_len, |writer, found| {
                 // No version of ours is negative, and so none that is too large for SQLite is there.
                 let version = i64::try_from(version).unwrap_or(-1);
                 if writer.replace(key, value, terms, Some(version))? {
                     return Ok(SetOutcome::Stored);
                 }
                 found.clear();
-                Ok(match writer.read(key, found)? {
-                    Presence::Version(_) => SetOutcome::Exists,
-                    Presence::Absent => SetOutcome::NotFound,
-                })
+                let is_there = writer.read(key, found)?;
+                Ok(if is_there { SetOutcome::Exists } else { SetOutcome::NotFound })
             })?,
             SetMode::Append | SetMode::Prepend => {
                 let front = options.mode == SetMode::Prepend;
@@ -218,14 +229,16 @@ impl Session for SqliteSession {
 
     fn incr(&mut self, key: &[u8], delta: i64) -> Result<Option<u64>> {
         check_key(key)?;
-        let sum = self.write(0, |writer, value| {
-            value.clear();
-            if writer.read(key, value)? == Presence::Absent {
-                return Ok(Sum::Absent);
-            }
-            let Some(sum) = decimal::add(value, delta) else { return Ok(Sum::NotANumber) };
-            writer.set_value(key, Digits::new(sum).as_bytes())?;
-            Ok(Sum::Is(sum))
+        let sum = self.write(key.len(), |writer, value| {
+            writer.transaction(|| {
+                value.clear();
+                if !writer.read(key, value)? {
+                    return Ok(Sum::Absent);
+                }
+                let Some(sum) = decimal::add(value, delta) else { return Ok(Sum::NotANumber) };
+                writer.set_value(key, Digits::new(sum).as_bytes())?;
+                Ok(Sum::Is(sum))
+            })
         })?;
         match sum {
             Sum::Is(sum) => Ok(Some(sum)),

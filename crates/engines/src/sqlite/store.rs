@@ -1,8 +1,8 @@
 //! An open SQLite store.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -17,24 +17,14 @@ use super::config::{MAX_KEY_LEN, SqliteConfig, Sync};
 use super::connection;
 use super::session::SqliteSession;
 use super::statements::Statements;
-use super::writer::WRITES_PER_EXPIRY;
+use super::upkeep::Upkeep;
+use super::writer::pages_in_use;
 use crate::counters::{Counters, Dropped};
 use crate::disk;
 use crate::scratch::Place;
 
-/// How long the log may grow before writers wait for readers to empty it: four times what SQLite gathers before it
-/// copies the log into the file by itself.
-const MAX_LOG_BYTES: u64 = 16 << 20;
-
-/// How much is written between two looks at the length of the log: as much as SQLite itself lets gather before it
-/// copies the log into the file.
-const LOG_BYTES: u64 = 4 << 20;
-
-/// What a small write puts into the log: about two pages.
-const SMALL_WRITE_BYTES: u64 = 8 << 10;
-
-/// How long they wait.
-const LOG_PATIENCE: Duration = Duration::from_millis(50);
+/// What SQLite adds to a file's name for its write-ahead log.
+const LOG_SUFFIX: &str = "-wal";
 
 /// An open SQLite store.
 #[derive(Debug)]
@@ -51,44 +41,14 @@ pub(super) struct Shared {
     path: PathBuf,
     config: SqliteConfig,
     pub(super) statements: Statements,
-    pub(super) max_bytes: i64,
     pub(super) max_value_len: usize,
     clock: Clock,
-    /// Held by the session of this process that writes.
-    pub(super) turn: Mutex<Turn>,
-    /// Whether that session waits for those that read.
-    readers_stand_back: AtomicBool,
+    pub(super) upkeep: Upkeep,
+    page_size: u64,
     pub(super) counters: Counters,
     pub(super) dropped: Dropped,
     connections: AtomicU64,
     _place: Place,
-}
-
-/// What the sessions that write hand on to each other.
-#[derive(Debug, Default)]
-pub(super) struct Turn {
-    /// Writes since the last look for expired rows; the first write of a process looks.
-    n_writes: u64,
-    /// Bytes written since the last look at the length of the log.
-    log_bytes: u64,
-}
-
-impl Turn {
-    /// Whether this write is to give expired rows back.
-    pub(super) fn looks_for_expired(&mut self) -> bool {
-        self.n_writes += 1;
-        self.n_writes % WRITES_PER_EXPIRY == 1
-    }
-
-    /// Whether it is time to look at the length of the log, when a value of this length has been written.
-    pub(super) fn looks_at_log(&mut self, value_len: usize) -> bool {
-        self.log_bytes += SMALL_WRITE_BYTES + value_len as u64;
-        let looks = self.log_bytes >= LOG_BYTES;
-        if looks {
-            self.log_bytes = 0;
-        }
-        looks
-    }
 }
 
 /// Opens the file of a URL.
@@ -104,15 +64,20 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     let statements = Statements::new(&config.namespace);
     let mut connection = connection::open(&path, &config)?;
     connection::prepare_file(&mut connection, &path, &config, &statements)?;
+    // A file that was there keeps its own.
+    let page_size = connection
+        .query_row("PRAGMA page_size", [], |row| row.get::<_, u32>(0).map(u64::from))
+        .map_err(|error| connection::in_words(&path, &config, &error))?;
+    config.check_size(page_size)?;
+    let log = beside(&path, LOG_SUFFIX);
     let shared = Shared {
-        max_bytes: i64::try_from(config.size.0).unwrap_or(i64::MAX),
-        max_value_len: config.max_value_len(),
+        max_value_len: config.max_value_len(page_size),
+        upkeep: Upkeep::new(config.size.0, page_size, log, config.timeout.0),
+        page_size,
         path,
         config,
         statements,
         clock: Clock::system(),
-        turn: Mutex::default(),
-        readers_stand_back: AtomicBool::new(false),
         counters: Counters::default(),
         dropped: Dropped::default(),
         connections: AtomicU64::new(0),
@@ -143,39 +108,18 @@ impl Shared {
         connection::in_words(&self.path, &self.config, error)
     }
 
-    /// Empties the log when it has grown beyond what SQLite's own checkpoints leave; for the session whose turn it is.
-    ///
-    /// Those give up when some reader still needs the log, and with enough readers there is always one. So the
-    /// readers of this process stand back for as long as the rest of a read takes. Those of others cannot be asked;
-    /// when they do not let go in time, the log is met again at the next look.
-    pub(super) fn shorten_log(&self, connection: &Connection) {
-        if self.beside("-wal").metadata().is_ok_and(|log| log.len() > MAX_LOG_BYTES) {
-            self.readers_stand_back.store(true, Ordering::SeqCst);
-            let _ = connection.busy_timeout(LOG_PATIENCE);
-            let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-            let _ = connection.busy_timeout(self.config.timeout.0);
-            self.readers_stand_back.store(false, Ordering::SeqCst);
-        }
-    }
-
-    /// Lets a session pass that waits for the readers of this process.
-    pub(super) fn stand_back(&self) {
-        if self.readers_stand_back.load(Ordering::Relaxed) {
-            drop(self.turn.lock().unwrap_or_else(PoisonError::into_inner));
-        }
-    }
-
     /// The database and what SQLite keeps beside it.
     fn files(&self) -> Vec<PathBuf> {
-        let files = ["", "-wal", "-shm"].map(|suffix| self.beside(suffix));
+        let files = ["", LOG_SUFFIX, "-shm"].map(|suffix| beside(&self.path, suffix));
         files.into_iter().filter(|file| file.exists()).collect()
     }
+}
 
-    fn beside(&self, suffix: &str) -> PathBuf {
-        let mut name = self.path.clone().into_os_string();
-        name.push(suffix);
-        name.into()
-    }
+/// A file that SQLite keeps beside a database.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
 }
 
 impl SqliteStore {
@@ -268,15 +212,16 @@ impl Store for SqliteStore {
     }
 
     fn stats(&self) -> Result<Stats> {
-        let Shared { counters, dropped, connections, statements, .. } = &*self.shared;
+        let Shared { counters, dropped, connections, statements, page_size, .. } = &*self.shared;
         let mut stats = counters.stats();
         let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
-        let usage = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
-        let (bytes, items): (i64, i64) = connection
-            .query_row(&statements.usage, [], usage)
-            .map_err(|error| self.shared.error(&error))?;
-        stats.bytes = Some(bytes.unsigned_abs());
-        stats.items = Some(items.unsigned_abs());
+        let read = || {
+            let items = connection.query_row(&statements.count, [], |row| row.get::<_, i64>(0))?;
+            Ok((items.unsigned_abs(), pages_in_use(&connection)?.unsigned_abs()))
+        };
+        let (items, pages) = read().map_err(|error| self.shared.error(&error))?;
+        stats.bytes = Some(pages * page_size);
+        stats.items = Some(items);
         stats.capacity_bytes = Some(self.shared.config.size.0);
         stats.connections = Some(connections.load(Ordering::Relaxed));
         dropped.tell(&mut stats);

@@ -1,0 +1,149 @@
+//! What sessions that write do for all: they take turns, drop what has expired, make room, and keep the log short.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rusqlite::{Connection, Result};
+
+use super::writer::Writer;
+use crate::counters::Dropped;
+
+/// How many writes of a process pass between two looks for expired rows. More are dropped at a look than can have
+/// been added.
+const WRITES_PER_EXPIRY: u64 = 16;
+
+/// The part of the limit that is written between two looks at the pages in use.
+const LOOKS_PER_LIMIT: u64 = 64;
+
+/// The part of the limit that is kept free: the writes of four processes between two looks.
+const FREE_PART: i64 = 16;
+
+/// How much is written between two looks at the length of the log: as much as SQLite itself lets gather before it
+/// copies the log into the file.
+const LOG_BYTES: u64 = 4 << 20;
+
+/// How long the log may grow before writers wait for readers to empty it.
+const MAX_LOG_BYTES: u64 = 4 * LOG_BYTES;
+
+/// How long they wait.
+const LOG_PATIENCE: Duration = Duration::from_millis(50);
+
+/// What a small write puts into the log: about two pages.
+const SMALL_WRITE_BYTES: u64 = 8 << 10;
+
+/// What the sessions of a process that write share.
+#[derive(Debug)]
+pub(super) struct Upkeep {
+    turn: Mutex<Turn>,
+    /// Whether the session whose turn it is waits for those that read.
+    readers_stand_back: AtomicBool,
+    /// Bytes that the pages in use may take, and bytes of one page.
+    size: u64,
+    page_size: u64,
+    log: PathBuf,
+    timeout: Duration,
+}
+
+/// Held by the session that writes.
+#[derive(Debug, Default)]
+pub(super) struct Turn {
+    n_writes: u64,
+    /// Bytes written since the last look at the pages in use, and at the length of the log.
+    since_room: u64,
+    since_log: u64,
+}
+
+impl Upkeep {
+    pub(super) fn new(size: u64, page_size: u64, log: PathBuf, timeout: Duration) -> Self {
+        // The first write looks: what is there was not written by this process.
+        let turn = Turn { since_room: size, ..Turn::default() };
+        let readers_stand_back = AtomicBool::new(false);
+        Self { turn: Mutex::new(turn), readers_stand_back, size, page_size, log, timeout }
+    }
+
+    /// Waits for the turn to write. Sessions of one process queue here, because SQLite's own way to wait is to
+    /// sleep and ask again.
+    pub(super) fn turn(&self) -> MutexGuard<'_, Turn> {
+        // The counts only say when to look, so a panic elsewhere does not spoil them.
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// For a session that is about to read: lets one pass that waits for readers.
+    pub(super) fn stand_back(&self) {
+        if self.readers_stand_back.load(Ordering::Relaxed) {
+            drop(self.turn());
+        }
+    }
+
+    /// What is due after a write of an entry of this length.
+    pub(super) fn after_write(
+        &self,
+        turn: &mut Turn,
+        writer: Writer<'_>,
+        entry_len: usize,
+        dropped: &Dropped,
+    ) -> Result<()> {
+        let bytes = entry_len as u64;
+        turn.n_writes += 1;
+        if turn.n_writes % WRITES_PER_EXPIRY == 1 {
+            dropped.count(0, writer.expire()?);
+        }
+        // A key is stored twice, in its row and in the index; 128 bytes are for the rest of both.
+        turn.since_room += 2 * bytes + 128;
+        if turn.since_room >= self.size / LOOKS_PER_LIMIT {
+            let (evictions, expirations) = writer.transaction(|| self.make_room(writer))?;
+            dropped.count(evictions, expirations);
+            turn.since_room = 0;
+        }
+        turn.since_log += bytes + SMALL_WRITE_BYTES;
+        if turn.since_log >= LOG_BYTES {
+            turn.since_log = 0;
+            self.shorten_log(writer.connection);
+        }
+        Ok(())
+    }
+
+    /// Drops rows until the pages in use leave a part of the limit free: the expired first, then the old. Says how
+    /// many were evicted and how many had expired.
+    fn make_room(&self, writer: Writer<'_>) -> Result<(u64, u64)> {
+        let (mut evictions, mut expirations) = (0, 0);
+        let max_pages = i64::try_from(self.size / self.page_size).unwrap_or(i64::MAX);
+        let keep_pages = max_pages - max_pages / FREE_PART;
+        loop {
+            let surplus = u64::try_from(writer.pages_in_use()? - keep_pages).unwrap_or(0);
+            if surplus == 0 {
+                return Ok((evictions, expirations));
+            }
+            let expired = writer.expire()?;
+            expirations += expired;
+            // Rows give pages back when their pages are empty, so this many bytes are at least needed.
+            let mut freed = if expired > 0 { surplus * self.page_size } else { 0 };
+            while freed < surplus * self.page_size {
+                let Some(bytes) = writer.evict()? else { return Ok((evictions, expirations)) };
+                evictions += 1;
+                freed += bytes + 1;
+            }
+        }
+    }
+
+    /// Empties the log when it has grown beyond what SQLite's own checkpoints leave.
+    ///
+    /// Those give up when some reader still needs the log, and with enough readers there is always one. So the
+    /// readers of this process stand back for as long as the rest of a read takes. Those of others cannot be asked;
+    /// when they do not let go in time, the log is met again at the next look.
+    fn shorten_log(&self, connection: &Connection) {
+        if log_len(&self.log) > MAX_LOG_BYTES {
+            self.readers_stand_back.store(true, Ordering::SeqCst);
+            let _ = connection.busy_timeout(LOG_PATIENCE);
+            let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+            let _ = connection.busy_timeout(self.timeout);
+            self.readers_stand_back.store(false, Ordering::SeqCst);
+        }
+    }
+}
+
+fn log_len(log: &Path) -> u64 {
+    log.metadata().map_or(0, |metadata| metadata.len())
+}

@@ -1,0 +1,80 @@
+//! Processes that write until they are killed.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::spawn;
+use std::time::Duration;
+
+use larder_store::SetOptions;
+
+use super::{KEYS, key, open_session, value};
+
+/// Set for such a process.
+const URL: &str = "LARDER_TEST_WRITER_URL";
+
+/// In that process: writes all keys round after round, and tells each round when it is acknowledged.
+pub(crate) fn write_until_killed() {
+    let Ok(url) = std::env::var(URL) else { return };
+    let mut session = open_session(&url);
+    for round in 1.. {
+        for i in 0..KEYS {
+            session.set(&key(i), &value(i, round), &SetOptions::default()).unwrap();
+        }
+        let mut out = std::io::stdout().lock();
+        out.write_all(format!("\nround {round}\n").as_bytes()).unwrap();
+        out.flush().unwrap();
+    }
+}
+
+/// Such a process, killed with its owner.
+pub(super) struct OtherWriter {
+    child: Child,
+    rounds: Receiver<u64>,
+    /// The last round that somebody asked for.
+    last: u64,
+}
+
+impl OtherWriter {
+    /// Starts this test program again, as a process that writes.
+    pub(super) fn start(url: &str) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "the_writer_that_is_killed", "--ignored", "--nocapture"])
+            .env(URL, url)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (tell, rounds) = channel();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        spawn(move || {
+            let lines = lines.map_while(std::result::Result::ok);
+            let rounds = lines.filter_map(|line| line.strip_prefix("round ")?.parse().ok());
+            for round in rounds {
+                // Nobody listens when the owner is gone.
+                let _ = tell.send(round);
+            }
+        });
+        Self { child, rounds, last: 0 }
+    }
+
+    /// Waits until it tells a round that it had not told yet.
+    pub(super) fn next_round(&mut self) {
+        self.last = self.rounds.try_iter().last().unwrap_or(self.last);
+        let round = self.rounds.recv_timeout(Duration::from_secs(20));
+        self.last = round.expect("a process that writes has ended or is stuck");
+    }
+
+    /// Kills it, and says which round it was the last to tell.
+    pub(super) fn kill(mut self) -> u64 {
+        self.child.kill().unwrap();
+        self.rounds.iter().last().unwrap_or(self.last)
+    }
+}
+
+impl Drop for OtherWriter {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
