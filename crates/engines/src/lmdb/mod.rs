@@ -9,6 +9,9 @@
 //! - Reads must not write, so there is no order of use. When there is no room, a hand that sweeps the keys looks
 //!   at the next five entries and drops the one that was written longest ago: sampling, as Redis does it, with
 //!   neighbours for random keys, because neighbours share a page.
+//!
+//! Processes queue to write at a lock of a file, because LMDB's own can leave the living asleep when one that waits
+//! is killed; see [`environment`].
 
 mod config;
 mod databases;

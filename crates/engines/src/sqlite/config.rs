@@ -24,9 +24,9 @@ const MIN_PAGES: u64 = 64;
 pub(super) struct SqliteConfig {
     /// Byte limit of the pages in use, of which a sixteenth is kept free. Beyond it, the entries stored longest ago
     /// make room, unless they were rewritten since; expired ones go first. The file uses their pages again, and
-    /// does not shrink. The log beside the file is not counted; it grows to some 16 MiB, and
-    /// further while other processes read without a pause. Processes that share a
-    /// file should agree on the limit, because each evicts down to its own.
+    /// does not shrink. The log beside the file is not counted: it grows to some 16 MiB, and further while other
+    /// processes read without a pause. Processes that share a file should agree on the limit, because each evicts
+    /// down to its own.
     pub(super) size: ByteSize,
     /// When writes reach the disk. `off`: when the system likes; they survive the end of the process, and a loss of
     /// power may leave a file that must be deleted. `normal`: at each checkpoint; a loss of power costs the writes
