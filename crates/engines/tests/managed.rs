@@ -139,6 +139,9 @@ fn a_server_with_nothing_to_save() {
 
 /// Role of a second process: holds servers, says which, and waits to be killed.
 fn hold() -> ! {
+    // Whoever runs the tests in the background has Ctrl-C ignored by all that they start.
+    // SAFETY: the default action is no function of ours, and no other thread runs yet.
+    unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
     let plain = server("exec sleep 1000");
     let mut stubborn = server("trap '' TERM HUP; echo 1 > ready; while :; do sleep 0.1; done");
     number_in(&mut stubborn, "ready");
