@@ -1,6 +1,7 @@
 //! The unprivileged accounts that servers run under when Larder itself is root.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// An account of this machine.
@@ -13,14 +14,34 @@ pub struct Account {
 }
 
 impl Account {
-    /// The first of these accounts that exists, when this process is root and a server must not be; else `None`.
-    pub fn for_server(names: &[&str]) -> Option<Self> {
+    /// The first of these accounts that exists and can reach `directory`, which it will be given; `None` unless this
+    /// process is root.
+    ///
+    /// Under a temporary directory that only root may enter no other account can work: then the server is root too, as it
+    /// would be for a user's own directory the user's.
+    pub fn for_server(names: &[&str], directory: &Path) -> Option<Self> {
         // SAFETY: geteuid has no arguments and touches no memory.
         if unsafe { libc::geteuid() } != 0 {
             return None;
         }
         let accounts = fs::read_to_string("/etc/passwd").ok()?;
-        names.iter().find_map(|name| find(&accounts, name))
+        let known = names.iter().filter_map(|name| find(&accounts, name));
+        let mut able = known.filter(|account| account.reaches(directory));
+        able.next().or_else(|| find(&accounts, "root"))
+    }
+
+    /// Whether this account may pass through every folder above `directory`.
+    fn reaches(&self, directory: &Path) -> bool {
+        directory.ancestors().skip(1).all(|folder| {
+            fs::metadata(folder).is_ok_and(|folder| {
+                let pass = match (folder.uid() == self.uid, folder.gid() == self.gid) {
+                    (true, _) => 0o100,
+                    (false, true) => 0o010,
+                    (false, false) => 0o001,
+                };
+                folder.mode() & pass != 0
+            })
+        })
     }
 
     /// Gives a file or directory to this account.
@@ -55,5 +76,25 @@ mod tests {
         let memcache = Account { name: "memcache".into(), uid: 102, gid: 105 };
         assert_eq!(find(accounts, "memcache"), Some(memcache));
         assert_eq!(find(accounts, "mem"), None);
+    }
+
+    #[test]
+    fn a_folder_that_only_its_owner_may_enter_is_out_of_reach_of_others() {
+        use std::os::unix::fs::PermissionsExt;
+        let scratch = crate::scratch::ScratchDir::create("account").unwrap();
+        let outer = scratch.path().join("outer");
+        let inner = outer.join("inner");
+        fs::create_dir_all(&inner).unwrap();
+        let metadata = fs::metadata(&outer).unwrap();
+        let owner = Account { name: "owner".into(), uid: metadata.uid(), gid: metadata.gid() };
+        let other = Account { name: "other".into(), uid: owner.uid + 1, gid: owner.gid + 1 };
+        fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let reachable = [0o700, 0o755].map(|mode| {
+            fs::set_permissions(&outer, fs::Permissions::from_mode(mode)).unwrap();
+            (owner.reaches(&inner), other.reaches(&inner))
+        });
+        // Whether the temporary directory itself can be passed is the machine's affair.
+        assert_eq!((reachable[0].1, reachable[1].0), (false, reachable[0].0));
+        assert_eq!(reachable[1].1, other.reaches(&outer));
     }
 }

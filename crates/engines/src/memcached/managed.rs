@@ -47,7 +47,7 @@ pub(super) fn start(config: &MemcachedConfig) -> Result<Vec<(Server, Node)>> {
 
 fn launch(config: &MemcachedConfig) -> Result<Server> {
     let directory = ScratchDir::create(SCHEME)?;
-    let account = Account::for_server(&["memcache", "nobody"]);
+    let account = Account::for_server(&["memcache", "nobody"], directory.path());
     let mut command = Command::new(managed::find(SCHEME, &RECIPE)?);
     command
         .args(["-m", &config.memory_mib().to_string()])

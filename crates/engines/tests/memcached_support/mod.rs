@@ -49,7 +49,7 @@ pub(crate) fn get(session: &mut dyn Session, key: &str) -> Option<Vec<u8>> {
 /// A memcached that the engine under test did not start, on this port of 127.0.0.1, or on any for 0.
 pub(crate) fn memcached(port: u16, arguments: &[&str]) -> (Server, u16) {
     let directory = ScratchDir::create("test").unwrap();
-    let account = Account::for_server(&["memcache", "nobody"]);
+    let account = Account::for_server(&["memcache", "nobody"], directory.path());
     let mut command = Command::new(managed::find("test", &MEMCACHED).unwrap());
     let port = if port == 0 { "-1".into() } else { port.to_string() };
     command.args(["-l", "127.0.0.1", "-U", "0", "-p", &port]).args(arguments);
