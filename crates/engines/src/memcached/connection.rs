@@ -109,11 +109,17 @@ impl Connection {
     #[expect(clippy::inline_always, reason = "measured: see the head of this file")]
     #[inline(always)]
     pub(super) fn send(&mut self) -> Result<()> {
-        // What is left of an earlier answer would be taken for this one's.
+        self.nothing_left()?;
+        self.socket()?.send(&self.request).map_err(|error| self.failed(error))
+    }
+
+    /// What is left of an earlier answer would be taken for the next one's.
+    #[inline]
+    fn nothing_left(&mut self) -> Result<()> {
         if self.start != self.end {
             return Err(self.protocol("an answer to nothing: ", &self.input[self.start..self.end]));
         }
-        self.socket()?.send(&self.request).map_err(|error| self.failed(error))
+        Ok(())
     }
 
     /// Sends the request, a value and the end of its line.
@@ -124,6 +130,7 @@ impl Connection {
             self.request.extend_from_slice(b"\r\n");
             return self.send();
         }
+        self.nothing_left()?;
         let mut slices = [&self.request, value, b"\r\n"].map(IoSlice::new);
         self.socket()?.send_slices(&mut slices).map_err(|error| self.failed(error))
     }
