@@ -7,6 +7,7 @@
 //! tells the same story: [`groups`] ranks, [`sentences()`] claims, [`findings()`] orders the checks, [`not_shown`] names
 //! the limits, and [`figures`] writes every number.
 
+mod chart;
 mod columns;
 mod csv;
 mod error;
@@ -29,6 +30,7 @@ mod table;
 mod text;
 mod ties;
 
+pub use chart::{Absent, Axis, Chart, Facet, Family, Scale, Series, Shape, Unit, charts};
 pub use csv::samples_csv;
 pub use error::Error;
 pub use findings::{Finding, findings, tally};
@@ -36,8 +38,9 @@ pub use format::{Format, render};
 pub use json::schema;
 pub use limits::{NOT_SHOWN, not_shown};
 pub use model::{
-    Cell, Check, Comparison, Counts, Environment, Floor, Latency, Limits, Operation, Point,
-    PointValue, ReasonKind, Run, SCHEMA_VERSION, Sample, Severity, Target, Verdict,
+    Cell, Check, Comparison, Counts, CurvePoint, Environment, Floor, Latency, LatencyIntervals,
+    Limits, Operation, Point, PointValue, ReasonKind, Run, SCHEMA_VERSION, Sample, Severity,
+    Target, Timeline, Verdict,
 };
 pub use points::{coordinate, label, points, short_label};
 pub use ranking::{Group, Pair, Row, Standing, groups, pair};

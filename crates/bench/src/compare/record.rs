@@ -135,6 +135,8 @@ fn cell(
         disk_bytes: most(|entry| entry.sample.disk_bytes).filter(|_| measured),
         bytes: rounds.iter().map(|entry| entry.bytes).sum(),
         latency_ns: figures(&latencies).filter(|_| measured),
+        latency_ns_ci95: None,
+        latency_curve: Vec::new(),
         samples: entries.iter().map(|entry| entry.sample.clone()).collect(),
     }
 }

@@ -196,6 +196,7 @@ impl Turn<'_> {
                     disk_bytes: disk_bytes(&target.info.data_paths),
                     major_faults: after.major_faults - before.major_faults,
                     latency_ns: figures(&tally.latency),
+                    timeline: None,
                     errors_by_kind: tally.errors_by_kind.clone(),
                 },
                 latency: Packed::new(&tally.latency),

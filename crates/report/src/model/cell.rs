@@ -93,6 +93,13 @@ pub struct Cell {
     pub bytes: u64,
     /// Latency of the operations that succeeded, in nanoseconds.
     pub latency_ns: Option<Latency>,
+    /// The 95 % intervals of its percentiles, by bootstrap over the rounds; `null` with fewer than six.
+    #[serde(default)]
+    pub latency_ns_ci95: Option<LatencyIntervals>,
+    /// The whole distribution of the latencies, by rising quantile: from the fastest (0) to the slowest (1), all rounds
+    /// together. Between the two stand only quantiles with at least ten operations beyond them.
+    #[serde(default)]
+    pub latency_curve: Vec<CurvePoint>,
     /// Each round by itself.
     pub samples: Vec<Sample>,
 }
@@ -167,6 +174,34 @@ pub struct Latency {
     pub max: u64,
 }
 
+/// How sure each percentile of a [`Latency`] is: 95 % intervals, in nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LatencyIntervals {
+    /// Of half.
+    pub p50: [f64; 2],
+    /// Of 90 %.
+    pub p90: [f64; 2],
+    /// Of 99 %.
+    pub p99: [f64; 2],
+    /// Of 99.9 %.
+    pub p999: [f64; 2],
+}
+
+/// A point of a distribution, as `[quantile, nanoseconds]`: that share of the operations took at most so long.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CurvePoint(pub f64, pub u64);
+
+/// How a round went, in slots of equal length from its start.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Timeline {
+    /// The length of a slot, in nanoseconds; the last may be cut short by the end of the round.
+    pub slot_ns: u64,
+    /// Operations that ended in each slot, whatever became of them; of several threads together.
+    pub ops: Vec<u64>,
+    /// The slowest operation that ended in each slot, in nanoseconds; 0 where none did.
+    pub max_ns: Vec<u64>,
+}
+
 /// One round of a cell.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Sample {
@@ -197,6 +232,9 @@ pub struct Sample {
     pub major_faults: u64,
     /// Latency of the operations that succeeded.
     pub latency_ns: Option<Latency>,
+    /// How the round went; `null` in runs of before it was recorded.
+    #[serde(default)]
+    pub timeline: Option<Timeline>,
     /// The errors, by kind.
     pub errors_by_kind: BTreeMap<String, u64>,
 }

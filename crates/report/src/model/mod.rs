@@ -1,6 +1,7 @@
 //! `run.json`: everything that one comparison found out.
 //!
-//! The names of the fields are published; a field is added, never renamed. An unknown figure is `null`, never 0.
+//! The names of the fields are published; a field is added, never renamed. An unknown figure is `null`, never 0. A field
+//! that came later has a default, so that the runs of before can still be read.
 
 mod cell;
 mod verdict;
@@ -11,7 +12,10 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use cell::{Cell, Counts, Floor, Latency, Operation, ReasonKind, Sample};
+pub use cell::{
+    Cell, Counts, CurvePoint, Floor, Latency, LatencyIntervals, Operation, ReasonKind, Sample,
+    Timeline,
+};
 pub use verdict::{Check, Comparison, Severity, Verdict};
 
 /// The version of this model, as `schema` in `run.json`.

@@ -1,0 +1,147 @@
+//! What a chart is made of.
+
+use serde::Serialize;
+
+/// One picture: series over two axes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Chart {
+    /// Names it within its run and is fit for a file name: `rate-get`, `percentiles-get-4-KiB`.
+    pub id: String,
+    /// The charts among which a reader chooses by facet.
+    pub family: Family,
+    /// Which one of its family this is: the operation, the point of the sweep, the percentile.
+    pub facets: Vec<Facet>,
+    /// What it shows, with its facets: `get: operations per second`.
+    pub title: String,
+    /// How to read it, in a sentence or two.
+    pub reading: String,
+    /// How its marks are drawn.
+    pub shape: Shape,
+    /// The axis from left to right; of [`Shape::Bars`], the one along which the bars stand.
+    pub x: Axis,
+    /// The axis of the figures.
+    pub y: Axis,
+    /// What is drawn: a series a target, or with [`Shape::Bars`] a series a part.
+    pub series: Vec<Series>,
+    /// The targets that are not in it, each with the reason.
+    pub absent: Vec<Absent>,
+}
+
+/// Charts that show the same at different facets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Family {
+    /// Operations per second, against what was swept.
+    Rate,
+    /// Latency, against what was swept.
+    Latency,
+    /// The whole distribution of latencies.
+    Percentiles,
+    /// How the rounds went: stalls.
+    Timeline,
+    /// What an operation costs: processor, memory, disk.
+    Resources,
+    /// What became of the operations: hits, misses, errors.
+    Outcomes,
+}
+
+/// A choice that leads to a chart of a family.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Facet {
+    /// What is chosen: `operation`, `point`, `percentile`, `figure`.
+    pub name: &'static str,
+    /// Which: `get`, `4 KiB`, `p99`, `client CPU`.
+    pub value: String,
+}
+
+/// How the marks of a chart are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shape {
+    /// Marks at their places, joined by lines, each with its interval.
+    Lines,
+    /// Lines alone: too many places for marks.
+    Curves,
+    /// A bar a target; the series are the parts of which it is stacked. A bar of one part has the colour of its target.
+    Bars,
+}
+
+/// A direction of a chart.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Axis {
+    /// What it shows: `data_size`, `operations per second`.
+    pub label: String,
+    /// How its numbers are written.
+    pub unit: Unit,
+    /// How it is drawn unless the reader switches.
+    pub scale: Scale,
+    /// The scales among which the reader may switch, its own included; none where there is only one.
+    pub scales: Vec<Scale>,
+    /// With [`Scale::Categories`], the name of each place, from 0.
+    pub categories: Vec<String>,
+}
+
+/// How the numbers of an axis are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// A plain number, such as of threads.
+    Number,
+    /// Operations per second.
+    Rate,
+    /// A time in nanoseconds.
+    Nanoseconds,
+    /// An amount of memory in bytes.
+    Bytes,
+    /// A part of a whole, 0 to 1.
+    Share,
+    /// A quantile, 0 to 1.
+    Quantile,
+    /// The name of a category.
+    Name,
+}
+
+/// How numbers become places on an axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scale {
+    /// Equal steps add.
+    Linear,
+    /// Equal steps multiply, by 10 for a power.
+    Log,
+    /// For quantiles: log10(1/(1 − q)), so that 90 %, 99 % and 99.9 % are as far from each other. The quantile 1 stands
+    /// at the right end.
+    Tail,
+    /// One place for each category, numbered from 0.
+    Categories,
+}
+
+/// The marks of one target, or of one part of the bars. The vectors are of one length.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Series {
+    /// The target as the run lists it, from 0, which gives the colour and the mark; `None` for a part of bars.
+    pub target: Option<usize>,
+    /// The label of the target, or of the part.
+    pub name: String,
+    /// Why these figures are shown but stand outside the ranking, in a few words.
+    pub withheld: Option<String>,
+    /// The places on the axis `x`, rising. With [`Shape::Bars`] the target, from 0.
+    pub x: Vec<f64>,
+    /// The figures; `None` where there is none, and the line is broken.
+    pub y: Vec<Option<f64>>,
+    /// The lower bounds of their 95 % intervals; empty where the chart has none.
+    pub low: Vec<Option<f64>>,
+    /// The upper bounds.
+    pub high: Vec<Option<f64>>,
+}
+
+/// A target without a mark in a chart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Absent {
+    /// The target as the run lists it, from 0.
+    pub target: usize,
+    /// Its label.
+    pub name: String,
+    /// Why it has none.
+    pub reason: String,
+}
