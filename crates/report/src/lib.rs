@@ -30,7 +30,7 @@ mod table;
 mod text;
 mod ties;
 
-pub use chart::{Absent, Axis, Chart, Facet, Family, Scale, Series, Shape, Unit, charts};
+pub use chart::{Absent, Axis, Chart, Facet, Family, Scale, Series, Shape, Unit, charts, palette};
 pub use csv::samples_csv;
 pub use error::Error;
 pub use findings::{Finding, findings, tally};

@@ -4,7 +4,16 @@
 //! and `svg` draws it still. Both show the same marks because both read the same chart. A new chart is a file here and
 //! a line in [`CHARTS`].
 
+mod axis;
+mod latency;
+mod marks;
 mod model;
+pub mod palette;
+mod rate;
+mod subject;
+mod sweep;
+
+use std::collections::BTreeSet;
 
 pub use model::{Absent, Axis, Chart, Facet, Family, Scale, Series, Shape, Unit};
 
@@ -12,9 +21,25 @@ use crate::model::Run;
 
 /// Every kind of chart, in the order in which a report shows them. Each makes as many as the run has facets for, and
 /// none where the run lacks what it shows.
-const CHARTS: &[fn(&Run) -> Vec<Chart>] = &[];
+const CHARTS: &[fn(&Run) -> Vec<Chart>] = &[rate::charts, latency::charts];
 
 /// Every chart of a run, in the order in which a report shows them.
 pub fn charts(run: &Run) -> Vec<Chart> {
-    CHARTS.iter().flat_map(|charts| charts(run)).collect()
+    let mut charts: Vec<Chart> = CHARTS.iter().flat_map(|charts| charts(run)).collect();
+    distinguish(&mut charts);
+    charts
+}
+
+/// Gives a number to an id that came before: two points may differ only in characters that ids leave out. Some file
+/// systems take capitals for small letters, so they do not tell ids apart.
+fn distinguish(charts: &mut [Chart]) {
+    let mut taken: BTreeSet<String> = BTreeSet::new();
+    for chart in charts {
+        let first = chart.id.clone();
+        let mut number = 1;
+        while !taken.insert(chart.id.to_ascii_lowercase()) {
+            number += 1;
+            chart.id = format!("{first}-{number}");
+        }
+    }
 }

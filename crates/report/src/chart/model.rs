@@ -21,9 +21,10 @@ pub struct Chart {
     pub x: Axis,
     /// The axis of the figures.
     pub y: Axis,
-    /// What is drawn: a series a target, or with [`Shape::Bars`] a series a part.
+    /// What is drawn: a series a target, or with [`Shape::Bars`] a series a part. Figures that stand outside the ranking
+    /// are a series of their own beside the ranked ones of the same target or part, one for each reason.
     pub series: Vec<Series>,
-    /// The targets that are not in it, each with the reason.
+    /// The targets that are not in it, or not everywhere, each with the reason. One target may have several.
     pub absent: Vec<Absent>,
 }
 
@@ -45,6 +46,20 @@ pub enum Family {
     Outcomes,
 }
 
+impl Family {
+    /// The name, as in JSON and in the ids of charts.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Rate => "rate",
+            Self::Latency => "latency",
+            Self::Percentiles => "percentiles",
+            Self::Timeline => "timeline",
+            Self::Resources => "resources",
+            Self::Outcomes => "outcomes",
+        }
+    }
+}
+
 /// A choice that leads to a chart of a family.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Facet {
@@ -62,7 +77,8 @@ pub enum Shape {
     Lines,
     /// Lines alone: too many places for marks.
     Curves,
-    /// A bar a target; the series are the parts of which it is stacked. A bar of one part has the colour of its target.
+    /// A bar a target; the series are the parts of which it is stacked. Where all series have one name there is only
+    /// one part, and a bar has the colour of its target.
     Bars,
 }
 
@@ -121,11 +137,12 @@ pub enum Scale {
 pub struct Series {
     /// The target as the run lists it, from 0, which gives the colour and the mark; `None` for a part of bars.
     pub target: Option<usize>,
-    /// The label of the target, or of the part.
+    /// The label of the target, or of the part. Series of one name belong together.
     pub name: String,
     /// Why these figures are shown but stand outside the ranking, in a few words.
     pub withheld: Option<String>,
-    /// The places on the axis `x`, rising. With [`Shape::Bars`] the target, from 0.
+    /// The places on the axis `x`, rising. With [`Shape::Bars`] the target as the run lists it, from 0, which is also
+    /// the number of its category.
     pub x: Vec<f64>,
     /// The figures; `None` where there is none, and the line is broken.
     pub y: Vec<Option<f64>>,
@@ -135,13 +152,16 @@ pub struct Series {
     pub high: Vec<Option<f64>>,
 }
 
-/// A target without a mark in a chart.
+/// A target without a mark in a chart, or at some of its places.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Absent {
     /// The target as the run lists it, from 0.
     pub target: usize,
     /// Its label.
     pub name: String,
+    /// At which places or in which parts it has none, as people read them: `2.1 MiB`, `server`. Empty where it has no
+    /// mark at all.
+    pub at: Vec<String>,
     /// Why it has none.
     pub reason: String,
 }

@@ -1,5 +1,6 @@
 //! Reports made of one realistic run, and of small runs that each show one thing.
 
+mod charts;
 mod claims;
 mod edges;
 mod files;

@@ -1,0 +1,83 @@
+//! Latency, against what was swept: how long most operations take, and how long the slow ones.
+
+use super::marks::{Figure, swept};
+use super::model::{Chart, Family, Unit};
+use super::subject::Subject;
+use super::sweep::Sweep;
+use crate::model::{Cell, Latency, LatencyIntervals, Run};
+use crate::ranking::groups;
+
+/// A figure of a distribution.
+struct Statistic {
+    name: &'static str,
+    meaning: &'static str,
+    value: fn(&Latency) -> u64,
+    ci95: fn(&LatencyIntervals) -> Option<[f64; 2]>,
+}
+
+/// What a reader asks for first stands first.
+const STATISTICS: [Statistic; 6] = [
+    Statistic {
+        name: "p50",
+        meaning: "Half of the operations took at most so long",
+        value: |latency| latency.p50,
+        ci95: |intervals| Some(intervals.p50),
+    },
+    Statistic {
+        name: "p90",
+        meaning: "90 % of the operations took at most so long",
+        value: |latency| latency.p90,
+        ci95: |intervals| Some(intervals.p90),
+    },
+    Statistic {
+        name: "p99",
+        meaning: "99 % of the operations took at most so long",
+        value: |latency| latency.p99,
+        ci95: |intervals| Some(intervals.p99),
+    },
+    Statistic {
+        name: "p99.9",
+        meaning: "99.9 % of the operations took at most so long",
+        value: |latency| latency.p999,
+        ci95: |intervals| Some(intervals.p999),
+    },
+    Statistic {
+        name: "max",
+        meaning: "The slowest operation took so long",
+        value: |latency| latency.max,
+        ci95: |_| None,
+    },
+    Statistic {
+        name: "min",
+        meaning: "The fastest operation took so long",
+        value: |latency| latency.min,
+        ci95: |_| None,
+    },
+];
+
+/// A chart for each operation and figure.
+pub(super) fn charts(run: &Run) -> Vec<Chart> {
+    let (sweep, groups) = (Sweep::of(run), groups(run));
+    let mut charts = Vec::new();
+    for slice in sweep.slices(&groups) {
+        let subject = Subject::new(Family::Latency, slice.operation, &slice.label);
+        for statistic in &STATISTICS {
+            let picture = swept(run, &sweep, &slice, ("latency", Unit::Nanoseconds), &|row| {
+                statistic.of(row.cell)
+            });
+            let Statistic { name, meaning, .. } = statistic;
+            let reading = format!("Less is better. {meaning}, all rounds together.");
+            let subject = subject.at("percentile", name);
+            charts.extend(subject.chart(&format!("latency, {name}"), &reading, picture));
+        }
+    }
+    charts
+}
+
+impl Statistic {
+    #[expect(clippy::cast_precision_loss, reason = "three figures are shown")]
+    fn of(&self, cell: &Cell) -> Option<Figure> {
+        let value = (self.value)(cell.latency_ns.as_ref()?) as f64;
+        Some(Figure { value, ci95: cell.latency_ns_ci95.as_ref().and_then(self.ci95) })
+    }
+}

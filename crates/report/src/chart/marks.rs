@@ -1,0 +1,168 @@
+//! From rows of the ranking to marks: which target has which figure where, and why another has none.
+
+use super::axis;
+use super::model::{Absent, Series, Shape, Unit};
+use super::subject::Picture;
+use super::sweep::{Place, Slice, Sweep};
+use crate::model::{Run, Target};
+use crate::ranking::{Group, Row, Standing};
+
+/// Why there is no figure where the run has no better reason.
+const NOT_KNOWN: &str = "not known";
+
+/// A figure, with its interval where it has one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Figure {
+    pub(super) value: f64,
+    pub(super) ci95: Option<[f64; 2]>,
+}
+
+/// Finds a figure in a row that has some; `None` where this one is not known.
+pub(super) type Read<'a> = &'a dyn Fn(&Row<'_>) -> Option<Figure>;
+
+impl Figure {
+    /// A figure without an interval.
+    pub(super) fn plain(value: f64) -> Self {
+        Self { value, ci95: None }
+    }
+}
+
+/// The figure at each place of a slice: lines, or bars where there is one place only.
+pub(super) fn swept(
+    run: &Run,
+    sweep: &Sweep<'_>,
+    slice: &Slice<'_>,
+    (label, unit): (&str, Unit),
+    read: Read<'_>,
+) -> Picture {
+    if let [place] = slice.places.as_slice() {
+        let (series, absent) = part(run, place.group, label, read);
+        let y = axis::of_figures(label, unit, &series);
+        return Picture { shape: Shape::Bars, x: axis::of_targets(run), y, series, absent };
+    }
+    let (mut series, mut absent) = (Vec::new(), Vec::new());
+    for target in 0..run.targets.len() {
+        let (mut its_series, mut its_absent) = line(run, target, &slice.places, read);
+        series.append(&mut its_series);
+        absent.append(&mut its_absent);
+    }
+    let y = axis::of_figures(label, unit, &series);
+    Picture { shape: Shape::Lines, x: sweep.axis(), y, series, absent }
+}
+
+/// One figure of each target at one point: a part of bars.
+pub(super) fn part(
+    run: &Run,
+    group: &Group<'_>,
+    name: &str,
+    read: Read<'_>,
+) -> (Vec<Series>, Vec<Absent>) {
+    let mut marks: Vec<(Option<String>, usize, Figure)> = Vec::new();
+    let mut absent = Vec::new();
+    for (target, known) in run.targets.iter().enumerate() {
+        match seen(run, target, group, read) {
+            Ok((withheld, figure)) => marks.push((withheld, target, figure)),
+            Err(reason) => {
+                absent.push(Absent { target, name: known.name.clone(), at: Vec::new(), reason });
+            }
+        }
+    }
+    let standings = distinct(marks.iter().map(|(withheld, ..)| withheld));
+    let of_standing = |standing: &Option<String>| {
+        let mine = marks.iter().filter(|(withheld, ..)| withheld == standing);
+        let marks = mine.map(|(_, target, figure)| (index(*target), Some(*figure)));
+        series(None, name, standing.clone(), marks)
+    };
+    (standings.into_iter().map(of_standing).collect(), absent)
+}
+
+/// The number of a target as a place on an axis.
+#[expect(clippy::cast_precision_loss, reason = "a place on an axis")]
+pub(super) fn index(target: usize) -> f64 {
+    target as f64
+}
+
+/// What a target has to show in a group, and why that stands outside the ranking if it does; or why it has nothing.
+pub(super) fn seen<T>(
+    run: &Run,
+    target: usize,
+    group: &Group<'_>,
+    read: impl Fn(&Row<'_>) -> Option<T>,
+) -> Result<(Option<String>, T), String> {
+    let Target { url, reason, .. } = &run.targets[target];
+    let Some(row) = group.rows.iter().find(|row| row.cell.target == *url) else {
+        return Err(reason.clone().unwrap_or_else(|| "not measured".to_owned()));
+    };
+    let withheld = match &row.standing {
+        Standing::Empty(reason) => return Err((*reason).to_owned()),
+        Standing::Withheld(why) => Some(why.clone()),
+        Standing::Ranked { .. } => None,
+    };
+    read(row).map(|figure| (withheld, figure)).ok_or_else(|| NOT_KNOWN.to_owned())
+}
+
+/// The line of one target: a series for each standing of its figures, broken where there is another or none.
+fn line(
+    run: &Run,
+    target: usize,
+    places: &[Place<'_>],
+    read: Read<'_>,
+) -> (Vec<Series>, Vec<Absent>) {
+    let name = &run.targets[target].name;
+    let seen: Vec<_> = places.iter().map(|place| seen(run, target, place.group, read)).collect();
+    let standings = distinct(seen.iter().flatten().map(|(withheld, _)| withheld));
+    let of_standing = |standing: &Option<String>| {
+        let figure = |seen: &Result<(Option<String>, Figure), String>| match seen {
+            Ok((withheld, figure)) if withheld == standing => Some(*figure),
+            _ => None,
+        };
+        let marks = places.iter().zip(&seen).map(|(place, seen)| (place.x, figure(seen)));
+        series(Some(target), name, standing.clone(), marks)
+    };
+    let reasons = distinct(seen.iter().filter_map(|seen| seen.as_ref().err()));
+    let of_reason = |reason: &String| {
+        let mine = places.iter().zip(&seen).filter(|(_, seen)| seen.as_ref().err() == Some(reason));
+        let everywhere = standings.is_empty() && reasons.len() == 1;
+        let at = mine.map(|(place, _)| place.label.clone()).filter(|_| !everywhere).collect();
+        Absent { target, name: name.clone(), at, reason: reason.clone() }
+    };
+    (
+        standings.iter().copied().map(of_standing).collect(),
+        reasons.iter().copied().map(of_reason).collect(),
+    )
+}
+
+/// Each of them once, in the order of their first appearance.
+fn distinct<'a, T: PartialEq>(all: impl Iterator<Item = &'a T>) -> Vec<&'a T> {
+    let mut distinct = Vec::new();
+    for one in all {
+        if !distinct.contains(&one) {
+            distinct.push(one);
+        }
+    }
+    distinct
+}
+
+/// A series of these marks; without a single interval, it has no vectors for them.
+pub(super) fn series(
+    target: Option<usize>,
+    name: &str,
+    withheld: Option<String>,
+    marks: impl Iterator<Item = (f64, Option<Figure>)>,
+) -> Series {
+    let (x, figures): (Vec<f64>, Vec<Option<Figure>>) = marks.unzip();
+    let bounded = figures.iter().flatten().any(|figure| figure.ci95.is_some());
+    let bound = |side: usize| {
+        let bounds = figures.iter().map(|figure| Some(figure.as_ref()?.ci95?[side]));
+        bounds.filter(|_| bounded).collect()
+    };
+    Series {
+        target,
+        name: name.to_owned(),
+        withheld,
+        x,
+        low: bound(0),
+        high: bound(1),
+        y: figures.iter().map(|figure| Some(figure.as_ref()?.value)).collect(),
+    }
+}

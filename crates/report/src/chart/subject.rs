@@ -1,0 +1,79 @@
+//! What a chart is about, and what follows from it: its facets, its id, the beginning of its title.
+
+use super::model::{Absent, Axis, Chart, Facet, Family, Series, Shape};
+use crate::model::Operation;
+
+/// The longest id, so that a file of this name can be written everywhere.
+const MAX_ID_LEN: usize = 120;
+
+/// What a chart is about.
+#[derive(Debug, Clone)]
+pub(super) struct Subject {
+    family: Family,
+    facets: Vec<Facet>,
+}
+
+/// What is in the picture.
+#[derive(Debug)]
+pub(super) struct Picture {
+    pub(super) shape: Shape,
+    pub(super) x: Axis,
+    pub(super) y: Axis,
+    pub(super) series: Vec<Series>,
+    pub(super) absent: Vec<Absent>,
+}
+
+impl Subject {
+    /// An operation, at a point unless its label is empty.
+    pub(super) fn new(family: Family, operation: Operation, point: &str) -> Self {
+        let subject = Self { family, facets: Vec::new() }.at("operation", operation.as_str());
+        if point.is_empty() { subject } else { subject.at("point", point) }
+    }
+
+    /// The same with another facet.
+    pub(super) fn at(&self, name: &'static str, value: &str) -> Self {
+        let mut subject = self.clone();
+        subject.facets.push(Facet { name, value: value.to_owned() });
+        subject
+    }
+
+    /// Its chart; `None` where nothing is in the picture.
+    pub(super) fn chart(&self, what: &str, reading: &str, picture: Picture) -> Option<Chart> {
+        let Picture { shape, x, y, series, absent } = picture;
+        let drawn = series.iter().any(|series| series.y.iter().any(Option::is_some));
+        drawn.then(|| Chart {
+            id: self.id(),
+            family: self.family,
+            facets: self.facets.clone(),
+            title: self.title(what),
+            reading: reading.to_owned(),
+            shape,
+            x,
+            y,
+            series,
+            absent,
+        })
+    }
+
+    /// The family and each facet, of characters that file systems and selectors take as they are.
+    fn id(&self) -> String {
+        let mut id = self.family.as_str().to_owned();
+        for facet in &self.facets {
+            let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { ' ' };
+            let text: String = facet.value.chars().map(plain).collect();
+            for word in text.split_whitespace() {
+                id.extend(["-", word]);
+            }
+        }
+        id.truncate(MAX_ID_LEN);
+        id
+    }
+
+    /// `get, 4 KiB: operations per second`.
+    fn title(&self, what: &str) -> String {
+        let places =
+            self.facets.iter().filter(|facet| ["operation", "point"].contains(&facet.name));
+        let places: Vec<&str> = places.map(|facet| facet.value.as_str()).collect();
+        format!("{}: {what}", places.join(", "))
+    }
+}
