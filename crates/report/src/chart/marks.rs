@@ -76,6 +76,38 @@ pub(super) fn part(
     (standings.into_iter().map(of_standing).collect(), absent)
 }
 
+/// A part of bars: one figure of those targets that can have it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Part {
+    pub(super) name: &'static str,
+    pub(super) concerns: fn(&Target) -> bool,
+    pub(super) read: fn(&Row<'_>) -> Option<Figure>,
+}
+
+/// Bars of parts. Who lacks some of them is said to lack these, and who lacks all to have no bar.
+pub(super) fn stacked(run: &Run, group: &Group<'_>, parts: &[Part]) -> (Vec<Series>, Vec<Absent>) {
+    let (mut all, mut lacking): (Vec<Series>, Vec<Absent>) = (Vec::new(), Vec::new());
+    for Part { name, concerns, read } in parts {
+        let (mut series, absent) = part(run, group, name, read);
+        all.append(&mut series);
+        for one in absent.into_iter().filter(|one| concerns(&run.targets[one.target])) {
+            let same =
+                |known: &&mut Absent| (known.target, &known.reason) == (one.target, &one.reason);
+            match lacking.iter_mut().find(same) {
+                Some(known) => known.at.push((*name).to_owned()),
+                None => lacking.push(Absent { at: vec![(*name).to_owned()], ..one }),
+            }
+        }
+    }
+    for one in &mut lacking {
+        if !all.iter().any(|series| series.x.contains(&index(one.target))) {
+            one.at.clear();
+        }
+    }
+    lacking.sort_by_key(|one| one.target);
+    (all, lacking)
+}
+
 /// The number of a target as a place on an axis.
 #[expect(clippy::cast_precision_loss, reason = "a place on an axis")]
 pub(super) fn index(target: usize) -> f64 {

@@ -8,10 +8,14 @@ mod axis;
 mod latency;
 mod marks;
 mod model;
+mod outcomes;
 pub mod palette;
+mod percentiles;
 mod rate;
+mod resources;
 mod subject;
 mod sweep;
+mod timeline;
 
 use std::collections::BTreeSet;
 
@@ -21,7 +25,14 @@ use crate::model::Run;
 
 /// Every kind of chart, in the order in which a report shows them. Each makes as many as the run has facets for, and
 /// none where the run lacks what it shows.
-const CHARTS: &[fn(&Run) -> Vec<Chart>] = &[rate::charts, latency::charts];
+const CHARTS: &[fn(&Run) -> Vec<Chart>] = &[
+    rate::charts,
+    latency::charts,
+    percentiles::charts,
+    timeline::charts,
+    resources::charts,
+    outcomes::charts,
+];
 
 /// Every chart of a run, in the order in which a report shows them.
 pub fn charts(run: &Run) -> Vec<Chart> {

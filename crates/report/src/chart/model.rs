@@ -107,6 +107,8 @@ pub enum Unit {
     Rate,
     /// A time in nanoseconds.
     Nanoseconds,
+    /// A time in seconds.
+    Seconds,
     /// An amount of memory in bytes.
     Bytes,
     /// A part of a whole, 0 to 1.

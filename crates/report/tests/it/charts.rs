@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use larder_report::{Chart, Family, Operation, PointValue, Run, Shape, charts};
+use larder_report::{
+    Chart, CurvePoint, Family, Operation, PointValue, Run, Sample, Scale, Shape, Timeline, charts,
+};
 
 use super::small::{at, cell, check, gets, size, target};
 use super::snapshots::fixture;
@@ -59,10 +61,11 @@ fn each_rate_is_that_of_its_cell() {
             let url = &run.targets[series.target.expect("a line is of a target")].url;
             for (at, x) in series.x.iter().enumerate() {
                 let Some(rate) = series.y[at] else { continue };
+                let at_place = |value: &PointValue| value.to_string() == x.to_string();
                 let cell = run.cells.iter().find(|cell| {
                     cell.target == *url
                         && cell.operation.as_str() == chart.facets[0].value
-                        && matches!(cell.point["data_size"], PointValue::Number(n) if n as f64 == *x)
+                        && at_place(&cell.point["data_size"])
                 });
                 let cell = cell.expect("a mark stands for a cell");
                 assert_eq!(Some(rate), cell.ops_per_s);
@@ -126,4 +129,135 @@ fn one_point_makes_bars() {
     assert_eq!(rate.x.categories, ["a", "b", "c"]);
     assert_eq!(rate.series.len(), 1);
     assert_eq!(rate.series[0].y, [Some(1e6), Some(2e4), Some(3e5)]);
+}
+
+#[test]
+fn a_curve_is_what_was_recorded_or_else_what_is_known() {
+    let mut run = gets(&[("a", 1e6), ("b", 1e6)]);
+    run.cells[0].latency_curve =
+        vec![CurvePoint(0.0, 70), CurvePoint(0.9, 120), CurvePoint(1.0, 900)];
+    let percentiles = chart(&run, "percentiles-get");
+    assert_eq!((percentiles.shape, percentiles.x.scale), (Shape::Curves, Scale::Tail));
+    let [recorded, older] = percentiles.series.as_slice() else { panic!("two targets") };
+    assert_eq!(
+        (recorded.x.as_slice(), recorded.y.as_slice()),
+        ([0.0, 0.9, 1.0].as_slice(), [70.0, 120.0, 900.0].map(Some).as_slice())
+    );
+    let latency = run.cells[1].latency_ns.unwrap();
+    let known = [latency.min, latency.p50, latency.p90, latency.p99, latency.p999, latency.max];
+    assert_eq!(older.x, [0.0, 0.5, 0.9, 0.99, 0.999, 1.0]);
+    assert_eq!(older.y, known.map(|ns| Some(f64::from(u32::try_from(ns).unwrap()))));
+}
+
+/// A round of eight slots of a second, the last cut to half of one.
+fn round(number: u32, wall_s: f64) -> Sample {
+    let ops: Vec<u64> = (0..8).map(|slot| 1000 * u64::from(number) + slot).collect();
+    let max_ns = (0..8).map(|slot| 10 * u64::from(number) + slot).collect();
+    let sample = serde_json::json!({
+        "round": number, "position": 1, "complete": true, "at_s": 0.0, "wall_s": wall_s,
+        "ops": ops.iter().sum::<u64>(), "hits": 0, "misses": 0, "wrong": 0, "truncated": 0, "errors": 0,
+        "failed_fills": 0, "distinct_keys": 1, "top_key_ops": 1, "read_back": 0, "read_back_absent": 0,
+        "read_back_wrong": 0, "ops_per_s": 1.0, "major_faults": 0, "errors_by_kind": {},
+    });
+    let timeline = Some(Timeline { slot_ns: 1_000_000_000, ops, max_ns });
+    Sample { timeline, ..serde_json::from_value(sample).expect("a sample") }
+}
+
+#[test]
+fn rounds_stand_one_after_another_with_a_gap() {
+    let mut run = gets(&[("a", 1e3)]);
+    assert!(charts(&run).iter().all(|chart| chart.family != Family::Timeline));
+    run.cells[0].samples = vec![round(1, 7.5), round(2, 7.5)];
+    let slowest = chart(&run, "timeline-get-slowest-operation");
+    let line = &slowest.series[0];
+    assert_eq!(line.x.len(), 18);
+    assert_eq!((line.x[7], line.x[8], line.x[9]), (7.25, 7.5, 8.0));
+    assert_eq!((line.y[7], line.y[8], line.y[9]), (Some(17.0), None, Some(20.0)));
+    let rate = chart(&run, "timeline-get-rate");
+    // What ended in half a second, in a second.
+    assert_eq!(rate.series[0].y[7], Some(2014.0));
+    assert_eq!(rate.series[0].y[6], Some(1006.0));
+}
+
+#[test]
+fn a_timeline_of_a_mix_has_the_time_of_the_whole_phase() {
+    let mut run = gets(&[("a", 1e3)]);
+    run.cells[0].samples = vec![round(1, 2.5)];
+    run.cells.push(cell("a", Operation::Set, Some(1e3)));
+    run.cells[1].samples = vec![round(1, 5.0)];
+    assert_eq!(chart(&run, "timeline-get-rate").series[0].x.last(), Some(&7.5));
+}
+
+#[test]
+fn many_lines_have_fewer_places_but_every_maximum() {
+    let mut run = gets(&[]);
+    for name in ["a", "b", "c", "d", "e", "f", "g", "h"] {
+        run.targets.push(target(name));
+        for bytes in 1..=16 {
+            let mut cell = at(cell(name, Operation::Get, Some(1e3)), bytes);
+            cell.samples = (1..=16).map(|number| round(number, 8.0)).collect();
+            run.cells.push(cell);
+        }
+    }
+    let slowest = chart(&run, "timeline-get-1-B-slowest-operation");
+    for line in &slowest.series {
+        assert_eq!(line.x.len(), 16 * (4 + 1));
+        assert_eq!((line.y[0], line.y[78]), (Some(11.0), Some(167.0)));
+    }
+    let rates = &chart(&run, "timeline-get-1-B-rate").series[0].y;
+    assert_eq!(rates[0], Some(1000.5));
+}
+
+#[test]
+fn costs_are_of_an_operation_and_never_nothing() {
+    let run = fixture();
+    let cpu = chart(&run, "resources-get-4-KiB-CPU");
+    let part =
+        |name: &str| cpu.series.iter().find(|s| s.name == name && s.withheld.is_none()).unwrap();
+    assert_eq!((part("client").x[0], part("client").y[0]), (0.0, Some(0.395 / 50_000.0 * 1e9)));
+    assert_eq!(part("server").y, [0.37, 3.05].map(|seconds| Some(seconds / 50_000.0 * 1e9)));
+    assert_eq!(part("server").x, [0.0, 3.0]);
+    // An embedded engine has no server whose time could be missing.
+    assert!(cpu.absent.iter().all(|absent| absent.name == "redis"), "{:?}", cpu.absent);
+    let disk = chart(&run, "resources-get-4-KiB-disk");
+    let memcached = disk.absent.iter().find(|absent| absent.name == "memcached:").unwrap();
+    assert_eq!(memcached.reason, "not known");
+    assert!(disk.series.iter().all(|series| !series.x.contains(&0.0)));
+}
+
+#[test]
+fn a_server_whose_time_is_not_known_is_said_to_lack_it() {
+    let mut run = gets(&[("far", 1e4)]);
+    run.targets[0].ownership = Some("external".into());
+    let cpu = chart(&run, "resources-get-CPU");
+    assert_eq!(cpu.series.len(), 1);
+    assert_eq!(cpu.absent.len(), 1);
+    assert_eq!(
+        (cpu.absent[0].at.as_slice(), cpu.absent[0].reason.as_str()),
+        (["server".to_owned()].as_slice(), "not known")
+    );
+}
+
+#[test]
+fn outcomes_are_shown_where_something_failed_and_add_up() {
+    let run = fixture();
+    let outcomes: Vec<Chart> =
+        charts(&run).into_iter().filter(|chart| chart.family == Family::Outcomes).collect();
+    let ids: Vec<&str> = outcomes.iter().map(|chart| chart.id.as_str()).collect();
+    // Two sets of 64 KiB failed, and one target never hits.
+    assert_eq!(ids.len(), 6, "{ids:?}");
+    for chart in &outcomes {
+        for target in 0..run.targets.len() {
+            let of_target = |series: &larder_report::Series| {
+                let at = series.x.iter().position(|x| x.to_string() == target.to_string());
+                at.and_then(|at| series.y[at])
+            };
+            let shares: Vec<f64> = chart.series.iter().filter_map(of_target).collect();
+            let absent = chart.absent.iter().any(|absent| absent.target == target);
+            assert_eq!(shares.is_empty(), absent);
+            assert!(absent || (shares.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{shares:?}");
+        }
+    }
+    let all_right = gets(&[("a", 1e6)]);
+    assert!(charts(&all_right).iter().all(|chart| chart.family != Family::Outcomes));
 }

@@ -1,0 +1,104 @@
+//! What became of the operations, where not all of them succeeded.
+
+use super::axis;
+use super::marks::{Figure, index, series};
+use super::model::{Absent, Chart, Family, Shape, Unit};
+use super::subject::{Picture, Subject};
+use super::sweep::point_label;
+use crate::model::{Counts, Operation, Run};
+use crate::ranking::{Group, Row, Standing, groups};
+
+/// What may become of an operation.
+struct Outcome {
+    name: &'static str,
+    count: fn(&Counts) -> u64,
+}
+
+const READS: &[Outcome] = &[
+    Outcome { name: "hits", count: |counts| counts.hits },
+    Outcome { name: "misses", count: |counts| counts.misses },
+    Outcome { name: "wrong", count: |counts| counts.wrong },
+    ERRORS,
+];
+
+const STORES: &[Outcome] =
+    &[Outcome { name: "stored", count: |counts| counts.ops.saturating_sub(counts.errors) }, ERRORS];
+
+const FINDS: &[Outcome] = &[
+    Outcome {
+        name: "found",
+        count: |counts| counts.ops.saturating_sub(counts.misses + counts.errors),
+    },
+    Outcome { name: "not there", count: |counts| counts.misses },
+    ERRORS,
+];
+
+const ERRORS: Outcome = Outcome { name: "errors", count: |counts| counts.errors };
+
+const READING: &str = "What became of all operations that were tried. A miss may be what the workload asks for; \
+                       wrong values and errors never are.";
+
+/// A chart for each point of the operations that did not all succeed everywhere: nobody looks for a full bar.
+pub(super) fn charts(run: &Run) -> Vec<Chart> {
+    let groups = groups(run);
+    let failed = |group: &&Group<'_>| {
+        groups.iter().any(|other| other.operation == group.operation && has_failures(other))
+    };
+    let chart = |group: &Group<'_>| {
+        let point = point_label(run, group.point);
+        let subject = Subject::new(Family::Outcomes, group.operation, &point);
+        subject.chart("what became of the operations", READING, picture(run, group))
+    };
+    groups.iter().filter(failed).filter_map(chart).collect()
+}
+
+fn outcomes(operation: Operation) -> &'static [Outcome] {
+    match operation {
+        Operation::Get | Operation::GetMany | Operation::GetOrSet => READS,
+        Operation::Set => STORES,
+        Operation::Delete | Operation::Touch => FINDS,
+    }
+}
+
+fn has_failures(group: &Group<'_>) -> bool {
+    let [_, failures @ ..] = outcomes(group.operation) else { return false };
+    let failed = |counts: &Counts| failures.iter().any(|outcome| (outcome.count)(counts) > 0);
+    group.rows.iter().any(|row| failed(&row.cell.counts))
+}
+
+/// Nothing is withheld here: what stands outside the ranking does so because of what this chart shows.
+#[expect(clippy::cast_precision_loss, reason = "a share for people")]
+fn picture(run: &Run, group: &Group<'_>) -> Picture {
+    let row = |url: &str| group.rows.iter().find(|row| row.cell.target == url);
+    let tried = |target: usize| {
+        let counts = row(&run.targets[target].url)?.cell.counts;
+        (counts.ops > 0).then_some(counts)
+    };
+    let targets = 0..run.targets.len();
+    let part = |outcome: &Outcome| {
+        let share = |counts: Counts| (outcome.count)(&counts) as f64 / counts.ops as f64;
+        let marks = targets
+            .clone()
+            .filter_map(|target| Some((index(target), Some(Figure::plain(share(tried(target)?))))));
+        series(None, outcome.name, None, marks)
+    };
+    let series = outcomes(group.operation).iter().map(part).collect();
+    let absent = targets.clone().filter(|target| tried(*target).is_none()).map(|target| {
+        let known = &run.targets[target];
+        Absent { target, name: known.name.clone(), at: Vec::new(), reason: why(row(&known.url)) }
+    });
+    Picture {
+        shape: Shape::Bars,
+        x: axis::of_targets(run),
+        y: axis::of_sums("share of the operations", Unit::Share),
+        series,
+        absent: absent.collect(),
+    }
+}
+
+fn why(row: Option<&Row<'_>>) -> String {
+    match row.map(|row| &row.standing) {
+        Some(Standing::Empty(reason)) => (*reason).to_owned(),
+        _ => "not measured".to_owned(),
+    }
+}

@@ -1,0 +1,66 @@
+//! The whole distribution of latencies: where the usual ends and the tail begins.
+
+use super::axis;
+use super::marks::{Figure, seen, series};
+use super::model::{Absent, Axis, Chart, Family, Scale, Shape, Unit};
+use super::subject::{Picture, Subject};
+use super::sweep::point_label;
+use crate::model::{Cell, CurvePoint, Run};
+use crate::ranking::{Group, groups};
+
+const READING: &str = "Lower is better. Left of a place lies that share of the operations, each of which took at most \
+                       so long; to the right follow ever rarer ones, to the slowest of all.";
+
+/// A chart for each operation at each point.
+pub(super) fn charts(run: &Run) -> Vec<Chart> {
+    let chart = |group: &Group<'_>| {
+        let point = point_label(run, group.point);
+        let subject = Subject::new(Family::Percentiles, group.operation, &point);
+        subject.chart("latency, all of it", READING, picture(run, group))
+    };
+    groups(run).iter().filter_map(chart).collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a mark in a picture")]
+fn picture(run: &Run, group: &Group<'_>) -> Picture {
+    let (mut curves, mut absent) = (Vec::new(), Vec::new());
+    for (target, known) in run.targets.iter().enumerate() {
+        match seen(run, target, group, |row| curve(row.cell)) {
+            Ok((withheld, curve)) => {
+                let marks = curve.iter().map(|CurvePoint(quantile, nanoseconds)| {
+                    (*quantile, Some(Figure::plain(*nanoseconds as f64)))
+                });
+                curves.push(series(Some(target), &known.name, withheld, marks));
+            }
+            Err(reason) => {
+                absent.push(Absent { target, name: known.name.clone(), at: Vec::new(), reason });
+            }
+        }
+    }
+    let x = Axis {
+        label: "share of the operations".to_owned(),
+        unit: Unit::Quantile,
+        scale: Scale::Tail,
+        scales: vec![Scale::Tail, Scale::Linear],
+        categories: Vec::new(),
+    };
+    let y = axis::of_figures("latency", Unit::Nanoseconds, &curves);
+    Picture { shape: Shape::Curves, x, y, series: curves, absent }
+}
+
+/// The recorded curve, or of older runs what is known of it.
+fn curve(cell: &Cell) -> Option<Vec<CurvePoint>> {
+    if !cell.latency_curve.is_empty() {
+        return Some(cell.latency_curve.clone());
+    }
+    let latency = cell.latency_ns.as_ref()?;
+    let known = [
+        (0.0, latency.min),
+        (0.5, latency.p50),
+        (0.9, latency.p90),
+        (0.99, latency.p99),
+        (0.999, latency.p999),
+        (1.0, latency.max),
+    ];
+    Some(known.map(|(quantile, nanoseconds)| CurvePoint(quantile, nanoseconds)).to_vec())
+}

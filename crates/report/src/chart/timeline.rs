@@ -1,0 +1,175 @@
+//! How the rounds went: a stall that no median shows.
+
+use super::axis;
+use super::marks::{Figure, seen, series};
+use super::model::{Absent, Chart, Family, Shape, Unit};
+use super::subject::{Picture, Subject};
+use super::sweep::point_label;
+use crate::model::{Cell, Run, Sample, Timeline};
+use crate::ranking::{Group, groups};
+
+/// A line has about this many places at least, so that a stall is seen.
+const MIN_PLACES: usize = 64;
+/// And at most: as many as differ on a screen.
+const MAX_PLACES: usize = 256;
+/// As many places as all lines together may have beyond that least, so that a report of many cells stays small.
+const ALL_PLACES: usize = 8192;
+
+/// Which figure of a slot is shown.
+struct Figured {
+    name: &'static str,
+    what: &'static str,
+    reading: &'static str,
+    label: &'static str,
+    unit: Unit,
+    of: fn(&Slot) -> Option<f64>,
+}
+
+const FIGURES: [Figured; 2] = [
+    Figured {
+        name: "slowest operation",
+        what: "slowest operation over time",
+        reading: "Lower is better. The slowest operation that ended in each stretch of the measured time; the rounds \
+                  stand one after another, with a gap between them.",
+        label: "slowest operation",
+        unit: Unit::Nanoseconds,
+        of: |slot| (slot.max_ns > 0).then_some(as_number(slot.max_ns)),
+    },
+    Figured {
+        name: "rate",
+        what: "rate over time",
+        reading: "Higher is better. Operations that ended in each stretch of the measured time, whatever became of \
+                  them; the rounds stand one after another, with a gap between them.",
+        label: "operations per second",
+        unit: Unit::Rate,
+        of: |slot| Some(short(as_number(slot.ops) / slot.length_s)),
+    },
+];
+
+/// A stretch of a round.
+#[derive(Debug, Default)]
+struct Slot {
+    length_s: f64,
+    ops: u64,
+    max_ns: u64,
+}
+
+/// A chart for each operation, point and figure; none of runs of before it was recorded.
+pub(super) fn charts(run: &Run) -> Vec<Chart> {
+    let recorded = run.cells.iter().filter(|cell| timelines(cell).next().is_some()).count();
+    let places = (ALL_PLACES / recorded.max(1)).clamp(MIN_PLACES, MAX_PLACES);
+    let chart = |group: &Group<'_>, figured: &Figured| {
+        let point = point_label(run, group.point);
+        let subject = Subject::new(Family::Timeline, group.operation, &point);
+        let picture = figured.picture(run, group, places);
+        subject.at("figure", figured.name).chart(figured.what, figured.reading, picture)
+    };
+    let of_group = |group| FIGURES.iter().filter_map(move |figured| chart(group, figured));
+    groups(run).iter().flat_map(of_group).collect()
+}
+
+impl Figured {
+    fn picture(&self, run: &Run, group: &Group<'_>, places: usize) -> Picture {
+        let (mut lines, mut absent) = (Vec::new(), Vec::new());
+        for (target, known) in run.targets.iter().enumerate() {
+            let rounds = seen(run, target, group, |row| {
+                let rounds = rounds(run, row.cell, places);
+                (!rounds.is_empty()).then_some(rounds)
+            });
+            match rounds {
+                Ok((withheld, rounds)) => {
+                    let marks = self.marks(&rounds).into_iter();
+                    lines.push(series(Some(target), &known.name, withheld, marks));
+                }
+                Err(reason) => {
+                    let name = known.name.clone();
+                    absent.push(Absent { target, name, at: Vec::new(), reason });
+                }
+            }
+        }
+        let x = axis::of_sums("measured time", Unit::Seconds);
+        let y = axis::of_figures(self.label, self.unit, &lines);
+        Picture { shape: Shape::Curves, x, y, series: lines, absent }
+    }
+
+    /// A mark in the middle of each slot, and none at the end of each round, which breaks the line.
+    fn marks(&self, rounds: &[Vec<Slot>]) -> Vec<(f64, Option<Figure>)> {
+        let mut marks = Vec::new();
+        let mut at = 0.0;
+        for round in rounds {
+            for slot in round {
+                let middle = short(at + slot.length_s / 2.0);
+                marks.push((middle, (self.of)(slot).map(Figure::plain)));
+                at += slot.length_s;
+            }
+            marks.push((short(at), None));
+        }
+        marks
+    }
+}
+
+/// The rounds that were carried out to their end, as those behind the rate.
+fn timelines(cell: &Cell) -> impl Iterator<Item = (&Sample, &Timeline)> {
+    let complete = cell.samples.iter().filter(|sample| sample.complete);
+    let recorded = complete.filter_map(|sample| Some((sample, sample.timeline.as_ref()?)));
+    recorded.filter(|(_, timeline)| !timeline.ops.is_empty())
+}
+
+/// The rounds of a cell in slots of which there are at most so many, but at least one a round.
+fn rounds(run: &Run, cell: &Cell, places: usize) -> Vec<Vec<Slot>> {
+    let places = places / timelines(cell).count().max(1);
+    let slots = |(sample, timeline): (&Sample, &Timeline)| {
+        let slot_s = as_number(timeline.slot_ns) / 1e9;
+        let end = length_s(run, cell, sample, timeline);
+        let pairs = timeline.ops.iter().zip(&timeline.max_ns);
+        let slots = pairs.enumerate().map(|(number, (ops, max_ns))| {
+            let rest = end - as_place(number) * slot_s;
+            // A last slot of no length would turn its operations into a rate without limit.
+            let length_s = if rest > 0.0 { rest.min(slot_s) } else { slot_s };
+            Slot { length_s, ops: *ops, max_ns: *max_ns }
+        });
+        merged(&slots.collect::<Vec<_>>(), timeline.ops.len().div_ceil(places.max(1)))
+    };
+    timelines(cell).map(slots).collect()
+}
+
+/// So many neighbours as one each: lengths and counts add up, and the slowest stays the slowest.
+fn merged(slots: &[Slot], neighbours: usize) -> Vec<Slot> {
+    let merge = |few: &[Slot]| Slot {
+        length_s: few.iter().map(|slot| slot.length_s).sum(),
+        ops: few.iter().map(|slot| slot.ops).sum(),
+        max_ns: few.iter().map(|slot| slot.max_ns).max().unwrap_or(0),
+    };
+    slots.chunks(neighbours.max(1)).map(merge).collect()
+}
+
+/// How long the phase of a sample took. In a mix, a sample has only its part of that time; those of the other operations
+/// in the same phase, whose slots are the same, have the rest.
+fn length_s(run: &Run, cell: &Cell, sample: &Sample, timeline: &Timeline) -> f64 {
+    let slot_s = as_number(timeline.slot_ns) / 1e9;
+    let slots = timeline.ops.len();
+    let whole = as_place(slots) * slot_s;
+    let possible = |seconds: &f64| (as_place(slots - 1) * slot_s..=whole).contains(seconds);
+    let same = |other: &&Sample| {
+        let slots_of = |t: &Timeline| t.slot_ns == timeline.slot_ns && t.ops.len() == slots;
+        other.round == sample.round && other.timeline.as_ref().is_some_and(slots_of)
+    };
+    let beside = run.cells.iter().filter(|c| c.target == cell.target && c.point == cell.point);
+    let mix = || beside.flat_map(|c| &c.samples).filter(same).map(|other| other.wall_s).sum();
+    Some(sample.wall_s).filter(possible).or_else(|| Some(mix()).filter(possible)).unwrap_or(whole)
+}
+
+/// Six figures, which are more than a picture shows: the rest would only make the page longer.
+fn short(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a mark in a picture")]
+fn as_number(value: u64) -> f64 {
+    value as f64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a place in a round")]
+fn as_place(number: usize) -> f64 {
+    number as f64
+}
