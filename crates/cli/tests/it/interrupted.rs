@@ -35,7 +35,6 @@ fn server_killed() {
         "-o",
         "out",
     ]);
-    // In the second round the second target is the first.
     larder.reaches("round 2 of 2");
     std::thread::sleep(Duration::from_millis(200));
     let servers = scene.memcacheds();
@@ -54,10 +53,12 @@ fn server_killed() {
     for cell in &of_memcached {
         let reason = cell.reason.as_deref().unwrap();
         assert!(reason.starts_with("lost after ") && !reason.contains("memcached: memcached:"));
-        assert!(reason.contains("operations failed"), "{reason}");
+        // The server died in the middle of a phase, or between two of them.
+        let failed = reason.contains("operations failed");
+        assert!(failed || reason.contains("refused the connection"), "{reason}");
+        assert!(!failed || of_memcached.iter().any(|cell| cell.counts.errors > 0), "{cell:?}");
         assert!(cell.ops_per_s.is_none(), "{cell:?}");
     }
-    assert!(of_memcached.iter().any(|cell| cell.counts.errors > 0), "{of_memcached:?}");
     let moka = run.cells.iter().filter(|cell| cell.target == "moka:");
     assert!(moka.into_iter().all(|cell| cell.reason.is_none() && cell.rounds == 2));
     scene.assert_nothing_left();
