@@ -4,5 +4,8 @@ mod charts;
 mod claims;
 mod edges;
 mod files;
+#[path = "../made_up/mod.rs"]
+mod made_up;
+mod made_up_runs;
 mod small;
 mod snapshots;

@@ -1,0 +1,50 @@
+//! Runs that readers may meet, beyond the smallest that show a rule: in the formats for people, and by the schema.
+
+use insta::assert_snapshot;
+use larder_report::{Format, Run, Style, render, schema};
+
+use crate::made_up::{MADE_UP, MadeUp, hostile, largest};
+use crate::small::PLAIN;
+
+/// All that a report may be made of, but the largest.
+fn everything() -> impl Iterator<Item = (&'static str, Run)> {
+    let hostile: MadeUp = ("hostile", hostile);
+    MADE_UP.iter().copied().chain([hostile]).map(|(name, run)| (name, run()))
+}
+
+#[test]
+fn the_schema_allows_what_tests_make_up() {
+    let schema = serde_json::from_str(&schema()).unwrap();
+    let schema = jsonschema::validator_for(&schema).unwrap();
+    for (name, run) in everything().chain([("largest", largest())]) {
+        let errors: Vec<String> = schema
+            .iter_errors(&serde_json::to_value(&run).unwrap())
+            .map(|error| format!("{name}: {error} at {}", error.instance_path()))
+            .collect();
+        assert_eq!(errors, [""; 0]);
+        let text = run.to_json();
+        assert_eq!(Run::from_json(&text).unwrap().to_json(), text, "{name}");
+    }
+}
+
+#[test]
+fn every_format_takes_them_at_every_width() {
+    for (name, run) in everything() {
+        for format in Format::all() {
+            for width in [40, 100] {
+                let text = render(&run, format, Style { colour: true, width });
+                assert!(text.ends_with('\n'), "{name}, {format}, {width}");
+            }
+        }
+    }
+}
+
+#[test]
+fn they_read_well_in_the_terminal_and_in_a_pull_request() {
+    // The figures of a sweep are the fixture's to show; these are the runs that fall short of one.
+    let short = ["interrupted", "missing-cells", "one-target", "zero-hits", "all-unavailable"];
+    for (name, run) in everything().filter(|(name, _)| short.contains(name)) {
+        assert_snapshot!(format!("{name}_table"), render(&run, Format::TABLE, PLAIN));
+        assert_snapshot!(format!("{name}_markdown"), render(&run, Format::MARKDOWN, PLAIN));
+    }
+}

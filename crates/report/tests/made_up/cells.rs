@@ -1,0 +1,221 @@
+//! The figures of a cell: rounds that scatter a little around what the profile says, and the cell that they add up to.
+
+use std::f64::consts::PI;
+
+use larder_report::{
+    Cell, Counts, CurvePoint, Latency, LatencyIntervals, Operation, Point, PointValue, Sample,
+    Timeline,
+};
+use larder_testkit::Random;
+
+use super::profile::Profile;
+
+/// How many keys every run has.
+pub(crate) const KEYS: u64 = 1000;
+
+/// Which cell of the plan.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) point: &'a Point,
+    pub(crate) operation: Operation,
+    pub(crate) position: u32,
+}
+
+/// A cell of so many rounds of so many operations.
+pub(crate) fn cell(
+    profile: &Profile,
+    place: Place<'_>,
+    rounds: u32,
+    ops: u64,
+    random: &mut Random,
+) -> Cell {
+    let value_bytes = number(place.point, "data_size", 1024.0);
+    let threads = number(place.point, "threads", 1.0);
+    // Threads get into each other's way.
+    let mean_ns = profile.mean_ns(place.operation, value_bytes) * threads.powf(0.4);
+    let spread = Spread { mean_ns, width: profile.spread, stall_ns: profile.stall_ns.max(mean_ns) };
+    let samples: Vec<Sample> = (1..=rounds)
+        .map(|round| {
+            let rate = threads * 1e9 / mean_ns * (1.0 + 0.02 * around_zero(random));
+            sample(profile, place, Round { number: round, ops, rate }, spread, random)
+        })
+        .collect();
+    let mut rates: Vec<f64> = samples.iter().map(|sample| sample.ops_per_s).collect();
+    rates.sort_by(f64::total_cmp);
+    let mut counts = samples[0].counts;
+    samples[1..].iter().for_each(|sample| counts.add(&sample.counts));
+    let latency = spread.latency(counts.ops);
+    Cell {
+        target: profile.url.into(),
+        point: place.point.clone(),
+        operation: place.operation,
+        rounds,
+        reason: None,
+        reason_kind: None,
+        counts,
+        predicted_hit_ratio: place.operation.reads().then_some(1.0),
+        working_set_bytes: KEYS * (32 + whole(value_bytes)),
+        wall_s: Some(samples.iter().map(|sample| sample.wall_s).sum()),
+        ops_per_s: Some(median(&rates)),
+        ops_per_s_ci95: (rates.len() >= 6).then(|| [rates[1], rates[rates.len() - 2]]),
+        client_cpu_s: samples.iter().map(|sample| sample.client_cpu_s).sum(),
+        server_cpu_s: samples.iter().map(|sample| sample.server_cpu_s).sum(),
+        rss_bytes: samples[0].rss_bytes,
+        disk_bytes: samples[0].disk_bytes,
+        bytes: whole(value_bytes) * counts.ops,
+        latency_ns: Some(latency),
+        latency_ns_ci95: (rounds >= 6).then(|| intervals(&latency)),
+        latency_curve: spread.curve(counts.ops),
+        samples,
+    }
+}
+
+/// One round, as far as it is decided.
+#[derive(Debug, Clone, Copy)]
+struct Round {
+    number: u32,
+    ops: u64,
+    rate: f64,
+}
+
+fn sample(
+    profile: &Profile,
+    place: Place<'_>,
+    Round { number: round, ops, rate }: Round,
+    spread: Spread,
+    random: &mut Random,
+) -> Sample {
+    let hits = if place.operation.reads() { ops } else { 0 };
+    let wall_s = real(ops) / rate;
+    let value_bytes = number(place.point, "data_size", 1024.0);
+    let held = KEYS * whole(value_bytes * 1.1);
+    Sample {
+        round,
+        position: place.position,
+        complete: true,
+        at_s: f64::from(round - 1) * 3.0 + f64::from(place.position) * 0.2,
+        counts: Counts {
+            ops,
+            hits,
+            connections: profile.serves().then_some(1),
+            evictions: Some(0),
+            distinct_keys: KEYS.min(ops),
+            top_key_ops: ops / 10,
+            read_back: KEYS,
+            ..Counts::default()
+        },
+        wall_s,
+        ops_per_s: rate,
+        client_cpu_s: Some(wall_s * if profile.serves() { 0.4 } else { 0.98 }),
+        server_cpu_s: profile.serves().then_some(wall_s * 0.5),
+        rss_bytes: Some(profile.rss_bytes + if profile.writes() { 0 } else { held }),
+        disk_bytes: profile.writes().then_some(held),
+        major_faults: 0,
+        latency_ns: Some(spread.latency(ops)),
+        timeline: Some(timeline(ops, wall_s, spread, random)),
+        errors_by_kind: std::collections::BTreeMap::new(),
+    }
+}
+
+/// 17 to 32 slots, as a measurement has them; a stall now and then.
+fn timeline(ops: u64, wall_s: f64, spread: Spread, random: &mut Random) -> Timeline {
+    let wall_ns = whole(wall_s * 1e9);
+    let mut slot_ns = 1024;
+    while wall_ns / slot_ns >= 32 {
+        slot_ns *= 2;
+    }
+    let slots = wall_ns / slot_ns + 1;
+    let slowest = spread.at(1.0 - 1.0 / real(ops));
+    let (mut left, mut timeline) = (ops, Timeline { slot_ns, ..Timeline::default() });
+    for slot in 0..slots {
+        let share = if slot + 1 == slots { left } else { left.min(ops * slot_ns / wall_ns) };
+        left -= share;
+        let stalled = random.below(40) == 0;
+        let slowest = if stalled { spread.stall_ns } else { slowest * (0.6 + 0.4 * unit(random)) };
+        timeline.ops.push(share);
+        timeline.max_ns.push(if share == 0 { 0 } else { whole(slowest) });
+    }
+    timeline
+}
+
+/// A distribution of latencies: log-logistic, whose quantiles are a formula and whose tail is as long as a cache's.
+#[derive(Debug, Clone, Copy)]
+struct Spread {
+    mean_ns: f64,
+    width: f64,
+    stall_ns: f64,
+}
+
+impl Spread {
+    /// The latency at a quantile, in nanoseconds.
+    fn at(self, quantile: f64) -> f64 {
+        let angle = PI * self.width;
+        let median = self.mean_ns * angle.sin() / angle;
+        (median * (quantile / (1.0 - quantile)).powf(self.width)).min(self.stall_ns)
+    }
+
+    fn latency(self, ops: u64) -> Latency {
+        Latency {
+            min: whole(self.at(1.0 / real(ops))),
+            mean: self.mean_ns,
+            p50: whole(self.at(0.5)),
+            p90: whole(self.at(0.9)),
+            p99: whole(self.at(0.99)),
+            p999: whole(self.at(0.999)),
+            max: whole(self.stall_ns),
+        }
+    }
+
+    /// Five points a decade as far as ten operations lie beyond, between the fastest and the slowest.
+    fn curve(self, ops: u64) -> Vec<CurvePoint> {
+        let Latency { min, max, .. } = self.latency(ops);
+        let decades = (1..8).map(|power| 10_f64.powi(power));
+        let beyond = decades.flat_map(|whole| [7.0, 5.0, 3.0, 2.0, 1.0].map(|part| part / whole));
+        let inner = beyond.filter(|beyond| real(ops) * beyond >= 10.0).map(|beyond| 1.0 - beyond);
+        let inner = inner.map(|quantile| CurvePoint(quantile, whole(self.at(quantile))));
+        [CurvePoint(0.0, min)].into_iter().chain(inner).chain([CurvePoint(1.0, max)]).collect()
+    }
+}
+
+fn intervals(latency: &Latency) -> LatencyIntervals {
+    let around = |ns: u64, part: f64| [real(ns) * (1.0 - part), real(ns) * (1.0 + part)];
+    LatencyIntervals {
+        p50: around(latency.p50, 0.01),
+        p90: around(latency.p90, 0.02),
+        p99: around(latency.p99, 0.05),
+        p999: around(latency.p999, 0.2),
+    }
+}
+
+/// The coordinate of a point; `otherwise` where it has none or it is no number.
+fn number(point: &Point, name: &str, otherwise: f64) -> f64 {
+    match point.get(name) {
+        Some(PointValue::Number(number)) => real(*number),
+        _ => otherwise,
+    }
+}
+
+fn median(sorted: &[f64]) -> f64 {
+    let half = sorted.len() / 2;
+    if sorted.len() % 2 == 1 { sorted[half] } else { sorted[half - 1].midpoint(sorted[half]) }
+}
+
+/// From 0 to 1.
+fn unit(random: &mut Random) -> f64 {
+    real(random.next_u64() >> 11) / real(1 << 53)
+}
+
+/// Mostly near 0, never beyond −1 and 1.
+fn around_zero(random: &mut Random) -> f64 {
+    (0..4).map(|_| unit(random)).sum::<f64>() / 2.0 - 1.0
+}
+
+#[expect(clippy::cast_precision_loss, reason = "made up")]
+fn real(number: u64) -> f64 {
+    number as f64
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "made up")]
+fn whole(number: f64) -> u64 {
+    number as u64
+}

@@ -1,0 +1,12 @@
+//! Runs that nobody measured, for the tests of reports: each figure follows from a formula and a seed, so that a report
+//! of them is the same everywhere, and none of them is taken for a result.
+//!
+//! They are what a reader may meet: a sweep with a bar for everything, and each way in which a run falls short of it.
+
+mod cells;
+mod pairs;
+mod plan;
+mod profile;
+mod runs;
+
+pub(crate) use runs::{MADE_UP, MadeUp, hostile, largest};
