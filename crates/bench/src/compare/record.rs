@@ -10,9 +10,9 @@ use larder_report::{
 use super::book::{Book, Entry};
 use super::{CellHistograms, Slot};
 use crate::check;
-use crate::measure::{Tally, figures};
+use crate::measure::{Tally, curve, figures};
 use crate::plan::{Plan, PlannedPoint};
-use crate::statistics::{Difference, holm, median, median_ci95};
+use crate::statistics::{Difference, holm, median, median_ci95, percentiles_ci95};
 
 /// The run and its histograms, but for what only the caller knows: command line and time.
 pub(super) fn record(
@@ -112,9 +112,11 @@ fn cell(
     };
     let most = |of: fn(&Entry) -> Option<u64>| rounds.iter().filter_map(|entry| of(entry)).max();
     let mut latencies = Tally::new().latency;
-    for entry in &rounds {
-        latencies.add(entry.latency.unpack()).expect("all have the same bounds");
+    let each: Vec<_> = rounds.iter().map(|entry| entry.latency.unpack()).collect();
+    for round in &each {
+        latencies.add(round).expect("all have the same bounds");
     }
+    let latency_ns = figures(&latencies).filter(|_| measured);
     let rate = median(&rates).filter(|rate| measured && *rate > 0.0);
     Cell {
         target: slot.planned().url.to_string(),
@@ -134,9 +136,9 @@ fn cell(
         rss_bytes: most(|entry| entry.sample.rss_bytes).filter(|_| measured),
         disk_bytes: most(|entry| entry.sample.disk_bytes).filter(|_| measured),
         bytes: rounds.iter().map(|entry| entry.bytes).sum(),
-        latency_ns: figures(&latencies).filter(|_| measured),
-        latency_ns_ci95: None,
-        latency_curve: Vec::new(),
+        latency_ns,
+        latency_ns_ci95: latency_ns.and_then(|_| percentiles_ci95(&each, seed)),
+        latency_curve: latency_ns.map_or_else(Vec::new, |_| curve(&latencies)),
         samples: entries.iter().map(|entry| entry.sample.clone()).collect(),
     }
 }

@@ -159,10 +159,11 @@ impl Turn<'_> {
             Some(now.saturating_sub(then))
         };
         let all_ops = result.tallies.failures().0;
+        let phase_s = result.wall.as_secs_f64();
         let busy_ns: u64 = result.tallies.iter().map(|(_, tally)| tally.busy_ns).sum();
         for (operation, tally) in result.tallies.iter() {
             // Of a mix, an operation has the part of the time that was spent in it.
-            let wall_s = result.wall_s * part(tally.busy_ns, busy_ns);
+            let wall_s = phase_s * part(tally.busy_ns, busy_ns);
             let counts = Counts {
                 connections: grown(|stats| stats.connections),
                 evictions: grown(|stats| stats.evictions),
@@ -179,7 +180,7 @@ impl Turn<'_> {
                     round: self.round,
                     position: u32::try_from(self.position).unwrap_or(u32::MAX),
                     complete: !stopped && !result.gave_up,
-                    at_s: self.clock.elapsed().as_secs_f64() - result.wall_s,
+                    at_s: self.clock.elapsed().as_secs_f64() - phase_s,
                     counts,
                     wall_s,
                     ops_per_s,
@@ -196,7 +197,7 @@ impl Turn<'_> {
                     disk_bytes: disk_bytes(&target.info.data_paths),
                     major_faults: after.major_faults - before.major_faults,
                     latency_ns: figures(&tally.latency),
-                    timeline: None,
+                    timeline: Some(tally.timeline(result.wall)),
                     errors_by_kind: tally.errors_by_kind.clone(),
                 },
                 latency: Packed::new(&tally.latency),

@@ -1,15 +1,18 @@
 //! The measured loop and what surrounds it: draws before, clocks and counters around, read-back after.
 
 mod clock;
+mod curve;
 mod draw;
 mod packed;
 mod phase;
 mod readback;
 mod resources;
 mod tally;
+mod timeline;
 mod worker;
 
 pub use clock::reading_cost_ns;
+pub(crate) use curve::curve;
 pub(crate) use draw::KeyState;
 pub use draw::{Kind, Work};
 pub use packed::Packed;

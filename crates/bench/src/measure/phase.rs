@@ -1,8 +1,8 @@
 //! One phase of one target: its threads start together, work, and are added up.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Barrier;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Barrier, OnceLock};
 use std::time::Duration;
 
 use larder_report::Operation;
@@ -44,8 +44,9 @@ pub struct PhasePlan<'a> {
 pub struct PhaseResult {
     /// Counts and latencies.
     pub tallies: Tallies,
-    /// Time in the measured loop of the thread that took longest, in seconds.
-    pub wall_s: f64,
+    /// Time in the measured loop: of a thread alone its segments, of several from the first one's start to the last one's
+    /// end.
+    pub wall: Duration,
     /// CPU time of this process in the measured loops, in seconds.
     pub client_cpu_s: f64,
     /// Different keys drawn.
@@ -75,6 +76,7 @@ pub(crate) fn run_phase(
         seed: plan.seed,
         requests: plan.requests,
     };
+    let began = OnceLock::new();
     let orders = Orders {
         set_options: plan.set_options,
         touch_ttl: plan.touch_ttl,
@@ -82,6 +84,7 @@ pub(crate) fn run_phase(
         alone: sessions.len() == 1,
         replays,
         time_limit: plan.time_limit,
+        began: &began,
         stop,
     };
     let gate = Barrier::new(sessions.len() + 1);
@@ -128,7 +131,7 @@ pub(crate) fn run_phase(
     let others_cpu_ns = others_cpu_ns.saturating_sub(shares.iter().map(|share| share.cpu_ns).sum());
     PhaseResult {
         tallies,
-        wall_s: seconds(shares.iter().map(|share| share.wall_ns).max().unwrap_or(0)),
+        wall: Duration::from_nanos(shares.iter().map(|share| share.wall_ns).max().unwrap_or(0)),
         client_cpu_s: seconds(timed_cpu_ns + others_cpu_ns),
         distinct_keys,
         top_key_ops,

@@ -1,10 +1,12 @@
 //! What a thread counts while it works.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use larder_report::{Counts, Latency, Operation};
+use larder_report::{Counts, Latency, Operation, Timeline};
 
+use super::timeline::Slots;
 use crate::workload::Finding;
 
 /// Longest latency that a histogram can tell, in nanoseconds: an hour. Longer ones count as that.
@@ -21,6 +23,8 @@ pub struct Tally {
     pub bytes: u64,
     /// Time that all of them took, whatever came of them, in nanoseconds.
     pub busy_ns: u64,
+    /// When they ended, whatever came of them.
+    slots: Slots,
     /// Latency of those that succeeded, in nanoseconds.
     pub latency: Histogram<u64>,
     /// Errors by kind.
@@ -38,17 +42,20 @@ impl Tally {
             succeeded: 0,
             bytes: 0,
             busy_ns: 0,
+            slots: Slots::new(),
             latency: latency.expect("the bounds are constants that the library takes"),
             errors_by_kind: BTreeMap::new(),
             first_error: None,
         }
     }
 
-    /// An operation was carried out, whatever came of it.
+    /// Operations that took `ns` together and ended at `at`, in nanoseconds from the start of the phase; whatever came of
+    /// them.
     #[inline]
-    pub(super) fn attempted(&mut self, ns: u64) {
-        self.counts.ops += 1;
+    pub(super) fn attempted(&mut self, ops: u64, at: u64, ns: u64) {
+        self.counts.ops += ops;
         self.busy_ns += ns;
+        self.slots.record(at, ops, ns);
     }
 
     /// An operation that did what it should.
@@ -87,6 +94,11 @@ impl Tally {
         }
     }
 
+    /// How a phase of this length went.
+    pub(crate) fn timeline(&self, wall: Duration) -> Timeline {
+        self.slots.clone().timeline(u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX))
+    }
+
     /// Remembers what went wrong; whether an operation failed by it is the caller's to count.
     #[cold]
     pub(super) fn note_error(&mut self, error: &larder_store::Error) {
@@ -100,6 +112,7 @@ impl Tally {
         self.succeeded += other.succeeded;
         self.bytes += other.bytes;
         self.busy_ns += other.busy_ns;
+        self.slots.merge(&other.slots);
         self.latency.add(&other.latency).expect("both have the same bounds");
         for (kind, count) in &other.errors_by_kind {
             *self.errors_by_kind.entry(kind.clone()).or_default() += count;

@@ -5,8 +5,10 @@
 //! between the two, so it is part of the next operation's time, the same for every target, and of the floor.
 //!
 //! A thread alone stops its clock while it draws. Of several, each keeps it running: while one draws, the others have the
-//! store for themselves, and a rate without that time would be one that no wall clock has seen.
+//! store for themselves, and a rate without that time would be one that no wall clock has seen. Their clocks start when
+//! the first of them starts, for the same reason.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -40,6 +42,8 @@ pub(super) struct Orders<'a> {
     pub(super) replays: bool,
     /// When time ends the phase, on the monotonic clock.
     pub(super) time_limit: Option<Duration>,
+    /// When the first thread began.
+    pub(super) began: &'a OnceLock<u64>,
     pub(super) stop: &'a AtomicBool,
 }
 
@@ -52,6 +56,10 @@ pub(super) struct Worker<'a> {
     state: &'a KeyState,
     orders: Orders<'a>,
     buffer: Vec<u8>,
+    /// Time in the measured segments so far.
+    timed_ns: u64,
+    /// When the phase began; of a thread alone, so long before the current segment as it has been measured.
+    origin: u64,
     failures: u32,
     failing_since: u64,
 }
@@ -90,6 +98,8 @@ impl<'a> Worker<'a> {
             state,
             orders,
             buffer,
+            timed_ns: 0,
+            origin: 0,
             failures: 0,
             failing_since: 0,
         }
@@ -99,37 +109,46 @@ impl<'a> Worker<'a> {
     pub(super) fn run(mut self) -> Share {
         let mut tallies = std::mem::take(&mut self.tallies);
         let mut block = Block::default();
-        let (mut timed_ns, mut draw_cpu_ns) = (0, 0);
-        let (began, cpu_began) = (now_ns(), thread_cpu_ns());
+        let mut draw_cpu_ns = 0;
+        let (began, cpu_began) = (*self.orders.began.get_or_init(now_ns), thread_cpu_ns());
+        self.origin = began;
         let mut size: usize = 16;
         let limit = self.orders.time_limit;
         let limit = limit.map(|limit| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
         while !self.draw.is_over() && !self.gave_up() {
-            if self.orders.stop.load(Ordering::Relaxed) || limit.is_some_and(|end| timed_ns >= end)
-            {
+            let left = limit.map(|limit| limit.saturating_sub(self.timed_ns));
+            if self.orders.stop.load(Ordering::Relaxed) || left == Some(0) {
                 break;
             }
             let cpu = thread_cpu_ns();
             self.draw.fill(&mut block, size.next_multiple_of(self.orders.multiget));
             draw_cpu_ns += thread_cpu_ns() - cpu;
-            let left = limit.map(|limit| limit - timed_ns);
             let took = if self.orders.multiget > 1 {
                 self.requests(&block, &mut tallies, left)
             } else {
                 self.operations(&mut block, &mut tallies, left)
             };
-            timed_ns += took;
+            self.timed_ns += took;
             size = next_size(size, took);
         }
         let cpu_ns = thread_cpu_ns() - cpu_began;
-        let wall_ns = if self.orders.alone { timed_ns } else { now_ns() - began };
+        let wall_ns = if self.orders.alone { self.timed_ns } else { now_ns() - began };
         let timed_cpu_ns = cpu_ns - draw_cpu_ns;
         Share { tallies, wall_ns, timed_cpu_ns, cpu_ns, gave_up: self.gave_up() }
     }
 
+    /// Begins a measured segment.
+    fn start(&mut self) -> u64 {
+        let now = now_ns();
+        if self.orders.alone {
+            self.origin = now - self.timed_ns;
+        }
+        now
+    }
+
     /// Runs a block one operation at a time, for as long as is `left`; returns how long it took.
     fn operations(&mut self, block: &mut Block, tallies: &mut Tallies, left: Option<u64>) -> u64 {
-        let start = now_ns();
+        let start = self.start();
         let end = left.map_or(u64::MAX, |left| start + left);
         let mut then = start;
         for i in 0..block.ops.len() {
@@ -163,7 +182,7 @@ impl<'a> Worker<'a> {
         let answer = self.session.get(key, &mut self.buffer);
         let now = now_ns();
         let tally = tallies.of(Operation::Get);
-        tally.attempted(now - then);
+        tally.attempted(1, now - self.origin, now - then);
         match answer {
             Ok(Some(_)) => {
                 let finding = self.verify(op, &self.buffer);
@@ -181,7 +200,7 @@ impl<'a> Worker<'a> {
         let outcome = self.session.set(key, value, &self.orders.set_options);
         let now = now_ns();
         let tally = tallies.of(Operation::Set);
-        tally.attempted(now - then);
+        tally.attempted(1, now - self.origin, now - then);
         if let Err(error) = stored(self.session, outcome) {
             return Done::failed(now, tally, &error);
         }
@@ -203,7 +222,7 @@ impl<'a> Worker<'a> {
         });
         let now = now_ns();
         let tally = tallies.of(Operation::GetOrSet);
-        tally.attempted(now - then);
+        tally.attempted(1, now - self.origin, now - then);
         match (answer, filled) {
             (Ok(_), None) => {
                 let finding = self.verify(op, &self.buffer);
@@ -232,18 +251,37 @@ impl<'a> Worker<'a> {
     fn delete(&mut self, key: &[u8], op: Op, then: u64, tallies: &mut Tallies) -> Done {
         let answer = self.session.delete(key);
         self.state.forget(op.key);
-        presence(Operation::Delete, answer, then, tallies)
+        self.presence(Operation::Delete, &answer, then, tallies)
     }
 
     fn touch(&mut self, key: &[u8], then: u64, tallies: &mut Tallies) -> Done {
         let answer = self.session.touch(key, self.orders.touch_ttl);
-        presence(Operation::Touch, answer, then, tallies)
+        self.presence(Operation::Touch, &answer, then, tallies)
+    }
+
+    /// The end of an operation that tells whether its key was there.
+    fn presence(
+        &self,
+        operation: Operation,
+        answer: &Result<bool, Error>,
+        then: u64,
+        tallies: &mut Tallies,
+    ) -> Done {
+        let now = now_ns();
+        let tally = tallies.of(operation);
+        tally.attempted(1, now - self.origin, now - then);
+        match answer {
+            Ok(true) => tally.success(now - then),
+            Ok(false) => tally.counts.misses += 1,
+            Err(error) => return Done::failed(now, tally, error),
+        }
+        Done { at: now, failed: false }
     }
 
     /// Runs a block as requests of many keys; the latency is the request's, the counts are keys.
     fn requests(&mut self, block: &Block, tallies: &mut Tallies, left: Option<u64>) -> u64 {
         let keys: Vec<&[u8]> = (0..block.ops.len()).map(|i| block.key(i)).collect();
-        let start = now_ns();
+        let start = self.start();
         let end = left.map_or(u64::MAX, |left| start + left);
         let mut then = start;
         let tally = tallies.of(Operation::GetMany);
@@ -259,8 +297,7 @@ impl<'a> Worker<'a> {
                 tally.seen(finding, value.len());
             });
             let now = now_ns();
-            tally.counts.ops += asked;
-            tally.busy_ns += now - then;
+            tally.attempted(asked, now - self.origin, now - then);
             if let Err(error) = answer {
                 // What was found before the error is counted; the rest of the request failed.
                 tally.counts.errors += asked.saturating_sub(found);
@@ -340,24 +377,6 @@ fn verify(values: &Values, state: &KeyState, orders: Orders<'_>, op: Op, value: 
     } else {
         values.verify(op.key, op.version, || state.newest(op.key), value)
     }
-}
-
-/// The end of an operation that tells whether its key was there.
-fn presence(
-    operation: Operation,
-    answer: Result<bool, Error>,
-    then: u64,
-    tallies: &mut Tallies,
-) -> Done {
-    let now = now_ns();
-    let tally = tallies.of(operation);
-    tally.attempted(now - then);
-    match answer {
-        Ok(true) => tally.success(now - then),
-        Ok(false) => tally.counts.misses += 1,
-        Err(error) => return Done::failed(now, tally, &error),
-    }
-    Done { at: now, failed: false }
 }
 
 /// Doubles or halves the block towards the time it should take.

@@ -34,7 +34,7 @@ pub fn ratio_ci95(a: &[f64], b: &[f64], seed: u64) -> Option<[f64; 2]> {
     interval(|| Some(a.median()? / b.median()?))
 }
 
-fn interval(statistic: impl FnMut() -> Option<f64>) -> Option<[f64; 2]> {
+pub(super) fn interval(statistic: impl FnMut() -> Option<f64>) -> Option<[f64; 2]> {
     let mut drawn: Vec<f64> =
         std::iter::repeat_with(statistic).take(RESAMPLES).collect::<Option<_>>()?;
     Some([quantile_in_place(&mut drawn, 0.025)?, quantile_in_place(&mut drawn, 0.975)?])

@@ -10,6 +10,7 @@
 mod bootstrap;
 mod difference;
 mod holm;
+mod latency;
 mod normal;
 mod quantile;
 mod ranks;
@@ -17,6 +18,7 @@ mod ranks;
 pub use bootstrap::{LEAST, RESAMPLES, median_ci95, ratio_ci95};
 pub use difference::Difference;
 pub use holm::{holm, rounds_for_verdict};
+pub use latency::percentiles_ci95;
 pub(crate) use normal::normal_cdf;
 pub use quantile::{median, quantile};
 pub use ranks::{EXACT_UP_TO, mann_whitney, smallest_p};

@@ -1,0 +1,90 @@
+//! The whole distribution of a cell's latencies, as points that a chart with the axis log10(1 / (1 − q)) needs.
+
+use hdrhistogram::Histogram;
+use larder_report::CurvePoint;
+
+/// What lies beyond the points of each decade, in tenths of it: 30 %, 50 %, 70 %, 80 %, 90 %, then 93 %, 95 % and so on.
+/// They divide a decade of the axis about evenly and have every quantile in them that a table shows.
+const BEYOND: [u64; 5] = [7, 5, 3, 2, 1];
+/// Fewer operations beyond a quantile say more about themselves than about it.
+const LEAST_BEYOND: u64 = 10;
+
+/// The points of a histogram, by rising quantile, from the fastest (0) to the slowest (1); none of nothing.
+pub(crate) fn curve(latencies: &Histogram<u64>) -> Vec<CurvePoint> {
+    if latencies.is_empty() {
+        return Vec::new();
+    }
+    let inner = quantiles(latencies.len()).map(|q| CurvePoint(q, latencies.value_at_quantile(q)));
+    let (fastest, slowest) = (latencies.min(), latencies.max());
+    std::iter::once(CurvePoint(0.0, fastest))
+        .chain(inner)
+        .chain([CurvePoint(1.0, slowest)])
+        .collect()
+}
+
+/// The quantiles between fastest and slowest that so many operations can tell.
+fn quantiles(ops: u64) -> impl Iterator<Item = f64> {
+    let decades = (1..).map_while(|power| 10_u64.checked_pow(power));
+    decades
+        .flat_map(|whole| BEYOND.map(|beyond| (whole, beyond)))
+        .take_while(move |(whole, beyond)| {
+            u128::from(ops) * u128::from(*beyond) >= u128::from(LEAST_BEYOND) * u128::from(*whole)
+        })
+        .map(|(whole, beyond)| {
+            #[expect(clippy::cast_precision_loss, reason = "powers of ten of counts fit a double")]
+            let q = (whole - beyond) as f64 / whole as f64;
+            q
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Tally, figures};
+    use super::*;
+
+    fn of(latencies: impl IntoIterator<Item = u64>) -> Histogram<u64> {
+        let mut histogram = Tally::new().latency;
+        for ns in latencies {
+            histogram.record(ns).unwrap();
+        }
+        histogram
+    }
+
+    #[test]
+    fn it_rises_from_the_fastest_to_the_slowest_and_has_the_figures_in_it() {
+        let histogram = of((1..=30_000).map(|n| 100 + n * n / 1000));
+        let (curve, figures) = (curve(&histogram), figures(&histogram).unwrap());
+        assert!(curve.is_sorted_by(|a, b| a.0 < b.0 && a.1 <= b.1), "{curve:?}");
+        for (q, ns) in [
+            (0.0, figures.min),
+            (0.5, figures.p50),
+            (0.9, figures.p90),
+            (0.99, figures.p99),
+            (0.999, figures.p999),
+            (1.0, figures.max),
+        ] {
+            assert!(curve.contains(&CurvePoint(q, ns)), "{q}: {ns} is not in {curve:?}");
+        }
+    }
+
+    #[test]
+    fn every_point_between_has_ten_operations_beyond_it() {
+        for (ops, points, last) in
+            [(0, 0, None), (1, 2, None), (14, 2, None), (15, 3, Some(0.3)), (99, 6, Some(0.8))]
+                .into_iter()
+                .chain([(100, 7, Some(0.9)), (10_000, 17, Some(0.999))])
+        {
+            let curve = curve(&of(std::iter::repeat_n(50, ops)));
+            assert_eq!(curve.len(), points, "{ops}");
+            let inner = curve.iter().rev().nth(1).map(|point| point.0).filter(|q| *q > 0.0);
+            assert_eq!(inner, last, "{ops}");
+        }
+    }
+
+    #[test]
+    fn a_thousand_million_operations_are_about_forty_points() {
+        assert_eq!(quantiles(100_000_000).count(), 35);
+        assert_eq!(quantiles(1_000_000_000).last(), Some(0.999_999_99));
+        assert!(quantiles(u64::MAX).count() < 100);
+    }
+}

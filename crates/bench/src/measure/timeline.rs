@@ -1,0 +1,178 @@
+//! How a phase went: operations, and the slowest of them, in slots of equal length from its start.
+//!
+//! How long a phase will last is not known beforehand, and nothing may be allocated or divided while it does. So there is
+//! a fixed number of slots whose length is a power of two of nanoseconds, and when the last one is behind, neighbours are
+//! merged and the length doubles. Sums and maxima stay exact, and a phase ends with 17 to 32 slots unless it was over in
+//! a few microseconds.
+//!
+//! The axis is the time that stands behind the rate. A thread alone stops its clock while it draws, and this axis with it.
+//! Of several, each keeps it running from the instant at which the first one began, so that the slots of one are those of
+//! the others. Either way the slots add up to the time of the phase, which the operations of a mix share: their parts of
+//! it, the `wall_s` of their samples, add up to it too.
+
+use larder_report::Timeline;
+
+/// Slots at most. A power of two, so that a place among them is found without a branch.
+const SLOTS: usize = 32;
+/// The first slots last about a microsecond: 2^10 nanoseconds.
+const SHORTEST: u32 = 10;
+
+/// What ended in each slot so far.
+#[derive(Debug, Clone)]
+pub(super) struct Slots {
+    /// A slot lasts 2^this nanoseconds.
+    shift: u32,
+    /// All of them, but for what is still in `open`.
+    done: [Slot; SLOTS],
+    /// The slot that time has reached, and when it ends.
+    place: usize,
+    end: u64,
+    /// What ended in it lately: all that an operation touches.
+    open: Slot,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Slot {
+    ops: u64,
+    max_ns: u64,
+}
+
+impl Slot {
+    #[inline]
+    fn add(&mut self, other: Self) {
+        self.ops += other.ops;
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+}
+
+impl Slots {
+    pub(super) fn new() -> Self {
+        Self {
+            shift: SHORTEST,
+            done: [Slot::default(); SLOTS],
+            place: 0,
+            end: 1 << SHORTEST,
+            open: Slot::default(),
+        }
+    }
+
+    /// Operations that ended at `at`, in nanoseconds from the start of the phase and not before those that came earlier,
+    /// and that took `ns`. Whatever became of them: a stall must not vanish because it ended in an error.
+    #[inline]
+    pub(super) fn record(&mut self, at: u64, ops: u64, ns: u64) {
+        if at >= self.end {
+            self.reach(at);
+        }
+        self.open.add(Slot { ops, max_ns: ns });
+    }
+
+    /// Goes on to the slot of this instant, which is not before the present one.
+    #[cold]
+    fn reach(&mut self, at: u64) {
+        self.done[self.place].add(std::mem::take(&mut self.open));
+        while at >> self.shift >= SLOTS as u64 {
+            self.double();
+        }
+        self.place = usize::try_from(at >> self.shift).unwrap_or(SLOTS - 1);
+        self.end = (self.place as u64 + 1) << self.shift;
+    }
+
+    fn double(&mut self) {
+        let before = std::mem::take(&mut self.done);
+        for (n, slot) in before.into_iter().enumerate() {
+            self.done[n / 2].add(slot);
+        }
+        self.shift += 1;
+    }
+
+    /// Adds what ended in another thread's slots, which begin at the same instant.
+    pub(super) fn merge(&mut self, other: &Self) {
+        // How long slots are follows from how far they reach, so at the same instant both have the same.
+        let mut other = other.clone();
+        let begin = |slots: &Self| (slots.place as u64) << slots.shift;
+        let at = begin(self).max(begin(&other));
+        self.reach(at);
+        other.reach(at);
+        for (slot, added) in self.done.iter_mut().zip(other.done) {
+            slot.add(added);
+        }
+    }
+
+    /// The slots of a phase that lasted `wall_ns`; of the last one, what was left of it.
+    pub(super) fn timeline(mut self, wall_ns: u64) -> Timeline {
+        self.reach(wall_ns);
+        let lasted = &self.done[..=self.place];
+        let (ops, max_ns) = lasted.iter().map(|slot| (slot.ops, slot.max_ns)).unzip();
+        Timeline { slot_ns: 1 << self.shift, ops, max_ns }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Operations one after the other, from nanoseconds to minutes, as instants of their ends and how long they took.
+    fn operations() -> impl Strategy<Value = Vec<(u64, u64)>> {
+        let took = (0_u32..37).prop_flat_map(|power| 0..=1_u64 << power);
+        prop::collection::vec(took, 0..200).prop_map(|took| {
+            let ends = took.iter().scan(0, |at, ns| {
+                *at += ns;
+                Some(*at)
+            });
+            ends.zip(took.iter().copied()).collect()
+        })
+    }
+
+    fn recorded(operations: &[(u64, u64)]) -> Slots {
+        let mut slots = Slots::new();
+        for (at, ns) in operations {
+            slots.record(*at, 1, *ns);
+        }
+        slots
+    }
+
+    /// What a timeline should be, counted anew for each slot.
+    fn expected(slot_ns: u64, wall_ns: u64, operations: &[(u64, u64)]) -> (Vec<u64>, Vec<u64>) {
+        let of = |slot| operations.iter().filter(move |(at, _)| at / slot_ns == slot);
+        (0..=wall_ns / slot_ns)
+            .map(|slot| (of(slot).count() as u64, of(slot).map(|(_, ns)| *ns).max().unwrap_or(0)))
+            .unzip()
+    }
+
+    proptest! {
+        #[test]
+        fn slots_keep_every_sum_and_maximum_and_cover_the_phase(
+            threads in prop::collection::vec(operations(), 1..5),
+            idle in 0_u64..1_000_000_000,
+        ) {
+            let all = threads.concat();
+            let wall_ns = all.iter().map(|(at, _)| *at).max().unwrap_or(0) + idle;
+            let slowest = all.iter().map(|(_, ns)| *ns).max().unwrap_or(0);
+            let mut merged = Slots::new();
+            for thread in &threads {
+                merged.merge(&recorded(thread));
+            }
+            let Timeline { slot_ns, ops, max_ns } = merged.timeline(wall_ns);
+
+            prop_assert_eq!(ops.iter().sum::<u64>(), all.len() as u64);
+            prop_assert_eq!(max_ns.iter().max(), Some(&slowest));
+            let slots = ops.len() as u64;
+            prop_assert!((slots - 1) * slot_ns <= wall_ns && wall_ns < slots * slot_ns);
+            prop_assert!(slots <= 32 && (slots > 16 || slot_ns == 1 << SHORTEST), "{slots}");
+            prop_assert_eq!((ops, max_ns), expected(slot_ns, wall_ns, &all));
+        }
+    }
+
+    #[test]
+    fn the_order_in_which_threads_are_added_makes_no_difference() {
+        let (short, long) = (recorded(&[(900, 900), (1100, 200)]), recorded(&[(5_000_000, 7)]));
+        let merged = |a: &Slots, b: &Slots| {
+            let mut merged = a.clone();
+            merged.merge(b);
+            merged.timeline(5_000_000)
+        };
+        assert_eq!(merged(&short, &long), merged(&long, &short));
+    }
+}
