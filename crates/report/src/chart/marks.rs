@@ -80,6 +80,8 @@ pub(super) fn part(
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Part {
     pub(super) name: &'static str,
+    /// Its colour; `None` where it is the only part.
+    pub(super) colour: Option<usize>,
     pub(super) concerns: fn(&Target) -> bool,
     pub(super) read: fn(&Row<'_>) -> Option<Figure>,
 }
@@ -87,9 +89,9 @@ pub(super) struct Part {
 /// Bars of parts. Who lacks some of them is said to lack these, and who lacks all to have no bar.
 pub(super) fn stacked(run: &Run, group: &Group<'_>, parts: &[Part]) -> (Vec<Series>, Vec<Absent>) {
     let (mut all, mut lacking): (Vec<Series>, Vec<Absent>) = (Vec::new(), Vec::new());
-    for Part { name, concerns, read } in parts {
-        let (mut series, absent) = part(run, group, name, read);
-        all.append(&mut series);
+    for Part { name, colour, concerns, read } in parts {
+        let (series, absent) = part(run, group, name, read);
+        all.extend(series.into_iter().map(|series| Series { colour: *colour, ..series }));
         for one in absent.into_iter().filter(|one| concerns(&run.targets[one.target])) {
             let same =
                 |known: &&mut Absent| (known.target, &known.reason) == (one.target, &one.reason);
@@ -191,6 +193,7 @@ pub(super) fn series(
     Series {
         target,
         name: name.to_owned(),
+        colour: None,
         withheld,
         x,
         low: bound(0),

@@ -141,6 +141,8 @@ pub struct Series {
     pub target: Option<usize>,
     /// The label of the target, or of the part. Series of one name belong together.
     pub name: String,
+    /// The colour of a part of stacked bars, by its number in the palette; `None` where it is that of the target.
+    pub colour: Option<usize>,
     /// Why these figures are shown but stand outside the ranking, in a few words.
     pub withheld: Option<String>,
     /// The places on the axis `x`, rising. With [`Shape::Bars`] the target as the run lists it, from 0, which is also

@@ -2,7 +2,7 @@
 
 use super::axis;
 use super::marks::{Figure, index, series};
-use super::model::{Absent, Chart, Family, Shape, Unit};
+use super::model::{Absent, Chart, Family, Series, Shape, Unit};
 use super::subject::{Picture, Subject};
 use super::sweep::point_label;
 use crate::model::{Counts, Operation, Run};
@@ -11,29 +11,34 @@ use crate::ranking::{Group, Row, Standing, groups};
 /// What may become of an operation.
 struct Outcome {
     name: &'static str,
+    /// Its number in the palette.
+    colour: usize,
     count: fn(&Counts) -> u64,
 }
 
 const READS: &[Outcome] = &[
-    Outcome { name: "hits", count: |counts| counts.hits },
-    Outcome { name: "misses", count: |counts| counts.misses },
-    Outcome { name: "wrong", count: |counts| counts.wrong },
+    Outcome { name: "hits", colour: 0, count: |counts| counts.hits },
+    Outcome { name: "misses", colour: 4, count: |counts| counts.misses },
+    Outcome { name: "wrong", colour: 6, count: |counts| counts.wrong },
     ERRORS,
 ];
 
-const STORES: &[Outcome] =
-    &[Outcome { name: "stored", count: |counts| counts.ops.saturating_sub(counts.errors) }, ERRORS];
+const STORES: &[Outcome] = &[
+    Outcome { name: "stored", colour: 0, count: |counts| counts.ops.saturating_sub(counts.errors) },
+    ERRORS,
+];
 
 const FINDS: &[Outcome] = &[
     Outcome {
         name: "found",
+        colour: 0,
         count: |counts| counts.ops.saturating_sub(counts.misses + counts.errors),
     },
-    Outcome { name: "not there", count: |counts| counts.misses },
+    Outcome { name: "not there", colour: 4, count: |counts| counts.misses },
     ERRORS,
 ];
 
-const ERRORS: Outcome = Outcome { name: "errors", count: |counts| counts.errors };
+const ERRORS: Outcome = Outcome { name: "errors", colour: 1, count: |counts| counts.errors };
 
 const READING: &str = "What became of all operations that were tried. A miss may be what the workload asks for; \
                        wrong values and errors never are.";
@@ -80,7 +85,7 @@ fn picture(run: &Run, group: &Group<'_>) -> Picture {
         let marks = targets
             .clone()
             .filter_map(|target| Some((index(target), Some(Figure::plain(share(tried(target)?))))));
-        series(None, outcome.name, None, marks)
+        Series { colour: Some(outcome.colour), ..series(None, outcome.name, None, marks) }
     };
     let series = outcomes(group.operation).iter().map(part).collect();
     let absent = targets.clone().filter(|target| tried(*target).is_none()).map(|target| {

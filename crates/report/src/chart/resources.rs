@@ -28,8 +28,8 @@ const COSTS: [Cost; 3] = [
         label: "CPU time per operation",
         unit: Unit::Nanoseconds,
         parts: &[
-            Part { name: "client", concerns: |_| true, read: client_cpu },
-            Part { name: "server", concerns: has_server, read: server_cpu },
+            Part { name: "client", colour: Some(0), concerns: |_| true, read: client_cpu },
+            Part { name: "server", colour: Some(4), concerns: has_server, read: server_cpu },
         ],
     },
     Cost {
@@ -41,6 +41,7 @@ const COSTS: [Cost; 3] = [
         unit: Unit::Bytes,
         parts: &[Part {
             name: "memory",
+            colour: None,
             concerns: |_| true,
             read: |row| bytes(row.cell.rss_bytes),
         }],
@@ -51,7 +52,12 @@ const COSTS: [Cost; 3] = [
         reading: "Less is better. What the files took when the operations were done.",
         label: "disk",
         unit: Unit::Bytes,
-        parts: &[Part { name: "disk", concerns: |_| true, read: |row| bytes(row.cell.disk_bytes) }],
+        parts: &[Part {
+            name: "disk",
+            colour: None,
+            concerns: |_| true,
+            read: |row| bytes(row.cell.disk_bytes),
+        }],
     },
 ];
 
