@@ -7,7 +7,7 @@
 set -euo pipefail
 
 # One line, in the order of docs/engines.md; a test compares it with the engines.
-packages=(memcached)
+packages=(memcached redis-server)
 
 policy=/usr/sbin/policy-rc.d
 

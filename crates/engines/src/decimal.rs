@@ -2,6 +2,7 @@
 
 /// The number that `value` spells, changed by `delta`: it stops at 0 and wraps at 2^64. `None` where `value` is
 /// not a decimal number below 2^64.
+#[cfg(any(test, feature = "file", feature = "lmdb", feature = "moka", feature = "sqlite"))]
 pub(crate) fn add(value: &[u8], delta: i64) -> Option<u64> {
     // `parse` alone would take a sign.
     let digits = value.first().is_some_and(u8::is_ascii_digit);

@@ -6,7 +6,13 @@
 
 #[cfg(any(feature = "file", feature = "lmdb", feature = "moka", feature = "sqlite"))]
 mod counters;
-#[cfg(any(feature = "file", feature = "lmdb", feature = "moka", feature = "sqlite"))]
+#[cfg(any(
+    feature = "file",
+    feature = "lmdb",
+    feature = "moka",
+    feature = "redis",
+    feature = "sqlite"
+))]
 mod decimal;
 pub mod disk;
 pub mod managed;
@@ -22,6 +28,8 @@ mod memcached;
 mod moka;
 #[cfg(feature = "null")]
 mod null;
+#[cfg(feature = "redis")]
+mod redis;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
@@ -41,4 +49,6 @@ pub const ENGINES: Catalog = Catalog::new(&[
     sqlite::ENGINE,
     #[cfg(feature = "memcached")]
     memcached::ENGINE,
+    #[cfg(feature = "redis")]
+    redis::ENGINE,
 ]);

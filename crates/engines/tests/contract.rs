@@ -22,6 +22,11 @@ const URLS: &[&str] = &[
     "memcached:?protocol=text",
     "memcached:?nodes=4",
     "memcached:?socket=on",
+    "redis:",
+    "redis:?socket=on",
+    "redis:?policy=noeviction",
+    "redis:?appendonly=everysec",
+    "redis://me:s%40crt@",
 ];
 
 fn main() -> ExitCode {

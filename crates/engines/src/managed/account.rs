@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::Command;
 
 /// An account of this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,8 +47,13 @@ impl Account {
     }
 
     /// Gives a file or directory to this account.
-    pub(super) fn own(&self, path: &Path) -> std::io::Result<()> {
+    pub fn own(&self, path: &Path) -> std::io::Result<()> {
         std::os::unix::fs::chown(path, Some(self.uid), Some(self.gid))
+    }
+
+    /// Has a program start under this account: for a server that has no option for it.
+    pub fn run(&self, command: &mut Command) {
+        command.uid(self.uid).gid(self.gid);
     }
 }
 

@@ -1,0 +1,273 @@
+//! Where a node is, and how it is connected to.
+
+use std::fmt;
+use std::fs;
+
+use larder_store::{Error, Result, StoreUrl};
+use redis::io::tcp::TcpSettings;
+use redis::{
+    Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo,
+    TlsCertificates,
+};
+
+use super::SCHEME;
+use super::config::RedisConfig;
+
+/// The port of a node whose URL names none.
+pub(super) const DEFAULT_PORT: u16 = 6379;
+
+/// Where a node is, and how a connection to it begins.
+#[derive(Debug, Clone)]
+pub(super) struct Node {
+    /// As the library wants to know it: the address, and what is said first.
+    client: Client,
+    /// The address as a person writes it.
+    shown: String,
+}
+
+/// What is said at the beginning of a connection, the same to every node of a URL.
+#[derive(Debug, Clone)]
+pub(super) struct Greeting {
+    redis: RedisConnectionInfo,
+    tls: Option<Trust>,
+}
+
+/// Whose certificates are believed.
+#[derive(Debug, Clone)]
+struct Trust {
+    /// Certificates of authorities, in PEM; without them, this system's authorities.
+    authorities: Option<Vec<u8>>,
+    /// Anybody's.
+    anybody: bool,
+}
+
+impl Greeting {
+    /// What a URL and its options say.
+    pub(super) fn from_url(url: &StoreUrl, config: &RedisConfig) -> Result<Self> {
+        let invalid = |reason: String| Error::InvalidUrl { url: url.to_string(), reason };
+        let has_hosts = !url.hosts().is_empty();
+        let db = match url.path().trim_matches('/') {
+            path if has_hosts && !path.is_empty() => path.parse().map_err(|_| {
+                invalid(format!(
+                    "`{path}` is not the number of a database; write redis://h1:6379/0"
+                ))
+            })?,
+            _ => config.db,
+        };
+        // The library's own name and version are nobody's business on a server that is somebody's.
+        let mut redis = RedisConnectionInfo::default().set_db(db.into()).set_skip_set_lib_name();
+        match (url.user().filter(|user| !user.is_empty()), url.password()) {
+            (Some(_), None) => {
+                return Err(invalid("a user without a password; write user:password@".into()));
+            }
+            (Some(user), Some(password)) => {
+                redis = redis.set_username(user).set_password(password);
+            }
+            (None, Some(password)) => redis = redis.set_password(password),
+            (None, None) => {}
+        }
+        let read = |path: &String| {
+            fs::read(path).map_err(|source| Error::Io {
+                engine: SCHEME,
+                what: format!("option `ca`: reading {path}"),
+                source,
+            })
+        };
+        let authorities = config.ca.as_ref().map(read).transpose()?;
+        let trust = Trust { authorities, anybody: config.insecure };
+        Ok(Self { redis, tls: config.is_encrypted().then_some(trust) })
+    }
+
+    /// The same, where only these authorities are believed.
+    pub(super) fn trusting(mut self, authorities: Vec<u8>) -> Self {
+        self.tls = Some(Trust { authorities: Some(authorities), anybody: false });
+        self
+    }
+
+    /// The number of the database.
+    pub(super) fn db(&self) -> i64 {
+        self.redis.db()
+    }
+}
+
+impl Node {
+    /// The nodes that a URL names; none for a managed server.
+    pub(super) fn from_url(url: &StoreUrl, greeting: &Greeting) -> Result<Vec<Self>> {
+        let invalid = |reason: String| Error::InvalidUrl { url: url.to_string(), reason };
+        match (url.hosts(), url.path()) {
+            ([], "" | "/") => Ok(Vec::new()),
+            ([], path) => {
+                if greeting.tls.is_some() {
+                    return Err(invalid("a socket of this machine takes no TLS".into()));
+                }
+                Self::unix(path, greeting).map(|node| vec![node])
+            }
+            (hosts, _) => hosts
+                .iter()
+                .map(|text| {
+                    let (host, port) = split_port(text).ok_or_else(|| {
+                        invalid(format!("`{text}` is not a host; write h1:6379 or [::1]:6379"))
+                    })?;
+                    Self::tcp(host, port, greeting)
+                })
+                .collect(),
+        }
+    }
+
+    /// A node on a socket of this machine.
+    pub(super) fn unix(path: &str, greeting: &Greeting) -> Result<Self> {
+        Self::at(ConnectionAddr::Unix(path.into()), path.into(), greeting)
+    }
+
+    /// A node on a port of a host.
+    pub(super) fn tcp(host: &str, port: u16, greeting: &Greeting) -> Result<Self> {
+        let shown =
+            if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
+        let host = host.to_owned();
+        let address = match &greeting.tls {
+            None => ConnectionAddr::Tcp(host, port),
+            Some(trust) => {
+                let insecure = trust.anybody;
+                ConnectionAddr::TcpTls { host, port, insecure, tls_params: None }
+            }
+        };
+        Self::at(address, shown, greeting)
+    }
+
+    fn at(address: ConnectionAddr, shown: String, greeting: &Greeting) -> Result<Self> {
+        let unusable = |error: redis::RedisError| Error::InvalidOptions {
+            engine: SCHEME,
+            reason: format!("{shown}: {error}"),
+        };
+        let info = address
+            .into_connection_info()
+            .map_err(unusable)?
+            .set_redis_settings(greeting.redis.clone())
+            .set_tcp_settings(TcpSettings::default().set_nodelay(true));
+        let authorities = greeting.tls.as_ref().and_then(|trust| trust.authorities.clone());
+        let client = match authorities {
+            Some(pem) => {
+                let certificates = TlsCertificates { client_tls: None, root_cert: Some(pem) };
+                Client::build_with_tls(info, certificates)
+            }
+            None => Client::open(info),
+        };
+        Ok(Self { client: client.map_err(unusable)?, shown })
+    }
+
+    /// The client that connects to it.
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Whether it is at the same address.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.info().addr() == other.info().addr()
+    }
+
+    /// Its host, where it has one.
+    pub(super) fn host(&self) -> Option<&str> {
+        match self.info().addr() {
+            ConnectionAddr::Tcp(host, _) | ConnectionAddr::TcpTls { host, .. } => Some(host),
+            _ => None,
+        }
+    }
+
+    /// Whether it is on this machine for certain.
+    pub(super) fn is_local(&self) -> bool {
+        self.host().is_none_or(|host| {
+            host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
+        })
+    }
+
+    /// Whether what is said to it is encrypted.
+    pub(super) fn is_encrypted(&self) -> bool {
+        matches!(self.info().addr(), ConnectionAddr::TcpTls { .. })
+    }
+
+    fn info(&self) -> &ConnectionInfo {
+        self.client.get_connection_info()
+    }
+}
+
+impl fmt::Display for Node {
+    /// `host:port`, or the path of a socket.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.shown)
+    }
+}
+
+/// Splits `h1:6379`, `h1`, `[::1]:6379` or `::1` into host and port.
+pub(super) fn split_port(text: &str) -> Option<(&str, u16)> {
+    let (host, port) = match text.strip_prefix('[') {
+        Some(rest) => {
+            let (host, port) = rest.split_once(']')?;
+            let port = if port.is_empty() { None } else { Some(port.strip_prefix(':')?) };
+            (host, port)
+        }
+        None => match text.split_once(':') {
+            Some((host, port)) if !port.contains(':') => (host, Some(port)),
+            _ => (text, None),
+        },
+    };
+    let port = port.map_or(Some(DEFAULT_PORT), |port| port.parse().ok())?;
+    (!host.is_empty() && port > 0).then_some((host, port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nodes(url: &str) -> Result<Vec<Node>> {
+        let url = StoreUrl::parse(url)?;
+        let greeting = Greeting::from_url(&url, &RedisConfig::from_url(&url)?)?;
+        Node::from_url(&url, &greeting)
+    }
+
+    #[test]
+    fn hosts_have_a_port_or_the_default() {
+        for (text, split) in [
+            ("h1:6380", Some(("h1", 6380))),
+            ("h1", Some(("h1", 6379))),
+            ("[::1]:5", Some(("::1", 5))),
+            ("[::1]", Some(("::1", 6379))),
+            ("::1", Some(("::1", 6379))),
+            ("h1:", None),
+            ("h1:0", None),
+            ("h1:70000", None),
+            (":6379", None),
+            ("[::1", None),
+            ("[::1]5", None),
+        ] {
+            assert_eq!(split_port(text), split, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_url_names_hosts_or_a_socket_and_a_database() {
+        assert!(nodes("redis:").unwrap().is_empty());
+        assert!(nodes("redis://:secret@").unwrap().is_empty());
+        let node = &nodes("redis://me:s%40crt@/run/x.sock?db=3").unwrap()[0];
+        assert_eq!(
+            (node.to_string().as_str(), node.info().redis_settings().db()),
+            ("/run/x.sock", 3)
+        );
+        let settings = node.info().redis_settings();
+        assert_eq!((settings.username(), settings.password()), (Some("me"), Some("s@crt")));
+        assert!(!format!("{node:?}").contains("s@crt"));
+        let pool = nodes("rediss://127.0.0.1,[::1]:5").unwrap();
+        let shown: Vec<String> = pool.iter().map(Node::to_string).collect();
+        assert_eq!(shown, ["127.0.0.1:6379", "[::1]:5"]);
+        assert!(pool.iter().all(|node| node.is_local() && node.is_encrypted()));
+        assert_eq!(nodes("redis://h1/2").unwrap()[0].info().redis_settings().db(), 2);
+        for (url, needle) in [
+            ("redis://h1/x", "`x` is not the number of a database"),
+            ("redis://me@h1", "a user without a password"),
+            ("redis://a:b", "write h1:6379"),
+            ("redis:///run/x.sock?tls=on", "takes no TLS"),
+        ] {
+            let error = nodes(url).unwrap_err().to_string();
+            assert!(error.contains(needle), "{url}: {error}");
+        }
+    }
+}

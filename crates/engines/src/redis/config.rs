@@ -1,0 +1,245 @@
+//! Options of `redis:`.
+
+use std::time::Duration;
+
+use larder_store::{ByteSize, Error, Result, Span, StoreUrl};
+use schemars::{JsonSchema, Schema, schema_for};
+use serde::{Deserialize, Serialize};
+
+use super::SCHEME;
+
+const MIB: u64 = 1 << 20;
+
+/// Options that say how a server is started, and so mean nothing for one that runs already.
+const FOR_MANAGED: [&str; 7] =
+    ["memory", "policy", "appendonly", "nodes", "socket", "server", "io_threads"];
+
+/// Options that say whom to trust, and so mean nothing for a server that larder starts.
+const FOR_NAMED: [&str; 2] = ["ca", "insecure"];
+
+/// How the servers are started, where none is named, and how they are spoken to.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct RedisConfig {
+    /// Memory that each server that is started may take, as its `maxmemory`; `0` is no limit.
+    pub(super) memory: ByteSize,
+    /// Which entries make room on a server that is started, as its `maxmemory-policy`.
+    pub(super) policy: Policy,
+    /// Whether a server that is started logs its writes to a file: `no`; `everysec`, synced to the disk once a second;
+    /// or `always`, synced before each answer.
+    pub(super) appendonly: AppendOnly,
+    /// How many servers are started. More than one are a cluster, over which the slots are spread evenly.
+    pub(super) nodes: u16,
+    /// Start the server on a Unix socket instead of a port of 127.0.0.1.
+    pub(super) socket: bool,
+    /// Which server is started: `redis`, or `valkey`, which `valkey:` starts too.
+    pub(super) server: Option<Program>,
+    /// Threads that read and write the sockets of a server that is started, as its `io-threads`.
+    pub(super) io_threads: u16,
+    /// Encrypt the connections, as `rediss://` and `valkeys://` do too. A server that is started gets a certificate of
+    /// its own.
+    pub(super) tls: Option<bool>,
+    /// File with the certificates, in PEM, of the authorities to trust instead of this system's.
+    pub(super) ca: Option<String>,
+    /// Take any certificate. Whoever sits between can then read and change everything.
+    pub(super) insecure: bool,
+    /// The number of the database, where the URL has no path for it.
+    pub(super) db: u32,
+    /// `session` keeps connections; `operation` opens one for every operation and closes it after it.
+    pub(super) connect: Connect,
+    /// How long a server may stay silent before the operation fails.
+    pub(super) timeout: Span,
+}
+
+/// Which entries make room, as Redis calls it and the URL names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Policy {
+    #[default]
+    AllkeysLru,
+    AllkeysLfu,
+    AllkeysRandom,
+    VolatileLru,
+    VolatileLfu,
+    VolatileRandom,
+    VolatileTtl,
+    Noeviction,
+}
+
+impl Policy {
+    /// The policy as Redis calls it.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::AllkeysLru => "allkeys-lru",
+            Self::AllkeysLfu => "allkeys-lfu",
+            Self::AllkeysRandom => "allkeys-random",
+            Self::VolatileLru => "volatile-lru",
+            Self::VolatileLfu => "volatile-lfu",
+            Self::VolatileRandom => "volatile-random",
+            Self::VolatileTtl => "volatile-ttl",
+            Self::Noeviction => "noeviction",
+        }
+    }
+}
+
+/// When writes are logged, as the URL names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum AppendOnly {
+    #[default]
+    No,
+    Everysec,
+    Always,
+}
+
+/// Which server is started, as the URL names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Program {
+    Redis,
+    Valkey,
+}
+
+/// How long a connection lives, as the URL names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Connect {
+    #[default]
+    Session,
+    Operation,
+}
+
+impl Default for RedisConfig {
+    /// The memory of a memcached, the policy of a cache, the timeout of the other servers.
+    fn default() -> Self {
+        Self {
+            memory: ByteSize(64 * MIB),
+            policy: Policy::AllkeysLru,
+            appendonly: AppendOnly::No,
+            nodes: 1,
+            socket: false,
+            server: None,
+            io_threads: 1,
+            tls: None,
+            ca: None,
+            insecure: false,
+            db: 0,
+            connect: Connect::Session,
+            timeout: Span(Duration::from_secs(5)),
+        }
+    }
+}
+
+pub(super) fn schema() -> Schema {
+    schema_for!(RedisConfig)
+}
+
+impl RedisConfig {
+    /// The options of a URL, checked against each other and against whether it names a server.
+    pub(super) fn from_url(url: &StoreUrl) -> Result<Self> {
+        let invalid = |reason: String| Err(Error::InvalidOptions { engine: SCHEME, reason });
+        let mut config: Self = url.options(SCHEME)?;
+        let names_servers = !url.hosts().is_empty() || !url.path().is_empty();
+        let given =
+            |names: &[&'static str]| names.iter().copied().find(|name| url.option(name).is_some());
+        match (given(&FOR_MANAGED), given(&FOR_NAMED)) {
+            (Some(name), _) if names_servers => {
+                return invalid(format!(
+                    "option `{name}` is for servers that larder starts; leave out the host, or the option"
+                ));
+            }
+            (_, Some(name)) if !names_servers => {
+                return invalid(format!(
+                    "option `{name}` is for servers that the URL names; name a host, or leave out the option"
+                ));
+            }
+            _ => {}
+        }
+        if matches!(url.scheme(), "rediss" | "valkeys") {
+            if config.tls == Some(false) {
+                return invalid("option `tls`: this scheme is encrypted; write `redis:`".into());
+            }
+            config.tls = Some(true);
+        }
+        if matches!(url.scheme(), "valkey" | "valkeys") {
+            config.server.get_or_insert(Program::Valkey);
+        }
+        if !config.is_encrypted() && given(&FOR_NAMED).is_some() {
+            return invalid("options `ca` and `insecure` are for TLS; write `rediss://`".into());
+        }
+        if !(1..=64).contains(&config.nodes) {
+            return invalid(format!("option `nodes`: {} is not 1 to 64", config.nodes));
+        }
+        if config.nodes > 1 && (config.socket || config.db > 0) {
+            return invalid("option `nodes`: a cluster has neither sockets nor databases".into());
+        }
+        if config.socket && config.is_encrypted() {
+            return invalid("option `socket`: a socket of this machine takes no TLS".into());
+        }
+        if !(1..=128).contains(&config.io_threads) {
+            return invalid(format!("option `io_threads`: {} is not 1 to 128", config.io_threads));
+        }
+        if config.timeout.0.is_zero() {
+            return invalid("option `timeout`: 0s is no time to answer; write 5s".into());
+        }
+        Ok(config)
+    }
+
+    /// Whether connections are encrypted.
+    pub(super) fn is_encrypted(&self) -> bool {
+        self.tls == Some(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(url: &str) -> Result<RedisConfig> {
+        RedisConfig::from_url(&StoreUrl::parse(url).unwrap())
+    }
+
+    #[test]
+    fn policies_are_named_as_redis_names_them() {
+        for policy in [Policy::AllkeysLru, Policy::VolatileTtl, Policy::Noeviction] {
+            let config = read(&format!("redis:?policy={}", policy.as_str())).unwrap();
+            assert_eq!(config.policy, policy);
+        }
+    }
+
+    #[test]
+    fn the_scheme_says_whether_to_encrypt_and_what_to_start() {
+        for (url, encrypted, server) in [
+            ("redis:", false, None),
+            ("redis:?tls=on", true, None),
+            ("rediss:", true, None),
+            ("valkey:", false, Some(Program::Valkey)),
+            ("valkeys:", true, Some(Program::Valkey)),
+            ("valkey:?server=redis", false, Some(Program::Redis)),
+        ] {
+            let config = read(url).unwrap();
+            assert_eq!((config.is_encrypted(), config.server), (encrypted, server), "{url}");
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_says_what_would() {
+        for (url, needle) in [
+            ("redis://h1?memory=64m", "option `memory` is for servers that larder starts"),
+            ("redis:///run/x.sock?nodes=3", "option `nodes` is for servers that larder starts"),
+            ("rediss:?ca=/x.pem", "option `ca` is for servers that the URL names"),
+            ("redis://h1?insecure=on", "write `rediss://`"),
+            ("rediss://h1?tls=off", "this scheme is encrypted"),
+            ("redis:?nodes=0", "0 is not 1 to 64"),
+            ("redis:?nodes=3&socket=on", "neither sockets nor databases"),
+            ("rediss:?socket=on", "takes no TLS"),
+            ("redis:?io_threads=0", "0 is not 1 to 128"),
+            ("redis:?timeout=0", "write 5s"),
+            ("redis:?policy=lru", "not one of allkeys-lru, "),
+            ("redis:?maxmemory=1g", "unknown option `maxmemory`; known: memory, policy"),
+        ] {
+            let error = read(url).unwrap_err().to_string();
+            assert!(error.contains(needle), "{url}: {error}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! One thread's connection to one node.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use larder_store::Result;
+use redis::{ConnectionLike as _, RedisResult, Value};
+
+use super::address::Node;
+use super::refusal;
+use super::request::Request;
+
+/// How a node is spoken to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Terms {
+    /// How long the node may be silent.
+    pub(super) timeout: Duration,
+    /// Whether a connection is kept after an operation.
+    pub(super) keep: bool,
+}
+
+/// A connection to one node, opened when it is first needed and anew after an error.
+pub(super) struct Connection {
+    node: Arc<Node>,
+    terms: Terms,
+    link: Option<redis::Connection>,
+    /// How many answers are to come, so that the next one would not be the next request's.
+    n_awaited: usize,
+}
+
+impl Connection {
+    pub(super) fn new(node: Arc<Node>, terms: Terms) -> Self {
+        Self { node, terms, link: None, n_awaited: 0 }
+    }
+
+    /// Who is connected to.
+    pub(super) fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// Begins an operation: makes sure that there is a connection. True when it had to be opened.
+    pub(super) fn begin(&mut self) -> Result<bool> {
+        if self.link.is_some() && self.n_awaited == 0 { Ok(false) } else { self.connect() }
+    }
+
+    #[cold]
+    fn connect(&mut self) -> Result<bool> {
+        self.link = None;
+        self.n_awaited = 0;
+        let timeout = self.terms.timeout;
+        let connected = self.node.client().get_connection_with_timeout(timeout).and_then(|link| {
+            link.set_read_timeout(Some(timeout))?;
+            link.set_write_timeout(Some(timeout))?;
+            Ok(link)
+        });
+        match connected {
+            Ok(link) => {
+                self.link = Some(link);
+                Ok(true)
+            }
+            Err(error) => Err(refusal::failed(&self.node, self.terms.timeout, &error)),
+        }
+    }
+
+    /// Ends an operation.
+    pub(super) fn end(&mut self) {
+        if !self.terms.keep {
+            self.link = None;
+        }
+    }
+
+    /// Sends a request of one command and waits for its answer, which may be a refusal.
+    pub(super) fn exchange(&mut self, request: &Request) -> Result<Value> {
+        self.with_link(|link| link.req_packed_command(request.bytes()))
+    }
+
+    /// Sends a request of any number of commands, each of which is to be received.
+    pub(super) fn send(&mut self, request: &Request) -> Result<()> {
+        self.n_awaited = request.n_commands();
+        self.with_link(|link| link.send_packed_command(request.bytes()))
+    }
+
+    /// Waits for an answer, which may be a refusal.
+    pub(super) fn receive(&mut self) -> Result<Value> {
+        let answer = self.with_link(redis::Connection::recv_response)?;
+        self.n_awaited -= 1;
+        Ok(answer)
+    }
+
+    /// Does something on the connection, which is not used again when that fails.
+    fn with_link<T>(
+        &mut self,
+        act: impl FnOnce(&mut redis::Connection) -> RedisResult<T>,
+    ) -> Result<T> {
+        let Some(link) = &mut self.link else { return Err(refusal::closed(&self.node)) };
+        act(link).map_err(|error| {
+            self.link = None;
+            refusal::failed(&self.node, self.terms.timeout, &error)
+        })
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("node", &self.node)
+            .field("is_open", &self.link.is_some())
+            .field("n_awaited", &self.n_awaited)
+            .finish_non_exhaustive()
+    }
+}

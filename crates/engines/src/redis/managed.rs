@@ -1,0 +1,197 @@
+//! Starts Redis or Valkey, one server or a cluster.
+
+use std::fmt::Write;
+use std::fs;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use larder_store::{Error, Result, StoreUrl};
+
+use super::address::{Greeting, Node};
+use super::config::{AppendOnly, Program, RedisConfig};
+use super::{RECIPE, SCHEME, VALKEY, survey};
+use crate::managed::{self, Account, Server};
+use crate::scratch::ScratchDir;
+
+/// How long a server may take to answer; it takes some milliseconds.
+const START: Duration = Duration::from_secs(10);
+
+/// Its configuration. A command line would show a password to everybody.
+const CONFIG_FILE: &str = "server.conf";
+
+/// Its socket, when it has one.
+const SOCKET_FILE: &str = "socket";
+
+/// Where it logs its writes, when it does.
+const LOG_FOLDER: &str = "appendonlydir";
+
+/// The longest path that a socket can have: the kernel's `sun_path` without its final NUL.
+const SOCKET_PATH_LEN: usize = 107;
+
+/// The nodes of a cluster speak with each other on a port that is so much higher.
+const BUS_PORT: u16 = 10_000;
+
+/// How often another free port is looked for: somebody may take one before the server does.
+const ATTEMPTS: usize = 10;
+
+/// What was started, and how it is spoken to.
+pub(super) struct Started {
+    pub(super) servers: Vec<Server>,
+    pub(super) nodes: Vec<Node>,
+    pub(super) greeting: Greeting,
+}
+
+/// Starts as many servers as the options say, and waits until each answers.
+pub(super) fn start(url: &StoreUrl, config: &RedisConfig, greeting: Greeting) -> Result<Started> {
+    let mut started = Started { servers: Vec::new(), nodes: Vec::new(), greeting };
+    for _ in 0..config.nodes {
+        let (server, node) = start_one(url, config, &started.greeting)?;
+        started.servers.push(server);
+        started.nodes.push(node);
+    }
+    Ok(started)
+}
+
+/// Where a server logs its writes.
+pub(super) fn log_folder(server: &Server) -> PathBuf {
+    server.directory().join(LOG_FOLDER)
+}
+
+fn start_one(url: &StoreUrl, config: &RedisConfig, greeting: &Greeting) -> Result<(Server, Node)> {
+    let mut attempt = 1;
+    loop {
+        match try_start(url, config, greeting) {
+            Err(Error::Unavailable { what, .. })
+                if what.contains("Address already in use") && attempt < ATTEMPTS =>
+            {
+                attempt += 1;
+            }
+            done => return done,
+        }
+    }
+}
+
+fn try_start(url: &StoreUrl, config: &RedisConfig, greeting: &Greeting) -> Result<(Server, Node)> {
+    let recipe = if config.server == Some(Program::Valkey) { VALKEY } else { RECIPE };
+    let program = managed::find(SCHEME, &recipe)?;
+    let directory = ScratchDir::create(SCHEME)?;
+    let account = Account::for_server(&["redis", "valkey", "nobody"], directory.path());
+    let (node, listen) = if config.socket {
+        let path = socket_path(directory.path())?;
+        let listen = format!("port 0\nunixsocket {SOCKET_FILE}\nunixsocketperm 700\n");
+        (Node::unix(&path, greeting)?, listen)
+    } else {
+        let port = free_port(config.nodes > 1)?;
+        let node = Node::tcp(&Ipv4Addr::LOCALHOST.to_string(), port, greeting)?;
+        (node, format!("bind 127.0.0.1\nport {port}\n"))
+    };
+    let text = format!("{listen}{}{}", settings(config), passwords(url));
+    let file = directory.path().join(CONFIG_FILE);
+    let written = fs::write(&file, text).and_then(|()| match &account {
+        Some(account) => account.own(&file),
+        None => Ok(()),
+    });
+    written.map_err(|source| {
+        let what = format!("writing {}", file.display());
+        Error::Io { engine: SCHEME, what, source }
+    })?;
+    let mut command = Command::new(program);
+    // Its language would have to be installed.
+    command.arg(CONFIG_FILE).env("LC_ALL", "C");
+    if let Some(account) = &account {
+        account.run(&mut command);
+    }
+    // What it holds ends with it in any case.
+    let mut server = Server::start(SCHEME, command, directory, account.as_ref())?.without_grace();
+    let (asked, timeout) = (Arc::new(node), config.timeout.0);
+    let pid = server.pid();
+    server.answer(START, || {
+        // Another server may have taken the port, which this one will then complain of.
+        let facts = survey::facts(&asked, timeout).ok()?;
+        (facts.get("process_id")?.parse() == Ok(pid)).then_some(())
+    })?;
+    Ok((server, Arc::unwrap_or_clone(asked)))
+}
+
+fn socket_path(directory: &Path) -> Result<String> {
+    let path = directory.join(SOCKET_FILE);
+    if path.as_os_str().len() > SOCKET_PATH_LEN {
+        let reason = format!(
+            "option `socket`: {} is longer than the {SOCKET_PATH_LEN} bytes of a socket's path; \
+             set TMPDIR to a shorter one",
+            path.display()
+        );
+        return Err(Error::InvalidOptions { engine: SCHEME, reason });
+    }
+    Ok(path.to_string_lossy().into_owned())
+}
+
+/// A port of this machine that nobody listens on now. Redis, other than memcached, cannot be told to find one.
+fn free_port(with_bus: bool) -> Result<u16> {
+    let listen = |port: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port));
+    let failed = |source| {
+        let what = "looking for a free port of 127.0.0.1".into();
+        Error::Io { engine: SCHEME, what, source }
+    };
+    loop {
+        let listener = listen(0).map_err(failed)?;
+        let port = listener.local_addr().map_err(failed)?.port();
+        let has_bus = || port.checked_add(BUS_PORT).is_some_and(|port| listen(port).is_ok());
+        if !with_bus || has_bus() {
+            return Ok(port);
+        }
+    }
+}
+
+/// The settings of a server, one a line.
+fn settings(config: &RedisConfig) -> String {
+    let (appendonly, appendfsync) = match config.appendonly {
+        AppendOnly::No => ("no", "no"),
+        AppendOnly::Everysec => ("yes", "everysec"),
+        AppendOnly::Always => ("yes", "always"),
+    };
+    format!(
+        "daemonize no\n\
+         save \"\"\n\
+         maxmemory {}\n\
+         maxmemory-policy {}\n\
+         appendonly {appendonly}\n\
+         appendfsync {appendfsync}\n\
+         appenddirname {LOG_FOLDER}\n\
+         io-threads {}\n",
+        config.memory.0,
+        config.policy.as_str(),
+        config.io_threads,
+    )
+}
+
+/// Whom a server lets in: whom the URL names, or everybody of this machine.
+fn passwords(url: &StoreUrl) -> String {
+    match (url.user().filter(|user| !user.is_empty()), url.password()) {
+        (Some(user), Some(password)) => {
+            let (user, password) = (quoted(user), quoted(&format!(">{password}")));
+            format!("user {user} on {password} ~* &* +@all\nuser default off\n")
+        }
+        (None, Some(password)) => format!("requirepass {}\n", quoted(password)),
+        _ => String::new(),
+    }
+}
+
+/// A text as one word of a configuration file.
+fn quoted(text: &str) -> String {
+    let mut word = String::from("\"");
+    for byte in text.bytes() {
+        // Writing to a String does not fail.
+        let _ = match byte {
+            b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'>' | b'-' | b'_' => {
+                word.write_char(char::from(byte))
+            }
+            byte => write!(word, "\\x{byte:02x}"),
+        };
+    }
+    word.push('"');
+    word
+}

@@ -1,0 +1,95 @@
+//! What goes wrong between here and a server, in the words of the contract.
+
+use std::time::Duration;
+
+use larder_store::Error;
+use redis::{ErrorKind, RedisError, ServerError, Value};
+
+use super::SCHEME;
+use super::address::Node;
+
+/// A message is cut to this length.
+const LONGEST: usize = 160;
+
+/// An error of the library: of the system, of the way a connection begins, or an answer that is none.
+#[cold]
+pub(super) fn failed(node: &Node, timeout: Duration, error: &RedisError) -> Error {
+    if error.is_timeout() {
+        return Error::Timeout { engine: SCHEME, peer: node.to_string(), after: timeout };
+    }
+    let text = one_line(&error.to_string());
+    let what = match error.kind() {
+        ErrorKind::AuthenticationFailed => format!("{node} refused the user or the password"),
+        ErrorKind::Parse => return protocol(node, format!("no answer of this protocol: {text}")),
+        ErrorKind::Server(_) | ErrorKind::Extension => {
+            return protocol(node, one_line(error.detail().unwrap_or(&text)));
+        }
+        _ if error.is_connection_refusal() && node.host().is_none() => {
+            format!("{node} is not there; is redis running on it?")
+        }
+        _ if error.is_connection_refusal() => {
+            format!("{node} refused the connection; is redis running there?")
+        }
+        _ if error.is_connection_dropped() => format!("{node} closed the connection"),
+        _ if text.contains("invalid peer certificate") => {
+            format!("{node}: {text}; name the file of its authority by `ca=`")
+        }
+        _ => format!("{node}: {text}"),
+    };
+    Error::Unavailable { engine: SCHEME, what, source: None }
+}
+
+/// An error that a server has answered.
+#[cold]
+pub(super) fn refused(node: &Node, refusal: &ServerError) -> Error {
+    let (code, details) = (refusal.code(), refusal.details().unwrap_or_default());
+    let said = one_line(&format!("{code} {details}"));
+    let unavailable = |what: String| Error::Unavailable { engine: SCHEME, what, source: None };
+    match code {
+        "OOM" => Error::Full {
+            engine: SCHEME,
+            what: format!("{node} answered: {said}; give it more memory, or a policy that evicts"),
+        },
+        _ if details.contains("No space left on device") => {
+            Error::Full { engine: SCHEME, what: format!("{node} answered: {said}") }
+        }
+        "LOADING" | "BUSY" | "TRYAGAIN" => {
+            Error::Busy { engine: SCHEME, what: format!("{node} answered: {said}") }
+        }
+        "ERR" if details.starts_with("max number of clients") => {
+            Error::Busy { engine: SCHEME, what: format!("{node} answered: {said}") }
+        }
+        "CLUSTERDOWN" | "MASTERDOWN" => unavailable(format!("{node} answered: {said}")),
+        "WRONGPASS" => unavailable(format!("{node} refused the user or the password")),
+        "NOAUTH" => {
+            unavailable(format!("{node} asks for a password; write redis://user:password@host"))
+        }
+        "MOVED" | "ASK" => protocol(node, format!("{said}; it does not tell its cluster's slots")),
+        "READONLY" => protocol(node, format!("{said}; name its primary")),
+        _ => protocol(node, said),
+    }
+}
+
+/// An answer that is no answer to this command.
+#[cold]
+pub(super) fn unexpected(node: &Node, command: &str, answer: &Value) -> Error {
+    protocol(node, one_line(&format!("no answer to {command}: {answer:?}")))
+}
+
+#[cold]
+pub(super) fn closed(node: &Node) -> Error {
+    Error::Unavailable { engine: SCHEME, what: format!("{node} is not connected"), source: None }
+}
+
+fn protocol(node: &Node, message: String) -> Error {
+    Error::Protocol { engine: SCHEME, peer: node.to_string(), message }
+}
+
+/// A text as one short line.
+fn one_line(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}

@@ -1,0 +1,74 @@
+//! Commands as they go over the wire.
+
+use crate::decimal::Digits;
+
+/// One command or several, packed one behind the other into memory that is used again.
+///
+/// The library's own `Cmd` copies every argument twice: when it is given, and when the command is packed.
+#[derive(Debug, Default)]
+pub(super) struct Request {
+    bytes: Vec<u8>,
+    n_commands: usize,
+}
+
+impl Request {
+    /// Begins anew.
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.n_commands = 0;
+    }
+
+    /// Adds a command: its name, and what it is about.
+    pub(super) fn add(&mut self, arguments: &[&[u8]]) {
+        self.begin(arguments.len());
+        arguments.iter().for_each(|argument| self.argument(argument));
+    }
+
+    /// Adds the head of a command of so many arguments, its name included, which are to follow one by one.
+    pub(super) fn begin(&mut self, n_arguments: usize) {
+        self.n_commands += 1;
+        self.length(b'*', n_arguments);
+    }
+
+    /// Adds an argument of the command that was begun.
+    pub(super) fn argument(&mut self, argument: &[u8]) {
+        self.length(b'$', argument.len());
+        self.bytes.extend_from_slice(argument);
+        self.bytes.extend_from_slice(b"\r\n");
+    }
+
+    fn length(&mut self, kind: u8, len: usize) {
+        self.bytes.push(kind);
+        self.bytes.extend_from_slice(Digits::new(len as u64).as_bytes());
+        self.bytes.extend_from_slice(b"\r\n");
+    }
+
+    /// What is to be sent.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// How many answers are to come.
+    pub(super) fn n_commands(&self) -> usize {
+        self.n_commands
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_stand_one_behind_the_other() {
+        let mut request = Request::default();
+        request.add(&[b"GET", b"stale"]);
+        request.clear();
+        request.add(&[b"SET", b"key", b""]);
+        request.begin(2);
+        request.argument(b"DEL");
+        request.argument(&[b'k'; 12]);
+        let packed =
+            b"*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$0\r\n\r\n*2\r\n$3\r\nDEL\r\n$12\r\nkkkkkkkkkkkk\r\n";
+        assert_eq!((request.bytes(), request.n_commands()), (&packed[..], 2));
+    }
+}

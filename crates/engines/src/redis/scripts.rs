@@ -1,0 +1,47 @@
+//! What Redis has no command for, as scripts that run in one step on the server.
+
+use std::sync::OnceLock;
+
+/// A script with one key, known to a server by its hash once it has run there.
+#[derive(Debug)]
+pub(super) struct Script {
+    pub(super) text: &'static str,
+    hash: OnceLock<String>,
+}
+
+impl Script {
+    const fn new(text: &'static str) -> Self {
+        Self { text, hash: OnceLock::new() }
+    }
+
+    /// Its hash, as `EVALSHA` takes it.
+    pub(super) fn hash(&self) -> &str {
+        self.hash.get_or_init(|| redis::Script::new(self.text).get_hash().into())
+    }
+}
+
+/// Adds a number, given as its sign and its digits, by memcached's rules. Nil where the key is absent, the sum as
+/// text, or -1 where the value is no number.
+pub(super) static INCR: Script = Script::new(include_str!("incr.lua"));
+
+/// Puts text behind a value that is there; 0 where none is. `APPEND` alone would make one.
+pub(super) static APPEND: Script = Script::new(
+    "if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+    redis.call('APPEND', KEYS[1], ARGV[1])
+    return 1",
+);
+
+/// Puts text before a value that is there, whose TTL stays; 0 where none is.
+pub(super) static PREPEND: Script = Script::new(
+    "local value = redis.call('GET', KEYS[1])
+    if not value then return 0 end
+    redis.call('SET', KEYS[1], ARGV[1] .. value, 'KEEPTTL')
+    return 1",
+);
+
+/// Ends the TTL of a key that is there; 0 where it is not. `PERSIST` alone says 0 also where there was no TTL.
+pub(super) static PERSIST: Script = Script::new(
+    "if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+    redis.call('PERSIST', KEYS[1])
+    return 1",
+);

@@ -1,0 +1,346 @@
+//! One thread's connections to the nodes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use larder_store::{Error, Meta, Result, Session, SetMode, SetOptions, SetOutcome};
+use redis::{ServerError, ServerErrorKind, Value};
+
+use super::connection::Connection;
+use super::layout::Layout;
+use super::many::Part;
+use super::request::Request;
+use super::scripts::{self, Script};
+use super::store::Shared;
+use super::{SCHEME, refusal};
+use crate::decimal::Digits;
+
+/// How often a cluster may send a request on to another node.
+const REDIRECTS: usize = 5;
+
+/// The longest TTL that is sent, in milliseconds: a server adds the time to it, in 63 bits.
+const LONGEST_TTL_MS: u64 = 1 << 62;
+
+/// A connection to each node, opened when it is first needed and anew after an error.
+#[derive(Debug)]
+pub(super) struct RedisSession {
+    pub(super) shared: Arc<Shared>,
+    pub(super) layout: Arc<Layout>,
+    pub(super) connections: Vec<Connection>,
+    /// The layout of the cluster may have changed: a node was lost, or does not have what it had.
+    pub(super) is_stale: bool,
+    request: Request,
+    /// Whom the last request was sent to.
+    asked: usize,
+    /// What a batch asks of each node, kept for its memory.
+    pub(super) parts: Vec<Part>,
+}
+
+impl RedisSession {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        let layout = shared.layout();
+        let mut session = Self {
+            shared,
+            layout: Arc::clone(&layout),
+            connections: Vec::new(),
+            is_stale: false,
+            request: Request::default(),
+            asked: 0,
+            parts: Vec::new(),
+        };
+        session.follow_layout(layout);
+        session
+    }
+
+    /// Has a connection for each node of a layout. A node that is known keeps its place, and so its connection.
+    fn follow_layout(&mut self, layout: Arc<Layout>) {
+        for node in &layout.nodes()[self.connections.len()..] {
+            self.connections.push(Connection::new(Arc::clone(node), self.shared.terms()));
+            self.parts.push(Part::default());
+        }
+        self.layout = layout;
+        self.is_stale = false;
+    }
+
+    /// Looks at the cluster anew where something has changed.
+    pub(super) fn renew_layout(&mut self) -> Result<()> {
+        if self.is_stale {
+            let layout = self.shared.renewed(&self.layout)?;
+            self.follow_layout(layout);
+        }
+        Ok(())
+    }
+
+    /// Sends the request to the node that has `key`. A refusal is an error.
+    fn ask(&mut self, key: &[u8]) -> Result<Value> {
+        match self.routed(key)? {
+            Value::ServerError(error) => Err(self.refused(&error)),
+            answer => Ok(answer),
+        }
+    }
+
+    /// Sends the request to the node that has `key`. A refusal is an answer, unless it names another node.
+    fn routed(&mut self, key: &[u8]) -> Result<Value> {
+        self.renew_layout()?;
+        let answer = self.exchange(self.layout.owner_of(self.layout.slot_of(key)))?;
+        match &answer {
+            Value::ServerError(error) if self.layout.is_cluster() => match Redirect::of(error) {
+                Some(redirect) => self.redirected(redirect),
+                None => Ok(answer),
+            },
+            _ => Ok(answer),
+        }
+    }
+
+    /// Follows a cluster that sends the request on.
+    #[cold]
+    fn redirected(&mut self, mut redirect: Redirect) -> Result<Value> {
+        let mut n_redirects = 1;
+        loop {
+            if !redirect.is_once {
+                self.is_stale = true;
+                self.renew_layout()?;
+            }
+            let teller = Arc::clone(&self.layout.nodes()[self.asked]);
+            let (host, port) = (&redirect.host, redirect.port);
+            let (layout, place) = self.shared.place_of(host, port, &teller)?;
+            self.follow_layout(layout);
+            let answer =
+                if redirect.is_once { self.exchange_once(place) } else { self.exchange(place) }?;
+            let next = match &answer {
+                Value::ServerError(error) if n_redirects < REDIRECTS => Redirect::of(error),
+                _ => None,
+            };
+            match next {
+                Some(next) => redirect = next,
+                None => return Ok(answer),
+            }
+            n_redirects += 1;
+        }
+    }
+
+    /// Sends the request to a node and waits for its answer.
+    fn exchange(&mut self, node: usize) -> Result<Value> {
+        self.asked = node;
+        let connection = &mut self.connections[node];
+        let answer = connection.begin().and_then(|is_new| {
+            if is_new {
+                self.shared.count_connection();
+            }
+            connection.exchange(&self.request)
+        });
+        connection.end();
+        self.is_stale |= answer.is_err() && self.layout.is_cluster();
+        answer
+    }
+
+    /// As above, to a node that is about to get the key's slot and answers only who says that he knows.
+    fn exchange_once(&mut self, node: usize) -> Result<Value> {
+        let request = std::mem::take(&mut self.request);
+        self.request.add(&[b"ASKING"]);
+        let asking = self.exchange(node);
+        self.request = request;
+        asking?;
+        self.exchange(node)
+    }
+
+    pub(super) fn refused(&mut self, error: &ServerError) -> Error {
+        self.is_stale |= self.layout.is_cluster();
+        refusal::refused(self.connections[self.asked].node(), error)
+    }
+
+    fn unexpected(&self, command: &str, answer: &Value) -> Error {
+        refusal::unexpected(self.connections[self.asked].node(), command, answer)
+    }
+
+    /// Begins a request anew with one command.
+    fn command(&mut self, arguments: &[&[u8]]) {
+        self.request.clear();
+        self.request.add(arguments);
+    }
+
+    /// Runs a script on the node that has `key`; a node that does not know it yet is told it.
+    fn run(&mut self, script: &Script, key: &[u8], arguments: &[&[u8]]) -> Result<Value> {
+        let script_by = |command: &'static [u8], script: &'static [u8]| {
+            [&[command, script, b"1", key], arguments].concat()
+        };
+        self.command(&[&[b"EVALSHA", script.hash().as_bytes(), b"1", key], arguments].concat());
+        match self.routed(key)? {
+            Value::ServerError(error) if error.kind() == Some(ServerErrorKind::NoScript) => {
+                self.command(&script_by(b"EVAL", script.text.as_bytes()));
+                self.ask(key)
+            }
+            Value::ServerError(error) => Err(self.refused(&error)),
+            answer => Ok(answer),
+        }
+    }
+
+    /// Whether a command found its key.
+    fn found(&self, command: &str, answer: &Value) -> Result<bool> {
+        match answer {
+            Value::Int(n) => Ok(*n > 0),
+            other => Err(self.unexpected(command, other)),
+        }
+    }
+
+    /// Puts `text` behind or before the value that is there.
+    fn join(&mut self, script: &Script, key: &[u8], text: &[u8]) -> Result<SetOutcome> {
+        let answer = self.run(script, key, &[text])?;
+        let found = self.found("EVALSHA", &answer)?;
+        Ok(if found { SetOutcome::Stored } else { SetOutcome::NotStored })
+    }
+
+    /// Refuses what a server would close the connection for.
+    pub(super) fn check(&self, key: &[u8]) -> Result<()> {
+        let limit = self.shared.longest_string();
+        if key.len() > limit {
+            return Err(Error::KeyTooLong { engine: SCHEME, len: key.len(), limit });
+        }
+        Ok(())
+    }
+}
+
+impl Session for RedisSession {
+    fn engine(&self) -> &'static str {
+        SCHEME
+    }
+
+    fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
+        value.clear();
+        self.check(key)?;
+        self.command(&[b"GET", key]);
+        match self.ask(key)? {
+            // The library has copied it out of its receive buffer, and a second copy would be for nothing.
+            Value::BulkString(found) => *value = found,
+            Value::Nil => return Ok(None),
+            other => return Err(self.unexpected("GET", &other)),
+        }
+        Ok(Some(Meta::default()))
+    }
+
+    fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
+        keys.iter().try_for_each(|key| self.check(key))?;
+        self.ask_many(keys, hit)
+    }
+
+    fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome> {
+        self.check(key)?;
+        if options.flags != 0 {
+            return Err(Error::Unsupported { engine: SCHEME, operation: "flags" });
+        }
+        let limit = self.shared.longest_string();
+        if value.len() > limit {
+            self.delete(key)?;
+            return Err(Error::ValueTooLarge { engine: SCHEME, len: value.len(), limit });
+        }
+        let condition: Option<&[u8]> = match options.mode {
+            SetMode::Set => None,
+            SetMode::Add => Some(b"NX"),
+            SetMode::Replace => Some(b"XX"),
+            SetMode::Append => return self.join(&scripts::APPEND, key, value),
+            SetMode::Prepend => return self.join(&scripts::PREPEND, key, value),
+            SetMode::Cas(_) => {
+                return Err(Error::Unsupported { engine: SCHEME, operation: "cas" });
+            }
+        };
+        self.request.clear();
+        let n_options = 2 * usize::from(options.ttl.is_some()) + usize::from(condition.is_some());
+        self.request.begin(3 + n_options);
+        [b"SET", key, value].into_iter().for_each(|argument| self.request.argument(argument));
+        if let Some(ttl) = options.ttl {
+            // A TTL of nothing is refused; a date that has passed is not.
+            let (unit, number): (&[u8], _) =
+                if ttl.is_zero() { (b"PXAT", 1) } else { (b"PX", millis(ttl)) };
+            self.request.argument(unit);
+            self.request.argument(Digits::new(number).as_bytes());
+        }
+        if let Some(condition) = condition {
+            self.request.argument(condition);
+        }
+        match self.ask(key)? {
+            Value::Okay => Ok(SetOutcome::Stored),
+            Value::Nil => Ok(SetOutcome::NotStored),
+            other => Err(self.unexpected("SET", &other)),
+        }
+    }
+
+    /// By `DEL` and not by `UNLINK`, which leaves the memory of a large value to be freed by another thread after the
+    /// answer: what an operation costs is to show in it.
+    fn delete(&mut self, key: &[u8]) -> Result<bool> {
+        self.check(key)?;
+        self.command(&[b"DEL", key]);
+        let answer = self.ask(key)?;
+        self.found("DEL", &answer)
+    }
+
+    fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
+        self.check(key)?;
+        let Some(ttl) = ttl else {
+            let answer = self.run(&scripts::PERSIST, key, &[])?;
+            return self.found("EVALSHA", &answer);
+        };
+        self.command(&[b"PEXPIRE", key, Digits::new(millis(ttl)).as_bytes()]);
+        let answer = self.ask(key)?;
+        self.found("PEXPIRE", &answer)
+    }
+
+    fn incr(&mut self, key: &[u8], delta: i64) -> Result<Option<u64>> {
+        self.check(key)?;
+        let sign: &[u8] = if delta < 0 { b"-" } else { b"+" };
+        let digits = Digits::new(delta.unsigned_abs());
+        match self.run(&scripts::INCR, key, &[sign, digits.as_bytes()])? {
+            Value::Nil => Ok(None),
+            Value::Int(_) => Err(Error::NotANumber { engine: SCHEME }),
+            Value::BulkString(sum) => {
+                let number = str::from_utf8(&sum).ok().and_then(|sum| sum.parse().ok());
+                let other = || self.unexpected("EVALSHA", &Value::BulkString(sum.clone()));
+                number.map(Some).ok_or_else(other)
+            }
+            other => Err(self.unexpected("EVALSHA", &other)),
+        }
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        if !self.shared.is_managed() {
+            let operation = "clear on a server that larder did not start";
+            return Err(Error::Unsupported { engine: SCHEME, operation });
+        }
+        // Without `SYNC`, a server may go on freeing memory when the next thing is measured already.
+        self.command(&[b"FLUSHALL", b"SYNC"]);
+        for node in 0..self.connections.len() {
+            if let Value::ServerError(error) = self.exchange(node)? {
+                return Err(self.refused(&error));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A node that a cluster sends a request on to.
+#[derive(Debug)]
+pub(super) struct Redirect {
+    host: String,
+    port: u16,
+    /// Only this request: the slot is about to move.
+    is_once: bool,
+}
+
+impl Redirect {
+    /// Reads `MOVED 3999 127.0.0.1:6381` or `ASK 3999 127.0.0.1:6381`; the host may be missing.
+    pub(super) fn of(error: &ServerError) -> Option<Self> {
+        let is_once = match error.kind()? {
+            ServerErrorKind::Moved => false,
+            ServerErrorKind::Ask => true,
+            _ => return None,
+        };
+        let (_, address) = error.details()?.split_once(' ')?;
+        let (host, port) = address.rsplit_once(':')?;
+        Some(Self { host: host.into(), port: port.parse().ok()?, is_once })
+    }
+}
+
+/// A TTL as servers take it, rounded up.
+fn millis(ttl: Duration) -> u64 {
+    let millis = u64::try_from(ttl.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
+    millis.min(LONGEST_TTL_MS)
+}

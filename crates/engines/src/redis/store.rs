@@ -1,0 +1,309 @@
+//! The open server or cluster, shared by its sessions.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use larder_store::{
+    Capabilities, Catalog, Durability, Error, Ownership, Reach, Result, Session, Stats, Store,
+    StoreInfo, StoreUrl,
+};
+
+use super::address::{Greeting, Node};
+use super::config::{Connect, RedisConfig};
+use super::connection::Terms;
+use super::layout::Layout;
+use super::session::RedisSession;
+use super::survey::{self, Survey};
+use super::{SCHEME, managed, refusal};
+use crate::disk;
+use crate::managed::Server;
+
+/// The longest key or value where a server does not tell its `proto-max-bulk-len`: its default.
+const LONGEST_STRING: usize = 512 << 20;
+
+/// Opens the server or the cluster that a URL names, or starts one.
+pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
+    let config = RedisConfig::from_url(url)?;
+    let mut greeting = Greeting::from_url(url, &config)?;
+    if config.is_encrypted() {
+        // Whoever was first has chosen for the whole process, and any choice will do.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    }
+    let mut seeds = Node::from_url(url, &greeting)?;
+    let mut servers = Vec::new();
+    if seeds.is_empty() {
+        let started = managed::start(url, &config, greeting)?;
+        (servers, seeds, greeting) = (started.servers, started.nodes, started.greeting);
+    }
+    let timeout = config.timeout.0;
+    let layout = find_layout(&seeds, &greeting, timeout)?;
+    let nodes = layout.owners();
+    let surveys: Vec<Result<Survey>> = nodes.iter().map(|node| Survey::of(node, timeout)).collect();
+    let shared = Shared {
+        terms: Terms { timeout, keep: config.connect == Connect::Session },
+        longest_string: longest_string(&surveys),
+        layout: Mutex::new(Arc::new(layout)),
+        greeting,
+        n_connections: AtomicU64::new(0),
+        servers,
+    };
+    let info = shared.describe(url, &nodes, &surveys);
+    Ok(Arc::new(RedisStore { shared: Arc::new(shared), info }))
+}
+
+/// Asks the nodes of a URL, one after the other, whether they are a cluster, and which.
+fn find_layout(seeds: &[Node], greeting: &Greeting, timeout: Duration) -> Result<Layout> {
+    let mut first_error = None;
+    for seed in seeds {
+        let seed = Arc::new(seed.clone());
+        match survey::is_cluster(&seed, timeout) {
+            Ok(true) => return ask_layout(Vec::new(), &seed, greeting, timeout),
+            Ok(false) if seeds.len() == 1 => return Ok(Layout::single(seed)),
+            Ok(false) => {
+                let reason = format!("several hosts are a cluster, and {seed} is none; name one");
+                return Err(Error::InvalidOptions { engine: SCHEME, reason });
+            }
+            Err(error) => drop(first_error.get_or_insert(error)),
+        }
+    }
+    Err(match (first_error, seeds.len()) {
+        (Some(error), 1) => error,
+        (Some(Error::Unavailable { what, .. }), n) => {
+            let what = format!("none of {n} nodes answers; the first: {what}");
+            Error::Unavailable { engine: SCHEME, what, source: None }
+        }
+        (Some(error), _) => error,
+        (None, _) => Error::Unavailable { engine: SCHEME, what: "no node".into(), source: None },
+    })
+}
+
+/// Asks a node for the slots of its cluster.
+fn ask_layout(
+    known: Vec<Arc<Node>>,
+    node: &Arc<Node>,
+    greeting: &Greeting,
+    timeout: Duration,
+) -> Result<Layout> {
+    let answer = survey::ask(node, timeout, &[b"CLUSTER", b"SLOTS"])?;
+    Layout::read(known, &answer, node, greeting)
+        .unwrap_or_else(|| Err(refusal::unexpected(node, "CLUSTER SLOTS", &answer)))
+}
+
+/// The smallest limit of the nodes.
+fn longest_string(surveys: &[Result<Survey>]) -> usize {
+    let told = surveys.iter().flatten();
+    let limits = told.filter_map(|survey| survey.setting("proto-max-bulk-len")?.parse().ok());
+    limits.min().unwrap_or(LONGEST_STRING)
+}
+
+/// An open server or cluster.
+#[derive(Debug)]
+struct RedisStore {
+    shared: Arc<Shared>,
+    info: StoreInfo,
+}
+
+/// What sessions share; the servers that were started for them end with the last of it.
+#[derive(Debug)]
+pub(super) struct Shared {
+    layout: Mutex<Arc<Layout>>,
+    greeting: Greeting,
+    terms: Terms,
+    longest_string: usize,
+    n_connections: AtomicU64,
+    servers: Vec<Server>,
+}
+
+impl Shared {
+    /// The layout as it is known now.
+    pub(super) fn layout(&self) -> Arc<Layout> {
+        Arc::clone(&self.layout.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A layout that is newer than `old`: what another session has found out meanwhile, or what the first node that
+    /// answers tells.
+    pub(super) fn renewed(&self, old: &Arc<Layout>) -> Result<Arc<Layout>> {
+        let mut layout = self.layout.lock().unwrap_or_else(PoisonError::into_inner);
+        if !Arc::ptr_eq(&layout, old) {
+            return Ok(Arc::clone(&layout));
+        }
+        let mut first_error = None;
+        for node in old.nodes() {
+            match ask_layout(old.nodes().to_vec(), node, &self.greeting, self.terms.timeout) {
+                Ok(renewed) => {
+                    *layout = Arc::new(renewed);
+                    return Ok(Arc::clone(&layout));
+                }
+                Err(error) => drop(first_error.get_or_insert(error)),
+            }
+        }
+        match first_error {
+            Some(error) => Err(error),
+            None => Ok(Arc::clone(&layout)),
+        }
+    }
+
+    /// The layout with the node at an address in it, and the place of that node.
+    pub(super) fn place_of(
+        &self,
+        host: &str,
+        port: u16,
+        teller: &Node,
+    ) -> Result<(Arc<Layout>, usize)> {
+        let mut layout = self.layout.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut extended = Layout::clone(&layout);
+        let place = extended.place_of(host, port, teller, &self.greeting)?;
+        if extended.nodes().len() > layout.nodes().len() {
+            *layout = Arc::new(extended);
+        }
+        Ok((Arc::clone(&layout), place))
+    }
+
+    pub(super) fn terms(&self) -> Terms {
+        self.terms
+    }
+
+    pub(super) fn count_connection(&self) {
+        self.n_connections.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether the servers are ours.
+    pub(super) fn is_managed(&self) -> bool {
+        !self.servers.is_empty()
+    }
+
+    /// The longest key or value that every node takes.
+    pub(super) fn longest_string(&self) -> usize {
+        self.longest_string
+    }
+
+    fn describe(
+        &self,
+        url: &StoreUrl,
+        nodes: &[Arc<Node>],
+        surveys: &[Result<Survey>],
+    ) -> StoreInfo {
+        let told: Vec<(&Node, &Survey)> = nodes
+            .iter()
+            .zip(surveys)
+            .filter_map(|(node, survey)| Some((&**node, survey.as_ref().ok()?)))
+            .collect();
+        let mut settings = BTreeMap::new();
+        for name in survey::READ_BACK {
+            let values = told.iter().map(|(node, survey)| (*node, survey.setting(name).cloned()));
+            settings.extend(agreed(values).map(|value| (name.to_owned(), value)));
+        }
+        let shown = |nodes: Vec<&Node>| {
+            nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+        };
+        settings.insert("nodes".into(), shown(nodes.iter().map(|node| &**node).collect()));
+        let silent = nodes.iter().zip(surveys).filter(|(_, survey)| survey.is_err());
+        let silent: Vec<&Node> = silent.map(|(node, _)| &**node).collect();
+        if !silent.is_empty() {
+            settings.insert("not_answering".into(), shown(silent));
+        }
+        let is_encrypted = nodes.iter().any(|node| node.is_encrypted());
+        settings.insert("tls".into(), if is_encrypted { "on" } else { "off" }.into());
+        settings.insert("db".into(), self.greeting.db().to_string());
+        let connect = if self.terms.keep { "session" } else { "operation" };
+        settings.insert("connect".into(), connect.into());
+        let versions = told.iter().map(|(node, survey)| (*node, survey.version()));
+        let is_logged = told.iter().any(|(_, survey)| survey.durability() > Durability::Volatile);
+        let logs = self.servers.iter().filter(|_| is_logged).map(managed::log_folder);
+        let data_paths: Vec<_> = logs.filter(|folder| folder.exists()).collect();
+        StoreInfo {
+            scheme: SCHEME,
+            url: url.to_string(),
+            version: agreed(versions),
+            settings,
+            durability: told
+                .iter()
+                .map(|(_, survey)| survey.durability())
+                .min()
+                .unwrap_or_default(),
+            ownership: if self.is_managed() { Ownership::Managed } else { Ownership::External },
+            server_pids: match &self.servers[..] {
+                [] => told.iter().filter_map(|(_, survey)| survey.pid).collect(),
+                servers => servers.iter().map(Server::pid).collect(),
+            },
+            file_system: data_paths.first().and_then(|path| disk::file_system(path).ok()),
+            data_paths,
+        }
+    }
+}
+
+impl Store for RedisStore {
+    fn info(&self) -> StoreInfo {
+        self.info.clone()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let shared = &self.shared;
+        let setting = |name: &str| self.info.settings.get(name).map_or("", String::as_str);
+        let is_unix = |node: &Arc<Node>| node.host().is_none();
+        let is_host = shared.layout().nodes().iter().all(is_unix);
+        Capabilities {
+            stores: true,
+            ttl: true,
+            ttl_resolution: Duration::from_millis(1),
+            // It would take a second command for each get.
+            ttl_left: false,
+            flags: false,
+            add: true,
+            // Redis keeps no versions; its transactions compare on another connection's behalf, not by a number.
+            version: false,
+            append: true,
+            incr: true,
+            touch: true,
+            batch: true,
+            clear: shared.is_managed(),
+            persistent: !shared.is_managed() && self.info.durability > Durability::Volatile,
+            evicts: setting("maxmemory-policy").starts_with("allkeys")
+                && setting("maxmemory") != "0",
+            reach: if is_host { Reach::Host } else { Reach::Network },
+            max_key_len: Some(shared.longest_string()),
+            max_value_len: Some(shared.longest_string()),
+        }
+    }
+
+    fn session(&self) -> Result<Box<dyn Session>> {
+        Ok(Box::new(RedisSession::new(Arc::clone(&self.shared))))
+    }
+
+    fn stats(&self) -> Result<Stats> {
+        let shared = &self.shared;
+        let facts: Vec<BTreeMap<String, String>> = shared
+            .layout()
+            .owners()
+            .iter()
+            .map(|node| survey::facts(node, shared.terms.timeout))
+            .collect::<Result<_>>()?;
+        // A sum is known when every node tells its part.
+        let sum = |of: &dyn Fn(&BTreeMap<String, String>) -> Option<u64>| -> Option<u64> {
+            facts.iter().map(of).sum()
+        };
+        let fact = |name: &'static str| sum(&|node| node.get(name)?.parse().ok());
+        let db = format!("db{}", shared.greeting.db());
+        let mut stats = Stats::default();
+        stats.hits = fact("keyspace_hits");
+        stats.misses = fact("keyspace_misses");
+        stats.evictions = fact("evicted_keys");
+        stats.expirations = fact("expired_keys");
+        stats.connections = Some(shared.n_connections.load(Ordering::Relaxed));
+        stats.items = sum(&|node| survey::n_items(node, &db));
+        stats.bytes = fact("used_memory");
+        stats.capacity_bytes = sum(&survey::capacity);
+        Ok(stats)
+    }
+}
+
+/// The first value, and every one that differs with its node: `7.0.15; h2:6379 has 7.2.4`.
+fn agreed<'a>(values: impl Iterator<Item = (&'a Node, Option<String>)>) -> Option<String> {
+    let mut values = values.filter_map(|(node, value)| Some((node, value?)));
+    let (_, first) = values.next()?;
+    let others = values.filter(|(_, value)| *value != first);
+    let others: Vec<String> = others.map(|(node, value)| format!("{node} has {value}")).collect();
+    Some([&[first][..], &others].concat().join("; "))
+}

@@ -1,0 +1,223 @@
+//! What a node tells of itself: version, settings, counters, the slots of its cluster.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use larder_store::{Durability, Result};
+use redis::{ServerError, Value};
+
+use super::address::Node;
+use super::connection::{Connection, Terms};
+use super::refusal;
+use super::request::Request;
+
+/// Settings that are read back, by Redis' own names.
+pub(super) const READ_BACK: [&str; 10] = [
+    "maxmemory",
+    "maxmemory-policy",
+    "maxclients",
+    "save",
+    "appendonly",
+    "appendfsync",
+    "io-threads",
+    "proto-max-bulk-len",
+    "lazyfree-lazy-user-del",
+    "cluster-enabled",
+];
+
+/// Programs that may stand behind a process id which a node tells.
+const PROGRAMS: [&str; 3] = ["redis-server", "valkey-server", "keydb-server"];
+
+/// What a node told when the store was opened.
+#[derive(Debug)]
+pub(super) struct Survey {
+    /// The lines of `INFO`, by name; empty where the server forbids it.
+    pub(super) facts: BTreeMap<String, String>,
+    /// Its settings; those that it does not have or forbids to ask for are absent.
+    pub(super) settings: BTreeMap<String, String>,
+    /// Its process id, when it runs on this machine.
+    pub(super) pid: Option<u32>,
+}
+
+impl Survey {
+    /// Asks a node for everything. Only a node that does not answer, or lets nobody in, is an error.
+    pub(super) fn of(node: &Arc<Node>, timeout: Duration) -> Result<Self> {
+        let mut control = Control::new(node, timeout);
+        let facts = control.facts()?;
+        let settings = control.settings()?;
+        let pid = facts.get("process_id").and_then(|pid| pid.parse().ok());
+        let pid = pid.filter(|pid| node.is_local() && is_server(*pid));
+        Ok(Self { facts, settings, pid })
+    }
+
+    /// Its version; with the name of the server where that is not Redis, which its forks claim to be too.
+    pub(super) fn version(&self) -> Option<String> {
+        let fact = |name: &str| self.facts.get(name);
+        if let Some(version) = fact("valkey_version") {
+            return Some(format!("Valkey {version}"));
+        }
+        if let Some(version) = fact("dragonfly_version") {
+            return Some(format!("Dragonfly {version}"));
+        }
+        fact("redis_version").cloned()
+    }
+
+    /// What an acknowledged write survives there. What it saves from time to time is lost up to the last time.
+    pub(super) fn durability(&self) -> Durability {
+        let is_logged = match self.setting("appendonly") {
+            Some(setting) => setting == "yes",
+            None => self.facts.get("aof_enabled").is_some_and(|enabled| enabled == "1"),
+        };
+        match self.setting("appendfsync").map(String::as_str) {
+            _ if !is_logged => Durability::Volatile,
+            Some("always") => Durability::FsyncEach,
+            Some("everysec") => Durability::FsyncBatch,
+            _ => Durability::OsCache,
+        }
+    }
+
+    /// A setting, or what the node calls it in its `INFO`.
+    pub(super) fn setting(&self, name: &str) -> Option<&String> {
+        self.settings.get(name).or_else(|| self.facts.get(&name.replace('-', "_")))
+    }
+}
+
+/// Whether a node is one of a cluster.
+pub(super) fn is_cluster(node: &Arc<Node>, timeout: Duration) -> Result<bool> {
+    let facts = facts(node, timeout)?;
+    Ok(facts.get("cluster_enabled").is_some_and(|enabled| enabled == "1"))
+}
+
+/// How many entries a database has: `db0:keys=1,expires=0,avg_ttl=0`. One without any has no such line.
+pub(super) fn n_items(facts: &BTreeMap<String, String>, db: &str) -> Option<u64> {
+    match facts.get(db) {
+        Some(line) => line.strip_prefix("keys=")?.split(',').next()?.parse().ok(),
+        None => (!facts.is_empty()).then_some(0),
+    }
+}
+
+/// The bytes that a node may take: its limit, or all that the machine has.
+pub(super) fn capacity(facts: &BTreeMap<String, String>) -> Option<u64> {
+    let bytes = |name: &str| facts.get(name)?.parse().ok();
+    bytes("maxmemory").filter(|limit| *limit > 0).or_else(|| bytes("total_system_memory"))
+}
+
+/// The lines of a node's `INFO` now.
+pub(super) fn facts(node: &Arc<Node>, timeout: Duration) -> Result<BTreeMap<String, String>> {
+    Control::new(node, timeout).facts()
+}
+
+/// What a node answers to one command, a refusal being an error.
+pub(super) fn ask(node: &Arc<Node>, timeout: Duration, command: &[&[u8]]) -> Result<Value> {
+    Control::new(node, timeout).ask(command)
+}
+
+/// A connection beside those of the sessions, which is not counted with them.
+struct Control {
+    connection: Connection,
+    request: Request,
+}
+
+impl Control {
+    fn new(node: &Arc<Node>, timeout: Duration) -> Self {
+        let terms = Terms { timeout, keep: true };
+        Self { connection: Connection::new(Arc::clone(node), terms), request: Request::default() }
+    }
+
+    fn ask(&mut self, command: &[&[u8]]) -> Result<Value> {
+        self.connection.begin()?;
+        self.request.clear();
+        self.request.add(command);
+        match self.connection.exchange(&self.request)? {
+            Value::ServerError(error) => Err(refusal::refused(self.connection.node(), &error)),
+            answer => Ok(answer),
+        }
+    }
+
+    fn facts(&mut self) -> Result<BTreeMap<String, String>> {
+        self.connection.begin()?;
+        self.request.clear();
+        self.request.add(&[b"INFO"]);
+        let text = match self.connection.exchange(&self.request)? {
+            Value::BulkString(text) => text,
+            Value::VerbatimString { text, .. } => text.into_bytes(),
+            Value::ServerError(error) if is_forbidden(&error) => return Ok(BTreeMap::new()),
+            Value::ServerError(error) => {
+                return Err(refusal::refused(self.connection.node(), &error));
+            }
+            other => return Err(refusal::unexpected(self.connection.node(), "INFO", &other)),
+        };
+        let text = String::from_utf8_lossy(&text);
+        let pair = |line: &str| {
+            let (name, value) = line.split_once(':')?;
+            Some((name.to_owned(), value.to_owned()))
+        };
+        Ok(text.lines().filter_map(pair).collect())
+    }
+
+    /// Asks for each setting on its own: old servers take only one name at a time, and one that a server does not know is
+    /// then absent alone.
+    fn settings(&mut self) -> Result<BTreeMap<String, String>> {
+        self.connection.begin()?;
+        self.request.clear();
+        for name in READ_BACK {
+            self.request.add(&[b"CONFIG", b"GET", name.as_bytes()]);
+        }
+        self.connection.send(&self.request)?;
+        let mut settings = BTreeMap::new();
+        for name in READ_BACK {
+            if let Value::Array(pair) = self.connection.receive()?
+                && let [_, Value::BulkString(value)] = &pair[..]
+            {
+                settings.insert(name.into(), String::from_utf8_lossy(value).into_owned());
+            }
+        }
+        Ok(settings)
+    }
+}
+
+/// Whether a server answered that it does not have a command, or not for this user.
+fn is_forbidden(error: &ServerError) -> bool {
+    matches!(error.code(), "NOPERM" | "ERR")
+}
+
+/// Whether a process of this machine is such a server: one behind a port may be in another container, whose process
+/// ids mean others here.
+fn is_server(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/comm"))
+        .is_ok_and(|name| PROGRAMS.contains(&name.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(facts: &[(&str, &str)]) -> Survey {
+        let facts = facts.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        Survey { facts, settings: BTreeMap::new(), pid: None }
+    }
+
+    #[test]
+    fn durability_is_what_the_log_of_writes_gives() {
+        for (appendonly, appendfsync, durability) in [
+            ("no", "always", Durability::Volatile),
+            ("yes", "no", Durability::OsCache),
+            ("yes", "everysec", Durability::FsyncBatch),
+            ("yes", "always", Durability::FsyncEach),
+        ] {
+            let survey = told(&[("appendonly", appendonly), ("appendfsync", appendfsync)]);
+            assert_eq!(survey.durability(), durability, "{appendonly}, {appendfsync}");
+        }
+        assert_eq!(told(&[("aof_enabled", "1")]).durability(), Durability::OsCache);
+    }
+
+    #[test]
+    fn a_fork_is_called_by_its_name() {
+        let redis = told(&[("redis_version", "7.0.15")]);
+        assert_eq!(redis.version().as_deref(), Some("7.0.15"));
+        let valkey = told(&[("redis_version", "7.2.4"), ("valkey_version", "8.0.1")]);
+        assert_eq!(valkey.version().as_deref(), Some("Valkey 8.0.1"));
+        assert_eq!(told(&[]).version(), None);
+    }
+}
