@@ -2,6 +2,9 @@
 //!
 //! A figure is rounded first and its unit chosen afterwards, so that 999.6 k never shows as `1000 k`.
 
+/// Units of time, in nanoseconds.
+const TIMES: [(f64, &str); 4] = [(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")];
+
 /// Rounds to `digits` significant figures, written without an exponent: `1.24`, `0.0430`, `12300`.
 pub fn significant(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {
@@ -38,12 +41,20 @@ pub fn half_width(value: f64, ci95: [f64; 2]) -> String {
 /// A span of time given in nanoseconds: `85 ns`, `1.24 µs`, `12.0 ms`. Below a microsecond a whole number keeps no
 /// decimals, because the clock has none.
 pub fn nanoseconds(value: f64) -> String {
-    const UNITS: [(f64, &str); 4] = [(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")];
-    let (size, unit) = unit_of(value, &UNITS);
+    let (size, unit) = unit_of(value, &TIMES);
     if size <= 1.0 && value.fract() == 0.0 {
         return format!("{value:.0} ns");
     }
     format!("{} {unit}", significant(value / size, 3))
+}
+
+/// A span of time with its interval in the same unit: `12.3 µs [12.1–12.6]`.
+pub fn nanoseconds_interval(value: f64, ci95: [f64; 2]) -> String {
+    let (size, _) = unit_of(value, &TIMES);
+    let whole = size <= 1.0 && value.fract() == 0.0;
+    let decimals = if whole { 0 } else { decimals(value / size, 3) };
+    let [low, high] = ci95.map(|bound| format!("{:.decimals$}", bound / size));
+    format!("{} [{low}–{high}]", nanoseconds(value))
 }
 
 /// How long a run took, given in seconds: `42.0 s`, `2 min 14 s`, `1 h 3 min`.
@@ -229,6 +240,8 @@ mod tests {
         ] {
             assert_eq!(nanoseconds(value), text, "{value}");
         }
+        assert_eq!(nanoseconds_interval(12_345.0, [12_001.0, 12_600.0]), "12.3 µs [12.0–12.6]");
+        assert_eq!(nanoseconds_interval(85.0, [84.0, 86.5]), "85 ns [84–86]");
         for (value, text) in [
             (0.25, "250 ms"),
             (42.04, "42.0 s"),

@@ -6,11 +6,11 @@ use std::str::FromStr;
 use crate::error::Error;
 use crate::model::Run;
 use crate::style::Style;
-use crate::{csv, json, markdown, matrix, table};
+use crate::{csv, html, json, markdown, matrix, table};
 
 /// Every format, in the order of the documentation.
 const FORMATS: &[Format] =
-    &[table::FORMAT, matrix::FORMAT, markdown::FORMAT, json::FORMAT, csv::FORMAT];
+    &[table::FORMAT, matrix::FORMAT, markdown::FORMAT, html::FORMAT, json::FORMAT, csv::FORMAT];
 
 /// How a run is shown.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +26,8 @@ impl Format {
     pub const MATRIX: Self = matrix::FORMAT;
     /// For a pull request.
     pub const MARKDOWN: Self = markdown::FORMAT;
+    /// One page for a browser, which asks nobody for anything: to look at and to pass on.
+    pub const HTML: Self = html::FORMAT;
     /// All data, for other programs: `run.json`.
     pub const JSON: Self = json::FORMAT;
     /// A line for each cell, for other programs.

@@ -89,12 +89,12 @@ pub(crate) fn command(run: &Run) -> String {
 }
 
 /// A time stamp without the fraction of its second.
-fn to_the_second(stamp: &str) -> String {
+pub(crate) fn to_the_second(stamp: &str) -> String {
     let Some((seconds, rest)) = stamp.split_once('.') else { return stamp.to_owned() };
     format!("{seconds}{}", rest.trim_start_matches(|c: char| c.is_ascii_digit()))
 }
 
-fn machine(environment: &Environment) -> String {
+pub(crate) fn machine(environment: &Environment) -> String {
     let hardware = [
         environment.cpu.clone(),
         Some(count(environment.cores as usize, "core")),

@@ -16,6 +16,7 @@ mod findings;
 mod format;
 mod grid;
 mod header;
+mod html;
 mod json;
 mod limits;
 mod markdown;

@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     output: Option<PathBuf>,
 
-    /// What to print: table, matrix, markdown, json, csv
+    /// What to print: table, matrix, markdown, html, json, csv
     #[arg(long, value_name = "FORMAT", default_value = "table", help_heading = "Output")]
     format: Format,
 

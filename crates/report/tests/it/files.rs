@@ -35,7 +35,7 @@ fn an_unknown_format_lists_the_known_ones() {
     }
     assert_eq!(
         "xml".parse::<Format>().unwrap_err().to_string(),
-        "unknown format `xml`; known: table, matrix, markdown, json, csv"
+        "unknown format `xml`; known: table, matrix, markdown, html, json, csv"
     );
 }
 

@@ -4,6 +4,7 @@ mod charts;
 mod claims;
 mod edges;
 mod files;
+mod html;
 #[path = "../made_up/mod.rs"]
 mod made_up;
 mod made_up_runs;

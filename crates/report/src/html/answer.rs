@@ -1,0 +1,194 @@
+//! The answer: who leads, seen at a glance and said in sentences.
+
+use maud::{Markup, PreEscaped, html};
+
+use super::marks;
+use super::view::View;
+use crate::figures;
+use crate::model::{Operation, Run};
+use crate::ranking::{Group, Row};
+use crate::sentences::{Sentence, sentences};
+
+/// More sentences about single points than this are folded away.
+const SENTENCES_SHOWN: usize = 6;
+
+pub(super) fn section(view: &View<'_>) -> Markup {
+    let sentences = sentences(view.run);
+    let about_none = |said: &&Sentence| said.operation.is_none() || is_of_harness(said);
+    let (remarks, answers): (Vec<&Sentence>, Vec<&Sentence>) =
+        sentences.iter().partition(about_none);
+    html! {
+        section #answer {
+            h2 { "The answer" }
+            @for groups in view.by_operation() {
+                @let operation = groups[0].operation;
+                @let mine: Vec<&Sentence> =
+                    answers.iter().filter(|said| said.operation == Some(operation)).copied().collect();
+                div.verdict {
+                    h3 { (operation) @if operation == Operation::GetMany { " " small { "counted in keys" } } }
+                    @if view.is_sweep() { (over_the_sweep(view, groups, &mine)) }
+                    @else { (at_one_point(view, &groups[0], &mine)) }
+                }
+            }
+            @if !remarks.is_empty() {
+                ul.remarks { @for said in remarks {
+                    li { b { (said.subject) } " " (with_names(view.run, &said.text)) "." }
+                } }
+            }
+        }
+    }
+}
+
+/// What the measuring costs is said of an operation, and yet no answer.
+fn is_of_harness(said: &Sentence) -> bool {
+    said.point.is_none()
+        && said.operation.is_some_and(|operation| operation.as_str() != said.subject)
+}
+
+fn over_the_sweep(view: &View<'_>, groups: &[Group<'_>], said: &[&Sentence]) -> Markup {
+    let (at_points, leads): (Vec<&Sentence>, Vec<&Sentence>) =
+        said.iter().partition(|said| said.point.is_some());
+    let list = html! {
+        dl.sayings { @for of_point in at_points.chunk_by(|a, b| a.point == b.point) {
+            div {
+                @let point = of_point[0].point.as_ref().map(|point| view.short_label(point));
+                dt { (point.unwrap_or_default()) }
+                @for said in of_point { dd { (with_names(view.run, &said.text)) "." } }
+            }
+        } }
+    };
+    html! {
+        @for lead in &leads { p.lead { (with_names(view.run, &capital(&lead.text))) "." } }
+        (strip(view, groups))
+        @if leads.is_empty() || at_points.len() <= SENTENCES_SHOWN { (list) }
+        @else { details { summary { "Point by point: " (figures::count(at_points.len(), "sentence")) } (list) } }
+    }
+}
+
+/// The leaders along the sweep, one cell for each stretch with the same company.
+fn strip(view: &View<'_>, groups: &[Group<'_>]) -> Markup {
+    let stretches: Vec<&[Group<'_>]> = groups.chunk_by(|a, b| company(a) == company(b)).collect();
+    html! {
+        div.scroll tabindex="0" role="region" aria-label={ "Who leads, " (groups[0].operation) } {
+            table.strip {
+                thead { tr { @for group in groups { th scope="col" { (view.short_label(group.point)) } } } }
+                tbody { tr { @for stretch in stretches { (stretch_cell(view, stretch)) } } }
+            }
+        }
+    }
+}
+
+/// Who leads a group, by the number of the target.
+fn company(group: &Group<'_>) -> Vec<String> {
+    let mut urls: Vec<String> = leaders(group).map(|row| row.cell.target.clone()).collect();
+    urls.sort();
+    urls
+}
+
+fn leaders<'g, 'a>(group: &'g Group<'a>) -> impl Iterator<Item = &'g Row<'a>> {
+    group.rows.iter().filter(|row| row.leads)
+}
+
+fn stretch_cell(view: &View<'_>, stretch: &[Group<'_>]) -> Markup {
+    let leads: Vec<&Row<'_>> = leaders(&stretch[0]).collect();
+    let ranked = stretch[0].ranked().count();
+    let colour = match leads.as_slice() {
+        [only] => view.number(&only.cell.target).map(|number| format!("led s{}", number % 8)),
+        _ => None,
+    };
+    html! {
+        td colspan=(stretch.len()) class=[colour] {
+            @match leads.as_slice() {
+                [] => span.nobody { "no result" },
+                [only] if ranked == 1 => { (named(view, only)) " " small { "alone" } },
+                [only] => { (named(view, only)) },
+                several => {
+                    @for (at, row) in several.iter().enumerate() { @if at > 0 { " " } (named(view, row)) }
+                    " " small { "cannot be told apart" }
+                },
+            }
+        }
+    }
+}
+
+fn named(view: &View<'_>, row: &Row<'_>) -> Markup {
+    html! { span.named { (marks::of_target(view.number(&row.cell.target))) b { (row.name) } } }
+}
+
+fn at_one_point(view: &View<'_>, group: &Group<'_>, said: &[&Sentence]) -> Markup {
+    html! {
+        @if group.ranked().next().is_some() { (podium(view, group)) }
+        ul.sayings { @for said in said { li { (with_names(view.run, &said.text)) "." } } }
+    }
+}
+
+/// The ranking as bars, each with its interval.
+fn podium(view: &View<'_>, group: &Group<'_>) -> Markup {
+    let best = group.ranked().next().and_then(Row::rate).unwrap_or(1.0);
+    html! {
+        div.scroll tabindex="0" role="region" aria-label={ "Rates, " (group.operation) } {
+            table.podium {
+                thead.unseen { tr { th { "target" } th { "share of the best" } th { "rate" } th { "vs best" } } }
+                tbody { @for row in group.ranked() { tr.leads[row.leads] {
+                    th scope="row" { (named(view, row)) }
+                    td.bar { (bar(view, row, best)) }
+                    td.figure { (figures::rate(row.rate().unwrap_or_default())) }
+                    td.figure { (figures::share(row.to_best().unwrap_or_default())) }
+                } } }
+            }
+        }
+    }
+}
+
+/// A bar in the colour of its target, and a line over it from one end of its interval to the other.
+fn bar(view: &View<'_>, row: &Row<'_>, best: f64) -> Markup {
+    // Intervals may reach beyond the best; a tenth is left for them.
+    let width = |rate: f64| format!("{:.2}%", (rate / best * 90.0).clamp(0.15, 100.0));
+    let colour = view.number(&row.cell.target).unwrap_or(0) % 8;
+    html! {
+        svg class={ "s" (colour) } width="100%" height="16" aria-hidden="true" {
+            rect x="0" y="2" height="12" width=(width(row.rate().unwrap_or_default())) fill="currentColor" {}
+            @if let Some([low, high]) = row.cell.ops_per_s_ci95 {
+                line.whisker x1=(width(low)) x2=(width(high)) y1="8" y2="8" {}
+            }
+        }
+    }
+}
+
+/// The text with the names of targets set off.
+fn with_names(run: &Run, text: &str) -> Markup {
+    let mut names: Vec<&str> = run.targets.iter().map(|target| target.name.as_str()).collect();
+    // A name that begins with another is found as a whole.
+    names.sort_by_key(|name| std::cmp::Reverse(name.len()));
+    names.retain(|name| !name.is_empty());
+    let mut markup = String::new();
+    let mut rest = text;
+    let mut before = ' ';
+    while let Some(character) = rest.chars().next() {
+        let ends = |text: &str| {
+            text.chars().next().is_none_or(|c| c.is_whitespace() || ",;.()".contains(c))
+        };
+        let starts = before.is_whitespace() || before == '(';
+        let found = names.iter().find(|name| starts && rest.strip_prefix(**name).is_some_and(ends));
+        let length = found.map_or(character.len_utf8(), |name| name.len());
+        let (piece, after) = rest.split_at(length);
+        let piece = if found.is_some() {
+            html! { b { (piece) } }
+        } else {
+            html! { (piece) }
+        };
+        markup.push_str(&piece.into_string());
+        before = rest[..length].chars().next_back().unwrap_or(' ');
+        rest = after;
+    }
+    PreEscaped(markup)
+}
+
+/// The text with a capital at its beginning.
+fn capital(text: &str) -> String {
+    let mut characters = text.chars();
+    characters
+        .next()
+        .map(|first| first.to_uppercase().chain(characters).collect())
+        .unwrap_or_default()
+}

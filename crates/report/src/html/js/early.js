@@ -1,0 +1,11 @@
+// Before anything is painted: what the page may show, and in which colours.
+(() => {
+  const root = document.documentElement;
+  if ("DecompressionStream" in window) root.classList.add("js");
+  try {
+    const theme = localStorage.getItem("larder-theme");
+    if (theme === "light" || theme === "dark") root.dataset.theme = theme;
+  } catch {
+    // A browser that keeps nothing shows the theme of the system.
+  }
+})();

@@ -1,0 +1,88 @@
+//! The report as one page, `report.html`: for a person who would rather look than read, and who passes it on.
+//!
+//! One file that asks nobody for anything: style, script and data lie within it, and its policy forbids the network.
+//! All that is said and tabled is there without a script; the script adds what moves: charts to point at, switches,
+//! downloads as plain files. Each section of the page has its file here.
+
+mod answer;
+mod assets;
+mod checks;
+mod data;
+mod environment;
+mod head;
+mod marks;
+mod tables;
+mod view;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::format::Format;
+use crate::limits::{NOT_SHOWN, not_shown};
+use crate::model::Run;
+use view::View;
+
+/// The format `html`.
+pub(crate) const FORMAT: Format = Format { name: "html", render: |run, _| render(run) };
+
+/// The sections that a reader can jump to: their anchors and names.
+const SECTIONS: [(&str, &str); 5] = [
+    ("answer", "Answer"),
+    ("checks", "Checks"),
+    ("tables", "Tables"),
+    ("environment", "Environment"),
+    ("data", "Data"),
+];
+
+/// The whole page.
+fn render(run: &Run) -> String {
+    let view = View::new(run);
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(assets::policy());
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="generator" content={ "larder " (run.larder) };
+                title { (head::title(run)) }
+                style { (PreEscaped(assets::style())) }
+                script { (PreEscaped(assets::early_script())) }
+            }
+            body {
+                a.skip href="#answer" { "Skip to the answer" }
+                (marks::sprites())
+                (head::section(&view))
+                (navigation())
+                main {
+                    (answer::section(&view))
+                    (checks::section(&view))
+                    (tables::section(&view))
+                    (environment::section(&view))
+                    (data::section(run))
+                    (not_shown_section(run))
+                }
+                script { (PreEscaped(assets::script())) }
+            }
+        }
+    };
+    page.into_string() + "\n"
+}
+
+fn navigation() -> Markup {
+    html! {
+        nav.contents aria-label="Contents" {
+            ul { @for (anchor, name) in SECTIONS { li { a href={ "#" (anchor) } { (name) } } } }
+            button.theme type="button" hidden { "Dark" }
+        }
+    }
+}
+
+fn not_shown_section(run: &Run) -> Markup {
+    html! {
+        section #not-shown {
+            h2 { (NOT_SHOWN) }
+            ul.prose { @for sentence in not_shown(run) { li { (sentence) } } }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The columns of a ranking: what each shows, and what it says where it has nothing to show.
+
+use maud::{Markup, html};
+
+use crate::columns::nanoseconds_per_operation;
+use crate::figures;
+use crate::html::head::grouped;
+use crate::model::{Cell, Latency, LatencyIntervals};
+use crate::ranking::Row;
+
+/// A figure as it stands in a cell.
+pub(super) struct Figure {
+    pub(super) text: String,
+    /// Its interval, in the same unit.
+    pub(super) interval: Option<String>,
+    /// It is a fault that must be seen.
+    pub(super) fault: bool,
+}
+
+/// A column of figures.
+pub(super) struct Column {
+    /// What several columns have in common; stands above them.
+    pub(super) family: &'static str,
+    pub(super) head: &'static str,
+    /// The figure of a row, or why it has none.
+    pub(super) figure: fn(&Row<'_>) -> Result<Figure, &'static str>,
+}
+
+const NOT_KNOWN: &str = "not known";
+
+/// From left to right, after the rate: how it answered, how long it took, what it cost.
+pub(super) const COLUMNS: &[Column] = &[
+    Column { family: "answers", head: "hits", figure: hits },
+    Column {
+        family: "answers",
+        head: "misses",
+        figure: |row| answers(row, row.cell.counts.misses, false),
+    },
+    Column {
+        family: "answers",
+        head: "wrong",
+        figure: |row| answers(row, row.cell.counts.wrong, true),
+    },
+    Column {
+        family: "answers",
+        head: "errors",
+        figure: |row| Ok(counted(row.cell.counts.errors, true)),
+    },
+    Column {
+        family: "latency",
+        head: "p50",
+        figure: |row| latency(row, |l| l.p50, |i| Some(i.p50)),
+    },
+    Column {
+        family: "latency",
+        head: "p99",
+        figure: |row| latency(row, |l| l.p99, |i| Some(i.p99)),
+    },
+    Column {
+        family: "latency",
+        head: "p99.9",
+        figure: |row| latency(row, |l| l.p999, |i| Some(i.p999)),
+    },
+    Column { family: "latency", head: "max", figure: |row| latency(row, |l| l.max, |_| None) },
+    Column {
+        family: "CPU per operation",
+        head: "client",
+        figure: |row| cpu(row.cell, row.cell.client_cpu_s, NOT_KNOWN),
+    },
+    Column { family: "CPU per operation", head: "server", figure: server_cpu },
+    Column { family: "space", head: "memory", figure: memory },
+    Column { family: "space", head: "disk", figure: disk },
+];
+
+impl Column {
+    /// Whether it has anything to say of these rows.
+    pub(super) fn concerns(&self, rows: &[&Row<'_>]) -> bool {
+        rows.iter().any(|row| row.rate().is_some() && (self.figure)(row).is_ok())
+    }
+}
+
+impl Figure {
+    fn plain(text: String) -> Self {
+        Self { text, interval: None, fault: false }
+    }
+
+    pub(super) fn markup(&self) -> Markup {
+        html! {
+            (self.text)
+            @if let Some(interval) = &self.interval { small.interval { (interval) } }
+        }
+    }
+}
+
+/// The rate with its interval.
+pub(super) fn rate(row: &Row<'_>) -> Option<Figure> {
+    let rate = row.rate()?;
+    let interval =
+        row.cell.ops_per_s_ci95.map(|ci95| bracketed(&figures::rate_interval(rate, ci95)));
+    Some(Figure { interval, ..Figure::plain(figures::rate(rate)) })
+}
+
+/// The interval at the end of a figure that is written with it.
+fn bracketed(figure: &str) -> String {
+    figure.split_once('[').map_or(figure, |(_, interval)| interval.trim_end_matches(']')).to_owned()
+}
+
+fn hits(row: &Row<'_>) -> Result<Figure, &'static str> {
+    row.cell
+        .hit_ratio()
+        .map(|ratio| Figure::plain(figures::percent(ratio)))
+        .ok_or("no read answered")
+}
+
+fn answers(row: &Row<'_>, number: u64, fault: bool) -> Result<Figure, &'static str> {
+    let known = row.cell.operation.reads() || number > 0;
+    if known { Ok(counted(number, fault)) } else { Err("writes only") }
+}
+
+fn counted(number: u64, fault: bool) -> Figure {
+    Figure { fault: fault && number > 0, ..Figure::plain(grouped(number)) }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "three figures are shown")]
+fn latency(
+    row: &Row<'_>,
+    figure: fn(&Latency) -> u64,
+    interval: fn(&LatencyIntervals) -> Option<[f64; 2]>,
+) -> Result<Figure, &'static str> {
+    let value = figure(row.cell.latency_ns.as_ref().ok_or(NOT_KNOWN)?) as f64;
+    let ci95 = row.cell.latency_ns_ci95.as_ref().and_then(interval);
+    let interval = ci95.map(|ci95| bracketed(&figures::nanoseconds_interval(value, ci95)));
+    Ok(Figure { interval, ..Figure::plain(figures::nanoseconds(value)) })
+}
+
+fn cpu(cell: &Cell, seconds: Option<f64>, otherwise: &'static str) -> Result<Figure, &'static str> {
+    let each = nanoseconds_per_operation(cell, seconds).ok_or(otherwise)?;
+    Ok(Figure::plain(figures::nanoseconds(each)))
+}
+
+fn server_cpu(row: &Row<'_>) -> Result<Figure, &'static str> {
+    let otherwise = match ownership(row) {
+        Some("embedded") => "no server",
+        Some("external") => "not our server",
+        _ => NOT_KNOWN,
+    };
+    cpu(row.cell, row.cell.server_cpu_s, otherwise)
+}
+
+fn memory(row: &Row<'_>) -> Result<Figure, &'static str> {
+    // Of an embedded engine it is what the process grew by.
+    let otherwise = match ownership(row) {
+        Some("embedded") => "no growth seen",
+        _ => NOT_KNOWN,
+    };
+    row.cell.rss_bytes.map(|size| Figure::plain(figures::bytes(size))).ok_or(otherwise)
+}
+
+fn disk(row: &Row<'_>) -> Result<Figure, &'static str> {
+    let durability = row.target.and_then(|target| target.durability.as_deref());
+    let otherwise = if durability == Some("volatile") { "in memory" } else { NOT_KNOWN };
+    row.cell.disk_bytes.map(|size| Figure::plain(figures::bytes(size))).ok_or(otherwise)
+}
+
+fn ownership<'a>(row: &Row<'a>) -> Option<&'a str> {
+    row.target.and_then(|target| target.ownership.as_deref())
+}

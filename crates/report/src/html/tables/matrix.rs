@@ -1,0 +1,77 @@
+//! Points against targets: one figure a cell, so that a sweep is seen as a whole.
+
+use maud::{Markup, html};
+
+use crate::figures;
+use crate::html::marks;
+use crate::html::view::View;
+use crate::model::ReasonKind;
+use crate::ranking::{Group, Row, Standing};
+
+/// The rates of one operation.
+pub(super) fn table(view: &View<'_>, groups: &[Group<'_>]) -> Markup {
+    let operation = groups[0].operation;
+    html! {
+        div.scroll tabindex="0" role="region" aria-label={ (operation) ", rates by point and target" } {
+            table.matrix {
+                thead { tr {
+                    th.corner scope="col" { (view.swept.join(", ")) }
+                    @for (number, target) in view.run.targets.iter().enumerate() {
+                        th scope="col" { (marks::of_target(Some(number))) " " (target.name) }
+                    }
+                } }
+                tbody { @for group in groups { tr {
+                    th scope="row" {
+                        a href={ "#" (view.group_anchor(operation, group.point)) } { (view.short_label(group.point)) }
+                    }
+                    @for target in &view.run.targets {
+                        (cell(group.rows.iter().find(|row| row.cell.target == target.url), target.reason.as_deref()))
+                    }
+                } } }
+            }
+        }
+    }
+}
+
+fn cell(row: Option<&Row<'_>>, why_target: Option<&str>) -> Markup {
+    let Some(row) = row else {
+        return html! { td.empty title=(why_target.unwrap_or("not measured")) {
+            (if why_target.is_some() { "did not run" } else { "not measured" })
+        } };
+    };
+    let rate = row.rate().map(figures::rate).unwrap_or_default();
+    match &row.standing {
+        Standing::Ranked { to_best } => html! {
+            td class={ "heat" (heat(*to_best)) @if row.leads { " leads" } } { (rate) small { (figures::share(*to_best)) } }
+        },
+        Standing::Withheld(why) => html! {
+            td.withheld title={ "no result: " (why) } { s { (rate) } small { "no result" } }
+        },
+        Standing::Empty(reason) => html! { td.empty title=(reason) { (in_a_word(row)) } },
+    }
+}
+
+/// How strongly a cell is tinted, by orders of magnitude behind the best.
+fn heat(to_best: f64) -> u8 {
+    match to_best {
+        share if share > 0.9 => 4,
+        share if share > 0.5 => 3,
+        share if share > 0.2 => 2,
+        share if share > 0.05 => 1,
+        _ => 0,
+    }
+}
+
+/// Why a cell is empty, as short as a column; the whole reason stands in the table of its point.
+fn in_a_word(row: &Row<'_>) -> &'static str {
+    match row.cell.reason_kind {
+        Some(ReasonKind::Unavailable) => "did not run",
+        Some(ReasonKind::Oversize) => "too large",
+        Some(ReasonKind::Unsupported) => "unsupported",
+        Some(ReasonKind::Lost) => "lost",
+        Some(ReasonKind::Interrupted) => "interrupted",
+        Some(ReasonKind::NothingSucceeded) => "none succeeded",
+        None if row.target.is_some_and(|target| target.reason.is_some()) => "did not run",
+        None => "no figure",
+    }
+}

@@ -1,0 +1,68 @@
+//! The figures: for each operation a matrix over the sweep, and behind it the ranking at each point.
+
+mod columns;
+mod matrix;
+mod ranking;
+
+pub(super) use ranking::badge;
+
+use maud::{Markup, html};
+
+use super::view::View;
+use crate::model::Operation;
+use crate::ranking::{Group, Row};
+
+pub(super) fn section(view: &View<'_>) -> Markup {
+    html! {
+        section #tables {
+            h2 { "Tables" }
+            @for groups in view.by_operation() { (of_operation(view, groups)) }
+            (legend(view))
+        }
+    }
+}
+
+fn of_operation(view: &View<'_>, groups: &[Group<'_>]) -> Markup {
+    let operation = groups[0].operation;
+    html! {
+        h3 id=(View::operation_anchor(operation)) {
+            (operation) @if operation == Operation::GetMany { " " small { "counted in keys" } }
+        }
+        @if view.is_sweep() {
+            (matrix::table(view, groups))
+            div.unfold {
+                p { "Each point in full:" }
+                button type="button" hidden aria-expanded="false" { "open all" }
+                @for group in groups {
+                    details.point id=(view.group_anchor(operation, group.point)) {
+                        summary { h4 { span.of { (operation) ", " } (view.label(group.point)) } (ranking::in_brief(view, group)) }
+                        (ranking::table(view, group))
+                    }
+                }
+            }
+        } @else {
+            div id=(view.group_anchor(operation, groups[0].point)) { (ranking::table(view, &groups[0])) }
+        }
+    }
+}
+
+fn legend(view: &View<'_>) -> Markup {
+    let rows = || view.groups.iter().flat_map(|group| &group.rows);
+    let intervals = rows().any(|row| row.cell.ops_per_s_ci95.is_some());
+    html! {
+        ul.legend-of-tables {
+            @if intervals {
+                li { "Below a figure stands its 95 % interval, by bootstrap over the rounds, in the same unit." }
+            } @else {
+                li { "No figure has an interval: that takes at least six rounds." }
+            }
+            li { "A rate counts the operations that succeeded, per second of wall clock: the median of the rounds." }
+            @if rows().any(|row| !row.ties.is_empty()) {
+                li { b { "tie" } ": targets that share a letter cannot be told apart." }
+            }
+            @if rows().any(Row::is_withheld) {
+                li { span.withheld { "Crossed out" } ": no result; it is shown, and stands outside the ranking." }
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What every section of the page reads: the run, what follows from it, worked out once, and the anchors by which one
+//! section points into another.
+
+use crate::header::rounds;
+use crate::model::{Cell, Check, Operation, Point, Run, Severity};
+use crate::points::{label, points, short_label};
+use crate::ranking::{Group, groups};
+
+/// A run, laid out for the page.
+pub(super) struct View<'a> {
+    pub(super) run: &'a Run,
+    pub(super) groups: Vec<Group<'a>>,
+    /// The coordinates that were swept.
+    pub(super) swept: Vec<&'a str>,
+    pub(super) points: Vec<&'a Point>,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn new(run: &'a Run) -> Self {
+        Self { run, groups: groups(run), swept: run.swept(), points: points(run) }
+    }
+
+    /// The groups by operation.
+    pub(super) fn by_operation(&self) -> impl Iterator<Item = &[Group<'a>]> {
+        self.groups.chunk_by(|a, b| a.operation == b.operation)
+    }
+
+    /// Whether there are several points.
+    pub(super) fn is_sweep(&self) -> bool {
+        !self.swept.is_empty()
+    }
+
+    /// A point with the names of its coordinates.
+    pub(super) fn label(&self, point: &Point) -> String {
+        label(point, &self.swept)
+    }
+
+    /// A point by its values, where that is clear.
+    pub(super) fn short_label(&self, point: &Point) -> String {
+        short_label(point, &self.swept)
+    }
+
+    /// The rounds behind the figures.
+    pub(super) fn rounds(&self) -> String {
+        rounds(self.run)
+    }
+
+    /// The number of a target, which gives its colour and mark; `None` where the run does not list it.
+    pub(super) fn number(&self, url: &str) -> Option<usize> {
+        self.run.targets.iter().position(|target| target.url == url)
+    }
+
+    fn place(&self, point: &Point) -> usize {
+        self.points.iter().position(|known| *known == point).unwrap_or(0)
+    }
+
+    /// Where the tables of an operation begin.
+    pub(super) fn operation_anchor(operation: Operation) -> String {
+        format!("table-{operation}")
+    }
+
+    /// Where the table of a group is.
+    pub(super) fn group_anchor(&self, operation: Operation, point: &Point) -> String {
+        format!("table-{operation}-{}", self.place(point))
+    }
+
+    /// Where the row of a cell is.
+    pub(super) fn row_anchor(&self, cell: &Cell) -> Option<String> {
+        let group = self.group_anchor(cell.operation, &cell.point);
+        Some(format!("{group}-{}", self.number(&cell.target)?))
+    }
+
+    /// Where the facts of a target are.
+    pub(super) fn target_anchor(number: usize) -> String {
+        format!("target-{number}")
+    }
+
+    /// Where a finding is.
+    pub(super) fn finding_anchor(severity: Severity, id: &str) -> String {
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+        let id: String = id.chars().map(plain).collect();
+        format!("check-{}-{id}", severity.as_str())
+    }
+
+    /// Where in the tables a check holds: an anchor and what it is called; `None` where it concerns the whole run.
+    pub(super) fn checked_place(&self, check: &Check) -> Option<(String, String)> {
+        let number = check.target.as_deref().and_then(|url| self.number(url));
+        let name = number.map(|number| self.run.targets[number].name.clone());
+        let operation = check.operation.map(|operation| operation.to_string());
+        let point = check.point.as_ref().map(|point| self.short_label(point));
+        let parts = [name, operation, point].into_iter().flatten().filter(|part| !part.is_empty());
+        let text = parts.collect::<Vec<_>>().join(", ");
+        let anchor = match (number, check.operation, self.checked_point(check)) {
+            (Some(number), Some(operation), Some(point)) => {
+                format!("{}-{number}", self.group_anchor(operation, point))
+            }
+            (None, Some(operation), Some(point)) => self.group_anchor(operation, point),
+            (_, Some(operation), None) => Self::operation_anchor(operation),
+            (Some(number), None, _) => Self::target_anchor(number),
+            (None, None, _) => return None,
+        };
+        Some((anchor, text))
+    }
+
+    /// The point that a check names; the only one there is, where it names none.
+    fn checked_point(&self, check: &Check) -> Option<&'a Point> {
+        match (&check.point, self.points.as_slice()) {
+            (Some(point), points) => points.iter().find(|known| **known == point).copied(),
+            (None, [only]) => Some(only),
+            (None, _) => None,
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The page: that it is whole, asks nobody for anything, lets nothing of others become code, and leads where it says.
+
+use std::collections::BTreeSet;
+use std::io::Read;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::GzDecoder;
+use insta::assert_snapshot;
+use larder_report::{Format, Operation, Run, Severity, render, samples_csv};
+use sha2::{Digest, Sha256};
+
+use super::small::{PLAIN, cell, check, gets, size, target};
+use super::snapshots::fixture;
+
+fn page(run: &Run) -> String {
+    render(run, Format::HTML, PLAIN)
+}
+
+/// The values of an attribute, in the order of the page.
+fn attributes<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
+    let begins = format!(" {name}=\"");
+    let ends = |rest: &'a str| rest.split('"').next().unwrap_or_default();
+    page.split(begins.as_str()).skip(1).map(ends).collect()
+}
+
+/// What stands between the tags of each element of this name.
+fn contents<'a>(page: &'a str, element: &str) -> Vec<&'a str> {
+    let (begins, ends) = (format!("<{element}>"), format!("</{element}>"));
+    let inner = |rest: &'a str| rest.split(ends.as_str()).next().unwrap_or_default();
+    page.split(begins.as_str()).skip(1).map(inner).collect()
+}
+
+/// The page without what is not its own text: style, scripts, packed data. A line for each tag that begins one.
+fn text_of(page: &str) -> String {
+    let mut text = page.to_owned();
+    for element in ["style", "script"] {
+        for content in contents(page, element) {
+            text = text.replace(content, "…");
+        }
+    }
+    for packed in attributes(page, "href").into_iter().filter(|link| link.starts_with("data:")) {
+        text = text.replace(packed, "data:…");
+    }
+    let policy = attributes(page, "content")[0];
+    text = text.replace(policy, "…");
+    for element in
+        ["<section", "<h", "<p", "<tr", "<td", "<th", "<li", "<d", "<article", "<nav", "<a "]
+    {
+        text = text.replace(element, &format!("\n{element}"));
+    }
+    text
+}
+
+fn unpacked(link: &str) -> String {
+    let packed = STANDARD.decode(link.split_once(',').expect("a data link has a comma").1).unwrap();
+    let mut text = String::new();
+    GzDecoder::new(packed.as_slice()).read_to_string(&mut text).unwrap();
+    text
+}
+
+#[test]
+fn the_page_as_it_is() {
+    assert_snapshot!("html", text_of(&page(&fixture())));
+}
+
+#[test]
+fn the_policy_forbids_the_network_and_lets_in_just_this_style_and_these_scripts() {
+    let page = page(&fixture());
+    let policy = attributes(&page, "content")[0].replace("&#39;", "'");
+    assert!(policy.starts_with("default-src 'none'; "), "{policy}");
+    for element in ["style", "script"] {
+        let contents = contents(&page, element);
+        assert!(!contents.is_empty());
+        for content in contents {
+            let hash = format!("'sha256-{}'", STANDARD.encode(Sha256::digest(content)));
+            assert!(policy.contains(&hash), "{policy} has no {hash} for a {element}");
+        }
+    }
+    assert_eq!(page.matches("<script>").count(), page.matches("<script").count());
+    assert_eq!(attributes(&page, "style"), [""; 0], "the policy forbids attributes of style");
+    assert_eq!(attributes(&page, "src"), [""; 0]);
+    let strange = |link: &&&str| !link.starts_with('#') && !link.starts_with("data:");
+    assert_eq!(attributes(&page, "href").iter().filter(strange).count(), 0);
+    assert!(!page.contains("@import") && !page.contains("url("));
+}
+
+#[test]
+fn texts_of_others_stay_texts() {
+    let evil = "</script><script>alert(1)</script><img src=x onerror='a()'>\"&";
+    let mut run = gets(&[("a", 2e6), (evil, 1e6)]);
+    run.targets[1].settings.insert(evil.into(), evil.into());
+    run.targets.push(target("c"));
+    run.targets[2].reason = Some(evil.into());
+    run.cells.push(cell("c", Operation::Get, None));
+    run.notes = vec![evil.into()];
+    run.argv.push(evil.into());
+    run.scenario = evil.into();
+    run.environment.cpu = Some(evil.into());
+    run.checks = vec![check(evil, Severity::Warn, Some(evil), evil)];
+    let page = page(&run);
+    let plain = super::html::page(&gets(&[("a", 2e6)]));
+    for tag in ["<script", "</script", "<img", "<style"] {
+        assert_eq!(page.matches(tag).count(), plain.matches(tag).count(), "{tag}");
+    }
+    assert!(page.contains("&lt;script&gt;alert(1)"));
+}
+
+#[test]
+fn every_link_within_the_page_leads_somewhere_and_no_anchor_comes_twice() {
+    let mut interrupted = fixture();
+    interrupted.checks.push(check("WHOLE-RUN", Severity::Note, None, "nothing in particular"));
+    interrupted.checks.push(check("ELSEWHERE", Severity::Error, Some("not listed:"), "a stranger"));
+    let mut other = check("AT-POINT", Severity::Error, Some("lmdb:?sync=off"), "here");
+    other.point = Some(size(4096));
+    interrupted.checks.push(other);
+    for run in [fixture(), interrupted, gets(&[("a", 2e6), ("b", 1e6)]), gets(&[])] {
+        let page = page(&run);
+        let anchors = attributes(&page, "id");
+        let known: BTreeSet<&str> = anchors.iter().copied().collect();
+        assert_eq!(known.len(), anchors.len(), "an anchor comes twice: {anchors:?}");
+        for link in attributes(&page, "href").into_iter().filter_map(|link| link.strip_prefix('#'))
+        {
+            assert!(known.contains(link), "#{link}");
+        }
+    }
+}
+
+#[test]
+fn each_finding_leads_to_the_rows_it_is_about() {
+    let page = page(&fixture());
+    let finding = page.split("id=\"check-error-NEVER-HITS\"").nth(1).unwrap();
+    let finding = finding.split("</article>").next().unwrap();
+    let links = attributes(finding, "href");
+    assert_eq!(links, ["#sign-error", "#table-get-0-4", "#table-get-1-4", "#table-get-2-4"]);
+    let row = page.split("id=\"table-get-0-4\"").nth(1).unwrap().split("</tr>").next().unwrap();
+    assert!(row.contains("perl+filecache:") && row.contains("no result: NEVER-HITS"), "{row}");
+    assert!(row.contains("#check-error-NEVER-HITS"), "{row}");
+}
+
+#[test]
+fn headings_go_down_by_one_level_only() {
+    let page = page(&fixture());
+    let levels: Vec<u8> = page
+        .split("<h")
+        .skip(1)
+        .filter_map(|rest| rest.bytes().next().filter(u8::is_ascii_digit).map(|digit| digit - b'0'))
+        .collect();
+    assert_eq!(levels[0], 1);
+    assert_eq!(levels.iter().filter(|level| **level == 1).count(), 1);
+    assert!(levels.windows(2).all(|pair| pair[1] <= pair[0] + 1), "{levels:?}");
+}
+
+#[test]
+fn the_data_lies_in_the_page() {
+    let run = fixture();
+    let page = page(&run);
+    let links: Vec<&str> =
+        attributes(&page, "href").into_iter().filter(|link| link.starts_with("data:")).collect();
+    assert_eq!(links.len(), 2);
+    assert_eq!(unpacked(links[0]), run.to_json());
+    assert_eq!(unpacked(links[1]), samples_csv(&run));
+}
+
+#[test]
+fn every_empty_cell_says_why() {
+    let page = page(&fixture());
+    for table in page.split("<tbody").skip(1) {
+        let table = table.split("</tbody>").next().unwrap();
+        for cell in table.split("<td").skip(1) {
+            let (attributes, rest) = cell.split_once('>').unwrap();
+            let content = rest.split("</td>").next().unwrap();
+            // Most targets have no tie, and nothing fired against most rows.
+            let may_be_empty = attributes.contains("tie") || attributes.contains("checks");
+            assert!(!content.is_empty() || may_be_empty, "<td{attributes}>");
+        }
+    }
+}
