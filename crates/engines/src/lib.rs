@@ -51,4 +51,15 @@ pub const ENGINES: Catalog = Catalog::new(&[
     memcached::ENGINE,
     #[cfg(feature = "redis")]
     redis::ENGINE,
-]);
+])
+.with_aliases(ALIASES);
+
+/// Other schemes that people write for an engine, and its own.
+const ALIASES: &[(&str, &str)] = &[
+    #[cfg(feature = "redis")]
+    ("rediss", "redis"),
+    #[cfg(feature = "redis")]
+    ("valkey", "redis"),
+    #[cfg(feature = "redis")]
+    ("valkeys", "redis"),
+];

@@ -26,7 +26,9 @@ const URLS: &[&str] = &[
     "redis:?socket=on",
     "redis:?policy=noeviction",
     "redis:?appendonly=everysec",
-    "redis://me:s%40crt@",
+    "redis:?nodes=3",
+    "redis:?tls=on",
+    "redis://me:s%40crt@?nodes=2&tls=on",
 ];
 
 fn main() -> ExitCode {

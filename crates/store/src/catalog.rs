@@ -101,12 +101,20 @@ pub fn option_docs(schema: &Schema) -> Vec<OptionDoc> {
 #[derive(Debug, Clone, Copy)]
 pub struct Catalog {
     engines: &'static [Engine],
+    aliases: &'static [(&'static str, &'static str)],
 }
 
 impl Catalog {
     /// A catalog of these engines. Their schemes must differ.
     pub const fn new(engines: &'static [Engine]) -> Self {
-        Self { engines }
+        Self { engines, aliases: &[] }
+    }
+
+    /// The same, where the first scheme of each pair means the engine of the second, too: people write `rediss://`.
+    /// The engine sees in its URL which one was written.
+    #[must_use]
+    pub const fn with_aliases(self, aliases: &'static [(&'static str, &'static str)]) -> Self {
+        Self { aliases, ..self }
     }
 
     /// The engines, in the order of the documentation.
@@ -114,9 +122,11 @@ impl Catalog {
         self.engines.iter()
     }
 
-    /// The engine with this scheme.
+    /// The engine with this scheme, or with the one that it is an alias of.
     pub fn find(&self, scheme: &str) -> Result<&'static Engine> {
-        self.iter().find(|engine| engine.scheme == scheme).ok_or_else(|| Error::UnknownScheme {
+        let alias = self.aliases.iter().find(|(alias, _)| *alias == scheme);
+        let meant = alias.map_or(scheme, |(_, meant)| meant);
+        self.iter().find(|engine| engine.scheme == meant).ok_or_else(|| Error::UnknownScheme {
             scheme: scheme.into(),
             known: self
                 .iter()

@@ -78,9 +78,9 @@ impl Greeting {
         Ok(Self { redis, tls: config.is_encrypted().then_some(trust) })
     }
 
-    /// The same, where only these authorities are believed.
-    pub(super) fn trusting(mut self, authorities: Vec<u8>) -> Self {
-        self.tls = Some(Trust { authorities: Some(authorities), anybody: false });
+    /// The same, where only this authority is believed.
+    pub(super) fn trusting(mut self, authority: String) -> Self {
+        self.tls = Some(Trust { authorities: Some(authority.into()), anybody: false });
         self
     }
 
@@ -165,12 +165,19 @@ impl Node {
         self.info().addr() == other.info().addr()
     }
 
-    /// Its host, where it has one.
-    pub(super) fn host(&self) -> Option<&str> {
+    /// Its host and port, where it is not on a socket.
+    pub(super) fn host_and_port(&self) -> Option<(&str, u16)> {
         match self.info().addr() {
-            ConnectionAddr::Tcp(host, _) | ConnectionAddr::TcpTls { host, .. } => Some(host),
+            ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
+                Some((host, *port))
+            }
             _ => None,
         }
+    }
+
+    /// Its host, where it is not on a socket.
+    pub(super) fn host(&self) -> Option<&str> {
+        self.host_and_port().map(|(host, _)| host)
     }
 
     /// Whether it is on this machine for certain.

@@ -1,8 +1,10 @@
 //! Starts Redis or Valkey, one server or a cluster.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
 use std::fs;
+use std::io::Write as _;
 use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -11,8 +13,9 @@ use std::time::Duration;
 use larder_store::{Error, Result, StoreUrl};
 
 use super::address::{Greeting, Node};
+use super::certificate::Certificates;
 use super::config::{AppendOnly, Program, RedisConfig};
-use super::{RECIPE, SCHEME, VALKEY, survey};
+use super::{RECIPE, SCHEME, VALKEY, cluster, survey};
 use crate::managed::{self, Account, Server};
 use crate::scratch::ScratchDir;
 
@@ -21,6 +24,11 @@ const START: Duration = Duration::from_secs(10);
 
 /// Its configuration. A command line would show a password to everybody.
 const CONFIG_FILE: &str = "server.conf";
+
+/// The certificates, and the key of the server, when it has TLS.
+const AUTHORITY_FILE: &str = "authority.pem";
+const SERVER_FILE: &str = "server.pem";
+const KEY_FILE: &str = "key.pem";
 
 /// Its socket, when it has one.
 const SOCKET_FILE: &str = "socket";
@@ -45,14 +53,22 @@ pub(super) struct Started {
 }
 
 /// Starts as many servers as the options say, and waits until each answers.
-pub(super) fn start(url: &StoreUrl, config: &RedisConfig, greeting: Greeting) -> Result<Started> {
-    let mut started = Started { servers: Vec::new(), nodes: Vec::new(), greeting };
-    for _ in 0..config.nodes {
-        let (server, node) = start_one(url, config, &started.greeting)?;
-        started.servers.push(server);
-        started.nodes.push(node);
+pub(super) fn start(
+    url: &StoreUrl,
+    config: &RedisConfig,
+    mut greeting: Greeting,
+) -> Result<Started> {
+    let certificates = config.is_encrypted().then(Certificates::make).transpose()?;
+    if let Some(certificates) = &certificates {
+        greeting = greeting.trusting(certificates.authority.clone());
     }
-    Ok(started)
+    let recipe = Launch { url, config, greeting: &greeting, certificates: certificates.as_ref() };
+    let started = (0..config.nodes).map(|_| recipe.start()).collect::<Result<Vec<_>>>()?;
+    let (mut servers, nodes): (Vec<Server>, Vec<Node>) = started.into_iter().unzip();
+    if nodes.len() > 1 {
+        cluster::form(&mut servers, &nodes, config.timeout.0)?;
+    }
+    Ok(Started { servers, nodes, greeting })
 }
 
 /// Where a server logs its writes.
@@ -60,60 +76,84 @@ pub(super) fn log_folder(server: &Server) -> PathBuf {
     server.directory().join(LOG_FOLDER)
 }
 
-fn start_one(url: &StoreUrl, config: &RedisConfig, greeting: &Greeting) -> Result<(Server, Node)> {
-    let mut attempt = 1;
-    loop {
-        match try_start(url, config, greeting) {
-            Err(Error::Unavailable { what, .. })
-                if what.contains("Address already in use") && attempt < ATTEMPTS =>
-            {
-                attempt += 1;
+/// How one server is started.
+struct Launch<'a> {
+    url: &'a StoreUrl,
+    config: &'a RedisConfig,
+    greeting: &'a Greeting,
+    certificates: Option<&'a Certificates>,
+}
+
+impl Launch<'_> {
+    /// Starts a server, on another port while somebody takes the one that was free.
+    fn start(&self) -> Result<(Server, Node)> {
+        let mut attempt = 1;
+        loop {
+            match self.attempt() {
+                Err(Error::Unavailable { what, .. })
+                    if what.contains("Address already in use") && attempt < ATTEMPTS =>
+                {
+                    attempt += 1;
+                }
+                done => return done,
             }
-            done => return done,
         }
+    }
+
+    fn attempt(&self) -> Result<(Server, Node)> {
+        let Self { config, greeting, .. } = *self;
+        let recipe = if config.server == Some(Program::Valkey) { VALKEY } else { RECIPE };
+        let program = managed::find(SCHEME, &recipe)?;
+        let directory = ScratchDir::create(SCHEME)?;
+        let account = Account::for_server(&["redis", "valkey", "nobody"], directory.path());
+        let (node, listen) = if config.socket {
+            let path = socket_path(directory.path())?;
+            let listen = format!("port 0\nunixsocket {SOCKET_FILE}\nunixsocketperm 700\n");
+            (Node::unix(&path, greeting)?, listen)
+        } else {
+            let port = free_port(config.nodes > 1)?;
+            let node = Node::tcp(&Ipv4Addr::LOCALHOST.to_string(), port, greeting)?;
+            let protocol = if config.is_encrypted() { "port 0\ntls-port" } else { "port" };
+            (node, format!("bind 127.0.0.1\n{protocol} {port}\n"))
+        };
+        let text = format!("{listen}{}{}", settings(config), passwords(self.url));
+        let mut files = vec![(CONFIG_FILE, text.as_str())];
+        if let Some(Certificates { authority, server, key }) = self.certificates {
+            files.extend([(AUTHORITY_FILE, &**authority), (SERVER_FILE, server), (KEY_FILE, key)]);
+        }
+        for (name, text) in files {
+            write(&directory.path().join(name), text, account.as_ref())?;
+        }
+        let mut command = Command::new(program);
+        // Its language would have to be installed.
+        command.arg(CONFIG_FILE).env("LC_ALL", "C");
+        if let Some(account) = &account {
+            account.run(&mut command);
+        }
+        // What it holds ends with it in any case.
+        let mut server =
+            Server::start(SCHEME, command, directory, account.as_ref())?.without_grace();
+        let (asked, timeout) = (Arc::new(node), config.timeout.0);
+        let pid = server.pid();
+        server.answer(START, || {
+            // Another server may have taken the port, which this one will then complain of.
+            let facts = survey::facts(&asked, timeout).ok()?;
+            (facts.get("process_id")?.parse() == Ok(pid)).then_some(())
+        })?;
+        Ok((server, Arc::unwrap_or_clone(asked)))
     }
 }
 
-fn try_start(url: &StoreUrl, config: &RedisConfig, greeting: &Greeting) -> Result<(Server, Node)> {
-    let recipe = if config.server == Some(Program::Valkey) { VALKEY } else { RECIPE };
-    let program = managed::find(SCHEME, &recipe)?;
-    let directory = ScratchDir::create(SCHEME)?;
-    let account = Account::for_server(&["redis", "valkey", "nobody"], directory.path());
-    let (node, listen) = if config.socket {
-        let path = socket_path(directory.path())?;
-        let listen = format!("port 0\nunixsocket {SOCKET_FILE}\nunixsocketperm 700\n");
-        (Node::unix(&path, greeting)?, listen)
-    } else {
-        let port = free_port(config.nodes > 1)?;
-        let node = Node::tcp(&Ipv4Addr::LOCALHOST.to_string(), port, greeting)?;
-        (node, format!("bind 127.0.0.1\nport {port}\n"))
-    };
-    let text = format!("{listen}{}{}", settings(config), passwords(url));
-    let file = directory.path().join(CONFIG_FILE);
-    let written = fs::write(&file, text).and_then(|()| match &account {
-        Some(account) => account.own(&file),
-        None => Ok(()),
-    });
-    written.map_err(|source| {
-        let what = format!("writing {}", file.display());
+/// Writes a file that only the server may read.
+fn write(path: &Path, text: &str, account: Option<&Account>) -> Result<()> {
+    let mut file = fs::OpenOptions::new();
+    file.write(true).create_new(true).mode(0o600);
+    let written = file.open(path).and_then(|mut file| file.write_all(text.as_bytes()));
+    let given = written.and_then(|()| account.map_or(Ok(()), |account| account.own(path)));
+    given.map_err(|source| {
+        let what = format!("writing {}", path.display());
         Error::Io { engine: SCHEME, what, source }
-    })?;
-    let mut command = Command::new(program);
-    // Its language would have to be installed.
-    command.arg(CONFIG_FILE).env("LC_ALL", "C");
-    if let Some(account) = &account {
-        account.run(&mut command);
-    }
-    // What it holds ends with it in any case.
-    let mut server = Server::start(SCHEME, command, directory, account.as_ref())?.without_grace();
-    let (asked, timeout) = (Arc::new(node), config.timeout.0);
-    let pid = server.pid();
-    server.answer(START, || {
-        // Another server may have taken the port, which this one will then complain of.
-        let facts = survey::facts(&asked, timeout).ok()?;
-        (facts.get("process_id")?.parse() == Ok(pid)).then_some(())
-    })?;
-    Ok((server, Arc::unwrap_or_clone(asked)))
+    })
 }
 
 fn socket_path(directory: &Path) -> Result<String> {
@@ -153,6 +193,16 @@ fn settings(config: &RedisConfig) -> String {
         AppendOnly::Everysec => ("yes", "everysec"),
         AppendOnly::Always => ("yes", "always"),
     };
+    let tls = format!(
+        "tls-cert-file {SERVER_FILE}\n\
+         tls-key-file {KEY_FILE}\n\
+         tls-ca-cert-file {AUTHORITY_FILE}\n\
+         tls-auth-clients no\n\
+         tls-cluster yes\n",
+    );
+    let tls = if config.is_encrypted() { &tls } else { "" };
+    let cluster = "cluster-enabled yes\ncluster-announce-ip 127.0.0.1\n";
+    let cluster = if config.nodes > 1 { cluster } else { "" };
     format!(
         "daemonize no\n\
          save \"\"\n\
@@ -161,7 +211,8 @@ fn settings(config: &RedisConfig) -> String {
          appendonly {appendonly}\n\
          appendfsync {appendfsync}\n\
          appenddirname {LOG_FOLDER}\n\
-         io-threads {}\n",
+         io-threads {}\n\
+         {tls}{cluster}",
         config.memory.0,
         config.policy.as_str(),
         config.io_threads,

@@ -27,7 +27,9 @@ impl Part {
         for group in self.places.chunk_by(|a, b| a.0 == b.0) {
             self.request.begin(1 + group.len());
             self.request.argument(b"MGET");
-            group.iter().for_each(|(_, i)| self.request.argument(keys[*i]));
+            for (_, i) in group {
+                self.request.argument(keys[*i]);
+            }
         }
     }
 }

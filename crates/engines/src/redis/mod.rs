@@ -7,6 +7,8 @@
 //! connection on which an answer did not come to its end is not used again.
 
 mod address;
+mod certificate;
+mod cluster;
 mod config;
 mod connection;
 mod layout;

@@ -21,7 +21,9 @@ impl Request {
     /// Adds a command: its name, and what it is about.
     pub(super) fn add(&mut self, arguments: &[&[u8]]) {
         self.begin(arguments.len());
-        arguments.iter().for_each(|argument| self.argument(argument));
+        for argument in arguments {
+            self.argument(argument);
+        }
     }
 
     /// Adds the head of a command of so many arguments, its name included, which are to follow one by one.

@@ -246,7 +246,9 @@ impl Session for RedisSession {
         self.request.clear();
         let n_options = 2 * usize::from(options.ttl.is_some()) + usize::from(condition.is_some());
         self.request.begin(3 + n_options);
-        [b"SET", key, value].into_iter().for_each(|argument| self.request.argument(argument));
+        for argument in [b"SET", key, value] {
+            self.request.argument(argument);
+        }
         if let Some(ttl) = options.ttl {
             // A TTL of nothing is refused; a date that has passed is not.
             let (unit, number): (&[u8], _) =
