@@ -31,7 +31,10 @@ mod table;
 mod text;
 mod ties;
 
-pub use chart::{Absent, Axis, Chart, Facet, Family, Scale, Series, Shape, Unit, charts, palette};
+pub use chart::{
+    Absent, Axis, Chart, Facet, Family, Ground, Scale, Series, Shape, Unit, charts, palette, png,
+    svg,
+};
 pub use csv::samples_csv;
 pub use error::Error;
 pub use findings::{Finding, findings, tally};

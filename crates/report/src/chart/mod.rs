@@ -5,6 +5,7 @@
 //! a line in [`CHARTS`].
 
 mod axis;
+mod draw;
 mod latency;
 mod marks;
 mod model;
@@ -19,6 +20,7 @@ mod timeline;
 
 use std::collections::BTreeSet;
 
+pub use draw::{Ground, png, svg};
 pub use model::{Absent, Axis, Chart, Facet, Family, Scale, Series, Shape, Unit};
 
 use crate::model::Run;

@@ -16,7 +16,7 @@ pub(super) fn charts(run: &Run) -> Vec<Chart> {
     let chart = |group: &Group<'_>| {
         let point = point_label(run, group.point);
         let subject = Subject::new(Family::Percentiles, group.operation, &point);
-        subject.chart("latency, all of it", READING, picture(run, group))
+        subject.chart("the whole distribution of latency", READING, picture(run, group))
     };
     groups(run).iter().filter_map(chart).collect()
 }

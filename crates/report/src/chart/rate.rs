@@ -7,8 +7,8 @@ use super::sweep::Sweep;
 use crate::model::Run;
 use crate::ranking::groups;
 
-const READING: &str = "More is better. Only operations that succeeded count, per second of wall clock: the median of \
-                       the rounds with its 95 % interval.";
+const READING: &str = "More is better. Only operations that succeeded count. The median of the rounds with its 95 % \
+                       interval.";
 
 /// A chart for each operation.
 pub(super) fn charts(run: &Run) -> Vec<Chart> {

@@ -8,5 +8,6 @@ mod html;
 #[path = "../made_up/mod.rs"]
 mod made_up;
 mod made_up_runs;
+mod pictures;
 mod small;
 mod snapshots;

@@ -1,0 +1,191 @@
+//! Lines over two axes: with marks and intervals at their places, or bare.
+
+use std::fmt::Write;
+
+use super::canvas::{Canvas, Paint, Stroke, Text, number, width};
+use super::frame::{self, Plot, SMALL};
+use super::labels::{figure_with, place, tick};
+use super::notes::WITHHELD;
+use super::scale::{Mapping, Tick};
+use super::{EDGE, WIDTH};
+use crate::chart::marks::index;
+use crate::chart::model::{Axis, Chart, Scale, Series, Shape};
+use crate::chart::palette::{dash, mark};
+use crate::text::shorten;
+
+/// How high the marks' rectangle is at least.
+const HEIGHT: f64 = 320.0;
+
+/// From one name at the right to the next.
+const NAME_STEP: f64 = 16.0;
+
+/// Longer names are shortened.
+const MAX_NAME: usize = 28;
+
+/// Room for the mark before a name.
+const MARK_ROOM: f64 = 26.0;
+
+/// A name at the right end, with what leads to it.
+struct Name<'a> {
+    series: &'a Series,
+    /// Its last mark.
+    from: (f64, f64),
+    /// Where it is written.
+    y: f64,
+}
+
+/// Draws it from here down; returns where it ends.
+pub(super) fn draw(canvas: &mut Canvas, chart: &Chart, top: f64) -> f64 {
+    let upright = Mapping::of_figures(&chart.y, figures(chart));
+    let marked = chart.shape == Shape::Lines;
+    let along =
+        Mapping::of_places(&chart.x, places(chart).into_iter(), if marked { 0.04 } else { 0.0 });
+    let ticks = upright.ticks();
+    let named = named(chart);
+    let names = named.iter().map(|series| width(&name(series), SMALL)).fold(0.0, f64::max);
+    let left = EDGE + frame::labels_width(&ticks) + 10.0;
+    let plot = Plot {
+        left,
+        top: top + 40.0,
+        width: WIDTH - EDGE - names - MARK_ROOM - 14.0 - left,
+        height: HEIGHT.max(NAME_STEP * (index(named.len()) + 1.0)),
+    };
+    frame::upright(canvas, &plot, &ticks, &chart.y.label);
+    let across = across(&along, &chart.x, chart);
+    let bottom = frame::across(canvas, &plot, &across, &chart.x.label);
+    for series in &chart.series {
+        line(canvas, chart, series, &|x, y| plot.at(along.place(x), upright.place(y)));
+    }
+    let at = |series: &Series| {
+        let (x, y) = last(series)?;
+        Some(plot.at(along.place(x), upright.place(y)))
+    };
+    let names = named.into_iter().filter_map(|series| {
+        let from = at(series)?;
+        Some(Name { series, from, y: from.1 })
+    });
+    write_names(canvas, &plot, names.collect());
+    bottom
+}
+
+fn figures(chart: &Chart) -> impl Iterator<Item = f64> {
+    let all = |series: &'_ Series| [&series.y, &series.low, &series.high].map(Vec::clone).concat();
+    chart.series.iter().flat_map(all).flatten()
+}
+
+/// Every place on the axis from left to right, each once.
+fn places(chart: &Chart) -> Vec<f64> {
+    let mut places: Vec<f64> = chart.series.iter().flat_map(|series| series.x.clone()).collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    places
+}
+
+/// Where a sweep tried few values the ticks are these, named as they were typed.
+fn across(along: &Mapping, axis: &Axis, chart: &Chart) -> Vec<Tick> {
+    match (axis.scale, chart.shape) {
+        (Scale::Categories, _) => {
+            let named = axis.categories.iter().enumerate();
+            named
+                .map(|(number, name)| Tick {
+                    at: along.place(index(number)),
+                    label: Some(shorten(name, MAX_NAME)),
+                })
+                .collect()
+        }
+        (_, Shape::Lines) => along.ticks_at(&places(chart), |place| tick(axis.unit, place)),
+        _ => along.ticks(),
+    }
+}
+
+fn line(canvas: &mut Canvas, chart: &Chart, series: &Series, at: &dyn Fn(f64, f64) -> (f64, f64)) {
+    let target = series.target.unwrap_or(0);
+    let paint = Paint::Colour(target);
+    let hollow = series.withheld.is_some();
+    canvas.begin(&name(series));
+    let stroke = Stroke {
+        dash: if hollow { "2 3" } else { dash(target) },
+        ..Stroke::of(paint, if hollow { 1.2 } else { 1.8 })
+    };
+    canvas.path(&path(series, at), Paint::None, stroke);
+    if chart.shape == Shape::Lines {
+        for (number, (x, y)) in series.x.iter().zip(&series.y).enumerate() {
+            let Some(y) = *y else { continue };
+            let bound = |bounds: &[Option<f64>]| bounds.get(number).copied().flatten();
+            let ci95 = bound(&series.low).zip(bound(&series.high)).map(|(low, high)| [low, high]);
+            let text = figure_with(chart.y.unit, y, ci95);
+            canvas.begin(&format!("{}, {}: {text}", series.name, place(&chart.x, *x)));
+            if let Some(bounds) = ci95 {
+                canvas.whisker(bounds.map(|bound| at(*x, bound)), paint);
+            }
+            canvas.mark(mark(target), at(*x, y), target, hollow);
+            canvas.end();
+        }
+    }
+    canvas.end();
+}
+
+/// Strokes from figure to figure; where one is missing the line is broken, and a figure alone is a dot.
+fn path(series: &Series, at: &dyn Fn(f64, f64) -> (f64, f64)) -> String {
+    let mut path = String::new();
+    let mut before = false;
+    for (number_of, (x, y)) in series.x.iter().zip(&series.y).enumerate() {
+        if let Some(y) = y {
+            let (x, y) = at(*x, *y);
+            let _ = write!(path, "{}{} {}", if before { 'L' } else { 'M' }, number(x), number(y));
+            let alone = !before && series.y.get(number_of + 1).is_none_or(Option::is_none);
+            if alone {
+                path.push_str("h1");
+            }
+        }
+        before = y.is_some();
+    }
+    path
+}
+
+/// One series of each target: its ranked figures, where it has any.
+fn named(chart: &Chart) -> Vec<&Series> {
+    let mut named: Vec<&Series> = Vec::new();
+    for series in chart.series.iter().filter(|series| last(series).is_some()) {
+        if !named.iter().any(|known| known.target == series.target) {
+            named.push(series);
+        }
+    }
+    named
+}
+
+fn name(series: &Series) -> String {
+    let withheld = if series.withheld.is_some() { WITHHELD } else { "" };
+    format!("{withheld}{}", shorten(&series.name, MAX_NAME))
+}
+
+fn last(series: &Series) -> Option<(f64, f64)> {
+    let mut both = series.x.iter().zip(&series.y).rev();
+    both.find_map(|(x, y)| Some((*x, (*y)?)))
+}
+
+/// The names stand at the heights of their lines' ends, moved apart where they would overlap.
+fn write_names(canvas: &mut Canvas, plot: &Plot, mut names: Vec<Name<'_>>) {
+    names.sort_by(|a, b| a.y.total_cmp(&b.y));
+    let mut floor = plot.top;
+    for name in &mut names {
+        name.y = name.y.max(floor);
+        floor = name.y + NAME_STEP;
+    }
+    let mut ceiling = plot.bottom();
+    for name in names.iter_mut().rev() {
+        name.y = name.y.min(ceiling);
+        ceiling = name.y - NAME_STEP;
+    }
+    let x = plot.right() + MARK_ROOM;
+    for Name { series, from, y } in names {
+        let target = series.target.unwrap_or(0);
+        // Only what ends near the right edge is led to its name: a longer stroke would look like figures.
+        if plot.right() - from.0 < plot.width * 0.05 {
+            let stroke = Stroke { dash: "1 2", ..Stroke::of(Paint::Soft, 1.0) };
+            canvas.line((from.0 + 6.0, from.1), (x - 12.0, y), stroke);
+        }
+        canvas.mark(mark(target), (x - 4.0, y), target, series.withheld.is_some());
+        canvas.write(Text::at(x + 6.0, y + 4.0, SMALL), &name(series));
+    }
+}
