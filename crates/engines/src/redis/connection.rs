@@ -70,9 +70,18 @@ impl Connection {
         }
     }
 
-    /// Sends a request of one command and waits for its answer, which may be a refusal.
-    pub(super) fn exchange(&mut self, request: &Request) -> Result<Value> {
-        self.with_link(|link| link.req_packed_command(request.bytes()))
+    /// Sends a request of one command, with the value that its gap is for, and waits for its answer, which may be a
+    /// refusal.
+    pub(super) fn exchange(&mut self, request: &Request, value: &[u8]) -> Result<Value> {
+        self.with_link(|link| match request.around_gap() {
+            None => link.req_packed_command(request.bytes()),
+            Some((before, after)) => {
+                for part in [before, value, after] {
+                    link.send_packed_command(part)?;
+                }
+                link.recv_response()
+            }
+        })
     }
 
     /// Sends a request of any number of commands, each of which is to be received.

@@ -19,8 +19,12 @@ pub(super) fn failed(node: &Node, timeout: Duration, error: &RedisError) -> Erro
     }
     let text = one_line(&error.to_string());
     let what = match error.kind() {
-        ErrorKind::AuthenticationFailed => format!("{node} refused the user or the password"),
+        ErrorKind::AuthenticationFailed => refused_password(node),
         ErrorKind::Parse => return protocol(node, format!("no answer of this protocol: {text}")),
+        // The library chooses the database before anybody has been asked for a password.
+        ErrorKind::Server(_) if error.detail() == Some("Authentication required.") => {
+            wants_password(node)
+        }
         ErrorKind::Server(_) | ErrorKind::Extension => {
             return protocol(node, one_line(error.detail().unwrap_or(&text)));
         }
@@ -60,10 +64,8 @@ pub(super) fn refused(node: &Node, refusal: &ServerError) -> Error {
             Error::Busy { engine: SCHEME, what: format!("{node} answered: {said}") }
         }
         "CLUSTERDOWN" | "MASTERDOWN" => unavailable(format!("{node} answered: {said}")),
-        "WRONGPASS" => unavailable(format!("{node} refused the user or the password")),
-        "NOAUTH" => {
-            unavailable(format!("{node} asks for a password; write redis://user:password@host"))
-        }
+        "WRONGPASS" => unavailable(refused_password(node)),
+        "NOAUTH" => unavailable(wants_password(node)),
         "MOVED" | "ASK" => protocol(node, format!("{said}; it does not tell its cluster's slots")),
         "READONLY" => protocol(node, format!("{said}; name its primary")),
         _ => protocol(node, said),
@@ -79,6 +81,14 @@ pub(super) fn unexpected(node: &Node, command: &str, answer: &Value) -> Error {
 #[cold]
 pub(super) fn closed(node: &Node) -> Error {
     Error::Unavailable { engine: SCHEME, what: format!("{node} is not connected"), source: None }
+}
+
+fn wants_password(node: &Node) -> String {
+    format!("{node} asks for a password; write redis://user:password@host")
+}
+
+fn refused_password(node: &Node) -> String {
+    format!("{node} refused the user or the password")
 }
 
 fn protocol(node: &Node, message: String) -> Error {

@@ -9,13 +9,19 @@ use crate::decimal::Digits;
 pub(super) struct Request {
     bytes: Vec<u8>,
     n_commands: usize,
+    /// Where in `bytes` a large value belongs, which is sent from where it is.
+    gap: Option<usize>,
 }
+
+/// Up to here a value is copied into the request, which is cheaper than to send it on its own.
+const COPIED_LEN: usize = 128 * 1024;
 
 impl Request {
     /// Begins anew.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.n_commands = 0;
+        self.gap = None;
     }
 
     /// Adds a command: its name, and what it is about.
@@ -39,15 +45,30 @@ impl Request {
         self.bytes.extend_from_slice(b"\r\n");
     }
 
+    /// Adds a value as the next argument, or leaves a gap for one that is large. A request has one value.
+    pub(super) fn value(&mut self, value: &[u8]) {
+        if value.len() <= COPIED_LEN {
+            return self.argument(value);
+        }
+        self.length(b'$', value.len());
+        self.gap = Some(self.bytes.len());
+        self.bytes.extend_from_slice(b"\r\n");
+    }
+
     fn length(&mut self, kind: u8, len: usize) {
         self.bytes.push(kind);
         self.bytes.extend_from_slice(Digits::new(len as u64).as_bytes());
         self.bytes.extend_from_slice(b"\r\n");
     }
 
-    /// What is to be sent.
+    /// What is to be sent, where there is no gap.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// What is to be sent before and after the value that its gap is for.
+    pub(super) fn around_gap(&self) -> Option<(&[u8], &[u8])> {
+        self.gap.map(|gap| self.bytes.split_at(gap))
     }
 
     /// How many answers are to come.
@@ -72,5 +93,21 @@ mod tests {
         let packed =
             b"*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$0\r\n\r\n*2\r\n$3\r\nDEL\r\n$12\r\nkkkkkkkkkkkk\r\n";
         assert_eq!((request.bytes(), request.n_commands()), (&packed[..], 2));
+    }
+
+    #[test]
+    fn a_large_value_has_its_place_between_what_is_before_and_after() {
+        let mut request = Request::default();
+        for (len, whole) in [(COPIED_LEN, true), (COPIED_LEN + 1, false)] {
+            request.clear();
+            request.begin(3);
+            request.argument(b"SET");
+            request.value(&vec![b'v'; len]);
+            request.argument(b"NX");
+            assert_eq!(request.around_gap().is_none(), whole);
+        }
+        let (before, after) = request.around_gap().unwrap();
+        assert_eq!(before, b"*3\r\n$3\r\nSET\r\n$131073\r\n");
+        assert_eq!(after, b"\r\n$2\r\nNX\r\n");
     }
 }

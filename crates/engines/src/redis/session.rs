@@ -73,19 +73,24 @@ impl RedisSession {
 
     /// Sends the request to the node that has `key`. A refusal is an error.
     fn ask(&mut self, key: &[u8]) -> Result<Value> {
-        match self.routed(key)? {
+        self.ask_with(key, b"")
+    }
+
+    /// As above, with the value that the request has a gap for.
+    fn ask_with(&mut self, key: &[u8], value: &[u8]) -> Result<Value> {
+        match self.routed(key, value)? {
             Value::ServerError(error) => Err(self.refused(&error)),
             answer => Ok(answer),
         }
     }
 
     /// Sends the request to the node that has `key`. A refusal is an answer, unless it names another node.
-    fn routed(&mut self, key: &[u8]) -> Result<Value> {
+    fn routed(&mut self, key: &[u8], value: &[u8]) -> Result<Value> {
         self.renew_layout()?;
-        let answer = self.exchange(self.layout.owner_of(self.layout.slot_of(key)))?;
+        let answer = self.exchange(self.layout.owner_of(self.layout.slot_of(key)), value)?;
         match &answer {
             Value::ServerError(error) if self.layout.is_cluster() => match Redirect::of(error) {
-                Some(redirect) => self.redirected(redirect),
+                Some(redirect) => self.redirected(redirect, value),
                 None => Ok(answer),
             },
             _ => Ok(answer),
@@ -94,7 +99,7 @@ impl RedisSession {
 
     /// Follows a cluster that sends the request on.
     #[cold]
-    fn redirected(&mut self, mut redirect: Redirect) -> Result<Value> {
+    fn redirected(&mut self, mut redirect: Redirect, value: &[u8]) -> Result<Value> {
         let mut n_redirects = 1;
         loop {
             if !redirect.is_once {
@@ -105,8 +110,11 @@ impl RedisSession {
             let (host, port) = (&redirect.host, redirect.port);
             let (layout, place) = self.shared.place_of(host, port, &teller)?;
             self.follow_layout(layout);
-            let answer =
-                if redirect.is_once { self.exchange_once(place) } else { self.exchange(place) }?;
+            let answer = if redirect.is_once {
+                self.exchange_once(place, value)
+            } else {
+                self.exchange(place, value)
+            }?;
             let next = match &answer {
                 Value::ServerError(error) if n_redirects < REDIRECTS => Redirect::of(error),
                 _ => None,
@@ -120,14 +128,14 @@ impl RedisSession {
     }
 
     /// Sends the request to a node and waits for its answer.
-    fn exchange(&mut self, node: usize) -> Result<Value> {
+    fn exchange(&mut self, node: usize, value: &[u8]) -> Result<Value> {
         self.asked = node;
         let connection = &mut self.connections[node];
         let answer = connection.begin().and_then(|is_new| {
             if is_new {
                 self.shared.count_connection();
             }
-            connection.exchange(&self.request)
+            connection.exchange(&self.request, value)
         });
         connection.end();
         self.is_stale |= answer.is_err() && self.layout.is_cluster();
@@ -135,13 +143,13 @@ impl RedisSession {
     }
 
     /// As above, to a node that is about to get the key's slot and answers only who says that he knows.
-    fn exchange_once(&mut self, node: usize) -> Result<Value> {
+    fn exchange_once(&mut self, node: usize, value: &[u8]) -> Result<Value> {
         let request = std::mem::take(&mut self.request);
         self.request.add(&[b"ASKING"]);
-        let asking = self.exchange(node);
+        let asking = self.exchange(node, b"");
         self.request = request;
         asking?;
-        self.exchange(node)
+        self.exchange(node, value)
     }
 
     pub(super) fn refused(&mut self, error: &ServerError) -> Error {
@@ -165,7 +173,7 @@ impl RedisSession {
             [&[command, script, b"1", key], arguments].concat()
         };
         self.command(&[&[b"EVALSHA", script.hash().as_bytes(), b"1", key], arguments].concat());
-        match self.routed(key)? {
+        match self.routed(key, b"")? {
             Value::ServerError(error) if error.kind() == Some(ServerErrorKind::NoScript) => {
                 self.command(&script_by(b"EVAL", script.text.as_bytes()));
                 self.ask(key)
@@ -246,9 +254,9 @@ impl Session for RedisSession {
         self.request.clear();
         let n_options = 2 * usize::from(options.ttl.is_some()) + usize::from(condition.is_some());
         self.request.begin(3 + n_options);
-        for argument in [b"SET", key, value] {
-            self.request.argument(argument);
-        }
+        self.request.argument(b"SET");
+        self.request.argument(key);
+        self.request.value(value);
         if let Some(ttl) = options.ttl {
             // A TTL of nothing is refused; a date that has passed is not.
             let (unit, number): (&[u8], _) =
@@ -259,7 +267,7 @@ impl Session for RedisSession {
         if let Some(condition) = condition {
             self.request.argument(condition);
         }
-        match self.ask(key)? {
+        match self.ask_with(key, value)? {
             Value::Okay => Ok(SetOutcome::Stored),
             Value::Nil => Ok(SetOutcome::NotStored),
             other => Err(self.unexpected("SET", &other)),
@@ -310,7 +318,7 @@ impl Session for RedisSession {
         // Without `SYNC`, a server may go on freeing memory when the next thing is measured already.
         self.command(&[b"FLUSHALL", b"SYNC"]);
         for node in 0..self.connections.len() {
-            if let Value::ServerError(error) = self.exchange(node)? {
+            if let Value::ServerError(error) = self.exchange(node, b"")? {
                 return Err(self.refused(&error));
             }
         }

@@ -129,7 +129,7 @@ impl Control {
         self.connection.begin()?;
         self.request.clear();
         self.request.add(command);
-        match self.connection.exchange(&self.request)? {
+        match self.connection.exchange(&self.request, b"")? {
             Value::ServerError(error) => Err(refusal::refused(self.connection.node(), &error)),
             answer => Ok(answer),
         }
@@ -139,7 +139,7 @@ impl Control {
         self.connection.begin()?;
         self.request.clear();
         self.request.add(&[b"INFO"]);
-        let text = match self.connection.exchange(&self.request)? {
+        let text = match self.connection.exchange(&self.request, b"")? {
             Value::BulkString(text) => text,
             Value::VerbatimString { text, .. } => text.into_bytes(),
             Value::ServerError(error) if is_forbidden(&error) => return Ok(BTreeMap::new()),
