@@ -1,6 +1,8 @@
 //! What a comparison tells while it runs.
 
-use larder_report::Point;
+use larder_report::{Check, Operation, Point, Sample};
+
+use crate::plan::Plan;
 
 /// Something happened that a person who waits wants to know.
 #[derive(Debug, Clone, Copy)]
@@ -25,10 +27,12 @@ pub enum Event<'a> {
     },
     /// The cost of the measuring itself is being measured.
     Floor,
+    /// Everything is done once or more without being measured.
+    WarmUp,
     /// The rounds begin.
     Started {
-        /// Turns in all: rounds × points × targets.
-        turns: u64,
+        /// What will be done.
+        plan: &'a Plan,
     },
     /// A target's turn begins.
     Turn {
@@ -40,6 +44,32 @@ pub enum Event<'a> {
         target: &'a str,
         /// Where in the sweep.
         point: &'a Point,
+    },
+    /// A round of a cell is over.
+    Measured {
+        /// The target's name.
+        target: &'a str,
+        /// Where in the sweep.
+        point: &'a Point,
+        /// What was done.
+        operation: Operation,
+        /// What it brought.
+        sample: &'a Sample,
+    },
+    /// A target failed for good and will have no more turns.
+    Lost {
+        /// The target's name.
+        target: &'a str,
+        /// Why.
+        reason: &'a str,
+    },
+    /// A check fired on the rounds so far that had not fired there before. Those that need all of them have not been
+    /// asked, and the text of this one may change with the rounds to come.
+    Fired {
+        /// The name of the target that it concerns; `None` where it concerns more than one.
+        target: Option<&'a str>,
+        /// What was found.
+        check: &'a Check,
     },
     /// A turn is over.
     TurnEnded {

@@ -50,9 +50,9 @@ impl Observer for Progress {
                 }
             }
             Event::Floor => self.say("measuring the floor".into()),
-            Event::Started { turns } => {
+            Event::Started { plan } => {
                 if let Some(bar) = &self.bar {
-                    bar.set_length(turns);
+                    bar.set_length(plan.turns());
                     let shape = "{bar:30} {pos}/{len} {msg} {elapsed} + {eta} left";
                     if let Ok(style) = ProgressStyle::with_template(shape) {
                         bar.set_style(style);

@@ -2,7 +2,7 @@
 
 use larder_report::{Operation, Run, Severity};
 
-use super::{About, Check, Report, measured, pairs};
+use super::{About, Check, Needs, Report, measured, pairs};
 
 pub(super) struct AckParity;
 
@@ -13,6 +13,7 @@ impl Check for AckParity {
             sees: "writes compared between targets whose acknowledgements survive different things",
             seen_in: "A001: a database that syncs each commit against memory; A000: a driver that does not wait",
             advice: "compare writes within one class of durability, or set the options that make them equal",
+            needs: Needs::SomeRounds,
         }
     }
 

@@ -3,7 +3,7 @@
 use larder_report::{Run, Severity};
 use larder_store::ByteSize;
 
-use super::{About, Check, Report, measured};
+use super::{About, Check, Needs, Report, measured};
 
 pub(super) struct Capacity;
 
@@ -14,6 +14,7 @@ impl Check for Capacity {
             sees: "a working set beyond what a target may hold or the machine has, or entries evicted to make room",
             seen_in: "A000: 70 MiB into a cache of 32 and one of 64; A001: 9.8 GiB into 64 MB",
             advice: "give the target room for the working set, or read the row as one about eviction",
+            needs: Needs::SomeRounds,
         }
     }
 

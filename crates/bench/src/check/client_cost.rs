@@ -2,7 +2,7 @@
 
 use larder_report::{Run, Severity};
 
-use super::{About, Check, Report, measured};
+use super::{About, Check, Needs, Report, measured};
 
 /// Above this share of an operation, in percent, the cost of the measuring deserves a word.
 const NOTICEABLE: f64 = 20.0;
@@ -16,6 +16,7 @@ impl Check for ClientCost {
             sees: "operations of which the measuring itself is more than a fifth",
             seen_in: "A001: the tests add the overhead of a Java VM; A002: a new object and connection each time",
             advice: "subtract the floor before you compare, or trust ratios between such targets less than they look",
+            needs: Needs::WholeRun,
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use larder_report::{Cell, Operation, Point, Run, Sample, Severity};
 
-use super::{About, Check, Report, measured};
+use super::{About, Check, Needs, Report, measured};
 
 /// Both rankings must differ by this factor before they are said to contradict each other.
 const CLEARLY: f64 = 1.2;
@@ -18,6 +18,7 @@ impl Check for CpuWall {
             sees: "two targets of which one is faster by wall clock and the other by CPU time of the client",
             seen_in: "A002: cmpthese divides by client CPU: 12.95 times faster by CPU, 1.4 times slower by wall",
             advice: "rank by wall clock; time spent waiting for a server or a disk is time",
+            needs: Needs::WholeRun,
         }
     }
 

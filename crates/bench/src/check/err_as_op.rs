@@ -2,7 +2,7 @@
 
 use larder_report::{Run, Severity};
 
-use super::{About, Check, Report, measured, percent};
+use super::{About, Check, Needs, Report, measured, percent};
 
 /// Above this share of failures, in percent, a rate is no result.
 const TOLERABLE: f64 = 0.1;
@@ -16,6 +16,7 @@ impl Check for ErrAsOp {
             sees: "operations that failed: they are in no rate and no latency here, and must not be overlooked",
             seen_in: "A000: refused writes counted as 0 ms; A004's tool ignores what a set answers",
             advice: "mend what the store complains of, then measure again",
+            needs: Needs::SomeRounds,
         }
     }
 

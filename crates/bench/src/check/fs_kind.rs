@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use larder_report::{Run, Severity};
 
-use super::{About, Check, Report, pairs};
+use super::{About, Check, Needs, Report, pairs};
 
 pub(super) struct FsKind;
 
@@ -15,6 +15,7 @@ impl Check for FsKind {
             sees: "files in memory (tmpfs, ramfs), and targets compared on different file systems",
             seen_in: "A000: \"ramfs limited to 1024 MB\", which no ramfs is; tmpfs said to swap when full",
             advice: "put all targets under one path, and call files in memory what they are",
+            needs: Needs::SomeRounds,
         }
     }
 

@@ -1,7 +1,8 @@
 //! Checks: rules that look for ways in which a figure misleads.
 //!
-//! A check is a function of the finished [`Run`], so that it can be made to fire on any run, and a file of its own. A
-//! new one is a file and a line in [`CHECKS`].
+//! A check is a function of a [`Run`], so that it can be made to fire on any run, and a file of its own. A new one is a
+//! file and a line in [`CHECKS`]. What counts is what they find in the finished run; those that can judge a part of it are
+//! asked while it goes on too, so that nobody waits an hour for figures that are no result.
 
 mod ack_parity;
 mod capacity;
@@ -39,6 +40,17 @@ pub struct About {
     pub seen_in: &'static str,
     /// How it is mended, in one sentence.
     pub advice: &'static str,
+    /// How much it must have seen before it can judge.
+    pub needs: Needs,
+}
+
+/// How much of a run a check must have seen before it can judge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    /// Some rounds: it counts what happened, and the rounds to come cannot undo that.
+    SomeRounds,
+    /// The whole run: it weighs the rounds against each other, or asks how the run ended.
+    WholeRun,
 }
 
 /// Every check, in the order of the documentation.
@@ -60,8 +72,18 @@ pub const CHECKS: &[&dyn Check] = &[
 
 /// Looks with every check; the worst findings come first.
 pub(crate) fn run_all(run: &Run) -> Vec<Finding> {
+    look(CHECKS.iter(), run)
+}
+
+/// Looks at the rounds so far of a run that is still going, with every check that can judge them.
+pub(crate) fn run_early(run: &Run) -> Vec<Finding> {
+    let early = CHECKS.iter().filter(|check| check.about().needs == Needs::SomeRounds);
+    look(early, run)
+}
+
+fn look<'a>(checks: impl Iterator<Item = &'a &'a dyn Check>, run: &Run) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for check in CHECKS {
+    for check in checks {
         check.look(run, &mut Report { about: check.about(), findings: &mut findings });
     }
     findings.sort_by_key(|finding| finding.severity);

@@ -2,7 +2,7 @@
 
 use larder_report::{Cell, Run, Severity};
 
-use super::{About, Check, Report, measured};
+use super::{About, Check, Needs, Report, measured};
 
 /// A ratio that differs from the predicted one by more than this deserves a word.
 const TOLERANCE: f64 = 0.02;
@@ -27,6 +27,7 @@ impl Check for NeverHits {
             sees: "reads of which none hits, or fewer than the workload predicts",
             seen_in: "A002: get key0, set key1, for ever: 0 hits of 10,000 on both sides",
             advice: "make the keys that are read the ones that were stored, or give the store room for them",
+            needs: Needs::SomeRounds,
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use larder_report::{Run, Severity};
 
-use super::{About, Check, Report, measured, percent};
+use super::{About, Check, Needs, Report, measured, percent};
 
 /// Fewer keys than this are hardly a workload.
 const FEW: u64 = 100;
@@ -20,6 +20,7 @@ impl Check for OneKey {
             sees: "fewer than a hundred different keys, or one key that has more than half of all operations",
             seen_in: "A003: one key, 50,000 times",
             advice: "use as many keys as the application has, with --keys and --key-pattern",
+            needs: Needs::SomeRounds,
         }
     }
 

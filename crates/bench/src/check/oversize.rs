@@ -2,7 +2,7 @@
 
 use larder_report::{ReasonKind, Run, Severity};
 
-use super::{About, Check, Report};
+use super::{About, Check, Needs, Report};
 
 pub(super) struct Oversize;
 
@@ -13,6 +13,7 @@ impl Check for Oversize {
             sees: "keys or values larger than a target was seen to take: its cell is empty, never 0 ms",
             seen_in: "A000: bars at 0 for values of 2.12 MB; A001: a point at memcached's limit of 1 MiB",
             advice: "raise the target's item limit where it has one, or compare at a size that all take",
+            needs: Needs::SomeRounds,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use larder_report::{Run, Severity};
 
-use super::{About, Check, Report, pairs};
+use super::{About, Check, Needs, Report, pairs};
 
 pub(super) struct ReachParity;
 
@@ -13,6 +13,7 @@ impl Check for ReachParity {
             sees: "targets compared of which one serves a process, another a host or a network",
             seen_in: "A000 and A003: an array in the process's own memory against a server behind a socket",
             advice: "a nearer cache is faster and serves fewer; compare what could replace each other",
+            needs: Needs::SomeRounds,
         }
     }
 

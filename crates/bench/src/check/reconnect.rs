@@ -2,7 +2,7 @@
 
 use larder_report::{PointValue, Run, Severity};
 
-use super::{About, Check, Report, measured, percent};
+use super::{About, Check, Needs, Report, measured, percent};
 
 /// Above this share of operations, in percent, opening connections is part of what is measured.
 const TOLERABLE: f64 = 1.0;
@@ -16,6 +16,7 @@ impl Check for Reconnect {
             sees: "more than one connection for a hundred operations",
             seen_in: "A002: a new client, and so a new TCP connection, in every iteration",
             advice: "keep one connection a thread, as the application should",
+            needs: Needs::SomeRounds,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use larder_report::{Run, Severity};
 
-use super::{About, Check, Report, measured, percent};
+use super::{About, Check, Needs, Report, measured, percent};
 
 pub(super) struct SilentDrop;
 
@@ -13,6 +13,7 @@ impl Check for SilentDrop {
             sees: "acknowledged values that a read-back does not find and no eviction counter explains",
             seen_in: "A000: data disappeared, and reads of nothing looked fastest",
             advice: "read the store's log and limits; until the loss is explained its figures are no result",
+            needs: Needs::SomeRounds,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use larder_report::{Run, Severity};
 
-use super::{About, Check, Report, measured};
+use super::{About, Check, Needs, Report, measured};
 
 pub(super) struct Truncated;
 
@@ -13,6 +13,7 @@ impl Check for Truncated {
             sees: "values that come back cut short, swapped, old or damaged",
             seen_in: "A004: a column of 1024 characters cut values, and the store answered STORED",
             advice: "make the store's column or item size fit the values; a wrong answer has no speed",
+            needs: Needs::SomeRounds,
         }
     }
 

@@ -29,7 +29,7 @@ impl Book {
         self.0.entry((target, point, entry.operation)).or_default().push(entry);
     }
 
-    pub(crate) fn take(&mut self, target: usize, point: usize, operation: Operation) -> Vec<Entry> {
-        self.0.remove(&(target, point, operation)).unwrap_or_default()
+    pub(crate) fn entries(&self, target: usize, point: usize, operation: Operation) -> &[Entry] {
+        self.0.get(&(target, point, operation)).map_or(&[], Vec::as_slice)
     }
 }

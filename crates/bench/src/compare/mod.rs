@@ -1,21 +1,19 @@
 //! A plan carried out: provision, probe, floor, rounds interleaved over the targets, record.
 
 mod book;
+mod early;
 mod estimate;
 mod feasible;
 mod floor;
 mod record;
+mod rounds;
 mod turn;
 
-use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use larder_report::{Operation, Point, Run};
 use larder_store::{Catalog, Error};
-use rand::SeedableRng;
-use rand::seq::SliceRandom;
-use rand_xoshiro::Xoshiro256PlusPlus;
 
 pub use estimate::{Estimate, estimate};
 
@@ -25,9 +23,11 @@ use crate::observer::{Event, Observer, Silent};
 use crate::plan::{Plan, PlannedTarget};
 use crate::target::Target;
 use book::Book;
+use early::Early;
 use floor::measure_floors;
-use record::record;
-use turn::{Amount, Turn};
+use record::Recorder;
+use rounds::Rounds;
+use turn::Amount;
 
 /// What a comparison brought.
 #[derive(Debug)]
@@ -101,20 +101,26 @@ pub fn compare(
     feasible::check(plan, &slots, permissions)?;
     observer.notice(Event::Floor);
     let floors = measure_floors(plan, catalog, stop);
-    let mut book = Book::new();
-    let warmup = plan.warmup.map(|time| Rounds { rounds: 0..=0, amount: Amount::For(time) });
-    if let Some(warmup) = warmup {
-        warmup.run(plan, &mut slots, &mut Book::new(), clock, &Silent, stop);
+    let recorder = Recorder { plan, environment, floors };
+    let measured =
+        Rounds { plan, numbers: 1..=plan.rounds, amount: Amount::Whole, clock, observer, stop };
+    if let Some(time) = plan.warmup {
+        observer.notice(Event::WarmUp);
+        let (amount, observer) = (Amount::For(time), &Silent);
+        let warmup = Rounds { numbers: 0..=0, amount, observer, ..measured };
+        warmup.run(&mut slots, &mut Book::new(), &mut |_, _, _| ());
     }
-    observer.notice(Event::Started { turns: plan.turns() });
-    let measured = Rounds { rounds: 1..=plan.rounds, amount: Amount::Whole };
-    measured.run(plan, &mut slots, &mut book, clock, observer, stop);
+    observer.notice(Event::Started { plan });
+    let (mut book, mut early) = (Book::new(), Early::new(observer));
+    measured.run(&mut slots, &mut book, &mut |at, slots, book| {
+        early.look(&recorder, at, slots, book);
+    });
     let interrupted = stop.load(Ordering::Relaxed);
     let failed = slots.iter().any(|slot| match slot {
         Slot::Open(target) => target.planned.typed && target.lost.is_some(),
         Slot::Closed(planned, _) => planned.typed,
     });
-    let outcome = record(plan, &slots, book, floors, environment, interrupted);
+    let outcome = recorder.record(&slots, &book, interrupted);
     let run = Run {
         argv,
         started: started.to_string(),
@@ -166,64 +172,4 @@ fn provision(
         }
     }
     Ok(slots)
-}
-
-/// Rounds to be carried out.
-struct Rounds {
-    /// Which; round 0 is the warm-up.
-    rounds: RangeInclusive<u32>,
-    amount: Amount,
-}
-
-impl Rounds {
-    /// Every round over every point, each target once, in an order that is drawn anew each time: so that no target always
-    /// follows the same one, whose writes may still be on their way to the disk.
-    fn run(
-        &self,
-        plan: &Plan,
-        slots: &mut [Slot],
-        book: &mut Book,
-        clock: Instant,
-        observer: &dyn Observer,
-        stop: &AtomicBool,
-    ) {
-        let mut done = 0;
-        let mut order: Vec<usize> = (0..slots.len()).collect();
-        let mut rng = Xoshiro256PlusPlus::seed_from_u64(plan.seed);
-        let points = u32::try_from(plan.points.len()).unwrap_or(u32::MAX);
-        for round in self.rounds.clone() {
-            for (at, point) in (0..).zip(&plan.points) {
-                order.shuffle(&mut rng);
-                for (position, slot) in (1..).zip(&order) {
-                    if stop.load(Ordering::Relaxed) {
-                        return;
-                    }
-                    let turn = Turn {
-                        point,
-                        round,
-                        number: round.wrapping_mul(points).wrapping_add(at),
-                        position,
-                        seed: plan.seed,
-                        amount: self.amount,
-                        clock,
-                        stop,
-                    };
-                    let name = slots[*slot].planned().name.clone();
-                    if let Some(target) = slots[*slot].open_mut() {
-                        let (target_name, place) = (name.as_str(), &point.point);
-                        let rounds = *self.rounds.end();
-                        observer.notice(Event::Turn {
-                            round,
-                            rounds,
-                            target: target_name,
-                            point: place,
-                        });
-                        turn.run(target, &mut |entry| book.add((*slot, at as usize), entry));
-                    }
-                    done += 1;
-                    observer.notice(Event::TurnEnded { done });
-                }
-            }
-        }
-    }
 }

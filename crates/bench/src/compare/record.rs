@@ -14,49 +14,74 @@ use crate::measure::{Tally, curve, figures};
 use crate::plan::{Plan, PlannedPoint};
 use crate::statistics::{Difference, holm, median, median_ci95, percentiles_ci95};
 
-/// The run and its histograms, but for what only the caller knows: command line and time.
-pub(super) fn record(
-    plan: &Plan,
-    slots: &[Slot],
-    mut book: Book,
-    floors: Vec<Floor>,
-    environment: Environment,
-    interrupted: bool,
-) -> (Run, Vec<CellHistograms>) {
-    let mut cells = Vec::new();
-    let mut histograms = Vec::new();
-    for (at, point) in plan.points.iter().enumerate() {
-        for operation in point.measured_operations() {
-            for (slot, of) in slots.iter().enumerate() {
-                let entries = book.take(slot, at, operation);
-                if let Some(latencies) = latencies(of, point, operation, &entries) {
-                    histograms.push(latencies);
+/// Makes a run of what was kept, as soon as it is known what stands around it.
+pub(super) struct Recorder<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) environment: Environment,
+    pub(super) floors: Vec<Floor>,
+}
+
+impl Recorder<'_> {
+    /// The run and its histograms, but for what only the caller knows: command line and time.
+    pub(super) fn record(
+        &self,
+        slots: &[Slot],
+        book: &Book,
+        interrupted: bool,
+    ) -> (Run, Vec<CellHistograms>) {
+        let mut cells = Vec::new();
+        let mut histograms = Vec::new();
+        for (at, point) in self.plan.points.iter().enumerate() {
+            for operation in point.measured_operations() {
+                for (slot, of) in slots.iter().enumerate() {
+                    let entries = book.entries(slot, at, operation);
+                    histograms.extend(latencies(of, point, operation, entries));
+                    let mut cell = cell(of, point, operation, entries);
+                    distribute(&mut cell, entries, self.plan.seed);
+                    cells.push(cell);
                 }
-                cells.push(cell(of, point, operation, &entries, plan.seed));
             }
         }
+        let mut run = self.run(slots, cells, interrupted);
+        run.checks = check::run_all(&run);
+        run.comparisons = comparisons(&run);
+        (run, histograms)
     }
-    let mut run = Run {
-        schema: SCHEMA_VERSION,
-        larder: env!("CARGO_PKG_VERSION").into(),
-        argv: Vec::new(),
-        scenario: plan.scenario.clone(),
-        seed: plan.seed,
-        started: String::new(),
-        duration_s: 0.0,
-        interrupted,
-        workload: plan.workload.clone(),
-        notes: plan.notes.clone(),
-        environment,
-        targets: slots.iter().map(target).collect(),
-        cells,
-        floors,
-        comparisons: Vec::new(),
-        checks: Vec::new(),
-    };
-    run.checks = check::run_all(&run);
-    run.comparisons = comparisons(&run);
-    (run, histograms)
+
+    /// What there is at one point while the run goes on: enough for the checks that can judge some rounds, without what
+    /// takes long to work out.
+    pub(super) fn so_far(&self, slots: &[Slot], book: &Book, at: usize) -> Run {
+        let point = &self.plan.points[at];
+        let mut cells = Vec::new();
+        for operation in point.measured_operations() {
+            for (slot, of) in slots.iter().enumerate() {
+                cells.push(cell(of, point, operation, book.entries(slot, at, operation)));
+            }
+        }
+        self.run(slots, cells, false)
+    }
+
+    fn run(&self, slots: &[Slot], cells: Vec<Cell>, interrupted: bool) -> Run {
+        let plan = self.plan;
+        Run {
+            schema: SCHEMA_VERSION,
+            larder: env!("CARGO_PKG_VERSION").into(),
+            argv: Vec::new(),
+            scenario: plan.scenario.clone(),
+            seed: plan.seed,
+            started: String::new(),
+            duration_s: 0.0,
+            interrupted,
+            workload: plan.workload.clone(),
+            notes: plan.notes.clone(),
+            environment: self.environment.clone(),
+            targets: slots.iter().map(target).collect(),
+            cells,
+            floors: self.floors.clone(),
+            comparisons: Vec::new(),
+            checks: Vec::new(),
+        }
+    }
 }
 
 fn target(slot: &Slot) -> TargetRecord {
@@ -84,20 +109,10 @@ fn target(slot: &Slot) -> TargetRecord {
     }
 }
 
-fn cell(
-    slot: &Slot,
-    point: &PlannedPoint,
-    operation: Operation,
-    entries: &[Entry],
-    seed: u64,
-) -> Cell {
-    let whole: Vec<&Entry> = entries.iter().filter(|entry| entry.sample.complete).collect();
-    let reason = reason(slot, point, entries);
-    let (reason_kind, reason) = reason.unzip();
-    // A round that broke off is none, unless it is all there is. Where there are no figures, all that happened counts.
-    let rounds: Vec<&Entry> =
-        if whole.is_empty() || reason.is_some() { entries.iter().collect() } else { whole };
-    let rates: Vec<f64> = rounds.iter().map(|entry| entry.sample.ops_per_s).collect();
+/// A cell without what is worked out of the rounds as a whole: its intervals and its latencies.
+fn cell(slot: &Slot, point: &PlannedPoint, operation: Operation, entries: &[Entry]) -> Cell {
+    let (reason_kind, reason) = reason(slot, point, entries).unzip();
+    let rounds = rounds(entries, reason.is_some());
     let mut counts: Option<Counts> = None;
     for entry in &rounds {
         match &mut counts {
@@ -111,13 +126,6 @@ fn cell(
         all.filter(|_| measured)
     };
     let most = |of: fn(&Entry) -> Option<u64>| rounds.iter().filter_map(|entry| of(entry)).max();
-    let mut latencies = Tally::new().latency;
-    let each: Vec<_> = rounds.iter().map(|entry| entry.latency.unpack()).collect();
-    for round in &each {
-        latencies.add(round).expect("all have the same bounds");
-    }
-    let latency_ns = figures(&latencies).filter(|_| measured);
-    let rate = median(&rates).filter(|rate| measured && *rate > 0.0);
     Cell {
         target: slot.planned().url.to_string(),
         point: point.point.clone(),
@@ -129,18 +137,46 @@ fn cell(
         predicted_hit_ratio: entries.first().and_then(|entry| entry.predicted_hit_ratio),
         working_set_bytes: point.working_set_bytes,
         wall_s: sum(|entry| Some(entry.sample.wall_s)),
-        ops_per_s: rate,
-        ops_per_s_ci95: rate.and_then(|_| median_ci95(&rates, seed)),
+        ops_per_s: median(&rates_of(&rounds)).filter(|rate| measured && *rate > 0.0),
+        ops_per_s_ci95: None,
         client_cpu_s: sum(|entry| entry.sample.client_cpu_s),
         server_cpu_s: sum(|entry| entry.sample.server_cpu_s),
         rss_bytes: most(|entry| entry.sample.rss_bytes).filter(|_| measured),
         disk_bytes: most(|entry| entry.sample.disk_bytes).filter(|_| measured),
         bytes: rounds.iter().map(|entry| entry.bytes).sum(),
-        latency_ns,
-        latency_ns_ci95: latency_ns.and_then(|_| percentiles_ci95(&each, seed)),
-        latency_curve: latency_ns.map_or_else(Vec::new, |_| curve(&latencies)),
+        latency_ns: None,
+        latency_ns_ci95: None,
+        latency_curve: Vec::new(),
         samples: entries.iter().map(|entry| entry.sample.clone()).collect(),
     }
+}
+
+/// Gives a cell its intervals and its latencies, where it has figures.
+fn distribute(cell: &mut Cell, entries: &[Entry], seed: u64) {
+    let rounds = rounds(entries, cell.reason.is_some());
+    if rounds.is_empty() || cell.reason.is_some() {
+        return;
+    }
+    cell.ops_per_s_ci95 = cell.ops_per_s.and_then(|_| median_ci95(&rates_of(&rounds), seed));
+    let each: Vec<_> = rounds.iter().map(|entry| entry.latency.unpack()).collect();
+    let mut merged = Tally::new().latency;
+    for round in &each {
+        merged.add(round).expect("all have the same bounds");
+    }
+    cell.latency_ns = figures(&merged);
+    cell.latency_ns_ci95 = percentiles_ci95(&each, seed);
+    cell.latency_curve = curve(&merged);
+}
+
+/// The rounds behind the figures of a cell. One that broke off is none, unless it is all there is. Where there are no
+/// figures, all that happened counts.
+fn rounds(entries: &[Entry], reasoned: bool) -> Vec<&Entry> {
+    let whole: Vec<&Entry> = entries.iter().filter(|entry| entry.sample.complete).collect();
+    if whole.is_empty() || reasoned { entries.iter().collect() } else { whole }
+}
+
+fn rates_of(rounds: &[&Entry]) -> Vec<f64> {
+    rounds.iter().map(|entry| entry.sample.ops_per_s).collect()
 }
 
 /// Why a cell is empty, or its figures are not to be trusted.

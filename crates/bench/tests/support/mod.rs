@@ -8,7 +8,7 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
-use larder_bench::{Outcome, Permissions, Plan, Scenario, Silent, compare};
+use larder_bench::{Observer, Outcome, Permissions, Plan, Scenario, Silent, compare};
 use larder_report::{Cell, Check, Operation, Run};
 use larder_store::Catalog;
 
@@ -26,10 +26,20 @@ static ALONE: Mutex<()> = Mutex::new(());
 
 /// Runs a comparison of typed targets.
 pub fn outcome(catalog: &Catalog, targets: &[&str], workload: &str) -> Outcome {
+    observed(catalog, targets, workload, &Silent)
+}
+
+/// The same, told to an observer.
+pub fn observed(
+    catalog: &Catalog,
+    targets: &[&str],
+    workload: &str,
+    observer: &dyn Observer,
+) -> Outcome {
     let plan = Plan::new(&scenario(targets, workload), true, catalog).unwrap();
     let stop = AtomicBool::new(false);
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    compare(&plan, catalog, Vec::new(), Permissions::default(), &Silent, &stop).unwrap()
+    compare(&plan, catalog, Vec::new(), Permissions::default(), observer, &stop).unwrap()
 }
 
 /// The run of a comparison of typed targets.

@@ -1,0 +1,48 @@
+//! Checks asked while the run goes on, so that nobody waits an hour for figures that are no result.
+//!
+//! They are asked between the turns, where nothing is measured, and of one point only: what that costs does not grow with
+//! the sweep. What they say counts for the person who waits; the run is recorded with what all checks find in the end.
+
+use std::collections::BTreeSet;
+
+use larder_report::{Check, Operation, Point, Severity};
+
+use super::Slot;
+use super::book::Book;
+use super::record::Recorder;
+use crate::check;
+use crate::observer::{Event, Observer};
+
+/// What makes a finding the one that was told already: its text has figures in it, which change with every round.
+type Key = (String, Severity, Option<String>, Option<Point>, Option<Operation>);
+
+/// Tells an observer what checks find, each thing once.
+pub(super) struct Early<'a> {
+    observer: &'a dyn Observer,
+    told: BTreeSet<Key>,
+}
+
+impl<'a> Early<'a> {
+    pub(super) fn new(observer: &'a dyn Observer) -> Self {
+        Self { observer, told: BTreeSet::new() }
+    }
+
+    /// Looks at a point at which another round is over.
+    pub(super) fn look(&mut self, recorder: &Recorder<'_>, at: usize, slots: &[Slot], book: &Book) {
+        for check in check::run_early(&recorder.so_far(slots, book, at)) {
+            if self.told.insert(key(&check)) {
+                let of_check = |slot: &&Slot| {
+                    check.target.as_ref().is_some_and(|url| *url == slot.planned().url.to_string())
+                };
+                let slot = slots.iter().find(of_check);
+                let target = slot.map(|slot| slot.planned().name.as_str());
+                self.observer.notice(Event::Fired { target, check: &check });
+            }
+        }
+    }
+}
+
+fn key(check: &Check) -> Key {
+    let Check { id, severity, target, point, operation, .. } = check.clone();
+    (id, severity, target, point, operation)
+}

@@ -1,0 +1,92 @@
+//! Every round over every point, each target once.
+
+use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::Slot;
+use super::book::{Book, Entry};
+use super::turn::{Amount, Turn};
+use crate::observer::{Event, Observer};
+use crate::plan::Plan;
+use crate::target::Target;
+
+/// Rounds to be carried out.
+pub(super) struct Rounds<'a> {
+    pub(super) plan: &'a Plan,
+    /// Which; round 0 is the warm-up.
+    pub(super) numbers: RangeInclusive<u32>,
+    pub(super) amount: Amount,
+    /// Started with the run.
+    pub(super) clock: Instant,
+    pub(super) observer: &'a dyn Observer,
+    pub(super) stop: &'a AtomicBool,
+}
+
+impl Rounds<'_> {
+    /// Carries them out, each point in an order of the targets that is drawn anew: so that no target always follows the
+    /// same one, whose writes may still be on their way to the disk. Whenever all targets have had their turn at a point,
+    /// `look` may look at it.
+    pub(super) fn run(
+        &self,
+        slots: &mut [Slot],
+        book: &mut Book,
+        look: &mut dyn FnMut(usize, &[Slot], &Book),
+    ) {
+        let mut done = 0;
+        let mut order: Vec<usize> = (0..slots.len()).collect();
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(self.plan.seed);
+        for round in self.numbers.clone() {
+            for at in 0..self.plan.points.len() {
+                order.shuffle(&mut rng);
+                for (position, slot) in (1..).zip(&order) {
+                    if self.stop.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    let turn = self.turn(round, at, position);
+                    if let Some(target) = slots[*slot].open_mut() {
+                        self.take(&turn, target, &mut |entry| book.add((*slot, at), entry));
+                    }
+                    done += 1;
+                    self.observer.notice(Event::TurnEnded { done });
+                }
+                look(at, slots, book);
+            }
+        }
+    }
+
+    fn turn(&self, round: u32, at: usize, position: usize) -> Turn<'_> {
+        let number = |places: usize| u32::try_from(places).unwrap_or(u32::MAX);
+        let before = round.wrapping_mul(number(self.plan.points.len()));
+        Turn {
+            point: &self.plan.points[at],
+            round,
+            number: before.wrapping_add(number(at)),
+            position,
+            seed: self.plan.seed,
+            amount: self.amount,
+            clock: self.clock,
+            stop: self.stop,
+        }
+    }
+
+    /// A target's turn, told to the observer.
+    fn take(&self, turn: &Turn<'_>, target: &mut Target, keep: &mut dyn FnMut(Entry)) {
+        let name = target.planned.name.clone();
+        let (name, point) = (name.as_str(), &turn.point.point);
+        let (round, rounds) = (turn.round, *self.numbers.end());
+        self.observer.notice(Event::Turn { round, rounds, target: name, point });
+        turn.run(target, &mut |entry| {
+            let (operation, sample) = (entry.operation, &entry.sample);
+            self.observer.notice(Event::Measured { target: name, point, operation, sample });
+            keep(entry);
+        });
+        if let Some(lost) = &target.lost {
+            self.observer.notice(Event::Lost { target: name, reason: &lost.reason });
+        }
+    }
+}
