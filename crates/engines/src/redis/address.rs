@@ -9,6 +9,8 @@ use redis::{
     Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo,
     TlsCertificates,
 };
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
 
 use super::SCHEME;
 use super::config::RedisConfig;
@@ -66,14 +68,7 @@ impl Greeting {
             (None, Some(password)) => redis = redis.set_password(password),
             (None, None) => {}
         }
-        let read = |path: &String| {
-            fs::read(path).map_err(|source| Error::Io {
-                engine: SCHEME,
-                what: format!("option `ca`: reading {path}"),
-                source,
-            })
-        };
-        let authorities = config.ca.as_ref().map(read).transpose()?;
+        let authorities = config.ca.as_deref().map(read_authorities).transpose()?;
         let trust = Trust { authorities, anybody: config.insecure };
         Ok(Self { redis, tls: config.is_encrypted().then_some(trust) })
     }
@@ -88,6 +83,19 @@ impl Greeting {
     pub(super) fn db(&self) -> i64 {
         self.redis.db()
     }
+}
+
+/// A file of certificates, which must have one.
+fn read_authorities(path: &str) -> Result<Vec<u8>> {
+    let pem = fs::read(path).map_err(|source| {
+        let what = format!("option `ca`: reading {path}");
+        Error::Io { engine: SCHEME, what, source }
+    })?;
+    if CertificateDer::pem_slice_iter(&pem).next().is_none() {
+        let reason = format!("option `ca`: there is no certificate in {path}; it must be in PEM");
+        return Err(Error::InvalidOptions { engine: SCHEME, reason });
+    }
+    Ok(pem)
 }
 
 impl Node {

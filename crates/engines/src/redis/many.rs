@@ -1,7 +1,7 @@
 //! Many keys at once: one request a node.
 
 use larder_store::{Error, Meta, Result};
-use redis::Value;
+use redis::{ServerErrorKind, Value};
 
 use super::refusal;
 use super::request::Request;
@@ -102,7 +102,9 @@ impl RedisSession {
                         continue;
                     }
                     Value::ServerError(error) => {
-                        if Redirect::of(&error).is_some() {
+                        // While a slot moves, its keys are on two nodes, and are asked for one by one.
+                        let is_moving = error.kind() == Some(ServerErrorKind::TryAgain);
+                        if is_moving || Redirect::of(&error).is_some() {
                             moved.extend(group.iter().map(|(_, i)| *i));
                             continue;
                         }

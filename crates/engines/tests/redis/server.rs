@@ -1,22 +1,17 @@
 //! `redis:` against real servers.
 
-#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
-
-mod redis_support;
-
-use std::process::ExitCode;
 use std::time::Duration;
 
+use crate::support::{
+    ask, failure, get, nodes, open, redis_server, set, stranger, trial, try_open,
+};
 use larder_store::{
     Durability, Error, Ownership, Reach, Remaining, SetMode, SetOptions, SetOutcome,
 };
-use libtest_mimic::Arguments;
-use redis_support::{
-    ask, fact, failure, get, n_calls, nodes, open, redis_server, set, stranger, trial, try_open,
-};
+use libtest_mimic::Trial;
 
-fn main() -> ExitCode {
-    let trials = vec![
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
         trial("values_of_all_lengths_come_back_whole", values_of_all_lengths),
         trial("an_operation_is_one_command", an_operation_is_one_command),
         trial("a_full_server_says_so", a_full_server_says_so),
@@ -37,13 +32,27 @@ fn main() -> ExitCode {
         trial("incr_counts_as_memcached_does", incr_counts_as_memcached_does),
         trial("another_type_under_a_key_is_named", another_type_is_named),
         trial("other_schemes_mean_the_same_engine", other_schemes),
-    ];
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    ]
 }
 
 /// Bytes that differ along the value, so that a part in the wrong place is seen.
 fn bytes(len: usize) -> Vec<u8> {
     (0..=250_u8).cycle().take(len).collect()
+}
+
+/// A number from the server's `INFO`.
+fn fact(link: &mut redis::Connection, name: &str) -> u64 {
+    let facts: String = ask(link, "INFO everything");
+    let line = facts.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.unwrap_or_else(|| panic!("no {name} in {facts}")).parse().unwrap()
+}
+
+/// How often a command has run on a server.
+fn n_calls(link: &mut redis::Connection, command: &str) -> u64 {
+    let facts: String = ask(link, "INFO commandstats");
+    let prefix = format!("cmdstat_{command}:calls=");
+    let line = facts.lines().find_map(|line| line.strip_prefix(&prefix));
+    line.map_or(0, |line| line.split(',').next().unwrap().parse().unwrap())
 }
 
 fn values_of_all_lengths() {

@@ -67,21 +67,6 @@ pub(crate) fn ask<T: FromRedisValue>(link: &mut redis::Connection, command: &str
     packed.query(link).unwrap()
 }
 
-/// A number from the server's `INFO`.
-pub(crate) fn fact(link: &mut redis::Connection, name: &str) -> u64 {
-    let facts: String = ask(link, "INFO everything");
-    let line = facts.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-    line.unwrap_or_else(|| panic!("no {name} in {facts}")).parse().unwrap()
-}
-
-/// How often a command has run on a server.
-pub(crate) fn n_calls(link: &mut redis::Connection, command: &str) -> u64 {
-    let facts: String = ask(link, "INFO commandstats");
-    let prefix = format!("cmdstat_{command}:calls=");
-    let line = facts.lines().find_map(|line| line.strip_prefix(&prefix));
-    line.map_or(0, |line| line.split(',').next().unwrap().parse().unwrap())
-}
-
 /// A Redis that the engine under test did not start, on this port of 127.0.0.1, or on any for 0.
 pub(crate) fn redis_server(port: u16, arguments: &[&str]) -> (Server, u16) {
     let port = if port == 0 { free_port() } else { port };

@@ -1,0 +1,164 @@
+//! `redis:` as a cluster of real servers.
+
+use std::collections::HashSet;
+
+use crate::support::{ask, failure, get, nodes, open, set, stranger, trial};
+use larder_store::{Ownership, Session};
+use libtest_mimic::Trial;
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial("keys_are_where_the_cluster_looks_for_them", keys_are_where_the_cluster_looks),
+        trial("one_host_is_enough_to_find_a_cluster", one_host_is_enough),
+        trial("keys_of_one_tag_are_on_one_node", keys_of_one_tag),
+        trial("a_slot_is_followed_while_and_after_it_moves", a_slot_is_followed),
+        trial("a_lost_node_is_an_error_for_its_keys_only", a_lost_node),
+    ]
+}
+
+/// Values of a batch of keys, in the order of the keys.
+fn get_many(session: &mut dyn Session, keys: &[String]) -> Vec<Option<Vec<u8>>> {
+    let mut values = vec![None; keys.len()];
+    let keys: Vec<&[u8]> = keys.iter().map(String::as_bytes).collect();
+    session.get_many(&keys, &mut |i, value, _| values[i] = Some(value.to_vec())).unwrap();
+    values
+}
+
+fn keys_are_where_the_cluster_looks() {
+    let store = open("redis:?nodes=3");
+    let info = store.info();
+    assert_eq!((info.server_pids.len(), &*info.settings["cluster-enabled"]), (3, "yes"));
+    let nodes = nodes(&*store);
+    assert_eq!(nodes.iter().collect::<HashSet<_>>().len(), 3, "{nodes:?}");
+    let session = &mut *store.session().unwrap();
+    let keys: Vec<String> = (0..600).map(|i| format!("key:{i}")).collect();
+    for key in &keys {
+        set(session, key, key.as_bytes());
+    }
+    assert_eq!(store.stats().unwrap().connections, Some(3));
+    let values = get_many(session, &[&keys[..], &["absent".into()]].concat());
+    assert!(values.last() == Some(&None) && values.len() == 601);
+    assert!(keys.iter().zip(&values).all(|(key, value)| value.as_deref() == Some(key.as_bytes())));
+    let mut n_keys = 0;
+    for node in &nodes {
+        let link = &mut stranger(node);
+        let on_node: Vec<String> = ask(link, "KEYS *");
+        assert!(on_node.len() > 100, "{} keys on {node}", on_node.len());
+        n_keys += on_node.len();
+        // The node answers for them itself, and sends nobody elsewhere.
+        assert!(on_node.iter().all(|key| ask::<String>(link, &format!("GET {key}")) == *key));
+    }
+    assert_eq!(n_keys, 600);
+    assert_eq!(store.stats().unwrap().items, Some(600));
+    session.clear().unwrap();
+    assert_eq!(store.stats().unwrap().items, Some(0), "clear reaches every node");
+}
+
+fn one_host_is_enough() {
+    let cluster = open("redis:?nodes=3");
+    let addresses = nodes(&*cluster);
+    for hosts in [addresses[2].clone(), format!("127.0.0.1:1,{}", addresses[1])] {
+        let named = open(&format!("redis://{hosts}"));
+        assert_eq!(named.info().ownership, Ownership::External);
+        let found: HashSet<String> = nodes(&*named).into_iter().collect();
+        assert_eq!(found, addresses.iter().cloned().collect(), "{hosts}");
+        let (ours, theirs) = (&mut *cluster.session().unwrap(), &mut *named.session().unwrap());
+        for i in 0..50 {
+            set(ours, &format!("key:{i}"), hosts.as_bytes());
+            assert_eq!(get(theirs, &format!("key:{i}")), Some(hosts.clone().into_bytes()));
+        }
+        assert!(failure(theirs.clear(), "unsupported").contains("larder did not start"));
+    }
+}
+
+fn keys_of_one_tag() {
+    let store = open("redis:?nodes=2");
+    let session = &mut *store.session().unwrap();
+    let keys: Vec<String> = (0..50).map(|i| format!("{{user}}:{i}")).collect();
+    for key in &keys {
+        set(session, key, key.as_bytes());
+    }
+    assert!(get_many(session, &keys).iter().all(Option::is_some));
+    let sizes = nodes(&*store).into_iter().map(|node| ask::<usize>(&mut stranger(&node), "DBSIZE"));
+    let mut sizes: Vec<usize> = sizes.collect();
+    sizes.sort_unstable();
+    assert_eq!(sizes, [0, 50]);
+}
+
+/// Moves the slot of a tag from one node to another as an operator would, step by step.
+fn a_slot_is_followed() {
+    let store = open("redis:?nodes=3");
+    let mut links: Vec<redis::Connection> =
+        nodes(&*store).iter().map(|node| stranger(node)).collect();
+    let mut sessions: Vec<Box<dyn Session>> = (0..3).map(|_| store.session().unwrap()).collect();
+    let (old, new) = ("{tag}:old".to_owned(), "{tag}:new".to_owned());
+    for session in &mut sessions {
+        set(&mut **session, &old, b"old");
+    }
+    let slot: u16 = ask(&mut links[0], "CLUSTER KEYSLOT tag");
+    let source = links.iter_mut().position(|link| ask::<u64>(link, "DBSIZE") == 1).unwrap();
+    let target = (source + 1) % 3;
+    let ids: Vec<String> = links.iter_mut().map(|link| ask(link, "CLUSTER MYID")).collect();
+    let importing = format!("CLUSTER SETSLOT {slot} IMPORTING {}", ids[source]);
+    ask::<()>(&mut links[target], &importing);
+    let migrating = format!("CLUSTER SETSLOT {slot} MIGRATING {}", ids[target]);
+    ask::<()>(&mut links[source], &migrating);
+
+    let both = [old.clone(), new.clone()];
+    for session in &mut sessions[..2] {
+        set(&mut **session, &new, b"new");
+        assert_eq!(get(&mut **session, &old), Some(b"old".to_vec()));
+        assert_eq!(get(&mut **session, &new), Some(b"new".to_vec()));
+        let values = get_many(&mut **session, &both);
+        assert_eq!(values, [Some(b"old".to_vec()), Some(b"new".to_vec())]);
+    }
+    assert_eq!(ask::<u64>(&mut links[target], "DBSIZE"), 1, "the new key is at the new node");
+
+    let (_, port) =
+        nodes(&*store)[target].rsplit_once(':').map(|(h, p)| (h.to_owned(), p.to_owned())).unwrap();
+    ask::<()>(&mut links[source], &format!("MIGRATE 127.0.0.1 {port} {old} 0 1000"));
+    for link in &mut links {
+        ask::<()>(link, &format!("CLUSTER SETSLOT {slot} NODE {}", ids[target]));
+    }
+    // One goes there for a single key, one for a batch, and one has never heard of the move.
+    assert_eq!(get(&mut *sessions[0], &old), Some(b"old".to_vec()));
+    for session in &mut sessions[1..] {
+        let values = get_many(&mut **session, &both);
+        assert_eq!(values, [Some(b"old".to_vec()), Some(b"new".to_vec())]);
+    }
+    for session in &mut sessions {
+        assert!(session.delete(old.as_bytes()).unwrap());
+        set(&mut **session, &old, b"old");
+    }
+    assert_eq!(ask::<u64>(&mut links[source], "DBSIZE"), 0);
+}
+
+fn a_lost_node() {
+    let store = open("redis:?nodes=3");
+    let session = &mut *store.session().unwrap();
+    let keys: Vec<String> = (0..60).map(|i| format!("key:{i}")).collect();
+    for key in &keys {
+        set(session, key, b"value");
+    }
+    let lost = nodes(&*store).remove(0);
+    let pid = store.info().server_pids[0].to_string();
+    let killed = std::process::Command::new("/bin/kill").args(["-9", &pid]).status().unwrap();
+    assert!(killed.success());
+    let mut n_errors = 0;
+    for key in &keys {
+        match session.get(key.as_bytes(), &mut Vec::new()) {
+            Ok(hit) => assert!(hit.is_some()),
+            error => {
+                assert!(failure(error, "unavailable").contains(&lost), "not {lost}");
+                n_errors += 1;
+            }
+        }
+    }
+    assert!((10..50).contains(&n_errors), "{n_errors} of 60 keys are on the lost node");
+    let batch: Vec<&[u8]> = keys.iter().map(String::as_bytes).collect();
+    let many = session.get_many(&batch, &mut |_, _, _| {});
+    assert!(failure(many, "unavailable").contains(&lost));
+    let alive: Vec<&String> =
+        keys.iter().filter(|key| session.get(key.as_bytes(), &mut Vec::new()).is_ok()).collect();
+    assert_eq!(alive.len(), 60 - n_errors, "the session works on");
+}

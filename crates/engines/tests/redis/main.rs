@@ -1,0 +1,23 @@
+//! `redis:` against real servers, alone and in a cluster, plain and encrypted; and against peers that misbehave.
+
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+
+mod cluster;
+mod killed;
+mod peer;
+mod server;
+mod support;
+mod tls;
+mod wire;
+
+use std::process::ExitCode;
+
+use libtest_mimic::Arguments;
+
+fn main() -> ExitCode {
+    killed::hold_if_asked();
+    let trials =
+        [server::trials(), cluster::trials(), tls::trials(), wire::trials(), killed::trials()];
+    let trials = trials.into_iter().flatten().collect();
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}

@@ -1,0 +1,106 @@
+//! `rediss:` against a real server with certificates of its own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::{failure, free_port, get, open, redis_server, set, trial, try_open};
+use larder_engines::managed::Server;
+use larder_engines::scratch::ScratchDir;
+use libtest_mimic::Trial;
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial("a_certificate_of_a_known_authority_is_believed", a_known_authority),
+        trial("a_certificate_of_a_stranger_is_refused", a_strangers_certificate),
+        trial("without_encryption_on_one_side_there_is_no_answer", one_side_only),
+    ]
+}
+
+/// Writes the certificate of a new authority, and the certificate and the key of a server that it knows by this name.
+fn certificates(folder: &Path, name: &str) -> [PathBuf; 3] {
+    let mut authority = CertificateParams::new([]).unwrap();
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    authority.distinguished_name.push(DnType::CommonName, "an authority");
+    let authority_key = KeyPair::generate().unwrap();
+    let authority_pem = authority.self_signed(&authority_key).unwrap().pem();
+    let key = KeyPair::generate().unwrap();
+    let server = CertificateParams::new([name.to_owned()]).unwrap();
+    let server = server.signed_by(&key, &Issuer::new(authority, authority_key)).unwrap();
+    let files = ["authority.pem", "server.pem", "key.pem"].map(|file| folder.join(file));
+    for (file, text) in files.iter().zip([authority_pem, server.pem(), key.serialize_pem()]) {
+        fs::write(file, text).unwrap();
+    }
+    files
+}
+
+/// A server with a certificate for this name: what has to live as long, its two ports, and its authority.
+fn encrypted(name: &str) -> ((Server, ScratchDir), u16, u16, String) {
+    let folder = ScratchDir::create("test").unwrap();
+    // The server is another user than these tests, when they are root.
+    let open_to_all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(folder.path(), open_to_all).unwrap();
+    let files = certificates(folder.path(), name);
+    let [authority, certificate, key] = files.map(|file| file.to_str().unwrap().to_owned());
+    let tls_port = free_port();
+    let (server, port) = redis_server(
+        0,
+        &[
+            "--tls-port",
+            &tls_port.to_string(),
+            "--tls-ca-cert-file",
+            &authority,
+            "--tls-cert-file",
+            &certificate,
+            "--tls-key-file",
+            &key,
+            "--tls-auth-clients",
+            "no",
+        ],
+    );
+    ((server, folder), port, tls_port, authority)
+}
+
+fn a_known_authority() {
+    for (name, host) in [("127.0.0.1", "127.0.0.1"), ("localhost", "localhost")] {
+        let (_alive, port, tls_port, authority) = encrypted(name);
+        let store = open(&format!("rediss://{host}:{tls_port}?ca={authority}"));
+        assert_eq!(store.info().settings["tls"], "on");
+        let session = &mut *store.session().unwrap();
+        set(session, "key", &vec![b'v'; 300_000]);
+        let plain = open(&format!("redis://{host}:{port}"));
+        assert_eq!(get(&mut *plain.session().unwrap(), "key"), Some(vec![b'v'; 300_000]));
+        assert_eq!(get(session, "key"), Some(vec![b'v'; 300_000]));
+    }
+}
+
+fn a_strangers_certificate() {
+    let (_alive, _, tls_port, authority) = encrypted("another.example");
+    let other = ScratchDir::create("test").unwrap();
+    let [other, _, _] = certificates(other.path(), "127.0.0.1");
+    let url = format!("rediss://127.0.0.1:{tls_port}");
+    for (url, needle) in [
+        (url.clone(), "UnknownIssuer; name the file of its authority by `ca=`"),
+        (format!("{url}?ca={}", other.display()), "invalid peer certificate"),
+        (format!("{url}?ca={authority}"), "not valid for name"),
+    ] {
+        let message = failure(try_open(&url), "unavailable");
+        assert!(message.contains(needle), "{url}: {message}");
+    }
+    let message = failure(try_open(&format!("{url}?ca=/nowhere/ca.pem")), "io");
+    assert!(message.contains("option `ca`: reading /nowhere/ca.pem"), "{message}");
+    let message = failure(try_open(&format!("{url}?ca=/dev/null")), "invalid_options");
+    assert!(message.contains("no certificate in /dev/null"), "{message}");
+    let store = open(&format!("{url}?insecure=on"));
+    set(&mut *store.session().unwrap(), "key", b"value");
+}
+
+fn one_side_only() {
+    let (_alive, port, tls_port, authority) = encrypted("127.0.0.1");
+    let plain = try_open(&format!("redis://127.0.0.1:{tls_port}?timeout=1s"));
+    failure(plain, "unavailable");
+    // A server that expects words waits for the end of the line, which never comes.
+    let url = format!("rediss://127.0.0.1:{port}?timeout=500ms&ca={authority}");
+    let message = failure(try_open(&url), "timeout");
+    assert!(message.contains(&format!("127.0.0.1:{port}")), "{message}");
+}

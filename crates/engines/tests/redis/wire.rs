@@ -1,0 +1,269 @@
+//! `redis:` and what goes wrong on the wire: peers that answer in pieces, late, wrongly or not at all.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use larder_store::{Session, SetOptions};
+use libtest_mimic::Trial;
+
+use crate::peer::{Peer, bulk};
+use crate::support::{failure, get, open, redis_server, set, trial, try_open};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let without_server = |name: &str, run: fn()| {
+        Trial::test(name, move || {
+            run();
+            Ok(())
+        })
+    };
+    vec![
+        trial("an_answer_may_come_byte_by_byte", an_answer_may_come_byte_by_byte),
+        trial("a_panic_in_mid_batch_leaves_the_session_in_step", a_panic_in_mid_batch),
+        without_server("every_error_of_a_server_is_named", every_error_of_a_server_is_named),
+        without_server("what_is_no_answer_is_shown", what_is_no_answer_is_shown),
+        without_server("silence_is_a_timeout", silence_is_a_timeout),
+        without_server("a_late_answer_is_nobody_elses", a_late_answer_is_nobody_elses),
+        without_server("a_batch_is_one_request_a_node", a_batch_is_one_request_a_node),
+        without_server("a_cluster_that_sends_in_circles_is_an_error", in_circles),
+        without_server("an_old_server_tells_less", an_old_server_tells_less),
+    ]
+}
+
+fn an_answer_may_come_byte_by_byte() {
+    let (_server, port) = redis_server(0, &[]);
+    for piece in [1, 2, 7, 1000] {
+        let relay = Peer::relaying(port, piece);
+        let store = open(&format!("redis://127.0.0.1:{}", relay.port()));
+        let session = &mut *store.session().unwrap();
+        let large = vec![b'\n'; 200 * piece.min(100) + 20];
+        set(session, "large", &large);
+        set(session, "small", b"7");
+        assert_eq!(get(session, "large"), Some(large.clone()), "{piece}");
+        assert_eq!(get(session, "absent"), None);
+        assert_eq!(session.incr(b"small", 34).unwrap(), Some(41));
+        let mut hits = Vec::new();
+        let keys: [&[u8]; 4] = [b"large", b"absent", b"small", b"large"];
+        session.get_many(&keys, &mut |i, value, _| hits.push((i, value.to_vec()))).unwrap();
+        assert_eq!(hits, [(0, large.clone()), (2, b"41".to_vec()), (3, large)], "{piece}");
+        assert!(session.touch(b"small", None).unwrap() && session.delete(b"small").unwrap());
+    }
+}
+
+fn a_panic_in_mid_batch() {
+    for url in ["redis:", "redis:?nodes=2"] {
+        let store = open(url);
+        let session = &mut *store.session().unwrap();
+        for key in ["a", "b", "c"] {
+            set(session, key, key.as_bytes());
+        }
+        let keys: [&[u8]; 3] = [b"a", b"b", b"c"];
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            // Unlike `panic!`, this prints nothing that looks like a failure.
+            session
+                .get_many(&keys, &mut |_, _, _| resume_unwind(Box::new("a test panics on purpose")))
+        }));
+        assert!(panicked.is_err());
+        for key in ["a", "b", "c"] {
+            assert_eq!(get(session, key), Some(key.as_bytes().to_vec()), "{url}");
+        }
+    }
+}
+
+/// A session of a store at a peer that answers each command so.
+fn session_at(answer: impl Fn(&[String]) -> Vec<u8> + Send + Sync + 'static) -> Box<dyn Session> {
+    let peer = Peer::answering(answer);
+    open(&format!("redis://127.0.0.1:{}?timeout=200ms", peer.port())).session().unwrap()
+}
+
+/// Answers all but what opening a store asks.
+fn always(answer: &'static [u8]) -> impl Fn(&[String]) -> Vec<u8> + Send + Sync + 'static {
+    move |words| match words[0].as_str() {
+        "INFO" | "CONFIG" => Vec::new(),
+        _ => answer.to_vec(),
+    }
+}
+
+fn every_error_of_a_server_is_named() {
+    for (answer, kind, needle) in [
+        ("ERR unknown command", "protocol", "answered: ERR unknown command"),
+        ("WRONGTYPE Operation against", "protocol", "answered: WRONGTYPE Operation against"),
+        ("OOM command not allowed", "full", "answered: OOM command not allowed; give it more"),
+        ("MISCONF Errors writing: No space left on device", "full", "No space left on device"),
+        ("MISCONF is configured to save", "protocol", "answered: MISCONF is configured to save"),
+        ("LOADING Redis is loading the dataset", "busy", "LOADING Redis is loading the dataset"),
+        ("BUSY Redis is busy running a script", "busy", "BUSY Redis is busy running a script"),
+        ("TRYAGAIN Multiple keys", "busy", "TRYAGAIN Multiple keys"),
+        ("ERR max number of clients reached", "busy", "max number of clients reached"),
+        ("READONLY You can't write", "protocol", "READONLY You can't write; name its primary"),
+        ("NOAUTH Authentication required.", "unavailable", "asks for a password; write redis://"),
+        ("WRONGPASS invalid pair", "unavailable", "refused the user or the password"),
+        ("NOPERM this user has no permissions", "protocol", "answered: NOPERM this user"),
+        ("CLUSTERDOWN The cluster is down", "unavailable", "CLUSTERDOWN The cluster is down"),
+        ("MASTERDOWN Link is down", "unavailable", "MASTERDOWN Link is down"),
+        ("MOVED 1 127.0.0.1:1", "protocol", "MOVED 1 127.0.0.1:1; it does not tell"),
+        ("FIRE in the\tserver room", "protocol", "answered: FIRE in the server room"),
+    ] {
+        let line: &'static [u8] = format!("-{answer}\r\n").leak().as_bytes();
+        let session = &mut *session_at(always(line));
+        for message in [
+            failure(session.get(b"key", &mut Vec::new()), kind),
+            failure(session.get_many(&[b"key"], &mut |_, _, _| {}), kind),
+            failure(session.set(b"key", b"value", &SetOptions::default()), kind),
+            failure(session.touch(b"key", None), kind),
+            failure(session.touch(b"key", Some(Duration::from_secs(1))), kind),
+            failure(session.delete(b"key"), kind),
+            failure(session.incr(b"key", 1), kind),
+        ] {
+            assert!(message.contains(needle), "{answer}: {message}");
+            assert!(message.contains("127.0.0.1:"), "{message}");
+        }
+    }
+}
+
+fn what_is_no_answer_is_shown() {
+    for (answer, needle) in [
+        (&b"HTTP/1.1 400 Bad Request\r\n"[..], "no answer of this protocol"),
+        (b":5\r\n", "no answer to GET: int(5)"),
+        (b"*1\r\n$1\r\nx\r\n", "no answer to GET: "),
+        (b"$3\r\nabcd\r\n", "no answer of this protocol"),
+    ] {
+        let session = &mut *session_at(always(answer));
+        let message = failure(session.get(b"key", &mut Vec::new()), "protocol");
+        assert!(message.contains(needle) && message.contains("127.0.0.1:"), "{message}");
+        assert!(message.len() < 300, "{message}");
+    }
+    for (answer, needle) in [
+        (&b"$2\r\nOK\r\n"[..], "no answer to MGET"),
+        (b"*2\r\n$1\r\na\r\n$1\r\nb\r\n", "no answer to MGET"),
+        (b"*1\r\n:5\r\n", "no answer to MGET: int(5)"),
+    ] {
+        let session = &mut *session_at(always(answer));
+        let many = session.get_many(&[b"key"], &mut |_, _, _| panic!("a hit"));
+        assert!(failure(many, "protocol").contains(needle));
+    }
+    let set = session_at(always(b"$1\r\nx\r\n")).set(b"key", b"value", &SetOptions::default());
+    assert!(failure(set, "protocol").contains("no answer to SET"));
+    assert!(failure(session_at(always(b"+OK\r\n")).delete(b"key"), "protocol").contains("DEL"));
+}
+
+fn silence_is_a_timeout() {
+    let session = &mut *session_at(|words| match words.get(1).map(String::as_str) {
+        Some("half") => b"$10\r\nabc".to_vec(),
+        Some("key") => b"$-1\r\n".to_vec(),
+        _ => Vec::new(),
+    });
+    for key in ["silent", "half"] {
+        let start = Instant::now();
+        let message = failure(session.get(key.as_bytes(), &mut Vec::new()), "timeout");
+        assert!(message.contains("no answer within 200 ms from 127.0.0.1:"), "{message}");
+        let waited = start.elapsed();
+        assert!((180..2000).contains(&waited.as_millis()), "{waited:?}");
+        assert_eq!(get(session, "key"), None, "the session works on after `{key}`");
+    }
+    // A peer that accepts and says nothing is no server.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    for url in [format!("redis://{address}"), format!("redis://:secret@{address}")] {
+        let message = failure(try_open(&format!("{url}?timeout=100ms")), "timeout");
+        assert!(message.contains("no answer within 100 ms"), "{message}");
+    }
+}
+
+fn a_late_answer_is_nobody_elses() {
+    let session = &mut *session_at(|words| match words.get(1).map(String::as_str) {
+        Some("slow") => {
+            sleep(Duration::from_millis(300));
+            bulk("slow")
+        }
+        Some("quick") => bulk("quick"),
+        _ => Vec::new(),
+    });
+    failure(session.get(b"slow", &mut Vec::new()), "timeout");
+    for _ in 0..5 {
+        assert_eq!(get(session, "quick"), Some(b"quick".to_vec()));
+        sleep(Duration::from_millis(60));
+    }
+}
+
+/// Two peers that say they are a cluster, each with half of the slots, and answer the rest so.
+fn two_nodes(answer: impl Fn(&[String]) -> Vec<u8> + Send + Sync + 'static) -> (String, [Peer; 2]) {
+    let ports: Arc<OnceLock<[u16; 2]>> = Arc::default();
+    let answer = Arc::new(answer);
+    let peers = [(); 2].map(|()| {
+        let (ports, answer) = (Arc::clone(&ports), Arc::clone(&answer));
+        Peer::answering(move |words| match words[0].as_str() {
+            "INFO" => bulk("cluster_enabled:1\r\n"),
+            "CONFIG" => Vec::new(),
+            "CLUSTER" => {
+                let [one, two] = ports.get().unwrap();
+                let range = |first: u16, last: u16, port: &u16| {
+                    format!("*3\r\n:{first}\r\n:{last}\r\n*2\r\n$9\r\n127.0.0.1\r\n:{port}\r\n")
+                };
+                format!("*2\r\n{}{}", range(0, 8191, one), range(8192, 16383, two)).into_bytes()
+            }
+            _ => answer(words),
+        })
+    });
+    let [one, two] = peers.each_ref().map(Peer::port);
+    ports.set([one, two]).unwrap();
+    (format!("redis://127.0.0.1:{one}?timeout=1s"), peers)
+}
+
+fn a_batch_is_one_request_a_node() {
+    const N_KEYS: usize = 100;
+    let n_asked = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&n_asked);
+    let (url, nodes) = two_nodes(move |words| {
+        assert_eq!(words[0], "MGET");
+        counter.fetch_add(words.len() - 1, Ordering::SeqCst);
+        // A node answers when the other has been asked too: who asks one after the other waits too long.
+        let deadline = Instant::now() + Duration::from_secs(3);
+        while counter.load(Ordering::SeqCst) < 2 && Instant::now() < deadline {
+            sleep(Duration::from_millis(1));
+        }
+        format!("*{}\r\n{}", words.len() - 1, "$-1\r\n".repeat(words.len() - 1)).into_bytes()
+    });
+    let store = open(&url);
+    let session = &mut *store.session().unwrap();
+    let keys: Vec<String> = (0..N_KEYS).map(|i| format!("key:{i}")).collect();
+    let batch: Vec<&[u8]> = keys.iter().map(String::as_bytes).collect();
+    for n_batches in 1..=2 {
+        let before = nodes.each_ref().map(Peer::n_requests);
+        session.get_many(&batch, &mut |_, _, _| panic!("a hit")).unwrap();
+        assert_eq!(n_asked.load(Ordering::SeqCst), n_batches * N_KEYS);
+        let after = nodes.each_ref().map(Peer::n_requests);
+        assert_eq!([after[0] - before[0], after[1] - before[1]], [1, 1]);
+    }
+}
+
+fn in_circles() {
+    let n_asked = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&n_asked);
+    let ports: Arc<OnceLock<[u16; 2]>> = Arc::default();
+    let known = Arc::clone(&ports);
+    let (url, nodes) = two_nodes(move |_| {
+        let n = counter.fetch_add(1, Ordering::SeqCst);
+        let [one, two] = known.get().unwrap();
+        format!("-MOVED 1 127.0.0.1:{}\r\n", if n.is_multiple_of(2) { two } else { one })
+            .into_bytes()
+    });
+    ports.set(nodes.each_ref().map(Peer::port)).unwrap();
+    let session = &mut *open(&url).session().unwrap();
+    let message = failure(session.get(b"key", &mut Vec::new()), "protocol");
+    assert!(message.contains("MOVED 1 127.0.0.1:"), "{message}");
+    assert_eq!(n_asked.load(Ordering::SeqCst), 6, "asked once, and sent on five times");
+}
+
+fn an_old_server_tells_less() {
+    let peer = Peer::answering(always(b"$-1\r\n"));
+    let store = open(&format!("redis://127.0.0.1:{}", peer.port()));
+    assert_eq!(store.info().version.as_deref(), Some("2.8.0"));
+    assert_eq!(store.info().settings.get("maxmemory"), None);
+    assert!(!store.capabilities().evicts);
+    let stats = store.stats().unwrap();
+    assert_eq!((stats.hits, stats.bytes, stats.capacity_bytes), (None, None, None));
+    assert_eq!(get(&mut *store.session().unwrap(), "key"), None);
+}
