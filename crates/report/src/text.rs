@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// What follows a number and is never parted from it.
-const UNITS: [&str; 16] = [
+pub(crate) const UNITS: [&str; 16] = [
     "%", "ns", "µs", "ms", "s", "min", "h", "B", "KiB", "MiB", "GiB", "TiB", "/s", "k/s", "M/s",
     "G/s",
 ];

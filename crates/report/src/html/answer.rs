@@ -1,11 +1,13 @@
 //! The answer: who leads, seen at a glance and said in sentences.
 
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, html};
 
 use super::marks;
+use super::text::{capital, with_names};
 use super::view::View;
+use crate::chart::palette::COLOURS;
 use crate::figures;
-use crate::model::{Operation, Run};
+use crate::model::Operation;
 use crate::ranking::{Group, Row};
 use crate::sentences::{Sentence, sentences};
 
@@ -31,8 +33,9 @@ pub(super) fn section(view: &View<'_>) -> Markup {
                 }
             }
             @if !remarks.is_empty() {
-                ul.remarks { @for said in remarks {
-                    li { b { (said.subject) } " " (with_names(view.run, &said.text)) "." }
+                ul.remarks { @for of_subject in remarks.chunk_by(|a, b| a.subject == b.subject) {
+                    li { b { (capital(&of_subject[0].subject)) }
+                        @for said in of_subject { " " (with_names(view.run, &capital(&said.text))) "." } }
                 } }
             }
         }
@@ -92,12 +95,9 @@ fn leaders<'g, 'a>(group: &'g Group<'a>) -> impl Iterator<Item = &'g Row<'a>> {
 fn stretch_cell(view: &View<'_>, stretch: &[Group<'_>]) -> Markup {
     let leads: Vec<&Row<'_>> = leaders(&stretch[0]).collect();
     let ranked = stretch[0].ranked().count();
-    let colour = match leads.as_slice() {
-        [only] => view.number(&only.cell.target).map(|number| format!("led s{}", number % 8)),
-        _ => None,
-    };
     html! {
-        td colspan=(stretch.len()) class=[colour] {
+        td colspan=(stretch.len()) {
+            (stripe(view, &leads))
             @match leads.as_slice() {
                 [] => span.nobody { "no result" },
                 [only] if ranked == 1 => { (named(view, only)) " " small { "alone" } },
@@ -106,6 +106,21 @@ fn stretch_cell(view: &View<'_>, stretch: &[Group<'_>]) -> Markup {
                     @for (at, row) in several.iter().enumerate() { @if at > 0 { " " } (named(view, row)) }
                     " " small { "cannot be told apart" }
                 },
+            }
+        }
+    }
+}
+
+/// A line for each of those who lead, in its colour, one below the other.
+fn stripe(view: &View<'_>, leads: &[&Row<'_>]) -> Markup {
+    const EACH: usize = 4;
+    let height = if leads.len() > 1 { leads.len() * (EACH + 1) - 1 } else { 6 };
+    html! {
+        svg width="100%" height=(height) aria-hidden="true" {
+            @if leads.is_empty() { rect.nobody width="100%" height=(height) {} }
+            @for (at, row) in leads.iter().enumerate() {
+                rect class={ "s" (view.number(&row.cell.target).unwrap_or(0) % COLOURS) }
+                    width="100%" y=(at * (EACH + 1)) height=(if leads.len() > 1 { EACH } else { height }) {}
             }
         }
     }
@@ -144,7 +159,7 @@ fn podium(view: &View<'_>, group: &Group<'_>) -> Markup {
 fn bar(view: &View<'_>, row: &Row<'_>, best: f64) -> Markup {
     // Intervals may reach beyond the best; a tenth is left for them.
     let width = |rate: f64| format!("{:.2}%", (rate / best * 90.0).clamp(0.15, 100.0));
-    let colour = view.number(&row.cell.target).unwrap_or(0) % 8;
+    let colour = view.number(&row.cell.target).unwrap_or(0) % COLOURS;
     html! {
         svg class={ "s" (colour) } width="100%" height="16" aria-hidden="true" {
             rect x="0" y="2" height="12" width=(width(row.rate().unwrap_or_default())) fill="currentColor" {}
@@ -153,42 +168,4 @@ fn bar(view: &View<'_>, row: &Row<'_>, best: f64) -> Markup {
             }
         }
     }
-}
-
-/// The text with the names of targets set off.
-fn with_names(run: &Run, text: &str) -> Markup {
-    let mut names: Vec<&str> = run.targets.iter().map(|target| target.name.as_str()).collect();
-    // A name that begins with another is found as a whole.
-    names.sort_by_key(|name| std::cmp::Reverse(name.len()));
-    names.retain(|name| !name.is_empty());
-    let mut markup = String::new();
-    let mut rest = text;
-    let mut before = ' ';
-    while let Some(character) = rest.chars().next() {
-        let ends = |text: &str| {
-            text.chars().next().is_none_or(|c| c.is_whitespace() || ",;.()".contains(c))
-        };
-        let starts = before.is_whitespace() || before == '(';
-        let found = names.iter().find(|name| starts && rest.strip_prefix(**name).is_some_and(ends));
-        let length = found.map_or(character.len_utf8(), |name| name.len());
-        let (piece, after) = rest.split_at(length);
-        let piece = if found.is_some() {
-            html! { b { (piece) } }
-        } else {
-            html! { (piece) }
-        };
-        markup.push_str(&piece.into_string());
-        before = rest[..length].chars().next_back().unwrap_or(' ');
-        rest = after;
-    }
-    PreEscaped(markup)
-}
-
-/// The text with a capital at its beginning.
-fn capital(text: &str) -> String {
-    let mut characters = text.chars();
-    characters
-        .next()
-        .map(|first| first.to_uppercase().chain(characters).collect())
-        .unwrap_or_default()
 }

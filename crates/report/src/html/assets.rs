@@ -15,10 +15,12 @@ const DARK: &str = include_str!("css/dark.css");
 
 /// The rules, in the order of the page.
 const STYLES: &[&str] = &[
+    include_str!("vendor/uplot/uPlot.min.css"),
     include_str!("css/base.css"),
     include_str!("css/head.css"),
     include_str!("css/answer.css"),
     include_str!("css/checks.css"),
+    include_str!("css/charts.css"),
     include_str!("css/tables.css"),
     include_str!("css/environment.css"),
     include_str!("css/print.css"),
@@ -28,7 +30,20 @@ const STYLES: &[&str] = &[
 const EARLY: &str = include_str!("js/early.js");
 
 /// Each file has one purpose; all of them are one function to the browser.
-const SCRIPTS: &[&str] = &[include_str!("js/data.js"), include_str!("js/page.js")];
+const SCRIPTS: &[&str] = &[
+    include_str!("js/data.js"),
+    include_str!("js/format.js"),
+    include_str!("js/axis.js"),
+    include_str!("js/relative.js"),
+    include_str!("js/tooltip.js"),
+    include_str!("js/lines.js"),
+    include_str!("js/bars.js"),
+    include_str!("js/legend.js"),
+    include_str!("js/panel.js"),
+    include_str!("js/page.js"),
+];
+
+const UPLOT: &str = include_str!("vendor/uplot/uPlot.iife.min.js");
 
 static STYLE: LazyLock<String> = LazyLock::new(|| {
     let mut style = themes();
@@ -37,7 +52,7 @@ static STYLE: LazyLock<String> = LazyLock::new(|| {
 });
 
 static SCRIPT: LazyLock<String> =
-    LazyLock::new(|| format!("(() => {{\n\"use strict\";\n{}}})();\n", SCRIPTS.concat()));
+    LazyLock::new(|| format!("{UPLOT}\n(() => {{\n\"use strict\";\n{}}})();\n", SCRIPTS.concat()));
 
 /// All style of the page.
 pub(super) fn style() -> &'static str {

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::marks;
+use super::text::grouped;
 use super::view::View;
 use crate::figures::{list, seconds};
 use crate::findings::tally;
@@ -106,17 +107,4 @@ fn verified(run: &Run) -> Option<(&'static str, String, String)> {
             if wrong == 0 { "none wrong".to_owned() } else { format!("{} wrong", grouped(wrong)) };
         ("Values verified", grouped(right), wrong)
     })
-}
-
-/// A whole number in groups of three.
-pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push('\u{202f}');
-        }
-        text.push(digit);
-    }
-    text
 }

@@ -6,12 +6,14 @@
 
 mod answer;
 mod assets;
+mod charts;
 mod checks;
 mod data;
 mod environment;
 mod head;
 mod marks;
 mod tables;
+mod text;
 mod view;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -25,9 +27,10 @@ use view::View;
 pub(crate) const FORMAT: Format = Format { name: "html", render: |run, _| render(run) };
 
 /// The sections that a reader can jump to: their anchors and names.
-const SECTIONS: [(&str, &str); 5] = [
+const SECTIONS: [(&str, &str); 6] = [
     ("answer", "Answer"),
     ("checks", "Checks"),
+    ("charts", "Charts"),
     ("tables", "Tables"),
     ("environment", "Environment"),
     ("data", "Data"),
@@ -57,6 +60,7 @@ fn render(run: &Run) -> String {
                 main {
                     (answer::section(&view))
                     (checks::section(&view))
+                    (charts::section(&view))
                     (tables::section(&view))
                     (environment::section(&view))
                     (data::section(run))

@@ -86,28 +86,40 @@ impl<'a> View<'a> {
     pub(super) fn checked_place(&self, check: &Check) -> Option<(String, String)> {
         let number = check.target.as_deref().and_then(|url| self.number(url));
         let name = number.map(|number| self.run.targets[number].name.clone());
-        let operation = check.operation.map(|operation| operation.to_string());
+        let asked = check.operation.map(|operation| operation.to_string());
         let point = check.point.as_ref().map(|point| self.short_label(point));
-        let parts = [name, operation, point].into_iter().flatten().filter(|part| !part.is_empty());
+        let parts = [name, asked, point].into_iter().flatten().filter(|part| !part.is_empty());
         let text = parts.collect::<Vec<_>>().join(", ");
-        let anchor = match (number, check.operation, self.checked_point(check)) {
-            (Some(number), Some(operation), Some(point)) => {
-                format!("{}-{number}", self.group_anchor(operation, point))
+        let group = self.checked_group(check);
+        let anchor = match (number, group, check.operation) {
+            (Some(number), Some(group), _) if self.has_row(group, number) => {
+                format!("{}-{number}", self.group_anchor(group.operation, group.point))
             }
-            (None, Some(operation), Some(point)) => self.group_anchor(operation, point),
-            (_, Some(operation), None) => Self::operation_anchor(operation),
-            (Some(number), None, _) => Self::target_anchor(number),
+            (Some(number), ..) => Self::target_anchor(number),
+            (None, Some(group), _) => self.group_anchor(group.operation, group.point),
+            (None, None, Some(operation))
+                if self.groups.iter().any(|group| group.operation == operation) =>
+            {
+                Self::operation_anchor(operation)
+            }
             (None, None, _) => return None,
         };
         Some((anchor, text))
     }
 
-    /// The point that a check names; the only one there is, where it names none.
-    fn checked_point(&self, check: &Check) -> Option<&'a Point> {
-        match (&check.point, self.points.as_slice()) {
-            (Some(point), points) => points.iter().find(|known| **known == point).copied(),
-            (None, [only]) => Some(only),
-            (None, _) => None,
-        }
+    /// The group that a check names: by its operation, and its point or the only one there is.
+    fn checked_group(&self, check: &Check) -> Option<&Group<'a>> {
+        let point = match (&check.point, self.points.as_slice()) {
+            (Some(point), _) => point,
+            (None, [only]) => only,
+            (None, _) => return None,
+        };
+        let operation = check.operation?;
+        self.groups.iter().find(|group| group.operation == operation && group.point == point)
+    }
+
+    /// Whether a target has a row in the table of a group.
+    fn has_row(&self, group: &Group<'_>, number: usize) -> bool {
+        group.shown(&self.swept).any(|row| row.cell.target == self.run.targets[number].url)
     }
 }

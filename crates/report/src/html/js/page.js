@@ -1,8 +1,5 @@
 // What the page does as a whole: themes, folded tables, downloads, print.
 
-const root = document.documentElement;
-const all = (selector, within = document) => [...within.querySelectorAll(selector)];
-
 /** A button that turns the colours over. */
 const themes = () => {
   const button = document.querySelector(".theme");
@@ -81,4 +78,7 @@ const downloads = () => {
 themes();
 unfolding();
 printing();
-if (root.classList.contains("js")) downloads();
+if (root.classList.contains("js")) {
+  downloads();
+  charts();
+}

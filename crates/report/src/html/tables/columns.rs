@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use crate::columns::nanoseconds_per_operation;
 use crate::figures;
-use crate::html::head::grouped;
+use crate::html::text::grouped;
 use crate::model::{Cell, Latency, LatencyIntervals};
 use crate::ranking::Row;
 

@@ -20,27 +20,51 @@ const CLASSES: [(&str, &str); 5] = [
     ("fsync-each", "survives a loss of power"),
 ];
 
+/// What the table of a group shows beyond the figures.
+struct Shape<'a> {
+    columns: Vec<&'static Column>,
+    /// The classes of durability that stand apart; none where they all stand together.
+    classes: Vec<&'a str>,
+    ties: bool,
+}
+
 /// A group as a table.
 pub(super) fn table(view: &View<'_>, group: &Group<'_>) -> Markup {
-    let rows: Vec<&Row<'_>> = group.rows.iter().collect();
-    let columns: Vec<&Column> = COLUMNS.iter().filter(|column| column.concerns(&rows)).collect();
+    let rows: Vec<&Row<'_>> = group.shown(&view.swept).collect();
+    let shape = Shape {
+        columns: COLUMNS.iter().filter(|column| column.concerns(&rows)).collect(),
+        classes: classes(group.operation, &rows),
+        ties: rows.iter().any(|row| !row.ties.is_empty() || row.is_withheld()),
+    };
     let label = view.label(group.point);
     let place = if label.is_empty() { label } else { format!(", {label}") };
-    let width = columns.len() + 6;
     html! {
         div.scroll tabindex="0" role="region" aria-label={ (group.operation) (place) } {
             table.ranking {
-                (heads(&columns))
-                @if classes(group).len() > 1 {
-                    @for class in classes(group) { tbody {
-                        tr.class { th colspan=(width) scope="rowgroup" { span.stuck { (badge(Some(class))) " " (meaning(class)) } } }
-                        @for row in rows.iter().filter(|row| durability(row) == class) { (line(view, row, &columns)) }
+                (heads(&shape))
+                @for class in &shape.classes { tbody {
+                    tr.class { th colspan=(shape.width()) scope="rowgroup" {
+                        span.stuck { (badge(Some(class))) " " (meaning(class)) }
                     } }
-                } @else {
-                    tbody { @for row in &rows { (line(view, row, &columns)) } }
+                    @for row in rows.iter().filter(|row| durability(row) == *class) { (line(view, row, &shape)) }
+                } }
+                @if shape.classes.is_empty() {
+                    tbody { @for row in &rows { (line(view, row, &shape)) } }
                 }
             }
         }
+    }
+}
+
+impl Shape<'_> {
+    /// The columns of the rate.
+    fn of_rate(&self) -> usize {
+        2 + usize::from(self.ties)
+    }
+
+    /// All columns.
+    fn width(&self) -> usize {
+        1 + self.of_rate() + self.columns.len() + usize::from(self.classes.is_empty()) + 1
     }
 }
 
@@ -54,14 +78,13 @@ pub(super) fn in_brief(view: &View<'_>, group: &Group<'_>) -> Markup {
     }
 }
 
-/// The classes of durability in a group, from least to most; only one where nothing is written.
-fn classes<'a>(group: &Group<'a>) -> Vec<&'a str> {
-    let writes = group.operation != Operation::Get && group.operation != Operation::GetMany;
-    let mut classes: Vec<&str> = group.rows.iter().map(durability).collect();
+/// The classes of durability from least to most, where there are several and it is writes that are compared.
+fn classes<'a>(operation: Operation, rows: &[&Row<'a>]) -> Vec<&'a str> {
+    let mut classes: Vec<&str> = rows.iter().map(|row| durability(row)).collect();
     classes.sort_by_key(|class| (rank(class), *class));
     classes.dedup();
-    classes.truncate(if writes { classes.len() } else { 1 });
-    classes
+    let writes = !matches!(operation, Operation::Get | Operation::GetMany);
+    if writes && classes.len() > 1 { classes } else { Vec::new() }
 }
 
 fn durability<'a>(row: &Row<'a>) -> &'a str {
@@ -94,58 +117,58 @@ pub(in crate::html) fn badge(class: Option<&str>) -> Markup {
     }
 }
 
-fn heads(columns: &[&Column]) -> Markup {
+fn heads(shape: &Shape<'_>) -> Markup {
+    let families = || shape.columns.chunk_by(|a, b| a.family == b.family);
     html! {
         thead {
             tr {
                 th.corner rowspan="2" scope="col" { "target" }
-                th.first colspan="3" scope="colgroup" { "rate" }
-                @for family in columns.chunk_by(|a, b| a.family == b.family) {
+                th.first colspan=(shape.of_rate()) scope="colgroup" { "rate" }
+                @for family in families() {
                     th.first colspan=(family.len()) scope="colgroup" { (family[0].family) }
                 }
-                th.first.words rowspan="2" scope="col" { "durability" }
+                @if shape.classes.is_empty() { th.first.words rowspan="2" scope="col" { "durability" } }
                 th.first.words rowspan="2" scope="col" { "checks" }
             }
             tr {
                 th.first scope="col" { "per second" }
                 th scope="col" { "vs best" }
-                th scope="col" { "tie" }
-                @for family in columns.chunk_by(|a, b| a.family == b.family) {
-                    @for (at, column) in family.iter().enumerate() {
-                        th.first[at == 0] scope="col" { (column.head) }
-                    }
-                }
+                @if shape.ties { th scope="col" { "tie" } }
+                @for family in families() { @for (at, column) in family.iter().enumerate() {
+                    th.first[at == 0] scope="col" { (column.head) }
+                } }
             }
         }
     }
 }
 
-fn line(view: &View<'_>, row: &Row<'_>, columns: &[&Column]) -> Markup {
+fn line(view: &View<'_>, row: &Row<'_>, shape: &Shape<'_>) -> Markup {
     html! {
         tr id=[view.row_anchor(row.cell)] .leads[row.leads] .withheld[row.is_withheld()] {
             th scope="row" { (marks::of_target(view.number(&row.cell.target))) " " (row.name) }
             @if let Standing::Empty(reason) = row.standing {
-                td.first.reason colspan=(columns.len() + 3) { span.stuck { (reason) } }
+                td.first.reason colspan=(shape.of_rate() + shape.columns.len()) { span.stuck { (reason) } }
             } @else {
-                (figures(row, columns))
+                (figures(row, shape))
             }
-            td.first.words { (badge(row.target.and_then(|target| target.durability.as_deref()))) }
+            @if shape.classes.is_empty() {
+                td.first.words { (badge(row.target.and_then(|target| target.durability.as_deref()))) }
+            }
             td.first.words.checks { (checks(view, row)) }
         }
     }
 }
 
-fn figures(row: &Row<'_>, columns: &[&Column]) -> Markup {
+fn figures(row: &Row<'_>, shape: &Shape<'_>) -> Markup {
     html! {
         td.first.rate { @if let Some(rate) = rate(row) { (rate.markup()) } }
-        @match &row.standing {
-            Standing::Withheld(why) => { td.why colspan="2" { "no result: " (why) } }
-            _ => {
-                td { (figures::share(row.to_best().unwrap_or_default())) }
-                td.tie { (row.ties) }
-            }
+        @if let Standing::Withheld(why) = &row.standing {
+            td.why colspan=(shape.of_rate() - 1) { "no result: " (why) }
+        } @else {
+            td { (figures::share(row.to_best().unwrap_or_default())) }
+            @if shape.ties { td.tie { (row.ties) } }
         }
-        @for family in columns.chunk_by(|a, b| a.family == b.family) {
+        @for family in shape.columns.chunk_by(|a, b| a.family == b.family) {
             @for (at, column) in family.iter().enumerate() {
                 @match (column.figure)(row) {
                     Ok(figure) => { td.first[at == 0] .fault[figure.fault] { (figure.markup()) } }

@@ -1,0 +1,290 @@
+//! The charts: a panel for each family, its switches, and what the script draws in it. Each panel stands at its full
+//! size before the script comes, so that nothing moves when it does; without a script there are still pictures.
+
+use std::collections::BTreeSet;
+
+use maud::{Markup, html};
+use serde::Serialize;
+
+use super::data::packed;
+use super::marks;
+use super::view::View;
+use crate::chart::{Axis, Chart, Family, Scale, Shape, charts, palette};
+use crate::figures::nanoseconds;
+use crate::model::{Latency, Operation, Run};
+use crate::ranking::Row;
+
+/// How high a picture of lines is, and the strip of a target over time with its name.
+const LINES_HEIGHT: usize = 400;
+const STRIP_HEIGHT: usize = 160;
+
+/// More values than this, or longer ones, are chosen from a list.
+const BUTTONS: usize = 4;
+const BUTTON_TEXT: usize = 48;
+
+/// The figures that stand beside a curve.
+const BESIDE_CURVE: [(&str, fn(&Latency) -> u64); 6] = [
+    ("min", |latency| latency.min),
+    ("p50", |latency| latency.p50),
+    ("p90", |latency| latency.p90),
+    ("p99", |latency| latency.p99),
+    ("p99.9", |latency| latency.p999),
+    ("max", |latency| latency.max),
+];
+
+/// What the script draws from.
+#[derive(Serialize)]
+struct Drawn<'a> {
+    targets: Vec<Look<'a>>,
+    charts: &'a [Chart],
+    latencies: Vec<Beside<'a>>,
+}
+
+/// How a target looks in every chart.
+#[derive(Serialize)]
+struct Look<'a> {
+    name: &'a str,
+    colour: usize,
+    mark: &'static str,
+    dash: &'static str,
+    rounds: String,
+}
+
+/// The figures that stand beside the curve of a target.
+#[derive(Serialize)]
+struct Beside<'a> {
+    operation: Operation,
+    point: String,
+    target: usize,
+    withheld: bool,
+    figures: [u64; BESIDE_CURVE.len()],
+    #[serde(skip)]
+    name: &'a str,
+}
+
+pub(super) fn section(view: &View<'_>) -> Markup {
+    let charts = charts(view.run);
+    let latencies = beside_curves(view);
+    let drawn = Drawn { targets: looks(view.run), charts: &charts, latencies };
+    let json = serde_json::to_string(&drawn).expect("numbers and texts, and memory takes them");
+    html! {
+        section #charts {
+            h2 { "Charts" }
+            @if charts.is_empty() { p { "There is no figure to draw." } }
+            @else {
+                (legend(view.run))
+                @for family in charts.chunk_by(|a, b| a.family == b.family) { (panel(view, family, &drawn.latencies)) }
+                data #drawn hidden value=(packed(&json)) {}
+            }
+        }
+    }
+}
+
+/// Buttons that show and hide a target in all charts at once.
+fn legend(run: &Run) -> Markup {
+    html! {
+        div.legend.live role="group" aria-label="Targets in the charts" {
+            @for (number, target) in run.targets.iter().enumerate() {
+                span.entry {
+                    button.toggle type="button" aria-pressed="true" data-target=(number) {
+                        (marks::of_target(Some(number))) span.name { (target.name) }
+                    }
+                    button.only type="button" data-only=(number) aria-label={ "only " (target.name) } { "only" }
+                }
+            }
+            button.everything type="button" { "all" }
+        }
+    }
+}
+
+fn panel(view: &View<'_>, charts: &[Chart], latencies: &[Beside<'_>]) -> Markup {
+    let first = &charts[0];
+    let family = first.family.as_str();
+    html! {
+        div.panel id={ "charts-" (family) } data-family=(family) {
+            h3 { (heading(first.family)) }
+            div.live {
+                (switches(charts))
+                figure {
+                    figcaption { p.title { (first.title) } p.reading { (first.reading) } }
+                    div.plot { (reserved(first, view.run)) }
+                    ul.absent { @for absent in first.absent.iter().filter(|_| first.shape != Shape::Bars) {
+                        li { (marks::of_target(Some(absent.target))) " " b { (absent.name) }
+                            @if !absent.at.is_empty() { ", " (absent.at.join(", ")) } ": " (absent.reason) }
+                    } }
+                    p.readout.unseen role="status" aria-live="polite" {}
+                }
+                @if first.family == Family::Percentiles { (table_beside(first, latencies)) }
+            }
+        }
+    }
+}
+
+fn heading(family: Family) -> &'static str {
+    match family {
+        Family::Rate => "Rate",
+        Family::Latency => "Latency",
+        Family::Percentiles => "Latency by percentile",
+        Family::Timeline => "Over time",
+        Family::Resources => "What it costs",
+        Family::Outcomes => "What became of the operations",
+    }
+}
+
+/// What has the size of the picture until the script draws it.
+fn reserved(chart: &Chart, run: &Run) -> Markup {
+    let height = match chart.family {
+        Family::Timeline => chart.series.len() * STRIP_HEIGHT,
+        _ => LINES_HEIGHT,
+    };
+    html! {
+        @if chart.shape == Shape::Bars {
+            div.bars aria-hidden="true" {
+                @if chart.series.iter().any(|series| series.name != chart.series[0].name) { p.part-names { "…" } }
+                @for target in &run.targets { div.bar-row {
+                    span.bar-name { (target.name) } svg.bar width="100%" height="22" {} span.bar-text { "…" }
+                } }
+                div.bar-row.scale { span {} svg.bar-ticks width="100%" height="20" {} }
+            }
+        } @else {
+            svg.reserved width="100%" height=(height) aria-hidden="true" {}
+        }
+    }
+}
+
+/// The facets among which the reader chooses, then what may be seen otherwise.
+fn switches(charts: &[Chart]) -> Markup {
+    let family = charts[0].family;
+    html! {
+        div.switches {
+            @for facet in &charts[0].facets {
+                @let values = values(charts, facet.name);
+                @if values.len() > 1 { (choice(family, facet.name, &values)) }
+            }
+            @if matches!(family, Family::Rate | Family::Latency) {
+                (buttons(family, "figures", &[("absolute", "absolute"), ("relative", "relative to best")]))
+            }
+            @for (name, axis) in [("x", (|chart| &chart.x) as fn(&Chart) -> &Axis), ("y", |chart| &chart.y)] {
+                @let scales = scales(charts, axis);
+                @if scales.len() > 1 { (buttons(family, &format!("{name} axis"), &scales)) }
+            }
+        }
+    }
+}
+
+/// The values of a facet in a family, as they come.
+fn values<'a>(charts: &'a [Chart], name: &str) -> Vec<&'a str> {
+    let mut seen = BTreeSet::new();
+    let facets = charts.iter().flat_map(|chart| &chart.facets).filter(|facet| facet.name == name);
+    facets.map(|facet| facet.value.as_str()).filter(|value| seen.insert(*value)).collect()
+}
+
+fn scales(charts: &[Chart], axis: fn(&Chart) -> &Axis) -> Vec<(&'static str, &'static str)> {
+    let mut scales: Vec<Scale> = Vec::new();
+    for scale in charts.iter().flat_map(|chart| &axis(chart).scales) {
+        if !scales.contains(scale) {
+            scales.push(*scale);
+        }
+    }
+    let named = |scale| match scale {
+        Scale::Linear => ("linear", "linear"),
+        Scale::Log => ("log", "log"),
+        Scale::Tail => ("tail", "tail"),
+        Scale::Categories => ("categories", "names"),
+    };
+    scales.into_iter().map(named).collect()
+}
+
+fn choice(family: Family, name: &str, values: &[&str]) -> Markup {
+    if values.len() <= BUTTONS
+        && values.iter().map(|value| value.len()).sum::<usize>() <= BUTTON_TEXT
+    {
+        let values: Vec<(&str, &str)> = values.iter().map(|value| (*value, *value)).collect();
+        return buttons(family, name, &values);
+    }
+    html! {
+        label.choice { span { (name) } select data-switch=(name) { @for value in values { option value=(value) { (value) } } } }
+    }
+}
+
+fn buttons(family: Family, name: &str, values: &[(&str, &str)]) -> Markup {
+    let group = format!("{}-{name}", family.as_str());
+    html! {
+        fieldset.choice {
+            legend { (name) }
+            @for (at, (value, text)) in values.iter().enumerate() {
+                label { input type="radio" name=(group) data-switch=(name) value=(value) checked[at == 0]; span { (text) } }
+            }
+        }
+    }
+}
+
+fn looks(run: &Run) -> Vec<Look<'_>> {
+    let look = |(number, target): (usize, &'_ crate::model::Target)| {
+        let mine = || run.cells.iter().filter(|cell| cell.target == target.url && cell.rounds > 0);
+        let (least, most) =
+            (mine().map(|cell| cell.rounds).min(), mine().map(|cell| cell.rounds).max());
+        let rounds = match (least, most) {
+            (Some(least), Some(most)) if least < most => format!("{least} to {most} rounds"),
+            (Some(1), _) => "1 round".to_owned(),
+            (Some(rounds), _) => format!("{rounds} rounds"),
+            (None, _) => String::new(),
+        };
+        (number, rounds)
+    };
+    run.targets
+        .iter()
+        .enumerate()
+        .map(|(number, target)| Look {
+            name: &target.name,
+            colour: number % palette::COLOURS,
+            mark: palette::mark(number).path(),
+            dash: palette::dash(number),
+            rounds: look((number, target)).1,
+        })
+        .collect()
+}
+
+fn beside_curves<'a>(view: &View<'a>) -> Vec<Beside<'a>> {
+    let beside = |row: &Row<'a>| {
+        let latency = row.cell.latency_ns.as_ref().filter(|_| row.rate().is_some())?;
+        Some(Beside {
+            operation: row.cell.operation,
+            point: view.short_label(&row.cell.point),
+            target: view.number(&row.cell.target)?,
+            withheld: row.is_withheld(),
+            figures: BESIDE_CURVE.map(|(_, figure)| figure(latency)),
+            name: row.name,
+        })
+    };
+    let mut latencies: Vec<Beside<'_>> =
+        view.groups.iter().flat_map(|group| &group.rows).filter_map(beside).collect();
+    latencies.sort_by_key(|beside| beside.target);
+    latencies
+}
+
+/// The figures that most readers look for on a curve; the script fills in those of another.
+#[expect(clippy::cast_precision_loss, reason = "three figures are shown")]
+fn table_beside(chart: &Chart, latencies: &[Beside<'_>]) -> Markup {
+    let facet = |name: &str| {
+        chart
+            .facets
+            .iter()
+            .find(|facet| facet.name == name)
+            .map_or("", |facet| facet.value.as_str())
+    };
+    let mine = |beside: &&Beside<'_>| {
+        beside.operation.as_str() == facet("operation") && beside.point == facet("point")
+    };
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="Percentiles of latency" {
+            table.plain.beside {
+                thead { tr { th scope="col" { "target" } @for (name, _) in BESIDE_CURVE { th.number scope="col" { (name) } } } }
+                tbody { @for beside in latencies.iter().filter(mine) { tr data-target=(beside.target) {
+                    th scope="row" { (marks::of_target(Some(beside.target))) " " (beside.name) }
+                    @for figure in beside.figures { td.number { (nanoseconds(figure as f64)) } }
+                } } }
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+// Charts of bars: a row a target, drawn in percent of the width, so that they need no drawing anew.
+
+/** What a bar of several parts says. */
+const partsText = (chart, parts) => {
+  const unit = chart.y.unit;
+  if (parts.length === 1) return withInterval(unit, parts[0].value, parts[0].low, parts[0].high);
+  const known = parts.filter((part) => part.value > 0 || parts.every((other) => other.value === 0));
+  return known.map((part) => `${part.name} ${FIGURES[unit](part.value)}`).join(" + ");
+};
+
+/** The parts of the bar of each target, the first below. */
+const rowsOf = (chart, isShown) => {
+  const names = [...new Set(chart.series.map((series) => series.name))];
+  return chart.x.categories.flatMap((name, target) => {
+    if (!isShown(target)) return [];
+    const parts = chart.series.flatMap((series) => {
+      const at = series.x.indexOf(target);
+      const value = at < 0 ? null : series.y[at];
+      if (value === null) return [];
+      return [{ name: series.name, value, low: series.low[at], high: series.high[at], colour: series.colour, withheld: series.withheld }];
+    });
+    const absent = chart.absent.filter((one) => one.target === target);
+    return [{ target, name, parts, absent, total: parts.reduce((sum, part) => sum + part.value, 0), several: names.length > 1 }];
+  });
+};
+
+const barSvg = (row, look, axis, isLog) => {
+  const share = (value) => ((axis.to(value) - axis.range[0]) / (axis.range[1] - axis.range[0])) * 100;
+  const percents = (value) => `${Math.max(0, Math.min(100, value)).toFixed(3)}%`;
+  const svg = element("svg", { class: "bar", width: "100%", height: "22", "aria-hidden": "true" });
+  for (const tick of axis.ticks) svg.append(element("line", { class: "grid", x1: percents(share(tick)), x2: percents(share(tick)), y1: 0, y2: 22 }));
+  let begun = 0;
+  for (const part of row.parts) {
+    const colour = `s${part.colour ?? look.colour}${part.withheld === null ? "" : " hollow"}`;
+    if (isLog) {
+      // On a logarithmic scale a bar begins nowhere; a mark says where it ends.
+      const at = percents(share(part.value));
+      svg.append(element("line", { class: `thread ${colour}`, x1: 0, x2: at, y1: 11, y2: 11 }));
+      svg.append(element("svg", { x: at, y: 3, overflow: "visible", class: colour },
+        element("path", { d: look.mark, transform: "translate(-8 0)", class: "point" })));
+    } else {
+      const [from, to] = [share(begun), share(begun + part.value)];
+      svg.append(element("rect", { class: `part ${colour}`, x: percents(from), width: percents(Math.max(to - from, 0.12)), y: 4, height: 14 }));
+    }
+    begun += part.value;
+    if (row.parts.length === 1 && part.low !== null && part.low !== undefined) {
+      svg.append(element("line", { class: "whisker", x1: percents(share(part.low)), x2: percents(share(part.high)), y1: 11, y2: 11 }));
+    }
+  }
+  return svg;
+};
+
+/** The names of the parts, with their colours. */
+const partNames = (chart) => {
+  const parts = new Map(chart.series.map((series) => [series.name, series.colour]));
+  if (parts.size < 2) return [];
+  const names = [...parts].map(([name, colour]) =>
+    element("span", {}, element("svg", { class: `swatch s${colour}`, viewBox: "0 0 12 12", "aria-hidden": "true" }, element("rect", { width: 12, height: 12, fill: "currentColor" })), ` ${name} `));
+  return [element("p", { class: "part-names" }, ...names)];
+};
+
+/** Draws bars into `plot`. Returns what ends it. */
+const drawBars = (plot, chart, looks, isShown, scales, tooltip) => {
+  const rows = rowsOf(chart, isShown);
+  const best = { rate: -1, latency: 1 }[chart.family];
+  if (best) rows.sort((a, b) => (b.parts.length > 0) - (a.parts.length > 0) || best * (a.total - b.total));
+  const values = rows.flatMap((row) => [row.total, ...row.parts.flatMap((part) => [part.low ?? part.value, part.high ?? part.value])]);
+  const isLog = scales.y === "log";
+  const axis = axisOf(chart.y, scales.y, values.filter((value) => value > 0 || !isLog), Math.max(160, plot.clientWidth - 330), { horizontal: true, fromZero: true });
+  const share = (tick) => ((axis.to(tick) - axis.range[0]) / (axis.range[1] - axis.range[0])) * 100;
+  const made = rows.map((row) => {
+    const look = looks[row.target];
+    const reason = row.parts.length ? "" : row.absent.map((one) => one.reason).join("; ");
+    const withheld = row.parts.find((part) => part.withheld !== null)?.withheld;
+    const text = row.parts.length ? partsText(chart, row.parts) : reason;
+    return {
+      row, text, withheld,
+      line: element("div", { class: `bar-row${row.parts.length ? "" : " none"}` },
+        element("span", { class: "bar-name" }, markOf(look), " ", row.name),
+        row.parts.length ? barSvg(row, look, axis, isLog) : element("span", { class: "why" }, reason),
+        row.parts.length ? element("span", { class: `bar-text${withheld ? " withheld" : ""}` }, text) : ""),
+    };
+  });
+  const ticks = element("svg", { class: "bar-ticks", width: "100%", height: "20", "aria-hidden": "true" });
+  for (const tick of axis.ticks) {
+    const at = share(tick);
+    const anchor = at < 4 ? "start" : at > 96 ? "end" : "middle";
+    ticks.append(element("text", { x: `${at.toFixed(3)}%`, y: 14, "text-anchor": anchor }, axis.text(tick)));
+  }
+  const box = element("div", { class: "bars" }, ...partNames(chart), ...made.map(({ line }) => line),
+    element("div", { class: "bar-row scale" }, element("span"), ticks));
+  plot.append(box);
+  let current = -1;
+  const go = (index, spoken) => {
+    current = Math.max(0, Math.min(made.length - 1, index));
+    made.forEach(({ line }, at) => line.classList.toggle("near", at === current));
+    const { row, text, withheld, line } = made[current];
+    const note = withheld ? `no result: ${withheld}` : "";
+    const entry = { target: looks[row.target], name: row.name, text, note };
+    const place = [line.offsetLeft + line.clientWidth / 2, line.offsetTop + line.clientHeight / 2];
+    tooltip.show(chart.y.label, [entry], place, looks[row.target].rounds, spoken);
+  };
+  made.forEach(({ line }, index) => line.addEventListener("mouseenter", () => go(index, false)));
+  const leave = () => {
+    tooltip.hide();
+    for (const { line } of made) line.classList.remove("near");
+  };
+  box.addEventListener("mouseleave", leave);
+  return {
+    step: (by) => made.length && go(current < 0 ? (by < 0 ? made.length - 1 : 0) : current + by, true),
+    end: (last) => made.length && go(last ? made.length - 1 : 0, true),
+    leave,
+    remove: () => box.remove(),
+  };
+};

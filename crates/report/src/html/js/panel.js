@@ -1,0 +1,113 @@
+// A family of charts: which of them is seen, and how.
+
+const KEYS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, PageDown: 10, PageUp: -10 };
+
+/** Fills in the table beside a curve. */
+const fillBeside = (panel, chart, { targets, latencies }, isShown) => {
+  const body = panel.querySelector(".beside tbody");
+  if (!body) return;
+  const facet = (name) => chart.facets.find((one) => one.name === name)?.value ?? "";
+  const mine = latencies.filter((one) => one.operation === facet("operation") && one.point === facet("point") && isShown(one.target));
+  body.replaceChildren(...mine.map((one) =>
+    element("tr", one.withheld ? { class: "withheld" } : {},
+      element("th", { scope: "row" }, markOf(targets[one.target]), " ", targets[one.target].name),
+      ...one.figures.map((figure) => element("td", { class: "number" }, nanoseconds(figure))))));
+};
+
+/** The targets that are not in a picture of lines, and why. */
+const fillAbsent = (panel, chart, { targets }) => {
+  const lines = chart.shape === "bars" ? [] : chart.absent;
+  panel.querySelector(".absent").replaceChildren(...lines.map((one) =>
+    element("li", {}, markOf(targets[one.target]), " ", element("b", {}, one.name),
+      one.at.length ? `, ${one.at.join(", ")}` : "", `: ${one.reason}`)));
+};
+
+/** Wires a panel. Returns what draws it anew. */
+const panelOf = (panel, data, isShown) => {
+  const charts = data.charts.filter((chart) => chart.family === panel.dataset.family);
+  const choose = choosing(charts);
+  const plot = panel.querySelector(".plot");
+  const facets = Object.fromEntries(charts[0].facets.map(({ name, value }) => [name, value]));
+  const view = { relative: false, x: null, y: null };
+  let chart = charts[0];
+  let picture = null;
+  plot.replaceChildren();
+  const readout = panel.querySelector(".readout");
+  const tooltip = tooltipIn(plot, readout);
+
+  const scaleOf = (name) => {
+    const axis = chart[name];
+    return axis.scales.includes(view[name]) ? view[name] : axis.scale;
+  };
+  const inputs = (name) => all(`[data-switch="${name}"]`, panel);
+  const mark = (name, value, possible) => {
+    for (const input of inputs(name)) {
+      if (input.type === "radio") input.checked = input.value === value;
+      else input.value = value;
+      if (possible && input.type === "radio") input.disabled = !possible.includes(input.value);
+    }
+  };
+  const draw = () => {
+    picture?.remove();
+    tooltip.hide();
+    const seen = view.relative ? relativeToBest(chart, isShown) : chart;
+    panel.querySelector(".title").textContent = view.relative ? `${chart.title}, ${seen.y.label}` : chart.title;
+    panel.querySelector(".reading").textContent = chart.reading;
+    plot.setAttribute("aria-label", `${chart.title}. Arrow keys read out its figures.`);
+    const scales = { x: scaleOf("x"), y: scaleOf("y") };
+    for (const [name, value] of Object.entries(facets)) mark(name, value);
+    for (const axis of ["x", "y"]) mark(`${axis} axis`, scales[axis], chart[axis].scales.length ? chart[axis].scales : [scales[axis]]);
+    if (chart.shape === "bars") {
+      picture = drawBars(plot, seen, data.targets, isShown, scales, tooltip);
+    } else {
+      const shown = seen.series.filter((one) => isShown(one.target)).map((one) => ({ ...one, look: data.targets[one.target] }));
+      picture = chart.family === "timeline"
+        ? drawStrips(plot, seen, shown, scales, (strip) => tooltipIn(strip, readout))
+        : drawLines(plot, seen, shown, scales, tooltip);
+    }
+    fillAbsent(panel, chart, data);
+    fillBeside(panel, chart, data, isShown);
+  };
+
+  panel.addEventListener("change", ({ target }) => {
+    const name = target.dataset.switch;
+    if (name === "figures") view.relative = target.value === "relative";
+    else if (name === "x axis" || name === "y axis") view[name[0]] = target.value;
+    else {
+      facets[name] = target.value;
+      chart = choose(facets, name);
+      for (const facet of chart.facets) facets[facet.name] = facet.value;
+    }
+    draw();
+  });
+  plot.tabIndex = 0;
+  plot.setAttribute("role", "group");
+  plot.setAttribute("aria-roledescription", "chart");
+  plot.addEventListener("keydown", (event) => {
+    if (event.key in KEYS) picture.step(KEYS[event.key], /Up|Down/.test(event.key) && event.key.startsWith("Arrow"));
+    else if (event.key === "Home" || event.key === "End") picture.end(event.key === "End");
+    else if (event.key === "Escape") picture.leave();
+    else return;
+    event.preventDefault();
+  });
+  plot.addEventListener("blur", () => picture.leave());
+  let width = plot.clientWidth;
+  new ResizeObserver(() => {
+    if (plot.clientWidth === width) return;
+    width = plot.clientWidth;
+    draw();
+  }).observe(plot);
+  return draw;
+};
+
+/** Draws all there is to draw, and again where targets or colours change. */
+const charts = async () => {
+  const data = await drawn();
+  if (!data) return;
+  const draws = [];
+  const redraw = () => draws.forEach((draw) => draw());
+  const isShown = legend(data.targets, redraw);
+  for (const panel of all(".panel")) draws.push(panelOf(panel, data, isShown));
+  redraw();
+  document.addEventListener("recolour", redraw);
+};

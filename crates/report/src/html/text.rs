@@ -1,0 +1,108 @@
+//! Texts of the page: names set off, figures that stay in one line, numbers in groups.
+
+use maud::{Markup, PreEscaped, html};
+
+use crate::model::Run;
+use crate::text::UNITS;
+
+/// The text with the names of targets set off, and its figures unbroken.
+pub(super) fn with_names(run: &Run, text: &str) -> Markup {
+    let mut names: Vec<&str> = run.targets.iter().map(|target| target.name.as_str()).collect();
+    // A name that begins with another is found as a whole.
+    names.sort_by_key(|name| std::cmp::Reverse(name.len()));
+    names.retain(|name| !name.is_empty());
+    let (mut markup, mut plain, mut rest) = (String::new(), String::new(), text);
+    while let Some(character) = rest.chars().next() {
+        let begins = plain.chars().next_back().is_none_or(|c| c.is_whitespace() || c == '(');
+        let ends = |after: &str| {
+            after.chars().next().is_none_or(|c| c.is_whitespace() || ",;.()".contains(c))
+        };
+        let found = names.iter().find(|name| begins && rest.strip_prefix(**name).is_some_and(ends));
+        if let Some(name) = found {
+            markup.push_str(&unbroken(&plain).into_string());
+            markup.push_str(&html! { b { (name) } }.into_string());
+            plain.clear();
+            rest = &rest[name.len()..];
+        } else {
+            plain.push(character);
+            rest = &rest[character.len_utf8()..];
+        }
+    }
+    markup.push_str(&unbroken(&plain).into_string());
+    PreEscaped(markup)
+}
+
+/// The text with each interval and each number with its unit in one line.
+fn unbroken(text: &str) -> Markup {
+    let words: Vec<&str> = text.split(' ').collect();
+    let mut at = 0;
+    let mut pieces: Vec<(bool, String)> = Vec::new();
+    while at < words.len() {
+        let unit =
+            words.get(at + 1).map(|word| word.trim_end_matches([',', ';', '.', ':', ')', ']']));
+        let has_unit = words[at].ends_with(|c: char| c.is_ascii_digit())
+            && unit.is_some_and(|unit| UNITS.contains(&unit));
+        let is_interval = words[at].contains('[') && words[at].contains('–');
+        let length = if has_unit { 2 } else { 1 };
+        pieces.push((has_unit || is_interval, words[at..at + length].join(" ")));
+        at += length;
+    }
+    html! {
+        @for (at, (together, piece)) in pieces.iter().enumerate() {
+            @if at > 0 { " " }
+            @if *together { span.nb { (piece) } } @else { (piece) }
+        }
+    }
+}
+
+/// The text with a capital at its beginning.
+pub(super) fn capital(text: &str) -> String {
+    let mut characters = text.chars();
+    characters
+        .next()
+        .map(|first| first.to_uppercase().chain(characters).collect())
+        .unwrap_or_default()
+}
+
+/// A whole number in groups of three.
+pub(super) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push('\u{202f}');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_set_off_as_a_whole_only() {
+        let run =
+            crate::Run::from_json(include_str!("../../tests/fixture/run.json")).expect("a run");
+        let said = |text: &str| with_names(&run, text).into_string();
+        assert_eq!(said("lmdb: leads (file)"), "<b>lmdb:</b> leads (<b>file</b>)");
+        assert_eq!(said("profile, files"), "profile, files");
+        assert_eq!(said("<file>"), "&lt;file&gt;");
+    }
+
+    #[test]
+    fn figures_stay_in_one_line() {
+        let text = unbroken("takes 131 ns to 88.4 µs, 1.2× [1.1–1.3] or 7 of 9").into_string();
+        let together = r#"takes <span class="nb">131 ns</span> to <span class="nb">88.4 µs,</span> 1.2× <span class="nb">[1.1–1.3]</span> or 7 of 9"#;
+        assert_eq!(text, together);
+    }
+
+    #[test]
+    fn numbers_stand_in_groups_of_three() {
+        assert_eq!(
+            [0, 999, 1000, 1_234_567].map(grouped),
+            ["0", "999", "1\u{202f}000", "1\u{202f}234\u{202f}567"]
+        );
+    }
+}
