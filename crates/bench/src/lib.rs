@@ -25,6 +25,6 @@ pub use compare::{CellHistograms, Estimate, Outcome, Permissions, compare, estim
 pub use environment::environment;
 pub use error::{Error, Result};
 pub use observer::{Event, Observer, Silent};
-pub use output::{prepare, write};
+pub use output::{prepare, write, write_charts, write_reports};
 pub use plan::{Plan, PlannedPhase, PlannedPoint, PlannedTarget};
 pub use scenario::{BUILT_IN, Scenario};

@@ -1,5 +1,6 @@
-//! What a comparison leaves behind: a folder with `run.json`, `samples.csv`, `report.md` and the latencies as HDR logs.
+//! What a comparison leaves behind: a folder with `run.json`, `samples.csv`, the latencies as HDR logs and the reports.
 //!
+//! The reports are [`REPORTS`], each a function of `run.json`, so that [`write_reports`] makes them anew at any time.
 //! Every file is written under a temporary name and renamed, so a reader never meets half of one.
 
 use std::fs;
@@ -9,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::IntervalLogWriterBuilder;
-use larder_report::{Format, Style, render, samples_csv};
+use larder_report::{Chart, Format, Run, Style, charts, render, samples_csv};
 use tempfile::NamedTempFile;
 
 use crate::compare::{CellHistograms, Outcome};
@@ -17,6 +18,10 @@ use crate::error::{Error, Result};
 
 /// Files have no colours, and no width of their own.
 const PLAIN: Style = Style { colour: false, width: 120 };
+
+/// The reports that a folder of results has, each under the name of its file.
+const REPORTS: &[(&str, Format)] =
+    &[("report.md", Format::MARKDOWN), ("report.html", Format::HTML)];
 
 /// Makes sure that `folder` is there and can be written, before any work is done for it.
 pub fn prepare(folder: &Path) -> Result<()> {
@@ -35,11 +40,34 @@ pub fn write(folder: &Path, outcome: &Outcome) -> Result<()> {
         whole(&path, &hdr_log(cell))?;
     }
     whole(&folder.join("samples.csv"), samples_csv(&outcome.run).as_bytes())?;
-    let markdown = render(&outcome.run, Format::MARKDOWN, PLAIN);
-    whole(&folder.join("report.md"), markdown.as_bytes())?;
+    write_reports(folder, &outcome.run)?;
     // Last, because whoever finds it takes the rest to be there.
     let json = render(&outcome.run, Format::JSON, PLAIN);
     whole(&folder.join("run.json"), json.as_bytes())
+}
+
+/// Writes the reports of a run into `folder`, over those that are there.
+pub fn write_reports(folder: &Path, run: &Run) -> Result<()> {
+    for (name, format) in REPORTS {
+        whole(&folder.join(name), render(run, *format, PLAIN).as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Writes a file for each chart of a run into `folder`, which is made where it is missing: `rate-get.svg`. Returns how
+/// many there are.
+pub fn write_charts(
+    folder: &Path,
+    run: &Run,
+    extension: &str,
+    picture: impl Fn(&Chart) -> Vec<u8>,
+) -> Result<usize> {
+    prepare(folder)?;
+    let charts = charts(run);
+    for chart in &charts {
+        whole(&folder.join(format!("{}.{extension}", chart.id)), &picture(chart))?;
+    }
+    Ok(charts.len())
 }
 
 /// Removes the logs of an earlier run into the same folder, which may have had other cells.

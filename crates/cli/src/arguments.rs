@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::command::{compare, engines, entry, generate, scenarios, stats};
+use crate::command::{compare, engines, entry, generate, report, scenarios, stats};
 
 /// Compares caches honestly, then runs the one you chose.
 #[derive(Debug, Parser)]
@@ -16,6 +16,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Measure several caches on the same verified work, side by side
     Compare(Box<compare::Arguments>),
+    /// Show or render anew what a comparison left, or draw its charts
+    Report(report::Arguments),
     /// List the caches that can be compared, and which of them can run here
     Engines(engines::Arguments),
     /// List the built-in scenarios, or show one

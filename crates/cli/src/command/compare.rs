@@ -1,5 +1,6 @@
 //! `larder compare`: the main job.
 
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,6 +14,7 @@ use larder_report::{Format, Severity, render};
 use larder_store::{ByteSize, StoreUrl};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use super::report::export_svg;
 use crate::exit::Exit;
 use crate::progress::Progress;
 use crate::terminal;
@@ -47,6 +49,10 @@ pub(crate) struct Arguments {
     /// What to print: table, matrix, markdown, html, json, csv
     #[arg(long, value_name = "FORMAT", default_value = "table", help_heading = "Output")]
     format: Format,
+
+    /// Leave each chart as SVG there, too
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    export_svg: Option<PathBuf>,
 
     /// No progress on standard error
     #[arg(short, long, help_heading = "Output")]
@@ -90,14 +96,17 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     let folder = folder(arguments, &plan)?;
-    larder_bench::prepare(&folder)?;
+    let folders = || iter::once(&folder).chain(&arguments.export_svg);
+    folders().try_for_each(|folder| larder_bench::prepare(folder))?;
     let outcome = compare(&plan, &ENGINES, masked_argv(), permissions, &progress, &stop);
     drop(progress);
     let outcome = match outcome {
         Ok(outcome) => outcome,
         Err(error) => {
             // Nothing was measured; a folder made for nothing goes again, one with content stays.
-            let _ = std::fs::remove_dir(&folder);
+            for folder in folders() {
+                let _ = std::fs::remove_dir(folder);
+            }
             if arguments.output.is_none() {
                 let _ = std::fs::remove_dir(RESULTS);
             }
@@ -109,6 +118,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     super::print(render(&outcome.run, arguments.format, terminal::style()).as_bytes())?;
     written?;
     anstream::eprintln!("results: {}", folder.display());
+    if let Some(folder) = &arguments.export_svg {
+        export_svg(folder, &outcome.run)?;
+    }
     Ok(exit(arguments, &outcome, &stop))
 }
 

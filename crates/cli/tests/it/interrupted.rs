@@ -43,7 +43,7 @@ fn server_killed() {
     assert_eq!(larder.ends(), Some(1));
     let mut results = scene.files("out");
     results.sort();
-    assert_eq!(results, ["hdr", "report.md", "run.json", "samples.csv"]);
+    assert_eq!(results, ["hdr", "report.html", "report.md", "run.json", "samples.csv"]);
 
     let run = scene.run_json();
     assert!(!run.interrupted);

@@ -10,6 +10,7 @@ mod disks;
 mod foreign;
 mod interrupted;
 mod output;
+mod reports;
 mod scene;
 mod traces;
 mod usage;
@@ -31,6 +32,7 @@ const CASES: &[&[Case]] = &[
     foreign::CASES,
     interrupted::CASES,
     output::CASES,
+    reports::CASES,
     traces::CASES,
     usage::CASES,
 ];

@@ -184,7 +184,7 @@ fn passwords() {
     answer.ends_with(0);
     assert!(answer.out.contains("driver.password=***"), "{answer:?}");
     let mut texts = vec![answer.out, answer.err];
-    for name in ["run.json", "report.md", "samples.csv"] {
+    for name in ["run.json", "report.html", "report.md", "samples.csv"] {
         texts.push(fs::read_to_string(scene.path("out").join(name)).unwrap());
     }
     for name in scene.files("out/hdr") {

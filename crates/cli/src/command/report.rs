@@ -1,0 +1,133 @@
+//! `larder report`: what a comparison left, shown again.
+
+use std::ffi::OsStr;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::{fs, iter};
+
+use anyhow::{Context, anyhow, bail};
+use clap::Args;
+use larder_report::{Chart, Error, Format, Ground, Run, png, render, svg};
+
+use crate::exit::{Exit, Usage};
+use crate::terminal;
+
+/// The file of a folder of results that all else is made from.
+const RUN: &str = "run.json";
+
+/// A PNG has so many pixels for each unit of its SVG: sharp on the screens of today.
+const PIXELS: f32 = 2.0;
+
+/// Renders what comparisons left anew: writes report.md and report.html beside each run.json, as this larder makes
+/// them. With --format it prints a report instead.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The folders of results, or their run.json
+    #[arg(required = true, value_name = "DIR")]
+    results: Vec<PathBuf>,
+
+    /// Print it instead of writing files: table, matrix, markdown, html, json, csv
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<Format>,
+
+    /// Leave each chart as SVG there; of several runs, each in a folder of its own
+    #[arg(long, value_name = "DIR")]
+    export_svg: Option<PathBuf>,
+
+    /// Leave each chart as PNG there; of several runs, each in a folder of its own
+    #[arg(long, value_name = "DIR")]
+    export_png: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  larder report larder-results/2026-11-21T20-41-07-quick
+  larder report result --format matrix
+  larder report before after --export-svg charts";
+
+/// A run that was read, and where it lay.
+struct Results {
+    folder: PathBuf,
+    run: Run,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    // All are read before anything is written, so that a wrong name among them changes nothing.
+    let results = arguments.results.iter().map(|path| read(path));
+    let results: Vec<Results> = results.collect::<anyhow::Result<_>>()?;
+    for Results { folder, run } in &results {
+        if let Some(format) = arguments.format {
+            super::print(render(run, format, terminal::style()).as_bytes())?;
+        } else {
+            larder_bench::write_reports(folder, run)?;
+            anstream::eprintln!("reports: {}", folder.display());
+        }
+    }
+    for (Results { run, .. }, name) in results.iter().zip(names(&results)) {
+        let of_run = |folder: &PathBuf| match &name {
+            Some(name) => folder.join(name),
+            None => folder.clone(),
+        };
+        if let Some(folder) = &arguments.export_svg {
+            export_svg(&of_run(folder), run)?;
+        }
+        if let Some(folder) = &arguments.export_png {
+            export(&of_run(folder), run, "png", |chart| png(chart, PIXELS))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Leaves each chart of a run as SVG in a folder.
+pub(super) fn export_svg(folder: &Path, run: &Run) -> anyhow::Result<()> {
+    export(folder, run, "svg", |chart| svg(chart, Ground::White).into_bytes())
+}
+
+fn export(
+    folder: &Path,
+    run: &Run,
+    extension: &str,
+    picture: impl Fn(&Chart) -> Vec<u8>,
+) -> anyhow::Result<()> {
+    let charts = larder_bench::write_charts(folder, run, extension, picture)?;
+    anstream::eprintln!("charts: {} ({charts} files)", folder.display());
+    Ok(())
+}
+
+/// Reads the run in a folder of results, or in the file itself.
+fn read(path: &Path) -> anyhow::Result<Results> {
+    let is_folder = path.is_dir();
+    let file = if is_folder { path.join(RUN) } else { path.to_owned() };
+    let shown = path.display();
+    let text = match fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let missing = if is_folder { "no run.json in" } else { "nothing at" };
+            bail!(Usage(format!("{missing} {shown}; name a folder that `larder compare` made")));
+        }
+        Err(error) => return Err(error).context(format!("reading {}", file.display())),
+    };
+    let run = Run::from_json(&text).map_err(|error| match error {
+        // Another file may be what was meant; for one of another version no other name helps.
+        Error::NotARun { .. } => anyhow!(Usage(format!("{}: {error}", file.display()))),
+        error => anyhow!(error).context(file.display().to_string()),
+    })?;
+    let folder = file.parent().filter(|folder| *folder != Path::new(""));
+    Ok(Results { folder: folder.unwrap_or(Path::new(".")).to_owned(), run })
+}
+
+/// What the folders of several runs are called where they stand side by side; a run alone needs none.
+fn names(results: &[Results]) -> Vec<Option<String>> {
+    let mut taken: Vec<String> = Vec::new();
+    for Results { folder, .. } in results {
+        let whole = folder.canonicalize();
+        let name = whole.as_deref().unwrap_or(folder).file_name();
+        let name = name.map_or_else(|| "run".into(), OsStr::to_string_lossy);
+        let others = (2..).map(|number| format!("{name}-{number}"));
+        let mut free = iter::once(name.to_string()).chain(others);
+        taken.extend(free.find(|name| !taken.contains(name)));
+    }
+    let several = results.len() > 1;
+    taken.into_iter().map(|name| several.then_some(name)).collect()
+}
