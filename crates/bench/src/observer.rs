@@ -76,6 +76,8 @@ pub enum Event<'a> {
         /// How many turns are.
         done: u64,
     },
+    /// The rounds are over, or were interrupted: the targets are closed and what was measured is put together.
+    Ended,
 }
 
 /// Who is told.

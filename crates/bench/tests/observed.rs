@@ -33,6 +33,7 @@ impl Observer for Notes {
                 format!("{} {}", check.id, target.unwrap_or("several"))
             }
             Event::TurnEnded { done } => format!("done {done}"),
+            Event::Ended => "ended".into(),
             _ => return,
         };
         self.0.borrow_mut().push(line);
@@ -63,6 +64,7 @@ fn every_round_of_every_cell_is_told_in_its_turn() {
         "map: set 2 200 0",
         "map: get 2 200 200",
         "done 2",
+        "ended",
     ];
     assert_eq!(told, expected);
 }

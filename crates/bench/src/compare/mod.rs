@@ -115,6 +115,7 @@ pub fn compare(
     measured.run(&mut slots, &mut book, &mut |at, slots, book| {
         early.look(&recorder, at, slots, book);
     });
+    observer.notice(Event::Ended);
     let interrupted = stop.load(Ordering::Relaxed);
     let failed = slots.iter().any(|slot| match slot {
         Slot::Open(target) => target.planned.typed && target.lost.is_some(),

@@ -1,0 +1,183 @@
+//! What is known of a comparison while it runs: what an observer was told, kept as the view shows it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use larder_bench::{Event, Plan, PlannedPoint};
+use larder_report::{Check, Operation, Point, Sample, Severity, label};
+
+use super::pace::Pace;
+
+/// Everything that a view shows.
+#[derive(Debug, Default)]
+pub(super) struct Board {
+    /// What is done before the rounds, and between them.
+    pub(super) stage: String,
+    /// The targets, in the order they were given.
+    pub(super) rows: Vec<Row>,
+    /// What is measured of each, in its order.
+    pub(super) operations: Vec<Operation>,
+    /// Every point of the sweep.
+    points: Vec<Point>,
+    /// The point at which the last turn was.
+    at: usize,
+    /// The target that has its turn.
+    pub(super) current: Option<usize>,
+    /// The round that goes on, and how many there are.
+    pub(super) round: (u32, u32),
+    /// How many turns are over, and how many there are.
+    pub(super) turns: (u64, u64),
+    /// How long turns take.
+    pub(super) pace: Pace,
+    /// The checks that have found something, but for notes; the worst first.
+    pub(super) fired: Vec<Fired>,
+}
+
+/// A target.
+#[derive(Debug, Default)]
+pub(super) struct Row {
+    pub(super) name: String,
+    /// Why it has no more turns.
+    pub(super) out: Option<String>,
+    /// Its rounds, by point and operation.
+    rounds: BTreeMap<(usize, Operation), Vec<Round>>,
+}
+
+/// What is shown of a round of a cell.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Round {
+    pub(super) ops_per_s: f64,
+    /// Hits over reads, where some of them missed.
+    pub(super) hit_ratio: Option<f64>,
+}
+
+/// What a check has found.
+#[derive(Debug)]
+pub(super) struct Fired {
+    pub(super) severity: Severity,
+    pub(super) id: String,
+    /// How often.
+    pub(super) times: usize,
+    /// The last of it: where and what.
+    pub(super) last: String,
+}
+
+impl Board {
+    /// Takes in what an observer is told, so long after the start.
+    pub(super) fn note(&mut self, event: Event<'_>, now: Duration) {
+        match event {
+            Event::Opening { target } => {
+                self.rows.push(Row { name: target.to_owned(), ..Row::default() });
+                self.stage = format!("opening {target}");
+            }
+            Event::Probing { target } => self.stage = format!("probing the limits of {target}"),
+            Event::Unavailable { target, reason } => self.out(target, "cannot run", reason),
+            Event::Floor => self.stage = "measuring the floor".into(),
+            Event::WarmUp => self.stage = "warming up".into(),
+            Event::Started { plan } => self.start(plan),
+            Event::Turn { round, rounds, target, point } => {
+                self.round = (round, rounds);
+                self.at = self.points.iter().position(|known| known == point).unwrap_or(0);
+                self.current = self.row(target);
+                if let Some(row) = self.current {
+                    self.pace.begin(row, self.at, now);
+                }
+            }
+            Event::Measured { target, operation, sample, .. } => {
+                if let Some(row) = self.row(target) {
+                    let rounds = &mut self.rows[row].rounds;
+                    rounds
+                        .entry((self.at, operation))
+                        .or_default()
+                        .push(Round::of(operation, sample));
+                }
+            }
+            Event::Lost { target, reason } => self.out(target, "lost", reason),
+            Event::Fired { target, check } => self.fire(target, check),
+            Event::TurnEnded { done } => {
+                self.turns.0 = done;
+                self.current = None;
+                self.pace.end(now);
+            }
+            Event::Ended => self.stage = "closing the targets".into(),
+            _ => {}
+        }
+    }
+
+    fn start(&mut self, plan: &Plan) {
+        self.stage.clear();
+        self.turns = (0, plan.turns());
+        self.round = (1, plan.rounds);
+        self.points = plan.points.iter().map(|point| point.point.clone()).collect();
+        let operations = plan.points.iter().map(PlannedPoint::measured_operations);
+        self.operations = operations.max_by_key(Vec::len).unwrap_or_default();
+        let runs = self.rows.iter().map(|row| row.out.is_none());
+        self.pace = Pace::new(plan.rounds, self.points.len(), runs);
+    }
+
+    fn row(&self, target: &str) -> Option<usize> {
+        self.rows.iter().position(|row| row.name == target)
+    }
+
+    fn out(&mut self, target: &str, how: &str, reason: &str) {
+        if let Some(row) = self.row(target) {
+            self.rows[row].out = Some(format!("{how}: {reason}"));
+            self.pace.drop(row);
+        }
+    }
+
+    fn fire(&mut self, target: Option<&str>, check: &Check) {
+        let last = finding(target, check, &self.points);
+        let known = |fired: &&mut Fired| (fired.severity, &fired.id) == (check.severity, &check.id);
+        match self.fired.iter_mut().find(known) {
+            _ if check.severity == Severity::Note => {}
+            Some(fired) => (fired.times, fired.last) = (fired.times + 1, last),
+            None => {
+                let (severity, id) = (check.severity, check.id.clone());
+                self.fired.push(Fired { severity, id, times: 1, last });
+                self.fired.sort_by_key(|fired| fired.severity);
+            }
+        }
+    }
+
+    /// Where the last turn was, in words; empty where there is one point only.
+    pub(super) fn place(&self) -> String {
+        let point = self.points.get(self.at);
+        point.map_or_else(String::new, |point| label(point, &swept(&self.points)))
+    }
+
+    /// The rounds of a target so far, where the last turn was.
+    pub(super) fn rounds<'r>(&self, row: &'r Row, operation: Operation) -> &'r [Round] {
+        row.rounds.get(&(self.at, operation)).map_or(&[], Vec::as_slice)
+    }
+}
+
+impl Round {
+    fn of(operation: Operation, sample: &Sample) -> Self {
+        let (hits, misses) = (sample.counts.hits, sample.counts.misses);
+        #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+        let ratio = hits as f64 / (hits + misses) as f64;
+        let hit_ratio = (operation.reads() && misses > 0).then_some(ratio);
+        Self { ops_per_s: sample.ops_per_s, hit_ratio }
+    }
+}
+
+/// What a check found and where: `lmdb:, get, data_size 4 KiB: 0 hits of 2000 reads: this times misses`.
+pub(super) fn finding(target: Option<&str>, check: &Check, points: &[Point]) -> String {
+    let point = check.point.as_ref().map(|point| label(point, &swept(points)));
+    let operation = check.operation.map(|operation| operation.to_string());
+    let place = [target.map(str::to_owned), operation, point];
+    let place: Vec<String> = place.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+    let place = place.join(", ");
+    // Many a target's name brings its own colon.
+    let colon = if place.is_empty() || place.ends_with(':') { "" } else { ":" };
+    let space = if place.is_empty() { "" } else { " " };
+    format!("{place}{colon}{space}{}", check.text)
+}
+
+/// The names of the coordinates that take more than one value.
+fn swept(points: &[Point]) -> Vec<&str> {
+    let Some((first, others)) = points.split_first() else { return Vec::new() };
+    let varies = |name: &&String| others.iter().any(|other| other.get(*name) != first.get(*name));
+    first.keys().filter(varies).map(String::as_str).collect()
+}

@@ -1,0 +1,46 @@
+//! Progress as plain lines, for a file or a pipe: a line for each round, and one when a check fires.
+
+use larder_bench::Event;
+use larder_report::{Point, Severity};
+
+use super::board::finding;
+
+/// What has been told.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    /// The last round.
+    round: u32,
+    points: Vec<Point>,
+}
+
+impl Lines {
+    /// The line for an event; `None` where it deserves none.
+    pub(super) fn line(&mut self, event: Event<'_>) -> Option<String> {
+        match event {
+            Event::Opening { target } => Some(format!("opening {target}")),
+            Event::Unavailable { target, reason } => {
+                Some(format!("larder: {target} cannot run: {reason}"))
+            }
+            Event::Lost { target, reason } => Some(format!("larder: {target} is lost: {reason}")),
+            Event::Floor => Some("measuring the floor".to_owned()),
+            Event::WarmUp => Some("warming up".to_owned()),
+            Event::Started { plan } => {
+                self.points = plan.points.iter().map(|point| point.point.clone()).collect();
+                None
+            }
+            Event::Turn { round, rounds, .. } => {
+                let new = std::mem::replace(&mut self.round, round) != round;
+                new.then(|| format!("round {round} of {rounds}"))
+            }
+            Event::Fired { target, check } => {
+                let severity = match check.severity {
+                    Severity::Error => "error",
+                    Severity::Warn => "warning",
+                    Severity::Note => return None,
+                };
+                Some(format!("{severity} {}: {}", check.id, finding(target, check, &self.points)))
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The view on the terminal, and the thread that lets its time go on.
+
+use std::io::stderr;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use larder_bench::Event;
+
+use super::board::Board;
+use super::look::Look;
+use super::screen::Screen;
+use super::view::view;
+
+/// How often the view is drawn when nothing happens.
+const TICK: Duration = Duration::from_secs(1);
+
+/// A view that is drawn until it is dropped, and taken away then.
+#[derive(Debug)]
+pub(super) struct Live {
+    shared: Arc<Mutex<Shared>>,
+    /// Dropped, it ends the thread.
+    alive: Option<Sender<()>>,
+    ticker: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    board: Board,
+    screen: Screen,
+    look: Look,
+    began: Instant,
+}
+
+impl Live {
+    pub(super) fn start(look: Look) -> Self {
+        let (board, screen) = (Board::default(), Screen::default());
+        let shared = Arc::new(Mutex::new(Shared { board, screen, look, began: Instant::now() }));
+        let (alive, ended) = channel();
+        let ticking = Arc::clone(&shared);
+        let tick = move || {
+            while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                ticking.lock().unwrap_or_else(PoisonError::into_inner).draw();
+            }
+        };
+        // Without a thread the time stands still between two events; there is nothing else to it.
+        let ticker = std::thread::Builder::new().name("progress".into()).spawn(tick).ok();
+        Self { shared, alive: Some(alive), ticker }
+    }
+
+    pub(super) fn note(&self, event: Event<'_>) {
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = shared.began.elapsed();
+        shared.board.note(event, now);
+        shared.draw();
+    }
+}
+
+impl Shared {
+    /// Draws what has changed. A terminal that is gone is no reason to stop measuring.
+    fn draw(&mut self) {
+        self.look = self.look.resized();
+        let lines = view(&self.board, self.look, self.began.elapsed());
+        let _ = self.screen.draw(&mut stderr().lock(), &lines, self.look);
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.alive.take();
+        if let Some(ticker) = self.ticker.take() {
+            let _ = ticker.join();
+        }
+        let shared = &mut *self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.look = shared.look.resized();
+        let _ = shared.screen.clear(&mut stderr().lock(), shared.look);
+    }
+}

@@ -1,0 +1,136 @@
+//! What a terminal can show, and lines made for it.
+
+use std::io::{IsTerminal, stderr};
+
+use anstream::{AutoStream, ColorChoice};
+use anstyle::Style;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// The size of a terminal that does not tell.
+const USUAL: (usize, usize) = (80, 24);
+
+/// What standard error can show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Look {
+    pub(super) columns: usize,
+    pub(super) rows: usize,
+    pub(super) colour: bool,
+    /// Otherwise nothing but ASCII.
+    pub(super) unicode: bool,
+}
+
+impl Look {
+    /// That of standard error now; `None` where it is no terminal, or one on which nothing can be drawn anew.
+    pub(super) fn of_stderr() -> Option<Self> {
+        let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+        if !stderr().is_terminal() || dumb {
+            return None;
+        }
+        let colour = AutoStream::choice(&stderr()) != ColorChoice::Never;
+        let unicode = speaks_unicode(|name| std::env::var(name).ok());
+        Some(Self { columns: USUAL.0, rows: USUAL.1, colour, unicode }.resized())
+    }
+
+    /// The same with the size that the terminal has now.
+    pub(super) fn resized(self) -> Self {
+        let size = terminal_size::terminal_size_of(stderr());
+        let size = size.filter(|(width, height)| width.0 > 0 && height.0 > 0);
+        let (columns, rows) =
+            size.map_or(USUAL, |(width, height)| (width.0.into(), height.0.into()));
+        Self { columns, rows, ..self }
+    }
+
+    /// One of two texts.
+    pub(super) fn either(self, unicode: &'static str, ascii: &'static str) -> &'static str {
+        if self.unicode { unicode } else { ascii }
+    }
+
+    /// Shortens text from its middle: both ends of a URL tell more than its middle.
+    pub(super) fn shorten(self, text: &str, limit: usize) -> String {
+        let text = self.clean(text);
+        if text.width() <= limit {
+            return text;
+        }
+        let gap = self.either("…", "~");
+        let kept = limit.saturating_sub(1);
+        let head = fitting(text.chars(), kept.div_ceil(2));
+        let tail: String = fitting(text.chars().rev(), kept / 2).chars().rev().collect();
+        format!("{head}{gap}{tail}")
+    }
+
+    /// Makes a text harmless: no control characters, and what the terminal cannot show is a question mark.
+    fn clean(self, text: &str) -> String {
+        let shown = |c: char| match c {
+            c if c.is_control() => ' ',
+            c if !self.unicode && !c.is_ascii() => '?',
+            c => c,
+        };
+        text.chars().map(shown).collect()
+    }
+}
+
+/// Whether the locale is one in which bytes beyond ASCII are UTF-8. The first variable that is set decides, as in C.
+fn speaks_unicode(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let set = |name: &&str| variable(name).filter(|value| !value.is_empty());
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(set).unwrap_or_default();
+    let locale = locale.to_ascii_lowercase();
+    locale.contains("utf-8") || locale.contains("utf8")
+}
+
+/// The beginning of a text that is at most so wide.
+fn fitting(text: impl Iterator<Item = char>, limit: usize) -> String {
+    let mut left = limit;
+    text.take_while(|c| {
+        let rest = left.checked_sub(c.width().unwrap_or(0));
+        left = rest.unwrap_or(0);
+        rest.is_some()
+    })
+    .collect()
+}
+
+/// A line of a view: pieces of text, each in its style.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Line(Vec<(Style, String)>);
+
+impl Line {
+    pub(super) fn of(style: Style, text: impl Into<String>) -> Self {
+        Self::default().then(style, text)
+    }
+
+    pub(super) fn then(mut self, style: Style, text: impl Into<String>) -> Self {
+        self.0.push((style, text.into()));
+        self
+    }
+
+    pub(super) fn width(&self) -> usize {
+        self.0.iter().map(|(_, text)| text.width()).sum()
+    }
+
+    /// The line as the terminal takes it, cut to so many columns.
+    pub(super) fn text(&self, look: Look, columns: usize) -> String {
+        let whole = self.width() <= columns;
+        let mut left = if whole { columns } else { columns.saturating_sub(1) };
+        let mut line = String::new();
+        for (style, text) in &self.0 {
+            let text = look.clean(text);
+            let part = fitting(text.chars(), left);
+            if look.colour && !part.trim().is_empty() {
+                line.extend([
+                    style.render().to_string(),
+                    part.clone(),
+                    style.render_reset().to_string(),
+                ]);
+            } else {
+                line.push_str(&part);
+            }
+            if part.len() < text.len() {
+                break;
+            }
+            left -= part.width();
+        }
+        if !whole {
+            line.push_str(look.either("…", "~"));
+        }
+        line
+    }
+}
