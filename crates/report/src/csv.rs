@@ -96,12 +96,9 @@ fn render(run: &Run) -> String {
 /// A line for each round of each cell, in the order of the run.
 pub fn samples_csv(run: &Run) -> String {
     let axes = axes(run);
-    let mut heads = place_heads(&axes);
-    heads.extend(names(&SAMPLE).chain(names(&COUNTS)).chain(names(&LATENCY)));
-    heads.push("errors_by_kind".to_owned());
     let samples = run.cells.iter().flat_map(|cell| cell.samples.iter().map(move |s| (cell, s)));
     written(
-        heads,
+        sample_heads(run),
         samples.map(|(cell, sample)| {
             let mut line = place(run, &axes, cell);
             line.extend(values(&SAMPLE, Some(sample)).chain(values(&COUNTS, Some(&sample.counts))));
@@ -110,6 +107,14 @@ pub fn samples_csv(run: &Run) -> String {
             line
         }),
     )
+}
+
+/// What stands above the columns of [`samples_csv`].
+pub(crate) fn sample_heads(run: &Run) -> Vec<String> {
+    let mut heads = place_heads(&axes(run));
+    heads.extend(names(&SAMPLE).chain(names(&COUNTS)).chain(names(&LATENCY)));
+    heads.push("errors_by_kind".to_owned());
+    heads
 }
 
 /// The coordinates that any point has.

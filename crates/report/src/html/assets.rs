@@ -40,6 +40,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("js/bars.js"),
     include_str!("js/legend.js"),
     include_str!("js/panel.js"),
+    include_str!("js/samples.js"),
     include_str!("js/page.js"),
 ];
 

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 use serde::Serialize;
 
 use super::data::packed;
 use super::marks;
 use super::view::View;
-use crate::chart::{Axis, Chart, Family, Scale, Shape, charts, palette};
+use crate::chart::{Axis, Chart, Family, Ground, Scale, Shape, charts, palette, svg};
 use crate::figures::nanoseconds;
 use crate::model::{Latency, Operation, Run};
 use crate::ranking::Row;
@@ -22,8 +22,10 @@ const STRIP_HEIGHT: usize = 160;
 const BUTTONS: usize = 4;
 const BUTTON_TEXT: usize = 48;
 
+type Statistic = fn(&Latency) -> u64;
+
 /// The figures that stand beside a curve.
-const BESIDE_CURVE: [(&str, fn(&Latency) -> u64); 6] = [
+const BESIDE_CURVE: [(&str, Statistic); 6] = [
     ("min", |latency| latency.min),
     ("p50", |latency| latency.p50),
     ("p90", |latency| latency.p90),
@@ -63,7 +65,7 @@ struct Beside<'a> {
 }
 
 pub(super) fn section(view: &View<'_>) -> Markup {
-    let charts = charts(view.run);
+    let charts: Vec<Chart> = charts(view.run).into_iter().map(short).collect();
     let latencies = beside_curves(view);
     let drawn = Drawn { targets: looks(view.run), charts: &charts, latencies };
     let json = serde_json::to_string(&drawn).expect("numbers and texts, and memory takes them");
@@ -78,6 +80,25 @@ pub(super) fn section(view: &View<'_>) -> Markup {
             }
         }
     }
+}
+
+/// The chart as short as it can be. Over time there are more places than anywhere, of which nobody reads more than three
+/// figures; most are as far from the one before as that is from its own, so that the steps are written.
+fn short(mut chart: Chart) -> Chart {
+    let short =
+        |value: f64, decimals: usize| format!("{value:.decimals$e}").parse().unwrap_or(value);
+    if chart.family == Family::Timeline {
+        for series in &mut chart.series {
+            let mut at = 0.0;
+            for place in &mut series.x {
+                let step = short(*place - at, 3);
+                at += step;
+                *place = step;
+            }
+            series.y.iter_mut().flatten().for_each(|figure| *figure = short(*figure, 2));
+        }
+    }
+    chart
 }
 
 /// Buttons that show and hide a target in all charts at once.
@@ -101,7 +122,7 @@ fn panel(view: &View<'_>, charts: &[Chart], latencies: &[Beside<'_>]) -> Markup 
     let first = &charts[0];
     let family = first.family.as_str();
     html! {
-        div.panel id={ "charts-" (family) } data-family=(family) {
+        div.panel.live[!has_stills(first.family)].has-stills[has_stills(first.family)] id={ "charts-" (family) } data-family=(family) {
             h3 { (heading(first.family)) }
             div.live {
                 (switches(charts))
@@ -116,7 +137,24 @@ fn panel(view: &View<'_>, charts: &[Chart], latencies: &[Beside<'_>]) -> Markup 
                 }
                 @if first.family == Family::Percentiles { (table_beside(first, latencies)) }
             }
+            (stills(charts))
         }
+    }
+}
+
+fn has_stills(family: Family) -> bool {
+    matches!(family, Family::Rate | Family::Latency)
+}
+
+/// The pictures that stand there without a script, and on paper.
+fn stills(charts: &[Chart]) -> Markup {
+    let percentiles = ["p50", "p99"];
+    let is_main = |chart: &&Chart| {
+        let mut facets = chart.facets.iter().filter(|facet| facet.name == "percentile");
+        has_stills(chart.family) && facets.all(|facet| percentiles.contains(&facet.value.as_str()))
+    };
+    html! {
+        @for chart in charts.iter().filter(is_main) { div.still { (PreEscaped(svg(chart, Ground::Page))) } }
     }
 }
 

@@ -1,5 +1,5 @@
-//! The data behind the page, within the page: compressed, as links that work without a script. The script turns them
-//! into plain files.
+//! The data behind the page, within the page: compressed, as a link that works without a script. The script makes
+//! plain files of it.
 
 use std::io::Write;
 
@@ -9,26 +9,27 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use maud::{Markup, html};
 
-use crate::csv::samples_csv;
+use crate::csv::sample_heads;
 use crate::model::Run;
 
 pub(super) fn section(run: &Run) -> Markup {
+    let json =
+        serde_json::to_string(run).expect("the model has no keys but texts, and memory takes it");
+    let heads = serde_json::to_string(&sample_heads(run)).expect("texts, and memory takes them");
     html! {
         section #data {
             h2 { "Data" }
             p.prose { "All that this page shows is made from one file, which lies in it." }
             ul.downloads {
-                li { (link("run.json", &run.to_json())) " everything that was found out, for other programs" }
-                li { (link("samples.csv", &samples_csv(run))) " a line for each round of each cell" }
+                li {
+                    a #run-json download="run.json.gz" href={ "data:application/gzip;base64," (packed(&json)) } { "run.json.gz" }
+                    " everything that was found out, for other programs"
+                }
+                li.live {
+                    a #samples-csv download="samples.csv" href="#data" data-heads=(heads) { "samples.csv" }
+                    " a line for each round of each cell"
+                }
             }
-        }
-    }
-}
-
-fn link(name: &str, text: &str) -> Markup {
-    html! {
-        a download={ (name) ".gz" } href={ "data:application/gzip;base64," (packed(text)) } data-plain=(name) {
-            (name) ".gz"
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use super::tables::pips;
 use crate::chart::palette::{COLOURS, Mark, mark};
 use crate::model::Severity;
 
@@ -13,17 +14,21 @@ pub(super) fn sprites() -> Markup {
         (Severity::Note, "M8 1a7 7 0 1 1 0 14a7 7 0 1 1 0-14z", "M8 4v1.5m0 2v4.5"),
     ];
     html! {
-        svg.sprites aria-hidden="true" width="0" height="0" {
+        svg.sprites aria-hidden="true" width="0" height="0" { defs {
             @for mark in Mark::all() {
                 symbol id={ "mark-" (mark.as_str()) } viewBox="0 0 16 16" { path d=(mark.path()) fill="currentColor" {} }
             }
+            @for mark in Mark::all() {
+                g id={ "dot-" (mark.as_str()) } { path d=(mark.path()) transform="scale(.6)" {} }
+            }
+            (pips())
             @for (severity, shape, sign) in signs {
                 symbol id={ "sign-" (severity.as_str()) } viewBox="0 0 16 16" {
                     path d=(shape) fill="currentColor" {}
                     path.in-sign d=(sign) fill="none" stroke-width="1.8" {}
                 }
             }
-        }
+        } }
     }
 }
 

@@ -103,15 +103,18 @@ fn a_picture_says_what_it_shows_to_those_who_do_not_see_it() {
         named[1]
             .contains("memcached: has no figure at 2.1 MiB (value 2.1 MiB > item limit 1 MiB).")
     );
-    // Each mark tells its figure to who points at it.
-    assert!(text.contains("<title>memcached:, 4 KiB: 57.9 k/s [57.5–59.0]</title>"));
+    // By itself, each mark tells its figure to who points at it.
+    let file = svg(&chart(&fixture(), "rate-get"), Ground::White);
+    assert!(file.contains("<title>memcached:, 4 KiB: 57.9 k/s [57.5–59.0]</title>"));
 }
 
 #[test]
 fn on_the_page_the_style_sheet_has_the_colours_and_the_font() {
     let chart = chart(&fixture(), "rate-get");
     let (page, file) = (svg(&chart, Ground::Page), svg(&chart, Ground::White));
-    assert!(page.contains("var(--series-0)") && !page.contains('#'), "{page}");
+    assert!(page.contains("var(--series-0)") && !page.contains("=\"#1e4cc1"), "{page}");
+    // The page has the outlines of the marks, too.
+    assert!(page.contains(r##"<use class="s0" href="#dot-circle""##), "{page}");
     assert!(!page.contains("font-family") && !page.contains("style="));
     assert!(file.contains("#1e4cc1") && !file.contains("var("));
 }

@@ -100,13 +100,18 @@ impl Canvas {
         self.text
     }
 
-    /// Opens a group, which programs for people who do not see, and pointers that rest on it, name so.
+    /// Opens a group, which pointers that rest on it name so. On the page it has no name: the page's own pictures have
+    /// one for each place, and its tables have every figure.
     pub(super) fn begin(&mut self, title: &str) {
-        let _ = writeln!(self.text, "<g><title>{}</title>", escaped(title));
+        if self.ground == Ground::White {
+            let _ = writeln!(self.text, "<g><title>{}</title>", escaped(title));
+        }
     }
 
     pub(super) fn end(&mut self) {
-        self.text.push_str("</g>\n");
+        if self.ground == Ground::White {
+            self.text.push_str("</g>\n");
+        }
     }
 
     pub(super) fn line(&mut self, from: (f64, f64), to: (f64, f64), stroke: Stroke) {
@@ -123,7 +128,14 @@ impl Canvas {
         let across = if upright { format!("m-{HALF} 0h7") } else { format!("m0-{HALF}v7") };
         let [first, last] = ends.map(|(x, y)| format!("{} {}", number(x), number(y)));
         let path = format!("M{first}L{last}{across}M{first}{across}");
-        self.path(&path, Paint::None, Stroke::of(paint, 1.2));
+        match (self.ground, paint) {
+            // Pictures of many marks are most of a page: what its style sheet knows is not written again.
+            (Ground::Page, Paint::Colour(colour)) => {
+                let colour = colour % palette::COLOURS;
+                let _ = writeln!(self.text, r#"<path class="whisker s{colour}" d="{path}"/>"#);
+            }
+            _ => self.path(&path, Paint::None, Stroke::of(paint, 1.2)),
+        }
     }
 
     pub(super) fn rectangle(
@@ -153,6 +165,15 @@ impl Canvas {
     pub(super) fn mark(&mut self, mark: Mark, (x, y): (f64, f64), colour: usize, hollow: bool) {
         const SCALE: f64 = 0.6;
         let (x, y) = (number(x - 8.0 * SCALE), number(y - 8.0 * SCALE));
+        if self.ground == Ground::Page {
+            let (class, colour) = (if hollow { "hollow " } else { "" }, colour % palette::COLOURS);
+            let name = mark.as_str();
+            let _ = writeln!(
+                self.text,
+                r##"<use class="{class}s{colour}" href="#dot-{name}" x="{x}" y="{y}"/>"##
+            );
+            return;
+        }
         let fill = if hollow { Paint::Ground } else { Paint::Colour(colour) };
         let _ = write!(
             self.text,

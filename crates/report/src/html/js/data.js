@@ -10,10 +10,16 @@ const unpacked = async (base64) => {
   return new Response(stream).text();
 };
 
-/** What the charts are drawn from; `null` where the page has none. */
+/** What the charts are drawn from; `null` where the page has none. Places over time are written as steps. */
 const drawn = async () => {
   const holder = document.getElementById("drawn");
-  return holder && JSON.parse(await unpacked(holder.value));
+  if (!holder) return null;
+  const data = JSON.parse(await unpacked(holder.value));
+  for (const series of data.charts.filter((chart) => chart.family === "timeline").flatMap((chart) => chart.series)) {
+    let at = 0;
+    series.x = series.x.map((step) => (at += step));
+  }
+  return data;
 };
 
 /** The charts of a family, and the one that a choice of facets leads to. */

@@ -161,9 +161,12 @@ const drawLines = (plot, chart, series, scales, tooltip, height = LINES_HEIGHT, 
   const inks = colours();
   const colourOf = (one) => inks.series(one.look.colour);
   const width = plot.clientWidth;
-  const named = width >= 640 && series.length > 0 && height === LINES_HEIGHT;
+  const isStrip = height !== LINES_HEIGHT;
+  const named = width >= 640 && series.length > 0 && !isStrip;
+  const title = isStrip ? null : element("p", { class: "axis-name", "aria-hidden": "true" }, chart.y.label);
+  if (title) plot.append(title);
   const names = named ? Math.min(170, Math.max(...series.map((one) => widthOf(shortened(one.name)))) + 22) : 14;
-  const y = axisOf(chart.y, scales.y, ys, height - 60, { fromZero: true });
+  const y = axisOf(chart.y, scales.y, ys, height - (isStrip ? 60 : 90), { fromZero: true });
   const room = Math.max(34, ...y.ticks.map((tick) => widthOf(y.text(tick)))) + 14;
   const isSwept = !["percentiles", "timeline"].includes(chart.family);
   const xs = series.flatMap((one) => one.x);
@@ -176,9 +179,9 @@ const drawLines = (plot, chart, series, scales, tooltip, height = LINES_HEIGHT, 
     splits: () => ticks.ticks.map(ticks.to), values: () => ticks.ticks.map(ticks.text), ...extra,
   });
   const u = new uPlot({
-    width, height, padding: [10, names, 0, 0], legend: { show: false },
+    width, height, padding: [isStrip ? 10 : 28, names, 0, 0], legend: { show: false },
     scales: { x: { time: false, range: (_, low, high) => (low === null || at.length < 2 || (low <= at[0] && high >= at.at(-1)) ? x.range : [low, high]) }, y: { range: y.range } },
-    axes: [axis(2, x, { size: 34, gap: 8 }), axis(3, y, { size: room, gap: 8 })],
+    axes: [axis(2, x, { size: 30, gap: 8, ...(isStrip ? {} : { label: chart.x.label, labelSize: 18, labelFont: FONT }) }), axis(3, y, { size: room, gap: 8 })],
     series: [{}, ...series.map((one) => ({
       stroke: colourOf(one), width: isCurve ? 1.75 : 2, points: { show: false }, spanGaps: false,
       alpha: one.withheld === null ? 1 : 0.75,
@@ -240,7 +243,10 @@ const drawLines = (plot, chart, series, scales, tooltip, height = LINES_HEIGHT, 
       tooltip.hide();
       u.setCursor({ left: -10, top: -10 }, false);
     },
-    remove: () => u.destroy(),
+    remove: () => {
+      title?.remove();
+      u.destroy();
+    },
   };
 };
 

@@ -45,34 +45,45 @@ const unfolding = () => {
   }
 };
 
-/** On paper, all is open; afterwards as before. */
+/** On paper all is open, and what is drawn is light and as wide as the paper; afterwards all is as before. */
 const printing = () => {
   let closed = [];
+  let theme;
+  const turn = (begins) => {
+    for (const details of closed) details.open = begins;
+    root.classList.toggle("printing", begins);
+    document.dispatchEvent(new Event("recolour"));
+  };
   addEventListener("beforeprint", () => {
     closed = all("details:not([open])");
-    for (const details of closed) details.open = true;
+    theme = root.dataset.theme;
+    root.dataset.theme = "light";
+    turn(true);
   });
   addEventListener("afterprint", () => {
-    for (const details of closed) details.open = false;
+    if (theme) root.dataset.theme = theme;
+    else delete root.dataset.theme;
+    turn(false);
   });
 };
 
-/** Makes plain files of the compressed links. */
+/** Makes plain files of what the page carries. */
 const downloads = () => {
-  for (const link of all("a[data-plain]")) {
-    const name = link.dataset.plain;
-    const packed = link.href.slice(link.href.indexOf(",") + 1);
-    let file = null;
-    link.textContent = name;
-    link.download = name;
+  const [json, csv] = ["run-json", "samples-csv"].map((id) => document.getElementById(id));
+  const packed = json.href.slice(json.href.indexOf(",") + 1);
+  const upgrade = (link, name, make) => {
+    let made = false;
+    link.textContent = link.download = name;
     link.addEventListener("click", async (event) => {
-      if (file) return;
+      if (made) return;
       event.preventDefault();
-      file = URL.createObjectURL(new Blob([await unpacked(packed)]));
-      link.href = file;
+      link.href = URL.createObjectURL(new Blob([make(await unpacked(packed))]));
+      made = true;
       link.click();
     });
-  }
+  };
+  upgrade(json, "run.json", (text) => text);
+  upgrade(csv, "samples.csv", (text) => samplesCsv(JSON.parse(text), JSON.parse(csv.dataset.heads)));
 };
 
 themes();

@@ -87,7 +87,7 @@ impl Figure {
     pub(super) fn markup(&self) -> Markup {
         html! {
             (self.text)
-            @if let Some(interval) = &self.interval { small.interval { (interval) } }
+            @if let Some(interval) = &self.interval { small { (interval) } }
         }
     }
 }

@@ -4,7 +4,7 @@ mod columns;
 mod matrix;
 mod ranking;
 
-pub(super) use ranking::badge;
+pub(super) use ranking::{badge, pips};
 
 use maud::{Markup, html};
 

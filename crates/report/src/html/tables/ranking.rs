@@ -1,6 +1,8 @@
 //! The ranking of one operation at one point. Where what is written survives different things, writes stand in classes
 //! of durability: those are not the same work.
 
+use std::collections::BTreeSet;
+
 use maud::{Markup, html};
 
 use super::columns::{COLUMNS, Column, rate};
@@ -26,6 +28,7 @@ struct Shape<'a> {
     /// The classes of durability that stand apart; none where they all stand together.
     classes: Vec<&'a str>,
     ties: bool,
+    checks: bool,
 }
 
 /// A group as a table.
@@ -35,6 +38,7 @@ pub(super) fn table(view: &View<'_>, group: &Group<'_>) -> Markup {
         columns: COLUMNS.iter().filter(|column| column.concerns(&rows)).collect(),
         classes: classes(group.operation, &rows),
         ties: rows.iter().any(|row| !row.ties.is_empty() || row.is_withheld()),
+        checks: rows.iter().any(|row| !against(view, row).is_empty()),
     };
     let label = view.label(group.point);
     let place = if label.is_empty() { label } else { format!(", {label}") };
@@ -64,7 +68,8 @@ impl Shape<'_> {
 
     /// All columns.
     fn width(&self) -> usize {
-        1 + self.of_rate() + self.columns.len() + usize::from(self.classes.is_empty()) + 1
+        let facts = usize::from(self.classes.is_empty()) + usize::from(self.checks);
+        1 + self.of_rate() + self.columns.len() + facts
     }
 }
 
@@ -108,11 +113,20 @@ pub(in crate::html) fn badge(class: Option<&str>) -> Markup {
     html! {
         span.durability {
             @if let Some(pips) = pips {
-                svg.pips viewBox="0 0 38 8" aria-hidden="true" { @for at in 0..CLASSES.len() {
-                    circle.on[at <= pips] cx=(4 + at * 7) cy="4" r="2.6" {}
-                } }
+                svg.pips aria-hidden="true" { use href={ "#pips-" (pips) } {} }
             }
             (class)
+        }
+    }
+}
+
+/// The pips of each class, drawn once.
+pub(in crate::html) fn pips() -> Markup {
+    html! {
+        @for rank in 0..CLASSES.len() {
+            symbol id={ "pips-" (rank) } viewBox="0 0 38 8" {
+                @for at in 0..CLASSES.len() { circle.on[at <= rank] cx=(4 + at * 7) cy="4" r="2.6" {} }
+            }
         }
     }
 }
@@ -128,7 +142,7 @@ fn heads(shape: &Shape<'_>) -> Markup {
                     th.first colspan=(family.len()) scope="colgroup" { (family[0].family) }
                 }
                 @if shape.classes.is_empty() { th.first.words rowspan="2" scope="col" { "durability" } }
-                th.first.words rowspan="2" scope="col" { "checks" }
+                @if shape.checks { th.first.words rowspan="2" scope="col" { "checks" } }
             }
             tr {
                 th.first scope="col" { "per second" }
@@ -144,7 +158,7 @@ fn heads(shape: &Shape<'_>) -> Markup {
 
 fn line(view: &View<'_>, row: &Row<'_>, shape: &Shape<'_>) -> Markup {
     html! {
-        tr id=[view.row_anchor(row.cell)] .leads[row.leads] .withheld[row.is_withheld()] {
+        tr id=[view.row_anchor(row.cell)] class=[those(&[("leads", row.leads), ("withheld", row.is_withheld())])] {
             th scope="row" { (marks::of_target(view.number(&row.cell.target))) " " (row.name) }
             @if let Standing::Empty(reason) = row.standing {
                 td.first.reason colspan=(shape.of_rate() + shape.columns.len()) { span.stuck { (reason) } }
@@ -154,7 +168,7 @@ fn line(view: &View<'_>, row: &Row<'_>, shape: &Shape<'_>) -> Markup {
             @if shape.classes.is_empty() {
                 td.first.words { (badge(row.target.and_then(|target| target.durability.as_deref()))) }
             }
-            td.first.words.checks { (checks(view, row)) }
+            @if shape.checks { td.first.words.checks { (checks(view, row)) } }
         }
     }
 }
@@ -171,33 +185,40 @@ fn figures(row: &Row<'_>, shape: &Shape<'_>) -> Markup {
         @for family in shape.columns.chunk_by(|a, b| a.family == b.family) {
             @for (at, column) in family.iter().enumerate() {
                 @match (column.figure)(row) {
-                    Ok(figure) => { td.first[at == 0] .fault[figure.fault] { (figure.markup()) } }
-                    Err(why) => { td.first[at == 0] .unknown { (why) } }
+                    Ok(figure) => { td class=[those(&[("first", at == 0), ("fault", figure.fault)])] { (figure.markup()) } }
+                    Err(why) => { td class=[those(&[("first", at == 0), ("unknown", true)])] { (why) } }
                 }
             }
         }
     }
 }
 
+/// The classes that hold; most rows and cells have none, and a page has thousands.
+fn those(classes: &[(&str, bool)]) -> Option<String> {
+    let those: Vec<&str> =
+        classes.iter().filter(|(_, holds)| *holds).map(|(class, _)| *class).collect();
+    (!those.is_empty()).then(|| those.join(" "))
+}
+
 /// What fired against this very row: all that names its cell, and what is worse than a note of its whole target.
-fn checks(view: &View<'_>, row: &Row<'_>) -> Markup {
+fn against<'a>(view: &View<'a>, row: &Row<'_>) -> BTreeSet<(Severity, &'a str)> {
     let concerns = |check: &&Check| {
         check.target.as_deref() == Some(&row.cell.target)
             && check.point.as_ref().is_none_or(|point| *point == row.cell.point)
             && check.operation.is_none_or(|operation| operation == row.cell.operation)
             && (check.severity != Severity::Note || check.operation.is_some())
     };
-    let mut found: Vec<(Severity, &str)> = view
-        .run
+    view.run
         .checks
         .iter()
         .filter(concerns)
         .map(|check| (check.severity, check.id.as_str()))
-        .collect();
-    found.sort_unstable();
-    found.dedup();
+        .collect()
+}
+
+fn checks(view: &View<'_>, row: &Row<'_>) -> Markup {
     html! {
-        @for (severity, id) in found {
+        @for (severity, id) in against(view, row) {
             " " a href={ "#" (View::finding_anchor(severity, id)) } {
                 (marks::of_severity(severity)) span.unseen { (word(severity)) " " } (id)
             }
