@@ -14,9 +14,10 @@ test *arguments:
 contract engine *arguments:
     cargo test -p larder-engines --no-default-features --features {{ engine }} --test contract -- {{ arguments }}
 
-# What Larder adds to the bare operation: a memcached get, a file get, the measured loop
+# What Larder adds to the bare operation: of memcached, of redis, a file get, the measured loop
 bench-floor:
     cargo bench -p larder-engines --bench floor_memcached
+    cargo bench -p larder-engines --bench floor_redis
     cargo bench -p larder-engines --bench floor_file
     cargo bench -p larder-bench --bench floor_loop
 
