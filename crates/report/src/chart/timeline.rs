@@ -92,14 +92,15 @@ impl Figured {
         Picture { shape: Shape::Curves, x, y, series: lines, absent }
     }
 
-    /// A mark in the middle of each slot, and none at the end of each round, which breaks the line.
+    /// A mark in the middle of each slot, and none at the end of each round, which breaks the line. A slot in which no
+    /// operation ended has none slowest: the line goes on to the one that kept it waiting.
     fn marks(&self, rounds: &[Vec<Slot>]) -> Vec<(f64, Option<Figure>)> {
         let mut marks = Vec::new();
         let mut at = 0.0;
         for round in rounds {
             for slot in round {
                 let middle = short(at + slot.length_s / 2.0);
-                marks.push((middle, (self.of)(slot).map(Figure::plain)));
+                marks.extend((self.of)(slot).map(|figure| (middle, Some(Figure::plain(figure)))));
                 at += slot.length_s;
             }
             marks.push((short(at), None));

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use larder_report::{
-    Chart, CurvePoint, Family, Operation, PointValue, Run, Sample, Scale, Shape, Timeline, charts,
+    Cell, Chart, CurvePoint, Family, Operation, PointValue, Run, Sample, Scale, Shape, Timeline,
+    charts,
 };
 
 use super::small::{at, cell, check, gets, size, target};
@@ -260,4 +261,106 @@ fn outcomes_are_shown_where_something_failed_and_add_up() {
     }
     let all_right = gets(&[("a", 1e6)]);
     assert!(charts(&all_right).iter().all(|chart| chart.family != Family::Outcomes));
+}
+
+/// A comparison of six targets over four sizes as it was measured, with distributions and timelines.
+pub(crate) fn sweep() -> Run {
+    Run::from_json(include_str!("../fixture/sweep.json")).expect("the fixture is a run.json")
+}
+
+/// The cell behind a target's mark.
+fn cell_of<'a>(run: &'a Run, chart: &Chart, target: usize, size: &str) -> &'a Cell {
+    let url = &run.targets[target].url;
+    let here = |cell: &&Cell| {
+        cell.target == *url
+            && cell.operation.as_str() == chart.facets[0].value
+            && larder_report::coordinate("data_size", &cell.point["data_size"]) == size
+    };
+    run.cells.iter().find(here).expect("a mark stands for a cell")
+}
+
+#[test]
+fn each_latency_is_that_of_its_cell() {
+    let run = sweep();
+    let mut found = 0;
+    for chart in charts(&run).iter().filter(|chart| chart.family == Family::Latency) {
+        for series in &chart.series {
+            for (at, x) in series.x.iter().enumerate() {
+                let size = PointValue::Number(x.to_string().parse().unwrap());
+                let size = larder_report::coordinate("data_size", &size);
+                let cell = cell_of(&run, chart, series.target.unwrap(), &size);
+                let (latency, ci95) = (cell.latency_ns.unwrap(), cell.latency_ns_ci95.unwrap());
+                let (expected, ci95) = match chart.facets[1].value.as_str() {
+                    "p50" => (latency.p50, Some(ci95.p50)),
+                    "p90" => (latency.p90, Some(ci95.p90)),
+                    "p99" => (latency.p99, Some(ci95.p99)),
+                    "p99.9" => (latency.p999, Some(ci95.p999)),
+                    "max" => (latency.max, None),
+                    "min" => (latency.min, None),
+                    other => panic!("{other}"),
+                };
+                assert_eq!(series.y[at].map(|y| y.to_string()), Some(expected.to_string()));
+                let bound = |bounds: &[Option<f64>]| bounds.get(at).copied().flatten();
+                assert_eq!(bound(&series.low), ci95.map(|[low, _]| low));
+                assert_eq!(bound(&series.high), ci95.map(|[_, high]| high));
+                found += 1;
+            }
+        }
+    }
+    assert_eq!(found, 6 * run.cells.len());
+}
+
+#[test]
+fn each_curve_is_that_of_its_cell() {
+    let run = sweep();
+    let charts = charts(&run);
+    let mut curves = 0;
+    for chart in charts.iter().filter(|chart| chart.family == Family::Percentiles) {
+        for series in &chart.series {
+            let cell = cell_of(&run, chart, series.target.unwrap(), &chart.facets[1].value);
+            let marks = series.x.iter().zip(&series.y);
+            let marks: Vec<String> = marks.map(|(q, ns)| format!("{q} {}", ns.unwrap())).collect();
+            let curve = cell.latency_curve.iter().map(|CurvePoint(q, ns)| format!("{q} {ns}"));
+            assert_eq!(marks, curve.collect::<Vec<_>>());
+            curves += 1;
+        }
+    }
+    assert_eq!(curves, run.cells.len());
+}
+
+#[test]
+fn a_timeline_has_every_stall_and_every_operation_of_its_cell() {
+    let run = sweep();
+    let charts = charts(&run);
+    let mut lines = 0;
+    for chart in charts.iter().filter(|chart| chart.family == Family::Timeline) {
+        for series in &chart.series {
+            let cell = cell_of(&run, chart, series.target.unwrap(), &chart.facets[1].value);
+            let timelines: Vec<&Timeline> =
+                cell.samples.iter().filter_map(|sample| sample.timeline.as_ref()).collect();
+            let rounds: Vec<&[Option<f64>]> = series.y.split(Option::is_none).collect();
+            assert_eq!(rounds.len(), timelines.len() + 1, "each round ends with a gap");
+            // Within what six figures say of it.
+            let end = series.x.last().unwrap();
+            assert!((end / cell.wall_s.unwrap() - 1.0).abs() < 1e-4, "{} {:?}", end, cell.wall_s);
+            for (round, timeline) in rounds.iter().zip(timelines) {
+                let highest = round.iter().copied().flatten().fold(0.0, f64::max);
+                let slowest = timeline.max_ns.iter().max().unwrap();
+                if chart.facets[2].value == "slowest operation" {
+                    assert_eq!(highest.to_string(), slowest.to_string());
+                } else {
+                    assert!(highest > 0.0);
+                }
+            }
+            lines += 1;
+        }
+    }
+    assert_eq!(lines, 2 * run.cells.len());
+}
+
+#[test]
+fn the_largest_run_makes_charts_that_fit_a_page() {
+    let run = super::made_up::largest();
+    let length = serde_json::to_string(&charts(&run)).unwrap().len();
+    assert!(length < 3_000_000, "{length}");
 }

@@ -3,6 +3,7 @@
 use insta::assert_snapshot;
 use larder_report::{Chart, Ground, Run, charts, png, svg};
 
+use super::charts::sweep;
 use super::made_up::{MADE_UP, hostile, largest};
 use super::small::gets;
 use super::snapshots::fixture;
@@ -14,7 +15,7 @@ fn chart(run: &Run, id: &str) -> Chart {
 
 /// Every run that tests have.
 fn runs() -> impl Iterator<Item = Run> {
-    MADE_UP.iter().map(|(_, run)| run()).chain([hostile(), fixture()])
+    MADE_UP.iter().map(|(_, run)| run()).chain([hostile(), fixture(), sweep()])
 }
 
 #[test]
@@ -27,6 +28,11 @@ fn every_shape_as_it_looks() {
         "resources-get-4-KiB-memory",
         "outcomes-get-64-KiB",
     ] {
+        assert_snapshot!(id, svg(&chart(&run, id), Ground::White));
+    }
+    let run = sweep();
+    for id in ["latency-get-p99", "timeline-get-1-KiB-rate", "timeline-get-1-KiB-slowest-operation"]
+    {
         assert_snapshot!(id, svg(&chart(&run, id), Ground::White));
     }
     assert_snapshot!("rate-get-page", svg(&chart(&run, "rate-get"), Ground::Page));
