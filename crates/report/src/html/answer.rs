@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::marks;
-use super::text::{capital, with_names};
+use super::strip;
+use super::text::{capital, sentence};
 use super::view::View;
 use crate::chart::palette::COLOURS;
 use crate::figures;
@@ -35,7 +35,7 @@ pub(super) fn section(view: &View<'_>) -> Markup {
             @if !remarks.is_empty() {
                 ul.remarks { @for of_subject in remarks.chunk_by(|a, b| a.subject == b.subject) {
                     li { b { (capital(&of_subject[0].subject)) }
-                        @for said in of_subject { " " (with_names(view.run, &capital(&said.text))) "." } }
+                        @for said in of_subject { " " (sentence(view.run, &said.text)) } }
                 } }
             }
         }
@@ -56,84 +56,22 @@ fn over_the_sweep(view: &View<'_>, groups: &[Group<'_>], said: &[&Sentence]) -> 
             div {
                 @let point = of_point[0].point.as_ref().map(|point| view.short_label(point));
                 dt { (point.unwrap_or_default()) }
-                @for said in of_point { dd { (with_names(view.run, &said.text)) "." } }
+                @for said in of_point { dd { (sentence(view.run, &said.text)) } }
             }
         } }
     };
     html! {
-        @for lead in &leads { p.lead { (with_names(view.run, &capital(&lead.text))) "." } }
-        (strip(view, groups))
-        @if leads.is_empty() || at_points.len() <= SENTENCES_SHOWN { (list) }
+        @for lead in &leads { p.lead { (sentence(view.run, &lead.text)) } }
+        (strip::table(view, groups))
+        @if at_points.len() <= SENTENCES_SHOWN { (list) }
         @else { details { summary { "Point by point: " (figures::count(at_points.len(), "sentence")) } (list) } }
     }
-}
-
-/// The leaders along the sweep, one cell for each stretch with the same company.
-fn strip(view: &View<'_>, groups: &[Group<'_>]) -> Markup {
-    let stretches: Vec<&[Group<'_>]> = groups.chunk_by(|a, b| company(a) == company(b)).collect();
-    html! {
-        div.scroll tabindex="0" role="region" aria-label={ "Who leads, " (groups[0].operation) } {
-            table.strip {
-                thead { tr { @for group in groups { th scope="col" { (view.short_label(group.point)) } } } }
-                tbody { tr { @for stretch in stretches { (stretch_cell(view, stretch)) } } }
-            }
-        }
-    }
-}
-
-/// Who leads a group, by the number of the target.
-fn company(group: &Group<'_>) -> Vec<String> {
-    let mut urls: Vec<String> = leaders(group).map(|row| row.cell.target.clone()).collect();
-    urls.sort();
-    urls
-}
-
-fn leaders<'g, 'a>(group: &'g Group<'a>) -> impl Iterator<Item = &'g Row<'a>> {
-    group.rows.iter().filter(|row| row.leads)
-}
-
-fn stretch_cell(view: &View<'_>, stretch: &[Group<'_>]) -> Markup {
-    let leads: Vec<&Row<'_>> = leaders(&stretch[0]).collect();
-    let ranked = stretch[0].ranked().count();
-    html! {
-        td colspan=(stretch.len()) {
-            (stripe(view, &leads))
-            @match leads.as_slice() {
-                [] => span.nobody { "no result" },
-                [only] if ranked == 1 => { (named(view, only)) " " small { "alone" } },
-                [only] => { (named(view, only)) },
-                several => {
-                    @for (at, row) in several.iter().enumerate() { @if at > 0 { " " } (named(view, row)) }
-                    " " small { "cannot be told apart" }
-                },
-            }
-        }
-    }
-}
-
-/// A line for each of those who lead, in its colour, one below the other.
-fn stripe(view: &View<'_>, leads: &[&Row<'_>]) -> Markup {
-    const EACH: usize = 4;
-    let height = if leads.len() > 1 { leads.len() * (EACH + 1) - 1 } else { 6 };
-    html! {
-        svg width="100%" height=(height) aria-hidden="true" {
-            @if leads.is_empty() { rect.nobody width="100%" height=(height) {} }
-            @for (at, row) in leads.iter().enumerate() {
-                rect class={ "s" (view.number(&row.cell.target).unwrap_or(0) % COLOURS) }
-                    width="100%" y=(at * (EACH + 1)) height=(if leads.len() > 1 { EACH } else { height }) {}
-            }
-        }
-    }
-}
-
-fn named(view: &View<'_>, row: &Row<'_>) -> Markup {
-    html! { span.named { (marks::of_target(view.number(&row.cell.target))) b { (row.name) } } }
 }
 
 fn at_one_point(view: &View<'_>, group: &Group<'_>, said: &[&Sentence]) -> Markup {
     html! {
         @if group.ranked().next().is_some() { (podium(view, group)) }
-        ul.sayings { @for said in said { li { (with_names(view.run, &said.text)) "." } } }
+        ul.sayings { @for said in said { li { (sentence(view.run, &said.text)) } } }
     }
 }
 
@@ -145,7 +83,7 @@ fn podium(view: &View<'_>, group: &Group<'_>) -> Markup {
             table.podium {
                 thead.unseen { tr { th { "target" } th { "share of the best" } th { "rate" } th { "vs best" } } }
                 tbody { @for row in group.ranked() { tr.leads[row.leads] {
-                    th scope="row" { (named(view, row)) }
+                    th scope="row" { (strip::named(view, row)) }
                     td.bar { (bar(view, row, best)) }
                     td.figure { (figures::rate(row.rate().unwrap_or_default())) }
                     td.figure { (figures::share(row.to_best().unwrap_or_default())) }

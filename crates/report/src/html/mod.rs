@@ -12,6 +12,7 @@ mod data;
 mod environment;
 mod head;
 mod marks;
+mod strip;
 mod tables;
 mod text;
 mod view;

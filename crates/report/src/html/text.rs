@@ -5,8 +5,15 @@ use maud::{Markup, PreEscaped, html};
 use crate::model::Run;
 use crate::text::UNITS;
 
+/// What the report says as a sentence of the page. A name at its beginning stays as it is.
+pub(super) fn sentence(run: &Run, text: &str) -> Markup {
+    let named = run.targets.iter().any(|target| text.starts_with(target.name.as_str()));
+    let text = if named { text.to_owned() } else { capital(text) };
+    html! { (with_names(run, &text)) "." }
+}
+
 /// The text with the names of targets set off, and its figures unbroken.
-pub(super) fn with_names(run: &Run, text: &str) -> Markup {
+fn with_names(run: &Run, text: &str) -> Markup {
     let mut names: Vec<&str> = run.targets.iter().map(|target| target.name.as_str()).collect();
     // A name that begins with another is found as a whole.
     names.sort_by_key(|name| std::cmp::Reverse(name.len()));
