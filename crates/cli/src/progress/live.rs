@@ -72,6 +72,10 @@ impl Drop for Live {
         if let Some(ticker) = self.ticker.take() {
             let _ = ticker.join();
         }
+        // What a panic said stands below the view, and would go with it.
+        if std::thread::panicking() {
+            return;
+        }
         let shared = &mut *self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         shared.look = shared.look.resized();
         let _ = shared.screen.clear(&mut stderr().lock(), shared.look);

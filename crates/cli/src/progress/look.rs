@@ -134,3 +134,32 @@ impl Line {
         line
     }
 }
+
+impl From<&str> for Line {
+    fn from(text: &str) -> Self {
+        Self::of(Style::new(), text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_variable_that_is_set_names_the_locale() {
+        for (variables, unicode) in [
+            (&[][..], false),
+            (&[("LANG", "en_GB.UTF-8")], true),
+            (&[("LANG", "C.utf8")], true),
+            (&[("LANG", "en_GB.UTF-8"), ("LC_ALL", "C")], false),
+            (&[("LANG", "POSIX"), ("LC_CTYPE", "de_DE.UTF-8"), ("LC_ALL", "")], true),
+            (&[("LC_CTYPE", "ja_JP.eucJP"), ("LANG", "ja_JP.UTF-8")], false),
+        ] {
+            let find = |name: &str| {
+                let found = variables.iter().find(|(set, _)| *set == name);
+                found.map(|(_, value)| (*value).to_owned())
+            };
+            assert_eq!(speaks_unicode(find), unicode, "{variables:?}");
+        }
+    }
+}

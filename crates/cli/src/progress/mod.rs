@@ -9,6 +9,8 @@ mod live;
 mod look;
 mod pace;
 mod screen;
+#[cfg(test)]
+mod tests;
 mod view;
 
 use std::cell::RefCell;

@@ -10,6 +10,7 @@ mod disks;
 mod foreign;
 mod interrupted;
 mod output;
+mod progress;
 mod reports;
 mod scene;
 mod traces;
@@ -32,6 +33,7 @@ const CASES: &[&[Case]] = &[
     foreign::CASES,
     interrupted::CASES,
     output::CASES,
+    progress::CASES,
     reports::CASES,
     traces::CASES,
     usage::CASES,
