@@ -364,3 +364,57 @@ fn the_largest_run_makes_charts_that_fit_a_page() {
     let length = serde_json::to_string(&charts(&run)).unwrap().len();
     assert!(length < 3_000_000, "{length}");
 }
+
+/// A run of gets at these values of a coordinate.
+fn swept(name: &str, values: &[PointValue]) -> Run {
+    let mut run = gets(&[]);
+    run.targets.push(target("a"));
+    for value in values {
+        let point = larder_report::Point::from([(name.to_owned(), value.clone())]);
+        run.cells.push(Cell { point, ..cell("a", Operation::Get, Some(1e6)) });
+    }
+    run
+}
+
+#[test]
+fn numbers_rise_along_the_axis_and_texts_stay_in_their_order() {
+    let numbers = |all: &[u64]| all.iter().copied().map(PointValue::Number).collect::<Vec<_>>();
+    let sizes = chart(&swept("data_size", &numbers(&[4096, 100, 1024])), "rate-get");
+    assert_eq!((sizes.x.scale, sizes.x.unit), (Scale::Log, larder_report::Unit::Bytes));
+    assert_eq!(sizes.series[0].x, [100.0, 1024.0, 4096.0]);
+    let threads = chart(&swept("threads", &numbers(&[1, 2, 8])), "rate-get");
+    assert_eq!(threads.x.scale, Scale::Linear);
+    assert_eq!(threads.x.scales, [Scale::Linear, Scale::Log]);
+    // Nothing is 0 on a logarithmic axis.
+    let from_0 = chart(&swept("offered", &numbers(&[0, 1000])), "rate-get");
+    assert_eq!((from_0.x.scale, from_0.x.scales.len()), (Scale::Linear, 0));
+
+    let texts = ["uniform:1k-4k", "normal:2k"].map(|text| PointValue::Text(text.into()));
+    let mixed = [texts.as_slice(), &numbers(&[100])].concat();
+    let mixed = chart(&swept("data_size", &mixed), "rate-get");
+    assert_eq!(mixed.x.scale, Scale::Categories);
+    assert_eq!(mixed.x.categories, ["uniform:1k-4k", "normal:2k", "100 B"]);
+    assert_eq!(mixed.series[0].x, [0.0, 1.0, 2.0]);
+}
+
+#[test]
+fn of_several_coordinates_the_longest_runs_along_the_axis_and_the_others_are_a_choice() {
+    let mut run = gets(&[]);
+    run.targets.push(target("a"));
+    for (threads, bytes) in [(1, 100), (1, 200), (1, 300), (2, 100), (2, 200), (2, 300)] {
+        let mut cell = at(cell("a", Operation::Get, Some(1e6)), bytes);
+        cell.point.insert("threads".into(), PointValue::Number(threads));
+        run.cells.push(cell);
+    }
+    let rates = charts(&run).into_iter().filter(|chart| chart.family == Family::Rate);
+    let rates: Vec<Chart> = rates.collect();
+    let choices: Vec<&str> = rates.iter().map(|chart| chart.facets[1].value.as_str()).collect();
+    assert_eq!(choices, ["threads 1", "threads 2"]);
+    assert!(rates.iter().all(|chart| chart.x.label == "data_size" && chart.series[0].x.len() == 3));
+}
+
+#[test]
+fn a_wide_spread_is_drawn_by_powers_and_a_narrow_one_from_0() {
+    let scale = |slowest: f64| chart(&gets(&[("a", 1e6), ("b", slowest)]), "rate-get").y.scale;
+    assert_eq!((scale(1e5), scale(4e4)), (Scale::Linear, Scale::Log));
+}
