@@ -5,6 +5,9 @@
 //! library, which asks for the keys of a batch slot by slot, one after the other, and which sleeps and tries again
 //! inside an operation: a figure would then say how long it slept. No error of a server is swallowed, and a
 //! connection on which an answer did not come to its end is not used again.
+//!
+//! What the library adds to the bytes on the wire (see the benchmark `floor_redis`) is what every user of it pays: some
+//! hundred nanoseconds an operation, and more for large values, which it reads in pieces of 8 KiB and copies once.
 
 mod address;
 mod certificate;
