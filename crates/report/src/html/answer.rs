@@ -33,9 +33,11 @@ pub(super) fn section(view: &View<'_>) -> Markup {
                 }
             }
             @if !remarks.is_empty() {
-                ul.remarks { @for of_subject in remarks.chunk_by(|a, b| a.subject == b.subject) {
-                    li { b { (capital(&of_subject[0].subject)) }
-                        @for said in of_subject { " " (sentence(view.run, &said.text)) } }
+                dl.sayings.remarks { @for of_subject in remarks.chunk_by(|a, b| a.subject == b.subject) {
+                    div {
+                        dt { (capital(&of_subject[0].subject)) }
+                        @for said in of_subject { dd { (sentence(view.run, &said.text)) } }
+                    }
                 } }
             }
         }

@@ -75,7 +75,7 @@ const drawBars = (plot, chart, looks, isShown, scales, tooltip) => {
     const text = row.parts.length ? partsText(chart, row.parts) : reason;
     return {
       row, text, withheld,
-      line: element("div", { class: `bar-row${row.parts.length ? "" : " none"}` },
+      line: element("div", { class: `bar-row${row.parts.length ? "" : " none"}`, "data-target": row.target },
         element("span", { class: "bar-name" }, markOf(look), " ", row.name),
         row.parts.length ? barSvg(row, look, axis, isLog) : element("span", { class: "why" }, reason),
         row.parts.length ? element("span", { class: `bar-text${withheld ? " withheld" : ""}` }, text) : ""),

@@ -66,23 +66,13 @@ const drawIntervals = (u, one, isCurve, colour, y, x) => {
   });
 };
 
-/** The mark of a target at each place; hollow where the figure is no result. */
+/** The marks of a series. */
 const drawMarks = (u, one, colour, ground, y, x) => {
-  const path = new Path2D(one.look.mark);
   inColours(u, (context, ratio) => {
-    const scale = (MARK * ratio) / 16;
     one.y.forEach((value, index) => {
       if (value === null || y.to(value) === null) return;
-      context.save();
-      context.translate(u.valToPos(x.to(one.x[index]), "x", true), u.valToPos(y.to(value), "y", true));
-      context.scale(scale, scale);
-      context.translate(-8, -8);
-      context.lineWidth = one.withheld === null ? 2.5 : 3;
-      context.strokeStyle = one.withheld === null ? ground : colour;
-      context.stroke(path);
-      context.fillStyle = one.withheld === null ? colour : ground;
-      context.fill(path);
-      context.restore();
+      const [left, top] = [u.valToPos(x.to(one.x[index]), "x", true), u.valToPos(y.to(value), "y", true)];
+      drawMark(context, one, colour, ground, left, top, MARK * ratio);
     });
   });
 };
@@ -135,12 +125,32 @@ const drawNames = (u, series, colourOf, inks, y, x) => {
     ctx.stroke();
     ctx.globalAlpha = 1;
     ctx.fillStyle = one.withheld === null ? inks.ink : inks.soft;
-    ctx.fillText(shortened(one.name), left, place);
+    drawMark(ctx, one, colourOf(one), inks.ground, left + 5 * ratio, place, 8 * ratio);
+    ctx.fillText(shortened(one.name), left + 13 * ratio, place);
   }
   ctx.restore();
 };
 
-const shortened = (name) => (name.length > 22 ? `${name.slice(0, 12)}…${name.slice(-9)}` : name);
+/** A name as a picture has room for it. What turns the direction of a text would turn that of its neighbours. */
+const shortened = (name) => {
+  const text = [...name.replace(/[\u202a-\u202e\u2066-\u2069]/g, "")];
+  return text.length > 20 ? [...text.slice(0, 11), "…", ...text.slice(-8)].join("") : text.join("");
+};
+
+/** The mark of a target, its middle at a place of the canvas; hollow where its figures are no result. */
+const drawMark = (context, one, colour, ground, left, top, size) => {
+  const path = new Path2D(one.look.mark);
+  context.save();
+  context.translate(left, top);
+  context.scale(size / 16, size / 16);
+  context.translate(-8, -8);
+  context.lineWidth = one.withheld === null ? 2.5 : 3;
+  context.strokeStyle = one.withheld === null ? ground : colour;
+  context.stroke(path);
+  context.fillStyle = one.withheld === null ? colour : ground;
+  context.fill(path);
+  context.restore();
+};
 
 let ruler = null;
 const widthOf = (text) => {
@@ -165,7 +175,7 @@ const drawLines = (plot, chart, series, scales, tooltip, height = LINES_HEIGHT, 
   const named = width >= 640 && series.length > 0 && !isStrip;
   const title = isStrip ? null : element("p", { class: "axis-name", "aria-hidden": "true" }, chart.y.label);
   if (title) plot.append(title);
-  const names = named ? Math.min(170, Math.max(...series.map((one) => widthOf(shortened(one.name)))) + 22) : 14;
+  const names = named ? Math.max(...series.map((one) => widthOf(shortened(one.name)))) + 34 : 14;
   const y = axisOf(chart.y, scales.y, ys, height - (isStrip ? 60 : 90), { fromZero: true });
   const room = Math.max(34, ...y.ticks.map((tick) => widthOf(y.text(tick)))) + 14;
   const isSwept = !["percentiles", "timeline"].includes(chart.family);

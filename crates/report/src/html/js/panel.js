@@ -32,6 +32,7 @@ const panelOf = (panel, data, isShown) => {
   let chart = charts[0];
   let picture = null;
   plot.replaceChildren();
+  const figure = panel.querySelector("figure");
   const readout = panel.querySelector(".readout");
   const tooltip = tooltipIn(plot, readout);
 
@@ -55,6 +56,8 @@ const panelOf = (panel, data, isShown) => {
     panel.querySelector(".reading").textContent = chart.reading;
     plot.setAttribute("aria-label", `${chart.title}. Arrow keys read out its figures.`);
     const scales = { x: scaleOf("x"), y: scaleOf("y") };
+    const shownTargets = data.targets.map((_, number) => number).filter(isShown);
+    Object.assign(figure.dataset, { chart: chart.id, scale: scales.y, view: view.relative ? "relative" : "absolute", shown: shownTargets.join(" ") });
     for (const [name, value] of Object.entries(facets)) mark(name, value);
     for (const axis of ["x", "y"]) mark(`${axis} axis`, scales[axis], chart[axis].scales.length ? chart[axis].scales : [scales[axis]]);
     if (chart.shape === "bars") {
@@ -109,5 +112,6 @@ const charts = async () => {
   const isShown = legend(data.targets, redraw);
   for (const panel of all(".panel")) draws.push(panelOf(panel, data, isShown));
   redraw();
+  root.dataset.drawn = "";
   document.addEventListener("recolour", redraw);
 };

@@ -77,7 +77,7 @@ impl Shape<'_> {
 pub(super) fn in_brief(view: &View<'_>, group: &Group<'_>) -> Markup {
     html! {
         span.brief { @for row in group.rows.iter().filter(|row| row.leads) {
-            " " span.named { (marks::of_target(view.number(&row.cell.target))) (row.name) }
+            " " span.named { (marks::of_target(view.number(&row.cell.target))) span { (row.name) } }
             " " (figures::rate(row.rate().unwrap_or_default()))
         } }
     }
