@@ -16,7 +16,9 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Measure several caches on the same verified work, side by side
     Compare(Box<compare::Arguments>),
-    /// Show or render anew what a comparison left, or draw its charts
+    /// Render what a comparison left anew, print it, or draw its charts
+    ///
+    /// Without --format, report.md and report.html are written again beside each run.json, as this larder makes them.
     Report(report::Arguments),
     /// List the caches that can be compared, and which of them can run here
     Engines(engines::Arguments),

@@ -18,8 +18,7 @@ const RUN: &str = "run.json";
 /// A PNG has so many pixels for each unit of its SVG: sharp on the screens of today.
 const PIXELS: f32 = 2.0;
 
-/// Renders what comparisons left anew: writes report.md and report.html beside each run.json, as this larder makes
-/// them. With --format it prints a report instead.
+/// Which results, and what to make of them.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {

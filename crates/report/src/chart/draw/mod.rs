@@ -26,7 +26,8 @@ use canvas::{Canvas, escaped, number};
 pub enum Ground {
     /// By itself, on white.
     White,
-    /// In `report.html`, whose style sheet has its colours as variables and whose font it takes.
+    /// In `report.html`: in the page's font, with the colours of its style sheet and the marks among its symbols. Nowhere
+    /// else would it have either.
     Page,
 }
 
