@@ -36,7 +36,11 @@ const SCRIPTS: &[&str] = &[
     include_str!("js/axis.js"),
     include_str!("js/relative.js"),
     include_str!("js/tooltip.js"),
+    include_str!("js/paint.js"),
+    include_str!("js/names.js"),
+    include_str!("js/pointing.js"),
     include_str!("js/lines.js"),
+    include_str!("js/strips.js"),
     include_str!("js/bars.js"),
     include_str!("js/legend.js"),
     include_str!("js/panel.js"),
@@ -46,14 +50,19 @@ const SCRIPTS: &[&str] = &[
 
 const UPLOT: &str = include_str!("vendor/uplot/uPlot.iife.min.js");
 
+/// Every copy of uPlot carries it, so every page does.
+const UPLOT_LICENSE: &str = include_str!("vendor/uplot/LICENSE");
+
 static STYLE: LazyLock<String> = LazyLock::new(|| {
     let mut style = themes();
     style.extend(STYLES.iter().copied());
     style
 });
 
-static SCRIPT: LazyLock<String> =
-    LazyLock::new(|| format!("{UPLOT}\n(() => {{\n\"use strict\";\n{}}})();\n", SCRIPTS.concat()));
+static SCRIPT: LazyLock<String> = LazyLock::new(|| {
+    let ours = SCRIPTS.concat();
+    format!("/*\n{UPLOT_LICENSE}\n*/\n{UPLOT}\n(() => {{\n\"use strict\";\n{ours}}})();\n")
+});
 
 /// All style of the page.
 pub(super) fn style() -> &'static str {

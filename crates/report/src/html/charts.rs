@@ -133,6 +133,9 @@ fn panel(view: &View<'_>, charts: &[Chart], latencies: &[Beside<'_>]) -> Markup 
                         li { (marks::of_target(Some(absent.target))) " " b { (absent.name) }
                             @if !absent.at.is_empty() { ", " (absent.at.join(", ")) } ": " (absent.reason) }
                     } }
+                    @if first.shape == Shape::Curves {
+                        p.hint { "Drag along a curve to look closer; double-click to see all of it again." }
+                    }
                     p.readout.unseen role="status" aria-live="polite" {}
                 }
                 @if first.family == Family::Percentiles { (table_beside(first, latencies)) }

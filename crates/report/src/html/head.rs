@@ -52,6 +52,8 @@ fn of_target(number: usize, target: &Target) -> Markup {
             }
             @if target.reason.is_some() {
                 " " small { "did not run" }
+            } @else if target.stores == Some(false) {
+                " " small { "keeps nothing" }
             } @else if let Some(version) = &target.version {
                 " " small { (version) }
             }

@@ -50,40 +50,51 @@ const apart = (ticks, places, room) => {
   return kept.map(({ tick }) => tick);
 };
 
+/** Quantiles for ticks: the usual ones, and where the reader looks closer those between them. */
+const QUANTILES = [0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 1];
+const FINE_QUANTILES = [0, 0.25, 0.5, 0.75, ...[1, 2, 3, 4, 5, 6].flatMap((nines) => [1, 0.5, 0.2].map((part) => 1 - part * 10 ** -nines)), 1];
+
+/** The places from the first to the last value, with some room around them. */
+const rangeOf = (scale, values, to, categories, fromZero) => {
+  if (scale === "categories") return [-0.5, Math.max(categories.length - 0.5, 0.5)];
+  if (scale === "tail") return [to(0), to(1)];
+  const places = values.map(to).filter((place) => place !== null && Number.isFinite(place));
+  if (!places.length) return [0, 1];
+  let [low, high] = [Math.min(...places), Math.max(...places)];
+  const zero = scale === "linear" && fromZero;
+  if (zero) low = Math.min(0, low);
+  if (low === high) return scale === "log" ? [low - 0.15, high + 0.15] : [low - Math.abs(low || 1) / 2, high + Math.abs(high || 1) / 2];
+  return [zero ? low : low - (high - low) * 0.04, high + (high - low) * 0.06];
+};
+
 /**
- * An axis over `values` on `length` pixels: `to` and `from` between values and places, the `range` of places, and
- * `ticks` in values with their `text`.
+ * An axis over `values` on `length` pixels: `to` and `from` between values and places, its `range` in places, and
+ * `ticks` and their `text` in values; `within` are the ticks of another range, where the reader looks closer.
  */
-const axisOf = ({ unit, categories }, scale, values, length, options = {}) => {
-  const { to, from } = projection(scale, values);
-  const { horizontal = false, fromZero = false, own = false } = options;
-  const known = values.filter((value) => value !== null && Number.isFinite(value) && to(value) !== null);
-  let [low, high] = known.length ? [Math.min(...known), Math.max(...known)] : [0, 1];
-  if (scale === "categories") [low, high] = [-0.5, Math.max(categories.length - 0.5, 0.5)];
-  else if (scale === "tail") [low, high] = [0, 1];
-  else if (scale === "linear" && fromZero) low = Math.min(0, low);
-  let range = [to(low), to(high)];
-  const span = range[1] - range[0];
-  if (span === 0) range = [range[0] - (scale === "log" ? 0.3 : Math.abs(range[0]) || 1) / 2, range[1] + 0.5 * (scale === "log" ? 0.3 : Math.abs(range[1]) || 1)];
-  else if (scale === "log" || (scale === "linear" && !fromZero)) range = [range[0] - span * 0.04, range[1] + span * 0.06];
-  else if (scale === "linear") range = [range[0], range[1] + span * 0.06];
+const axisOf = ({ unit, categories }, scale, values, length, { horizontal = false, fromZero = false, own = false } = {}) => {
+  const known = values.filter((value) => value !== null && Number.isFinite(value));
+  const { to, from } = projection(scale, known);
+  const range = rangeOf(scale, known, to, categories, fromZero);
+  const most = Math.max(2, Math.floor(length / (horizontal ? 88 : 40)));
+  const binary = unit === "bytes";
   const text = (value) => {
     if (scale === "categories") return categories[value] ?? "";
     if (unit === "quantile") return value >= 1 ? "max" : `${Number((value * 100).toPrecision(9))} %`;
-    return own && unit === "bytes" ? size(value) : tickText(unit, value);
+    return own && binary ? size(value) : tickText(unit, value);
   };
-  const most = Math.max(2, Math.floor(length / (horizontal ? 88 : 40)));
-  const binary = unit === "bytes";
-  let ticks;
-  if (scale === "categories") ticks = categories.map((_, index) => index);
-  else if (scale === "tail") ticks = [0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 1];
-  else if (own) ticks = [...new Set(known)].sort((a, b) => a - b);
-  else if (scale === "log") ticks = powers(from(range[0]), from(range[1]), most, binary ? 2 : 10);
-  else ticks = multiples(range[0], range[1], stepOf(range[1] - range[0], most, binary));
-  ticks = ticks.filter((tick) => to(tick) >= range[0] - 1e-9 && to(tick) <= range[1] + 1e-9);
-  if (horizontal && ticks.length > 1) {
-    const places = ticks.map((tick) => ((to(tick) - range[0]) / (range[1] - range[0])) * length);
-    ticks = apart(ticks, places, (tick) => text(tick).length * 7 + 14);
-  }
-  return { to, from, range, ticks, text };
+  const possible = (low, high, closer) => {
+    if (scale === "categories") return categories.map((_, index) => index);
+    if (scale === "tail") return closer ? FINE_QUANTILES : QUANTILES;
+    if (own) return [...new Set(known)].sort((a, b) => a - b);
+    if (scale === "log") return powers(from(low), from(high), most, binary ? 2 : 10);
+    return multiples(low, high, stepOf(high - low, most, binary));
+  };
+  const within = (low, high) => {
+    const closer = high - low < (range[1] - range[0]) * 0.999;
+    const ticks = possible(low, high, closer).filter((tick) => to(tick) >= low - 1e-9 && to(tick) <= high + 1e-9);
+    if (!horizontal || ticks.length < 2) return ticks;
+    const places = ticks.map((tick) => ((to(tick) - low) / (high - low)) * length);
+    return apart(ticks, places, (tick) => text(tick).length * 7 + 14);
+  };
+  return { to, from, range, ticks: within(...range), within, text };
 };
