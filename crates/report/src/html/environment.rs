@@ -31,7 +31,7 @@ pub(super) fn section(view: &View<'_>) -> Markup {
             dl.settings { @for (number, target) in run.targets.iter().enumerate() { (settings(number, target)) } }
             @if !run.floors.is_empty() { (floors(view)) }
             h3 { "Command" }
-            pre.command tabindex="0" { code { (command(run)) } }
+            pre.command { code { (command(run)) } }
         }
     }
 }
