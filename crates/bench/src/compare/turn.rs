@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use larder_report::{Counts, Operation, Sample};
+use larder_report::{Counts, Latency, Operation, Sample};
 use larder_store::{Error, Result, Session, Stats};
 
 use super::book::Entry;
@@ -180,10 +180,10 @@ impl Turn<'_> {
                     round: self.round,
                     position: u32::try_from(self.position).unwrap_or(u32::MAX),
                     complete: !stopped && !result.gave_up,
-                    at_s: self.clock.elapsed().as_secs_f64() - phase_s,
+                    at_s: shortened(self.clock.elapsed().as_secs_f64() - phase_s),
                     counts,
-                    wall_s,
-                    ops_per_s,
+                    wall_s: shortened(wall_s),
+                    ops_per_s: shortened(ops_per_s),
                     // What CPU each operation of a mix took is not known.
                     client_cpu_s: alone.then_some(result.client_cpu_s),
                     server_cpu_s: server_cpu
@@ -196,7 +196,8 @@ impl Turn<'_> {
                     },
                     disk_bytes: disk_bytes(&target.info.data_paths),
                     major_faults: after.major_faults - before.major_faults,
-                    latency_ns: figures(&tally.latency),
+                    latency_ns: figures(&tally.latency)
+                        .map(|latency| Latency { mean: shortened(latency.mean), ..latency }),
                     timeline: Some(tally.timeline(result.wall)),
                     errors_by_kind: tally.errors_by_kind.clone(),
                 },
@@ -206,6 +207,11 @@ impl Turn<'_> {
             });
         }
     }
+}
+
+/// A figure to seven digits: no measurement has more, and a result holds many thousand of them.
+fn shortened(figure: f64) -> f64 {
+    format!("{figure:.6e}").parse().unwrap_or(figure)
 }
 
 /// A phase and what it brought.
