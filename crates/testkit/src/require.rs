@@ -12,7 +12,7 @@ pub fn everything_is_required() -> bool {
 pub fn trial_where(
     need: impl FnOnce() -> Result<(), String> + Send + 'static,
     name: &str,
-    run: fn(),
+    run: impl FnOnce() + Send + 'static,
 ) -> Trial {
     Trial::ignorable_test(name, move || match need() {
         Ok(()) => {

@@ -3,7 +3,8 @@
 use insta::assert_snapshot;
 use larder_report::{Format, Run, Style, render, schema};
 
-use crate::made_up::{MADE_UP, MadeUp, hostile, largest};
+use crate::made_up::runs::MadeUp;
+use crate::made_up::{MADE_UP, hostile, largest};
 use crate::small::PLAIN;
 
 /// All that a report may be made of, but the largest.

@@ -7,6 +7,6 @@ mod cells;
 mod pairs;
 mod plan;
 mod profile;
-mod runs;
+pub(crate) mod runs;
 
-pub(crate) use runs::{MADE_UP, MadeUp, hostile, largest};
+pub(crate) use runs::{MADE_UP, hostile, largest};

@@ -26,7 +26,7 @@ pub(crate) const MADE_UP: &[MadeUp] = &[
 ];
 
 /// Five targets over five sizes, with a finding of each severity.
-fn sweep() -> Run {
+pub(crate) fn sweep() -> Run {
     let sizes = [1, 4, 16, 64, 256].map(|kib| size(kib << 10));
     let mut run = Plan::new(&PROFILES[..5], sizes.to_vec()).run();
     run.notes = vec!["values do not compress: each is a slice of random bytes".into()];
@@ -148,7 +148,7 @@ fn all_unavailable() -> Run {
     compared_anew(run)
 }
 
-fn one_point() -> Run {
+pub(crate) fn one_point() -> Run {
     Plan::new(&PROFILES[..4], vec![Point::new()]).run()
 }
 

@@ -1,0 +1,226 @@
+//! What a reader does with the charts, with a pointer and by keys alone, and what they answer.
+
+use larder_report::{Cell, Operation, Point, Run, figures};
+use serde::Deserialize;
+
+use crate::Case;
+use crate::made_up::runs::{one_point, sweep};
+use crate::page::{Key, Page, View};
+use crate::probes::PAINT;
+
+pub(crate) const CASES: &[Case] = &[
+    ("a_target_is_hidden_and_shown_again_in_all_charts", a_target_is_hidden_and_shown_again),
+    ("keys_alone_hide_and_show_a_target", keys_alone_hide_and_show_a_target),
+    ("one_target_alone_is_shown_at_a_press", one_target_alone_is_shown_at_a_press),
+    ("an_axis_is_switched_from_logarithmic_to_linear", an_axis_is_switched),
+    ("figures_are_shown_as_a_share_of_the_best", figures_are_shown_as_a_share_of_the_best),
+    ("keys_read_out_every_figure_of_the_run", keys_read_out_every_figure_of_the_run),
+    ("a_pointer_is_told_the_figures_beneath_it", a_pointer_is_told_the_figures_beneath_it),
+    ("bars_are_told_like_lines", bars_are_told_like_lines),
+    ("every_family_of_charts_is_drawn_by_day_and_by_night", every_family_is_drawn),
+];
+
+/// Pixels of a target in a picture.
+#[derive(Debug, Deserialize)]
+struct Paint {
+    count: usize,
+    height: f64,
+}
+
+fn paint(page: &Page, panel: &str, target: usize) -> Paint {
+    page.value(&format!("({PAINT})({panel:?}, {target})"))
+}
+
+/// Presses what a selector finds first.
+fn click(page: &Page, selector: &str) {
+    page.run(&format!("document.querySelector({selector:?}).click()"));
+    page.settle();
+}
+
+/// Chooses a value of a switch in a panel.
+fn switch(page: &Page, panel: &str, name: &str, value: &str) {
+    click(page, &format!("#charts-{panel} [data-switch='{name}'][value='{value}']"));
+}
+
+/// Presses a key in the picture of a panel and returns what is read out then.
+fn read_out(page: &Page, panel: &str, key: Key) -> String {
+    page.run(&format!("document.querySelector('#charts-{panel} .plot').focus()"));
+    page.press(key);
+    page.value(&format!("document.querySelector('#charts-{panel} .readout').textContent"))
+}
+
+/// The cells of an operation, a list for each point in the order of the sweep.
+fn by_point(run: &Run, operation: Operation) -> Vec<Vec<&Cell>> {
+    let cells: Vec<&Cell> = run.cells.iter().filter(|it| it.operation == operation).collect();
+    let mut points: Vec<&Point> = cells.iter().map(|cell| &cell.point).collect();
+    points.dedup();
+    let at = |point: &Point| cells.iter().copied().filter(|cell| cell.point == *point).collect();
+    points.into_iter().map(at).collect()
+}
+
+/// What a chart must say of a cell: its target and its rate.
+fn rate_of(run: &Run, cell: &Cell) -> String {
+    let target = run.target(&cell.target).expect("a target of the run");
+    format!("{} {}", target.name, figures::rate(cell.ops_per_s.expect("a rate")))
+}
+
+fn a_target_is_hidden_and_shown_again() {
+    let page = Page::drawn(&sweep(), View::DESK);
+    let pressed = |page: &Page| -> String {
+        page.value("document.querySelector('.legend [data-target=\"1\"]').ariaPressed")
+    };
+    assert_eq!(pressed(&page), "true");
+    assert!(read_out(&page, "rate", Key::HOME).contains("lmdb:"));
+    for panel in ["rate", "latency", "percentiles"] {
+        assert!(paint(&page, panel, 1).count > 50, "{panel}");
+    }
+    click(&page, ".legend [data-target='1']");
+    assert_eq!(pressed(&page), "false");
+    assert!(!read_out(&page, "rate", Key::HOME).contains("lmdb:"));
+    for panel in ["rate", "latency", "percentiles"] {
+        assert_eq!(paint(&page, panel, 1).count, 0, "{panel}");
+        assert!(paint(&page, panel, 0).count > 50, "{panel}");
+    }
+    click(&page, ".legend [data-target='1']");
+    assert_eq!(pressed(&page), "true");
+    assert!(paint(&page, "rate", 1).count > 50);
+}
+
+fn keys_alone_hide_and_show_a_target() {
+    let page = Page::drawn(&sweep(), View::DESK);
+    for _ in 0..100 {
+        page.press(Key::TAB);
+        if page.value::<bool>("document.activeElement.matches('.legend [data-target=\"2\"]')") {
+            break;
+        }
+    }
+    for (key, shown) in
+        [(Key::ENTER, false), (Key::SPACE, true), (Key::SPACE, false), (Key::ENTER, true)]
+    {
+        page.press(key);
+        page.settle();
+        let pressed: String = page.value("document.activeElement.ariaPressed");
+        assert_eq!(pressed, shown.to_string(), "after {key:?}");
+        assert_eq!(paint(&page, "rate", 2).count > 50, shown, "after {key:?}");
+    }
+}
+
+fn one_target_alone_is_shown_at_a_press() {
+    let page = Page::drawn(&sweep(), View::DESK);
+    let shown =
+        |page: &Page| (0..5).filter(|target| paint(page, "rate", *target).count > 50).count();
+    assert_eq!(shown(&page), 5);
+    click(&page, ".legend [data-only='3']");
+    assert_eq!(shown(&page), 1);
+    assert!(paint(&page, "rate", 3).count > 50);
+    click(&page, ".legend .everything");
+    assert_eq!(shown(&page), 5);
+}
+
+fn an_axis_is_switched() {
+    let page = Page::drawn(&sweep(), View::DESK);
+    let memcached = 4;
+    switch(&page, "rate", "y axis", "linear");
+    let linear = paint(&page, "rate", memcached).height;
+    switch(&page, "rate", "y axis", "log");
+    let log = paint(&page, "rate", memcached).height;
+    // Beside one of millions, a rate of some ten thousands lies at the bottom of a linear axis.
+    assert!(log < linear - 50.0, "{log} {linear}");
+    switch(&page, "rate", "y axis", "linear");
+    assert!((paint(&page, "rate", memcached).height - linear).abs() < 0.5);
+}
+
+fn figures_are_shown_as_a_share_of_the_best() {
+    let run = sweep();
+    let page = Page::drawn(&run, View::DESK);
+    switch(&page, "rate", "figures", "relative");
+    let said = read_out(&page, "rate", Key::HOME);
+    let cells = &by_point(&run, Operation::Set)[0];
+    let rates: Vec<f64> = cells.iter().filter_map(|cell| cell.ops_per_s).collect();
+    for (cell, rate) in cells.iter().zip(&rates) {
+        let name = &run.target(&cell.target).expect("a target of the run").name;
+        let share = format!("{name} {}", figures::share(rate / rates[0]));
+        assert!(said.contains(&share), "{share} is not in: {said}");
+    }
+    // Without the best, the next is.
+    click(&page, ".legend [data-target='0']");
+    assert!(read_out(&page, "rate", Key::HOME).contains("lmdb: 1.00×"));
+}
+
+fn keys_read_out_every_figure_of_the_run() {
+    let run = sweep();
+    let page = Page::drawn(&run, View::DESK);
+    for operation in [Operation::Set, Operation::Get] {
+        switch(&page, "rate", "operation", operation.as_str());
+        let points = by_point(&run, operation);
+        for (number, cells) in points.iter().enumerate() {
+            let said = read_out(&page, "rate", if number == 0 { Key::HOME } else { Key::RIGHT });
+            for cell in cells {
+                let figure = rate_of(&run, cell);
+                assert!(said.contains(&figure), "{operation} {number}: {figure} is not in: {said}");
+            }
+        }
+        let last = read_out(&page, "rate", Key::RIGHT);
+        assert_eq!(read_out(&page, "rate", Key::END), last, "beyond the end is the end");
+    }
+}
+
+fn a_pointer_is_told_the_figures_beneath_it() {
+    let run = sweep();
+    let page = Page::drawn(&run, View::DESK);
+    let plot = "document.querySelector('#charts-rate .plot')";
+    page.run(&format!("{plot}.scrollIntoView({{ block: 'center', behavior: 'instant' }})"));
+    let [left, top, width, height]: [f64; 4] = page.value(&format!(
+        "(({{ left, top, width, height }}) => [left, top, width, height])({plot}.querySelector('.u-over').getBoundingClientRect())"
+    ));
+    let tooltip = format!("{plot}.querySelector('.tooltip')");
+    for (part, cells) in [(0.02, 0), (0.5, 2), (0.98, 4)] {
+        page.point_at(left + width * part, top + height / 2.0);
+        page.until(&format!("{tooltip}.checkVisibility()"));
+        let said: String = page.value(&format!("{tooltip}.innerText"));
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        for cell in &by_point(&run, Operation::Set)[cells] {
+            let figure = rate_of(&run, cell);
+            assert!(said.contains(&figure), "at {part}: {figure} is not in: {said}");
+        }
+    }
+    page.point_at(left + width / 2.0, top - 200.0);
+    page.until(&format!("!{tooltip}.checkVisibility()"));
+}
+
+fn bars_are_told_like_lines() {
+    let run = one_point();
+    let page = Page::drawn(&run, View::DESK);
+    let cells = &by_point(&run, Operation::Set)[0];
+    let mut said = read_out(&page, "rate", Key::HOME);
+    for _ in cells {
+        said += &read_out(&page, "rate", Key::DOWN);
+    }
+    for cell in cells {
+        let figure = rate_of(&run, cell);
+        assert!(said.contains(&figure), "{figure} is not in: {said}");
+    }
+    let bars = "document.querySelectorAll('#charts-rate .bar-row:not(.scale)').length";
+    assert_eq!(page.value::<usize>(bars), cells.len());
+    click(&page, ".legend [data-target='0']");
+    assert_eq!(page.value::<usize>(bars), cells.len() - 1);
+}
+
+fn every_family_is_drawn() {
+    for dark in [false, true] {
+        let page = Page::drawn(&sweep(), View { dark, ..View::DESK });
+        let families: Vec<String> =
+            page.value("[...document.querySelectorAll('.panel')].map((it) => it.dataset.family)");
+        assert_eq!(families, ["rate", "latency", "percentiles", "timeline", "resources"]);
+        for family in &families {
+            let drawn = format!("'#charts-{family} .plot :is(canvas, rect, path)'");
+            let marks: usize = page.value(&format!("document.querySelectorAll({drawn}).length"));
+            assert!(marks > 0, "{family}");
+        }
+        // A picture of lines is in the colours of its time of day.
+        assert!(paint(&page, "rate", 0).count > 50, "dark: {dark}");
+        page.media("screen", !dark);
+        page.settle();
+        assert!(paint(&page, "rate", 0).count > 50, "dark: {}", !dark);
+    }
+}

@@ -1,0 +1,109 @@
+//! One Chromium for all trials. It starts with the first that needs it and is gone after the last, however the tests end.
+//!
+//! It is driven by `ChromeDriver`, which comes with it: the two are always of one version.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError, mpsc};
+use std::time::Duration;
+
+use crate::webdriver::Session;
+
+/// The program, and Debian's package with it and the browser.
+const PROGRAM: &str = "chromedriver";
+const PACKAGE: &str = "chromium-driver";
+/// How long it may take to start.
+const STARTS_WITHIN: Duration = Duration::from_mins(1);
+/// No run of the tests lasts so many seconds, and so does no browser, whatever becomes of the process that waits for it.
+const LIVES_AT_MOST: &str = "300";
+
+/// Starts the driver in a process group of its own, where the browser will be, too. Ends all of the group and removes
+/// its directory when the other end of the standard input is closed: the kernel does that, too, when the tests are killed.
+const KEEPER: &str = r#"
+dir=$1 limit=$2
+shift 2
+timeout --signal=KILL "$limit" "$@" </dev/null &
+group=$!
+read -r _
+kill -KILL "-$group"
+wait
+rm -rf "$dir" || { sleep 1; rm -rf "$dir"; }
+"#;
+
+static CHROMIUM: LazyLock<Chromium> = LazyLock::new(Chromium::start);
+
+/// A running Chromium and its keeper.
+struct Chromium {
+    session: Mutex<Session>,
+    dir: PathBuf,
+    keeper: Mutex<Option<(Child, ChildStdin)>>,
+}
+
+/// Whether there is a Chromium to test with; otherwise how to come by one.
+pub(crate) fn installed() -> Result<(), String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).any(|dir| dir.join(PROGRAM).is_file());
+    let missing = || format!("{PROGRAM} is not installed: apt-get install {PACKAGE}");
+    if found { Ok(()) } else { Err(missing()) }
+}
+
+/// The browser, started where it is not, for one trial at a time: a driver looks at one window.
+pub(crate) fn session() -> MutexGuard<'static, Session> {
+    CHROMIUM.session.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A directory for pages, which goes with the browser.
+pub(crate) fn pages() -> &'static Path {
+    &CHROMIUM.dir
+}
+
+/// Ends the browser if it was started, and waits until nothing is left of it.
+pub(crate) fn stop() {
+    let Some(chromium) = LazyLock::get(&CHROMIUM) else { return };
+    let keeper = chromium.keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some((mut keeper, hold)) = keeper {
+        drop(hold);
+        keeper.wait().expect("the keeper of Chromium ends");
+    }
+}
+
+impl Chromium {
+    fn start() -> Self {
+        let dir = tempfile::Builder::new().prefix("larder-chromium-").tempdir();
+        let dir = dir.expect("a directory for Chromium").keep();
+        let mut keeper = Command::new("sh")
+            .args(["-c", KEEPER, "sh"])
+            .arg(&dir)
+            .args([LIVES_AT_MOST, PROGRAM, "--port=0"])
+            // Its profile lies among the temporary files; whatever else it writes goes with them.
+            .envs(["HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"].map(|name| (name, &dir)))
+            // Ctrl-C at a terminal ends the tests, and that ends Chromium.
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("a shell");
+        let hold = keeper.stdin.take().expect("piped");
+        let port = port(BufReader::new(keeper.stdout.take().expect("piped")));
+        let session = Mutex::new(Session::begin(port));
+        Self { session, dir, keeper: Mutex::new(Some((keeper, hold))) }
+    }
+}
+
+/// Where the driver says that it listens. What else it says is read and dropped, so that it is never held up.
+fn port(stdout: impl BufRead + Send + 'static) -> u16 {
+    let (found, port) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in stdout.lines().map_while(Result::ok) {
+            let said = line.strip_prefix("ChromeDriver was started successfully on port ");
+            if let Some(Ok(port)) = said.map(|said| said.trim_end_matches('.').parse()) {
+                // Nobody waits any more where it took too long.
+                let _ = found.send(port);
+            }
+        }
+    });
+    port.recv_timeout(STARTS_WITHIN).expect("the driver says where it listens")
+}

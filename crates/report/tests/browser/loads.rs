@@ -1,0 +1,46 @@
+//! What a report does when it is opened: it shows itself, and nothing else.
+
+use crate::Case;
+use crate::made_up::hostile;
+use crate::made_up::runs::sweep;
+use crate::page::{Page, View};
+use crate::probes::{GARBLED, OVERFLOW, SHIFT, UNSEEN_SHIFT};
+
+pub(crate) const CASES: &[Case] = &[
+    ("it_loads_in_silence_and_asks_nobody", it_loads_in_silence_and_asks_nobody),
+    ("without_scripts_it_loads_in_silence_too", without_scripts_it_loads_in_silence_too),
+    ("texts_of_others_do_no_harm", texts_of_others_do_no_harm),
+];
+
+fn it_loads_in_silence_and_asks_nobody() {
+    let page = Page::drawn(&sweep(), View::DESK);
+    assert_eq!(page.requests(), [page.address()]);
+    assert_eq!(page.complaints(), [""; 0]);
+    let moved: f64 = page.value(SHIFT);
+    assert!(moved < UNSEEN_SHIFT, "moved by {moved}");
+}
+
+fn without_scripts_it_loads_in_silence_too() {
+    let page = Page::of(&sweep(), View { scripts: false, ..View::DESK });
+    assert_eq!(page.requests(), [page.address()]);
+    assert_eq!(page.complaints(), [""; 0]);
+}
+
+fn texts_of_others_do_no_harm() {
+    let run = hostile();
+    for view in [View::PHONE, View::DESK, View { scripts: false, ..View::DESK }] {
+        let page = Page::of(&run, view);
+        if view.scripts {
+            page.settle();
+        }
+        assert_ne!(page.value::<String>("document.title"), "taken");
+        assert_eq!(page.requests(), [page.address()]);
+        assert_eq!(page.complaints(), [""; 0]);
+        assert_eq!(page.value::<Vec<String>>(OVERFLOW), [""; 0]);
+        assert_eq!(page.value::<Vec<String>>(GARBLED), [""; 0]);
+        let text: String = page.value("document.body.textContent");
+        for target in &run.targets {
+            assert!(text.contains(&target.name), "{} is not shown as it is", target.name);
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! How a report looks at the width of a telephone and of a desk, by day and by night: nothing sticks out, all can be read,
+//! nothing moves. What figures cannot judge is left as pictures for a person's eye.
+
+use std::path::PathBuf;
+
+use larder_report::Run;
+
+use crate::page::{Page, View};
+use crate::probes::{CONTRAST, OVERFLOW, SHIFT, UNSEEN_SHIFT};
+
+/// A run reads well wherever it is looked at.
+pub(crate) fn reads_well(name: &str, run: &Run) {
+    let mut defects = Vec::new();
+    for (device, view) in [("phone", View::PHONE), ("desk", View::DESK)] {
+        let page = Page::drawn(run, view);
+        let mut found = |what: &str, list: Vec<String>| {
+            defects.extend(list.into_iter().map(|defect| format!("{device}, {what}: {defect}")));
+        };
+        let moved: f64 = page.value(SHIFT);
+        found("moves", (moved >= UNSEEN_SHIFT).then(|| moved.to_string()).into_iter().collect());
+        found("overflow", page.value(OVERFLOW));
+        for (light, dark) in [("light", false), ("dark", true)] {
+            page.media("screen", dark);
+            page.settle();
+            found(&format!("contrast, {light}"), page.value(CONTRAST));
+            if let Some(folder) = std::env::var_os("LARDER_SCREENSHOTS").map(PathBuf::from) {
+                let file = folder.join(format!("{name}-{device}-{light}.png"));
+                std::fs::create_dir_all(folder).expect("the folder for pictures");
+                std::fs::write(file, page.picture()).expect("the picture can be written");
+            }
+        }
+        found("complains", page.complaints());
+    }
+    assert!(defects.is_empty(), "{name}:\n{}", defects.join("\n"));
+}

@@ -1,0 +1,46 @@
+//! `report.html` in a real browser, a headless Chromium: what its reader sees, does and is spared.
+//!
+//! Without Chromium every trial shows as ignored with the package that brings it; `LARDER_REQUIRE=all` in the environment
+//! makes that a failure. With `LARDER_SCREENSHOTS=DIR` the trials of `looks` leave pictures there for a person's eye.
+
+mod charts;
+mod chromium;
+mod driver;
+mod largest;
+mod loads;
+mod looks;
+#[path = "../made_up/mod.rs"]
+mod made_up;
+mod page;
+mod plain;
+mod probes;
+mod reader;
+mod webdriver;
+
+use std::process::ExitCode;
+
+use crate::made_up::MADE_UP;
+use larder_testkit::trial_where;
+use libtest_mimic::{Arguments, Trial};
+
+/// The sentence that a trial states, and the trial.
+type Case = (&'static str, fn());
+
+const CASES: &[&[Case]] =
+    &[driver::CASES, loads::CASES, charts::CASES, reader::CASES, plain::CASES, largest::CASES];
+
+fn main() -> ExitCode {
+    if std::env::var_os(driver::HOLD).is_some() {
+        driver::hold();
+    }
+    let cases = CASES.iter().copied().flatten();
+    let cases = cases.map(|(name, run)| trial_where(chromium::installed, name, *run));
+    let looks = MADE_UP.iter().map(|(name, run)| {
+        let sentence = format!("a_run_reads_well_everywhere::{name}");
+        trial_where(chromium::installed, &sentence, || looks::reads_well(name, &run()))
+    });
+    let trials: Vec<Trial> = cases.chain(looks).collect();
+    let conclusion = libtest_mimic::run(&Arguments::from_args(), trials);
+    chromium::stop();
+    conclusion.exit_code()
+}

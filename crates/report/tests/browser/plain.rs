@@ -1,0 +1,59 @@
+//! What is left of a report without scripts, and on paper: all that is said and shown, and nothing that only moves.
+
+use larder_report::sentences;
+
+use crate::Case;
+use crate::made_up::runs::sweep;
+use crate::page::{Page, View};
+
+pub(crate) const CASES: &[Case] = &[
+    ("without_scripts_it_says_and_shows_everything", without_scripts_it_says_and_shows_everything),
+    ("on_paper_it_has_all_and_no_controls", on_paper_it_has_all_and_no_controls),
+];
+
+/// How many of these elements can be seen.
+fn shown(page: &Page, selector: &str) -> usize {
+    let all = format!("[...document.querySelectorAll({selector:?})]");
+    page.value(&format!("{all}.filter((element) => element.checkVisibility()).length"))
+}
+
+/// The text of the page as it can be read, without regard to breaks and capitals.
+fn read(page: &Page) -> String {
+    // What is folded away can be unfolded without scripts.
+    page.run("document.querySelectorAll('details').forEach((it) => it.open = true)");
+    let text: String = page.value("document.body.innerText");
+    text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+}
+
+fn without_scripts_it_says_and_shows_everything() {
+    let run = sweep();
+    let page = Page::of(&run, View { scripts: false, ..View::DESK });
+    assert!(shown(&page, "table") > 0);
+    assert_eq!(shown(&page, "button, input, select"), 0, "controls that do nothing");
+    let text = read(&page);
+    for said in sentences(&run) {
+        assert!(text.contains(&said.text.to_lowercase()), "not said: {}", said.text);
+    }
+    for check in &run.checks {
+        assert!(text.contains(&check.text.to_lowercase()), "not said: {}", check.text);
+    }
+    // Rates and two percentiles of latency, of each of two operations.
+    assert_eq!(shown(&page, ".still svg"), 6);
+}
+
+fn on_paper_it_has_all_and_no_controls() {
+    let page = Page::drawn(&sweep(), View::DESK);
+    let folded = "[...document.querySelectorAll('details > :not(summary)')]\
+                  .filter((it) => !it.checkVisibility()).length";
+    let before: usize = page.value(folded);
+    assert!(before > 0);
+    assert!(page.print().starts_with(b"%PDF"));
+    assert_eq!(page.value::<usize>(folded), before, "printing has changed what is open");
+    page.media("print", false);
+    page.run("dispatchEvent(new Event('beforeprint'))");
+    page.settle();
+    assert_eq!(page.value::<usize>(folded), 0);
+    assert_eq!(shown(&page, "button, input, select"), 0);
+    assert!(shown(&page, "table") > 0);
+    assert!(shown(&page, ".still svg, .plot canvas") > 0);
+}

@@ -1,0 +1,77 @@
+//! What a reader does beside the charts: follow links, take the data along, go by keys.
+
+use larder_report::Run;
+use serde::Deserialize;
+
+use crate::Case;
+use crate::made_up::runs::sweep;
+use crate::page::{Key, Page, View};
+use crate::probes::FOCUS;
+
+pub(crate) const CASES: &[Case] = &[
+    ("a_check_leads_to_its_figures", a_check_leads_to_its_figures),
+    ("the_data_come_out_as_they_went_in", the_data_come_out_as_they_went_in),
+    ("the_focus_can_always_be_seen", the_focus_can_always_be_seen),
+    ("keys_alone_reach_every_control", keys_alone_reach_every_control),
+];
+
+fn a_check_leads_to_its_figures() {
+    let run = sweep();
+    let page = Page::drawn(&run, View::DESK);
+    let links: usize = page.value("document.querySelectorAll('#checks a[href^=\"#\"]').length");
+    assert!(links >= run.checks.len(), "{links} links for {} checks", run.checks.len());
+    for link in 0..links {
+        page.run(&format!("document.querySelectorAll('#checks a[href^=\"#\"]')[{link}].click()"));
+        page.until(
+            "(() => { const { top, bottom, height } = document.querySelector(':target').getBoundingClientRect(); \
+               return height > 0 && top >= 0 && bottom <= innerHeight; })()",
+        );
+    }
+}
+
+fn the_data_come_out_as_they_went_in() {
+    let run = sweep();
+    let page = Page::drawn(&run, View::DESK);
+    // What the page gives the browser to store is kept for a look.
+    page.run(
+        "(() => { const make = URL.createObjectURL; \
+           URL.createObjectURL = (file) => { window.file = file; return make(file); }; \
+           document.querySelector('a[download=\"run.json\"]').click(); })()",
+    );
+    page.until("window.file");
+    let text: String = page.value("window.file.text()");
+    assert!(Run::from_json(&text).expect("a run.json").to_json() == run.to_json());
+}
+
+fn the_focus_can_always_be_seen() {
+    #[derive(Deserialize)]
+    struct Focus {
+        looked: usize,
+        unseen: Vec<String>,
+    }
+    for dark in [false, true] {
+        let page = Page::drawn(&sweep(), View { dark, ..View::DESK });
+        let focus: Focus = page.value(FOCUS);
+        assert!(focus.looked > 10, "{}", focus.looked);
+        assert_eq!(focus.unseen, [""; 0]);
+    }
+}
+
+fn keys_alone_reach_every_control() {
+    let page = Page::drawn(&sweep(), View::DESK);
+    // Of several radio buttons one is reached, and arrows lead to the others.
+    let controls: usize = page.value(
+        "(window.left = new Set([...document.querySelectorAll('button, select, input, summary')]\
+           .filter((it) => it.checkVisibility() && !it.disabled && (it.type !== 'radio' || it.checked)))).size",
+    );
+    assert!(controls > 5, "{controls}");
+    page.run("addEventListener('focusin', ({ target }) => left.delete(target))");
+    for _ in 0..1000 {
+        page.press(Key::TAB);
+        if page.value::<bool>("left.size === 0 || document.activeElement === document.body") {
+            break;
+        }
+    }
+    let left: Vec<String> = page.value("[...left].map((it) => it.outerHTML.slice(0, 80))");
+    assert_eq!(left, [""; 0]);
+}
