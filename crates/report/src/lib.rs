@@ -50,3 +50,4 @@ pub use points::{coordinate, label, points, short_label};
 pub use ranking::{Group, Pair, Row, Standing, groups, pair};
 pub use sentences::{Sentence, sentences};
 pub use style::Style;
+pub use text::steers;

@@ -8,13 +8,16 @@ pub(crate) const UNITS: [&str; 16] = [
     "G/s",
 ];
 
-/// Replaces control characters: a server's message must not steer the reader's terminal.
+/// Whether a character steers what is shown instead of being shown: a control character, or one that turns the direction
+/// of the text around it.
+pub fn steers(c: char) -> bool {
+    let turns = matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || turns
+}
+
+/// Replaces what [`steers`]: neither a server's message nor a label may steer the reader's terminal.
 pub(crate) fn clean(text: &str) -> Cow<'_, str> {
-    if text.contains(char::is_control) {
-        text.replace(char::is_control, " ").into()
-    } else {
-        text.into()
-    }
+    if text.contains(steers) { text.replace(steers, " ").into() } else { text.into() }
 }
 
 /// The number of characters.
@@ -80,6 +83,7 @@ mod tests {
     #[test]
     fn control_characters_become_spaces() {
         assert_eq!(clean("a\x1b[31m\nb"), "a [31m b");
+        assert_eq!(clean("a\u{202e}b"), "a b");
         assert!(matches!(clean("plain"), Cow::Borrowed(_)));
     }
 

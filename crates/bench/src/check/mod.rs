@@ -47,7 +47,8 @@ pub struct About {
 /// How much of a run a check must have seen before it can judge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
-    /// Some rounds: it counts what happened, and the rounds to come cannot undo that.
+    /// Some rounds: it counts what happened in them. What it finds holds so far; where it is a share of the operations,
+    /// the rounds to come may make it smaller.
     SomeRounds,
     /// The whole run: it weighs the rounds against each other, or asks how the run ended.
     WholeRun,

@@ -38,7 +38,11 @@ impl Lines {
                     Severity::Warn => "warning",
                     Severity::Note => return None,
                 };
-                Some(format!("{severity} {}: {}", check.id, finding(target, check, &self.points)))
+                Some(format!(
+                    "so far, {severity} {}: {}",
+                    check.id,
+                    finding(target, check, &self.points)
+                ))
             }
             _ => None,
         }

@@ -4,6 +4,7 @@ use std::io::{IsTerminal, stderr};
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
+use larder_report::steers;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The size of a terminal that does not tell.
@@ -58,10 +59,10 @@ impl Look {
         format!("{head}{gap}{tail}")
     }
 
-    /// Makes a text harmless: no control characters, and what the terminal cannot show is a question mark.
+    /// Makes a text harmless: nothing that steers the terminal, and what the terminal cannot show is a question mark.
     fn clean(self, text: &str) -> String {
         let shown = |c: char| match c {
-            c if c.is_control() => ' ',
+            c if steers(c) => ' ',
             c if !self.unicode && !c.is_ascii() => '?',
             c => c,
         };
@@ -126,7 +127,8 @@ impl Line {
             if part.len() < text.len() {
                 break;
             }
-            left -= part.width();
+            // A text may be wider than its characters are one by one.
+            left = left.saturating_sub(part.width());
         }
         if !whole {
             line.push_str(look.either("…", "~"));

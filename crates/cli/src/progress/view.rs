@@ -148,7 +148,8 @@ fn target(board: &Board, look: Look, columns: &Columns, at: usize, row: &Row) ->
     let current = board.current == Some(at);
     let mark = if current { look.either("▸ ", "> ") } else { "  " };
     let name = look.shorten(&row.name, columns.name);
-    let padding = " ".repeat(columns.name - Line::of(PLAIN, &*name).width());
+    // A name may be wider than its characters are one by one.
+    let padding = " ".repeat(columns.name.saturating_sub(Line::of(PLAIN, &*name).width()));
     let style = if current { STRONG } else { PLAIN };
     let line = Line::of(style, format!("{mark}{name}{padding}"));
     if let Some(reason) = &row.out {

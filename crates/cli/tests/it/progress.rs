@@ -114,7 +114,8 @@ impl Drop for OnTerminal {
 
 fn shown() {
     let scene = Scene::new();
-    let arguments = ["compare", "moka:", "lmdb:?name=on-disk", "-k", "2000", "-r", "6", "-o", "out"];
+    let arguments =
+        ["compare", "moka:", "lmdb:?name=on-disk", "-k", "2000", "-r", "6", "-o", "out"];
     let mut larder = OnTerminal::start(&scene, 80, &[], &arguments);
     let seen = larder.until(|screen| screen.contains("round 4 of 6"));
     for part in [" left", "turns", "set", "get", "moka:", "on-disk", "k/s", "█"] {
@@ -173,7 +174,7 @@ fn fired() {
     // Without a terminal it is a line, once however many rounds there are.
     let arguments = [&targets[..], &["-k", "2000", "-r", "3", "-o", "out"]].concat();
     let answer = scene.larder(&arguments);
-    let lines = answer.err.lines().filter(|line| line.starts_with("warning CAPACITY: moka:"));
+    let lines = answer.err.lines().filter(|line| line.starts_with("so far, warning CAPACITY: moka:"));
     assert_eq!(lines.count(), 2, "{answer:#?}");
     assert!(!answer.err.contains("CLIENT-COST"), "{answer:#?}");
 }

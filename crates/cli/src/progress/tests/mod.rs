@@ -349,7 +349,7 @@ fn without_a_terminal_each_round_and_each_finding_is_a_line() {
     larder: lmdb: cannot run: no room
     measuring the floor
     round 1 of 2
-    error SILENT-DROP: lmdb:, set, threads 2: 120 of 1000 are gone
+    so far, error SILENT-DROP: lmdb:, set, threads 2: 120 of 1000 are gone
     larder: lmdb: is lost: it went away
     round 2 of 2
     ");
