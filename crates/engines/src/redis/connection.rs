@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use larder_store::Result;
-use redis::{ConnectionLike as _, RedisResult, Value};
+use redis::{RedisResult, Value};
 
 use super::address::Node;
 use super::refusal;
@@ -73,21 +73,16 @@ impl Connection {
     /// Sends a request of one command, with the value that its gap is for, and waits for its answer, which may be a
     /// refusal.
     pub(super) fn exchange(&mut self, request: &Request, value: &[u8]) -> Result<Value> {
-        self.with_link(|link| match request.around_gap() {
-            None => link.req_packed_command(request.bytes()),
-            Some((before, after)) => {
-                for part in [before, value, after] {
-                    link.send_packed_command(part)?;
-                }
-                link.recv_response()
-            }
+        self.with_link(|link| {
+            send(link, request, value)?;
+            link.recv_response()
         })
     }
 
-    /// Sends a request of any number of commands, each of which is to be received.
-    pub(super) fn send(&mut self, request: &Request) -> Result<()> {
+    /// Sends a request of any number of commands, each of whose answers is to be received.
+    pub(super) fn send(&mut self, request: &Request, value: &[u8]) -> Result<()> {
         self.n_awaited = request.n_commands();
-        self.with_link(|link| link.send_packed_command(request.bytes()))
+        self.with_link(|link| send(link, request, value))
     }
 
     /// Waits for an answer, which may be a refusal.
@@ -107,6 +102,16 @@ impl Connection {
             self.link = None;
             refusal::failed(&self.node, self.terms.timeout, &error)
         })
+    }
+}
+
+/// Sends a request, with the value that its gap is for.
+fn send(link: &mut redis::Connection, request: &Request, value: &[u8]) -> RedisResult<()> {
+    match request.around_gap() {
+        None => link.send_packed_command(request.bytes()),
+        Some((before, after)) => {
+            [before, value, after].into_iter().try_for_each(|part| link.send_packed_command(part))
+        }
     }
 }
 

@@ -68,7 +68,7 @@ impl RedisSession {
             if connection.begin()? {
                 shared.count_connection();
             }
-            connection.send(&part.request)?;
+            connection.send(&part.request, b"")?;
         }
         Ok(())
     }

@@ -55,6 +55,16 @@ impl Request {
         self.bytes.extend_from_slice(b"\r\n");
     }
 
+    /// The same request with another command before its first.
+    pub(super) fn behind(&self, arguments: &[&[u8]]) -> Self {
+        let mut request = Self::default();
+        request.add(arguments);
+        request.n_commands += self.n_commands;
+        request.gap = self.gap.map(|gap| request.bytes.len() + gap);
+        request.bytes.extend_from_slice(&self.bytes);
+        request
+    }
+
     fn length(&mut self, kind: u8, len: usize) {
         self.bytes.push(kind);
         self.bytes.extend_from_slice(Digits::new(len as u64).as_bytes());
@@ -100,14 +110,19 @@ mod tests {
         let mut request = Request::default();
         for (len, whole) in [(COPIED_LEN, true), (COPIED_LEN + 1, false)] {
             request.clear();
-            request.begin(3);
+            request.begin(4);
             request.argument(b"SET");
+            request.argument(b"key");
             request.value(&vec![b'v'; len]);
             request.argument(b"NX");
             assert_eq!(request.around_gap().is_none(), whole);
         }
         let (before, after) = request.around_gap().unwrap();
-        assert_eq!(before, b"*3\r\n$3\r\nSET\r\n$131073\r\n");
+        assert_eq!(before, b"*4\r\n$3\r\nSET\r\n$3\r\nkey\r\n$131073\r\n");
         assert_eq!(after, b"\r\n$2\r\nNX\r\n");
+        let behind = request.behind(&[b"ASKING"]);
+        let (before, after) = behind.around_gap().unwrap();
+        assert_eq!(before, b"*1\r\n$6\r\nASKING\r\n*4\r\n$3\r\nSET\r\n$3\r\nkey\r\n$131073\r\n");
+        assert_eq!((after, behind.n_commands()), (&b"\r\n$2\r\nNX\r\n"[..], 2));
     }
 }

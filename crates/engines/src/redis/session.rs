@@ -129,27 +129,36 @@ impl RedisSession {
 
     /// Sends the request to a node and waits for its answer.
     fn exchange(&mut self, node: usize, value: &[u8]) -> Result<Value> {
+        self.operate(node, |connection, request| connection.exchange(request, value))
+    }
+
+    /// As above, to a node that is about to get the key's slot and answers only who says that he knows, on the same
+    /// connection just before.
+    fn exchange_once(&mut self, node: usize, value: &[u8]) -> Result<Value> {
+        self.operate(node, |connection, request| {
+            connection.send(&request.behind(&[b"ASKING"]), value)?;
+            let (asking, answer) = (connection.receive()?, connection.receive()?);
+            Ok(if matches!(asking, Value::ServerError(_)) { asking } else { answer })
+        })
+    }
+
+    /// Does an operation on the connection to a node.
+    fn operate(
+        &mut self,
+        node: usize,
+        act: impl FnOnce(&mut Connection, &Request) -> Result<Value>,
+    ) -> Result<Value> {
         self.asked = node;
         let connection = &mut self.connections[node];
         let answer = connection.begin().and_then(|is_new| {
             if is_new {
                 self.shared.count_connection();
             }
-            connection.exchange(&self.request, value)
+            act(connection, &self.request)
         });
         connection.end();
         self.is_stale |= answer.is_err() && self.layout.is_cluster();
         answer
-    }
-
-    /// As above, to a node that is about to get the key's slot and answers only who says that he knows.
-    fn exchange_once(&mut self, node: usize, value: &[u8]) -> Result<Value> {
-        let request = std::mem::take(&mut self.request);
-        self.request.add(&[b"ASKING"]);
-        let asking = self.exchange(node, b"");
-        self.request = request;
-        asking?;
-        self.exchange(node, value)
     }
 
     pub(super) fn refused(&mut self, error: &ServerError) -> Error {

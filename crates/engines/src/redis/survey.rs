@@ -164,7 +164,7 @@ impl Control {
         for name in READ_BACK {
             self.request.add(&[b"CONFIG", b"GET", name.as_bytes()]);
         }
-        self.connection.send(&self.request)?;
+        self.connection.send(&self.request, b"")?;
         let mut settings = BTreeMap::new();
         for name in READ_BACK {
             if let Value::Array(pair) = self.connection.receive()?
