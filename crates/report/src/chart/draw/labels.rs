@@ -22,6 +22,7 @@ pub(super) fn figure(unit: Unit, value: f64) -> String {
 pub(super) fn figure_with(unit: Unit, value: f64, ci95: Option<[f64; 2]>) -> String {
     match (unit, ci95) {
         (Unit::Rate, Some(ci95)) => figures::rate_interval(value, ci95),
+        (Unit::Nanoseconds, Some(ci95)) => figures::nanoseconds_interval(value, ci95),
         (_, Some([low, high])) => {
             format!("{} [{}–{}]", figure(unit, value), figure(unit, low), figure(unit, high))
         }
