@@ -123,16 +123,24 @@ pub(super) fn seen<T>(
     group: &Group<'_>,
     read: impl Fn(&Row<'_>) -> Option<T>,
 ) -> Result<(Option<String>, T), String> {
+    let url = &run.targets[target].url;
+    let row = group.rows.iter().find(|row| row.cell.target == *url);
+    let shown = row.and_then(|row| match &row.standing {
+        Standing::Empty(_) => None,
+        Standing::Withheld(why) => Some((Some(why.clone()), read(row)?)),
+        Standing::Ranked { .. } => Some((None, read(row)?)),
+    });
+    shown.ok_or_else(|| why_not(run, target, group))
+}
+
+/// Why a target has nothing to show in a group.
+pub(super) fn why_not(run: &Run, target: usize, group: &Group<'_>) -> String {
     let Target { url, reason, .. } = &run.targets[target];
-    let Some(row) = group.rows.iter().find(|row| row.cell.target == *url) else {
-        return Err(reason.clone().unwrap_or_else(|| "not measured".to_owned()));
-    };
-    let withheld = match &row.standing {
-        Standing::Empty(reason) => return Err((*reason).to_owned()),
-        Standing::Withheld(why) => Some(why.clone()),
-        Standing::Ranked { .. } => None,
-    };
-    read(row).map(|figure| (withheld, figure)).ok_or_else(|| NOT_KNOWN.to_owned())
+    match group.rows.iter().find(|row| row.cell.target == *url).map(|row| &row.standing) {
+        Some(Standing::Empty(reason)) => (*reason).to_owned(),
+        Some(_) => NOT_KNOWN.to_owned(),
+        None => reason.clone().unwrap_or_else(|| "not measured".to_owned()),
+    }
 }
 
 /// The line of one target: a series for each standing of its figures, broken where there is another or none.

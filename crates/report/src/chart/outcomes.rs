@@ -1,12 +1,12 @@
 //! What became of the operations, where not all of them succeeded.
 
 use super::axis;
-use super::marks::{Figure, index, series};
+use super::marks::{Figure, index, series, why_not};
 use super::model::{Absent, Chart, Family, Series, Shape, Unit};
 use super::subject::{Picture, Subject};
 use super::sweep::point_label;
 use crate::model::{Counts, Operation, Run};
-use crate::ranking::{Group, Row, Standing, groups};
+use crate::ranking::{Group, groups};
 
 /// What may become of an operation.
 struct Outcome {
@@ -90,7 +90,12 @@ fn picture(run: &Run, group: &Group<'_>) -> Picture {
     let series = outcomes(group.operation).iter().map(part).collect();
     let absent = targets.clone().filter(|target| tried(*target).is_none()).map(|target| {
         let known = &run.targets[target];
-        Absent { target, name: known.name.clone(), at: Vec::new(), reason: why(row(&known.url)) }
+        Absent {
+            target,
+            name: known.name.clone(),
+            at: Vec::new(),
+            reason: why_not(run, target, group),
+        }
     });
     Picture {
         shape: Shape::Bars,
@@ -98,12 +103,5 @@ fn picture(run: &Run, group: &Group<'_>) -> Picture {
         y: axis::of_sums("share of the operations", Unit::Share),
         series,
         absent: absent.collect(),
-    }
-}
-
-fn why(row: Option<&Row<'_>>) -> String {
-    match row.map(|row| &row.standing) {
-        Some(Standing::Empty(reason)) => (*reason).to_owned(),
-        _ => "not measured".to_owned(),
     }
 }

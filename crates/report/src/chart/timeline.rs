@@ -20,6 +20,8 @@ struct Figured {
     name: &'static str,
     what: &'static str,
     reading: &'static str,
+    /// What is to be said besides where the rounds are of a mix.
+    of_mix: &'static str,
     label: &'static str,
     unit: Unit,
     of: fn(&Slot) -> Option<f64>,
@@ -31,6 +33,7 @@ const FIGURES: [Figured; 2] = [
         what: "slowest operation over time",
         reading: "Lower is better. The slowest operation that ended in each stretch of the measured time; the rounds \
                   stand one after another, with a gap between them.",
+        of_mix: "",
         label: "slowest operation",
         unit: Unit::Nanoseconds,
         of: |slot| (slot.max_ns > 0).then_some(as_number(slot.max_ns)),
@@ -39,10 +42,13 @@ const FIGURES: [Figured; 2] = [
         name: "rate",
         what: "rate over time",
         reading: "Higher is better. Operations that ended in each stretch of the measured time, whatever became of \
-                  them; the rounds stand one after another, with a gap between them.",
+                  them: those that failed count here, and not in the rate. The rounds stand one after another, with a \
+                  gap between them.",
+        of_mix: " Others ran in the same rounds: these are given that part of each stretch which all of theirs took of \
+                 the round, as in the rate.",
         label: "operations per second",
         unit: Unit::Rate,
-        of: |slot| Some(short(as_number(slot.ops) / slot.length_s)),
+        of: |slot| Some(short(as_number(slot.ops) / slot.busy_s)),
     },
 ];
 
@@ -50,8 +56,17 @@ const FIGURES: [Figured; 2] = [
 #[derive(Debug, Default)]
 struct Slot {
     length_s: f64,
+    /// The part of it that the operation has: in a mix, others have the rest.
+    busy_s: f64,
     ops: u64,
     max_ns: u64,
+}
+
+/// What is known of a round's phase.
+struct Phase {
+    length_s: f64,
+    /// The part of it that was spent in the operation: 1 unless others ran in the same phase.
+    share: f64,
 }
 
 /// A chart for each operation, point and figure; none of runs of before it was recorded.
@@ -62,13 +77,25 @@ pub(super) fn charts(run: &Run) -> Vec<Chart> {
         let point = point_label(run, group.point);
         let subject = Subject::new(Family::Timeline, group.operation, &point);
         let picture = figured.picture(run, group, places);
-        subject.at("figure", figured.name).chart(figured.what, figured.reading, picture)
+        subject.at("figure", figured.name).chart(
+            figured.what,
+            &figured.reading(run, group),
+            picture,
+        )
     };
     let of_group = |group| FIGURES.iter().filter_map(move |figured| chart(group, figured));
     groups(run).iter().flat_map(of_group).collect()
 }
 
 impl Figured {
+    fn reading(&self, run: &Run, group: &Group<'_>) -> String {
+        let shared = |cell| {
+            timelines(cell).any(|(sample, timeline)| phase(run, cell, sample, timeline).share < 1.0)
+        };
+        let is_mix = group.rows.iter().any(|row| shared(row.cell));
+        [self.reading, if is_mix { self.of_mix } else { "" }].concat()
+    }
+
     fn picture(&self, run: &Run, group: &Group<'_>, places: usize) -> Picture {
         let (mut lines, mut absent) = (Vec::new(), Vec::new());
         for (target, known) in run.targets.iter().enumerate() {
@@ -109,10 +136,11 @@ impl Figured {
     }
 }
 
-/// The rounds that were carried out to their end, as those behind the rate.
+/// The rounds behind the rate: those that were carried out to their end, or where there is none, what there is.
 fn timelines(cell: &Cell) -> impl Iterator<Item = (&Sample, &Timeline)> {
-    let complete = cell.samples.iter().filter(|sample| sample.complete);
-    let recorded = complete.filter_map(|sample| Some((sample, sample.timeline.as_ref()?)));
+    let whole = cell.samples.iter().any(|sample| sample.complete);
+    let behind = cell.samples.iter().filter(move |sample| sample.complete || !whole);
+    let recorded = behind.filter_map(|sample| Some((sample, sample.timeline.as_ref()?)));
     recorded.filter(|(_, timeline)| !timeline.ops.is_empty())
 }
 
@@ -121,43 +149,63 @@ fn rounds(run: &Run, cell: &Cell, places: usize) -> Vec<Vec<Slot>> {
     let places = places / timelines(cell).count().max(1);
     let slots = |(sample, timeline): (&Sample, &Timeline)| {
         let slot_s = as_number(timeline.slot_ns) / 1e9;
-        let end = length_s(run, cell, sample, timeline);
+        let Phase { length_s: end, share } = phase(run, cell, sample, timeline);
         let pairs = timeline.ops.iter().zip(&timeline.max_ns);
         let slots = pairs.enumerate().map(|(number, (ops, max_ns))| {
-            let rest = end - as_place(number) * slot_s;
-            // A last slot of no length would turn its operations into a rate without limit.
-            let length_s = if rest > 0.0 { rest.min(slot_s) } else { slot_s };
-            Slot { length_s, ops: *ops, max_ns: *max_ns }
+            let length_s = (end - as_place(number) * slot_s).clamp(0.0, slot_s);
+            Slot { length_s, busy_s: length_s * share, ops: *ops, max_ns: *max_ns }
         });
         merged(&slots.collect::<Vec<_>>(), timeline.ops.len().div_ceil(places.max(1)))
     };
     timelines(cell).map(slots).collect()
 }
 
-/// So many neighbours as one each: lengths and counts add up, and the slowest stays the slowest.
+/// So many neighbours as one each. A last one of less than half the length goes with the one before it: a few operations
+/// in hardly any time would look like a rate that was never there.
 fn merged(slots: &[Slot], neighbours: usize) -> Vec<Slot> {
-    let merge = |few: &[Slot]| Slot {
-        length_s: few.iter().map(|slot| slot.length_s).sum(),
-        ops: few.iter().map(|slot| slot.ops).sum(),
-        max_ns: few.iter().map(|slot| slot.max_ns).max().unwrap_or(0),
-    };
-    slots.chunks(neighbours.max(1)).map(merge).collect()
+    let mut merged: Vec<Slot> = slots.chunks(neighbours.max(1)).map(Slot::of).collect();
+    if let [.., before, last] = merged.as_slice()
+        && last.length_s < before.length_s / 2.0
+    {
+        let both = Slot::of(&merged.split_off(merged.len() - 2));
+        merged.push(both);
+    }
+    merged
 }
 
-/// How long the phase of a sample took. In a mix, a sample has only its part of that time; those of the other operations
-/// in the same phase, whose slots are the same, have the rest.
-fn length_s(run: &Run, cell: &Cell, sample: &Sample, timeline: &Timeline) -> f64 {
+impl Slot {
+    /// Several as one: lengths and counts add up, and the slowest stays the slowest.
+    fn of(few: &[Self]) -> Self {
+        Self {
+            length_s: few.iter().map(|slot| slot.length_s).sum(),
+            busy_s: few.iter().map(|slot| slot.busy_s).sum(),
+            ops: few.iter().map(|slot| slot.ops).sum(),
+            max_ns: few.iter().map(|slot| slot.max_ns).max().unwrap_or(0),
+        }
+    }
+}
+
+/// The phase of a sample. In a mix, a sample has only its part of that time; those of the other operations in the same
+/// phase, whose slots are the same, have the rest.
+fn phase(run: &Run, cell: &Cell, sample: &Sample, timeline: &Timeline) -> Phase {
     let slot_s = as_number(timeline.slot_ns) / 1e9;
     let slots = timeline.ops.len();
     let whole = as_place(slots) * slot_s;
-    let possible = |seconds: &f64| (as_place(slots - 1) * slot_s..=whole).contains(seconds);
+    let possible =
+        |seconds: f64| seconds > 0.0 && (as_place(slots - 1) * slot_s..=whole).contains(&seconds);
     let same = |other: &&Sample| {
         let slots_of = |t: &Timeline| t.slot_ns == timeline.slot_ns && t.ops.len() == slots;
         other.round == sample.round && other.timeline.as_ref().is_some_and(slots_of)
     };
     let beside = run.cells.iter().filter(|c| c.target == cell.target && c.point == cell.point);
-    let mix = || beside.flat_map(|c| &c.samples).filter(same).map(|other| other.wall_s).sum();
-    Some(sample.wall_s).filter(possible).or_else(|| Some(mix()).filter(possible)).unwrap_or(whole)
+    let mix: f64 = beside.flat_map(|c| &c.samples).filter(same).map(|other| other.wall_s).sum();
+    // The mix first: the part of an operation that took nearly all of it would pass for the whole.
+    if possible(mix) {
+        Phase { length_s: mix, share: sample.wall_s / mix }
+    } else {
+        let length_s = if possible(sample.wall_s) { sample.wall_s } else { whole };
+        Phase { length_s, share: 1.0 }
+    }
 }
 
 /// Six figures, which are more than a picture shows: the rest would only make the page longer.

@@ -181,12 +181,50 @@ fn rounds_stand_one_after_another_with_a_gap() {
 }
 
 #[test]
-fn a_timeline_of_a_mix_has_the_time_of_the_whole_phase() {
+fn a_short_end_of_a_round_is_no_spike() {
+    let mut run = gets(&[("a", 1e3)]);
+    for (wall_s, ops) in [(7.01, 1006.0 + 1007.0), (7.0, 1006.0 + 1007.0)] {
+        run.cells[0].samples = vec![round(1, wall_s)];
+        let rate = chart(&run, "timeline-get-rate");
+        let line = &rate.series[0];
+        // The last slot lasted a hundredth of a second, or no time at all: it goes with the one before.
+        assert_eq!((line.y.len(), line.y[7], rate.y.scale), (8, None, Scale::Linear));
+        let expected = ops / (wall_s - 6.0);
+        assert!((line.y[6].unwrap() / expected - 1.0).abs() < 1e-5, "{:?}", line.y);
+        let slowest = chart(&run, "timeline-get-slowest-operation");
+        assert_eq!(slowest.series[0].y[6], Some(17.0));
+    }
+}
+
+#[test]
+fn a_timeline_of_a_mix_has_the_time_of_the_whole_phase_and_the_rate_of_its_share() {
     let mut run = gets(&[("a", 1e3)]);
     run.cells[0].samples = vec![round(1, 2.5)];
+    let alone = chart(&run, "timeline-get-rate").reading;
     run.cells.push(cell("a", Operation::Set, Some(1e3)));
     run.cells[1].samples = vec![round(1, 5.0)];
-    assert_eq!(chart(&run, "timeline-get-rate").series[0].x.last(), Some(&7.5));
+    let rate = chart(&run, "timeline-get-rate");
+    assert_eq!(rate.series[0].x.last(), Some(&7.5));
+    // A third of each second was spent in gets.
+    assert_eq!(rate.series[0].y[..2], [Some(3000.0), Some(3003.0)]);
+    assert_eq!(chart(&run, "timeline-set-rate").series[0].y[0], Some(1500.0));
+    assert!(rate.reading.starts_with(&alone) && rate.reading.contains("same rounds"), "{alone}");
+    // One that took nearly all of it does not pass for the whole.
+    run.cells[0].samples = vec![round(1, 0.25)];
+    run.cells[1].samples = vec![round(1, 7.25)];
+    let rate = chart(&run, "timeline-set-rate");
+    assert_eq!((rate.series[0].x.last(), rate.series[0].y[0]), (Some(&7.5), Some(1034.48)));
+}
+
+#[test]
+fn a_round_that_broke_off_is_shown_where_it_is_all_there_is() {
+    let mut run = gets(&[("a", 1e3)]);
+    let broken = || Sample { complete: false, ..round(1, 7.5) };
+    run.cells[0].samples = vec![broken()];
+    assert_eq!(chart(&run, "timeline-get-rate").series[0].x.len(), 9);
+    run.cells[0].samples = vec![round(2, 7.5), broken()];
+    let rate = chart(&run, "timeline-get-rate");
+    assert_eq!((rate.series[0].x.len(), rate.series[0].y[0]), (9, Some(2000.0)));
 }
 
 #[test]
@@ -259,6 +297,10 @@ fn outcomes_are_shown_where_something_failed_and_add_up() {
             assert!(absent || (shares.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{shares:?}");
         }
     }
+    let mut absent = gets(&[("a", 1e6)]);
+    absent.cells[0].counts.misses = 1;
+    absent.targets.push(larder_report::Target { reason: Some("no server".into()), ..target("b") });
+    assert_eq!(chart(&absent, "outcomes-get").absent[0].reason, "no server");
     let all_right = gets(&[("a", 1e6)]);
     assert!(charts(&all_right).iter().all(|chart| chart.family != Family::Outcomes));
 }
