@@ -41,6 +41,29 @@ pub fn coordinate(name: &str, value: &PointValue) -> String {
     }
 }
 
+/// The label of a point of this run, in which no two points read alike.
+pub(crate) fn distinct_label(run: &Run, point: &Point, swept: &[&str]) -> String {
+    join(point, swept, |name, value| format!("{name} {}", distinct_coordinate(run, name, value)))
+}
+
+/// The short label of a point of this run, in which no two points read alike.
+pub(crate) fn distinct_short_label(run: &Run, point: &Point, swept: &[&str]) -> String {
+    match swept {
+        [_] => join(point, swept, |name, value| distinct_coordinate(run, name, value)),
+        _ => distinct_label(run, point, swept),
+    }
+}
+
+/// One coordinate of this run: to the byte where its unit would make it read like another one.
+pub(crate) fn distinct_coordinate(run: &Run, name: &str, value: &PointValue) -> String {
+    let text = coordinate(name, value);
+    let PointValue::Number(bytes) = value else { return text };
+    let is_exact = || text.parse().is_ok_and(|ByteSize(read)| read == *bytes);
+    let reads_alike = |other: &PointValue| other != value && coordinate(name, other) == text;
+    let mut others = run.cells.iter().filter_map(|cell| cell.point.get(name));
+    if is_exact() || !others.any(reads_alike) { text } else { format!("{bytes} B") }
+}
+
 fn join(point: &Point, swept: &[&str], text: impl Fn(&str, &PointValue) -> String) -> String {
     let shown: Vec<String> = point
         .iter()

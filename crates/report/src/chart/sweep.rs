@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use super::axis;
 use super::model::Axis;
 use crate::model::{Operation, Point, PointValue, Run};
-use crate::points::{coordinate, label, short_label};
+use crate::points::{distinct_coordinate, distinct_label, distinct_short_label};
 use crate::ranking::Group;
 
 /// What was swept, and which of it runs along the axis.
 #[derive(Debug)]
 pub(super) struct Sweep<'a> {
+    run: &'a Run,
     /// The coordinate along the axis; `None` where nothing was swept.
     along: Option<&'a str>,
     /// The other coordinates that were swept.
@@ -49,7 +50,7 @@ impl<'a> Sweep<'a> {
         // The first of equals, where `max_by_key` would take the last.
         let along = swept.iter().rev().max_by_key(rank).copied();
         let others = swept.into_iter().filter(|name| Some(*name) != along).collect();
-        Self { along, others, values: along.map(|name| values(run, name)).unwrap_or_default() }
+        Self { run, along, others, values: along.map(|name| values(run, name)).unwrap_or_default() }
     }
 
     /// The axis of the coordinate.
@@ -59,7 +60,7 @@ impl<'a> Sweep<'a> {
             Some(numbers) => axis::of_coordinate(label, &numbers),
             None => axis::of_categories(
                 label,
-                self.values.iter().map(|v| coordinate(label, v)).collect(),
+                self.values.iter().map(|v| distinct_coordinate(self.run, label, v)).collect(),
             ),
         }
     }
@@ -68,7 +69,7 @@ impl<'a> Sweep<'a> {
     pub(super) fn slices(&self, groups: &'a [Group<'a>]) -> Vec<Slice<'a>> {
         let mut slices: Vec<Slice<'a>> = Vec::new();
         for group in groups {
-            let label = label(group.point, &self.others);
+            let label = distinct_label(self.run, group.point, &self.others);
             let place = self.place(group);
             let mine =
                 |slice: &&mut Slice<'_>| slice.operation == group.operation && slice.label == label;
@@ -96,13 +97,13 @@ impl<'a> Sweep<'a> {
             (Some(_), PointValue::Number(number)) => *number as f64,
             _ => at() as f64,
         };
-        Place { x, label: coordinate(name, value), group }
+        Place { x, label: distinct_coordinate(self.run, name, value), group }
     }
 }
 
 /// A point by all that was swept, as a choice between points names it.
 pub(super) fn point_label(run: &Run, point: &Point) -> String {
-    short_label(point, &run.swept())
+    distinct_short_label(run, point, &run.swept())
 }
 
 /// The values of a coordinate, each once: rising where all are numbers, else as they came.

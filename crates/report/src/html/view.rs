@@ -3,7 +3,7 @@
 
 use crate::header::rounds;
 use crate::model::{Cell, Check, Operation, Point, Run, Severity};
-use crate::points::{label, points, short_label};
+use crate::points::{distinct_label, distinct_short_label, points};
 use crate::ranking::{Group, groups};
 
 /// A run, laid out for the page.
@@ -32,12 +32,12 @@ impl<'a> View<'a> {
 
     /// A point with the names of its coordinates.
     pub(super) fn label(&self, point: &Point) -> String {
-        label(point, &self.swept)
+        distinct_label(self.run, point, &self.swept)
     }
 
     /// A point by its values, where that is clear.
     pub(super) fn short_label(&self, point: &Point) -> String {
-        short_label(point, &self.swept)
+        distinct_short_label(self.run, point, &self.swept)
     }
 
     /// The rounds behind the figures.

@@ -456,6 +456,34 @@ fn of_several_coordinates_the_longest_runs_along_the_axis_and_the_others_are_a_c
 }
 
 #[test]
+fn points_that_read_alike_are_told_apart_to_the_byte() {
+    let sizes = [2_222_080, 2_202_010, 4096].map(PointValue::Number);
+    let run = swept("data_size", &sizes);
+    let all = charts(&run);
+    let of_family = all.iter().filter(|chart| chart.family == Family::Percentiles);
+    let points: Vec<&str> = of_family.map(|chart| chart.facets[1].value.as_str()).collect();
+    assert_eq!(points, ["4 KiB", "2.1 MiB", "2222080 B"]);
+    let page = larder_report::render(&run, larder_report::Format::HTML, super::small::PLAIN);
+    assert!(page.contains(r#"value="2222080 B""#) && page.contains(r#"value="2.1 MiB""#));
+
+    // The other coordinates are a choice by the same words, and no choice has the figures of two.
+    let mut run = gets(&[]);
+    run.targets.push(target("a"));
+    for threads in 1..=3 {
+        for bytes in [2_222_080, 2_202_010] {
+            let mut cell = at(cell("a", Operation::Get, Some(1e6)), bytes);
+            cell.point.insert("threads".into(), PointValue::Number(threads));
+            run.cells.push(cell);
+        }
+    }
+    let all = charts(&run);
+    let rates: Vec<&Chart> = all.iter().filter(|chart| chart.family == Family::Rate).collect();
+    let choices: Vec<&str> = rates.iter().map(|chart| chart.facets[1].value.as_str()).collect();
+    assert_eq!(choices, ["data_size 2.1 MiB", "data_size 2222080 B"]);
+    assert!(rates.iter().all(|chart| chart.series[0].x == [1.0, 2.0, 3.0]));
+}
+
+#[test]
 fn a_wide_spread_is_drawn_by_powers_and_a_narrow_one_from_0() {
     let scale = |slowest: f64| chart(&gets(&[("a", 1e6), ("b", slowest)]), "rate-get").y.scale;
     assert_eq!((scale(1e5), scale(4e4)), (Scale::Linear, Scale::Log));
