@@ -33,8 +33,8 @@ const KEY_FILE: &str = "key.pem";
 /// Its socket, when it has one.
 const SOCKET_FILE: &str = "socket";
 
-/// Where it logs its writes, when it does.
-const LOG_FOLDER: &str = "appendonlydir";
+/// Where it logs its writes, when it does: in a folder, or before version 7 in a file.
+const LOGS: [&str; 2] = ["appendonlydir", "appendonly.aof"];
 
 /// The longest path that a socket can have: the kernel's `sun_path` without its final NUL.
 const SOCKET_PATH_LEN: usize = 107;
@@ -72,8 +72,8 @@ pub(super) fn start(
 }
 
 /// Where a server logs its writes.
-pub(super) fn log_folder(server: &Server) -> PathBuf {
-    server.directory().join(LOG_FOLDER)
+pub(super) fn log(server: &Server) -> Option<PathBuf> {
+    LOGS.map(|name| server.directory().join(name)).into_iter().find(|path| path.exists())
 }
 
 /// How one server is started.
@@ -186,7 +186,8 @@ fn free_port(with_bus: bool) -> Result<u16> {
     }
 }
 
-/// The settings of a server, one a line.
+/// The settings of a server, one a line. A server does not start with one that it does not know, so that a setting
+/// which is younger than Redis 5 is among them only where an option asks for it.
 fn settings(config: &RedisConfig) -> String {
     let (appendonly, appendfsync) = match config.appendonly {
         AppendOnly::No => ("no", "no"),
@@ -203,6 +204,10 @@ fn settings(config: &RedisConfig) -> String {
     let tls = if config.is_encrypted() { &tls } else { "" };
     let cluster = "cluster-enabled yes\ncluster-announce-ip 127.0.0.1\n";
     let cluster = if config.nodes > 1 { cluster } else { "" };
+    let io_threads = match config.io_threads {
+        1 => String::new(),
+        n => format!("io-threads {n}\n"),
+    };
     format!(
         "daemonize no\n\
          save \"\"\n\
@@ -210,12 +215,9 @@ fn settings(config: &RedisConfig) -> String {
          maxmemory-policy {}\n\
          appendonly {appendonly}\n\
          appendfsync {appendfsync}\n\
-         appenddirname {LOG_FOLDER}\n\
-         io-threads {}\n\
-         {tls}{cluster}",
+         {io_threads}{tls}{cluster}",
         config.memory.0,
         config.policy.as_str(),
-        config.io_threads,
     )
 }
 
@@ -224,7 +226,7 @@ fn passwords(url: &StoreUrl) -> String {
     match (url.user().filter(|user| !user.is_empty()), url.password()) {
         (Some(user), Some(password)) => {
             let (user, password) = (quoted(user), quoted(&format!(">{password}")));
-            format!("user {user} on {password} ~* &* +@all\nuser default off\n")
+            format!("user {user} on {password} ~* +@all\nuser default off\n")
         }
         (None, Some(password)) => format!("requirepass {}\n", quoted(password)),
         _ => String::new(),
@@ -245,4 +247,60 @@ fn quoted(text: &str) -> String {
     }
     word.push('"');
     word
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The settings that Redis 5 and Redis 6.0 know, of those that are written.
+    const OF_REDIS_5: [&str; 8] = [
+        "daemonize",
+        "save",
+        "maxmemory",
+        "maxmemory-policy",
+        "appendonly",
+        "appendfsync",
+        "cluster-enabled",
+        "cluster-announce-ip",
+    ];
+    const OF_REDIS_6: [&str; 6] = [
+        "io-threads",
+        "tls-cert-file",
+        "tls-key-file",
+        "tls-ca-cert-file",
+        "tls-auth-clients",
+        "tls-cluster",
+    ];
+
+    #[test]
+    fn an_old_server_knows_every_setting() {
+        for (url, asks_for_6) in [
+            ("redis:", false),
+            ("redis:?appendonly=everysec&policy=allkeys-lfu&memory=1g", false),
+            ("redis:?appendonly=always&nodes=3", false),
+            ("redis:?io_threads=4", true),
+            ("rediss:?nodes=3", true),
+        ] {
+            let url = StoreUrl::parse(url).unwrap();
+            let text = settings(&RedisConfig::from_url(&url).unwrap());
+            let names: Vec<&str> =
+                text.lines().map(|line| line.split(' ').next().unwrap()).collect();
+            let younger: Vec<&&str> =
+                names.iter().filter(|name| !OF_REDIS_5.contains(name)).collect();
+            assert!(younger.iter().all(|name| OF_REDIS_6.contains(name)), "{url}: {younger:?}");
+            assert_eq!(!younger.is_empty(), asks_for_6, "{url}: {younger:?}");
+        }
+    }
+
+    #[test]
+    fn a_password_may_have_any_characters() {
+        let lines = |url: &str| passwords(&StoreUrl::parse(url).unwrap());
+        assert_eq!(lines("redis:"), "");
+        assert_eq!(lines("redis://:a%22%20b@"), "requirepass \"a\\x22\\x20b\"\n");
+        assert_eq!(
+            lines("redis://me:s%0Acrt@"),
+            "user \"me\" on \">s\\x0acrt\" ~* +@all\nuser default off\n"
+        );
+    }
 }

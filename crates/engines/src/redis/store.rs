@@ -211,8 +211,8 @@ impl Shared {
         settings.insert("connect".into(), connect.into());
         let versions = told.iter().map(|(node, survey)| (*node, survey.version()));
         let is_logged = told.iter().any(|(_, survey)| survey.durability() > Durability::Volatile);
-        let logs = self.servers.iter().filter(|_| is_logged).map(managed::log_folder);
-        let data_paths: Vec<_> = logs.filter(|folder| folder.exists()).collect();
+        let logged = self.servers.iter().filter(|_| is_logged);
+        let data_paths: Vec<_> = logged.filter_map(managed::log).collect();
         StoreInfo {
             scheme: SCHEME,
             url: url.to_string(),
