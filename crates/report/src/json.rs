@@ -45,5 +45,68 @@ pub fn schema() -> String {
 
 fn pretty(value: &impl serde::Serialize) -> String {
     let text = serde_json::to_string_pretty(value);
-    text.expect("the model has no keys but texts, and memory takes it") + "\n"
+    lists_on_one_line(&text.expect("the model has no keys but texts, and memory takes it"))
+}
+
+/// Joins the lines of each list that holds no object: a run has thousands of numbers, and a line each would make its file
+/// half as long again. Within a text there are no line feeds, so a line that ends with `[` begins a list.
+fn lists_on_one_line(indented: &str) -> String {
+    let mut text = String::with_capacity(indented.len());
+    let mut lines = indented.lines();
+    while let Some(line) = lines.next() {
+        text.push_str(line);
+        let mut open = usize::from(line.ends_with('['));
+        let (mut rest, mut joined) = (lines.clone(), String::new());
+        while let Some(item) = rest.next().filter(|item| open > 0 && !item.ends_with('{')) {
+            let item = item.trim_start();
+            let closes = item.starts_with(']');
+            open = if closes { open - 1 } else { open + usize::from(item.ends_with('[')) };
+            if !closes && !joined.is_empty() && !joined.ends_with('[') {
+                joined.push(' ');
+            }
+            joined.push_str(item);
+            if open == 0 {
+                text.push_str(&joined);
+                lines = rest;
+                break;
+            }
+        }
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::pretty;
+
+    #[test]
+    fn numbers_share_a_line_and_objects_do_not() {
+        let value = json!({
+            "a": [1, 2.5, null],
+            "b": [[0.5, 7], [1.0, 9]],
+            "c": [{ "d": [] , "e": ["[", "{", "x\n]"] }, { "f": [1] }],
+            "g": {},
+        });
+        let text = pretty(&value);
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
+        let expected = r#"{
+  "a": [1, 2.5, null],
+  "b": [[0.5, 7], [1.0, 9]],
+  "c": [
+    {
+      "d": [],
+      "e": ["[", "{", "x\n]"]
+    },
+    {
+      "f": [1]
+    }
+  ],
+  "g": {}
+}
+"#;
+        assert_eq!(text, expected);
+    }
 }
