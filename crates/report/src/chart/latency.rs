@@ -2,7 +2,7 @@
 
 use super::marks::{Figure, swept};
 use super::model::{Chart, Family, Unit};
-use super::subject::Subject;
+use super::subject::{Subject, timed};
 use super::sweep::Sweep;
 use crate::model::{Cell, Latency, LatencyIntervals, Run};
 use crate::ranking::groups;
@@ -68,6 +68,7 @@ pub(super) fn charts(run: &Run) -> Vec<Chart> {
             let Statistic { name, meaning, .. } = statistic;
             let reading = format!("Less is better. {meaning}, all rounds together.");
             let subject = subject.at("percentile", name);
+            let reading = timed(slice.operation, &reading);
             charts.extend(subject.chart(&format!("latency, {name}"), &reading, picture));
         }
     }

@@ -3,7 +3,7 @@
 use super::axis;
 use super::marks::{Figure, seen, series};
 use super::model::{Absent, Axis, Chart, Family, Scale, Shape, Unit};
-use super::subject::{Picture, Subject};
+use super::subject::{Picture, Subject, timed};
 use super::sweep::point_label;
 use crate::model::{Cell, CurvePoint, Run};
 use crate::ranking::{Group, groups};
@@ -16,7 +16,8 @@ pub(super) fn charts(run: &Run) -> Vec<Chart> {
     let chart = |group: &Group<'_>| {
         let point = point_label(run, group.point);
         let subject = Subject::new(Family::Percentiles, group.operation, &point);
-        subject.chart("the whole distribution of latency", READING, picture(run, group))
+        let reading = timed(group.operation, READING);
+        subject.chart("the whole distribution of latency", &reading, picture(run, group))
     };
     groups(run).iter().filter_map(chart).collect()
 }
@@ -38,7 +39,7 @@ fn picture(run: &Run, group: &Group<'_>) -> Picture {
         }
     }
     let x = Axis {
-        label: "share of the operations".to_owned(),
+        label: timed(group.operation, "share of the operations"),
         unit: Unit::Quantile,
         scale: Scale::Tail,
         scales: vec![Scale::Tail, Scale::Linear],

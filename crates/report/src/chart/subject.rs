@@ -6,11 +6,24 @@ use crate::model::Operation;
 /// The longest id, so that a file of this name can be written everywhere.
 const MAX_ID_LEN: usize = 120;
 
+/// What is said of each chart of gets of many keys, besides how to read it.
+const OF_MANY: &str =
+    " A request asks for several keys: rates, costs and counts are of keys, times of requests.";
+
 /// What a chart is about.
 #[derive(Debug, Clone)]
 pub(super) struct Subject {
     family: Family,
+    operation: Operation,
     facets: Vec<Facet>,
+}
+
+/// What is said of times: it is operations that take them, but of gets of many keys, requests.
+pub(super) fn timed(operation: Operation, text: &str) -> String {
+    match operation {
+        Operation::GetMany => text.replace("operation", "request"),
+        _ => text.to_owned(),
+    }
 }
 
 /// What is in the picture.
@@ -26,7 +39,8 @@ pub(super) struct Picture {
 impl Subject {
     /// An operation, at a point unless its label is empty.
     pub(super) fn new(family: Family, operation: Operation, point: &str) -> Self {
-        let subject = Self { family, facets: Vec::new() }.at("operation", operation.as_str());
+        let subject =
+            Self { family, operation, facets: Vec::new() }.at("operation", operation.as_str());
         if point.is_empty() { subject } else { subject.at("point", point) }
     }
 
@@ -46,7 +60,10 @@ impl Subject {
             family: self.family,
             facets: self.facets.clone(),
             title: self.title(what),
-            reading: reading.to_owned(),
+            reading: match self.operation {
+                Operation::GetMany => [reading, OF_MANY].concat(),
+                _ => reading.to_owned(),
+            },
             shape,
             x,
             y,

@@ -3,7 +3,7 @@
 use super::axis;
 use super::marks::{Figure, seen, series};
 use super::model::{Absent, Chart, Family, Shape, Unit};
-use super::subject::{Picture, Subject};
+use super::subject::{Picture, Subject, timed};
 use super::sweep::point_label;
 use crate::model::{Cell, Run, Sample, Timeline};
 use crate::ranking::{Group, groups};
@@ -78,7 +78,7 @@ pub(super) fn charts(run: &Run) -> Vec<Chart> {
         let subject = Subject::new(Family::Timeline, group.operation, &point);
         let picture = figured.picture(run, group, places);
         subject.at("figure", figured.name).chart(
-            figured.what,
+            &figured.words(group, figured.what),
             &figured.reading(run, group),
             picture,
         )
@@ -93,7 +93,15 @@ impl Figured {
             timelines(cell).any(|(sample, timeline)| phase(run, cell, sample, timeline).share < 1.0)
         };
         let is_mix = group.rows.iter().any(|row| shared(row.cell));
-        [self.reading, if is_mix { self.of_mix } else { "" }].concat()
+        self.words(group, self.reading) + if is_mix { self.of_mix } else { "" }
+    }
+
+    /// What is said of this figure, which may be a time.
+    fn words(&self, group: &Group<'_>, text: &str) -> String {
+        match self.unit {
+            Unit::Nanoseconds => timed(group.operation, text),
+            _ => text.to_owned(),
+        }
     }
 
     fn picture(&self, run: &Run, group: &Group<'_>, places: usize) -> Picture {
@@ -115,7 +123,7 @@ impl Figured {
             }
         }
         let x = axis::of_sums("measured time", Unit::Seconds);
-        let y = axis::of_figures(self.label, self.unit, &lines);
+        let y = axis::of_figures(&self.words(group, self.label), self.unit, &lines);
         Picture { shape: Shape::Curves, x, y, series: lines, absent }
     }
 

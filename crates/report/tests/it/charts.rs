@@ -217,6 +217,28 @@ fn a_timeline_of_a_mix_has_the_time_of_the_whole_phase_and_the_rate_of_its_share
 }
 
 #[test]
+fn times_of_gets_of_many_keys_are_those_of_requests() {
+    let mut run = gets(&[("a", 1e3)]);
+    run.cells[0].samples = vec![round(1, 7.5)];
+    let of_one: Vec<Chart> = charts(&run);
+    run.cells[0].operation = Operation::GetMany;
+    let of_many: Vec<Chart> = charts(&run);
+    assert_eq!(of_one.len(), of_many.len());
+    for (one, many) in of_one.iter().zip(&of_many) {
+        let words = [&one.title, &one.reading, &one.x.label, &one.y.label];
+        assert!(words.iter().all(|text| !text.contains("request")), "{words:?}");
+        assert!(many.reading.ends_with("are of keys, times of requests."), "{}", many.reading);
+        let words = [&many.title, &many.reading, &many.x.label, &many.y.label];
+        let is_time = one.y.unit == larder_report::Unit::Nanoseconds;
+        if is_time && one.family != Family::Resources {
+            assert!(words.iter().all(|text| !text.contains("operation")), "{words:?}");
+        } else {
+            assert!(many.y.label == one.y.label && many.reading.starts_with(&one.reading));
+        }
+    }
+}
+
+#[test]
 fn a_round_that_broke_off_is_shown_where_it_is_all_there_is() {
     let mut run = gets(&[("a", 1e3)]);
     let broken = || Sample { complete: false, ..round(1, 7.5) };
