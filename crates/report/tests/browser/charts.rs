@@ -219,7 +219,7 @@ fn every_family_is_drawn() {
         }
         // A picture of lines is in the colours of its time of day.
         assert!(paint(&page, "rate", 0).count > 50, "dark: {dark}");
-        page.media("screen", !dark);
+        page.prefer(!dark);
         page.settle();
         assert!(paint(&page, "rate", 0).count > 50, "dark: {}", !dark);
     }

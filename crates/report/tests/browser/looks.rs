@@ -20,16 +20,20 @@ pub(crate) fn reads_well(name: &str, run: &Run) {
         found("moves", (moved >= UNSEEN_SHIFT).then(|| moved.to_string()).into_iter().collect());
         found("overflow", page.value(OVERFLOW));
         for (light, dark) in [("light", false), ("dark", true)] {
-            page.media("screen", dark);
+            page.prefer(dark);
             page.settle();
             found(&format!("contrast, {light}"), page.value(CONTRAST));
-            if let Some(folder) = std::env::var_os("LARDER_SCREENSHOTS").map(PathBuf::from) {
-                let file = folder.join(format!("{name}-{device}-{light}.png"));
-                std::fs::create_dir_all(folder).expect("the folder for pictures");
-                std::fs::write(file, page.picture()).expect("the picture can be written");
-            }
+            keep(&format!("{name}-{device}-{light}.png"), || page.picture());
         }
         found("complains", page.complaints());
     }
     assert!(defects.is_empty(), "{name}:\n{}", defects.join("\n"));
+}
+
+/// Leaves a picture for a person's eye, where one is wanted.
+pub(crate) fn keep(name: &str, picture: impl FnOnce() -> Vec<u8>) {
+    if let Some(folder) = std::env::var_os("LARDER_SCREENSHOTS").map(PathBuf::from) {
+        std::fs::create_dir_all(&folder).expect("the folder for pictures");
+        std::fs::write(folder.join(name), picture()).expect("the picture can be written");
+    }
 }

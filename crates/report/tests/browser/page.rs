@@ -64,7 +64,7 @@ impl Page {
         page.tools("Emulation.setFocusEmulationEnabled", &json!({ "enabled": true }));
         page.tools("Emulation.setScriptExecutionDisabled", &json!({ "value": !view.scripts }));
         page.resize(view.width, view.height);
-        page.media("screen", view.dark);
+        page.prefer(view.dark);
         page.load();
         page
     }
@@ -161,11 +161,18 @@ impl Page {
         self.tools("Emulation.setDeviceMetricsOverride", &size);
     }
 
-    /// On `screen` or for `print`, and which colours the reader's system prefers.
-    pub(crate) fn media(&self, media: &str, dark: bool) {
+    /// The colours that the reader's system prefers.
+    pub(crate) fn prefer(&self, dark: bool) {
         let scheme = if dark { "dark" } else { "light" };
         let feature = json!({ "name": "prefers-color-scheme", "value": scheme });
-        self.tools("Emulation.setEmulatedMedia", &json!({ "media": media, "features": [feature] }));
+        self.tools("Emulation.setEmulatedMedia", &json!({ "features": [feature] }));
+    }
+
+    /// Shows the page as it looks on paper.
+    pub(crate) fn show_as_printed(&self) {
+        self.tools("Emulation.setEmulatedMedia", &json!({ "media": "print" }));
+        self.run("dispatchEvent(new Event('beforeprint'))");
+        self.settle();
     }
 
     /// The whole page as a picture.

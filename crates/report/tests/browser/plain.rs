@@ -3,6 +3,7 @@
 use larder_report::sentences;
 
 use crate::Case;
+use crate::looks::keep;
 use crate::made_up::runs::sweep;
 use crate::page::{Page, View};
 
@@ -39,6 +40,7 @@ fn without_scripts_it_says_and_shows_everything() {
     }
     // Rates and two percentiles of latency, of each of two operations.
     assert_eq!(shown(&page, ".still svg"), 6);
+    keep("sweep-without-scripts.png", || page.picture());
 }
 
 fn on_paper_it_has_all_and_no_controls() {
@@ -47,11 +49,11 @@ fn on_paper_it_has_all_and_no_controls() {
                   .filter((it) => !it.checkVisibility()).length";
     let before: usize = page.value(folded);
     assert!(before > 0);
-    assert!(page.print().starts_with(b"%PDF"));
+    let paper = page.print();
+    assert!(paper.starts_with(b"%PDF"));
+    keep("sweep-paper.pdf", || paper);
     assert_eq!(page.value::<usize>(folded), before, "printing has changed what is open");
-    page.media("print", false);
-    page.run("dispatchEvent(new Event('beforeprint'))");
-    page.settle();
+    page.show_as_printed();
     assert_eq!(page.value::<usize>(folded), 0);
     assert_eq!(shown(&page, "button, input, select"), 0);
     assert!(shown(&page, "table") > 0);

@@ -36,7 +36,7 @@ pub(crate) fn cell(
     let spread = Spread { mean_ns, width: profile.spread, stall_ns: profile.stall_ns.max(mean_ns) };
     let samples: Vec<Sample> = (1..=rounds)
         .map(|round| {
-            let rate = threads * 1e9 / mean_ns * (1.0 + 0.02 * around_zero(random));
+            let rate = short(threads * 1e9 / mean_ns * (1.0 + 0.02 * around_zero(random)));
             sample(profile, place, Round { number: round, ops, rate }, spread, random)
         })
         .collect();
@@ -86,14 +86,14 @@ fn sample(
     random: &mut Random,
 ) -> Sample {
     let hits = if place.operation.reads() { ops } else { 0 };
-    let wall_s = real(ops) / rate;
+    let wall_s = short(real(ops) / rate);
     let value_bytes = number(place.point, "data_size", 1024.0);
     let held = KEYS * whole(value_bytes * 1.1);
     Sample {
         round,
         position: place.position,
         complete: true,
-        at_s: f64::from(round - 1) * 3.0 + f64::from(place.position) * 0.2,
+        at_s: short(f64::from(round - 1) * 3.0 + f64::from(place.position) * 0.2),
         counts: Counts {
             ops,
             hits,
@@ -106,8 +106,8 @@ fn sample(
         },
         wall_s,
         ops_per_s: rate,
-        client_cpu_s: Some(wall_s * if profile.serves() { 0.4 } else { 0.98 }),
-        server_cpu_s: profile.serves().then_some(wall_s * 0.5),
+        client_cpu_s: Some(short(wall_s * if profile.serves() { 0.4 } else { 0.98 })),
+        server_cpu_s: profile.serves().then_some(short(wall_s * 0.5)),
         rss_bytes: Some(profile.rss_bytes + if profile.writes() { 0 } else { held }),
         disk_bytes: profile.writes().then_some(held),
         major_faults: 0,
@@ -151,13 +151,15 @@ impl Spread {
     fn at(self, quantile: f64) -> f64 {
         let angle = PI * self.width;
         let median = self.mean_ns * angle.sin() / angle;
-        (median * (quantile / (1.0 - quantile)).powf(self.width)).min(self.stall_ns)
+        let ns = median * (quantile / (1.0 - quantile)).powf(self.width);
+        // What must be done takes its time.
+        ns.clamp(0.6 * median, self.stall_ns)
     }
 
     fn latency(self, ops: u64) -> Latency {
         Latency {
             min: whole(self.at(1.0 / real(ops))),
-            mean: self.mean_ns,
+            mean: short(self.mean_ns),
             p50: whole(self.at(0.5)),
             p90: whole(self.at(0.9)),
             p99: whole(self.at(0.99)),
@@ -178,13 +180,18 @@ impl Spread {
 }
 
 fn intervals(latency: &Latency) -> LatencyIntervals {
-    let around = |ns: u64, part: f64| [real(ns) * (1.0 - part), real(ns) * (1.0 + part)];
+    let around = |ns: u64, part: f64| [1.0 - part, 1.0 + part].map(|part| short(real(ns) * part));
     LatencyIntervals {
         p50: around(latency.p50, 0.01),
         p90: around(latency.p90, 0.02),
         p99: around(latency.p99, 0.05),
         p999: around(latency.p999, 0.2),
     }
+}
+
+/// A figure to seven digits, as runs have them.
+fn short(figure: f64) -> f64 {
+    format!("{figure:.6e}").parse().expect("a number")
 }
 
 /// The coordinate of a point; `otherwise` where it has none or it is no number.
