@@ -6,33 +6,40 @@ use larder_store::Result;
 use redis::Value;
 
 use super::address::{Greeting, Node};
+use super::refusal;
+use super::session::Doubt;
 
 /// A cluster has this many slots, over which its keys are spread.
 pub(super) const N_SLOTS: u16 = 16384;
 
-/// The nodes, and which of them has which slots. A node keeps its place in every later layout.
+/// What stands for the host of a node that is known by no name.
+pub(super) const UNKNOWN_HOST: &str = "?";
+
+/// The nodes, and which of them has which slots.
 #[derive(Debug, Clone)]
 pub(super) struct Layout {
     nodes: Vec<Arc<Node>>,
     /// The place of each slot's node; empty where there is no cluster.
-    owners: Vec<u16>,
+    owners: Arc<[u16]>,
+    /// Who told this.
+    teller: Arc<Node>,
 }
 
 impl Layout {
     /// One server.
     pub(super) fn single(node: Arc<Node>) -> Self {
-        Self { nodes: vec![node], owners: Vec::new() }
+        Self { nodes: vec![Arc::clone(&node)], owners: Arc::default(), teller: node }
     }
 
-    /// The cluster that the answer of `node` to `CLUSTER SLOTS` describes, whose nodes come behind those known so
-    /// far. `None` where the answer is another.
+    /// The cluster that the answer of `teller` to `CLUSTER SLOTS` describes. `None` where the answer is another.
     pub(super) fn read(
-        known: Vec<Arc<Node>>,
         answer: &Value,
-        node: &Node,
+        teller: &Arc<Node>,
         greeting: &Greeting,
     ) -> Option<Result<Self>> {
-        let mut layout = Self { nodes: known, owners: vec![0; usize::from(N_SLOTS)] };
+        let mut layout = Self::single(Arc::clone(teller));
+        layout.nodes.clear();
+        let mut owners = vec![0; usize::from(N_SLOTS)];
         let Value::Array(ranges) = answer else { return None };
         for range in ranges {
             let Value::Array(range) = range else { return None };
@@ -40,20 +47,22 @@ impl Layout {
             else {
                 return None;
             };
-            let [host, Value::Int(port), ..] = &primary[..] else { return None };
-            let host = match host {
-                Value::BulkString(host) => str::from_utf8(host).ok()?,
-                _ => "",
+            let [host, Value::Int(port), more @ ..] = &primary[..] else { return None };
+            let host = match text(host).unwrap_or_default() {
+                // It has no name where names are preferred; it may still have an address.
+                UNKNOWN_HOST => address_in(more).unwrap_or(UNKNOWN_HOST),
+                host => host,
             };
             let slots =
                 usize::try_from(*first).ok()?..usize::try_from(*last).ok()?.checked_add(1)?;
-            let place = layout.place_of(host, u16::try_from(*port).ok()?, node, greeting);
+            let place = layout.place_of(host, u16::try_from(*port).ok()?, teller, greeting);
             let place = match place {
                 Ok(place) => place,
                 Err(error) => return Some(Err(error)),
             };
-            layout.owners.get_mut(slots)?.fill(u16::try_from(place).ok()?);
+            owners.get_mut(slots)?.fill(u16::try_from(place).ok()?);
         }
+        layout.owners = owners.into();
         (!ranges.is_empty()).then_some(Ok(layout))
     }
 
@@ -66,18 +75,45 @@ impl Layout {
         teller: &Node,
         greeting: &Greeting,
     ) -> Result<usize> {
-        let host = if host.is_empty() { teller.host().unwrap_or_default() } else { host };
-        let node = Node::tcp(host, port, greeting)?;
-        if let Some(place) = self.nodes.iter().position(|known| known.is_same(&node)) {
+        let host = match host {
+            "" => teller.host().unwrap_or_default(),
+            UNKNOWN_HOST => return Err(refusal::unknown_host(teller, port)),
+            host => host,
+        };
+        let is_there = |known: &Arc<Node>| known.host_and_port() == Some((host, port));
+        if let Some(place) = self.nodes.iter().position(is_there) {
             return Ok(place);
         }
-        self.nodes.push(Arc::new(node));
+        self.nodes.push(Arc::new(Node::tcp(host, port, greeting)?));
         Ok(self.nodes.len() - 1)
     }
 
-    /// Every node that was ever heard of.
+    /// The nodes that have slots, and those that requests have been sent on to since.
     pub(super) fn nodes(&self) -> &[Arc<Node>] {
         &self.nodes
+    }
+
+    /// Whether both come from the same answer.
+    pub(super) fn is_as_told(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.owners, &other.owners)
+    }
+
+    /// Whom to ask for a newer layout, one after the other: who gave rise to `doubt` first or last, else who told this
+    /// one, then its other nodes and those of the URL.
+    pub(super) fn tellers(&self, seeds: &[Arc<Node>], doubt: Doubt) -> Vec<Arc<Node>> {
+        let mut tellers: Vec<Arc<Node>> = Vec::new();
+        for node in [&self.teller].into_iter().chain(&self.nodes).chain(seeds) {
+            if !tellers.iter().any(|known| known.is_same(node)) {
+                tellers.push(Arc::clone(node));
+            }
+        }
+        let doubted = &self.nodes[doubt.node];
+        tellers.sort_by_key(|node| match (node.is_same(doubted), doubt.is_lost) {
+            (true, false) => 0,
+            (false, _) => 1,
+            (true, true) => 2,
+        });
+        tellers
     }
 
     /// The nodes that have slots, or the only one.
@@ -102,6 +138,20 @@ impl Layout {
     /// The place of the node that has this slot.
     pub(super) fn owner_of(&self, slot: u16) -> usize {
         self.owners.get(usize::from(slot)).map_or(0, |place| usize::from(*place))
+    }
+}
+
+/// The address among what is told of a node behind its port: its id, and a list of names and values.
+fn address_in(more: &[Value]) -> Option<&str> {
+    let [_, Value::Array(pairs), ..] = more else { return None };
+    let mut pairs = pairs.chunks_exact(2);
+    pairs.find(|pair| text(&pair[0]) == Some("ip")).and_then(|pair| text(&pair[1]))
+}
+
+fn text(value: &Value) -> Option<&str> {
+    match value {
+        Value::BulkString(text) => str::from_utf8(text).ok(),
+        _ => None,
     }
 }
 
@@ -161,32 +211,81 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_layout_keeps_the_places_of_its_nodes() {
+    fn bulk(text: &str) -> Value {
+        Value::BulkString(text.into())
+    }
+
+    /// A range of slots, and what is told of its node behind the port.
+    fn range(first: i64, last: i64, host: Value, more: &[Value]) -> Value {
+        let primary = [&[host, Value::Int(7000), bulk("id")], more].concat();
+        Value::Array(vec![Value::Int(first), Value::Int(last), Value::Array(primary)])
+    }
+
+    fn teller() -> (Arc<Node>, Greeting) {
         let url = StoreUrl::parse("redis://h1:7000").unwrap();
         let greeting = Greeting::from_url(&url, &RedisConfig::from_url(&url).unwrap()).unwrap();
-        let node = Node::from_url(&url, &greeting).unwrap().remove(0);
-        let bulk = |text: &str| Value::BulkString(text.into());
-        let range = |first, last, host: Value, port| {
-            let primary = Value::Array(vec![host, Value::Int(port), bulk("id")]);
-            Value::Array(vec![Value::Int(first), Value::Int(last), primary])
-        };
+        (Arc::new(Node::from_url(&url, &greeting).unwrap().remove(0)), greeting)
+    }
+
+    fn names(nodes: &[Arc<Node>]) -> Vec<String> {
+        nodes.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_layout_has_the_nodes_that_have_slots() {
+        let (node, greeting) = teller();
+        let read = |answer: &Value| Layout::read(answer, &node, &greeting);
         let slots = Value::Array(vec![
-            range(8192, 16383, bulk("h2"), 7000),
-            range(0, 8191, Value::Nil, 7000),
+            range(0, 8191, Value::Nil, &[]),
+            range(8192, 16382, bulk("h2"), &[]),
+            range(16383, 16383, Value::Nil, &[]),
         ]);
-        let known = vec![Arc::new(node.clone())];
-        let layout = Layout::read(known, &slots, &node, &greeting).unwrap().unwrap();
-        let shown: Vec<String> = layout.nodes().iter().map(ToString::to_string).collect();
-        assert_eq!(shown, ["h1:7000", "h2:7000"]);
-        assert_eq!([0, 8191, 8192, 16383].map(|slot| layout.owner_of(slot)), [0, 0, 1, 1]);
-        let moved = Value::Array(vec![range(0, 16383, bulk("h2"), 7000)]);
-        let layout = Layout::read(layout.nodes.clone(), &moved, &node, &greeting).unwrap().unwrap();
-        assert_eq!((layout.nodes().len(), layout.owners().len(), layout.owner_of(0)), (2, 1, 1));
-        for wrong in [Value::Nil, Value::Array(Vec::new()), Value::Array(vec![Value::Int(1)])] {
-            assert!(Layout::read(Vec::new(), &wrong, &node, &greeting).is_none(), "{wrong:?}");
+        let mut layout = read(&slots).unwrap().unwrap();
+        assert_eq!(names(layout.nodes()), ["h1:7000", "h2:7000"]);
+        assert_eq!([0, 8191, 8192, 16383].map(|slot| layout.owner_of(slot)), [0, 0, 1, 0]);
+        let told = layout.clone();
+        assert_eq!(layout.place_of("h3", 7000, &node, &greeting).unwrap(), 2);
+        assert!(layout.is_as_told(&told) && names(&layout.owners()) == ["h1:7000", "h2:7000"]);
+        let moved = read(&Value::Array(vec![range(0, 16383, bulk("h2"), &[])])).unwrap().unwrap();
+        assert_eq!((names(moved.nodes()), moved.owner_of(0)), (vec!["h2:7000".into()], 0));
+        assert!(!moved.is_as_told(&told));
+        let beyond = Value::Array(vec![range(0, 16384, bulk("h2"), &[])]);
+        let wrong = [Value::Nil, Value::Array(Vec::new()), Value::Array(vec![Value::Int(1)])];
+        for wrong in wrong.iter().chain([&beyond]) {
+            assert!(read(wrong).is_none(), "{wrong:?}");
         }
-        let beyond = Value::Array(vec![range(0, 16384, bulk("h2"), 7000)]);
-        assert!(Layout::read(Vec::new(), &beyond, &node, &greeting).is_none());
+    }
+
+    #[test]
+    fn a_node_without_a_name_is_found_by_its_address() {
+        let (node, greeting) = teller();
+        let read = |more: &[Value]| {
+            let slots = Value::Array(vec![range(0, 16383, bulk(UNKNOWN_HOST), more)]);
+            Layout::read(&slots, &node, &greeting).unwrap()
+        };
+        let told = Value::Array(["hostname", "", "ip", "192.0.2.7"].map(bulk).to_vec());
+        assert_eq!(names(read(&[told]).unwrap().nodes()), ["192.0.2.7:7000"]);
+        for more in [&[][..], &[Value::Array(vec![bulk("ip")])]] {
+            let error = read(more).unwrap_err().to_string();
+            assert!(error.contains("h1:7000 does not know the host"), "{error}");
+        }
+    }
+
+    #[test]
+    fn who_knows_best_is_asked_first_and_who_is_lost_last() {
+        let (node, greeting) = teller();
+        let half = |first, last, host| range(first, last, bulk(host), &[]);
+        let slots =
+            Value::Array(vec![half(0, 99, "h2"), half(100, 199, "h1"), half(200, 16383, "h3")]);
+        let layout = Layout::read(&slots, &node, &greeting).unwrap().unwrap();
+        let seeds = ["h1", "h4"].map(|host| Arc::new(Node::tcp(host, 7000, &greeting).unwrap()));
+        for (doubt, order) in [
+            (Doubt::lost(0), ["h1", "h3", "h4", "h2"]),
+            (Doubt::lost(1), ["h2", "h3", "h4", "h1"]),
+            (Doubt::told(2), ["h3", "h1", "h2", "h4"]),
+        ] {
+            let asked = names(&layout.tellers(&seeds, doubt));
+            assert_eq!(asked, order.map(|host| format!("{host}:7000")), "{doubt:?}");
+        }
     }
 }

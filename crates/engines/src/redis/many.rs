@@ -3,9 +3,10 @@
 use larder_store::{Error, Meta, Result};
 use redis::{ServerErrorKind, Value};
 
+use super::address::Node;
 use super::refusal;
 use super::request::Request;
-use super::session::{Redirect, RedisSession};
+use super::session::{Doubt, Redirect, RedisSession};
 
 /// The part of a batch that one node has.
 #[derive(Debug, Default)]
@@ -48,9 +49,8 @@ impl RedisSession {
             self.parts[self.layout.owner_of(slot)].places.push((slot, i));
         }
         let mut moved = Vec::new();
-        let result = self.send_parts(keys).and_then(|()| self.receive_parts(hit, &mut moved));
-        self.is_stale |= self.layout.is_cluster() && (result.is_err() || !moved.is_empty());
-        result?;
+        self.send_parts(keys)?;
+        self.receive_parts(hit, &mut moved)?;
         let mut value = Vec::new();
         for i in moved {
             if let Some(meta) = larder_store::Session::get(self, keys[i], &mut value)? {
@@ -61,14 +61,19 @@ impl RedisSession {
     }
 
     fn send_parts(&mut self, keys: &[&[u8]]) -> Result<()> {
-        let Self { shared, connections, parts, .. } = self;
-        let asked = connections.iter_mut().zip(parts).filter(|(_, part)| !part.places.is_empty());
-        for (connection, part) in asked {
+        for (node, part) in asked_parts(&mut self.parts) {
+            let connection = &mut self.connections[node];
             part.pack(keys);
-            if connection.begin()? {
-                shared.count_connection();
+            let sent = connection.begin().and_then(|is_new| {
+                if is_new {
+                    self.shared.count_connection();
+                }
+                connection.send(&part.request, b"")
+            });
+            if sent.is_err() {
+                self.doubt = Some(Doubt::lost(node));
             }
-            connection.send(&part.request, b"")?;
+            sent?;
         }
         Ok(())
     }
@@ -80,28 +85,19 @@ impl RedisSession {
         moved: &mut Vec<usize>,
     ) -> Result<()> {
         let mut first_error: Option<Error> = None;
-        let Self { connections, parts, .. } = self;
-        let asked = connections.iter_mut().zip(parts).filter(|(_, part)| !part.places.is_empty());
-        for (connection, part) in asked {
+        for (node, part) in asked_parts(&mut self.parts) {
+            let connection = &mut self.connections[node];
             for group in part.places.chunk_by(|a, b| a.0 == b.0) {
-                let error = match connection.receive()? {
+                let answer = connection.receive().inspect_err(|_| {
+                    self.doubt = Some(Doubt::lost(node));
+                })?;
+                let error = match answer {
                     Value::Array(values) if values.len() == group.len() => {
-                        for ((_, i), value) in group.iter().zip(&values) {
-                            match value {
-                                Value::BulkString(value) => hit(*i, value, Meta::default()),
-                                Value::Nil => {}
-                                other => {
-                                    return Err(refusal::unexpected(
-                                        connection.node(),
-                                        "MGET",
-                                        other,
-                                    ));
-                                }
-                            }
-                        }
+                        give(group, &values, connection.node(), hit)?;
                         continue;
                     }
                     Value::ServerError(error) => {
+                        self.doubt = self.doubt.or(Doubt::by(&error, node));
                         // While a slot moves, its keys are on two nodes, and are asked for one by one.
                         let is_moving = error.kind() == Some(ServerErrorKind::TryAgain);
                         if is_moving || Redirect::of(&error).is_some() {
@@ -118,4 +114,26 @@ impl RedisSession {
         }
         first_error.map_or(Ok(()), Err)
     }
+}
+
+/// The parts of a batch that anybody is asked for, with the places of their nodes.
+fn asked_parts(parts: &mut [Part]) -> impl Iterator<Item = (usize, &mut Part)> {
+    parts.iter_mut().enumerate().filter(|(_, part)| !part.places.is_empty())
+}
+
+/// Gives the values of the keys of one slot.
+fn give(
+    group: &[(u16, usize)],
+    values: &[Value],
+    node: &Node,
+    hit: &mut dyn FnMut(usize, &[u8], Meta),
+) -> Result<()> {
+    for ((_, i), value) in group.iter().zip(values) {
+        match value {
+            Value::BulkString(value) => hit(*i, value, Meta::default()),
+            Value::Nil => {}
+            other => return Err(refusal::unexpected(node, "MGET", other)),
+        }
+    }
+    Ok(())
 }

@@ -72,6 +72,24 @@ pub(super) fn refused(node: &Node, refusal: &ServerError) -> Error {
     }
 }
 
+/// The nodes of a cluster have sent a request from one to the next.
+#[cold]
+pub(super) fn sent_around(node: &Node, n_times: usize, slot: u16) -> Error {
+    protocol(
+        node,
+        format!(
+            "its cluster sent a request on {n_times} times; no node takes slot {slot} for its own"
+        ),
+    )
+}
+
+/// A node names another without its host.
+#[cold]
+pub(super) fn unknown_host(teller: &Node, port: u16) -> Error {
+    let what = format!("{teller} does not know the host of its cluster's node on port {port}");
+    Error::Unavailable { engine: SCHEME, what, source: None }
+}
+
 /// An answer that is no answer to this command.
 #[cold]
 pub(super) fn unexpected(node: &Node, command: &str, answer: &Value) -> Error {

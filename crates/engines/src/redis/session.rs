@@ -6,8 +6,9 @@ use std::time::Duration;
 use larder_store::{Error, Meta, Result, Session, SetMode, SetOptions, SetOutcome};
 use redis::{ServerError, ServerErrorKind, Value};
 
+use super::address::Node;
 use super::connection::Connection;
-use super::layout::Layout;
+use super::layout::{Layout, UNKNOWN_HOST};
 use super::many::Part;
 use super::request::Request;
 use super::scripts::{self, Script};
@@ -27,11 +28,11 @@ pub(super) struct RedisSession {
     pub(super) shared: Arc<Shared>,
     pub(super) layout: Arc<Layout>,
     pub(super) connections: Vec<Connection>,
-    /// The layout of the cluster may have changed: a node was lost, or does not have what it had.
-    pub(super) is_stale: bool,
+    /// Why the layout of the cluster may have changed.
+    pub(super) doubt: Option<Doubt>,
     request: Request,
     /// Whom the last request was sent to.
-    asked: usize,
+    pub(super) asked: usize,
     /// What a batch asks of each node, kept for its memory.
     pub(super) parts: Vec<Part>,
 }
@@ -43,7 +44,7 @@ impl RedisSession {
             shared,
             layout: Arc::clone(&layout),
             connections: Vec::new(),
-            is_stale: false,
+            doubt: None,
             request: Request::default(),
             asked: 0,
             parts: Vec::new(),
@@ -52,20 +53,29 @@ impl RedisSession {
         session
     }
 
-    /// Has a connection for each node of a layout. A node that is known keeps its place, and so its connection.
+    /// Has a connection for each node of a layout. A node that was known keeps its connection.
     fn follow_layout(&mut self, layout: Arc<Layout>) {
-        for node in &layout.nodes()[self.connections.len()..] {
-            self.connections.push(Connection::new(Arc::clone(node), self.shared.terms()));
-            self.parts.push(Part::default());
-        }
+        let mut known = std::mem::take(&mut self.connections);
+        let terms = self.shared.terms();
+        let connection = |node: &Arc<Node>| {
+            let place = known.iter().position(|connection| connection.node().is_same(node));
+            match place {
+                Some(place) => known.swap_remove(place),
+                None => Connection::new(Arc::clone(node), terms),
+            }
+        };
+        self.connections = layout.nodes().iter().map(connection).collect();
+        self.parts.resize_with(layout.nodes().len(), Part::default);
         self.layout = layout;
-        self.is_stale = false;
+        self.doubt = None;
     }
 
-    /// Looks at the cluster anew where something has changed.
+    /// Looks at the cluster anew where something may have changed.
     pub(super) fn renew_layout(&mut self) -> Result<()> {
-        if self.is_stale {
-            let layout = self.shared.renewed(&self.layout)?;
+        if let Some(doubt) = self.doubt
+            && self.layout.is_cluster()
+        {
+            let layout = self.shared.renewed(&self.layout, doubt)?;
             self.follow_layout(layout);
         }
         Ok(())
@@ -88,11 +98,8 @@ impl RedisSession {
     fn routed(&mut self, key: &[u8], value: &[u8]) -> Result<Value> {
         self.renew_layout()?;
         let answer = self.exchange(self.layout.owner_of(self.layout.slot_of(key)), value)?;
-        match &answer {
-            Value::ServerError(error) if self.layout.is_cluster() => match Redirect::of(error) {
-                Some(redirect) => self.redirected(redirect, value),
-                None => Ok(answer),
-            },
+        match Redirect::in_answer(&answer) {
+            Some(redirect) if self.layout.is_cluster() => self.redirected(redirect, value),
             _ => Ok(answer),
         }
     }
@@ -100,31 +107,36 @@ impl RedisSession {
     /// Follows a cluster that sends the request on.
     #[cold]
     fn redirected(&mut self, mut redirect: Redirect, value: &[u8]) -> Result<Value> {
-        let mut n_redirects = 1;
-        loop {
+        for _ in 0..REDIRECTS {
+            let teller = Arc::clone(&self.layout.nodes()[self.asked]);
             if !redirect.is_once {
-                self.is_stale = true;
+                self.doubt = Some(Doubt::told(self.asked));
                 self.renew_layout()?;
             }
-            let teller = Arc::clone(&self.layout.nodes()[self.asked]);
-            let (host, port) = (&redirect.host, redirect.port);
-            let (layout, place) = self.shared.place_of(host, port, &teller)?;
-            self.follow_layout(layout);
+            let node = self.place_of(&redirect, &teller)?;
             let answer = if redirect.is_once {
-                self.exchange_once(place, value)
+                self.exchange_once(node, value)
             } else {
-                self.exchange(place, value)
+                self.exchange(node, value)
             }?;
-            let next = match &answer {
-                Value::ServerError(error) if n_redirects < REDIRECTS => Redirect::of(error),
-                _ => None,
-            };
-            match next {
+            match Redirect::in_answer(&answer) {
                 Some(next) => redirect = next,
                 None => return Ok(answer),
             }
-            n_redirects += 1;
         }
+        self.doubt = Some(Doubt::told(self.asked));
+        let node = self.connections[self.asked].node();
+        Err(refusal::sent_around(node, REDIRECTS, redirect.slot))
+    }
+
+    /// The place of the node that a request is sent on to.
+    fn place_of(&mut self, redirect: &Redirect, teller: &Node) -> Result<usize> {
+        if redirect.host == UNKNOWN_HOST && !redirect.is_once {
+            return Ok(self.layout.owner_of(redirect.slot));
+        }
+        let (layout, place) = self.shared.place_of(&redirect.host, redirect.port, teller)?;
+        self.follow_layout(layout);
+        Ok(place)
     }
 
     /// Sends the request to a node and waits for its answer.
@@ -157,12 +169,14 @@ impl RedisSession {
             act(connection, &self.request)
         });
         connection.end();
-        self.is_stale |= answer.is_err() && self.layout.is_cluster();
+        if answer.is_err() {
+            self.doubt = Some(Doubt::lost(node));
+        }
         answer
     }
 
     pub(super) fn refused(&mut self, error: &ServerError) -> Error {
-        self.is_stale |= self.layout.is_cluster();
+        self.doubt = self.doubt.or(Doubt::by(error, self.asked));
         refusal::refused(self.connections[self.asked].node(), error)
     }
 
@@ -335,9 +349,40 @@ impl Session for RedisSession {
     }
 }
 
+/// A sign that the layout of a cluster may have changed. Most refusals are none: they would be the same from any node.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Doubt {
+    /// The place of the node that gave it.
+    pub(super) node: usize,
+    /// The node is gone, or is itself cut off from its cluster; otherwise it knows who has what it had.
+    pub(super) is_lost: bool,
+}
+
+impl Doubt {
+    /// A node said that another has what it had.
+    pub(super) fn told(node: usize) -> Self {
+        Self { node, is_lost: false }
+    }
+
+    /// A node did not answer.
+    pub(super) fn lost(node: usize) -> Self {
+        Self { node, is_lost: true }
+    }
+
+    /// What the refusal of a node gives rise to.
+    pub(super) fn by(error: &ServerError, node: usize) -> Option<Self> {
+        match error.kind()? {
+            ServerErrorKind::Moved => Some(Self::told(node)),
+            ServerErrorKind::ClusterDown => Some(Self::lost(node)),
+            _ => None,
+        }
+    }
+}
+
 /// A node that a cluster sends a request on to.
 #[derive(Debug)]
 pub(super) struct Redirect {
+    slot: u16,
     host: String,
     port: u16,
     /// Only this request: the slot is about to move.
@@ -345,6 +390,14 @@ pub(super) struct Redirect {
 }
 
 impl Redirect {
+    /// Where an answer sends on to, if it does.
+    fn in_answer(answer: &Value) -> Option<Self> {
+        match answer {
+            Value::ServerError(error) => Self::of(error),
+            _ => None,
+        }
+    }
+
     /// Reads `MOVED 3999 127.0.0.1:6381` or `ASK 3999 127.0.0.1:6381`; the host may be missing.
     pub(super) fn of(error: &ServerError) -> Option<Self> {
         let is_once = match error.kind()? {
@@ -352,9 +405,10 @@ impl Redirect {
             ServerErrorKind::Ask => true,
             _ => return None,
         };
-        let (_, address) = error.details()?.split_once(' ')?;
+        let (slot, address) = error.details()?.split_once(' ')?;
         let (host, port) = address.rsplit_once(':')?;
-        Some(Self { host: host.into(), port: port.parse().ok()?, is_once })
+        let (slot, port) = (slot.parse().ok()?, port.parse().ok()?);
+        Some(Self { slot, host: host.into(), port, is_once })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use larder_store::{
@@ -14,7 +14,7 @@ use super::address::{Greeting, Node};
 use super::config::{Connect, RedisConfig};
 use super::connection::Terms;
 use super::layout::Layout;
-use super::session::RedisSession;
+use super::session::{Doubt, RedisSession};
 use super::survey::{self, Survey};
 use super::{SCHEME, managed, refusal};
 use crate::disk;
@@ -37,6 +37,7 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
         let started = managed::start(url, &config, greeting)?;
         (servers, seeds, greeting) = (started.servers, started.nodes, started.greeting);
     }
+    let seeds: Vec<Arc<Node>> = seeds.into_iter().map(Arc::new).collect();
     let timeout = config.timeout.0;
     let layout = find_layout(&seeds, &greeting, timeout)?;
     let nodes = layout.owners();
@@ -45,6 +46,7 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
         terms: Terms { timeout, keep: config.connect == Connect::Session },
         longest_string: longest_string(&surveys),
         layout: Mutex::new(Arc::new(layout)),
+        seeds,
         greeting,
         n_connections: AtomicU64::new(0),
         servers,
@@ -54,13 +56,12 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
 }
 
 /// Asks the nodes of a URL, one after the other, whether they are a cluster, and which.
-fn find_layout(seeds: &[Node], greeting: &Greeting, timeout: Duration) -> Result<Layout> {
+fn find_layout(seeds: &[Arc<Node>], greeting: &Greeting, timeout: Duration) -> Result<Layout> {
     let mut first_error = None;
     for seed in seeds {
-        let seed = Arc::new(seed.clone());
-        match survey::is_cluster(&seed, timeout) {
-            Ok(true) => return ask_layout(Vec::new(), &seed, greeting, timeout),
-            Ok(false) if seeds.len() == 1 => return Ok(Layout::single(seed)),
+        match survey::is_cluster(seed, timeout) {
+            Ok(true) => return ask_layout(seed, greeting, timeout),
+            Ok(false) if seeds.len() == 1 => return Ok(Layout::single(Arc::clone(seed))),
             Ok(false) => {
                 let reason = format!("several hosts are a cluster, and {seed} is none; name one");
                 return Err(Error::InvalidOptions { engine: SCHEME, reason });
@@ -80,14 +81,9 @@ fn find_layout(seeds: &[Node], greeting: &Greeting, timeout: Duration) -> Result
 }
 
 /// Asks a node for the slots of its cluster.
-fn ask_layout(
-    known: Vec<Arc<Node>>,
-    node: &Arc<Node>,
-    greeting: &Greeting,
-    timeout: Duration,
-) -> Result<Layout> {
+fn ask_layout(node: &Arc<Node>, greeting: &Greeting, timeout: Duration) -> Result<Layout> {
     let answer = survey::ask(node, timeout, &[b"CLUSTER", b"SLOTS"])?;
-    Layout::read(known, &answer, node, greeting)
+    Layout::read(&answer, node, greeting)
         .unwrap_or_else(|| Err(refusal::unexpected(node, "CLUSTER SLOTS", &answer)))
 }
 
@@ -108,7 +104,10 @@ struct RedisStore {
 /// What sessions share; the servers that were started for them end with the last of it.
 #[derive(Debug)]
 pub(super) struct Shared {
+    /// Never locked while somebody is asked.
     layout: Mutex<Arc<Layout>>,
+    /// The nodes of the URL, or those that were started.
+    seeds: Vec<Arc<Node>>,
     greeting: Greeting,
     terms: Terms,
     longest_string: usize,
@@ -119,30 +118,32 @@ pub(super) struct Shared {
 impl Shared {
     /// The layout as it is known now.
     pub(super) fn layout(&self) -> Arc<Layout> {
-        Arc::clone(&self.layout.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.lock_layout())
+    }
+
+    fn lock_layout(&self) -> MutexGuard<'_, Arc<Layout>> {
+        self.layout.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A layout that is newer than `old`: what another session has found out meanwhile, or what the first node that
     /// answers tells.
-    pub(super) fn renewed(&self, old: &Arc<Layout>) -> Result<Arc<Layout>> {
-        let mut layout = self.layout.lock().unwrap_or_else(PoisonError::into_inner);
-        if !Arc::ptr_eq(&layout, old) {
-            return Ok(Arc::clone(&layout));
+    pub(super) fn renewed(&self, old: &Layout, doubt: Doubt) -> Result<Arc<Layout>> {
+        let known = self.layout();
+        if !known.is_as_told(old) {
+            return Ok(known);
         }
         let mut first_error = None;
-        for node in old.nodes() {
-            match ask_layout(old.nodes().to_vec(), node, &self.greeting, self.terms.timeout) {
+        for node in old.tellers(&self.seeds, doubt) {
+            match ask_layout(&node, &self.greeting, self.terms.timeout) {
                 Ok(renewed) => {
-                    *layout = Arc::new(renewed);
-                    return Ok(Arc::clone(&layout));
+                    let renewed = Arc::new(renewed);
+                    *self.lock_layout() = Arc::clone(&renewed);
+                    return Ok(renewed);
                 }
                 Err(error) => drop(first_error.get_or_insert(error)),
             }
         }
-        match first_error {
-            Some(error) => Err(error),
-            None => Ok(Arc::clone(&layout)),
-        }
+        first_error.map_or(Ok(known), Err)
     }
 
     /// The layout with the node at an address in it, and the place of that node.
@@ -152,7 +153,7 @@ impl Shared {
         port: u16,
         teller: &Node,
     ) -> Result<(Arc<Layout>, usize)> {
-        let mut layout = self.layout.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut layout = self.lock_layout();
         let mut extended = Layout::clone(&layout);
         let place = extended.place_of(host, port, teller, &self.greeting)?;
         if extended.nodes().len() > layout.nodes().len() {

@@ -1,9 +1,9 @@
 //! `redis:` and what goes wrong on the wire: peers that answer in pieces, late, wrongly or not at all.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::thread::sleep;
+use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
 use larder_store::{Session, SetOptions};
@@ -28,6 +28,9 @@ pub(crate) fn trials() -> Vec<Trial> {
         without_server("a_late_answer_is_nobody_elses", a_late_answer_is_nobody_elses),
         without_server("a_batch_is_one_request_a_node", a_batch_is_one_request_a_node),
         without_server("a_cluster_that_sends_in_circles_is_an_error", in_circles),
+        without_server("a_refusal_says_nothing_of_the_slots", a_refusal_says_nothing_of_the_slots),
+        without_server("a_silent_node_is_asked_for_the_slots_last", a_silent_node_is_asked_last),
+        without_server("who_asks_for_the_slots_holds_up_nobody", who_asks_for_the_slots),
         without_server("an_old_server_tells_less", an_old_server_tells_less),
     ]
 }
@@ -190,14 +193,25 @@ fn a_late_answer_is_nobody_elses() {
 
 /// Two peers that say they are a cluster, each with half of the slots, and answer the rest so.
 fn two_nodes(answer: impl Fn(&[String]) -> Vec<u8> + Send + Sync + 'static) -> (String, [Peer; 2]) {
+    two_nodes_where(|| {}, answer)
+}
+
+/// As above, where something happens before the slots are told.
+fn two_nodes_where(
+    before_slots: impl Fn() + Send + Sync + 'static,
+    answer: impl Fn(&[String]) -> Vec<u8> + Send + Sync + 'static,
+) -> (String, [Peer; 2]) {
+    let before_slots = Arc::new(before_slots);
     let ports: Arc<OnceLock<[u16; 2]>> = Arc::default();
     let answer = Arc::new(answer);
     let peers = [(); 2].map(|()| {
         let (ports, answer) = (Arc::clone(&ports), Arc::clone(&answer));
+        let before_slots = Arc::clone(&before_slots);
         Peer::answering(move |words| match words[0].as_str() {
             "INFO" => bulk("cluster_enabled:1\r\n"),
             "CONFIG" => Vec::new(),
             "CLUSTER" => {
+                before_slots();
                 let [one, two] = ports.get().unwrap();
                 let range = |first: u16, last: u16, port: &u16| {
                     format!("*3\r\n:{first}\r\n:{last}\r\n*2\r\n$9\r\n127.0.0.1\r\n:{port}\r\n")
@@ -209,7 +223,7 @@ fn two_nodes(answer: impl Fn(&[String]) -> Vec<u8> + Send + Sync + 'static) -> (
     });
     let [one, two] = peers.each_ref().map(Peer::port);
     ports.set([one, two]).unwrap();
-    (format!("redis://127.0.0.1:{one}?timeout=1s"), peers)
+    (format!("redis://127.0.0.1:{one}?timeout=10s"), peers)
 }
 
 fn a_batch_is_one_request_a_node() {
@@ -253,8 +267,87 @@ fn in_circles() {
     ports.set(nodes.each_ref().map(Peer::port)).unwrap();
     let session = &mut *open(&url).session().unwrap();
     let message = failure(session.get(b"key", &mut Vec::new()), "protocol");
-    assert!(message.contains("MOVED 1 127.0.0.1:"), "{message}");
+    assert!(message.contains("sent a request on 5 times; no node takes slot 1"), "{message}");
     assert_eq!(n_asked.load(Ordering::SeqCst), 6, "asked once, and sent on five times");
+}
+
+// Of two nodes, the first has the slot of `bar`, 5061, and the second that of `foo`, 12182.
+
+fn a_refusal_says_nothing_of_the_slots() {
+    for (answer, renews) in [
+        ("OOM command not allowed", false),
+        ("WRONGTYPE Operation against", false),
+        ("NOPERM this user has no permissions", false),
+        ("LOADING Redis is loading the dataset", false),
+        ("CLUSTERDOWN The cluster is down", true),
+    ] {
+        let line = format!("-{answer}\r\n").into_bytes();
+        let (url, nodes) = two_nodes(move |_| line.clone());
+        let session = &mut *open(&url).session().unwrap();
+        let n_requests = || nodes.iter().map(Peer::n_requests).sum::<usize>();
+        let before = n_requests();
+        for _ in 0..3 {
+            assert!(session.get(b"foo", &mut Vec::new()).is_err());
+            assert!(session.set(b"bar", b"value", &SetOptions::default()).is_err());
+            assert!(session.get_many(&[b"foo"], &mut |_, _, _| {}).is_err());
+        }
+        // Every operation but the first, which has not heard of anything yet.
+        let n_renewals = if renews { 8 } else { 0 };
+        assert_eq!(n_requests() - before, 9 + n_renewals, "{answer}");
+    }
+}
+
+fn a_silent_node_is_asked_last() {
+    let (url, nodes) = two_nodes(|words| match words[1].as_str() {
+        "bar" => Vec::new(),
+        _ => b"$-1\r\n".to_vec(),
+    });
+    let session = &mut *open(&url.replace("10s", "300ms")).session().unwrap();
+    for in_batch in [false, true] {
+        failure(
+            match in_batch {
+                false => session.get(b"bar", &mut Vec::new()).map(drop),
+                true => session.get_many(&[b"bar"], &mut |_, _, _| {}),
+            },
+            "timeout",
+        );
+        let before = nodes.each_ref().map(Peer::n_requests);
+        // The silent one is the one of the URL, which told the slots when the store was opened.
+        assert_eq!(get(session, "foo"), None);
+        let after = nodes.each_ref().map(Peer::n_requests);
+        assert_eq!([after[0] - before[0], after[1] - before[1]], [0, 2]);
+    }
+}
+
+fn who_asks_for_the_slots() {
+    // Opening a store asks once; the second time waits here.
+    let n_asked = Arc::new(AtomicUsize::new(0));
+    let is_told = Arc::new(AtomicBool::new(false));
+    let (counter, gate) = (Arc::clone(&n_asked), Arc::clone(&is_told));
+    let (url, _nodes) = two_nodes_where(
+        move || {
+            if counter.fetch_add(1, Ordering::SeqCst) > 0 {
+                while !gate.load(Ordering::SeqCst) {
+                    sleep(Duration::from_millis(1));
+                }
+            }
+        },
+        |words| match words[1].as_str() {
+            "bar" => b"-CLUSTERDOWN The cluster is down\r\n".to_vec(),
+            _ => bulk("value"),
+        },
+    );
+    let store = open(&url);
+    let mut session = store.session().unwrap();
+    failure(session.get(b"bar", &mut Vec::new()), "unavailable");
+    let asking = spawn(move || get(&mut *session, "foo"));
+    while n_asked.load(Ordering::SeqCst) < 2 {
+        sleep(Duration::from_millis(1));
+    }
+    let other = get(&mut *store.session().unwrap(), "foo");
+    is_told.store(true, Ordering::SeqCst);
+    // It would have waited in vain if it had kept the other one from beginning.
+    assert_eq!([other, asking.join().unwrap()], [(); 2].map(|()| Some(b"value".to_vec())));
 }
 
 fn an_old_server_tells_less() {
