@@ -32,8 +32,8 @@ mod text;
 mod ties;
 
 pub use chart::{
-    Absent, Axis, Chart, Facet, Family, Ground, Scale, Series, Shape, Unit, charts, palette, png,
-    svg,
+    Absent, Axis, Better, Chart, Facet, Family, Ground, Manner, Ratios, Scale, Series, Shape, Unit,
+    charts, palette, png, svg,
 };
 pub use csv::samples_csv;
 pub use error::Error;
@@ -48,6 +48,6 @@ pub use model::{
 };
 pub use points::{coordinate, label, points, short_label};
 pub use ranking::{Group, Pair, Row, Standing, groups, pair};
-pub use sentences::{Sentence, sentences};
+pub use sentences::{Role, Sentence, sentences};
 pub use style::Style;
 pub use text::steers;

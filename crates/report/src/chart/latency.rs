@@ -1,7 +1,8 @@
 //! Latency, against what was swept: how long most operations take, and how long the slow ones.
 
+use super::family::Family;
 use super::marks::{Figure, swept};
-use super::model::{Chart, Family, Unit};
+use super::model::{Chart, Unit};
 use super::subject::{Subject, timed};
 use super::sweep::Sweep;
 use crate::model::{Cell, Latency, LatencyIntervals, Run};

@@ -2,10 +2,11 @@
 //!
 //! A [`Chart`] says what is drawn, never how: the page of `report.html` draws it for a reader who points and switches,
 //! and `svg` draws it still. Both show the same marks because both read the same chart. A new chart is a file here and
-//! a line in [`CHARTS`].
+//! a line in [`CHARTS`]; where it is none of the families there are, also a variant of [`Family`] and how that is shown.
 
 mod axis;
 mod draw;
+mod family;
 mod latency;
 mod marks;
 mod model;
@@ -21,7 +22,8 @@ mod timeline;
 use std::collections::BTreeSet;
 
 pub use draw::{Ground, png, svg};
-pub use model::{Absent, Axis, Chart, Facet, Family, Scale, Series, Shape, Unit};
+pub use family::{Better, Family, Manner};
+pub use model::{Absent, Axis, Chart, Facet, Ratios, Scale, Series, Shape, Unit};
 
 use crate::model::Run;
 

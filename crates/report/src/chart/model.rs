@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::family::Family;
+
 /// One picture: series over two axes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Chart {
@@ -26,37 +28,31 @@ pub struct Chart {
     pub series: Vec<Series>,
     /// The targets that are not in it, or not everywhere, each with the reason. One target may have several.
     pub absent: Vec<Absent>,
+    /// With [`Shape::Bars`], the targets from top to bottom, by their numbers in the run.
+    pub order: Vec<usize>,
+    /// What the run found out about the figures of two targets at one place; empty where it compared none.
+    #[serde(skip_serializing_if = "Ratios::is_empty")]
+    pub ratios: Ratios,
 }
 
-/// Charts that show the same at different facets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Family {
-    /// Operations per second, against what was swept.
-    Rate,
-    /// Latency, against what was swept.
-    Latency,
-    /// The whole distribution of latencies.
-    Percentiles,
-    /// How the rounds went: stalls.
-    Timeline,
-    /// What an operation costs: processor, memory, disk.
-    Resources,
-    /// What became of the operations: hits, misses, errors.
-    Outcomes,
+/// The 95 % intervals of the figure of one target over that of another. The vectors are of one length.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Ratios {
+    /// The place on the axis `x`; 0 with [`Shape::Bars`].
+    pub at: Vec<f64>,
+    /// The one target as the run lists it, from 0.
+    pub one: Vec<usize>,
+    /// The other.
+    pub other: Vec<usize>,
+    /// The lower bounds.
+    pub low: Vec<f64>,
+    /// The upper bounds.
+    pub high: Vec<f64>,
 }
 
-impl Family {
-    /// The name, as in JSON and in the ids of charts.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Rate => "rate",
-            Self::Latency => "latency",
-            Self::Percentiles => "percentiles",
-            Self::Timeline => "timeline",
-            Self::Resources => "resources",
-            Self::Outcomes => "outcomes",
-        }
+impl Ratios {
+    fn is_empty(&self) -> bool {
+        self.at.is_empty()
     }
 }
 

@@ -1,8 +1,9 @@
 //! What became of the operations, where not all of them succeeded.
 
 use super::axis;
+use super::family::Family;
 use super::marks::{Figure, index, series, why_not};
-use super::model::{Absent, Chart, Family, Series, Shape, Unit};
+use super::model::{Absent, Chart, Series, Shape, Unit};
 use super::subject::{Picture, Subject};
 use super::sweep::point_label;
 use crate::model::{Counts, Operation, Run};

@@ -1,8 +1,9 @@
 //! The whole distribution of latencies: where the usual ends and the tail begins.
 
 use super::axis;
+use super::family::Family;
 use super::marks::{Figure, seen, series};
-use super::model::{Absent, Axis, Chart, Family, Scale, Shape, Unit};
+use super::model::{Absent, Axis, Chart, Scale, Shape, Unit};
 use super::subject::{Picture, Subject, timed};
 use super::sweep::point_label;
 use crate::model::{Cell, CurvePoint, Run};

@@ -1,9 +1,10 @@
 //! Operations per second, against what was swept.
 
+use super::family::Family;
 use super::marks::{Figure, swept};
-use super::model::{Chart, Family, Unit};
+use super::model::{Chart, Ratios, Unit};
 use super::subject::Subject;
-use super::sweep::Sweep;
+use super::sweep::{Slice, Sweep};
 use crate::model::Run;
 use crate::ranking::groups;
 
@@ -18,7 +19,32 @@ pub(super) fn charts(run: &Run) -> Vec<Chart> {
             Some(Figure { value: row.rate()?, ci95: row.cell.ops_per_s_ci95 })
         });
         let subject = Subject::new(Family::Rate, slice.operation, &slice.label);
-        subject.chart("operations per second", READING, picture)
+        let chart = subject.chart("operations per second", READING, picture)?;
+        Some(Chart { ratios: ratios(run, slice), ..chart })
     };
     sweep.slices(&groups).iter().filter_map(chart).collect()
+}
+
+/// What the comparisons of the run say of these rates.
+fn ratios(run: &Run, slice: &Slice<'_>) -> Ratios {
+    let is_line = slice.places.len() > 1;
+    let number = |url: &str| run.targets.iter().position(|target| target.url == url);
+    let mut ratios = Ratios::default();
+    for place in &slice.places {
+        let here = run.comparisons.iter().filter(|comparison| {
+            comparison.operation == slice.operation && comparison.point == *place.group.point
+        });
+        for comparison in here {
+            let (one, other) = (number(&comparison.a), number(&comparison.b));
+            let (Some(one), Some(other), Some([low, high])) = (one, other, comparison.ci95) else {
+                continue;
+            };
+            ratios.at.push(if is_line { place.x } else { 0.0 });
+            ratios.one.push(one);
+            ratios.other.push(other);
+            ratios.low.push(low);
+            ratios.high.push(high);
+        }
+    }
+    ratios
 }

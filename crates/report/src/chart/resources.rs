@@ -1,8 +1,9 @@
 //! What the operations cost: processor time, memory, disk.
 
 use super::axis;
+use super::family::Family;
 use super::marks::{Figure, Part, stacked};
-use super::model::{Chart, Family, Shape, Unit};
+use super::model::{Chart, Shape, Unit};
 use super::subject::{Picture, Subject};
 use super::sweep::point_label;
 use crate::columns::nanoseconds_per_operation;

@@ -1,6 +1,8 @@
 //! What a chart is about, and what follows from it: its facets, its id, the beginning of its title.
 
-use super::model::{Absent, Axis, Chart, Facet, Family, Series, Shape};
+use super::family::{Better, Family};
+use super::marks::index;
+use super::model::{Absent, Axis, Chart, Facet, Ratios, Series, Shape};
 use crate::model::Operation;
 
 /// The longest id, so that a file of this name can be written everywhere.
@@ -55,6 +57,10 @@ impl Subject {
     pub(super) fn chart(&self, what: &str, reading: &str, picture: Picture) -> Option<Chart> {
         let Picture { shape, x, y, series, absent } = picture;
         let drawn = series.iter().any(|series| series.y.iter().any(Option::is_some));
+        let order = match shape {
+            Shape::Bars => order(self.family, x.categories.len(), &series, &absent),
+            Shape::Lines | Shape::Curves => Vec::new(),
+        };
         drawn.then(|| Chart {
             id: self.id(),
             family: self.family,
@@ -69,6 +75,8 @@ impl Subject {
             y,
             series,
             absent,
+            order,
+            ratios: Ratios::default(),
         })
     }
 
@@ -93,4 +101,30 @@ impl Subject {
         let places: Vec<&str> = places.map(|facet| facet.value.as_str()).collect();
         format!("{}: {what}", places.join(", "))
     }
+}
+
+/// The targets from the best bar to the worst, where one figure is better than another, and else as the run lists them.
+/// Below stand the bars of which a part is not known, then those that are no result, then who has none.
+fn order(family: Family, targets: usize, series: &[Series], absent: &[Absent]) -> Vec<usize> {
+    let Some(better) = family.manner().better else { return (0..targets).collect() };
+    let pieces = |target: usize| {
+        series.iter().filter_map(move |series| {
+            let at = series.x.iter().position(|x| x.total_cmp(&index(target)).is_eq())?;
+            Some((series, series.y[at]?))
+        })
+    };
+    let total = |target: usize| pieces(target).map(|(_, figure)| figure).sum::<f64>();
+    let place = |target: usize| match pieces(target).next() {
+        None => 3,
+        Some((series, _)) if series.withheld.is_some() => 2,
+        Some(_) if absent.iter().any(|absent| absent.target == target) => 1,
+        Some(_) => 0,
+    };
+    let mut order: Vec<usize> = (0..targets).collect();
+    order.sort_by(|a, b| {
+        let rising = total(*a).total_cmp(&total(*b));
+        let best_first = if better == Better::More { rising.reverse() } else { rising };
+        place(*a).cmp(&place(*b)).then(best_first)
+    });
+    order
 }

@@ -1,8 +1,9 @@
 //! How the rounds went: a stall that no median shows.
 
 use super::axis;
+use super::family::Family;
 use super::marks::{Figure, seen, series};
-use super::model::{Absent, Chart, Family, Shape, Unit};
+use super::model::{Absent, Chart, Shape, Unit};
 use super::subject::{Picture, Subject, timed};
 use super::sweep::point_label;
 use crate::model::{Cell, Run, Sample, Timeline};

@@ -9,16 +9,15 @@ use crate::chart::palette::COLOURS;
 use crate::figures;
 use crate::model::Operation;
 use crate::ranking::{Group, Row};
-use crate::sentences::{Sentence, sentences};
+use crate::sentences::{Role, Sentence, sentences};
 
 /// More sentences about single points than this are folded away.
 const SENTENCES_SHOWN: usize = 6;
 
 pub(super) fn section(view: &View<'_>) -> Markup {
     let sentences = sentences(view.run);
-    let about_none = |said: &&Sentence| said.operation.is_none() || is_of_harness(said);
-    let (remarks, answers): (Vec<&Sentence>, Vec<&Sentence>) =
-        sentences.iter().partition(about_none);
+    let (answers, remarks): (Vec<&Sentence>, Vec<&Sentence>) =
+        sentences.iter().partition(|said| said.role == Role::Answer);
     html! {
         section #answer {
             h2 { "The answer" }
@@ -42,12 +41,6 @@ pub(super) fn section(view: &View<'_>) -> Markup {
             }
         }
     }
-}
-
-/// What the measuring costs is said of an operation, and yet no answer.
-fn is_of_harness(said: &Sentence) -> bool {
-    said.point.is_none()
-        && said.operation.is_some_and(|operation| operation.as_str() != said.subject)
 }
 
 fn over_the_sweep(view: &View<'_>, groups: &[Group<'_>], said: &[&Sentence]) -> Markup {

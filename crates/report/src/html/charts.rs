@@ -9,14 +9,10 @@ use serde::Serialize;
 use super::data::packed;
 use super::marks;
 use super::view::View;
-use crate::chart::{Axis, Chart, Family, Ground, Scale, Shape, charts, palette, svg};
+use crate::chart::{Axis, Chart, Family, Ground, Manner, Scale, Shape, charts, palette, svg};
 use crate::figures::nanoseconds;
-use crate::model::{Latency, Operation, Run};
+use crate::model::{Latency, Operation, Run, Target};
 use crate::ranking::Row;
-
-/// How high a picture of lines is, and the strip of a target over time with its name.
-const LINES_HEIGHT: usize = 400;
-const STRIP_HEIGHT: usize = 160;
 
 /// More values than this, or longer ones, are chosen from a list.
 const BUTTONS: usize = 4;
@@ -38,6 +34,7 @@ const BESIDE_CURVE: [(&str, Statistic); 6] = [
 #[derive(Serialize)]
 struct Drawn<'a> {
     targets: Vec<Look<'a>>,
+    families: Vec<&'static Manner>,
     charts: &'a [Chart],
     latencies: Vec<Beside<'a>>,
 }
@@ -67,7 +64,9 @@ struct Beside<'a> {
 pub(super) fn section(view: &View<'_>) -> Markup {
     let charts: Vec<Chart> = charts(view.run).into_iter().map(short).collect();
     let latencies = beside_curves(view);
-    let drawn = Drawn { targets: looks(view.run), charts: &charts, latencies };
+    let mut families: Vec<&Manner> = charts.iter().map(|chart| chart.family.manner()).collect();
+    families.dedup();
+    let drawn = Drawn { targets: looks(view.run), families, charts: &charts, latencies };
     let json = serde_json::to_string(&drawn).expect("numbers and texts, and memory takes them");
     html! {
         section #charts {
@@ -87,11 +86,14 @@ pub(super) fn section(view: &View<'_>) -> Markup {
 fn short(mut chart: Chart) -> Chart {
     let short =
         |value: f64, decimals: usize| format!("{value:.decimals$e}").parse().unwrap_or(value);
-    if chart.family == Family::Timeline {
+    for bounds in [&mut chart.ratios.low, &mut chart.ratios.high] {
+        bounds.iter_mut().for_each(|bound| *bound = short(*bound, 3));
+    }
+    if chart.family.manner().has_strips {
         for series in &mut chart.series {
             let mut at = 0.0;
             for place in &mut series.x {
-                let step = short(*place - at, 3);
+                let step = short(*place - at, 2);
                 at += step;
                 *place = step;
             }
@@ -113,17 +115,17 @@ fn legend(run: &Run) -> Markup {
                     button.only type="button" data-only=(number) aria-label={ "only " (target.name) } { "only" }
                 }
             }
-            button.everything type="button" { "all" }
+            button.everything type="button" aria-disabled="true" { "all" }
         }
     }
 }
 
 fn panel(view: &View<'_>, charts: &[Chart], latencies: &[Beside<'_>]) -> Markup {
     let first = &charts[0];
-    let family = first.family.as_str();
+    let Manner { name: family, heading, has_stills, has_table, .. } = *first.family.manner();
     html! {
-        div.panel.live[!has_stills(first.family)].has-stills[has_stills(first.family)] id={ "charts-" (family) } data-family=(family) {
-            h3 { (heading(first.family)) }
+        div.panel.live[!has_stills].has-stills[has_stills] id={ "charts-" (family) } data-family=(family) {
+            h3 { (heading) }
             div.live {
                 (switches(charts))
                 figure {
@@ -138,15 +140,11 @@ fn panel(view: &View<'_>, charts: &[Chart], latencies: &[Beside<'_>]) -> Markup 
                     }
                     p.readout.unseen role="status" aria-live="polite" {}
                 }
-                @if first.family == Family::Percentiles { (table_beside(first, latencies)) }
+                @if has_table { (table_beside(first, latencies)) }
             }
             (stills(charts))
         }
     }
-}
-
-fn has_stills(family: Family) -> bool {
-    matches!(family, Family::Rate | Family::Latency)
 }
 
 /// The pictures that stand there without a script, and on paper.
@@ -154,30 +152,16 @@ fn stills(charts: &[Chart]) -> Markup {
     let percentiles = ["p50", "p99"];
     let is_main = |chart: &&Chart| {
         let mut facets = chart.facets.iter().filter(|facet| facet.name == "percentile");
-        has_stills(chart.family) && facets.all(|facet| percentiles.contains(&facet.value.as_str()))
+        chart.family.manner().has_stills
+            && facets.all(|facet| percentiles.contains(&facet.value.as_str()))
     };
     html! {
         @for chart in charts.iter().filter(is_main) { div.still { (PreEscaped(svg(chart, Ground::Page))) } }
     }
 }
 
-fn heading(family: Family) -> &'static str {
-    match family {
-        Family::Rate => "Rate",
-        Family::Latency => "Latency",
-        Family::Percentiles => "Latency by percentile",
-        Family::Timeline => "Over time",
-        Family::Resources => "What it costs",
-        Family::Outcomes => "What became of the operations",
-    }
-}
-
 /// What has the size of the picture until the script draws it.
 fn reserved(chart: &Chart, run: &Run) -> Markup {
-    let height = match chart.family {
-        Family::Timeline => chart.series.len() * STRIP_HEIGHT,
-        _ => LINES_HEIGHT,
-    };
     html! {
         @if chart.shape == Shape::Bars {
             div.bars aria-hidden="true" {
@@ -187,8 +171,10 @@ fn reserved(chart: &Chart, run: &Run) -> Markup {
                 } }
                 div.bar-row.scale { span {} svg.bar-ticks width="100%" height="20" {} }
             }
+        } @else if chart.family.manner().has_strips {
+            @for _ in &chart.series { p.strip-name aria-hidden="true" {} div.strip-plot {} }
         } @else {
-            svg.reserved width="100%" height=(height) aria-hidden="true" {}
+            div.lines-plot {}
         }
     }
 }
@@ -202,7 +188,7 @@ fn switches(charts: &[Chart]) -> Markup {
                 @let values = values(charts, facet.name);
                 @if values.len() > 1 { (choice(family, facet.name, &values)) }
             }
-            @if matches!(family, Family::Rate | Family::Latency) {
+            @if family.manner().is_relative {
                 (buttons(family, "figures", &[("absolute", "absolute"), ("relative", "relative to best")]))
             }
             @for (name, axis) in [("x", (|chart| &chart.x) as fn(&Chart) -> &Axis), ("y", |chart| &chart.y)] {
@@ -261,29 +247,28 @@ fn buttons(family: Family, name: &str, values: &[(&str, &str)]) -> Markup {
 }
 
 fn looks(run: &Run) -> Vec<Look<'_>> {
-    let look = |(number, target): (usize, &'_ crate::model::Target)| {
-        let mine = || run.cells.iter().filter(|cell| cell.target == target.url && cell.rounds > 0);
-        let (least, most) =
-            (mine().map(|cell| cell.rounds).min(), mine().map(|cell| cell.rounds).max());
-        let rounds = match (least, most) {
-            (Some(least), Some(most)) if least < most => format!("{least} to {most} rounds"),
-            (Some(1), _) => "1 round".to_owned(),
-            (Some(rounds), _) => format!("{rounds} rounds"),
-            (None, _) => String::new(),
-        };
-        (number, rounds)
-    };
-    run.targets
-        .iter()
-        .enumerate()
-        .map(|(number, target)| Look {
-            name: &target.name,
-            colour: number % palette::COLOURS,
-            mark: palette::mark(number).path(),
-            dash: palette::dash(number),
-            rounds: look((number, target)).1,
-        })
-        .collect()
+    let targets = run.targets.iter().enumerate();
+    let looks = targets.map(|(number, target)| Look {
+        name: &target.name,
+        colour: number % palette::COLOURS,
+        mark: palette::mark(number).path(),
+        dash: palette::dash(number),
+        rounds: rounds(run, target),
+    });
+    looks.collect()
+}
+
+/// How many rounds stand behind the figures of a target; empty where none does.
+fn rounds(run: &Run, target: &Target) -> String {
+    let mine = || run.cells.iter().filter(|cell| cell.target == target.url && cell.rounds > 0);
+    let least = mine().map(|cell| cell.rounds).min();
+    let most = mine().map(|cell| cell.rounds).max();
+    match (least, most) {
+        (Some(least), Some(most)) if least < most => format!("{least} to {most} rounds"),
+        (Some(1), _) => "1 round".to_owned(),
+        (Some(rounds), _) => format!("{rounds} rounds"),
+        (None, _) => String::new(),
+    }
 }
 
 fn beside_curves<'a>(view: &View<'a>) -> Vec<Beside<'a>> {

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::marks;
 use super::view::View;
 use crate::findings::{Finding, findings, tally};
-use crate::model::Severity;
+use crate::model::{Run, Severity};
 
 /// More places than this are folded away.
 const PLACES_SHOWN: usize = 8;
@@ -15,17 +15,15 @@ pub(super) fn section(view: &View<'_>) -> Markup {
     html! {
         section #checks {
             h2 { "Checks " small { (tally(view.run)) } }
-            p.prose { (meaning(&findings)) }
+            p.prose { (meaning(view.run, &findings)) }
             @for finding in &findings { (article(view, finding)) }
         }
     }
 }
 
-fn meaning(findings: &[Finding<'_>]) -> &'static str {
-    match findings.first().map(|finding| finding.severity) {
-        None => {
-            "Every figure was looked at for the known ways in which it may mislead; none was found."
-        }
+fn meaning(run: &Run, findings: &[Finding<'_>]) -> String {
+    let text = match findings.first().map(|finding| finding.severity) {
+        None => return none_found(run),
         Some(Severity::Error) => {
             "A figure with an error is no result: it is shown and not ranked. A warning says \
                                   that a figure means something else than it seems to."
@@ -34,7 +32,21 @@ fn meaning(findings: &[Finding<'_>]) -> &'static str {
             "A warning says that a figure means something else than it seems to; a note, what to know before \
                     comparing."
         }
-    }
+    };
+    text.to_owned()
+}
+
+/// Who looked, because a later version knows more ways, and at what.
+fn none_found(run: &Run) -> String {
+    let figures = if run.interrupted {
+        "the figures that were measured before the interruption"
+    } else {
+        "every figure"
+    };
+    format!(
+        "Larder {} looked at {figures} for the ways it knows in which one may mislead, and found none.",
+        run.larder
+    )
 }
 
 fn article(view: &View<'_>, finding: &Finding<'_>) -> Markup {

@@ -1,6 +1,6 @@
 //! Who leads where along a sweep, and where the order turns over.
 
-use super::{Sentence, by_how_much};
+use super::{Role, Sentence, by_how_much};
 use crate::figures::list;
 use crate::model::{PointValue, Run, Verdict};
 use crate::points::coordinate;
@@ -54,6 +54,7 @@ pub(crate) fn over_the_sweep(run: &Run, swept: &[&str], groups: &[Group<'_>]) ->
     }
     let operation = groups.first()?.operation;
     Some(Sentence {
+        role: Role::Answer,
         operation: Some(operation),
         point: None,
         subject: operation.to_string(),

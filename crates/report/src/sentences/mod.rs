@@ -15,9 +15,20 @@ use crate::ranking::{Group, Pair, Row, groups, pair};
 /// The heading above them.
 pub(crate) const FIGURES_SAY: &str = "What the figures say";
 
+/// What a sentence is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It says who is faster, or that nobody can tell.
+    Answer,
+    /// It says what a reader must know beside the answers.
+    Remark,
+}
+
 /// One statement about a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sentence {
+    /// What it is for.
+    pub role: Role,
     /// For which operation; `None` where it concerns the run or a target.
     pub operation: Option<Operation>,
     /// At which point; `None` where it concerns all of them.
@@ -90,7 +101,7 @@ fn rule(run: &Run) -> Option<Sentence> {
 
 /// A sentence about a target or the whole run.
 pub(crate) fn about(subject: &str, text: String) -> Sentence {
-    Sentence { operation: None, point: None, subject: subject.to_owned(), text }
+    Sentence { role: Role::Remark, operation: None, point: None, subject: subject.to_owned(), text }
 }
 
 /// Who is faster than whom within one group.
@@ -107,6 +118,7 @@ fn comparisons(run: &Run, swept: &[&str], group: &Group<'_>) -> Vec<Sentence> {
         ranked => down_the_ranking(run, group, ranked, !swept.is_empty()),
     };
     let sentence = |text| Sentence {
+        role: Role::Answer,
         operation: Some(group.operation),
         point: Some(group.point.clone()),
         subject: subject.clone(),

@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 /// What is tried: files of the script as the page has them.
 const SCRIPT: &str = concat!(
     include_str!("../../src/html/js/format.js"),
-    include_str!("../../src/html/js/samples.js")
+    include_str!("../../src/html/js/samples.js"),
+    include_str!("../../src/html/js/relative.js"),
+    include_str!("../../src/html/js/bars.js")
 );
 
 fn main() -> ExitCode {
@@ -20,6 +22,17 @@ fn main() -> ExitCode {
         trial_where(installed, "the_page_writes_each_figure_as_the_reports_do", figures_agree),
         trial_where(installed, "the_page_writes_intervals_as_the_reports_do", intervals_agree),
         trial_where(installed, "the_page_makes_the_samples_that_the_folder_has", samples_agree),
+        trial_where(
+            installed,
+            "a_ratio_has_the_interval_of_its_comparison_or_none",
+            ratios_have_their_own,
+        ),
+        trial_where(installed, "without_a_best_above_0_there_is_no_ratio", no_ratio_to_nothing),
+        trial_where(
+            installed,
+            "a_bar_names_its_parts_and_says_which_it_lacks",
+            bars_name_their_parts,
+        ),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -136,4 +149,64 @@ fn samples_agree() {
     let body = "return samplesCsv(input.run, input.heads);";
     let written = returned(body, &json!({ "run": run, "heads": heads }));
     assert_eq!(written.as_str(), Some(csv.as_str()));
+}
+
+/// A chart of rates of three targets at one point; of the first two the run has a comparison.
+fn rates(rates: [f64; 3]) -> Value {
+    json!({
+        "manner": { "better": "more" }, "shape": "bars", "x": { "categories": ["a", "b", "c"] }, "y": { "unit": "rate" },
+        "series": [{
+            "target": null, "name": "rate", "withheld": null, "x": [0, 1, 2], "y": rates,
+            "low": rates.map(|rate| rate * 0.9), "high": rates.map(|rate| rate * 1.1),
+        }],
+        "absent": [], "ratios": { "at": [0], "one": [0], "other": [1], "low": [1.6], "high": [2.5] }, "order": [0, 1, 2],
+    })
+}
+
+fn ratios_have_their_own() {
+    let body = "const { y, low, high } = relativeToBest(input.chart, (target) => target !== input.hidden).series[0]; \
+                return [y, low, high];";
+    // The best has no interval against itself, b has that of the comparison turned over, c was not compared.
+    let seen = returned(body, &json!({ "chart": rates([200.0, 100.0, 50.0]) }));
+    assert_eq!(seen, json!([[1, 0.5, 0.25], [null, 0.4, null], [null, 0.625, null]]));
+    let turned = returned(body, &json!({ "chart": rates([100.0, 200.0, 50.0]) }));
+    assert_eq!(turned, json!([[0.5, 1, 0.25], [1.6, null, null], [2.5, null, null]]));
+    // With another best it is still that of the one pair there is: the bounds of a rate are not those of a ratio.
+    let hidden = returned(body, &json!({ "chart": rates([200.0, 100.0, 50.0]), "hidden": 0 }));
+    assert_eq!(hidden, json!([[2, 1, 0.5], [1.6, null, null], [2.5, null, null]]));
+}
+
+fn no_ratio_to_nothing() {
+    let body = "const { series, absent } = relativeToBest(input.chart, () => true); \
+                return [series[0].y, absent.map((one) => one.reason)];";
+    let mut chart = rates([0.0, 4.0, 8.0]);
+    chart["manner"]["better"] = json!("less");
+    let reason = "no ratio where the best is 0";
+    let zero = returned(body, &json!({ "chart": chart }));
+    assert_eq!(zero, json!([[null, null, null], [reason, reason, reason]]));
+    chart["series"][0]["withheld"] = json!("NEVER-HITS");
+    let reason = "no result is shown to compare it with";
+    let withheld = returned(body, &json!({ "chart": chart }));
+    assert_eq!(withheld, json!([[null, null, null], [reason, reason, reason]]));
+}
+
+fn bars_name_their_parts() {
+    let part = |name: &str, x: [u32; 2], y: [u32; 2], len: usize| {
+        json!({
+            "target": null, "name": name, "colour": 0, "withheld": null,
+            "x": x[..len], "y": y[..len], "low": [], "high": [],
+        })
+    };
+    let chart = json!({
+        "x": { "categories": ["ours", "theirs"] }, "y": { "unit": "nanoseconds" }, "order": [1, 0],
+        "series": [part("client", [0, 1], [2000, 1230], 2), part("server", [0, 0], [3000, 0], 1)],
+        "absent": [{ "target": 1, "name": "theirs", "at": ["server"], "reason": "not known" }],
+    });
+    let body =
+        "return rowsOf(input, () => true).map((row) => `${row.name} ${rowText(input, row)}`);";
+    let said = returned(body, &chart);
+    let expected =
+        ["theirs client 1.23 µs; server: not known", "ours client 2.00 µs + server 3.00 µs"];
+    assert_eq!(said, json!(expected));
+    assert_eq!(json!(figures::nanoseconds(1230.0)), json!("1.23 µs"));
 }

@@ -54,8 +54,9 @@ pub(super) fn draw(canvas: &mut Canvas, chart: &Chart, top: f64) -> f64 {
         let (x, _) = plot.at(tick.at, 0.0);
         canvas.line((x, plot.top), (x, plot.bottom()), Stroke::of(Paint::Line, 1.0));
     }
-    for (target, row) in rows.iter().enumerate() {
-        let y = plot.top + ROW * (index(target) + 0.5) + 3.0;
+    for (line, target) in chart.order.iter().copied().enumerate() {
+        let row = &rows[target];
+        let y = plot.top + ROW * (index(line) + 0.5) + 3.0;
         label(canvas, chart, target, row, y);
         let place = |figure: f64| plot.at(along.place(figure), 0.0).0;
         if chart.y.scale == Scale::Log {

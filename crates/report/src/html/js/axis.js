@@ -79,7 +79,8 @@ const axisOf = ({ unit, categories }, scale, values, length, { horizontal = fals
   const binary = unit === "bytes";
   const text = (value) => {
     if (scale === "categories") return categories[value] ?? "";
-    if (unit === "quantile") return value >= 1 ? "max" : `${Number((value * 100).toPrecision(9))} %`;
+    if (unit === "quantile" && (value <= 0 || value >= 1)) return value <= 0 ? "min" : "max";
+    if (unit === "quantile") return `${Number((value * 100).toPrecision(9))} %`;
     return own && binary ? size(value) : tickText(unit, value);
   };
   const possible = (low, high, closer) => {

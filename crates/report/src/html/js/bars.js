@@ -1,18 +1,24 @@
 // Charts of bars: a row a target, drawn in percent of the width, so that they need no drawing anew.
 
-/** What a bar of several parts says. */
-const partsText = (chart, parts) => {
+/** The parts that a chart knows, each with its colour. */
+const partsOf = (chart) => new Map(chart.series.map((series) => [series.name, series.colour]));
+
+/** What stands beside a bar: each part by its name where the chart has several, and what is not known. */
+const rowText = (chart, { parts, several, absent }) => {
   const unit = chart.y.unit;
-  if (parts.length === 1) return withInterval(unit, parts[0].value, parts[0].low, parts[0].high);
-  const known = parts.filter((part) => part.value > 0 || parts.every((other) => other.value === 0));
-  return known.map((part) => `${part.name} ${FIGURES[unit](part.value)}`).join(" + ");
+  const seen = parts.filter((part) => part.value > 0 || parts.every((other) => other.value === 0));
+  const figures = seen.map((part) => {
+    const figure = parts.length === 1 ? withInterval(unit, part.value, part.low, part.high) : FIGURES[unit](part.value);
+    return several ? `${part.name} ${figure}` : figure;
+  });
+  const lacking = absent.map(({ at, reason }) => (at.length ? `${at.join(", ")}: ${reason}` : reason));
+  return [figures.join(" + "), ...lacking].filter(Boolean).join("; ");
 };
 
-/** The parts of the bar of each target, the first below. */
+/** The parts of the bar of each target that is shown, in the order of the chart. */
 const rowsOf = (chart, isShown) => {
-  const names = [...new Set(chart.series.map((series) => series.name))];
-  return chart.x.categories.flatMap((name, target) => {
-    if (!isShown(target)) return [];
+  const several = partsOf(chart).size > 1;
+  return chart.order.filter(isShown).map((target) => {
     const parts = chart.series.flatMap((series) => {
       const at = series.x.indexOf(target);
       const value = at < 0 ? null : series.y[at];
@@ -20,7 +26,8 @@ const rowsOf = (chart, isShown) => {
       return [{ name: series.name, value, low: series.low[at], high: series.high[at], colour: series.colour, withheld: series.withheld }];
     });
     const absent = chart.absent.filter((one) => one.target === target);
-    return [{ target, name, parts, absent, total: parts.reduce((sum, part) => sum + part.value, 0), several: names.length > 1 }];
+    const total = parts.reduce((sum, part) => sum + part.value, 0);
+    return { target, name: chart.x.categories[target], parts, absent, total, several };
   });
 };
 
@@ -35,7 +42,6 @@ const barSvg = (row, look, axis, isLog) => {
     if (isLog) {
       // On a logarithmic scale a bar begins nowhere; a mark says where it ends.
       const at = percents(share(part.value));
-      svg.append(element("line", { class: `thread ${colour}`, x1: 0, x2: at, y1: 11, y2: 11 }));
       svg.append(element("svg", { x: at, y: 3, overflow: "visible", class: colour },
         element("path", { d: look.mark, transform: "translate(-8 0)", class: "point" })));
     } else {
@@ -52,7 +58,7 @@ const barSvg = (row, look, axis, isLog) => {
 
 /** The names of the parts, with their colours. */
 const partNames = (chart) => {
-  const parts = new Map(chart.series.map((series) => [series.name, series.colour]));
+  const parts = partsOf(chart);
   if (parts.size < 2) return [];
   const names = [...parts].map(([name, colour]) =>
     element("span", {}, element("svg", { class: `swatch s${colour}`, viewBox: "0 0 12 12", "aria-hidden": "true" }, element("rect", { width: 12, height: 12, fill: "currentColor" })), ` ${name} `));
@@ -62,22 +68,19 @@ const partNames = (chart) => {
 /** Draws bars into `plot`. Returns what ends it. */
 const drawBars = (plot, chart, looks, isShown, scales, tooltip) => {
   const rows = rowsOf(chart, isShown);
-  const best = { rate: -1, latency: 1 }[chart.family];
-  if (best) rows.sort((a, b) => (b.parts.length > 0) - (a.parts.length > 0) || best * (a.total - b.total));
   const values = rows.flatMap((row) => [row.total, ...row.parts.flatMap((part) => [part.low ?? part.value, part.high ?? part.value])]);
   const isLog = scales.y === "log";
   const axis = axisOf(chart.y, scales.y, values.filter((value) => value > 0 || !isLog), Math.max(160, plot.clientWidth - 330), { horizontal: true, fromZero: true });
   const share = (tick) => ((axis.to(tick) - axis.range[0]) / (axis.range[1] - axis.range[0])) * 100;
   const made = rows.map((row) => {
     const look = looks[row.target];
-    const reason = row.parts.length ? "" : row.absent.map((one) => one.reason).join("; ");
     const withheld = row.parts.find((part) => part.withheld !== null)?.withheld;
-    const text = row.parts.length ? partsText(chart, row.parts) : reason;
+    const text = rowText(chart, row);
     return {
       row, text, withheld,
       line: element("div", { class: `bar-row${row.parts.length ? "" : " none"}`, "data-target": row.target },
         element("span", { class: "bar-name" }, markOf(look), " ", row.name),
-        row.parts.length ? barSvg(row, look, axis, isLog) : element("span", { class: "why" }, reason),
+        row.parts.length ? barSvg(row, look, axis, isLog) : element("span", { class: "why" }, text),
         row.parts.length ? element("span", { class: `bar-text${withheld ? " withheld" : ""}` }, text) : ""),
     };
   });

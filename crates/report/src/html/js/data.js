@@ -10,14 +10,21 @@ const unpacked = async (base64) => {
   return new Response(stream).text();
 };
 
-/** What the charts are drawn from; `null` where the page has none. Places over time are written as steps. */
+/**
+ * What the charts are drawn from; `null` where the page has none. Each has the manner of its family. Of
+ * strips the steps from place to place are written.
+ */
 const drawn = async () => {
   const holder = document.getElementById("drawn");
   if (!holder) return null;
   const data = JSON.parse(await unpacked(holder.value));
-  for (const series of data.charts.filter((chart) => chart.family === "timeline").flatMap((chart) => chart.series)) {
-    let at = 0;
-    series.x = series.x.map((step) => (at += step));
+  for (const chart of data.charts) {
+    chart.manner = data.families.find((family) => family.name === chart.family);
+    if (!chart.manner.has_strips) continue;
+    for (const series of chart.series) {
+      let at = 0;
+      series.x = series.x.map((step) => (at += step));
+    }
   }
   return data;
 };

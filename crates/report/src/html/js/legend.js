@@ -4,16 +4,18 @@
 const legend = (targets, changed) => {
   const shown = new Set(targets.map((_, number) => number));
   const bar = document.querySelector(".legend");
+  const everything = bar.querySelector(".everything");
   const update = () => {
     for (const button of all("[data-target]", bar)) {
       button.setAttribute("aria-pressed", String(shown.has(Number(button.dataset.target))));
     }
-    bar.querySelector(".everything").disabled = shown.size === targets.length;
+    everything.setAttribute("aria-disabled", String(shown.size === targets.length));
     changed();
   };
   bar.addEventListener("click", ({ target: clicked }) => {
     const button = clicked.closest("button");
     if (!button) return;
+    if (button.getAttribute("aria-disabled") === "true") return;
     const { target, only } = button.dataset;
     if (target !== undefined) {
       if (!shown.delete(Number(target))) shown.add(Number(target));
@@ -23,6 +25,7 @@ const legend = (targets, changed) => {
     }
     update();
   });
-  bar.querySelector(".everything").disabled = true;
+  // More than one row of names would hide what it stands over.
+  new ResizeObserver(() => bar.classList.toggle("tall", bar.clientHeight > 2 * everything.offsetHeight)).observe(bar);
   return (number) => shown.has(number);
 };

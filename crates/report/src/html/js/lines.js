@@ -1,8 +1,6 @@
 // Charts of lines and curves, on uPlot. Places are worked out here, so uPlot sees plain numbers on both axes.
 
 const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
-const LINES_HEIGHT = 400;
-const STRIP_HEIGHT = 132;
 
 /** The series on one common list of places: `null` breaks a line, `undefined` does not. */
 const aligned = (series, x) => {
@@ -21,13 +19,12 @@ const valuesOf = (series) =>
   series.flatMap((one) => [...one.y, ...one.low, ...one.high]).filter((value) => value !== null && value !== undefined);
 
 /** Where everything stands: the axes, the room for their texts and for the names of the lines. */
-const layoutOf = (chart, series, scales, width, height, ys) => {
-  const isStrip = height !== LINES_HEIGHT;
+const layoutOf = (chart, series, scales, [width, height], { isStrip, ys }) => {
   const named = width >= 640 && series.length > 0 && !isStrip;
   const right = named ? Math.max(...series.map((one) => widthOf(shortened(one.name)))) + 34 : 14;
   const y = axisOf(chart.y, scales.y, ys, height - (isStrip ? 60 : 90), { fromZero: true });
   const left = Math.max(34, ...y.ticks.map((tick) => widthOf(y.text(tick)))) + 14;
-  const isSwept = !["percentiles", "timeline"].includes(chart.family);
+  const isSwept = !["quantile", "seconds"].includes(chart.x.unit);
   const x = axisOf(chart.x, scales.x, series.flatMap((one) => one.x), width - left - right,
     { horizontal: true, own: isSwept && scales.x !== "categories", fromZero: !isSwept });
   return { x, y, left, right, isStrip, named };
@@ -69,18 +66,18 @@ const optionsOf = (chart, series, { x, y, left, right, isStrip, named }, width, 
 };
 
 /**
- * Draws series into `plot` and lets the reader point and step along them. `scales` are those of the chart's axes,
- * `series` have the looks of their targets, and of several strips with one scale `ys` are the figures of them all.
- * Returns what steps and ends it.
+ * Draws series into `box`, as large as the style makes it, and lets the reader point and step along them. `scales` are
+ * those of the chart's axes, and `series` have the looks of their targets. Of several strips with one scale `ys` are the
+ * figures of them all. Returns what steps and ends it.
  */
-const drawLines = (plot, chart, series, scales, tooltip, height = LINES_HEIGHT, ys = valuesOf(series)) => {
-  const width = plot.clientWidth;
-  const layout = layoutOf(chart, series, scales, width, height, ys);
+const drawLines = (box, chart, series, scales, tooltip, { isStrip = false, ys = valuesOf(series) } = {}) => {
+  const [width, height] = [box.clientWidth, box.clientHeight];
+  const layout = layoutOf(chart, series, scales, [width, height], { isStrip, ys });
   const title = element("p", { class: "axis-name", "aria-hidden": "true" }, layout.isStrip ? "" : chart.y.label);
   const { places, at, spread } = aligned(series, layout.x);
   const rows = series.map((one) => spread(one, one.y, layout.y.to));
-  const u = new uPlot(optionsOf(chart, series, layout, width, height), [at, ...rows], plot);
-  plot.append(title);
+  const u = new uPlot(optionsOf(chart, series, layout, width, height), [at, ...rows], box);
+  box.append(title);
   const stops = places.map((_, index) => index).filter((index) => rows.some((row) => Number.isFinite(row[index])));
   return {
     ...pointing(u, chart, series, layout.x, places, stops, tooltip),

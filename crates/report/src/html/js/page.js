@@ -24,10 +24,19 @@ const themes = () => {
   label();
 };
 
+/** The name of a place as an address has it, decoded where that can be. */
+const decoded = (name) => {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+};
+
 /** Opens what lies around the place to which a link leads. */
 const unfolding = () => {
   const unfold = () => {
-    const place = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const place = document.getElementById(decoded(location.hash.slice(1)));
     let around = place;
     while ((around = around?.closest("details:not([open])"))) around.open = true;
     place?.scrollIntoView();

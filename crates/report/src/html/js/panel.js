@@ -15,8 +15,8 @@ const fillBeside = (panel, chart, { targets, latencies }, isShown) => {
 };
 
 /** The targets that are not in a picture of lines, and why. */
-const fillAbsent = (panel, chart, { targets }) => {
-  const lines = chart.shape === "bars" ? [] : chart.absent;
+const fillAbsent = (panel, chart, { targets }, isShown) => {
+  const lines = chart.shape === "bars" ? [] : chart.absent.filter((one) => isShown(one.target));
   panel.querySelector(".absent").replaceChildren(...lines.map((one) =>
     element("li", {}, markOf(targets[one.target]), " ", element("b", {}, one.name),
       one.at.length ? `, ${one.at.join(", ")}` : "", `: ${one.reason}`)));
@@ -36,6 +36,16 @@ const panelOf = (panel, data, isShown) => {
   const readout = panel.querySelector(".readout");
   const tooltip = tooltipIn(plot, readout);
 
+  const drawPicture = (...what) => {
+    const box = element("div", { class: "lines-plot" });
+    plot.append(box);
+    const lines = drawLines(box, ...what, tooltip);
+    const remove = () => {
+      lines.remove();
+      box.remove();
+    };
+    return { ...lines, remove };
+  };
   const scaleOf = (name) => {
     const axis = chart[name];
     return axis.scales.includes(view[name]) ? view[name] : axis.scale;
@@ -64,11 +74,11 @@ const panelOf = (panel, data, isShown) => {
       picture = drawBars(plot, seen, data.targets, isShown, scales, tooltip);
     } else {
       const shown = seen.series.filter((one) => isShown(one.target)).map((one) => ({ ...one, look: data.targets[one.target] }));
-      picture = chart.family === "timeline"
+      picture = chart.manner.has_strips
         ? drawStrips(plot, seen, shown, scales, (strip) => tooltipIn(strip, readout))
-        : drawLines(plot, seen, shown, scales, tooltip);
+        : drawPicture(seen, shown, scales);
     }
-    fillAbsent(panel, chart, data);
+    fillAbsent(panel, seen, data, isShown);
     fillBeside(panel, chart, data, isShown);
   };
 
@@ -84,9 +94,12 @@ const panelOf = (panel, data, isShown) => {
     draw();
   });
   plot.tabIndex = 0;
-  plot.setAttribute("role", "group");
+  // As a group it would not be given the keys by programs that read the screen.
+  plot.setAttribute("role", "application");
   plot.setAttribute("aria-roledescription", "chart");
   plot.addEventListener("keydown", (event) => {
+    // With these held down, keys are the browser's: Alt and an arrow leave the page.
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
     if (event.key in KEYS) picture.step(KEYS[event.key], /Up|Down/.test(event.key) && event.key.startsWith("Arrow"));
     else if (event.key === "Home" || event.key === "End") picture.end(event.key === "End");
     else if (event.key === "Escape") picture.leave();

@@ -2,8 +2,8 @@
 
 /** Where the reader is, in words. */
 const placeText = (chart, x, value) => {
-  if (chart.family === "timeline") return `after ${FIGURES[chart.x.unit](value)}`;
-  if (chart.family === "percentiles") return quantile(value);
+  if (chart.x.unit === "seconds") return `after ${FIGURES[chart.x.unit](value)}`;
+  if (chart.x.unit === "quantile") return quantile(value);
   return `${chart.x.label} ${x.text(value)}`;
 };
 

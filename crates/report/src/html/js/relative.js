@@ -1,34 +1,54 @@
 // Figures as a part or a multiple of the best, at each place.
 
-/** The same chart in relation to the best of the series that are shown; what is no result is never the best. */
+/** Why there is no ratio: `best` is what stands best at a place, if anything does. */
+const noRatio = (best) => (best ? "no ratio where the best is 0" : "no result is shown to compare it with");
+
+/**
+ * The same chart in relation to the best of the series that are shown; what is no result is never the best. The bounds
+ * of a figure are none of its ratio to another, so that a ratio has the interval that the run found for the two, or none.
+ */
 const relativeToBest = (chart, isShown) => {
-  const more = chart.family === "rate";
+  const more = chart.manner.better === "more";
+  const placeOf = (x) => (chart.shape === "bars" ? 0 : x);
+  const targetOf = (series, index) => series.target ?? series.x[index];
   const best = new Map();
   for (const series of chart.series) {
     if (series.withheld !== null) continue;
     series.y.forEach((value, index) => {
-      const target = series.target ?? series.x[index];
+      const [target, place] = [targetOf(series, index), placeOf(series.x[index])];
       if (value === null || !isShown(target)) return;
-      const place = chart.shape === "bars" ? 0 : series.x[index];
       const known = best.get(place);
-      if (known === undefined || (more ? value > known : value < known)) best.set(place, value);
+      if (!known || (more ? value > known.value : value < known.value)) best.set(place, { value, target });
     });
   }
-  const over = (values, xs) =>
-    values.map((value, index) => {
-      const by = best.get(chart.shape === "bars" ? 0 : xs[index]);
-      return value === null || by === undefined ? null : value / by;
+  const intervalOf = (target, place) => {
+    const by = best.get(place)?.target;
+    if (!chart.ratios) return [null, null];
+    const { at, one, other, low, high } = chart.ratios;
+    const find = (a, b) => at.findIndex((known, index) => known === place && one[index] === a && other[index] === b);
+    const [index, turned] = [find(target, by), find(by, target)];
+    if (index >= 0) return [low[index], high[index]];
+    return turned < 0 ? [null, null] : [1 / high[turned], 1 / low[turned]];
+  };
+  const absent = [...chart.absent];
+  const overBest = (series) => {
+    const ratios = series.y.map((value, index) => {
+      const [target, place] = [targetOf(series, index), placeOf(series.x[index])];
+      if (value === null) return [null, null, null];
+      const by = best.get(place);
+      if (by?.value) return [value / by.value, ...intervalOf(target, place)];
+      const reason = noRatio(by);
+      if (!absent.some((one) => one.target === target && one.reason === reason)) {
+        absent.push({ target, name: chart.x.categories[target] ?? series.name, at: [], reason });
+      }
+      return [null, null, null];
     });
+    const [y, low, high] = [0, 1, 2].map((part) => ratios.map((ratio) => ratio[part]));
+    const bounded = low.some((bound) => bound !== null);
+    return { ...series, y, low: bounded ? low : [], high: bounded ? high : [] };
+  };
   const unit = more ? "part" : "ratio";
   const label = more ? "share of the best shown" : "multiple of the best shown";
-  return {
-    ...chart,
-    y: { ...chart.y, unit, label },
-    series: chart.series.map((series) => ({
-      ...series,
-      y: over(series.y, series.x),
-      low: over(series.low, series.x),
-      high: over(series.high, series.x),
-    })),
-  };
+  const series = chart.series.map(overBest);
+  return { ...chart, y: { ...chart.y, unit, label }, series, absent };
 };

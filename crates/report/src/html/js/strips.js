@@ -7,7 +7,7 @@ const drawStrips = (plot, chart, series, scales, tooltipFor) => {
     const box = element("div", { class: "strip-plot" });
     plot.append(element("p", { class: "strip-name" }, markOf(one.look), " ", one.name,
       ...(one.withheld === null ? [] : [element("small", {}, ` no result: ${one.withheld}`)])), box);
-    return { box, picture: drawLines(box, chart, [one], scales, tooltipFor(box), STRIP_HEIGHT, ys) };
+    return { box, picture: drawLines(box, chart, [one], scales, tooltipFor(box), { isStrip: true, ys }) };
   });
   let current = 0;
   const each = (act) => strips.forEach(({ picture }) => act(picture));

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use crate::columns::nanoseconds_per_operation;
 use crate::figures;
 use crate::html::text::grouped;
-use crate::model::{Cell, Latency, LatencyIntervals};
+use crate::model::{Cell, Latency, LatencyIntervals, Operation};
 use crate::ranking::Row;
 
 /// A figure as it stands in a cell.
@@ -31,16 +31,8 @@ const NOT_KNOWN: &str = "not known";
 /// From left to right, after the rate: how it answered, how long it took, what it cost.
 pub(super) const COLUMNS: &[Column] = &[
     Column { family: "answers", head: "hits", figure: hits },
-    Column {
-        family: "answers",
-        head: "misses",
-        figure: |row| answers(row, row.cell.counts.misses, false),
-    },
-    Column {
-        family: "answers",
-        head: "wrong",
-        figure: |row| answers(row, row.cell.counts.wrong, true),
-    },
+    Column { family: "answers", head: "misses", figure: misses },
+    Column { family: "answers", head: "wrong", figure: wrong },
     Column {
         family: "answers",
         head: "errors",
@@ -112,9 +104,21 @@ fn hits(row: &Row<'_>) -> Result<Figure, &'static str> {
         .ok_or("no read answered")
 }
 
-fn answers(row: &Row<'_>, number: u64, fault: bool) -> Result<Figure, &'static str> {
-    let known = row.cell.operation.reads() || number > 0;
-    if known { Ok(counted(number, fault)) } else { Err("writes only") }
+/// What deletes and touches did not find is a miss as well.
+fn misses(row: &Row<'_>) -> Result<Figure, &'static str> {
+    match row.cell.operation {
+        Operation::Set => Err("writes only"),
+        Operation::Get
+        | Operation::GetMany
+        | Operation::GetOrSet
+        | Operation::Delete
+        | Operation::Touch => Ok(counted(row.cell.counts.misses, false)),
+    }
+}
+
+fn wrong(row: &Row<'_>) -> Result<Figure, &'static str> {
+    let number = row.cell.counts.wrong;
+    if row.cell.operation.reads() { Ok(counted(number, true)) } else { Err("reads no value") }
 }
 
 fn counted(number: u64, fault: bool) -> Figure {

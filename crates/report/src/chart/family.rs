@@ -1,0 +1,116 @@
+//! The families of charts, and all that is particular to one of them: both the still pictures and the page read it here.
+
+use serde::Serialize;
+
+/// Charts that show the same at different facets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Family {
+    /// Operations per second, against what was swept.
+    Rate,
+    /// Latency, against what was swept.
+    Latency,
+    /// The whole distribution of latencies.
+    Percentiles,
+    /// How the rounds went: stalls.
+    Timeline,
+    /// What an operation costs: processor, memory, disk.
+    Resources,
+    /// What became of the operations: hits, misses, errors.
+    Outcomes,
+}
+
+/// Which of two figures is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// The larger one.
+    More,
+    /// The smaller one.
+    Less,
+}
+
+/// How the charts of a family are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Manner {
+    /// The name, as in JSON and in the ids of charts.
+    pub name: &'static str,
+    /// The heading above them.
+    pub heading: &'static str,
+    /// Which figures are better; `None` where neither is.
+    pub better: Option<Better>,
+    /// Whether a reader may see them in relation to the best.
+    pub is_relative: bool,
+    /// Whether each series stands in a strip of its own, below the one before: over each other they would hide what
+    /// they show. Such series have many places, as far from each other as these are from their own.
+    pub has_strips: bool,
+    /// Whether they are shown without a script too, and on paper.
+    pub has_stills: bool,
+    /// Whether a table of percentiles stands beside them.
+    pub has_table: bool,
+}
+
+/// What most families are.
+const PLAIN: Manner = Manner {
+    name: "",
+    heading: "",
+    better: None,
+    is_relative: false,
+    has_strips: false,
+    has_stills: false,
+    has_table: false,
+};
+
+const RATE: Manner = Manner {
+    name: "rate",
+    heading: "Rate",
+    better: Some(Better::More),
+    is_relative: true,
+    has_stills: true,
+    ..PLAIN
+};
+
+const LATENCY: Manner = Manner {
+    name: "latency",
+    heading: "Latency",
+    better: Some(Better::Less),
+    is_relative: true,
+    has_stills: true,
+    ..PLAIN
+};
+
+const PERCENTILES: Manner = Manner {
+    name: "percentiles",
+    heading: "Latency by percentile",
+    better: Some(Better::Less),
+    has_table: true,
+    ..PLAIN
+};
+
+const TIMELINE: Manner =
+    Manner { name: "timeline", heading: "Over time", has_strips: true, ..PLAIN };
+
+const RESOURCES: Manner =
+    Manner { name: "resources", heading: "What it costs", better: Some(Better::Less), ..PLAIN };
+
+const OUTCOMES: Manner =
+    Manner { name: "outcomes", heading: "What became of the operations", ..PLAIN };
+
+impl Family {
+    /// How its charts are shown.
+    pub fn manner(self) -> &'static Manner {
+        match self {
+            Self::Rate => &RATE,
+            Self::Latency => &LATENCY,
+            Self::Percentiles => &PERCENTILES,
+            Self::Timeline => &TIMELINE,
+            Self::Resources => &RESOURCES,
+            Self::Outcomes => &OUTCOMES,
+        }
+    }
+
+    /// The name, as in JSON and in the ids of charts.
+    pub fn as_str(self) -> &'static str {
+        self.manner().name
+    }
+}
