@@ -6,19 +6,22 @@ use crate::model::{PointValue, Run, Verdict};
 use crate::points::coordinate;
 use crate::ranking::{Group, Pair, Row, pair};
 
-/// Who stands first at a point, and by how much before the next.
+/// Who stands first at a point, and by how much before the others.
 struct Lead<'a> {
+    /// The fastest and those that cannot be told apart from it, by name: the same company in another order is the same.
     names: Vec<&'a str>,
-    kind: Kind,
-    /// Over the nearest of those that are told apart from the best.
+    kind: Kind<'a>,
+    /// The least by which any of them leads any of the others; `None` where one of them does not.
     margin: Option<Pair>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum Kind<'a> {
     /// Told apart from all others, or several that are told apart from all but each other.
     Leads,
-    /// No two that can be told apart from the best.
+    /// The fastest, named, and others that cannot be told apart from it, but some of them from each other.
+    Fastest(&'a str),
+    /// No two that can be told apart.
     AllTied,
     /// Nobody to compare it with.
     Alone,
@@ -64,46 +67,70 @@ pub(crate) fn over_the_sweep(run: &Run, swept: &[&str], groups: &[Group<'_>]) ->
 
 /// Who leads at one point; `None` where the run does not say.
 fn lead<'a>(run: &Run, group: &Group<'a>) -> Option<Lead<'a>> {
+    let between = |a: &Row<'_>, b: &Row<'_>| {
+        pair(run, group.operation, group.point, &a.cell.target, &b.cell.target)
+    };
     let ranked: Vec<&Row<'a>> = group.ranked().collect();
     let Some((best, others)) = ranked.split_first() else {
         return Some(Lead { names: Vec::new(), kind: Kind::Nobody, margin: None });
     };
-    let mut names = vec![best.name];
-    let mut margin = None;
+    let (mut leaders, mut behind) = (vec![*best], Vec::new());
     for other in others {
-        let pair = pair(run, group.operation, group.point, &best.cell.target, &other.cell.target)?;
-        match pair.verdict {
-            Verdict::Faster => margin = margin.or(Some(pair)),
-            Verdict::Indistinguishable => names.push(other.name),
+        match between(best, other)?.verdict {
+            Verdict::Faster => behind.push(*other),
+            Verdict::Indistinguishable => leaders.push(*other),
             // The medians and the test contradict each other: no claim.
             Verdict::Slower => return None,
         }
     }
-    let kind = match (others.len(), names.len()) {
+    let decided = |a: &Row<'_>, b: &Row<'_>| {
+        between(a, b).is_none_or(|pair| pair.verdict != Verdict::Indistinguishable)
+    };
+    // Ties are not transitive: two that are each tied with the best may differ.
+    let split = leaders.iter().enumerate().any(|(i, a)| leaders[..i].iter().any(|b| decided(a, b)));
+    let kind = match (others.len(), behind.len()) {
         (0, _) => Kind::Alone,
-        (others, tied) if tied == others + 1 => Kind::AllTied,
+        _ if split => Kind::Fastest(best.name),
+        (_, 0) => Kind::AllTied,
         _ => Kind::Leads,
     };
-    // The same company in another order is the same company.
+    let gaps: Option<Vec<Pair>> = leaders
+        .iter()
+        .flat_map(|leader| behind.iter().map(|other| between(leader, other)))
+        .map(|pair| pair.filter(|pair| pair.verdict == Verdict::Faster))
+        .collect();
+    let mut names: Vec<&str> = leaders.iter().map(|row| row.name).collect();
     names.sort_unstable();
-    Some(Lead { names, kind, margin })
+    Some(Lead { names, kind, margin: smallest(gaps.into_iter().flatten()) })
 }
 
 fn part(stretch: &[Lead<'_>], place: &str) -> String {
-    let names = list(&stretch[0].names);
-    match (stretch[0].kind, stretch[0].names.len()) {
-        (Kind::Leads, 1) => format!("{names} leads {place} ({})", margin(stretch)),
-        (Kind::Leads, _) => format!("{names} share the lead {place} ({})", margin(stretch)),
-        (Kind::AllTied, _) => format!("{names} cannot be told apart {place}"),
-        (Kind::Alone, _) => format!("only {names} has a result {place}"),
-        (Kind::Nobody, _) => format!("no target has a result {place}"),
+    let first = &stretch[0];
+    let names = list(&first.names);
+    match first.kind {
+        Kind::Leads if first.names.len() == 1 => {
+            format!("{names} leads {place}{}", margin(stretch))
+        }
+        Kind::Leads => format!("{names} share the lead {place}{}", margin(stretch)),
+        Kind::Fastest(best) => {
+            let tied: Vec<&str> =
+                first.names.iter().copied().filter(|name| *name != best).collect();
+            format!("{best} is fastest {place}, but {} cannot be told apart from it", list(&tied))
+        }
+        Kind::AllTied => format!("{names} cannot be told apart {place}"),
+        Kind::Alone => format!("only {names} has a result {place}"),
+        Kind::Nobody => format!("no target has a result {place}"),
     }
 }
 
-/// The smallest lead of a stretch.
+/// The smallest lead of a stretch, in parentheses; empty where a point of it has none.
 fn margin(stretch: &[Lead<'_>]) -> String {
-    let least =
-        stretch.iter().filter_map(|lead| lead.margin).min_by(|a, b| a.ratio.total_cmp(&b.ratio));
-    let least = least.as_ref().map(by_how_much).unwrap_or_default();
-    if stretch.len() > 1 { format!("by {least} or more") } else { format!("by {least}") }
+    let margins: Option<Vec<Pair>> = stretch.iter().map(|lead| lead.margin).collect();
+    let Some(least) = smallest(margins.into_iter().flatten()) else { return String::new() };
+    let more = if stretch.len() > 1 { " or more" } else { "" };
+    format!(" (by {}{more})", by_how_much(&least))
+}
+
+fn smallest(pairs: impl Iterator<Item = Pair>) -> Option<Pair> {
+    pairs.min_by(|a, b| a.ratio.total_cmp(&b.ratio))
 }

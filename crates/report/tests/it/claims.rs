@@ -133,6 +133,41 @@ fn a_sweep_says_where_the_order_turns_over() {
     }
 }
 
+/// Three targets at two sizes; at each, the pairs a-b, a-c and b-c are compared.
+fn three(comparisons: [Comparison; 3]) -> Run {
+    let mut run = run();
+    run.targets = ["a", "b", "c"].map(target).into();
+    for bytes in [4096, 16384] {
+        for (name, rate) in [("a", 3e6), ("b", 2.9e6), ("c", 2.8e6)] {
+            run.cells.push(at(cell(name, Operation::Get, Some(rate)), bytes));
+        }
+        let here = comparisons.iter().cloned();
+        run.comparisons.extend(here.map(|of| Comparison { point: size(bytes), ..of }));
+    }
+    run
+}
+
+#[test]
+fn who_differ_are_not_called_tied_because_both_are_tied_with_the_fastest() {
+    let run = three([tied("a", "b"), tied("a", "c"), faster("b", "c", 1.2)]);
+    assert_eq!(
+        said(&run)[0],
+        "get: over data_size, a is fastest at both points, but b and c cannot be told apart from it"
+    );
+    assert!(!said(&run).iter().any(|said| said.contains("a, b and c cannot")), "{:?}", said(&run));
+}
+
+#[test]
+fn a_shared_lead_has_the_smallest_gap_and_only_where_each_leader_has_one() {
+    let run = three([tied("a", "b"), faster("a", "c", 1.5), faster("b", "c", 1.4)]);
+    assert_eq!(
+        said(&run)[0],
+        "get: over data_size, a and b share the lead at both points (by 1.40× [1.37–1.43] or more)"
+    );
+    let run = three([tied("a", "b"), faster("a", "c", 1.5), tied("b", "c")]);
+    assert_eq!(said(&run)[0], "get: over data_size, a and b share the lead at both points");
+}
+
 #[test]
 fn of_two_points_both_are_all() {
     let mut run = sweep([Some(true); 3]);
