@@ -167,6 +167,12 @@ impl RedisConfig {
         if !config.is_encrypted() && given(&FOR_NAMED).is_some() {
             return invalid("options `ca` and `insecure` are for TLS; write `rediss://`".into());
         }
+        if config.insecure && config.ca.is_some() {
+            return invalid(
+                "option `insecure` takes any certificate, also of others than `ca`; leave out one"
+                    .into(),
+            );
+        }
         if !(1..=64).contains(&config.nodes) {
             return invalid(format!("option `nodes`: {} is not 1 to 64", config.nodes));
         }
@@ -223,12 +229,19 @@ mod tests {
     }
 
     #[test]
+    fn an_authority_may_be_named_where_strangers_are_refused() {
+        let config = read("rediss://h1?ca=/x.pem&insecure=off").unwrap();
+        assert!(config.ca.is_some() && !config.insecure);
+    }
+
+    #[test]
     fn what_makes_no_sense_says_what_would() {
         for (url, needle) in [
             ("redis://h1?memory=64m", "option `memory` is for servers that larder starts"),
             ("redis:///run/x.sock?nodes=3", "option `nodes` is for servers that larder starts"),
             ("rediss:?ca=/x.pem", "option `ca` is for servers that the URL names"),
             ("redis://h1?insecure=on", "write `rediss://`"),
+            ("rediss://h1?ca=/x.pem&insecure=on", "leave out one"),
             ("rediss://h1?tls=off", "this scheme is encrypted"),
             ("redis:?nodes=0", "0 is not 1 to 64"),
             ("redis:?nodes=3&socket=on", "neither sockets nor databases"),
