@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use larder_engines::scratch::ScratchDir;
 use libtest_mimic::Trial;
 
-use crate::support::{open, set, trial};
+use crate::support::{PATIENCE, open, set, trial};
 
 /// What a second process is to open and hold.
 const HOLD: &str = "LARDER_TEST_HOLD";
@@ -55,7 +55,7 @@ fn nothing_is_left_after_kill_9() {
         assert_eq!(left(), (n_servers, n_servers), "{url}");
         process.kill().unwrap();
         process.wait().unwrap();
-        let deadline = Instant::now() + Duration::from_secs(2);
+        let deadline = Instant::now() + PATIENCE;
         while left() != (0, 0) && Instant::now() < deadline {
             sleep(Duration::from_millis(2));
         }

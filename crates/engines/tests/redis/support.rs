@@ -1,5 +1,6 @@
 //! What the tests of `redis:` share.
 
+use std::fs;
 use std::net::TcpListener;
 use std::process::Command;
 use std::sync::Arc;
@@ -14,6 +15,9 @@ use libtest_mimic::Trial;
 use redis::FromRedisValue;
 
 const REDIS: Recipe = Recipe { program: "redis-server", package: "redis-server" };
+
+/// How long something may take that a busy machine delays, and that is never waited for in vain.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A trial that needs a real redis-server.
 pub(crate) fn trial(name: &str, run: fn()) -> Trial {
@@ -69,27 +73,50 @@ pub(crate) fn ask<T: FromRedisValue>(link: &mut redis::Connection, command: &str
 
 /// A Redis that the engine under test did not start, on this port of 127.0.0.1, or on any for 0.
 pub(crate) fn redis_server(port: u16, arguments: &[&str]) -> (Server, u16) {
-    let port = if port == 0 { free_port() } else { port };
-    let directory = ScratchDir::create("test").unwrap();
+    let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+    let (server, [port]) = redis_server_on([port], |_| arguments.clone());
+    (server, port)
+}
+
+/// As above, on several ports, of which the first is its `port`; the arguments name the others.
+pub(crate) fn redis_server_on<const N: usize>(
+    ports: [u16; N],
+    arguments: impl Fn([u16; N]) -> Vec<String>,
+) -> (Server, [u16; N]) {
+    const ATTEMPTS: usize = 10;
+    for _ in 1..ATTEMPTS {
+        let ports = ports.map(|port| if port == 0 { free_port() } else { port });
+        match start_redis(ports[0], &arguments(ports)) {
+            // Somebody took a port that was free just now.
+            Err(error) if error.to_string().contains("Address already in use") => {}
+            started => return (started.unwrap(), ports),
+        }
+    }
+    panic!("no port was free in {ATTEMPTS} attempts");
+}
+
+fn start_redis(port: u16, arguments: &[String]) -> Result<Server, Error> {
+    let directory = ScratchDir::create("test")?;
     let account = Account::for_server(&["redis", "nobody"], directory.path());
-    let mut command = Command::new(managed::find("test", &REDIS).unwrap());
+    let mut command = Command::new(managed::find("test", &REDIS)?);
     command
         .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""])
         .args(arguments);
     if let Some(account) = &account {
         account.run(&mut command);
     }
-    let mut server =
-        Server::start("test", command, directory, account.as_ref()).unwrap().without_grace();
-    server
-        .answer(Duration::from_secs(10), || {
-            std::net::TcpStream::connect(("127.0.0.1", port)).ok().map(drop)
-        })
-        .unwrap();
-    (server, port)
+    let mut server = Server::start("test", command, directory, account.as_ref())?.without_grace();
+    // Its own log, and not whoever answers on the port, says that it is this server which listens there. It may want
+    // a password.
+    let log = server.directory().join("server.log");
+    server.answer(PATIENCE, || {
+        let is_ready = fs::read_to_string(&log).ok()?.contains("Ready to accept connections");
+        is_ready.then_some(())
+    })?;
+    Ok(server)
 }
 
 /// A port that nobody listens on now.
-pub(crate) fn free_port() -> u16 {
+fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

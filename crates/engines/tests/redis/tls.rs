@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{failure, free_port, get, open, redis_server, set, trial, try_open};
+use crate::support::{failure, get, open, redis_server_on, set, trial, try_open};
 use larder_engines::managed::Server;
 use larder_engines::scratch::ScratchDir;
 use libtest_mimic::Trial;
@@ -42,22 +42,17 @@ fn encrypted(name: &str) -> ((Server, ScratchDir), u16, u16, String) {
     fs::set_permissions(folder.path(), open_to_all).unwrap();
     let files = certificates(folder.path(), name);
     let [authority, certificate, key] = files.map(|file| file.to_str().unwrap().to_owned());
-    let tls_port = free_port();
-    let (server, port) = redis_server(
-        0,
-        &[
-            "--tls-port",
-            &tls_port.to_string(),
-            "--tls-ca-cert-file",
-            &authority,
-            "--tls-cert-file",
-            &certificate,
-            "--tls-key-file",
-            &key,
-            "--tls-auth-clients",
-            "no",
-        ],
-    );
+    let (server, [port, tls_port]) = redis_server_on([0, 0], |[_, tls_port]| {
+        let tls_port = tls_port.to_string();
+        let options = [
+            ["--tls-port", &tls_port],
+            ["--tls-ca-cert-file", &authority],
+            ["--tls-cert-file", &certificate],
+            ["--tls-key-file", &key],
+            ["--tls-auth-clients", "no"],
+        ];
+        options.concat().into_iter().map(String::from).collect()
+    });
     ((server, folder), port, tls_port, authority)
 }
 
@@ -97,7 +92,7 @@ fn a_strangers_certificate() {
 
 fn one_side_only() {
     let (_alive, port, tls_port, authority) = encrypted("127.0.0.1");
-    let plain = try_open(&format!("redis://127.0.0.1:{tls_port}?timeout=1s"));
+    let plain = try_open(&format!("redis://127.0.0.1:{tls_port}?timeout=60s"));
     failure(plain, "unavailable");
     // A server that expects words waits for the end of the line, which never comes.
     let url = format!("rediss://127.0.0.1:{port}?timeout=500ms&ca={authority}");

@@ -10,7 +10,7 @@ use larder_store::{Session, SetOptions};
 use libtest_mimic::Trial;
 
 use crate::peer::{Peer, bulk};
-use crate::support::{failure, get, open, redis_server, set, trial, try_open};
+use crate::support::{PATIENCE, failure, get, open, redis_server, set, trial, try_open};
 
 pub(crate) fn trials() -> Vec<Trial> {
     let without_server = |name: &str, run: fn()| {
@@ -75,10 +75,21 @@ fn a_panic_in_mid_batch() {
     }
 }
 
+/// How long a silent peer is waited for. One that answers has to do so within this time, too.
+const SILENCE: Duration = Duration::from_secs(1);
+
 /// A session of a store at a peer that answers each command so.
 fn session_at(answer: impl Fn(&[String]) -> Vec<u8> + Send + Sync + 'static) -> Box<dyn Session> {
-    let peer = Peer::answering(answer);
-    open(&format!("redis://127.0.0.1:{}?timeout=200ms", peer.port())).session().unwrap()
+    session_within(PATIENCE, answer)
+}
+
+/// As above, where a peer that is silent so long is given up.
+fn session_within(
+    timeout: Duration,
+    answer: impl Fn(&[String]) -> Vec<u8> + Send + Sync + 'static,
+) -> Box<dyn Session> {
+    let (port, timeout) = (Peer::answering(answer).port(), timeout.as_millis());
+    open(&format!("redis://127.0.0.1:{port}?timeout={timeout}ms")).session().unwrap()
 }
 
 /// Answers all but what opening a store asks.
@@ -153,7 +164,7 @@ fn what_is_no_answer_is_shown() {
 }
 
 fn silence_is_a_timeout() {
-    let session = &mut *session_at(|words| match words.get(1).map(String::as_str) {
+    let session = &mut *session_within(SILENCE, |words| match words.get(1).map(String::as_str) {
         Some("half") => b"$10\r\nabc".to_vec(),
         Some("key") => b"$-1\r\n".to_vec(),
         _ => Vec::new(),
@@ -161,9 +172,9 @@ fn silence_is_a_timeout() {
     for key in ["silent", "half"] {
         let start = Instant::now();
         let message = failure(session.get(key.as_bytes(), &mut Vec::new()), "timeout");
-        assert!(message.contains("no answer within 200 ms from 127.0.0.1:"), "{message}");
-        let waited = start.elapsed();
-        assert!((180..2000).contains(&waited.as_millis()), "{waited:?}");
+        assert!(message.contains("no answer within 1000 ms from 127.0.0.1:"), "{message}");
+        // Clocks of the kernel are coarse.
+        assert!(start.elapsed() > SILENCE * 9 / 10, "{:?}", start.elapsed());
         assert_eq!(get(session, "key"), None, "the session works on after `{key}`");
     }
     // A peer that accepts and says nothing is no server.
@@ -176,18 +187,24 @@ fn silence_is_a_timeout() {
 }
 
 fn a_late_answer_is_nobody_elses() {
-    let session = &mut *session_at(|words| match words.get(1).map(String::as_str) {
-        Some("slow") => {
-            sleep(Duration::from_millis(300));
-            bulk("slow")
-        }
-        Some("quick") => bulk("quick"),
-        _ => Vec::new(),
-    });
+    let has_given_up = Arc::new(AtomicBool::new(false));
+    let gate = Arc::clone(&has_given_up);
+    let session =
+        &mut *session_within(SILENCE, move |words| match words.get(1).map(String::as_str) {
+            Some("slow") => {
+                while !gate.load(Ordering::SeqCst) {
+                    sleep(Duration::from_millis(1));
+                }
+                bulk("slow")
+            }
+            Some("quick") => bulk("quick"),
+            _ => Vec::new(),
+        });
     failure(session.get(b"slow", &mut Vec::new()), "timeout");
+    has_given_up.store(true, Ordering::SeqCst);
     for _ in 0..5 {
         assert_eq!(get(session, "quick"), Some(b"quick".to_vec()));
-        sleep(Duration::from_millis(60));
+        sleep(Duration::from_millis(20));
     }
 }
 
@@ -233,8 +250,8 @@ fn a_batch_is_one_request_a_node() {
     let (url, nodes) = two_nodes(move |words| {
         assert_eq!(words[0], "MGET");
         counter.fetch_add(words.len() - 1, Ordering::SeqCst);
-        // A node answers when the other has been asked too: who asks one after the other waits too long.
-        let deadline = Instant::now() + Duration::from_secs(3);
+        // A node answers when the other has been asked too: who asks one after the other gives up before.
+        let deadline = Instant::now() + PATIENCE;
         while counter.load(Ordering::SeqCst) < 2 && Instant::now() < deadline {
             sleep(Duration::from_millis(1));
         }
@@ -302,7 +319,7 @@ fn a_silent_node_is_asked_last() {
         "bar" => Vec::new(),
         _ => b"$-1\r\n".to_vec(),
     });
-    let session = &mut *open(&url.replace("10s", "300ms")).session().unwrap();
+    let session = &mut *open(&url.replace("10s", "1s")).session().unwrap();
     for in_batch in [false, true] {
         failure(
             match in_batch {
