@@ -7,10 +7,7 @@ use crate::model::SCHEMA_VERSION;
 #[non_exhaustive]
 pub enum Error {
     /// The file was written by a Larder with another model.
-    #[error(
-        "run.json has schema {found}, written by larder {larder}; this larder reads schema {SCHEMA_VERSION}: use that \
-         version to read it"
-    )]
+    #[error("run.json has schema {found}, written by larder {larder}; this larder reads schema {SCHEMA_VERSION}: {}", other(*found))]
     UnknownSchema {
         /// The version of the model in the file.
         found: u32,
@@ -32,4 +29,14 @@ pub enum Error {
         /// The names of all formats, comma-separated.
         known: String,
     },
+}
+
+/// Which Larder to take for a model that this one does not read. Its version alone may not tell: builds that differ in
+/// their model may share it.
+fn other(schema: u32) -> &'static str {
+    if schema > SCHEMA_VERSION {
+        "take a newer build of larder, or measure again with this one"
+    } else {
+        "take an older build of larder, or measure again with this one"
+    }
 }

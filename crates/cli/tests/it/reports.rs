@@ -157,7 +157,7 @@ fn refused() {
         (
             "newer",
             1,
-            &["newer/run.json", "has schema 7, written by larder 4.0.0", "use that version"],
+            &["newer/run.json", "has schema 7, written by larder 4.0.0", "take a newer build"],
         ),
         ("closed", 1, &["reading closed/run.json", "directory"]),
     ] {

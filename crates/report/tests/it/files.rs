@@ -16,12 +16,16 @@ fn a_run_survives_writing_and_reading() {
 
 #[test]
 fn a_run_of_another_schema_is_refused_in_one_line() {
-    let text = r#"{ "schema": 9, "larder": "3.2.0", "cells": "quite other" }"#;
-    let error = Run::from_json(text).unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "run.json has schema 9, written by larder 3.2.0; this larder reads schema 1: use that version to read it"
-    );
+    for (schema, age) in [(9, "a newer"), (0, "an older")] {
+        let text =
+            format!(r#"{{ "schema": {schema}, "larder": "3.2.0", "cells": "quite other" }}"#);
+        let error = Run::from_json(&text).unwrap_err().to_string();
+        let expected = format!(
+            "run.json has schema {schema}, written by larder 3.2.0; this larder reads schema 1: take {age} build of \
+             larder, or measure again with this one"
+        );
+        assert_eq!(error, expected);
+    }
     for text in ["", "[]", r#"{ "larder": "0.1.0" }"#, r#"{ "schema": 1 }"#] {
         let error = Run::from_json(text).unwrap_err().to_string();
         assert!(error.starts_with("not a run.json: ") && !error.contains('\n'), "{error}");
