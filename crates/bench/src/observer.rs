@@ -45,6 +45,13 @@ pub enum Event<'a> {
         /// Where in the sweep.
         point: &'a Point,
     },
+    /// A target cannot do what its turn asks of it, and does nothing there.
+    Refused {
+        /// The target's name.
+        target: &'a str,
+        /// Why not.
+        reason: &'a str,
+    },
     /// A round of a cell is over.
     Measured {
         /// The target's name.

@@ -109,6 +109,7 @@ pub fn compare(
         let (amount, observer) = (Amount::For(time), &Silent);
         let warmup = Rounds { numbers: 0..=0, amount, observer, ..measured };
         warmup.run(&mut slots, &mut Book::new(), &mut |_, _, _| ());
+        tell_lost(&slots, observer);
     }
     observer.notice(Event::Started { plan });
     let (mut book, mut early) = (Book::new(), Early::new(observer));
@@ -129,6 +130,18 @@ pub fn compare(
         ..outcome.0
     };
     Ok(Outcome { run, histograms: outcome.1, failed })
+}
+
+/// Tells which targets the warm-up has lost, of which nothing else is told.
+fn tell_lost(slots: &[Slot], observer: &dyn Observer) {
+    for slot in slots {
+        if let Slot::Open(target) = slot
+            && let Some(lost) = &target.lost
+        {
+            let target = &target.planned.name;
+            observer.notice(Event::Lost { target, reason: &lost.reason });
+        }
+    }
 }
 
 /// Opens and probes every target that can be opened. One that is missing here is a reason; one that is written wrongly is

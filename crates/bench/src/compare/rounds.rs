@@ -80,6 +80,9 @@ impl Rounds<'_> {
         let (name, point) = (name.as_str(), &turn.point.point);
         let (round, rounds) = (turn.round, *self.numbers.end());
         self.observer.notice(Event::Turn { round, rounds, target: name, point });
+        if let Some((_, reason)) = target.refusal(turn.point) {
+            self.observer.notice(Event::Refused { target: name, reason: &reason });
+        }
         turn.run(target, &mut |entry| {
             let (operation, sample) = (entry.operation, &entry.sample);
             self.observer.notice(Event::Measured { target: name, point, operation, sample });

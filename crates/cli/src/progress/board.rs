@@ -38,7 +38,9 @@ pub(super) struct Board {
 pub(super) struct Row {
     pub(super) name: String,
     /// Why it has no more turns.
-    pub(super) out: Option<String>,
+    out: Option<String>,
+    /// Why it cannot do what is asked of it at a point.
+    refused: BTreeMap<usize, String>,
     /// Its rounds, by point and operation.
     rounds: BTreeMap<(usize, Operation), Vec<Round>>,
 }
@@ -81,6 +83,11 @@ impl Board {
                 self.current = self.row(target);
                 if let Some(row) = self.current {
                     self.pace.begin(row, self.at, now);
+                }
+            }
+            Event::Refused { target, reason } => {
+                if let Some(row) = self.row(target) {
+                    self.rows[row].refused.insert(self.at, format!("cannot run: {reason}"));
                 }
             }
             Event::Measured { target, operation, sample, .. } => {
@@ -144,6 +151,11 @@ impl Board {
     pub(super) fn place(&self) -> String {
         let point = self.points.get(self.at);
         point.map_or_else(String::new, |point| label(point, &swept(&self.points)))
+    }
+
+    /// Why a target has no rounds where the last turn was.
+    pub(super) fn reason<'r>(&self, row: &'r Row) -> Option<&'r str> {
+        row.out.as_ref().or_else(|| row.refused.get(&self.at)).map(String::as_str)
     }
 
     /// The rounds of a target so far, where the last turn was.

@@ -152,7 +152,7 @@ fn target(board: &Board, look: Look, columns: &Columns, at: usize, row: &Row) ->
     let padding = " ".repeat(columns.name.saturating_sub(Line::of(PLAIN, &*name).width()));
     let style = if current { STRONG } else { PLAIN };
     let line = Line::of(style, format!("{mark}{name}{padding}"));
-    if let Some(reason) = &row.out {
+    if let Some(reason) = board.reason(row) {
         return line.then(DOUBT, format!("{:GAP$}{reason}", ""));
     }
     columns.operations.iter().fold(line, |line, (operation, hits)| {

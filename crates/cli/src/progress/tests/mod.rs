@@ -225,6 +225,27 @@ fn before_the_rounds_it_says_what_is_done() {
 }
 
 #[test]
+fn a_target_that_cannot_do_a_point_says_why_there_and_only_there() {
+    let mut told =
+        Told::new(&["moka:", "lmdb:"], "keys = 1000\nrounds = 2\ndata-size = '100,4m'").start();
+    for at in [0, 1] {
+        told.turn(1, "moka:", at, &[(1000.0, 0), (1000.0, 0)]);
+        let refused = Event::Refused { target: "lmdb:", reason: "value 4 MiB > item limit 1 MiB" };
+        if at == 1 {
+            told.begin(1, "lmdb:", at);
+            told.tell(refused);
+        } else {
+            told.turn(1, "lmdb:", at, &[(500.0, 0), (500.0, 0)]);
+        }
+    }
+    let text = told.shown(WIDE);
+    assert!(text.contains("lmdb:  cannot run: value 4 MiB > item limit 1 MiB"), "{text}");
+    told.turn(2, "moka:", 0, &[(1000.0, 0), (1000.0, 0)]);
+    let text = told.shown(WIDE);
+    assert!(!text.contains("cannot run") && text.contains(" 500 /s"), "{text}");
+}
+
+#[test]
 fn after_the_rounds_too() {
     let mut told = three();
     told.tell(Event::Ended);
