@@ -3,6 +3,7 @@
 mod arguments;
 mod command;
 mod exit;
+mod interrupt;
 mod progress;
 mod terminal;
 

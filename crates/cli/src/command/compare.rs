@@ -2,7 +2,6 @@
 
 use std::iter;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
@@ -10,12 +9,12 @@ use clap::Args;
 use larder_bench::workload::WorkloadSpec;
 use larder_bench::{Estimate, Outcome, Permissions, Plan, Scenario, compare, estimate};
 use larder_engines::ENGINES;
-use larder_report::{Format, Severity, render};
+use larder_report::{Cell, Format, ReasonKind, Run, Severity, render};
 use larder_store::{ByteSize, StoreUrl};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::report::export_svg;
-use crate::exit::Exit;
+use crate::exit::{Exit, one_line};
+use crate::interrupt::Interrupts;
 use crate::progress::Progress;
 use crate::terminal;
 
@@ -54,7 +53,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     export_svg: Option<PathBuf>,
 
-    /// No progress on standard error
+    /// No progress on standard error, only errors and where the results are
     #[arg(short, long, help_heading = "Output")]
     quiet: bool,
 
@@ -80,39 +79,28 @@ Examples:
   larder compare memcached://cache1:11211 --ratio 1:10 --duration 30s -o result";
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // The first asks for an orderly end, the second is obeyed at once; the watchdog cleans up after both.
-        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
-    }
+    let interrupts = Interrupts::listen()?;
+    let stop = &*interrupts.stop;
     let plan = plan(arguments)?;
     let progress = Progress::new(arguments.quiet);
     let permissions = Permissions { yes: arguments.yes };
     if arguments.dry_run {
-        let estimates = estimate(&plan, &ENGINES, permissions, &progress, &stop)?;
+        let estimates = estimate(&plan, &ENGINES, permissions, &progress, stop)?;
         drop(progress);
         super::print(describe(&plan, &estimates).as_bytes())?;
         return Ok(Exit::Done);
     }
     let folder = folder(arguments, &plan)?;
-    let folders = || iter::once(&folder).chain(&arguments.export_svg);
-    folders().try_for_each(|folder| larder_bench::prepare(folder))?;
-    let outcome = compare(&plan, &ENGINES, masked_argv(), permissions, &progress, &stop);
+    let folders: Vec<PathBuf> = iter::once(&folder).chain(&arguments.export_svg).cloned().collect();
+    let parent = arguments.output.is_none().then(|| PathBuf::from(RESULTS));
+    interrupts.made(folders.iter().cloned().chain(parent).collect());
+    let prepared = folders.iter().try_for_each(|folder| larder_bench::prepare(folder));
+    let outcome = prepared
+        .and_then(|()| compare(&plan, &ENGINES, masked_argv(), permissions, &progress, stop));
+    let told = progress.tells_failures();
     drop(progress);
-    let outcome = match outcome {
-        Ok(outcome) => outcome,
-        Err(error) => {
-            // Nothing was measured; a folder made for nothing goes again, one with content stays.
-            for folder in folders() {
-                let _ = std::fs::remove_dir(folder);
-            }
-            if arguments.output.is_none() {
-                let _ = std::fs::remove_dir(RESULTS);
-            }
-            return Err(error.into());
-        }
-    };
+    let outcome = outcome.inspect_err(|_| interrupts.discard())?;
+    interrupts.writing();
     let written = larder_bench::write(&folder, &outcome);
     // Even where they cannot be kept, what was measured is shown.
     super::print(render(&outcome.run, arguments.format, terminal::style()).as_bytes())?;
@@ -121,7 +109,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     if let Some(folder) = &arguments.export_svg {
         export_svg(folder, &outcome.run)?;
     }
-    Ok(exit(arguments, &outcome, &stop))
+    let exit = exit(arguments, &outcome, stop);
+    if exit == Exit::Failed && !told {
+        for failure in failures(&outcome.run) {
+            anstream::eprintln!("larder: {}", one_line(&failure));
+        }
+    }
+    Ok(exit)
 }
 
 fn plan(arguments: &Arguments) -> anyhow::Result<Plan> {
@@ -172,6 +166,19 @@ fn exit(arguments: &Arguments, outcome: &Outcome, stop: &AtomicBool) -> Exit {
     } else {
         Exit::Done
     }
+}
+
+/// Why targets failed, a line for each.
+fn failures(run: &Run) -> impl Iterator<Item = String> {
+    run.targets.iter().filter_map(|target| {
+        if let Some(reason) = &target.reason {
+            return Some(format!("{} cannot run: {reason}", target.name));
+        }
+        let lost =
+            |cell: &&Cell| cell.target == target.url && cell.reason_kind == Some(ReasonKind::Lost);
+        let reason = run.cells.iter().find(lost)?.reason.as_ref()?;
+        Some(format!("{} is {reason}", target.name))
+    })
 }
 
 /// The command line with every password masked.

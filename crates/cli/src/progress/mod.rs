@@ -42,6 +42,11 @@ impl Progress {
             None => Kind::Lines(RefCell::default()),
         })
     }
+
+    /// Whether it leaves a line about a target that fails.
+    pub(crate) fn tells_failures(&self) -> bool {
+        matches!(self.0, Kind::Lines(_))
+    }
 }
 
 impl Observer for Progress {

@@ -13,6 +13,7 @@ use crate::{Case, MEMCACHED, NOTHING};
 pub(crate) const CASES: &[Case] = &[
     (NOTHING, "json_on_standard_output_is_run_json_and_keeps_its_schema", json),
     (NOTHING, "standard_output_has_the_result_and_standard_error_the_progress", streams),
+    (NOTHING, "quiet_still_tells_why_it_failed_and_once", failed_quietly),
     (NOTHING, "the_folder_of_results_has_every_file_and_nothing_else", folder),
     (NOTHING, "a_reader_that_goes_away_is_no_failure_and_a_full_disk_is", closed),
     (NOTHING, "a_dry_run_tells_time_memory_and_disk_and_leaves_nothing", dry_run),
@@ -100,6 +101,20 @@ fn streams() {
     }
     let quiet = compare(&scene, &["moka:", "-q"]);
     assert_eq!(quiet.err, "results: out\n");
+}
+
+fn failed_quietly() {
+    let scene = Scene::new();
+    let nobody = "memcached://127.0.0.1:1";
+    for quiet in [&["-q"][..], &[]] {
+        let answer = compare(&scene, &[&["moka:", nobody, "--format", "csv"], quiet].concat());
+        answer.ends_with(1);
+        let told: Vec<&str> =
+            answer.err.lines().filter(|line| line.starts_with("larder: ")).collect();
+        let [line] = told[..] else { panic!("{answer:#?}") };
+        assert!(line.starts_with(&format!("larder: {nobody} cannot run: ")), "{line}");
+        assert_eq!(answer.err.lines().count() == 2, !quiet.is_empty(), "{answer:#?}");
+    }
 }
 
 fn folder() {

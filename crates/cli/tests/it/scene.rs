@@ -192,34 +192,50 @@ impl Running {
 
     /// Sends a signal to its process group, as a terminal does.
     pub(crate) fn signal(&self, name: &str) {
-        signal(name, &format!("-{}", self.process.id()));
+        signal(name, &[&self.group()]);
     }
 
-    /// Its exit code, once it has ended within this time; `None` when a signal ended it.
+    /// Its process group, as `kill` takes it.
+    pub(crate) fn group(&self) -> String {
+        format!("-{}", self.process.id())
+    }
+
+    /// Does this again and again until it has ended; returns its exit code.
     #[track_caller]
-    pub(crate) fn ends_within(mut self, time: Duration) -> Option<i32> {
+    pub(crate) fn ends_after(&mut self, again: impl Fn(&Self)) -> Option<i32> {
         let mut status = None;
-        let ended = within(time, || {
+        let ended = within(PATIENCE, || {
             status = self.process.try_wait().unwrap();
+            if status.is_none() {
+                again(self);
+                sleep(Duration::from_millis(100));
+            }
             status.is_some()
         });
         if !ended {
             self.process.kill().unwrap();
-            panic!("it did not end within {time:?}");
+            panic!("it did not end within {PATIENCE:?}");
         }
         status.unwrap().code()
     }
 
-    /// Waits for its end.
+    /// What it said since, once it has ended.
+    pub(crate) fn rest(&mut self) -> String {
+        let mut rest = String::new();
+        self.progress.read_to_string(&mut rest).unwrap();
+        rest
+    }
+
+    /// Waits for its end; returns its exit code, `None` when a signal ended it.
     #[track_caller]
-    pub(crate) fn ends(self) -> Option<i32> {
-        self.ends_within(PATIENCE)
+    pub(crate) fn ends(mut self) -> Option<i32> {
+        self.ends_after(|_| ())
     }
 }
 
-/// Sends a signal to a process, or to a group when there is a minus before its id.
-pub(crate) fn signal(name: &str, receiver: &str) {
-    let sent = Command::new("/bin/kill").args(["-s", name, "--", receiver]).status().unwrap();
+/// Sends a signal to processes, or to a group when there is a minus before its id.
+pub(crate) fn signal(name: &str, receivers: &[&str]) {
+    let sent = Command::new("/bin/kill").args(["-s", name, "--"]).args(receivers).status().unwrap();
     assert!(sent.success());
 }
 
