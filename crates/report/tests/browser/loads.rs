@@ -3,13 +3,15 @@
 use crate::Case;
 use crate::made_up::hostile;
 use crate::made_up::runs::sweep;
-use crate::page::{Page, View};
+use crate::page::{Page, View, report};
 use crate::probes::{GARBLED, OVERFLOW, SHIFT, UNSEEN_SHIFT};
 
 pub(crate) const CASES: &[Case] = &[
     ("it_loads_in_silence_and_asks_nobody", it_loads_in_silence_and_asks_nobody),
     ("without_scripts_it_loads_in_silence_too", without_scripts_it_loads_in_silence_too),
     ("texts_of_others_do_no_harm", texts_of_others_do_no_harm),
+    ("where_the_script_fails_the_still_pictures_stay", where_the_script_fails_pictures_stay),
+    ("an_address_that_cannot_be_decoded_does_no_harm", a_strange_address_does_no_harm),
 ];
 
 fn it_loads_in_silence_and_asks_nobody() {
@@ -43,4 +45,26 @@ fn texts_of_others_do_no_harm() {
             assert!(text.contains(&target.name), "{} is not shown as it is", target.name);
         }
     }
+}
+
+fn where_the_script_fails_pictures_stay() {
+    // What the charts are drawn from is cut off.
+    let html = report(&sweep());
+    let (before, after) = html.split_once("<data id=\"drawn\" hidden value=\"").expect("data");
+    let (_, after) = after.split_once('"').expect("the end of the data");
+    let cut = format!("{before}<data id=\"drawn\" hidden value=\"H4sI\"{after}");
+    let page = Page::open(&cut, View::DESK);
+    page.until("!document.documentElement.classList.contains('js')");
+    let shown: Vec<bool> = page.value(
+        "[...document.querySelectorAll('.still, .legend')].map((it) => it.checkVisibility())",
+    );
+    assert_eq!(shown.iter().filter(|shown| **shown).count(), shown.len() - 1, "all but the legend");
+}
+
+fn a_strange_address_does_no_harm() {
+    let page = Page::drawn(&sweep(), View::DESK);
+    page.run("location.hash = '50%'");
+    page.settle();
+    assert!(page.value::<bool>("document.documentElement.classList.contains('js')"));
+    assert_eq!(page.complaints(), [""; 0]);
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use larder_report::{
-    Cell, Chart, CurvePoint, Family, Operation, PointValue, Run, Sample, Scale, Shape, Timeline,
-    charts,
+    Cell, Chart, CurvePoint, Family, Operation, PointValue, Run, Sample, Scale, Severity, Shape,
+    Timeline, charts,
 };
 
 use super::small::{at, cell, check, gets, size, target};
@@ -509,4 +509,30 @@ fn points_that_read_alike_are_told_apart_to_the_byte() {
 fn a_wide_spread_is_drawn_by_powers_and_a_narrow_one_from_0() {
     let scale = |slowest: f64| chart(&gets(&[("a", 1e6), ("b", slowest)]), "rate-get").y.scale;
     assert_eq!((scale(1e5), scale(4e4)), (Scale::Linear, Scale::Log));
+}
+
+#[test]
+fn bars_stand_in_the_order_of_the_ranking() {
+    let mut run = gets(&[("slow", 1e6), ("none", 3e6), ("doubted", 9e6), ("fast", 2e6)]);
+    run.cells[1].ops_per_s = None;
+    run.checks = vec![check("NEVER-HITS", Severity::Error, Some("doubted"), "it never hits")];
+    let chart = charts(&run).into_iter().find(|chart| chart.family == Family::Rate).unwrap();
+    assert_eq!(chart.order, [3, 0, 2, 1]);
+}
+
+#[test]
+fn rates_have_the_ratios_of_their_comparisons() {
+    let run = fixture();
+    let mut known = 0;
+    for chart in charts(&run) {
+        let ratios = &chart.ratios;
+        for at in 0..ratios.at.len() {
+            let [a, b] = [ratios.one[at], ratios.other[at]].map(|it| run.targets[it].url.as_str());
+            let mine = run.comparisons.iter().filter(|it| (it.a.as_str(), it.b.as_str()) == (a, b));
+            let bounds = [ratios.low[at], ratios.high[at]];
+            assert!(mine.filter_map(|it| it.ci95).any(|ci95| ci95 == bounds), "{a} {b}");
+            known += 1;
+        }
+    }
+    assert_eq!(known, run.comparisons.iter().filter(|it| it.ci95.is_some()).count());
 }

@@ -186,3 +186,32 @@ fn a_large_run_makes_no_large_page() {
     let page = page(&largest());
     assert!(page.len() < 2_000_000, "{} bytes", page.len());
 }
+
+#[test]
+fn a_delete_that_found_everything_has_no_misses_like_one_that_did_not() {
+    let mut run = gets(&[]);
+    for (name, misses) in [("a", 0), ("b", 7)] {
+        run.targets.push(target(name));
+        let mut cell = cell(name, Operation::Delete, Some(1e6));
+        cell.counts.misses = misses;
+        run.cells.push(cell);
+    }
+    let page = page(&run);
+    for (anchor, misses) in [("table-delete-0-0", "0"), ("table-delete-0-1", "7")] {
+        let row = page.split(&format!("id=\"{anchor}\"")).nth(1).unwrap();
+        let row = row.split("</tr>").next().unwrap();
+        assert!(row.contains(&format!(">{misses}</td>")), "{row}");
+        assert!(!row.contains("writes only"), "{row}");
+    }
+}
+
+#[test]
+fn who_found_nothing_is_said_and_where_it_looked() {
+    let mut run = gets(&[("a", 2e6)]);
+    run.larder = "0.0.9".into();
+    assert!(page(&run).contains("Larder 0.0.9 looked at every figure"));
+    run.interrupted = true;
+    let page = page(&run);
+    assert!(page.contains("Larder 0.0.9 looked at the figures that were measured before"));
+    assert!(!page.contains("every figure"));
+}
