@@ -32,6 +32,7 @@ pub enum Better {
 
 /// How the charts of a family are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each stands for itself, in any combination")]
 pub struct Manner {
     /// The name, as in JSON and in the ids of charts.
     pub name: &'static str,

@@ -87,7 +87,9 @@ fn short(mut chart: Chart) -> Chart {
     let short =
         |value: f64, decimals: usize| format!("{value:.decimals$e}").parse().unwrap_or(value);
     for bounds in [&mut chart.ratios.low, &mut chart.ratios.high] {
-        bounds.iter_mut().for_each(|bound| *bound = short(*bound, 3));
+        for bound in bounds {
+            *bound = short(*bound, 3);
+        }
     }
     if chart.family.manner().has_strips {
         for series in &mut chart.series {
