@@ -7,11 +7,11 @@ use larder_store::Stats;
 
 /// A number that one session writes and others may read.
 #[derive(Debug, Default)]
-pub(crate) struct Count(AtomicU64);
+pub struct Count(AtomicU64);
 
 impl Count {
     /// Counts one more. Only the session that owns it may call this, so a load and a store are enough.
-    pub(crate) fn add_one(&self) {
+    pub fn add_one(&self) {
         self.0.store(self.get() + 1, Ordering::Relaxed);
     }
 
@@ -24,16 +24,20 @@ impl Count {
 /// another one down.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub(crate) struct SessionCounters {
-    pub(crate) hits: Count,
-    pub(crate) misses: Count,
-    pub(crate) sets: Count,
-    pub(crate) deletes: Count,
+pub struct SessionCounters {
+    /// Lookups that found their key.
+    pub hits: Count,
+    /// Lookups that did not.
+    pub misses: Count,
+    /// Entries that were stored.
+    pub sets: Count,
+    /// Entries that were deleted.
+    pub deletes: Count,
 }
 
 impl SessionCounters {
     /// Counts a lookup, and passes its answer on.
-    pub(crate) fn looked_up<T>(&self, answer: Option<T>) -> Option<T> {
+    pub fn looked_up<T>(&self, answer: Option<T>) -> Option<T> {
         match answer {
             Some(_) => self.hits.add_one(),
             None => self.misses.add_one(),
@@ -48,7 +52,7 @@ impl SessionCounters {
 
 /// The counters of a store: those of its sessions, and the sum of those that have ended.
 #[derive(Debug, Default)]
-pub(crate) struct Counters {
+pub struct Counters {
     sessions: Mutex<Sessions>,
 }
 
@@ -60,7 +64,7 @@ struct Sessions {
 
 impl Counters {
     /// Counters for a new session.
-    pub(crate) fn session(&self) -> Arc<SessionCounters> {
+    pub fn session(&self) -> Arc<SessionCounters> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.fold_ended();
         let counters = Arc::<SessionCounters>::default();
@@ -69,7 +73,7 @@ impl Counters {
     }
 
     /// Hits, misses, sets and deletes of all sessions.
-    pub(crate) fn stats(&self) -> Stats {
+    pub fn stats(&self) -> Stats {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.fold_ended();
         let open = sessions.open.iter().map(|session| session.totals());
@@ -82,17 +86,15 @@ impl Counters {
 }
 
 /// Entries that left a store without being deleted. Few leave at a time, so all sessions may count here.
-#[cfg(any(feature = "lmdb", feature = "sqlite"))]
 #[derive(Debug, Default)]
-pub(crate) struct Dropped {
+pub struct Dropped {
     evictions: AtomicU64,
     expirations: AtomicU64,
 }
 
-#[cfg(any(feature = "lmdb", feature = "sqlite"))]
 impl Dropped {
     /// Counts entries that made room, and entries whose TTL had passed.
-    pub(crate) fn count(&self, evictions: u64, expirations: u64) {
+    pub fn count(&self, evictions: u64, expirations: u64) {
         for (counter, n) in [(&self.evictions, evictions), (&self.expirations, expirations)] {
             if n > 0 {
                 counter.fetch_add(n, Ordering::Relaxed);
@@ -101,7 +103,7 @@ impl Dropped {
     }
 
     /// Tells what was counted.
-    pub(crate) fn tell(&self, stats: &mut Stats) {
+    pub fn tell(&self, stats: &mut Stats) {
         stats.evictions = Some(self.evictions.load(Ordering::Relaxed));
         stats.expirations = Some(self.expirations.load(Ordering::Relaxed));
     }

@@ -2,8 +2,7 @@
 
 /// The number that `value` spells, changed by `delta`: it stops at 0 and wraps at 2^64. `None` where `value` is
 /// not a decimal number below 2^64.
-#[cfg(any(test, feature = "file", feature = "lmdb", feature = "moka", feature = "sqlite"))]
-pub(crate) fn add(value: &[u8], delta: i64) -> Option<u64> {
+pub fn add(value: &[u8], delta: i64) -> Option<u64> {
     // `parse` alone would take a sign.
     let digits = value.first().is_some_and(u8::is_ascii_digit);
     let number = digits.then(|| str::from_utf8(value).ok()?.parse::<u64>().ok())??;
@@ -15,14 +14,14 @@ pub(crate) fn add(value: &[u8], delta: i64) -> Option<u64> {
 
 /// A number as text, without an allocation.
 #[derive(Debug)]
-pub(crate) struct Digits {
+pub struct Digits {
     text: [u8; 20],
     len: usize,
 }
 
 impl Digits {
     /// Spells a number. Twenty digits hold every one below 2^64.
-    pub(crate) fn new(number: u64) -> Self {
+    pub fn new(number: u64) -> Self {
         let mut text = [0; 20];
         let mut start = text.len();
         let mut rest = number;
@@ -39,7 +38,7 @@ impl Digits {
     }
 
     /// The digits.
-    pub(crate) fn as_bytes(&self) -> &[u8] {
+    pub fn as_bytes(&self) -> &[u8] {
         &self.text[..self.len]
     }
 }

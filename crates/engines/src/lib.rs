@@ -1,21 +1,15 @@
 //! The caches that Larder can open, one folder and one feature each.
 //!
 //! A folder holds `mod.rs` (the [`Engine`](larder_store::Engine) constant), `config.rs` (its options), `store.rs`
-//! and `session.rs`, and knows no other engine. What several share stands beside the folders: [`managed`] starts real servers,
-//! [`scratch`] makes directories that vanish with the process, [`disk`] asks about file systems.
+//! and `session.rs`, and knows no other engine. What several share stands beside the folders and is built whichever
+//! engines are: [`managed`] starts real servers, [`network`] finds them, [`scratch`] makes directories that vanish with
+//! the process, [`disk`] asks about file systems, [`counters`] counts, [`decimal`] spells numbers.
 
-#[cfg(any(feature = "file", feature = "lmdb", feature = "moka", feature = "sqlite"))]
-mod counters;
-#[cfg(any(
-    feature = "file",
-    feature = "lmdb",
-    feature = "moka",
-    feature = "redis",
-    feature = "sqlite"
-))]
-mod decimal;
+pub mod counters;
+pub mod decimal;
 pub mod disk;
 pub mod managed;
+pub mod network;
 pub mod scratch;
 
 #[cfg(feature = "file")]
@@ -51,15 +45,21 @@ pub const ENGINES: Catalog = Catalog::new(&[
     memcached::ENGINE,
     #[cfg(feature = "redis")]
     redis::ENGINE,
-])
-.with_aliases(ALIASES);
+]);
 
-/// Other schemes that people write for an engine, and its own.
-const ALIASES: &[(&str, &str)] = &[
-    #[cfg(feature = "redis")]
-    ("rediss", "redis"),
-    #[cfg(feature = "redis")]
-    ("valkey", "redis"),
-    #[cfg(feature = "redis")]
-    ("valkeys", "redis"),
-];
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_scheme_and_alias_means_one_engine() {
+        let names =
+            || ENGINES.iter().flat_map(|engine| [&[engine.scheme], engine.aliases].concat());
+        for name in names() {
+            assert_eq!(names().filter(|other| *other == name).count(), 1, "{name}:");
+            let found = ENGINES.find(name).unwrap();
+            assert!(found.scheme == name || found.aliases.contains(&name), "{name}:");
+        }
+        assert!(ENGINES.find("no-such-engine").is_err());
+    }
+}

@@ -11,6 +11,8 @@ use crate::{Error, Result, Store, StoreUrl};
 pub struct Engine {
     /// The scheme of its URLs.
     pub scheme: &'static str,
+    /// Other schemes that mean it: people write `rediss://`. It sees in its URL which one was written.
+    pub aliases: &'static [&'static str],
     /// What it is, in one line.
     pub summary: &'static str,
     /// A URL that shows its most useful options.
@@ -101,20 +103,12 @@ pub fn option_docs(schema: &Schema) -> Vec<OptionDoc> {
 #[derive(Debug, Clone, Copy)]
 pub struct Catalog {
     engines: &'static [Engine],
-    aliases: &'static [(&'static str, &'static str)],
 }
 
 impl Catalog {
-    /// A catalog of these engines. Their schemes must differ.
+    /// A catalog of these engines. Their schemes and aliases must differ.
     pub const fn new(engines: &'static [Engine]) -> Self {
-        Self { engines, aliases: &[] }
-    }
-
-    /// The same, where the first scheme of each pair means the engine of the second, too: people write `rediss://`.
-    /// The engine sees in its URL which one was written.
-    #[must_use]
-    pub const fn with_aliases(self, aliases: &'static [(&'static str, &'static str)]) -> Self {
-        Self { aliases, ..self }
+        Self { engines }
     }
 
     /// The engines, in the order of the documentation.
@@ -122,11 +116,11 @@ impl Catalog {
         self.engines.iter()
     }
 
-    /// The engine with this scheme, or with the one that it is an alias of.
+    /// The engine with this scheme or alias.
     pub fn find(&self, scheme: &str) -> Result<&'static Engine> {
-        let alias = self.aliases.iter().find(|(alias, _)| *alias == scheme);
-        let meant = alias.map_or(scheme, |(_, meant)| meant);
-        self.iter().find(|engine| engine.scheme == meant).ok_or_else(|| Error::UnknownScheme {
+        let is_meant =
+            |engine: &&Engine| engine.scheme == scheme || engine.aliases.contains(&scheme);
+        self.iter().find(is_meant).ok_or_else(|| Error::UnknownScheme {
             scheme: scheme.into(),
             known: self
                 .iter()

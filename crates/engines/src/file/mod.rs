@@ -38,6 +38,7 @@ const SCHEME: &str = "file";
 /// The engine as the catalog lists it.
 pub(crate) const ENGINE: Engine = Engine {
     scheme: SCHEME,
+    aliases: &[],
     summary: "One file a key, in hashed folders",
     example: "file:/var/tmp/cache?depth=2&size=1g",
     medium: Medium::Files,

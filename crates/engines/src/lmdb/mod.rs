@@ -30,6 +30,7 @@ const SCHEME: &str = "lmdb";
 /// The engine `lmdb:`.
 pub(crate) const ENGINE: Engine = Engine {
     scheme: SCHEME,
+    aliases: &[],
     summary: "LMDB, a memory-mapped B+ tree: a folder that the processes of a host share",
     example: "lmdb:/var/lib/cache?size=4g&sync=off",
     medium: Medium::Files,

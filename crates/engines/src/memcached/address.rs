@@ -1,13 +1,14 @@
 //! Where a node is.
 
 use std::fmt;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use larder_protocol::ketama::DEFAULT_PORT;
 use larder_store::{Error, Result, StoreUrl};
 
 use super::SCHEME;
+use crate::network;
 
 /// Where a node is, and the name by which the pool places keys on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,9 +46,12 @@ impl Node {
             (hosts, "" | "/") => hosts
                 .iter()
                 .map(|text| {
-                    let (host, port) = split_port(text).ok_or_else(|| {
-                        invalid(&format!("`{text}` is not a host; write h1:11211 or [::1]:11211"))
-                    })?;
+                    let (host, port) =
+                        network::split_port(text, DEFAULT_PORT).ok_or_else(|| {
+                            invalid(&format!(
+                                "`{text}` is not a host; write h1:11211 or [::1]:11211"
+                            ))
+                        })?;
                     Self::tcp(host, port)
                 })
                 .collect(),
@@ -63,21 +67,20 @@ impl Node {
 
     /// A node on a port of a host.
     pub(super) fn tcp(host: &str, port: u16) -> Result<Self> {
-        let addresses = (host, port).to_socket_addrs().map_err(|source| Error::Unavailable {
+        let addresses = network::addresses(host, port).map_err(|source| Error::Unavailable {
             engine: SCHEME,
             what: format!("{host}: {source}"),
             source: Some(source),
         })?;
-        let address = Address::Tcp(addresses.collect());
-        let shown =
-            if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
+        let address = Address::Tcp(addresses);
+        let shown = network::join_port(host, port);
         Ok(Self { address, shown, pool_host: host.into(), pool_port: port })
     }
 
-    /// Whether it is on this machine.
+    /// Whether it is on this machine for certain.
     pub(super) fn is_local(&self) -> bool {
         match &self.address {
-            Address::Tcp(addresses) => addresses.iter().any(|address| address.ip().is_loopback()),
+            Address::Tcp(addresses) => network::are_local(addresses),
             Address::Unix(_) => true,
         }
     }
@@ -90,45 +93,9 @@ impl fmt::Display for Node {
     }
 }
 
-/// Splits `h1:11211`, `h1`, `[::1]:11211` or `::1` into host and port.
-fn split_port(text: &str) -> Option<(&str, u16)> {
-    let (host, port) = match text.strip_prefix('[') {
-        Some(rest) => {
-            let (host, port) = rest.split_once(']')?;
-            let port = if port.is_empty() { None } else { Some(port.strip_prefix(':')?) };
-            (host, port)
-        }
-        None => match text.split_once(':') {
-            Some((host, port)) if !port.contains(':') => (host, Some(port)),
-            _ => (text, None),
-        },
-    };
-    let port = port.map_or(Some(DEFAULT_PORT), |port| port.parse().ok())?;
-    (!host.is_empty() && port > 0).then_some((host, port))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn hosts_have_a_port_or_the_default() {
-        for (text, split) in [
-            ("h1:11311", Some(("h1", 11311))),
-            ("h1", Some(("h1", 11211))),
-            ("[::1]:5", Some(("::1", 5))),
-            ("[::1]", Some(("::1", 11211))),
-            ("::1", Some(("::1", 11211))),
-            ("h1:", None),
-            ("h1:0", None),
-            ("h1:70000", None),
-            (":11211", None),
-            ("[::1", None),
-            ("[::1]5", None),
-        ] {
-            assert_eq!(split_port(text), split, "{text}");
-        }
-    }
 
     #[test]
     fn a_url_names_hosts_or_a_socket() {
@@ -138,6 +105,9 @@ mod tests {
         let pool = nodes("memcached://127.0.0.1,[::1]:5").unwrap();
         let shown: Vec<String> = pool.iter().map(Node::to_string).collect();
         assert_eq!(shown, ["127.0.0.1:11211", "[::1]:5"]);
+        assert!(pool.iter().all(Node::is_local));
+        assert!(nodes("memcached://localhost").unwrap()[0].is_local());
+        assert!(!nodes("memcached://192.0.2.1").unwrap()[0].is_local());
         for (url, needle) in [
             ("memcached://127.0.0.1/x", "hosts and a path"),
             ("memcached://me@127.0.0.1", "no user"),

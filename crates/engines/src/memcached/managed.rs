@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use larder_protocol::ketama::DEFAULT_PORT;
-use larder_store::{Error, Result};
+use larder_store::Result;
 
 use super::address::Node;
 use super::config::MemcachedConfig;
 use super::{RECIPE, SCHEME, survey};
 use crate::managed::{self, Account, Server};
+use crate::network::{self, SOCKET_FILE};
 use crate::scratch::ScratchDir;
 
 /// How long a memcached may take to answer; it takes some milliseconds.
@@ -20,12 +21,6 @@ const START: Duration = Duration::from_secs(10);
 
 /// Where a memcached writes the port that it was given.
 const PORT_FILE: &str = "port";
-
-/// Its socket, when it has one.
-const SOCKET_FILE: &str = "socket";
-
-/// The longest path that a socket can have: the kernel's `sun_path` without its final NUL.
-const SOCKET_PATH_LEN: usize = 107;
 
 /// Starts as many servers as the options say, and waits until each answers.
 pub(super) fn start(config: &MemcachedConfig) -> Result<Vec<(Server, Node)>> {
@@ -58,15 +53,7 @@ fn launch(config: &MemcachedConfig) -> Result<Server> {
         command.args(["-u", &account.name]);
     }
     if config.socket {
-        let path = directory.path().join(SOCKET_FILE);
-        if path.as_os_str().len() > SOCKET_PATH_LEN {
-            let reason = format!(
-                "option `socket`: {} is longer than the {SOCKET_PATH_LEN} bytes of a socket's \
-                 path; set TMPDIR to a shorter one",
-                path.display()
-            );
-            return Err(Error::InvalidOptions { engine: SCHEME, reason });
-        }
+        let path = network::socket_path(SCHEME, directory.path())?;
         command.arg("-s").arg(path);
     } else {
         // Port -1 is any free one.

@@ -27,6 +27,7 @@ const RECIPE: Recipe = Recipe { program: "memcached", package: "memcached" };
 /// The engine as the catalog lists it.
 pub(crate) const ENGINE: Engine = Engine {
     scheme: SCHEME,
+    aliases: &[],
     summary: "memcached, or a pool of them placed by ketama; with no host, one is started",
     example: "memcached://h1:11211,h2:11211?timeout=1s",
     medium: Medium::Memory,

@@ -19,6 +19,7 @@ use super::session::MemcachedSession;
 use super::survey::{self, Survey};
 use super::{SCHEME, managed};
 use crate::managed::Server;
+use crate::network::agreed;
 
 /// Settings that are read back, by memcached's own names.
 const READ_BACK: [&str; 9] = [
@@ -240,16 +241,6 @@ impl Store for MemcachedStore {
         stats.capacity_bytes = sum("limit_maxbytes");
         Ok(stats)
     }
-}
-
-/// The first value, and every one that differs with its node: `1.6.18; h2:11211 has 1.4.39`.
-fn agreed<'a>(values: impl Iterator<Item = (&'a Node, Option<&'a String>)>) -> Option<String> {
-    let mut values = values.filter_map(|(node, value)| Some((node, value?)));
-    let (_, first) = values.next()?;
-    let others = values.filter(|(_, value)| *value != first);
-    let all = std::iter::once(first.clone())
-        .chain(others.map(|(node, value)| format!("{node} has {value}")));
-    Some(all.collect::<Vec<_>>().join("; "))
 }
 
 /// The error of a pool in which nobody answers: the first node's, and how many more there are.

@@ -17,6 +17,7 @@ const SCHEME: &str = "moka";
 /// The engine as the catalog lists it.
 pub(crate) const ENGINE: Engine = Engine {
     scheme: SCHEME,
+    aliases: &[],
     summary: "The Rust cache moka, in the memory of the process",
     example: "moka:?size=256m",
     medium: Medium::Memory,

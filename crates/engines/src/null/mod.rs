@@ -15,6 +15,7 @@ const SCHEME: &str = "null";
 /// The engine as the catalog lists it.
 pub(crate) const ENGINE: Engine = Engine {
     scheme: SCHEME,
+    aliases: &[],
     summary: "Keeps nothing: the floor under every measurement",
     example: "null:",
     medium: Medium::Nothing,

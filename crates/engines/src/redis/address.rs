@@ -14,6 +14,7 @@ use rustls::pki_types::pem::PemObject as _;
 
 use super::SCHEME;
 use super::config::RedisConfig;
+use crate::network;
 
 /// The port of a node whose URL names none.
 pub(super) const DEFAULT_PORT: u16 = 6379;
@@ -113,9 +114,10 @@ impl Node {
             (hosts, _) => hosts
                 .iter()
                 .map(|text| {
-                    let (host, port) = split_port(text).ok_or_else(|| {
-                        invalid(format!("`{text}` is not a host; write h1:6379 or [::1]:6379"))
-                    })?;
+                    let (host, port) =
+                        network::split_port(text, DEFAULT_PORT).ok_or_else(|| {
+                            invalid(format!("`{text}` is not a host; write h1:6379 or [::1]:6379"))
+                        })?;
                     Self::tcp(host, port, greeting)
                 })
                 .collect(),
@@ -129,8 +131,7 @@ impl Node {
 
     /// A node on a port of a host.
     pub(super) fn tcp(host: &str, port: u16, greeting: &Greeting) -> Result<Self> {
-        let shown =
-            if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
+        let shown = network::join_port(host, port);
         let host = host.to_owned();
         let address = match &greeting.tls {
             None => ConnectionAddr::Tcp(host, port),
@@ -190,8 +191,8 @@ impl Node {
 
     /// Whether it is on this machine for certain.
     pub(super) fn is_local(&self) -> bool {
-        self.host().is_none_or(|host| {
-            host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
+        self.host_and_port().is_none_or(|(host, port)| {
+            network::addresses(host, port).is_ok_and(|addresses| network::are_local(&addresses))
         })
     }
 
@@ -212,23 +213,6 @@ impl fmt::Display for Node {
     }
 }
 
-/// Splits `h1:6379`, `h1`, `[::1]:6379` or `::1` into host and port.
-pub(super) fn split_port(text: &str) -> Option<(&str, u16)> {
-    let (host, port) = match text.strip_prefix('[') {
-        Some(rest) => {
-            let (host, port) = rest.split_once(']')?;
-            let port = if port.is_empty() { None } else { Some(port.strip_prefix(':')?) };
-            (host, port)
-        }
-        None => match text.split_once(':') {
-            Some((host, port)) if !port.contains(':') => (host, Some(port)),
-            _ => (text, None),
-        },
-    };
-    let port = port.map_or(Some(DEFAULT_PORT), |port| port.parse().ok())?;
-    (!host.is_empty() && port > 0).then_some((host, port))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -237,25 +221,6 @@ mod tests {
         let url = StoreUrl::parse(url)?;
         let greeting = Greeting::from_url(&url, &RedisConfig::from_url(&url)?)?;
         Node::from_url(&url, &greeting)
-    }
-
-    #[test]
-    fn hosts_have_a_port_or_the_default() {
-        for (text, split) in [
-            ("h1:6380", Some(("h1", 6380))),
-            ("h1", Some(("h1", 6379))),
-            ("[::1]:5", Some(("::1", 5))),
-            ("[::1]", Some(("::1", 6379))),
-            ("::1", Some(("::1", 6379))),
-            ("h1:", None),
-            ("h1:0", None),
-            ("h1:70000", None),
-            (":6379", None),
-            ("[::1", None),
-            ("[::1]5", None),
-        ] {
-            assert_eq!(split_port(text), split, "{text}");
-        }
     }
 
     #[test]
@@ -274,6 +239,8 @@ mod tests {
         let shown: Vec<String> = pool.iter().map(Node::to_string).collect();
         assert_eq!(shown, ["127.0.0.1:6379", "[::1]:5"]);
         assert!(pool.iter().all(|node| node.is_local() && node.is_encrypted()));
+        assert!(nodes("redis://localhost").unwrap()[0].is_local());
+        assert!(!nodes("redis://192.0.2.1").unwrap()[0].is_local());
         assert_eq!(nodes("redis://h1/2").unwrap()[0].info().redis_settings().db(), 2);
         for (url, needle) in [
             ("redis://h1/x", "`x` is not the number of a database"),

@@ -17,6 +17,7 @@ use super::certificate::Certificates;
 use super::config::{AppendOnly, Program, RedisConfig};
 use super::{RECIPE, SCHEME, VALKEY, cluster, survey};
 use crate::managed::{self, Account, Server};
+use crate::network::{self, SOCKET_FILE};
 use crate::scratch::ScratchDir;
 
 /// How long a server may take to answer; it takes some milliseconds.
@@ -30,14 +31,8 @@ const AUTHORITY_FILE: &str = "authority.pem";
 const SERVER_FILE: &str = "server.pem";
 const KEY_FILE: &str = "key.pem";
 
-/// Its socket, when it has one.
-const SOCKET_FILE: &str = "socket";
-
 /// Where it logs its writes, when it does: in a folder, or before version 7 in a file.
 const LOGS: [&str; 2] = ["appendonlydir", "appendonly.aof"];
-
-/// The longest path that a socket can have: the kernel's `sun_path` without its final NUL.
-const SOCKET_PATH_LEN: usize = 107;
 
 /// The nodes of a cluster speak with each other on a port that is so much higher.
 const BUS_PORT: u16 = 10_000;
@@ -107,9 +102,9 @@ impl Launch<'_> {
         let directory = ScratchDir::create(SCHEME)?;
         let account = Account::for_server(&["redis", "valkey", "nobody"], directory.path());
         let (node, listen) = if config.socket {
-            let path = socket_path(directory.path())?;
+            let path = network::socket_path(SCHEME, directory.path())?;
             let listen = format!("port 0\nunixsocket {SOCKET_FILE}\nunixsocketperm 700\n");
-            (Node::unix(&path, greeting)?, listen)
+            (Node::unix(&path.to_string_lossy(), greeting)?, listen)
         } else {
             let port = free_port(config.nodes > 1)?;
             let node = Node::tcp(&Ipv4Addr::LOCALHOST.to_string(), port, greeting)?;
@@ -154,19 +149,6 @@ fn write(path: &Path, text: &str, account: Option<&Account>) -> Result<()> {
         let what = format!("writing {}", path.display());
         Error::Io { engine: SCHEME, what, source }
     })
-}
-
-fn socket_path(directory: &Path) -> Result<String> {
-    let path = directory.join(SOCKET_FILE);
-    if path.as_os_str().len() > SOCKET_PATH_LEN {
-        let reason = format!(
-            "option `socket`: {} is longer than the {SOCKET_PATH_LEN} bytes of a socket's path; \
-             set TMPDIR to a shorter one",
-            path.display()
-        );
-        return Err(Error::InvalidOptions { engine: SCHEME, reason });
-    }
-    Ok(path.to_string_lossy().into_owned())
 }
 
 /// A port of this machine that nobody listens on now. Redis, other than memcached, cannot be told to find one.

@@ -38,6 +38,7 @@ const VALKEY: Recipe = Recipe { program: "valkey-server", package: "valkey-serve
 /// The engine as the catalog lists it.
 pub(crate) const ENGINE: Engine = Engine {
     scheme: SCHEME,
+    aliases: &["rediss", "valkey", "valkeys"],
     summary: "Redis or Valkey, or a cluster of them; with no host, one is started",
     example: "redis://user:password@h1:6379/0?timeout=1s",
     medium: Medium::Memory,

@@ -19,6 +19,7 @@ use super::survey::{self, Survey};
 use super::{SCHEME, managed, refusal};
 use crate::disk;
 use crate::managed::Server;
+use crate::network::agreed;
 
 /// The longest key or value where a server does not tell its `proto-max-bulk-len`: its default.
 const LONGEST_STRING: usize = 512 << 20;
@@ -193,7 +194,7 @@ impl Shared {
             .collect();
         let mut settings = BTreeMap::new();
         for name in survey::READ_BACK {
-            let values = told.iter().map(|(node, survey)| (*node, survey.setting(name).cloned()));
+            let values = told.iter().map(|(node, survey)| (*node, survey.setting(name)));
             settings.extend(agreed(values).map(|value| (name.to_owned(), value)));
         }
         let shown = |nodes: Vec<&Node>| {
@@ -298,13 +299,4 @@ impl Store for RedisStore {
         stats.capacity_bytes = sum(&survey::capacity);
         Ok(stats)
     }
-}
-
-/// The first value, and every one that differs with its node: `7.0.15; h2:6379 has 7.2.4`.
-fn agreed<'a>(values: impl Iterator<Item = (&'a Node, Option<String>)>) -> Option<String> {
-    let mut values = values.filter_map(|(node, value)| Some((node, value?)));
-    let (_, first) = values.next()?;
-    let others = values.filter(|(_, value)| *value != first);
-    let others: Vec<String> = others.map(|(node, value)| format!("{node} has {value}")).collect();
-    Some([&[first][..], &others].concat().join("; "))
 }

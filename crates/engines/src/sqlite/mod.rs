@@ -20,6 +20,7 @@ const SCHEME: &str = "sqlite";
 /// The engine `sqlite:`.
 pub(crate) const ENGINE: Engine = Engine {
     scheme: SCHEME,
+    aliases: &[],
     summary: "SQLite in WAL mode: a file that the processes of a host share",
     example: "sqlite:/var/lib/cache.db?size=4g&sync=off",
     medium: Medium::Files,

@@ -57,6 +57,7 @@ const fn engine(
 ) -> Engine {
     Engine {
         scheme,
+        aliases: &[],
         summary,
         example,
         medium: Medium::Memory,

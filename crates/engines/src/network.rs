@@ -1,0 +1,142 @@
+//! What engines whose servers are behind a port or a socket have in common.
+
+use std::fmt::Display;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+
+use larder_store::{Error, Result};
+
+/// The socket of a server that is started, in its directory.
+pub const SOCKET_FILE: &str = "socket";
+
+/// The longest path that a socket can have: the kernel's `sun_path` without its final NUL.
+const SOCKET_PATH_LEN: usize = 107;
+
+/// Splits `h1:6379`, `h1`, `[::1]:6379` or `::1` into host and port. `None` where it is none of these.
+pub fn split_port(text: &str, default: u16) -> Option<(&str, u16)> {
+    let (host, port) = match text.strip_prefix('[') {
+        Some(rest) => {
+            let (host, port) = rest.split_once(']')?;
+            let port = if port.is_empty() { None } else { Some(port.strip_prefix(':')?) };
+            (host, port)
+        }
+        None => match text.split_once(':') {
+            Some((host, port)) if !port.contains(':') => (host, Some(port)),
+            _ => (text, None),
+        },
+    };
+    let port = port.map_or(Some(default), |port| port.parse().ok())?;
+    (!host.is_empty() && port > 0).then_some((host, port))
+}
+
+/// Host and port as a person writes them.
+pub fn join_port(host: &str, port: u16) -> String {
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+}
+
+/// What a host is resolved to, in the order to be tried.
+pub fn addresses(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    (host, port).to_socket_addrs().map(Iterator::collect)
+}
+
+/// Whether a host with these addresses is this machine for certain: whichever is tried, it is reached by loopback.
+pub fn are_local(addresses: &[SocketAddr]) -> bool {
+    !addresses.is_empty()
+        && addresses.iter().all(|address| address.ip().to_canonical().is_loopback())
+}
+
+/// Where a server that is started in `directory` has its socket; an error when the kernel takes no such path.
+pub fn socket_path(engine: &'static str, directory: &Path) -> Result<PathBuf> {
+    let path = directory.join(SOCKET_FILE);
+    if path.as_os_str().len() > SOCKET_PATH_LEN {
+        let reason = format!(
+            "option `socket`: {} is longer than the {SOCKET_PATH_LEN} bytes of a socket's path; \
+             set TMPDIR to a shorter one",
+            path.display()
+        );
+        return Err(Error::InvalidOptions { engine, reason });
+    }
+    Ok(path)
+}
+
+/// What several nodes tell of one thing: the first value, and every one that differs with its node, as in
+/// `7.0.15; h2:6379 has 7.2.4`. `None` where nobody tells it.
+pub fn agreed<N: Display, T: Display + PartialEq>(
+    values: impl IntoIterator<Item = (N, Option<T>)>,
+) -> Option<String> {
+    let mut values = values.into_iter().filter_map(|(node, value)| Some((node, value?)));
+    let (_, first) = values.next()?;
+    let others = values.filter(|(_, value)| *value != first);
+    let others = others.map(|(node, value)| format!("; {node} has {value}"));
+    Some(std::iter::once(first.to_string()).chain(others).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_have_a_port_or_the_default() {
+        for (text, split) in [
+            ("h1:6380", Some(("h1", 6380))),
+            ("h1", Some(("h1", 77))),
+            ("[::1]:5", Some(("::1", 5))),
+            ("[::1]", Some(("::1", 77))),
+            ("::1", Some(("::1", 77))),
+            ("h1:", None),
+            ("h1:0", None),
+            ("h1:70000", None),
+            (":6379", None),
+            ("[::1", None),
+            ("[::1]5", None),
+        ] {
+            assert_eq!(split_port(text, 77), split, "{text}");
+            if let Some((host, port)) = split {
+                assert_eq!(split_port(&join_port(host, port), 77), split, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_what_is_reached_by_loopback_is_local() {
+        for (hosts, is_local) in [
+            (&["127.0.0.1"][..], true),
+            (&["localhost"], true),
+            (&["127.8.9.1", "::1", "::ffff:127.0.0.1"], true),
+            (&["192.0.2.1"], false),
+            (&["127.0.0.1", "192.0.2.1"], false),
+            (&[], false),
+        ] {
+            let resolved = hosts.iter().flat_map(|host| addresses(host, 5).unwrap());
+            assert_eq!(are_local(&resolved.collect::<Vec<_>>()), is_local, "{hosts:?}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_as_long_as_the_kernel_takes_it() {
+        let directory = |len: usize| format!("/{}", "d".repeat(len - 1));
+        let longest = SOCKET_PATH_LEN - "/socket".len();
+        assert!(socket_path("test", Path::new(&directory(longest))).is_ok());
+        let error = socket_path("test", Path::new(&directory(longest + 1))).unwrap_err();
+        let message = error.to_string();
+        assert!(message.contains("longer than the 107 bytes of a socket's path"), "{message}");
+    }
+
+    #[test]
+    fn the_kernel_takes_the_longest_path_and_no_longer() {
+        let bind = |len: usize| {
+            use std::os::unix::net::SocketAddr;
+            SocketAddr::from_pathname(format!("/{}", "s".repeat(len - 1)))
+        };
+        assert!(bind(SOCKET_PATH_LEN).is_ok() && bind(SOCKET_PATH_LEN + 1).is_err());
+    }
+
+    #[test]
+    fn who_tells_otherwise_is_named() {
+        let told = |values: &[Option<&str>]| agreed(["h1", "h2", "h3"].iter().zip(values.to_vec()));
+        assert_eq!(told(&[Some("7.0"), Some("7.0"), None]).as_deref(), Some("7.0"));
+        assert_eq!(told(&[None, Some("7.0"), Some("7.2")]).as_deref(), Some("7.0; h3 has 7.2"));
+        assert_eq!(told(&[None, None]), None);
+    }
+}
