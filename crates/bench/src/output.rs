@@ -3,6 +3,7 @@
 //! The reports are [`REPORTS`], each a function of `run.json`, so that [`write_reports`] makes them anew at any time.
 //! Every file is written under a temporary name and renamed, so a reader never meets half of one.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
@@ -10,7 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::IntervalLogWriterBuilder;
-use larder_report::{Chart, Format, Run, Style, charts, render, samples_csv};
+use larder_report::{Chart, Format, Run, Style, charts, is_chart_id, render, samples_csv};
 use tempfile::NamedTempFile;
 
 use crate::compare::{CellHistograms, Outcome};
@@ -34,7 +35,8 @@ pub fn prepare(folder: &Path) -> Result<()> {
 pub fn write(folder: &Path, outcome: &Outcome) -> Result<()> {
     let latencies = folder.join("hdr");
     prepare(&latencies)?;
-    remove_logs(&latencies)?;
+    // An earlier run into the same folder may have had other cells.
+    remove(&latencies, "hlog", |_| true)?;
     for cell in &outcome.histograms {
         let path = latencies.join(format!("{}.hlog", file_stem(outcome, cell)));
         whole(&path, &hdr_log(cell))?;
@@ -54,8 +56,8 @@ pub fn write_reports(folder: &Path, run: &Run) -> Result<()> {
     Ok(())
 }
 
-/// Writes a file for each chart of a run into `folder`, which is made where it is missing: `rate-get.svg`. Returns how
-/// many there are.
+/// Writes a file for each chart of a run into `folder`, which is made where it is missing: `rate-get.svg`. Those of an
+/// earlier run go, other files stay. Returns how many charts there are.
 pub fn write_charts(
     folder: &Path,
     run: &Run,
@@ -63,6 +65,7 @@ pub fn write_charts(
     picture: impl Fn(&Chart) -> Vec<u8>,
 ) -> Result<usize> {
     prepare(folder)?;
+    remove(folder, extension, is_chart_id)?;
     let charts = charts(run);
     for chart in &charts {
         whole(&folder.join(format!("{}.{extension}", chart.id)), &picture(chart))?;
@@ -70,12 +73,13 @@ pub fn write_charts(
     Ok(charts.len())
 }
 
-/// Removes the logs of an earlier run into the same folder, which may have had other cells.
-fn remove_logs(folder: &Path) -> Result<()> {
+/// Removes the files of this extension whose names are ours.
+fn remove(folder: &Path, extension: &str, is_ours: fn(&str) -> bool) -> Result<()> {
     let at = |source| Error::File { what: "writing results into", path: folder.into(), source };
     for entry in fs::read_dir(folder).map_err(at)? {
         let path = entry.map_err(at)?.path();
-        if path.extension().is_some_and(|extension| extension == "hlog") {
+        let name = path.file_stem().and_then(OsStr::to_str);
+        if path.extension().is_some_and(|found| found == extension) && name.is_some_and(is_ours) {
             fs::remove_file(path).map_err(at)?;
         }
     }

@@ -33,7 +33,7 @@ mod ties;
 
 pub use chart::{
     Absent, Axis, Better, Chart, Facet, Family, Ground, Manner, Ratios, Scale, Series, Shape, Unit,
-    charts, palette, png, svg,
+    charts, is_chart_id, palette, png, svg,
 };
 pub use csv::samples_csv;
 pub use error::Error;

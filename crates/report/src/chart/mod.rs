@@ -24,6 +24,7 @@ use std::collections::BTreeSet;
 pub use draw::{Ground, png, svg};
 pub use family::{Better, Family, Manner};
 pub use model::{Absent, Axis, Chart, Facet, Ratios, Scale, Series, Shape, Unit};
+pub use subject::is_chart_id;
 
 use crate::model::Run;
 

@@ -20,6 +20,38 @@ pub(super) struct Subject {
     facets: Vec<Facet>,
 }
 
+/// What every id begins with.
+const FAMILIES: [Family; 6] = [
+    Family::Rate,
+    Family::Latency,
+    Family::Percentiles,
+    Family::Timeline,
+    Family::Resources,
+    Family::Outcomes,
+];
+
+/// And then follows.
+const OPERATIONS: [Operation; 6] = [
+    Operation::Set,
+    Operation::Get,
+    Operation::GetMany,
+    Operation::GetOrSet,
+    Operation::Delete,
+    Operation::Touch,
+];
+
+/// Whether a chart of some run can have this id: `rate-get`, `latency-set-4-KiB-p99`.
+pub fn is_chart_id(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    let begins = |family: Family| {
+        OPERATIONS.iter().any(|operation| {
+            let rest = text.strip_prefix(&format!("{}-{operation}", family.as_str()));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        })
+    };
+    text.chars().all(plain) && FAMILIES.into_iter().any(begins)
+}
+
 /// What is said of times: it is operations that take them, but of gets of many keys, requests.
 pub(super) fn timed(operation: Operation, text: &str) -> String {
     match operation {

@@ -36,6 +36,19 @@ fn ids_are_unique_and_fit_for_files() {
 }
 
 #[test]
+fn an_id_is_known_as_one_and_other_names_are_not() {
+    let all = [charts(&fixture()), charts(&sweep())].concat();
+    let families: BTreeSet<Family> = all.iter().map(|chart| chart.family).collect();
+    assert_eq!(families.len(), 6);
+    for chart in &all {
+        assert!(larder_report::is_chart_id(&chart.id), "{}", chart.id);
+    }
+    for other in ["", "rate", "rate-", "rate-limits", "rate-getaway", "my-rate-get", "rate-get x"] {
+        assert!(!larder_report::is_chart_id(other), "{other}");
+    }
+}
+
+#[test]
 fn the_vectors_of_a_series_have_one_length_and_its_places_rise() {
     for chart in charts(&fixture()) {
         assert!(!chart.series.is_empty(), "{}", chart.id);
