@@ -2,9 +2,8 @@
 
 use larder_bench::statistics::{
     Difference, LEAST, holm, mann_whitney, median, median_ci95, quantile, ratio_ci95,
-    rounds_for_verdict, smallest_p,
 };
-use larder_report::Verdict;
+use larder_report::{Verdict, rounds_for_verdict, smallest_p};
 use serde::Deserialize;
 
 /// `data/statistics.py` says how it was made.

@@ -7,6 +7,7 @@ use std::cmp::Ordering;
 
 use crate::model::{Cell, Comparison, Operation, Point, Run, Target, Verdict};
 use crate::points::points;
+use crate::sentences::no_verdict;
 use crate::ties;
 
 /// The cells of one operation at one point.
@@ -33,7 +34,8 @@ pub struct Row<'a> {
     pub standing: Standing<'a>,
     /// The best of the ranking, or not to be told apart from it.
     pub leads: bool,
-    /// Letters that it shares with those from which it cannot be told apart; empty where there are none.
+    /// Letters that it shares with those from which it cannot be told apart; empty where there are none, and where the
+    /// run has too few rounds to tell anybody apart.
     pub ties: String,
 }
 
@@ -70,9 +72,14 @@ pub fn groups(run: &Run) -> Vec<Group<'_>> {
     operations.sort_unstable();
     operations.dedup();
     let points = points(run);
+    let decides = no_verdict(run).is_none();
     let places = operations.iter().flat_map(|operation| points.iter().map(|p| (*operation, *p)));
     places
-        .map(|(operation, point)| Group { operation, point, rows: rows(run, operation, point) })
+        .map(|(operation, point)| Group {
+            operation,
+            point,
+            rows: rows(run, operation, point, decides),
+        })
         .filter(|group| !group.rows.is_empty())
         .collect()
 }
@@ -160,7 +167,7 @@ fn rate(cell: &Cell) -> Option<f64> {
     cell.ops_per_s.filter(|rate| rate.is_finite() && *rate > 0.0)
 }
 
-fn rows<'a>(run: &'a Run, operation: Operation, point: &'a Point) -> Vec<Row<'a>> {
+fn rows<'a>(run: &'a Run, operation: Operation, point: &'a Point, decides: bool) -> Vec<Row<'a>> {
     let cells = run.cells.iter().filter(|c| c.operation == operation && c.point == *point);
     let mut rows: Vec<Row<'_>> = cells
         .map(|cell| {
@@ -185,7 +192,7 @@ fn rows<'a>(run: &'a Run, operation: Operation, point: &'a Point) -> Vec<Row<'a>
         pair.is_none_or(|pair| pair.verdict != Verdict::Indistinguishable)
     };
     let leads: Vec<bool> = (0..ranked).map(|place| place == 0 || !differ(0, place)).collect();
-    let letters = ties::letters(ranked, differ);
+    let letters = ties::letters(ranked, |a, b| !decides || differ(a, b));
     for (row, (letters, leads)) in rows.iter_mut().zip(letters.into_iter().zip(leads)) {
         row.standing = Standing::Ranked { to_best: row.rate().unwrap_or(0.0) / best };
         row.ties = letters;

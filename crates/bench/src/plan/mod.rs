@@ -100,7 +100,6 @@ impl Plan {
             workload: describe(spec, &source, &key_sizes, &threads),
             notes,
         };
-        plan.note_few_rounds();
         plan.note_mixes();
         Ok(plan)
     }
@@ -110,31 +109,12 @@ impl Plan {
         u64::from(self.rounds) * self.points.len() as u64 * self.targets.len() as u64
     }
 
-    /// How many comparisons the finished run will make: every pair, at every point, for every operation.
-    fn comparisons(&self) -> usize {
-        let pairs = self.targets.len() * self.targets.len().saturating_sub(1) / 2;
-        let cells: usize = self.points.iter().map(|point| point.measured_operations().len()).sum();
-        pairs * cells
-    }
-
     fn note_mixes(&mut self) {
         let mixed = |phase: &PlannedPhase| phase.measured && phase.operations.len() > 1;
         if self.points.iter().flat_map(|point| &point.phases).any(mixed) {
             let note =
                 "in a mix, each operation's rate is over the time that was spent in that operation";
             self.notes.push(note.into());
-        }
-    }
-
-    fn note_few_rounds(&mut self) {
-        let comparisons = self.comparisons();
-        let needed = crate::statistics::rounds_for_verdict(comparisons);
-        if comparisons > 0 && (self.rounds as usize) < needed {
-            let rounds = self.rounds;
-            self.notes.push(format!(
-                "rounds: {rounds}, too few for any verdict over {comparisons} {}; {needed} are needed",
-                if comparisons == 1 { "comparison" } else { "comparisons" }
-            ));
         }
     }
 }

@@ -1,9 +1,5 @@
 //! Many comparisons at once: the correction of Holm (1979).
 
-use larder_report::Verdict;
-
-use super::ranks::smallest_p;
-
 /// The p of each comparison, corrected for there being so many, in the order given.
 ///
 /// Without it, of a hundred comparisons between equals one would come out at p < 0.01 by chance. Corrected,
@@ -21,16 +17,4 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
         corrected[at] = largest;
     }
     corrected
-}
-
-/// How many rounds every target needs so that a difference can be told in each of `comparisons` comparisons,
-/// however clear it is: with fewer, even the smallest p there is would not survive the correction.
-pub fn rounds_for_verdict(comparisons: usize) -> usize {
-    #[expect(clippy::cast_precision_loss, reason = "a number of comparisons")]
-    let factor = comparisons.max(1) as f64;
-    let mut rounds = 1;
-    while smallest_p(rounds, rounds) * factor >= Verdict::SIGNIFICANCE {
-        rounds += 1;
-    }
-    rounds
 }

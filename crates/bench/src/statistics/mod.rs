@@ -5,7 +5,7 @@
 //!
 //! A comparison takes four steps: [`Difference::between`] two samples, the p of each into one list, [`holm`]
 //! over the list, [`Difference::verdict`] with the corrected p. Whether the rounds suffice for any verdict at
-//! all is known before they are run: [`rounds_for_verdict`].
+//! all, the report says: [`larder_report::rounds_for_verdict`].
 
 mod bootstrap;
 mod difference;
@@ -17,8 +17,8 @@ mod ranks;
 
 pub use bootstrap::{LEAST, RESAMPLES, median_ci95, ratio_ci95};
 pub use difference::Difference;
-pub use holm::{holm, rounds_for_verdict};
+pub use holm::holm;
 pub use latency::percentiles_ci95;
 pub(crate) use normal::normal_cdf;
 pub use quantile::{median, quantile};
-pub use ranks::{EXACT_UP_TO, mann_whitney, smallest_p};
+pub use ranks::{EXACT_UP_TO, mann_whitney};

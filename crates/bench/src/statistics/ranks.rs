@@ -27,16 +27,6 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> f64 {
     }
 }
 
-/// The smallest p that [`mann_whitney`] can find in samples of `n` and `m` values without ties: every value
-/// of the one above every value of the other, one of the (n+m choose n) orders, on either side.
-pub fn smallest_p(n: usize, m: usize) -> f64 {
-    let mut orders = 1.0;
-    for (i, above) in (1..=n.min(m)).zip(n.max(m) + 1..) {
-        orders *= real(above) / real(i);
-    }
-    (2.0 / orders).min(1.0)
-}
-
 /// What the values' places in the common order say.
 struct Ranking {
     /// In how many pairs the value of the one is above that of the other, for the one that is above more

@@ -3,6 +3,7 @@
 
 mod floors;
 mod leads;
+mod power;
 
 use std::fmt;
 
@@ -11,6 +12,8 @@ use crate::header::rounds;
 use crate::model::{Operation, Point, Run, Verdict};
 use crate::points::short_label;
 use crate::ranking::{Group, Pair, Row, groups, pair};
+pub(crate) use power::{NoVerdict, no_verdict};
+pub use power::{rounds_for_verdict, smallest_p};
 
 /// The heading above them.
 pub(crate) const FIGURES_SAY: &str = "What the figures say";
@@ -45,8 +48,9 @@ impl fmt::Display for Sentence {
     }
 }
 
-/// Everything that can be said of a run: an interruption first, then who is faster for each operation and point, then
-/// what the measuring costs, who did not run, and when two targets are told apart.
+/// Everything that can be said of a run: an interruption first and whether any verdict is possible, then who is faster
+/// for each operation and point, then what the measuring costs, who did not run or was lost, and when two targets are
+/// told apart.
 ///
 /// Not every pair has its sentence. At a single point the targets are compared down the ranking, each with the next,
 /// and the slowest with the best; at each point of a sweep only the best with the next and with the slowest.
@@ -54,10 +58,15 @@ pub fn sentences(run: &Run) -> Vec<Sentence> {
     let groups = groups(run);
     let swept = run.swept();
     let mut sentences: Vec<Sentence> = interruption(run).into_iter().collect();
+    let too_few = too_few_rounds(run);
+    let decides = too_few.is_none();
+    sentences.extend(too_few);
     for of_operation in groups.chunk_by(|a, b| a.operation == b.operation) {
-        sentences.extend(leads::over_the_sweep(run, &swept, of_operation));
+        if decides {
+            sentences.extend(leads::over_the_sweep(run, &swept, of_operation));
+        }
         for group in of_operation {
-            sentences.extend(comparisons(run, &swept, group));
+            sentences.extend(comparisons(run, &swept, group, decides));
         }
     }
     sentences.extend(floors::cost_of_measuring(run, &groups));
@@ -74,6 +83,19 @@ fn interruption(run: &Run) -> Option<Sentence> {
             rounds(run)
         );
         about("interrupted", text)
+    })
+}
+
+/// Said once, and then of no two targets that they cannot be told apart: nobody tried.
+fn too_few_rounds(run: &Run) -> Option<Sentence> {
+    no_verdict(run).map(|NoVerdict { rounds, comparisons, needed }| {
+        let text = format!(
+            "no verdict is possible with {} over {}; {} are needed",
+            count(rounds, "round"),
+            count(comparisons, "comparison"),
+            count(needed, "round")
+        );
+        about("too few rounds", text)
     })
 }
 
@@ -104,8 +126,8 @@ pub(crate) fn about(subject: &str, text: String) -> Sentence {
     Sentence { role: Role::Remark, operation: None, point: None, subject: subject.to_owned(), text }
 }
 
-/// Who is faster than whom within one group.
-fn comparisons(run: &Run, swept: &[&str], group: &Group<'_>) -> Vec<Sentence> {
+/// Who is faster than whom within one group; where the run `decides` nothing, only how far apart the ends seem to be.
+fn comparisons(run: &Run, swept: &[&str], group: &Group<'_>, decides: bool) -> Vec<Sentence> {
     let point = short_label(group.point, swept);
     let subject = match point.as_str() {
         "" => group.operation.to_string(),
@@ -115,6 +137,7 @@ fn comparisons(run: &Run, swept: &[&str], group: &Group<'_>) -> Vec<Sentence> {
     let texts = match ranked.as_slice() {
         [] => vec!["no target has a result".to_owned()],
         [only] => vec![alone(only, group)],
+        [first, .., last] if !decides => vec![undecided(run, group, first, last)],
         ranked => down_the_ranking(run, group, ranked, !swept.is_empty()),
     };
     let sentence = |text| Sentence {
@@ -139,6 +162,14 @@ fn alone(row: &Row<'_>, group: &Group<'_>) -> String {
     } else {
         format!("{} does {rate} and is the only one of {} with a result", row.name, others + 1)
     }
+}
+
+/// The fastest and the slowest of a group of which nothing can be claimed.
+fn undecided(run: &Run, group: &Group<'_>, first: &Row<'_>, last: &Row<'_>) -> String {
+    let (a, b) = (&first.cell.target, &last.cell.target);
+    let by = pair(run, group.operation, group.point, a, b)
+        .map_or_else(String::new, |pair| format!(", {}", by_how_much(&pair)));
+    format!("without a verdict: the rates go from {} down to {}{by}", first.name, last.name)
 }
 
 /// Each with the next, then the slowest with the best; with `ends_only`, only the first and the last of these.

@@ -71,6 +71,32 @@ fn without_rounds_enough_nothing_is_claimed() {
 }
 
 #[test]
+fn where_no_verdict_is_possible_nobody_is_called_alike() {
+    let mut run = three([tied("a", "b"), tied("a", "c"), tied("b", "c")]);
+    for cell in &mut run.cells {
+        cell.rounds = 6;
+    }
+    let said_first = |run: &Run| said(run)[0].clone();
+    // 2/924 for each of six comparisons is above 0.01, and for each of four is not.
+    assert_eq!(
+        said(&run),
+        [
+            "too few rounds: no verdict is possible with 6 rounds over 6 comparisons; 7 rounds are needed",
+            "get, 4 KiB: without a verdict: the rates go from a down to c, 1.01× [0.99–1.03]",
+            "get, 16 KiB: without a verdict: the rates go from a down to c, 1.01× [0.99–1.03]",
+        ]
+    );
+    assert!(groups(&run).iter().flat_map(|group| &group.rows).all(|row| row.ties.is_empty()));
+    // An interruption leaves one point with a round less: what was really done counts.
+    run.interrupted = true;
+    run.cells[5].rounds = 5;
+    assert!(said(&run)[1].starts_with("too few rounds: no verdict is possible with 6 rounds"));
+    run.interrupted = false;
+    run.comparisons.drain(4..);
+    assert!(said_first(&run).contains("cannot be told apart"), "{}", said_first(&run));
+}
+
+#[test]
 fn who_is_alone_is_not_compared() {
     let mut run = gets(&[("moka:", 1.24e6)]);
     assert_eq!(

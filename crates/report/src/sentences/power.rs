@@ -1,0 +1,77 @@
+//! Whether the rounds of a run allow a verdict at all.
+//!
+//! The test by ranks knows only so many orders of the rounds, so with few rounds even targets that never overlap reach no
+//! small p, and the correction over all comparisons makes each p larger still. Where that leaves no verdict possible,
+//! to call two targets alike would be as wrong as to call them different.
+
+use std::collections::BTreeMap;
+
+use crate::model::{Operation, Point, Run, Verdict};
+
+/// The smallest two-sided p that the test of Mann and Whitney can find in samples of `n` and `m` values without ties:
+/// every value of the one above every value of the other, one of the (n+m choose n) orders, on either side.
+pub fn smallest_p(n: usize, m: usize) -> f64 {
+    let mut orders = 1.0;
+    for (i, above) in (1..=n.min(m)).zip(n.max(m) + 1..) {
+        orders *= real(above) / real(i);
+    }
+    (2.0 / orders).min(1.0)
+}
+
+/// How many rounds every target needs so that a difference can be told in each of `comparisons` comparisons, however
+/// clear it is: with fewer, even the smallest p there is would not survive the correction.
+pub fn rounds_for_verdict(comparisons: usize) -> usize {
+    let factor = real(comparisons.max(1));
+    let mut rounds = 1;
+    while smallest_p(rounds, rounds) * factor >= Verdict::SIGNIFICANCE {
+        rounds += 1;
+    }
+    rounds
+}
+
+/// What no round of a run could have told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NoVerdict {
+    /// The most rounds that stand behind a target that was compared.
+    pub(crate) rounds: usize,
+    /// How many comparisons were made.
+    pub(crate) comparisons: usize,
+    /// How many rounds so many comparisons need.
+    pub(crate) needed: usize,
+}
+
+/// `None` where the rounds that were done suffice for at least one verdict over the comparisons that were made, or where
+/// there are none.
+pub(crate) fn no_verdict(run: &Run) -> Option<NoVerdict> {
+    let told = |verdict| verdict != Verdict::Indistinguishable;
+    let comparisons = run.comparisons.len();
+    if comparisons == 0 || run.comparisons.iter().any(|comparison| told(comparison.verdict)) {
+        return None;
+    }
+    let rounds: BTreeMap<(&str, &Point, Operation), usize> = run
+        .cells
+        .iter()
+        .map(|cell| ((cell.target.as_str(), &cell.point, cell.operation), cell.rounds as usize))
+        .collect();
+    let of = |target: &str, point, operation| {
+        rounds.get(&(target, point, operation)).copied().unwrap_or(0)
+    };
+    let (mut clearest, mut most) = (1.0_f64, 0);
+    for comparison in &run.comparisons {
+        let (point, operation) = (&comparison.point, comparison.operation);
+        let (a, b) = (of(&comparison.a, point, operation), of(&comparison.b, point, operation));
+        clearest = clearest.min(smallest_p(a, b));
+        most = most.max(a).max(b);
+    }
+    // The first step of Holm's correction is the hardest that the clearest comparison meets.
+    (clearest * real(comparisons) >= Verdict::SIGNIFICANCE).then(|| NoVerdict {
+        rounds: most,
+        comparisons,
+        needed: rounds_for_verdict(comparisons),
+    })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "numbers of rounds and comparisons")]
+fn real(count: usize) -> f64 {
+    count as f64
+}
