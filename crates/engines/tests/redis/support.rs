@@ -17,7 +17,7 @@ use redis::FromRedisValue;
 const REDIS: Recipe = Recipe { program: "redis-server", package: "redis-server" };
 
 /// How long something may take that a busy machine delays, and that is never waited for in vain.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A trial that needs a real redis-server.
 pub(crate) fn trial(name: &str, run: fn()) -> Trial {

@@ -321,13 +321,12 @@ fn a_silent_node_is_asked_last() {
     });
     let session = &mut *open(&url.replace("10s", "1s")).session().unwrap();
     for in_batch in [false, true] {
-        failure(
-            match in_batch {
-                false => session.get(b"bar", &mut Vec::new()).map(drop),
-                true => session.get_many(&[b"bar"], &mut |_, _, _| {}),
-            },
-            "timeout",
-        );
+        let answer = if in_batch {
+            session.get_many(&[b"bar"], &mut |_, _, _| {})
+        } else {
+            session.get(b"bar", &mut Vec::new()).map(drop)
+        };
+        failure(answer, "timeout");
         let before = nodes.each_ref().map(Peer::n_requests);
         // The silent one is the one of the URL, which told the slots when the store was opened.
         assert_eq!(get(session, "foo"), None);
