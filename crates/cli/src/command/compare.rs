@@ -12,7 +12,7 @@ use larder_engines::ENGINES;
 use larder_report::{Cell, Format, ReasonKind, Run, Severity, render};
 use larder_store::{ByteSize, StoreUrl};
 
-use super::report::export_svg;
+use super::report::{export_png, export_svg};
 use crate::exit::{Exit, one_line};
 use crate::interrupt::Interrupts;
 use crate::progress::Progress;
@@ -53,6 +53,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     export_svg: Option<PathBuf>,
 
+    /// Leave each chart as PNG there, too
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    export_png: Option<PathBuf>,
+
     /// No progress on standard error, only errors and where the results are
     #[arg(short, long, help_heading = "Output")]
     quiet: bool,
@@ -91,7 +95,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     let folder = folder(arguments, &plan)?;
-    let folders: Vec<PathBuf> = iter::once(&folder).chain(&arguments.export_svg).cloned().collect();
+    let exports = arguments.export_svg.iter().chain(&arguments.export_png);
+    let folders: Vec<PathBuf> = iter::once(&folder).chain(exports).cloned().collect();
     let parent = arguments.output.is_none().then(|| PathBuf::from(RESULTS));
     interrupts.made(folders.iter().cloned().chain(parent).collect());
     let prepared = folders.iter().try_for_each(|folder| larder_bench::prepare(folder));
@@ -108,6 +113,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     anstream::eprintln!("results: {}", folder.display());
     if let Some(folder) = &arguments.export_svg {
         export_svg(folder, &outcome.run)?;
+    }
+    if let Some(folder) = &arguments.export_png {
+        export_png(folder, &outcome.run)?;
     }
     let exit = exit(arguments, &outcome, stop);
     if exit == Exit::Failed && !told {

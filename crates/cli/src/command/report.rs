@@ -15,8 +15,8 @@ use crate::terminal;
 /// The file of a folder of results that all else is made from.
 const RUN: &str = "run.json";
 
-/// A PNG has so many pixels for each unit of its SVG: sharp on the screens of today.
-const PIXELS: f32 = 2.0;
+/// Formats of which a file holds one: no program reads two, one after the other.
+const SINGLE: [Format; 3] = [Format::HTML, Format::JSON, Format::CSV];
 
 /// Which results, and what to make of them.
 #[derive(Debug, Args)]
@@ -52,6 +52,11 @@ struct Results {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let several = arguments.results.len() > 1;
+    if let Some(format) = arguments.format.filter(|format| several && SINGLE.contains(format)) {
+        let runs = arguments.results.len();
+        bail!(Usage(format!("--format {format} takes one run, not {runs}; print each by itself")));
+    }
     // All are read before anything is written, so that a wrong name among them changes nothing.
     let results = arguments.results.iter().map(|path| read(path));
     let results: Vec<Results> = results.collect::<anyhow::Result<_>>()?;
@@ -72,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             export_svg(&of_run(folder), run)?;
         }
         if let Some(folder) = &arguments.export_png {
-            export(&of_run(folder), run, "png", |chart| png(chart, PIXELS))?;
+            export_png(&of_run(folder), run)?;
         }
     }
     Ok(Exit::Done)
@@ -81,6 +86,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 /// Leaves each chart of a run as SVG in a folder.
 pub(super) fn export_svg(folder: &Path, run: &Run) -> anyhow::Result<()> {
     export(folder, run, "svg", |chart| svg(chart, Ground::White).into_bytes())
+}
+
+/// Leaves each chart of a run as PNG in a folder.
+pub(super) fn export_png(folder: &Path, run: &Run) -> anyhow::Result<()> {
+    export(folder, run, "png", png)
 }
 
 fn export(

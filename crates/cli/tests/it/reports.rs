@@ -12,6 +12,8 @@ pub(crate) const CASES: &[Case] = &[
     (NOTHING, "a_report_of_any_format_is_printed_and_leaves_nothing", printed),
     (NOTHING, "charts_are_drawn_for_one_run_and_side_by_side_for_several", drawn),
     (NOTHING, "a_comparison_draws_its_charts_where_it_is_told", drawn_at_once),
+    (NOTHING, "charts_of_an_earlier_run_go_and_other_files_stay", drawn_over),
+    (NOTHING, "a_comparison_that_cannot_draw_leaves_no_folder", not_drawn),
     (NOTHING, "the_run_of_an_earlier_version_is_rendered", earlier),
     (NOTHING, "what_is_no_result_is_one_line", refused),
 ];
@@ -69,6 +71,11 @@ fn printed() {
     assert!(!scene.path("out/report.md").exists());
     let twice = scene.larder(&["report", "out", "out/run.json", "--format", "markdown"]);
     assert_eq!(twice.out.matches("### What this does not show").count(), 2);
+    for format in ["html", "json", "csv"] {
+        let several = scene.larder(&["report", "out", "out/run.json", "--format", format]);
+        several.ends_with(2).complains(&[&format!("--format {format} takes one run, not 2")]);
+        assert_eq!(several.out, "");
+    }
     scene
         .larder(&["report", "out", "--format", "xml"])
         .ends_with(2)
@@ -128,6 +135,37 @@ fn drawn_at_once() {
     assert!(scene.files("svg").contains(&"rate-get.svg".to_owned()));
 }
 
+fn drawn_over() {
+    let scene = Scene::new();
+    for folder in ["out", "svg"] {
+        fs::create_dir(scene.path(folder)).unwrap();
+    }
+    scene.write("out/run.json", few_charts());
+    let others = ["rate-limits.svg", "rate-get.png", "logo.svg", "rate-get.svg.txt"];
+    for name in others.iter().chain(&["rate-set.svg", "latency-get-1-KiB-p50.svg"]) {
+        scene.write(&format!("svg/{name}"), "");
+    }
+    scene.larder(&["report", "out", "--export-svg", "svg"]).ends_with(0);
+    let files = scene.files("svg");
+    assert!(others.iter().all(|name| files.contains(&(*name).to_owned())), "{files:?}");
+    assert_eq!(files.len(), others.len() + 5, "{files:?}");
+}
+
+fn not_drawn() {
+    let scene = Scene::new();
+    scene.write("file", "");
+    let mut before = scene.files(".");
+    before.sort();
+    for output in [&[][..], &["-o", "results"]] {
+        let draws = ["compare", "moka:", "-q", "-k", "30", "--export-png", "file/charts"];
+        let answer = scene.larder(&[&draws[..], output].concat());
+        answer.ends_with(1).complains(&["writing results into file/charts"]);
+        let mut after = scene.files(".");
+        after.sort();
+        assert_eq!(after, before, "{output:?}");
+    }
+}
+
 fn earlier() {
     let scene = Scene::new();
     fs::create_dir(scene.path("out")).unwrap();
@@ -163,7 +201,7 @@ fn refused() {
     ] {
         scene.larder(&["report", path]).ends_with(code).complains(parts);
         // One wrong name among several, and nothing is done for the right ones.
-        let both = ["report", "whole.json", path, "--format", "csv"];
+        let both = ["report", "whole.json", path, "--format", "markdown"];
         scene.larder(&both).ends_with(code).complains(parts);
     }
     scene.larder(&["report"]).ends_with(2).complains(&["<DIR>"]);

@@ -139,19 +139,19 @@ fn a_picture_of_a_run_that_others_named_shows_their_text_as_text() {
 }
 
 #[test]
-fn a_png_is_as_large_as_asked_and_has_its_text_on_any_machine() {
+fn a_png_is_sharp_and_has_its_text_on_any_machine() {
     let chart = chart(&fixture(), "resources-get-4-KiB-memory");
     let text = svg(&chart, Ground::White);
     let document = roxmltree::Document::parse(&text).unwrap();
     let height: f64 = document.root_element().attribute("height").unwrap().parse().unwrap();
-    let image = png(&chart, 2.0);
+    let image = png(&chart);
     assert_eq!(&image[..8], b"\x89PNG\r\n\x1a\n");
     let number = |at: usize| u32::from_be_bytes(image[at..at + 4].try_into().unwrap());
     assert_eq!((number(16), f64::from(number(20))), (1680, (height * 2.0).ceil()));
     // Without a font the texts would be missing: the same picture of another title has other pixels.
     let mut other = chart.clone();
     other.title = "another title".into();
-    assert_ne!(png(&other, 2.0), image);
+    assert_ne!(png(&other), image);
 }
 
 #[test]

@@ -11,6 +11,9 @@ use crate::chart::model::Chart;
 /// The font of every picture: those of the system would make it look different on each.
 const FAMILY: &str = "DejaVu Sans";
 
+/// A picture has so many pixels for each unit of its SVG: sharp on the screens of today.
+const PIXELS: f32 = 2.0;
+
 static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
     let mut fonts = fontdb::Database::new();
     fonts.load_font_data(dejavu::sans::regular().to_vec());
@@ -19,8 +22,8 @@ static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
     Arc::new(fonts)
 });
 
-/// A chart as PNG, so many times as large as its SVG says; 2 is good for screens of today.
-pub fn png(chart: &Chart, scale: f32) -> Vec<u8> {
+/// A chart as PNG, twice as large as its SVG says.
+pub fn png(chart: &Chart) -> Vec<u8> {
     let options = Options {
         fontdb: Arc::clone(&FONTS),
         font_family: FAMILY.to_owned(),
@@ -28,8 +31,8 @@ pub fn png(chart: &Chart, scale: f32) -> Vec<u8> {
     };
     let tree = Tree::from_str(&svg(chart, Ground::White), &options)
         .expect("what svg writes is well-formed, and its numbers are finite");
-    let size = tree.size().to_int_size().scale_by(scale).expect("a picture has a size");
+    let size = tree.size().to_int_size().scale_by(PIXELS).expect("a picture has a size");
     let mut pixels = Pixmap::new(size.width(), size.height()).expect("a picture is not empty");
-    resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixels.as_mut());
+    resvg::render(&tree, Transform::from_scale(PIXELS, PIXELS), &mut pixels.as_mut());
     pixels.encode_png().expect("memory takes every write")
 }
