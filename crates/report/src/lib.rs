@@ -48,6 +48,6 @@ pub use model::{
 };
 pub use points::{coordinate, label, points, short_label};
 pub use ranking::{Group, Pair, Row, Standing, groups, pair};
-pub use sentences::{Role, Sentence, rounds_for_verdict, sentences, smallest_p};
+pub use sentences::{Role, Sentence, floor_share, rounds_for_verdict, sentences, smallest_p};
 pub use style::Style;
 pub use text::steers;

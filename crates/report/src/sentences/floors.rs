@@ -3,19 +3,39 @@
 use std::fmt::Write;
 
 use super::{Sentence, about};
-use crate::figures::{nanoseconds, percent};
-use crate::model::{Floor, Operation, Run};
+use crate::figures::{list, nanoseconds, percent};
+use crate::model::{Cell, Floor, Operation, Run};
+use crate::points::short_label;
 use crate::ranking::Group;
 
-/// One sentence for each operation: the cost without any cache, and its share of the fastest target's time.
+/// The part of an operation's time from which on nothing can be said of the cache behind it: what is left is smaller
+/// than what two measurements of the floor differ by.
+const ALL_BUT_LOST: f64 = 0.8;
+
+/// The part of a cell's operation that the measuring itself takes, by the median of its rounds: 0.2 is a fifth, 1 and
+/// more means that it takes as long without the cache. `None` without a floor or a figure.
+pub fn floor_share(run: &Run, cell: &Cell) -> Option<f64> {
+    let here = |floor: &&Floor| floor.operation == cell.operation && floor.point == cell.point;
+    Some(run.floors.iter().find(here)?.ns_per_op * cell.ops_per_s? / 1e9)
+}
+
+/// One sentence for each operation: the cost without any cache, and its share of the fastest target's time; and one for
+/// each target of which the measuring leaves nothing to see.
 pub(crate) fn cost_of_measuring(run: &Run, groups: &[Group<'_>]) -> Vec<Sentence> {
     let mut operations: Vec<Operation> = run.floors.iter().map(|floor| floor.operation).collect();
     operations.sort_unstable();
     operations.dedup();
-    operations.into_iter().map(|operation| sentence(run, groups, operation)).collect()
+    let mut sentences = Vec::new();
+    for operation in operations {
+        let of: Vec<&Group<'_>> =
+            groups.iter().filter(|group| group.operation == operation).collect();
+        sentences.push(sentence(run, &of, operation));
+        sentences.extend(immeasurable(run, &of, operation));
+    }
+    sentences
 }
 
-fn sentence(run: &Run, groups: &[Group<'_>], operation: Operation) -> Sentence {
+fn sentence(run: &Run, groups: &[&Group<'_>], operation: Operation) -> Sentence {
     let floors: Vec<&Floor> =
         run.floors.iter().filter(|floor| floor.operation == operation).collect();
     let wall = span(floors.iter().map(|floor| floor.ns_per_op));
@@ -24,10 +44,9 @@ fn sentence(run: &Run, groups: &[Group<'_>], operation: Operation) -> Sentence {
     if !cpus.is_empty() {
         let _ = write!(text, " (client CPU {})", span(cpus.into_iter()));
     }
-    let shares = floors.iter().filter_map(|floor| {
-        let here = |group: &&Group<'_>| group.operation == operation && group.point == &floor.point;
-        let best = groups.iter().find(here)?.ranked().next()?;
-        Some((floor.ns_per_op * best.rate()? / 1e9, best.name))
+    let shares = groups.iter().filter_map(|group| {
+        let best = group.ranked().next()?;
+        Some((floor_share(run, best.cell)?, best.name))
     });
     let largest = shares.max_by(|a, b| a.0.total_cmp(&b.0));
     if let Some((share, name)) = largest {
@@ -35,6 +54,40 @@ fn sentence(run: &Run, groups: &[Group<'_>], operation: Operation) -> Sentence {
         let _ = write!(text, ", {most}{} of the time of the fastest, {name}", percent(share));
     }
     Sentence { operation: Some(operation), ..about("harness", text) }
+}
+
+/// The targets whose operation takes hardly longer than the measuring, each with the points where that is so.
+fn immeasurable(run: &Run, groups: &[&Group<'_>], operation: Operation) -> Vec<Sentence> {
+    let swept = run.swept();
+    let mut found: Vec<(&str, Vec<String>, f64)> = Vec::new();
+    for group in groups {
+        for row in group.ranked() {
+            let share = floor_share(run, row.cell).filter(|share| *share >= ALL_BUT_LOST);
+            let Some(share) = share else { continue };
+            let place = short_label(group.point, &swept);
+            match found.iter_mut().find(|(name, ..)| *name == row.name) {
+                Some((_, places, least)) => {
+                    places.push(place);
+                    *least = least.min(share);
+                }
+                None => found.push((row.name, vec![place], share)),
+            }
+        }
+    }
+    let sentence = |(name, places, least): (&str, Vec<String>, f64)| {
+        let places: Vec<&str> = places.iter().map(String::as_str).collect();
+        let at = if swept.is_empty() { String::new() } else { format!(" at {}", list(&places)) };
+        let takes = if least >= 1.0 {
+            "as long".to_owned()
+        } else {
+            format!("{} of the time or more", percent(least))
+        };
+        let text = format!(
+            "{operation} of {name} cannot be measured{at}: the measuring alone takes {takes}"
+        );
+        Sentence { operation: Some(operation), ..about("harness", text) }
+    };
+    found.into_iter().map(sentence).collect()
 }
 
 /// The least and the greatest, or the one figure that both are.

@@ -8,10 +8,12 @@ mod power;
 use std::fmt;
 
 use crate::figures::{self, count, list, probability};
+use crate::findings::said_of;
 use crate::header::rounds;
-use crate::model::{Operation, Point, Run, Verdict};
+use crate::model::{Operation, Point, ReasonKind, Run, Target, Verdict};
 use crate::points::short_label;
 use crate::ranking::{Group, Pair, Row, groups, pair};
+pub use floors::floor_share;
 pub(crate) use power::{NoVerdict, no_verdict};
 pub use power::{rounds_for_verdict, smallest_p};
 
@@ -71,6 +73,7 @@ pub fn sentences(run: &Run) -> Vec<Sentence> {
     }
     sentences.extend(floors::cost_of_measuring(run, &groups));
     sentences.extend(absent_targets(run));
+    sentences.extend(lost_targets(run));
     sentences.extend(rule(run));
     sentences
 }
@@ -106,13 +109,28 @@ fn absent_targets(run: &Run) -> Vec<Sentence> {
         .collect()
 }
 
+/// Where a target was lost in mid-run, its cells say after how many rounds; the one that got furthest speaks for all.
+fn lost_targets(run: &Run) -> Vec<Sentence> {
+    let furthest = |target: &Target| {
+        run.cells
+            .iter()
+            .filter(|cell| cell.target == target.url && cell.reason_kind == Some(ReasonKind::Lost))
+            .max_by_key(|cell| cell.samples.iter().filter(|sample| sample.complete).count())
+    };
+    let lost = run.targets.iter().filter_map(|target| {
+        let reason = furthest(target)?.reason.as_deref()?;
+        Some(about("lost", said_of(&target.name, &format!("was {reason}"))))
+    });
+    lost.collect()
+}
+
 /// When a difference is one: what [`Verdict`] says of itself.
 fn rule(run: &Run) -> Option<Sentence> {
     let comparisons = run.comparisons.len();
     (comparisons > 0).then(|| {
         let text = format!(
             "two targets are told apart where p < {}, after Holm's correction over {}, and their rates differ by \
-             more than {} %",
+             more than {} %; an interval is of its one ratio, uncorrected",
             Verdict::SIGNIFICANCE,
             count(comparisons, "comparison"),
             Verdict::MIN_DIFFERENCE * 100.0
@@ -258,14 +276,12 @@ fn by_how_much(pair: &Pair) -> String {
     }
 }
 
-/// How far apart two targets seem to be that cannot be told apart. Where the interval alone would tell them apart, p
-/// shows why it does not suffice.
+/// How far apart two targets seem to be that cannot be told apart. Its p is corrected and its interval is not, so that
+/// only p shows why an interval that lies on one side does not suffice.
 fn tie_evidence(pair: &Pair) -> String {
-    let ratio = format!("ratio {}", figures::significant(pair.ratio, 3));
-    let Some(ci95) = pair.ci95 else {
-        return format!("{ratio}, without an interval");
-    };
-    let ratio = format!("{ratio} {}", figures::interval(pair.ratio, ci95));
-    let [low, high] = ci95;
-    if low <= 1.0 && 1.0 <= high { ratio } else { format!("{ratio}, {}", probability(pair.p)) }
+    let (ratio, p) = (figures::significant(pair.ratio, 3), probability(pair.p));
+    match pair.ci95 {
+        Some(ci95) => format!("ratio {ratio} {}, {p}", figures::interval(pair.ratio, ci95)),
+        None => format!("ratio {ratio}, without an interval, {p}"),
+    }
 }

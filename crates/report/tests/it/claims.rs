@@ -36,7 +36,7 @@ fn a_tie_is_called_a_tie_and_shares_a_letter() {
     assert_eq!(
         said(&run),
         [
-            "get: a and b cannot be told apart (ratio 1.01 [0.99–1.03])",
+            "get: a and b cannot be told apart (ratio 1.01 [0.99–1.03], p = 0.60)",
             "get: b is 2.97× [2.91–3.03] faster than c (p < 0.001)",
             "get: a is 3.00× [2.94–3.06] faster than c (p < 0.001)",
         ]
@@ -67,7 +67,10 @@ fn without_rounds_enough_nothing_is_claimed() {
         ["get: nothing can be said of who is faster: 10 rounds gave no comparison"]
     );
     run.comparisons = vec![Comparison { ci95: None, ratio: 3.0, ..tied("a", "b") }];
-    assert_eq!(said(&run), ["get: a and b cannot be told apart (ratio 3.00, without an interval)"]);
+    assert_eq!(
+        said(&run),
+        ["get: a and b cannot be told apart (ratio 3.00, without an interval, p = 0.60)"]
+    );
 }
 
 #[test]
@@ -312,6 +315,22 @@ fn the_harness_is_a_share_of_the_fastest() {
         ["harness: without a cache, get takes 120 ns (client CPU 119 ns), \
           12 % of the time of the fastest, a"]
     );
+}
+
+#[test]
+fn an_operation_that_takes_as_long_without_the_cache_is_not_measured() {
+    let mut run = gets(&[("a", 1e7), ("b", 1e5)]);
+    run.comparisons = vec![faster("a", "b", 100.0)];
+    run.floors = vec![floor(120.0)];
+    let sentence =
+        "harness: get of a cannot be measured: the measuring alone takes as long".to_owned();
+    assert!(said(&run).contains(&sentence), "{:?}", said(&run));
+    run.floors = vec![floor(85.0)];
+    let sentence = "harness: get of a cannot be measured: the measuring alone takes 85 % of the \
+                    time or more";
+    assert_eq!(said(&run).last().unwrap(), sentence);
+    run.floors = vec![floor(79.0)];
+    assert!(!said(&run).iter().any(|said| said.contains("cannot be measured")));
 }
 
 #[test]

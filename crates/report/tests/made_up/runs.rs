@@ -90,7 +90,7 @@ fn missing_cells() -> Run {
                 empty(cell, ReasonKind::Oversize, "value 2.1 MiB > item limit 1 MiB");
             }
             "sqlite:" if large => {
-                let reason = "lost after 3 rounds: sqlite: corrupted: database disk image";
+                let reason = "lost after 3 of 10 rounds: sqlite: corrupted: database disk image";
                 empty(cell, ReasonKind::Lost, reason);
             }
             "file:" if cell.operation == Operation::Touch => {
