@@ -1,6 +1,6 @@
 //! What a reader does with the charts, with a pointer and by keys alone, and what they answer.
 
-use larder_report::{Cell, Operation, Point, Run, figures};
+use larder_report::{Cell, Latency, Operation, Point, Run, figures};
 use serde::Deserialize;
 
 use crate::Case;
@@ -15,6 +15,8 @@ pub(crate) const CASES: &[Case] = &[
     ("an_axis_is_switched_from_logarithmic_to_linear", an_axis_is_switched),
     ("figures_are_shown_as_a_share_of_the_best", figures_are_shown_as_a_share_of_the_best),
     ("keys_read_out_every_figure_of_the_run", keys_read_out_every_figure_of_the_run),
+    ("the_percentile_that_is_chosen_is_shown", the_percentile_that_is_chosen_is_shown),
+    ("the_figures_beside_a_curve_are_those_of_its_point", figures_beside_a_curve_are_of_its_point),
     ("a_pointer_is_told_the_figures_beneath_it", a_pointer_is_told_the_figures_beneath_it),
     ("bars_are_told_like_lines", bars_are_told_like_lines),
     ("every_family_of_charts_is_drawn_by_day_and_by_night", every_family_is_drawn),
@@ -42,6 +44,15 @@ fn switch(page: &Page, panel: &str, name: &str, value: &str) {
     click(page, &format!("#charts-{panel} [data-switch='{name}'][value='{value}']"));
 }
 
+/// Chooses from a list in a panel.
+fn select(page: &Page, panel: &str, name: &str, value: &str) {
+    let list = format!("document.querySelector(\"#charts-{panel} select[data-switch='{name}']\")");
+    page.run(&format!(
+        "({list}.value = {value:?}, {list}.dispatchEvent(new Event('change', {{ bubbles: true }})))"
+    ));
+    page.settle();
+}
+
 /// Presses a key in the picture of a panel and returns what is read out then.
 fn read_out(page: &Page, panel: &str, key: Key) -> String {
     page.run(&format!("document.querySelector('#charts-{panel} .plot').focus()"));
@@ -62,6 +73,11 @@ fn by_point(run: &Run, operation: Operation) -> Vec<Vec<&Cell>> {
 fn rate_of(run: &Run, cell: &Cell) -> String {
     let target = run.target(&cell.target).expect("a target of the run");
     format!("{} {}", target.name, figures::rate(cell.ops_per_s.expect("a rate")))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "no such time has so many digits")]
+fn time(ns: u64) -> String {
+    figures::nanoseconds(ns as f64)
 }
 
 fn a_target_is_hidden_and_shown_again() {
@@ -162,6 +178,40 @@ fn keys_read_out_every_figure_of_the_run() {
         }
         let last = read_out(&page, "rate", Key::RIGHT);
         assert_eq!(read_out(&page, "rate", Key::END), last, "beyond the end is the end");
+    }
+}
+
+fn the_percentile_that_is_chosen_is_shown() {
+    let run = sweep();
+    let page = Page::drawn(&run, View::DESK);
+    for (name, figure) in
+        [("p50", (|latency| latency.p50) as fn(&Latency) -> u64), ("p99", |latency| latency.p99)]
+    {
+        select(&page, "latency", "percentile", name);
+        let said = read_out(&page, "latency", Key::END);
+        let points = by_point(&run, Operation::Set);
+        for cell in points.last().expect("a point") {
+            let figure = figure(cell.latency_ns.as_ref().expect("latencies"));
+            let target = &run.target(&cell.target).expect("a target of the run").name;
+            let figure = format!("{target} {}", time(figure));
+            assert!(said.contains(&figure), "{name}: {figure} is not in: {said}");
+        }
+    }
+}
+
+fn figures_beside_a_curve_are_of_its_point() {
+    let run = sweep();
+    let page = Page::drawn(&run, View::DESK);
+    switch(&page, "percentiles", "operation", "get");
+    select(&page, "percentiles", "point", "16 KiB");
+    let beside: String =
+        page.value("document.querySelector('#charts-percentiles .beside').innerText");
+    for cell in &by_point(&run, Operation::Get)[2] {
+        let latency = cell.latency_ns.as_ref().expect("latencies");
+        for ns in [latency.min, latency.p50, latency.p999, latency.max] {
+            let figure = time(ns);
+            assert!(beside.contains(&figure), "{}: {figure} is not in: {beside}", cell.target);
+        }
     }
 }
 

@@ -17,7 +17,7 @@ const PACKAGE: &str = "chromium-driver";
 /// How long it may take to start.
 const STARTS_WITHIN: Duration = Duration::from_mins(1);
 /// No run of the tests lasts so many seconds, and so does no browser, whatever becomes of the process that waits for it.
-const LIVES_AT_MOST: &str = "300";
+const LIVES_AT_MOST: &str = "600";
 
 /// Starts the driver in a process group of its own, where the browser will be, too. Ends all of the group and removes
 /// its directory when the other end of the standard input is closed: the kernel does that, too, when the tests are killed.

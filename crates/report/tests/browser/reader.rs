@@ -1,6 +1,6 @@
 //! What a reader does beside the charts: follow links, take the data along, go by keys.
 
-use larder_report::Run;
+use larder_report::{Run, samples_csv};
 use serde::Deserialize;
 
 use crate::Case;
@@ -35,12 +35,18 @@ fn the_data_come_out_as_they_went_in() {
     // What the page gives the browser to store is kept for a look.
     page.run(
         "(() => { const make = URL.createObjectURL; \
-           URL.createObjectURL = (file) => { window.file = file; return make(file); }; \
-           document.querySelector('a[download=\"run.json\"]').click(); })()",
+           URL.createObjectURL = (file) => { window.file = file; return make(file); }; })()",
     );
-    page.until("window.file");
-    let text: String = page.value("window.file.text()");
-    assert!(Run::from_json(&text).expect("a run.json").to_json() == run.to_json());
+    let stored = |name: &str| -> String {
+        page.run(&format!(
+            "(window.file = null, document.querySelector('[download=\"{name}\"]').click())"
+        ));
+        page.until("window.file");
+        page.value("window.file.text()")
+    };
+    let json = stored("run.json");
+    assert!(Run::from_json(&json).expect("a run.json").to_json() == run.to_json());
+    assert!(stored("samples.csv") == samples_csv(&run));
 }
 
 fn the_focus_can_always_be_seen() {
