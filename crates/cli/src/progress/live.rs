@@ -1,12 +1,14 @@
 //! The view on the terminal, and the thread that lets its time go on.
 
 use std::io::stderr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use larder_bench::Event;
+use signal_hook::consts::SIGCONT;
 
 use super::board::Board;
 use super::look::Look;
@@ -31,12 +33,18 @@ struct Shared {
     screen: Screen,
     look: Look,
     began: Instant,
+    /// The program was stopped and goes on: a shell has written below what was drawn.
+    continued: Arc<AtomicBool>,
 }
 
 impl Live {
     pub(super) fn start(look: Look) -> Self {
         let (board, screen) = (Board::default(), Screen::default());
-        let shared = Arc::new(Mutex::new(Shared { board, screen, look, began: Instant::now() }));
+        let continued = Arc::new(AtomicBool::new(false));
+        // Where it cannot be known, a view is drawn over what the shell wrote, and that is all.
+        let _ = signal_hook::flag::register(SIGCONT, Arc::clone(&continued));
+        let began = Instant::now();
+        let shared = Arc::new(Mutex::new(Shared { board, screen, look, began, continued }));
         let (alive, ended) = channel();
         let ticking = Arc::clone(&shared);
         let tick = move || {
@@ -61,6 +69,9 @@ impl Shared {
     /// Draws what has changed. A terminal that is gone is no reason to stop measuring.
     fn draw(&mut self) {
         self.look = self.look.resized();
+        if self.continued.swap(false, Ordering::Relaxed) {
+            self.screen = Screen::default();
+        }
         let lines = view(&self.board, self.look, self.began.elapsed());
         let _ = self.screen.draw(&mut stderr().lock(), &lines, self.look);
     }

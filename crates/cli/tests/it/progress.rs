@@ -8,12 +8,13 @@ use std::time::Duration;
 use pty_process::Size;
 use pty_process::blocking::{Command, Pty, open};
 
-use crate::scene::Scene;
+use crate::scene::{Scene, signal, within};
 use crate::{Case, NOTHING};
 
 pub(crate) const CASES: &[Case] = &[
     (NOTHING, "a_terminal_shows_the_rounds_while_they_run_and_nothing_of_it_afterwards", shown),
     (NOTHING, "a_terminal_that_becomes_narrower_is_drawn_anew", resized),
+    (NOTHING, "what_a_shell_wrote_while_it_was_stopped_stays", continued),
     (NOTHING, "after_ctrl_c_the_terminal_has_the_results_and_a_cursor", ctrl_c),
     (NOTHING, "an_error_stands_alone_on_the_terminal", failed),
     (NOTHING, "a_check_is_shown_as_soon_as_it_fires", fired),
@@ -141,6 +142,34 @@ fn resized() {
     assert_eq!(larder.ends().0, Some(130));
 }
 
+fn continued() {
+    let scene = Scene::new();
+    let mut larder =
+        OnTerminal::start(&scene, 80, &[], &[&["compare", "moka:"], &ENDLESS[..]].concat());
+    larder.until(|screen| screen.contains("turns"));
+    let process = larder.child.id().to_string();
+    signal("STOP", &[&process]);
+    let stopped = || {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+        stat.rsplit(") ").next().unwrap().starts_with('T')
+    };
+    assert!(within(PATIENCE, stopped));
+    // The shell writes to the same terminal.
+    let terminal = std::fs::OpenOptions::new().write(true).open(format!("/proc/{process}/fd/2"));
+    terminal.unwrap().write_all(b"$ fg\n").unwrap();
+    signal("CONT", &[&process]);
+    larder.until(|screen| {
+        screen
+            .split_once("$ fg\n")
+            .is_some_and(|(above, below)| above.contains("turns") && below.contains("turns"))
+    });
+    larder.pty.write_all(b"\x03").unwrap();
+    let (code, left) = larder.ends();
+    assert_eq!(code, Some(130), "{left}");
+    let below = left.split_once("$ fg\n").unwrap().1;
+    assert!(below.starts_with("larder ") && !below.contains("turns"), "{left}");
+}
+
 fn ctrl_c() {
     let scene = Scene::new();
     let targets = ["compare", "moka:", "lmdb:", "file:"];
@@ -174,7 +203,8 @@ fn fired() {
     // Without a terminal it is a line, once however many rounds there are.
     let arguments = [&targets[..], &["-k", "2000", "-r", "3", "-o", "out"]].concat();
     let answer = scene.larder(&arguments);
-    let lines = answer.err.lines().filter(|line| line.starts_with("so far, warning CAPACITY: moka:"));
+    let lines =
+        answer.err.lines().filter(|line| line.starts_with("so far, warning CAPACITY: moka:"));
     assert_eq!(lines.count(), 2, "{answer:#?}");
     assert!(!answer.err.contains("CLIENT-COST"), "{answer:#?}");
 }
