@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use larder_report::{Operation, Point, ReasonKind};
+use larder_report::{Operation, ReasonKind};
 use larder_store::{
     ByteSize, Capabilities, Catalog, Error, Medium, Ownership, Result, Session, SetOptions, Store,
     StoreInfo,
@@ -27,11 +27,10 @@ pub(crate) struct Target {
     pub(crate) lost: Option<Lost>,
 }
 
-/// Why a target can go on no more, and where that was found.
+/// Why a target can go on no more.
 #[derive(Debug, Clone)]
 pub(crate) struct Lost {
     pub(crate) reason: String,
-    pub(crate) at: Point,
 }
 
 /// On a server that is not ours, what a killed run leaves behind goes after this time.
@@ -124,8 +123,8 @@ impl Target {
     }
 
     /// The target is gone: what remains of the run goes on without it.
-    pub(crate) fn lose(&mut self, error: &Error, at: &Point) {
-        self.lost.get_or_insert_with(|| Lost { reason: error.to_string(), at: at.clone() });
+    pub(crate) fn lose(&mut self, error: &Error) {
+        self.lost.get_or_insert_with(|| Lost { reason: error.to_string() });
     }
 
     /// How values are set at a point.

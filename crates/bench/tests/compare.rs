@@ -133,6 +133,27 @@ fn a_target_that_fails_too_often_is_given_up_with_its_errors_counted() {
 }
 
 #[test]
+fn a_part_of_the_rounds_is_not_ranked_at_any_point_of_a_lost_target() {
+    let workload = "keys = 4000\nrounds = 3\ndata-size = [10, 100]";
+    let run = run(&stores::ENGINES, &["drowns:", "map:"], workload);
+    let of_lost: Vec<_> = run.cells.iter().filter(|cell| cell.target == "drowns:").collect();
+    assert_eq!(of_lost.len(), 4);
+    for cell in of_lost {
+        let reason = cell.reason.as_deref().unwrap_or_default();
+        let said = ["lost in the first round: ", "lost after 1 of 3 rounds: "];
+        assert!(said.iter().any(|said| reason.starts_with(said)), "{reason}");
+        assert_eq!((cell.reason_kind, cell.ops_per_s), (Some(ReasonKind::Lost), None));
+    }
+    assert!(run.comparisons.is_empty());
+    let sentences: Vec<String> =
+        larder_report::sentences(&run).iter().map(ToString::to_string).collect();
+    assert!(
+        sentences.iter().any(|said| said.starts_with("lost: drowns: was lost ")),
+        "{sentences:?}"
+    );
+}
+
+#[test]
 fn fills_that_always_fail_are_given_up_too() {
     let workload = "keys = 4000\nrounds = 3\non-miss = 'fill'";
     let outcome = outcome(&stores::ENGINES, &["drowns:"], workload);

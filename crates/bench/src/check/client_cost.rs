@@ -1,11 +1,12 @@
 //! CLIENT-COST: an operation so cheap that the measuring is a good part of it.
 
-use larder_report::{Run, Severity};
+use larder_report::figures::{nanoseconds, percent};
+use larder_report::{Run, Severity, floor_share};
 
 use super::{About, Check, Needs, Report, measured};
 
-/// Above this share of an operation, in percent, the cost of the measuring deserves a word.
-const NOTICEABLE: f64 = 20.0;
+/// Above this share of an operation the cost of the measuring deserves a word.
+const NOTICEABLE: f64 = 0.2;
 
 pub(super) struct ClientCost;
 
@@ -15,7 +16,7 @@ impl Check for ClientCost {
             id: "CLIENT-COST",
             sees: "operations of which the measuring itself is more than a fifth",
             seen_in: "A001: the tests add the overhead of a Java VM; A002: a new object and connection each time",
-            advice: "subtract the floor before you compare, or trust ratios between such targets less than they look",
+            advice: "trust ratios between such targets less than they look, and none where the measuring is nearly all of it",
             needs: Needs::WholeRun,
         }
     }
@@ -23,22 +24,16 @@ impl Check for ClientCost {
     fn look(&self, run: &Run, report: &mut Report<'_>) {
         for cell in measured(run) {
             let keeps = run.target(&cell.target).is_some_and(|target| target.stores == Some(true));
-            let floor = run
-                .floors
-                .iter()
-                .find(|floor| floor.operation == cell.operation && floor.point == cell.point);
-            let (Some(floor), Some(wall_s), true) = (floor, cell.wall_s, keeps) else { continue };
-            // Both over all threads, and of a request of many keys a key's part.
-            #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
-            let each = wall_s * 1e9 / cell.counts.ops as f64;
-            let share = floor.ns_per_op / each * 100.0;
-            if share > NOTICEABLE {
-                let text = format!(
-                    "{:.0} ns of {each:.0} ns an operation ({share:.0} %) are the measuring itself",
-                    floor.ns_per_op
-                );
-                report.cell(Severity::Warn, cell, text);
-            }
+            let share = floor_share(run, cell).filter(|share| keeps && *share > NOTICEABLE);
+            let (Some(share), Some(rate)) = (share, cell.ops_per_s) else { continue };
+            let each = 1e9 / rate;
+            let text = format!(
+                "{} of {} an operation ({}) are the measuring itself",
+                nanoseconds(share * each),
+                nanoseconds(each),
+                percent(share)
+            );
+            report.cell(Severity::Warn, cell, text);
         }
     }
 }

@@ -35,7 +35,7 @@ impl Check for FsKind {
             }
         }
         let mut said = BTreeSet::new();
-        for (a, b) in pairs(run) {
+        for (a, b) in pairs(run, |_| true) {
             let (Some(of_a), Some(of_b)) = (&a.file_system, &b.file_system) else { continue };
             if of_a != of_b && said.insert((of_a, of_b)) {
                 let text = format!("on {of_a}, while {} is on {of_b}", b.name);

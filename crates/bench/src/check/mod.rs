@@ -135,14 +135,20 @@ fn measured(run: &Run) -> impl Iterator<Item = &Cell> {
     run.cells.iter().filter(move |cell| kept(cell.reason_kind) && cell.counts.ops > 0)
 }
 
-/// The targets that ran and keep what is set, each pair once.
-fn pairs(run: &Run) -> impl Iterator<Item = (&Target, &Target)> {
-    let ran = |target: &&Target| target.reason.is_none() && target.stores == Some(true);
-    run.targets
-        .iter()
-        .enumerate()
-        .filter(move |(_, a)| ran(a))
-        .flat_map(move |(i, a)| run.targets[i + 1..].iter().filter(ran).map(move |b| (a, b)))
+/// The targets that keep what is set and have figures for such an operation, each pair once.
+fn pairs(
+    run: &Run,
+    operation: impl Fn(Operation) -> bool,
+) -> impl Iterator<Item = (&Target, &Target)> {
+    let has_figures = |target: &&Target| {
+        let of = |cell: &Cell| cell.target == target.url && operation(cell.operation);
+        let figures = |cell: &Cell| cell.ops_per_s.is_some() && cell.reason.is_none();
+        target.stores == Some(true) && run.cells.iter().any(|cell| of(cell) && figures(cell))
+    };
+    let targets: Vec<&Target> = run.targets.iter().filter(has_figures).collect();
+    let pair = |i: usize| (i + 1..targets.len()).map(move |j| (i, j));
+    let places: Vec<(usize, usize)> = (0..targets.len()).flat_map(pair).collect();
+    places.into_iter().map(move |(i, j)| (targets[i], targets[j]))
 }
 
 /// `part` of `whole` in percent.

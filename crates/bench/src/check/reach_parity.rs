@@ -18,7 +18,7 @@ impl Check for ReachParity {
     }
 
     fn look(&self, run: &Run, report: &mut Report<'_>) {
-        for (a, b) in pairs(run) {
+        for (a, b) in pairs(run, |_| true) {
             let (Some(of_a), Some(of_b)) = (&a.reach, &b.reach) else { continue };
             if of_a != of_b {
                 let text = format!("serves a {of_a}, {} serves a {of_b}", b.name);

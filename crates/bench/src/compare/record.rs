@@ -36,7 +36,7 @@ impl Recorder<'_> {
                 for (slot, of) in slots.iter().enumerate() {
                     let entries = book.entries(slot, at, operation);
                     histograms.extend(latencies(of, point, operation, entries));
-                    let mut cell = cell(of, point, operation, entries);
+                    let mut cell = cell(of, point, operation, entries, self.plan.rounds);
                     distribute(&mut cell, entries, self.plan.seed);
                     cells.push(cell);
                 }
@@ -55,7 +55,8 @@ impl Recorder<'_> {
         let mut cells = Vec::new();
         for operation in point.measured_operations() {
             for (slot, of) in slots.iter().enumerate() {
-                cells.push(cell(of, point, operation, book.entries(slot, at, operation)));
+                let entries = book.entries(slot, at, operation);
+                cells.push(cell(of, point, operation, entries, self.plan.rounds));
             }
         }
         self.run(slots, cells, false)
@@ -110,8 +111,14 @@ fn target(slot: &Slot) -> TargetRecord {
 }
 
 /// A cell without what is worked out of the rounds as a whole: its intervals and its latencies.
-fn cell(slot: &Slot, point: &PlannedPoint, operation: Operation, entries: &[Entry]) -> Cell {
-    let (reason_kind, reason) = reason(slot, point, entries).unzip();
+fn cell(
+    slot: &Slot,
+    point: &PlannedPoint,
+    operation: Operation,
+    entries: &[Entry],
+    planned: u32,
+) -> Cell {
+    let (reason_kind, reason) = reason(slot, point, entries, planned).unzip();
     let rounds = rounds(entries, reason.is_some());
     let mut counts: Option<Counts> = None;
     for entry in &rounds {
@@ -180,7 +187,12 @@ fn rates_of(rounds: &[&Entry]) -> Vec<f64> {
 }
 
 /// Why a cell is empty, or its figures are not to be trusted.
-fn reason(slot: &Slot, point: &PlannedPoint, entries: &[Entry]) -> Option<(ReasonKind, String)> {
+fn reason(
+    slot: &Slot,
+    point: &PlannedPoint,
+    entries: &[Entry],
+    planned: u32,
+) -> Option<(ReasonKind, String)> {
     let target = match slot {
         Slot::Closed(_, reason) => return Some((ReasonKind::Unavailable, reason.clone())),
         Slot::Open(target) => target,
@@ -190,11 +202,13 @@ fn reason(slot: &Slot, point: &PlannedPoint, entries: &[Entry]) -> Option<(Reaso
     }
     if let Some(lost) = &target.lost {
         let whole = entries.iter().filter(|entry| entry.sample.complete).count();
-        // Points that it was not lost at keep the rounds that they have.
-        if whole == 0 || lost.at == point.point {
-            let rounds = if whole == 1 { "round" } else { "rounds" };
-            let why = &lost.reason;
-            return Some((ReasonKind::Lost, format!("lost after {whole} {rounds}: {why}")));
+        // What the others did in all rounds is not compared with a part of them.
+        if whole < planned as usize {
+            let when = match whole {
+                0 => "in the first round".to_owned(),
+                whole => format!("after {whole} of {planned} rounds"),
+            };
+            return Some((ReasonKind::Lost, format!("lost {when}: {}", lost.reason)));
         }
     }
     if entries.is_empty() {

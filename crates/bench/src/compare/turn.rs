@@ -58,7 +58,7 @@ impl Turn<'_> {
         // Even after a failure nothing of ours stays on a server that is not ours.
         let emptied = target.empty(&self.point.keys);
         if let Err(error) = result.and(emptied) {
-            target.lose(&error, &self.point.point);
+            target.lose(&error);
         }
     }
 
@@ -281,6 +281,8 @@ fn given_up(target: &Target, result: &PhaseResult) -> Error {
     let first = result.tallies.first_error().unwrap_or_default();
     // The error made of it names the engine again.
     let first = first.strip_prefix(&format!("{engine}: ")).unwrap_or(first);
+    // Some servers end what they say with a full stop; here the sentence goes on.
+    let first = first.trim_end_matches('.');
     let failures = result.tallies.failures().1;
     let what = format!("{first} ({failures} operations failed)");
     Error::Unavailable { engine, what, source: None }
