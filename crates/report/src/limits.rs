@@ -30,6 +30,7 @@ pub fn not_shown(run: &Run) -> Vec<String> {
             seconds(run.duration_s)
         ));
     }
+    sentences.extend(room(run));
     sentences.extend(verified(run));
     sentences.extend(absent(run));
     sentences
@@ -79,6 +80,16 @@ fn sizes(run: &Run) -> String {
         }
         sizes => format!("Values of other sizes than {} were not tried.", list(sizes)),
     }
+}
+
+/// A store of a sweep is the same at all points, and few give back what they once took.
+fn room(run: &Run) -> Option<String> {
+    let shown = run.cells.iter().any(|cell| cell.rss_bytes.or(cell.disk_bytes).is_some());
+    (shown && !run.swept().is_empty()).then(|| {
+        "Memory and disk are what a store held at a point after all that came before it: one that gives no room back \
+         shows what its largest point took."
+            .to_owned()
+    })
 }
 
 /// How much was verified; only said where nothing was found, because a finding speaks for itself.

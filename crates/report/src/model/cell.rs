@@ -85,9 +85,10 @@ pub struct Cell {
     pub client_cpu_s: Option<f64>,
     /// CPU time of the servers behind the target, in seconds, all rounds together.
     pub server_cpu_s: Option<f64>,
-    /// Memory resident at the end of the phase: of the servers, or for an embedded engine what this process grew by.
+    /// Memory resident at the end of the phase: of the servers, or for an embedded engine what this process grew by. The
+    /// most of all rounds; a store that gives no room back still holds what other points of a sweep took.
     pub rss_bytes: Option<u64>,
-    /// Bytes that its files take at the end of the phase.
+    /// Bytes that its files take at the end of the phase; the most of all rounds, as for `rss_bytes`.
     pub disk_bytes: Option<u64>,
     /// Bytes of values moved, all rounds together.
     pub bytes: u64,

@@ -543,7 +543,11 @@ fn rates_have_the_ratios_of_their_comparisons() {
             let [a, b] = [ratios.one[at], ratios.other[at]].map(|it| run.targets[it].url.as_str());
             let mine = run.comparisons.iter().filter(|it| (it.a.as_str(), it.b.as_str()) == (a, b));
             let bounds = [ratios.low[at], ratios.high[at]];
-            assert!(mine.filter_map(|it| it.ci95).any(|ci95| ci95 == bounds), "{a} {b}");
+            assert!(
+                mine.filter_map(|it| it.ci95)
+                    .any(|ci95| ci95.map(f64::to_bits) == bounds.map(f64::to_bits)),
+                "{a} {b}"
+            );
             known += 1;
         }
     }

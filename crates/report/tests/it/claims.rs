@@ -75,7 +75,7 @@ fn without_rounds_enough_nothing_is_claimed() {
 
 #[test]
 fn where_no_verdict_is_possible_nobody_is_called_alike() {
-    let mut run = three([tied("a", "b"), tied("a", "c"), tied("b", "c")]);
+    let mut run = three(&[tied("a", "b"), tied("a", "c"), tied("b", "c")]);
     for cell in &mut run.cells {
         cell.rounds = 6;
     }
@@ -163,7 +163,7 @@ fn a_sweep_says_where_the_order_turns_over() {
 }
 
 /// Three targets at two sizes; at each, the pairs a-b, a-c and b-c are compared.
-fn three(comparisons: [Comparison; 3]) -> Run {
+fn three(comparisons: &[Comparison; 3]) -> Run {
     let mut run = run();
     run.targets = ["a", "b", "c"].map(target).into();
     for bytes in [4096, 16384] {
@@ -178,7 +178,7 @@ fn three(comparisons: [Comparison; 3]) -> Run {
 
 #[test]
 fn who_differ_are_not_called_tied_because_both_are_tied_with_the_fastest() {
-    let run = three([tied("a", "b"), tied("a", "c"), faster("b", "c", 1.2)]);
+    let run = three(&[tied("a", "b"), tied("a", "c"), faster("b", "c", 1.2)]);
     assert_eq!(
         said(&run)[0],
         "get: over data_size, a is fastest at both points, but b and c cannot be told apart from it"
@@ -188,12 +188,12 @@ fn who_differ_are_not_called_tied_because_both_are_tied_with_the_fastest() {
 
 #[test]
 fn a_shared_lead_has_the_smallest_gap_and_only_where_each_leader_has_one() {
-    let run = three([tied("a", "b"), faster("a", "c", 1.5), faster("b", "c", 1.4)]);
+    let run = three(&[tied("a", "b"), faster("a", "c", 1.5), faster("b", "c", 1.4)]);
     assert_eq!(
         said(&run)[0],
         "get: over data_size, a and b share the lead at both points (by 1.40× [1.37–1.43] or more)"
     );
-    let run = three([tied("a", "b"), faster("a", "c", 1.5), tied("b", "c")]);
+    let run = three(&[tied("a", "b"), faster("a", "c", 1.5), tied("b", "c")]);
     assert_eq!(said(&run)[0], "get: over data_size, a and b share the lead at both points");
 }
 
