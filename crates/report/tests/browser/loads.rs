@@ -1,6 +1,7 @@
 //! What a report does when it is opened: it shows itself, and nothing else.
 
 use crate::Case;
+use crate::looks::keep;
 use crate::made_up::hostile;
 use crate::made_up::runs::sweep;
 use crate::page::{Page, View, report};
@@ -33,8 +34,14 @@ fn texts_of_others_do_no_harm() {
     for view in [View::PHONE, View::DESK, View { scripts: false, ..View::DESK }] {
         let page = Page::of(&run, view);
         if view.scripts {
-            page.settle();
+            page.until_drawn();
         }
+        let name = format!(
+            "hostile-{}{}.png",
+            view.width,
+            if view.scripts { "" } else { "-without-scripts" }
+        );
+        keep(&name, || page.picture());
         assert_ne!(page.value::<String>("document.title"), "taken");
         assert_eq!(page.requests(), [page.address()]);
         assert_eq!(page.complaints(), [""; 0]);
