@@ -72,14 +72,14 @@ fn at_one_point(view: &View<'_>, group: &Group<'_>, said: &[&Sentence]) -> Marku
 
 /// The ranking as bars, each with its interval.
 fn podium(view: &View<'_>, group: &Group<'_>) -> Markup {
-    let best = group.ranked().next().and_then(Row::rate).unwrap_or(1.0);
+    let longest = longest(group);
     html! {
         div.scroll tabindex="0" role="region" aria-label={ "Rates, " (group.operation) } {
             table.podium {
-                thead.unseen { tr { th { "target" } th { "share of the best" } th { "rate" } th { "vs best" } } }
+                thead.unseen { tr { th { "target" } th { "rate to scale" } th { "rate" } th { "vs best" } } }
                 tbody { @for row in group.ranked() { tr.leads[row.leads] {
                     th scope="row" { (strip::named(view, row)) }
-                    td.bar { (bar(view, row, best)) }
+                    td.bar { (bar(view, row, longest)) }
                     td.figure { (figures::rate(row.rate().unwrap_or_default())) }
                     td.figure { (figures::share(row.to_best().unwrap_or_default())) }
                 } } }
@@ -88,10 +88,15 @@ fn podium(view: &View<'_>, group: &Group<'_>) -> Markup {
     }
 }
 
+/// What the scale of the bars must hold: the best, and whichever interval reaches beyond it.
+fn longest(group: &Group<'_>) -> f64 {
+    let ends = |row: &Row<'_>| [row.rate(), row.cell.ops_per_s_ci95.map(|[_, high]| high)];
+    group.ranked().flat_map(ends).flatten().fold(0.0, f64::max)
+}
+
 /// A bar in the colour of its target, and a line over it from one end of its interval to the other.
-fn bar(view: &View<'_>, row: &Row<'_>, best: f64) -> Markup {
-    // Intervals may reach beyond the best; a tenth is left for them.
-    let width = |rate: f64| format!("{:.2}%", (rate / best * 90.0).clamp(0.15, 100.0));
+fn bar(view: &View<'_>, row: &Row<'_>, longest: f64) -> Markup {
+    let width = |rate: f64| format!("{:.2}%", (rate / longest * 100.0).clamp(0.15, 100.0));
     let colour = view.number(&row.cell.target).unwrap_or(0) % COLOURS;
     html! {
         svg class={ "s" (colour) } width="100%" height="16" aria-hidden="true" {

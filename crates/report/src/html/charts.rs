@@ -105,21 +105,33 @@ fn short(mut chart: Chart) -> Chart {
     chart
 }
 
-/// Buttons that show and hide a target in all charts at once.
+/// Buttons that show and hide a target in all charts at once. One that did not run has nothing to show.
 fn legend(run: &Run) -> Markup {
     html! {
         div.legend.live role="group" aria-label="Targets in the charts" {
             @for (number, target) in run.targets.iter().enumerate() {
-                span.entry {
+                @if let Some(reason) = nothing_drawn(run, target) { span.entry.out {
+                    a href={ "#" (View::target_anchor(number)) } title=(reason) {
+                        (marks::of_target(Some(number))) span.name { (target.name) }
+                    }
+                    small { "did not run" }
+                } } @else { span.entry {
                     button.toggle type="button" aria-pressed="true" data-target=(number) {
                         (marks::of_target(Some(number))) span.name { (target.name) }
                     }
                     button.only type="button" data-only=(number) aria-label={ "only " (target.name) } { "only" }
-                }
+                } }
             }
             button.everything type="button" aria-disabled="true" { "all" }
         }
     }
+}
+
+/// Why a target is in no chart: it did not run, and has no figure.
+fn nothing_drawn<'a>(run: &Run, target: &'a Target) -> Option<&'a str> {
+    let has_figure =
+        run.cells.iter().any(|cell| cell.target == target.url && cell.ops_per_s.is_some());
+    target.reason.as_deref().filter(|_| !has_figure)
 }
 
 fn panel(view: &View<'_>, charts: &[Chart], latencies: &[Beside<'_>]) -> Markup {

@@ -1,11 +1,16 @@
 //! The checks that fired, worst first, each with the places in the tables where it holds.
 
+use std::collections::BTreeSet;
+
 use maud::{Markup, html};
 
 use super::marks;
+use super::tables::named_in;
+use super::text::with_names;
 use super::view::View;
+use crate::figures::count;
 use crate::findings::{Finding, findings, tally};
-use crate::model::{Run, Severity};
+use crate::model::{Check, Run, Severity};
 
 /// More places than this are folded away.
 const PLACES_SHOWN: usize = 8;
@@ -57,9 +62,9 @@ fn article(view: &View<'_>, finding: &Finding<'_>) -> Markup {
                 span class={ "severity " (severity.as_str()) } { (marks::of_severity(severity)) " " (word(severity)) }
                 " " code { (finding.id) }
             }
-            @for line in &finding.lines { p { (line) } }
+            @for line in &finding.lines { p { (linked(view, line)) } }
             @for advice in &finding.advice { p.advice { span aria-hidden="true" { "→ " } (advice) } }
-            (places(view, finding))
+            @if is_folded(view, finding) { (every(view, finding)) } @else { (places(view, finding)) }
         }
     }
 }
@@ -73,21 +78,57 @@ pub(super) fn word(severity: Severity) -> &'static str {
     }
 }
 
+/// The text with a link from each target that it names to the facts of that target.
+fn linked(view: &View<'_>, text: &str) -> Markup {
+    with_names(view.run, text, |name| {
+        let number = view.run.targets.iter().position(|target| target.name == name);
+        html! { a.name href=[number.map(|number| format!("#{}", View::target_anchor(number)))] { (name) } }
+    })
+}
+
+/// The checks behind a finding.
+fn behind<'a>(view: &View<'a>, finding: &Finding<'_>) -> impl Iterator<Item = &'a Check> {
+    let (id, severity) = (finding.id, finding.severity);
+    view.run.checks.iter().filter(move |check| check.id == id && check.severity == severity)
+}
+
+/// Whether the finding says less than its checks do.
+fn is_folded(view: &View<'_>, finding: &Finding<'_>) -> bool {
+    let texts: BTreeSet<&str> = behind(view, finding).map(|check| check.text.as_str()).collect();
+    texts.len() > finding.lines.len()
+}
+
+/// A link to where a check holds, which says of which column it speaks.
+fn link(anchor: &str, text: &str, column: Option<&str>) -> Markup {
+    html! { a href={ "#" (anchor) } data-column=[column] { (text) } }
+}
+
+/// Each check behind a finding that was folded into one line.
+fn every(view: &View<'_>, finding: &Finding<'_>) -> Markup {
+    html! {
+        details.places {
+            summary { "All " (count(finding.count, "finding")) }
+            ul { @for check in behind(view, finding) { li {
+                @if let Some((anchor, place)) = view.checked_place(check) {
+                    (link(&anchor, &place, named_in(&check.text))) " "
+                }
+                (linked(view, &check.text))
+            } } }
+        }
+    }
+}
+
 /// Links to the rows that a finding is about.
 fn places(view: &View<'_>, finding: &Finding<'_>) -> Markup {
-    let mine = view
-        .run
-        .checks
-        .iter()
-        .filter(|check| check.id == finding.id && check.severity == finding.severity);
-    let mut places: Vec<(String, String)> = Vec::new();
-    for place in mine.filter_map(|check| view.checked_place(check)) {
-        if !places.contains(&place) {
-            places.push(place);
+    let mut places: Vec<((String, String), Option<&str>)> = Vec::new();
+    for check in behind(view, finding) {
+        let Some(place) = view.checked_place(check) else { continue };
+        if !places.iter().any(|(known, _)| *known == place) {
+            places.push((place, named_in(&check.text)));
         }
     }
     let links = html! {
-        @for (anchor, text) in &places { " " a href={ "#" (anchor) } { (text) } }
+        @for ((anchor, text), column) in &places { " " (link(anchor, text, *column)) }
     };
     html! {
         @if places.len() > PLACES_SHOWN {

@@ -91,8 +91,8 @@ fn cell(view: &View<'_>, stretch: &[Option<&Group<'_>>]) -> Markup {
     };
     html! {
         td colspan=(stretch.len()) {
-            (stripe(view, &leads))
-            @for row in &leads { (named(view, row)) " " }
+            @if leads.is_empty() { svg.stripe width="100%" height="4" aria-hidden="true" { rect.nobody width="100%" height="4" {} } }
+            @for row in &leads { div title=(row.name) { (stripe(view, row)) (named(view, row)) } " " }
             @if let Some(remark) = remark { small { (remark) } }
         }
     }
@@ -107,17 +107,12 @@ fn alone(view: &View<'_>, group: &Group<'_>) -> Option<&'static str> {
     pair.is_none().then_some("fastest, but not compared")
 }
 
-/// A line for each of those who lead, in its colour, one below the other.
-fn stripe(view: &View<'_>, leads: &[&Row<'_>]) -> Markup {
-    const EACH: usize = 4;
-    let height = if leads.len() > 1 { leads.len() * (EACH + 1) - 1 } else { 6 };
+/// A line in the colour of one who leads, over its mark and name.
+fn stripe(view: &View<'_>, row: &Row<'_>) -> Markup {
+    let colour = view.number(&row.cell.target).unwrap_or(0) % COLOURS;
     html! {
-        svg width="100%" height=(height) aria-hidden="true" {
-            @if leads.is_empty() { rect.nobody width="100%" height=(height) {} }
-            @for (at, row) in leads.iter().enumerate() {
-                rect class={ "s" (view.number(&row.cell.target).unwrap_or(0) % COLOURS) }
-                    width="100%" y=(at * (EACH + 1)) height=(if leads.len() > 1 { EACH } else { height }) {}
-            }
+        svg.stripe width="100%" height="4" aria-hidden="true" {
+            rect class={ "s" (colour) } width="100%" height="4" {}
         }
     }
 }

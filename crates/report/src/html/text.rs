@@ -9,11 +9,11 @@ use crate::text::UNITS;
 pub(super) fn sentence(run: &Run, text: &str) -> Markup {
     let named = run.targets.iter().any(|target| text.starts_with(target.name.as_str()));
     let text = if named { text.to_owned() } else { capital(text) };
-    html! { (with_names(run, &text)) "." }
+    html! { (with_names(run, &text, |name| html! { b { (name) } })) "." }
 }
 
-/// The text with the names of targets set off, and its figures unbroken.
-fn with_names(run: &Run, text: &str) -> Markup {
+/// The text with the names of targets as `set_off` writes them, and its figures unbroken.
+pub(super) fn with_names(run: &Run, text: &str, set_off: impl Fn(&str) -> Markup) -> Markup {
     let mut names: Vec<&str> = run.targets.iter().map(|target| target.name.as_str()).collect();
     // A name that begins with another is found as a whole.
     names.sort_by_key(|name| std::cmp::Reverse(name.len()));
@@ -22,12 +22,14 @@ fn with_names(run: &Run, text: &str) -> Markup {
     while let Some(character) = rest.chars().next() {
         let begins = plain.chars().next_back().is_none_or(|c| c.is_whitespace() || c == '(');
         let ends = |after: &str| {
+            // A colon that stands within a word is one of an address.
+            let after = after.strip_prefix(':').unwrap_or(after);
             after.chars().next().is_none_or(|c| c.is_whitespace() || ",;.()".contains(c))
         };
         let found = names.iter().find(|name| begins && rest.strip_prefix(**name).is_some_and(ends));
         if let Some(name) = found {
             markup.push_str(&unbroken(&plain).into_string());
-            markup.push_str(&html! { b { (name) } }.into_string());
+            markup.push_str(&set_off(name).into_string());
             plain.clear();
             rest = &rest[name.len()..];
         } else {
@@ -92,10 +94,12 @@ mod tests {
     fn a_name_is_set_off_as_a_whole_only() {
         let run =
             crate::Run::from_json(include_str!("../../tests/fixture/run.json")).expect("a run");
-        let said = |text: &str| with_names(&run, text).into_string();
+        let said = |text: &str| with_names(&run, text, |name| html! { b { (name) } }).into_string();
         assert_eq!(said("lmdb: leads (file)"), "<b>lmdb:</b> leads (<b>file</b>)");
         assert_eq!(said("profile, files"), "profile, files");
         assert_eq!(said("<file>"), "&lt;file&gt;");
+        assert_eq!(said("file: no room"), "<b>file</b>: no room");
+        assert_eq!(said("at file:/tmp"), "at file:/tmp");
     }
 
     #[test]

@@ -136,8 +136,10 @@ fn each_finding_leads_to_the_rows_it_is_about() {
     let page = page(&fixture());
     let finding = page.split("id=\"check-error-NEVER-HITS\"").nth(1).unwrap();
     let finding = finding.split("</article>").next().unwrap();
-    let links = attributes(finding, "href");
-    assert_eq!(links, ["#sign-error", "#table-get-0-4", "#table-get-1-4", "#table-get-2-4"]);
+    let to_rows = |link: &&str| link.starts_with("#table");
+    let links: Vec<&str> = attributes(finding, "href").into_iter().filter(to_rows).collect();
+    assert_eq!(links, ["#table-get-0-4", "#table-get-1-4", "#table-get-2-4"]);
+    assert_eq!(attributes(finding, "data-column"), ["hits"; 3]);
     let row = page.split("id=\"table-get-0-4\"").nth(1).unwrap().split("</tr>").next().unwrap();
     assert!(row.contains("perl+filecache:") && row.contains("no result: NEVER-HITS"), "{row}");
     assert!(row.contains("#check-error-NEVER-HITS"), "{row}");
@@ -214,4 +216,56 @@ fn who_found_nothing_is_said_and_where_it_looked() {
     let page = page(&run);
     assert!(page.contains("Larder 0.0.9 looked at the figures that were measured before"));
     assert!(!page.contains("every figure"));
+}
+
+#[test]
+fn a_folded_finding_lists_every_check_and_links_every_target_it_names() {
+    let run = fixture();
+    let page = page(&run);
+    let finding = page.split("id=\"check-note-ACK-PARITY\"").nth(1).unwrap();
+    let finding = finding.split("</article>").next().unwrap();
+    let checks = run.checks.iter().filter(|check| check.id == "ACK-PARITY").count();
+    let listed: Vec<&str> = finding.split("<li>").skip(1).collect();
+    assert_eq!(listed.len(), checks);
+    assert!(finding.contains("<summary>All 5 findings</summary>"), "{finding}");
+    assert_eq!(attributes(listed[0], "href"), ["#target-0", "#target-1"], "{}", listed[0]);
+}
+
+#[test]
+fn the_bars_of_the_answer_hold_their_intervals() {
+    let mut run = gets(&[("a", 2e6), ("b", 1e6)]);
+    run.cells[0].ops_per_s_ci95 = Some([1.9e6, 2.1e6]);
+    run.cells[1].ops_per_s_ci95 = Some([0.5e6, 4e6]);
+    let page = page(&run);
+    let podium = page.split("class=\"podium\"").nth(1).unwrap().split("</table>").next().unwrap();
+    assert_eq!(attributes(podium, "x2"), ["52.50%", "100.00%"]);
+    assert_eq!(attributes(podium, "x1"), ["47.50%", "12.50%"]);
+    assert!(podium.contains("width=\"50.00%\"") && podium.contains("width=\"25.00%\""), "{podium}");
+}
+
+#[test]
+fn each_leader_of_a_stretch_has_its_mark_and_name_below_its_line() {
+    let page = page(&fixture());
+    assert!(page.contains("class=\"stripe\""));
+    for strip in page.split("class=\"strip").skip(1) {
+        for stripe in strip.split("</table>").next().unwrap().split("class=\"stripe\"").skip(1) {
+            let below = stripe.split("</td>").next().unwrap();
+            assert!(below.contains("#mark-") || below.contains("no result"), "{below}");
+        }
+    }
+}
+
+#[test]
+fn what_did_not_run_is_named_in_the_legend_and_has_no_button() {
+    let mut run = gets(&[("a", 2e6), ("b", 1e6)]);
+    run.targets.push(target("c"));
+    run.targets[2].reason = Some("no server".into());
+    run.cells.push(cell("c", Operation::Get, None));
+    // What ran for a while has figures to show.
+    run.targets[1].reason = Some("it ended".into());
+    let page = page(&run);
+    let legend =
+        page.split("class=\"legend live\"").nth(1).unwrap().split("</div>").next().unwrap();
+    assert_eq!(attributes(legend, "data-target"), ["0", "1"]);
+    assert_eq!(attributes(legend, "title"), ["no server"]);
 }

@@ -33,6 +33,7 @@ fn main() -> ExitCode {
             "a_bar_names_its_parts_and_says_which_it_lacks",
             bars_name_their_parts,
         ),
+        trial_where(installed, "a_part_of_0_is_not_drawn", nothing_is_drawn_of_nothing),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -209,4 +210,16 @@ fn bars_name_their_parts() {
         ["theirs client 1.23 µs; server: not known", "ours client 2.00 µs + server 3.00 µs"];
     assert_eq!(said, json!(expected));
     assert_eq!(json!(figures::nanoseconds(1230.0)), json!("1.23 µs"));
+}
+
+fn nothing_is_drawn_of_nothing() {
+    // What makes the elements of a page keeps them here as they are.
+    let body = "globalThis.element = (name, attributes, ...inner) => ({ name, attributes, inner, append: (it) => inner.push(it) }); \
+                const axis = { to: (value) => value, range: [0, 8], ticks: [] }; \
+                const parts = input.map((value) => ({ value, withheld: null, low: null, high: null })); \
+                const svg = barSvg({ parts }, { colour: 0, mark: '' }, axis, false); \
+                return svg.inner.map(({ attributes }) => [attributes.x, attributes.width]);";
+    let drawn = returned(body, &json!([2.0, 0.0, 4.0]));
+    assert_eq!(drawn, json!([["0.000%", "25.000%"], ["25.000%", "50.000%"]]));
+    assert_eq!(returned(body, &json!([0.0])), json!([]));
 }

@@ -36,18 +36,19 @@ const barSvg = (row, look, axis, isLog) => {
   const percents = (value) => `${Math.max(0, Math.min(100, value)).toFixed(3)}%`;
   const svg = element("svg", { class: "bar", width: "100%", height: "22", "aria-hidden": "true" });
   for (const tick of axis.ticks) svg.append(element("line", { class: "grid", x1: percents(share(tick)), x2: percents(share(tick)), y1: 0, y2: 22 }));
+  // On a logarithmic scale a bar begins nowhere; a mark says where it ends.
+  const endOfBar = (part, colour) =>
+    element("svg", { x: percents(share(part.value)), y: 3, overflow: "visible", class: colour },
+      element("path", { d: look.mark, transform: "translate(-8 0)", class: "point" }));
+  const stretch = (part, colour, begun) => {
+    const [from, to] = [share(begun), share(begun + part.value)];
+    return element("rect", { class: `part ${colour}`, x: percents(from), width: percents(Math.max(to - from, 0.12)), y: 4, height: 14 });
+  };
   let begun = 0;
   for (const part of row.parts) {
     const colour = `s${part.colour ?? look.colour}${part.withheld === null ? "" : " hollow"}`;
-    if (isLog) {
-      // On a logarithmic scale a bar begins nowhere; a mark says where it ends.
-      const at = percents(share(part.value));
-      svg.append(element("svg", { x: at, y: 3, overflow: "visible", class: colour },
-        element("path", { d: look.mark, transform: "translate(-8 0)", class: "point" })));
-    } else {
-      const [from, to] = [share(begun), share(begun + part.value)];
-      svg.append(element("rect", { class: `part ${colour}`, x: percents(from), width: percents(Math.max(to - from, 0.12)), y: 4, height: 14 }));
-    }
+    // Of nothing, nothing is drawn: its figure stands beside the bar.
+    if (part.value > 0) svg.append(isLog ? endOfBar(part, colour) : stretch(part, colour, begun));
     begun += part.value;
     if (row.parts.length === 1 && part.low !== null && part.low !== undefined) {
       svg.append(element("line", { class: "whisker", x1: percents(share(part.low)), x2: percents(share(part.high)), y1: 11, y2: 11 }));
@@ -85,7 +86,7 @@ const drawBars = (plot, chart, looks, isShown, scales, tooltip) => {
     };
   });
   const ticks = element("svg", { class: "bar-ticks", width: "100%", height: "20", "aria-hidden": "true" });
-  for (const tick of axis.ticks) {
+  for (const tick of values.length ? axis.ticks : []) {
     const at = share(tick);
     const anchor = at < 4 ? "start" : at > 96 ? "end" : "middle";
     ticks.append(element("text", { x: `${at.toFixed(3)}%`, y: 14, "text-anchor": anchor }, axis.text(tick)));

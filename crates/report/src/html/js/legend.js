@@ -4,9 +4,10 @@
 const legend = (targets, changed) => {
   const shown = new Set(targets.map((_, number) => number));
   const bar = document.querySelector(".legend");
+  const toggles = all("[data-target]", bar);
   const everything = bar.querySelector(".everything");
   const update = () => {
-    for (const button of all("[data-target]", bar)) {
+    for (const button of toggles) {
       button.setAttribute("aria-pressed", String(shown.has(Number(button.dataset.target))));
     }
     everything.setAttribute("aria-disabled", String(shown.size === targets.length));
@@ -27,5 +28,7 @@ const legend = (targets, changed) => {
   });
   // More than one row of names would hide what it stands over.
   new ResizeObserver(() => bar.classList.toggle("tall", bar.clientHeight > 2 * everything.offsetHeight)).observe(bar);
-  return (number) => shown.has(number);
+  // What did not run has nothing to toggle: it is spoken of for as long as something else is seen.
+  const isAny = () => toggles.some(({ dataset }) => shown.has(Number(dataset.target)));
+  return (number) => shown.has(number) && isAny();
 };

@@ -33,13 +33,23 @@ const decoded = (name) => {
   }
 };
 
-/** Opens what lies around the place to which a link leads. */
+/** The cell of a row in the column of this head; the row itself where the table has no such column. */
+const cellBelow = (row, head) => {
+  const heads = row.cells ? all("thead tr:last-child th", row.closest("table")) : [];
+  const index = heads.findIndex((one) => one.textContent === head);
+  let seen = 0;
+  return (index >= 0 && [...row.cells].slice(1).find((cell) => (seen += cell.colSpan) > index)) || row;
+};
+
+/** Opens what lies around the place to which a link leads, and shows the column that the link is about. */
 const unfolding = () => {
+  let head = null;
+  addEventListener("click", ({ target: clicked }) => (head = clicked.closest("a")?.dataset.column ?? null));
   const unfold = () => {
     const place = document.getElementById(decoded(location.hash.slice(1)));
     let around = place;
     while ((around = around?.closest("details:not([open])"))) around.open = true;
-    place?.scrollIntoView();
+    if (place) cellBelow(place, head).scrollIntoView({ inline: "nearest" });
   };
   addEventListener("hashchange", unfold);
   if (location.hash) unfold();

@@ -22,6 +22,14 @@ const fillAbsent = (panel, chart, { targets }, isShown) => {
       one.at.length ? `, ${one.at.join(", ")}` : "", `: ${one.reason}`)));
 };
 
+/** Says in the place of a picture why there is none. */
+const drawNothing = (plot, why) => {
+  const text = element("p", { class: "nothing" }, why);
+  plot.append(text);
+  const none = () => {};
+  return { step: none, end: none, leave: none, remove: () => text.remove() };
+};
+
 /** Wires a panel. Returns what draws it anew. */
 const panelOf = (panel, data, isShown) => {
   const charts = data.charts.filter((chart) => chart.family === panel.dataset.family);
@@ -70,10 +78,15 @@ const panelOf = (panel, data, isShown) => {
     Object.assign(figure.dataset, { chart: chart.id, scale: scales.y, view: view.relative ? "relative" : "absolute", shown: shownTargets.join(" ") });
     for (const [name, value] of Object.entries(facets)) mark(name, value);
     for (const axis of ["x", "y"]) mark(`${axis} axis`, scales[axis], chart[axis].scales.length ? chart[axis].scales : [scales[axis]]);
-    if (chart.shape === "bars") {
+    const isBars = chart.shape === "bars";
+    const shown = isBars ? [] : seen.series.filter((one) => isShown(one.target)).map((one) => ({ ...one, look: data.targets[one.target] }));
+    if (!shownTargets.length) {
+      picture = drawNothing(plot, "Nothing is shown: every target is switched off.");
+    } else if (isBars) {
       picture = drawBars(plot, seen, data.targets, isShown, scales, tooltip);
+    } else if (!shown.length) {
+      picture = drawNothing(plot, "Nothing is shown: none of these targets has a figure here.");
     } else {
-      const shown = seen.series.filter((one) => isShown(one.target)).map((one) => ({ ...one, look: data.targets[one.target] }));
       picture = chart.manner.has_strips
         ? drawStrips(plot, seen, shown, scales, (strip) => tooltipIn(strip, readout))
         : drawPicture(seen, shown, scales);

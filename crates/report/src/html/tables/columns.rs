@@ -64,6 +64,14 @@ pub(super) const COLUMNS: &[Column] = &[
     Column { family: "space", head: "disk", figure: disk },
 ];
 
+/// The head of the first column that a text names, as a word of its own.
+pub(in crate::html) fn named_in(text: &str) -> Option<&'static str> {
+    let mut words =
+        text.split_whitespace().map(|word| word.trim_matches([',', ';', ':', '.', '(', ')']));
+    let column = words.find_map(|word| COLUMNS.iter().find(|column| column.head == word))?;
+    Some(column.head)
+}
+
 impl Column {
     /// Whether it has anything to say of these rows.
     pub(super) fn concerns(&self, rows: &[&Row<'_>]) -> bool {

@@ -4,6 +4,7 @@ mod columns;
 mod matrix;
 mod ranking;
 
+pub(super) use columns::named_in;
 pub(super) use ranking::{badge, pips};
 
 use maud::{Markup, html};
