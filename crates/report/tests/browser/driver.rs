@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::page::{Page, View};
-use crate::probes::{CONTRAST, FOCUS, GARBLED, OVERFLOW, SHIFT, UNSEEN_SHIFT};
+use crate::probes::{CONTRAST, FOCUS, GARBLED, OVERFLOW, OVERLAP, SHIFT, UNSEEN_SHIFT};
 use crate::{Case, chromium};
 
 pub(crate) const CASES: &[Case] = &[
@@ -47,6 +47,8 @@ const UGLY: &str = r#"<!doctype html><meta charset="utf-8"><title>ugly</title>
 <p style="color: #888; background: white">Fades.</p>
 <p style="width: 2000px">Sticks out.</p>
 <button>Hides its focus.</button>
+<p style="width: 1em; overflow-wrap: anywhere">Broken.</p>
+<p>Above.</p><p style="margin-top: -2.2em">Below.</p>
 <p>&#x202e;Garbles <span>what follows</span></p>
 <script>
 setTimeout(() => later.insertAdjacentHTML("beforebegin", "<p style='height: 300px'>Late.</p>"), 100);
@@ -60,6 +62,8 @@ fn an_ugly_page_is_caught() {
     let found = |script: &str| page.value::<serde_json::Value>(script).to_string();
     assert!(found(OVERFLOW).contains("in a window of 390 px: <p "), "{}", found(OVERFLOW));
     assert!(found(CONTRAST).contains("3.54 in p.: Fades."), "{}", found(CONTRAST));
+    assert!(found(OVERLAP).contains("broken: Broken"), "{}", found(OVERLAP));
+    assert!(found(OVERLAP).contains(" lies on "), "{}", found(OVERLAP));
     assert!(found(FOCUS).contains("Hides its focus"), "{}", found(FOCUS));
     assert!(found(GARBLED).contains("what follows"), "{}", found(GARBLED));
     assert!(page.value::<f64>(SHIFT) > UNSEEN_SHIFT);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use larder_report::Run;
 
 use crate::page::{Page, View};
-use crate::probes::{CONTRAST, OVERFLOW, SHIFT, UNSEEN_SHIFT};
+use crate::probes::{CONTRAST, OVERFLOW, OVERLAP, SHIFT, UNSEEN_SHIFT};
 
 /// A run reads well wherever it is looked at.
 pub(crate) fn reads_well(name: &str, run: &Run) {
@@ -19,6 +19,7 @@ pub(crate) fn reads_well(name: &str, run: &Run) {
         let moved: f64 = page.value(SHIFT);
         found("moves", (moved >= UNSEEN_SHIFT).then(|| moved.to_string()).into_iter().collect());
         found("overflow", page.value(OVERFLOW));
+        found("overlap", page.value(OVERLAP));
         for (light, dark) in [("light", false), ("dark", true)] {
             page.prefer(dark);
             page.settle();

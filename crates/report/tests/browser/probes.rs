@@ -4,6 +4,8 @@
 pub(crate) const OVERFLOW: &str = include_str!("js/overflow.js");
 /// Texts that stand out too little from what lies behind them.
 pub(crate) const CONTRAST: &str = include_str!("js/contrast.js");
+/// Texts that lie on each other, and short words that are broken in two.
+pub(crate) const OVERLAP: &str = include_str!("js/overlap.js");
 /// Controls whose focus cannot be seen, and how many were looked at.
 pub(crate) const FOCUS: &str = include_str!("js/focus.js");
 /// Texts that somebody else's letters have turned over.
