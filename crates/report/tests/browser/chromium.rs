@@ -1,4 +1,5 @@
-//! One Chromium for all trials. It starts with the first that needs it and is gone after the last, however the tests end.
+//! One Chromium for all trials. It starts with the first that needs it and is gone after the last, however the
+//! tests end.
 //!
 //! It is driven by `ChromeDriver`, which comes with it: the two are always of one version.
 
@@ -16,11 +17,13 @@ const PROGRAM: &str = "chromedriver";
 const PACKAGE: &str = "chromium-driver";
 /// How long it may take to start.
 const STARTS_WITHIN: Duration = Duration::from_mins(1);
-/// No run of the tests lasts so many seconds, and so does no browser, whatever becomes of the process that waits for it.
+/// No run of the tests lasts so many seconds, and so does no browser, whatever becomes of the process that waits
+/// for it.
 const LIVES_AT_MOST: &str = "600";
 
-/// Starts the driver in a process group of its own, where the browser will be, too. Ends all of the group and removes
-/// its directory when the other end of the standard input is closed: the kernel does that, too, when the tests are killed.
+/// Starts the driver in a process group of its own, where the browser will be, too. Ends all of the group and
+/// removes its directory when the other end of the standard input is closed: the kernel does that, too, when the
+/// tests are killed.
 const KEEPER: &str = r#"
 dir=$1 limit=$2
 shift 2

@@ -1,5 +1,5 @@
-//! How a report looks at the width of a telephone and of a desk, by day and by night: nothing sticks out, all can be read,
-//! nothing moves. What figures cannot judge is left as pictures for a person's eye.
+//! How a report looks at the width of a telephone and of a desk, by day and by night: nothing sticks out, all can
+//! be read, nothing moves. What figures cannot judge is left as pictures for a person's eye.
 
 use std::path::PathBuf;
 

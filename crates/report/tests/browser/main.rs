@@ -1,7 +1,7 @@
 //! `report.html` in a real browser, a headless Chromium: what its reader sees, does and is spared.
 //!
-//! Without Chromium every trial shows as ignored with the package that brings it; `LARDER_REQUIRE=all` in the environment
-//! makes that a failure. With `LARDER_SCREENSHOTS=DIR` the trials leave pictures there for a person's eye.
+//! Without Chromium every trial shows as ignored with the package that brings it; `LARDER_REQUIRE=all` in the
+//! environment makes that a failure. With `LARDER_SCREENSHOTS=DIR` the trials leave pictures there for a person's eye.
 
 mod charts;
 mod chromium;

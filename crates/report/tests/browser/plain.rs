@@ -6,9 +6,11 @@ use crate::Case;
 use crate::looks::keep;
 use crate::made_up::runs::sweep;
 use crate::page::{Page, View};
+use crate::probes::{CONTRAST, OVERFLOW, OVERLAP};
 
 pub(crate) const CASES: &[Case] = &[
     ("without_scripts_it_says_and_shows_everything", without_scripts_it_says_and_shows_everything),
+    ("without_scripts_it_reads_well_too", without_scripts_it_reads_well_too),
     ("on_paper_it_has_all_and_no_controls", on_paper_it_has_all_and_no_controls),
 ];
 
@@ -41,6 +43,22 @@ fn without_scripts_it_says_and_shows_everything() {
     // Rates and two percentiles of latency, of each of two operations.
     assert_eq!(shown(&page, ".still svg"), 6);
     keep("sweep-without-scripts.png", || page.picture());
+}
+
+fn without_scripts_it_reads_well_too() {
+    for view in [View::PHONE, View::DESK] {
+        for dark in [false, true] {
+            let page = Page::of(&sweep(), View { scripts: false, dark, ..view });
+            for probe in [OVERFLOW, OVERLAP, CONTRAST] {
+                assert_eq!(
+                    page.value::<Vec<String>>(probe),
+                    [""; 0],
+                    "{} px, dark: {dark}",
+                    view.width
+                );
+            }
+        }
+    }
 }
 
 fn on_paper_it_has_all_and_no_controls() {

@@ -13,7 +13,8 @@
     }
     return known.get(colour);
   };
-  const over = ([r, g, b, a], [x, y, z]) => [r * a + x * (1 - a), g * a + y * (1 - a), b * a + z * (1 - a), 1];
+  const over = ([r, g, b, a], [x, y, z]) =>
+    [[r, x], [g, y], [b, z]].map(([above, below]) => above * a + below * (1 - a)).concat(1);
   const paper = rgba(getComputedStyle(document.documentElement).colorScheme === "dark" ? "#121212" : "#fff");
 
   // What lies behind the content of an element, and how much of it the opacity of its surroundings lets through.
@@ -29,7 +30,8 @@
     return { ground, opacity };
   };
   const luminance = ([r, g, b]) => {
-    const linear = [r, g, b].map((part) => part / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+    const parts = [r, g, b].map((part) => part / 255);
+    const linear = parts.map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
   };
   const contrast = (a, b) => {

@@ -3,13 +3,14 @@
   const root = document.documentElement;
   if (root.scrollWidth <= root.clientWidth) return [];
   const scrolls = (element) => {
-    for (let around = element.parentElement; around && around !== document.body; around = around.parentElement) {
+    for (let around = element.parentElement; around !== document.body; around = around.parentElement) {
       if (getComputedStyle(around).overflowX !== "visible") return true;
     }
     return false;
   };
   const sticksOut = (element) => element.getBoundingClientRect().right > root.clientWidth + 0.5;
-  const found = [...document.body.querySelectorAll("*")].filter((element) => sticksOut(element) && !scrolls(element));
-  const told = found.slice(0, 5).map((element) => `<${element.tagName.toLowerCase()} class="${element.getAttribute("class") ?? ""}">`);
+  const all = [...document.querySelectorAll("body *")];
+  const found = all.filter((element) => sticksOut(element) && !scrolls(element)).slice(0, 5);
+  const told = found.map((element) => `<${element.localName} class="${element.getAttribute("class") ?? ""}">`);
   return [`${root.scrollWidth} px wide in a window of ${root.clientWidth} px: ${told.join(" ")}`];
 })()
