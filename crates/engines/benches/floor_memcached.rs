@@ -5,20 +5,20 @@
 
 #![expect(clippy::print_stdout, reason = "the result of a benchmark")]
 
+mod turns;
+
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::Instant;
 
 use larder_engines::ENGINES;
 use larder_protocol::{meta, text};
 use larder_store::{Result, SetOptions, StoreUrl};
+use turns::{heading, take_turns};
 
-const SLICES: usize = 500;
-const GETS_PER_SLICE: u32 = 400;
 const KEY: &[u8] = b"floor:key:000001";
 
 fn main() -> Result<()> {
-    println!("{:<22} {:>10} {:>10} {:>8}   middle half", "get", "ours ns", "bare ns", "ratio");
+    heading("get");
     for (protocol, tail) in [("text", &text::get::TAIL[..]), ("meta", meta::get::TAIL)] {
         for len in [100, 1024] {
             compare(protocol, tail, len)?;
@@ -42,39 +42,11 @@ fn compare(protocol: &str, tail: &[u8], value_len: usize) -> Result<()> {
     let mut bare = Bare::connect(&store.info().settings["nodes"], request, tail);
 
     let mut value = Vec::new();
-    let mut ours = || {
-        let start = Instant::now();
-        for _ in 0..GETS_PER_SLICE {
-            let hit = session.get(KEY, &mut value).expect("memcached answers");
-            assert!(hit.is_some() && value.len() == value_len, "a miss");
-        }
-        nanos_per_get(start)
+    let get = || {
+        let hit = session.get(KEY, &mut value).expect("memcached answers");
+        assert!(hit.is_some() && value.len() == value_len, "a miss");
     };
-    let mut theirs = || {
-        let start = Instant::now();
-        for _ in 0..GETS_PER_SLICE {
-            bare.ping_pong();
-        }
-        nanos_per_get(start)
-    };
-    // Warm both up, then let each begin every other pair.
-    ours();
-    theirs();
-    let mut pairs = Vec::new();
-    for slice in 0..SLICES {
-        pairs.push(if slice % 2 == 0 {
-            (ours(), theirs())
-        } else {
-            let first = theirs();
-            (ours(), first)
-        });
-    }
-    let ours = quantile(pairs.iter().map(|pair| pair.0), 0.5);
-    let theirs = quantile(pairs.iter().map(|pair| pair.1), 0.5);
-    let ratio = |q| quantile(pairs.iter().map(|pair| pair.0 / pair.1), q);
-    let name = format!("{value_len} bytes, {protocol}");
-    let (low, middle, high) = (ratio(0.25), ratio(0.5), ratio(0.75));
-    println!("{name:<22} {ours:>10.0} {theirs:>10.0} {middle:>8.3}   {low:.3} to {high:.3}");
+    take_turns(&format!("{value_len} bytes, {protocol}"), get, || bare.ping_pong());
     Ok(())
 }
 
@@ -106,21 +78,4 @@ impl Bare {
             received += self.stream.read(&mut self.buffer).expect("memcached answers");
         }
     }
-}
-
-fn nanos_per_get(start: Instant) -> f64 {
-    start.elapsed().as_secs_f64() * 1e9 / f64::from(GETS_PER_SLICE)
-}
-
-/// The value below which this part of the values lies.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    clippy::cast_precision_loss,
-    reason = "a place in a short list"
-)]
-fn quantile(values: impl Iterator<Item = f64>, q: f64) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values[((values.len() - 1) as f64 * q).round() as usize]
 }
