@@ -4,6 +4,7 @@
 
 mod managed_support;
 mod memcached_support;
+mod session_support;
 
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Write};
@@ -13,7 +14,8 @@ use std::time::{Duration, Instant};
 
 use larder_store::{Error, Ownership, Reach, Remaining, SetMode, SetOptions, SetOutcome, Store};
 use libtest_mimic::Arguments;
-use memcached_support::{failure, get, memcached, open, set, trial, try_open};
+use memcached_support::{memcached, trial};
+use session_support::{failure, get, open, set, try_open};
 
 fn main() -> ExitCode {
     let trials = vec![

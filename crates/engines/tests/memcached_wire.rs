@@ -5,6 +5,7 @@
 mod managed_support;
 mod memcached_peer;
 mod memcached_support;
+mod session_support;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::ExitCode;
@@ -14,7 +15,8 @@ use std::time::{Duration, Instant};
 use larder_store::{Session, SetOptions};
 use libtest_mimic::{Arguments, Trial};
 use memcached_peer::Peer;
-use memcached_support::{failure, get, memcached, open, set, trial, try_open};
+use memcached_support::{memcached, trial};
+use session_support::{failure, get, open, set, try_open};
 
 fn main() -> ExitCode {
     let without_server = |name: &str, run: fn()| {

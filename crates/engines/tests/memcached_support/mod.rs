@@ -2,13 +2,10 @@
 
 use std::net::TcpStream;
 use std::process::Command;
-use std::sync::Arc;
 use std::time::Duration;
 
-use larder_engines::ENGINES;
 use larder_engines::managed::{self, Account, Server};
 use larder_engines::scratch::ScratchDir;
-use larder_store::{Error, Session, SetOptions, SetOutcome, Store, StoreUrl};
 use libtest_mimic::Trial;
 
 use crate::managed_support::{MEMCACHED, trial_with};
@@ -16,34 +13,6 @@ use crate::managed_support::{MEMCACHED, trial_with};
 /// A trial that needs a real memcached.
 pub(crate) fn trial(name: &str, run: fn()) -> Trial {
     trial_with(&MEMCACHED, name, run)
-}
-
-pub(crate) fn open(url: &str) -> Arc<dyn Store> {
-    try_open(url).unwrap()
-}
-
-pub(crate) fn try_open(url: &str) -> Result<Arc<dyn Store>, Error> {
-    ENGINES.open(&StoreUrl::parse(url)?)
-}
-
-/// The message of an error, which must be of this kind and one line.
-pub(crate) fn failure<T>(result: Result<T, Error>, kind: &str) -> String {
-    let error = result.err().unwrap_or_else(|| panic!("no error; `{kind}` was to come"));
-    let message = error.to_string();
-    assert_eq!(error.kind(), kind, "{message}");
-    assert!(!message.contains('\n'), "{message}");
-    message
-}
-
-pub(crate) fn set(session: &mut dyn Session, key: &str, value: &[u8]) {
-    let outcome = session.set(key.as_bytes(), value, &SetOptions::default()).unwrap();
-    assert_eq!(outcome, SetOutcome::Stored, "{key}");
-}
-
-pub(crate) fn get(session: &mut dyn Session, key: &str) -> Option<Vec<u8>> {
-    let mut value = Vec::new();
-    let hit = session.get(key.as_bytes(), &mut value).unwrap();
-    hit.map(|_| value)
 }
 
 /// A memcached that the engine under test did not start, on this port of 127.0.0.1, or on any for 0.

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use crate::support::{ask, failure, get, nodes, open, set, stranger, trial};
+use crate::session_support::{failure, get, open, set};
+use crate::support::{ask, nodes, stranger, trial};
 use larder_store::{Ownership, Session, Store};
 use libtest_mimic::Trial;
 

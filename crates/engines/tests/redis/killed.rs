@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use larder_engines::scratch::ScratchDir;
 use libtest_mimic::Trial;
 
-use crate::support::{PATIENCE, open, set, trial};
+use crate::session_support::{open, set};
+use crate::support::{PATIENCE, trial};
 
 /// What a second process is to open and hold.
 const HOLD: &str = "LARDER_TEST_HOLD";

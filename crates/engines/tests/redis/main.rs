@@ -6,6 +6,8 @@ mod cluster;
 mod killed;
 mod peer;
 mod server;
+#[path = "../session_support/mod.rs"]
+mod session_support;
 mod support;
 mod tls;
 mod wire;

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use crate::support::{
-    ask, failure, get, nodes, open, redis_server, set, stranger, trial, try_open,
-};
+use crate::session_support::{failure, get, open, set, try_open};
+use crate::support::{ask, nodes, redis_server, stranger, trial};
 use larder_store::{
     Durability, Error, Ownership, Reach, Remaining, SetMode, SetOptions, SetOutcome,
 };

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{failure, get, open, redis_server_on, set, trial, try_open};
+use crate::session_support::{failure, get, open, set, try_open};
+use crate::support::{redis_server_on, trial};
 use larder_engines::managed::Server;
 use larder_engines::scratch::ScratchDir;
 use libtest_mimic::Trial;

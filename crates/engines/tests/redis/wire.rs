@@ -10,7 +10,8 @@ use larder_store::{Session, SetOptions};
 use libtest_mimic::Trial;
 
 use crate::peer::{Peer, bulk};
-use crate::support::{PATIENCE, failure, get, open, redis_server, set, trial, try_open};
+use crate::session_support::{failure, get, open, set, try_open};
+use crate::support::{PATIENCE, redis_server, trial};
 
 pub(crate) fn trials() -> Vec<Trial> {
     let without_server = |name: &str, run: fn()| {

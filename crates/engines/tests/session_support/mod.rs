@@ -1,0 +1,34 @@
+//! Stores and sessions as tests of real servers use them.
+
+use std::sync::Arc;
+
+use larder_engines::ENGINES;
+use larder_store::{Error, Session, SetOptions, SetOutcome, Store, StoreUrl};
+
+pub(crate) fn open(url: &str) -> Arc<dyn Store> {
+    try_open(url).unwrap()
+}
+
+pub(crate) fn try_open(url: &str) -> Result<Arc<dyn Store>, Error> {
+    ENGINES.open(&StoreUrl::parse(url)?)
+}
+
+/// The message of an error, which must be of this kind and one line.
+pub(crate) fn failure<T>(result: Result<T, Error>, kind: &str) -> String {
+    let error = result.err().unwrap_or_else(|| panic!("no error; `{kind}` was to come"));
+    let message = error.to_string();
+    assert_eq!(error.kind(), kind, "{message}");
+    assert!(!message.contains('\n'), "{message}");
+    message
+}
+
+pub(crate) fn set(session: &mut dyn Session, key: &str, value: &[u8]) {
+    let outcome = session.set(key.as_bytes(), value, &SetOptions::default()).unwrap();
+    assert_eq!(outcome, SetOutcome::Stored, "{key}");
+}
+
+pub(crate) fn get(session: &mut dyn Session, key: &str) -> Option<Vec<u8>> {
+    let mut value = Vec::new();
+    let hit = session.get(key.as_bytes(), &mut value).unwrap();
+    hit.map(|_| value)
+}
