@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use larder_engines::ENGINES;
-use larder_engines::disk::file_system;
+use larder_host::disk::file_system;
 use larder_report::{Operation, Run, Severity};
 use larder_testkit::trial_where;
 use libtest_mimic::Arguments;
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
 
 fn memcached() -> Result<(), String> {
     let recipe = ENGINES.find("memcached").unwrap().recipe.unwrap();
-    let found = larder_engines::managed::find("memcached", &recipe);
+    let found = larder_host::managed::find("memcached", &recipe);
     found.map(drop).map_err(|error| error.to_string())
 }
 

@@ -2,15 +2,12 @@
 //!
 //! A folder holds `mod.rs` (the [`Engine`](larder_store::Engine) constant), `config.rs` (its options), `store.rs`
 //! and `session.rs`, and knows no other engine. What several share stands beside the folders and is built whichever
-//! engines are: [`managed`] starts real servers, [`network`] finds them, [`scratch`] makes directories that vanish with
-//! the process, [`disk`] asks about file systems, [`counters`] counts, [`decimal`] spells numbers.
+//! engines are: [`network`] finds servers, [`counters`] counts, [`decimal`] spells numbers. What an engine takes of the
+//! machine (a server, a directory) it takes by `larder-host`.
 
 pub mod counters;
 pub mod decimal;
-pub mod disk;
-pub mod managed;
 pub mod network;
-pub mod scratch;
 
 #[cfg(feature = "file")]
 mod file;

@@ -51,7 +51,7 @@ const NOTHING: Need = || Ok(());
 /// A memcached that can be started.
 const MEMCACHED: Need = || {
     let recipe = ENGINES.find("memcached").unwrap().recipe.unwrap();
-    let found = larder_engines::managed::find("memcached", &recipe);
+    let found = larder_host::managed::find("memcached", &recipe);
     found.map(drop).map_err(|error| error.to_string())
 };
 

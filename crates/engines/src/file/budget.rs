@@ -25,7 +25,7 @@ use super::name::Name;
 use super::sys::{self, FileStat};
 use super::usage::Usage;
 use super::walk::walk;
-use crate::disk;
+use larder_host::disk;
 
 /// How many entries are looked at for one sample.
 const SAMPLE: usize = 256;

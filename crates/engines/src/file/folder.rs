@@ -16,7 +16,7 @@ use super::SCHEME;
 use super::config::FileConfig;
 use super::name::Name;
 use super::sys;
-use crate::disk;
+use larder_host::disk;
 
 /// How old a temporary file must be to be nobody's: a writer at work changes it all the time.
 const ABANDONED_AFTER: Duration = Duration::from_mins(10);

@@ -16,8 +16,8 @@ use super::folder::Folder;
 use super::format::TRAILER_LEN;
 use super::session::FileSession;
 use crate::counters::Counters;
-use crate::disk;
-use crate::scratch::Place;
+use larder_host::disk;
+use larder_host::scratch::Place;
 
 /// Longest key, in bytes: long enough for anything that was ever a key, short enough to be read in one piece.
 pub(super) const MAX_KEY_LEN: usize = 64 << 10;

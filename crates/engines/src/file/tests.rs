@@ -13,7 +13,7 @@ use super::lock::Locks;
 use super::name::Name;
 use super::session::FileSession;
 use super::store::Shared;
-use crate::scratch::Place;
+use larder_host::scratch::Place;
 
 fn open(config: FileConfig) -> (Arc<Shared>, Clock) {
     let clock = Clock::manual(1_000_000);

@@ -126,7 +126,7 @@ impl Drop for Usage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scratch::ScratchDir;
+    use larder_host::scratch::ScratchDir;
 
     #[test]
     fn the_first_to_open_counts_and_all_share_the_count() {

@@ -18,8 +18,8 @@ use larder_store::{ByteSize, Error, Result};
 use super::SCHEME;
 use super::config::LmdbConfig;
 use super::databases::{DATABASES, NAMESPACES};
-use crate::disk;
-use crate::scratch::Place;
+use larder_host::disk;
+use larder_host::scratch::Place;
 
 /// The files of an environment, as LMDB names them.
 pub(super) const DATA_FILE: &str = "data.mdb";

@@ -17,8 +17,8 @@ use super::session::LmdbSession;
 use super::usage;
 use super::writer::Limits;
 use crate::counters::{Counters, Dropped};
-use crate::disk;
-use crate::scratch::Place;
+use larder_host::disk;
+use larder_host::scratch::Place;
 
 /// An open LMDB store.
 #[derive(Debug)]

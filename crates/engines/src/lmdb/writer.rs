@@ -305,7 +305,7 @@ mod tests {
     use super::*;
     use crate::lmdb::config::LmdbConfig;
     use crate::lmdb::environment::Environment;
-    use crate::scratch::{Place, ScratchDir};
+    use larder_host::scratch::{Place, ScratchDir};
 
     /// A deadline that stayed behind in the index would not be seen from outside: only the file would grow.
     #[test]

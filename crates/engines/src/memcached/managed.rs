@@ -12,9 +12,9 @@ use larder_store::Result;
 use super::address::Node;
 use super::config::MemcachedConfig;
 use super::{RECIPE, SCHEME, survey};
-use crate::managed::{self, Account, Server};
 use crate::network::{self, SOCKET_FILE};
-use crate::scratch::ScratchDir;
+use larder_host::managed::{self, Account, Server};
+use larder_host::scratch::ScratchDir;
 
 /// How long a memcached may take to answer; it takes some milliseconds.
 const START: Duration = Duration::from_secs(10);

@@ -18,8 +18,8 @@ use super::connection::{Connection, Terms, Wire};
 use super::session::MemcachedSession;
 use super::survey::{self, Survey};
 use super::{SCHEME, managed};
-use crate::managed::Server;
 use crate::network::agreed;
+use larder_host::managed::Server;
 
 /// Settings that are read back, by memcached's own names.
 const READ_BACK: [&str; 9] = [

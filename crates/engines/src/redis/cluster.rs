@@ -9,7 +9,7 @@ use redis::Value;
 use super::address::Node;
 use super::layout::N_SLOTS;
 use super::{SCHEME, survey};
-use crate::managed::Server;
+use larder_host::managed::Server;
 
 /// How long a cluster may take to come about; its nodes wait for two seconds before they take writes.
 const START: Duration = Duration::from_secs(30);

@@ -16,9 +16,9 @@ use super::address::{Greeting, Node};
 use super::certificate::Certificates;
 use super::config::{AppendOnly, Program, RedisConfig};
 use super::{RECIPE, SCHEME, VALKEY, cluster, survey};
-use crate::managed::{self, Account, Server};
 use crate::network::{self, SOCKET_FILE};
-use crate::scratch::ScratchDir;
+use larder_host::managed::{self, Account, Server};
+use larder_host::scratch::ScratchDir;
 
 /// How long a server may take to answer; it takes some milliseconds.
 const START: Duration = Duration::from_secs(10);

@@ -17,9 +17,9 @@ use super::layout::Layout;
 use super::session::{Doubt, RedisSession};
 use super::survey::{self, Survey};
 use super::{SCHEME, managed, refusal};
-use crate::disk;
-use crate::managed::Server;
 use crate::network::agreed;
+use larder_host::disk;
+use larder_host::managed::Server;
 
 /// The longest key or value where a server does not tell its `proto-max-bulk-len`: its default.
 const LONGEST_STRING: usize = 512 << 20;

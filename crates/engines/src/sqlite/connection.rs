@@ -12,7 +12,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, ffi};
 use super::SCHEME;
 use super::config::SqliteConfig;
 use super::statements::Statements;
-use crate::disk;
+use larder_host::disk;
 
 /// Marks a file as Larder's: "LRDR".
 const APPLICATION_ID: i64 = 0x4c52_4452;

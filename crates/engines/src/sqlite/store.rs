@@ -20,8 +20,8 @@ use super::statements::Statements;
 use super::upkeep::Upkeep;
 use super::writer::pages_in_use;
 use crate::counters::{Counters, Dropped};
-use crate::disk;
-use crate::scratch::Place;
+use larder_host::disk;
+use larder_host::scratch::Place;
 
 /// What SQLite adds to a file's name for its write-ahead log.
 const LOG_SUFFIX: &str = "-wal";

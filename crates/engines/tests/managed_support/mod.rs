@@ -1,6 +1,6 @@
 //! What tests of real servers share.
 
-use larder_engines::managed;
+use larder_host::managed;
 use larder_store::Recipe;
 use larder_testkit::trial_where;
 use libtest_mimic::Trial;

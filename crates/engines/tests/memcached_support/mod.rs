@@ -4,8 +4,8 @@ use std::net::TcpStream;
 use std::process::Command;
 use std::time::Duration;
 
-use larder_engines::managed::{self, Account, Server};
-use larder_engines::scratch::ScratchDir;
+use larder_host::managed::{self, Account, Server};
+use larder_host::scratch::ScratchDir;
 use libtest_mimic::Trial;
 
 use crate::managed_support::{MEMCACHED, trial_with};

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use larder_engines::scratch::ScratchDir;
+use larder_host::scratch::ScratchDir;
 use libtest_mimic::Trial;
 
 use crate::session_support::{open, set};

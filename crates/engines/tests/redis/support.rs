@@ -5,8 +5,8 @@ use std::net::TcpListener;
 use std::process::Command;
 use std::time::Duration;
 
-use larder_engines::managed::{self, Account, Server};
-use larder_engines::scratch::ScratchDir;
+use larder_host::managed::{self, Account, Server};
+use larder_host::scratch::ScratchDir;
 use larder_store::{Error, Recipe, Store};
 use larder_testkit::trial_where;
 use libtest_mimic::Trial;

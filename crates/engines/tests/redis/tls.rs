@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use crate::session_support::{failure, get, open, set, try_open};
 use crate::support::{redis_server_on, trial};
-use larder_engines::managed::Server;
-use larder_engines::scratch::ScratchDir;
+use larder_host::managed::Server;
+use larder_host::scratch::ScratchDir;
 use libtest_mimic::Trial;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 

@@ -6,8 +6,6 @@
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 #![expect(clippy::print_stdout, reason = "how a second process answers the first")]
 
-mod managed_support;
-
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -17,14 +15,23 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use larder_engines::managed::{self, Server};
-use larder_engines::scratch::ScratchDir;
+use larder_host::managed::{self, Server};
+use larder_host::scratch::ScratchDir;
 use larder_store::Recipe;
+use larder_testkit::trial_where;
 use libtest_mimic::{Arguments, Trial};
-use managed_support::{MEMCACHED, trial_with};
+
+/// The server of these tests.
+const MEMCACHED: Recipe = Recipe { program: "memcached", package: "memcached" };
 
 /// What a second process is to do.
 const ROLE: &str = "LARDER_TEST_ROLE";
+
+/// A trial that needs the program of `recipe`.
+fn trial_with(recipe: &'static Recipe, name: &str, run: fn()) -> Trial {
+    let installed = || managed::find("test", recipe).map(drop).map_err(|error| error.to_string());
+    trial_where(installed, name, run)
+}
 
 fn main() -> ExitCode {
     match std::env::var(ROLE).as_deref() {

@@ -1,0 +1,8 @@
+//! What Larder takes of the machine for a while, and gives back however it ends.
+//!
+//! [`scratch`] makes directories that vanish with the process, [`managed`] starts real servers and stops them again, and
+//! [`disk`] asks about file systems. A watchdog process cleans up after one that is killed.
+
+pub mod disk;
+pub mod managed;
+pub mod scratch;
