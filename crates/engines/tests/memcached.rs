@@ -159,6 +159,7 @@ fn four_nodes_share_keys() {
     let store = open("memcached:?nodes=4");
     let nodes = nodes(&*store);
     assert_eq!(nodes.iter().collect::<HashSet<_>>().len(), 4, "{nodes:?}");
+    assert_eq!(store.info().addresses, nodes);
     let session = &mut *store.session().unwrap();
     // Four servers that larder starts are placed like these, wherever they really listen.
     let pool =
@@ -265,6 +266,7 @@ fn a_unix_socket_reaches_this_host_only() {
     assert_eq!(store.capabilities().reach, Reach::Host);
     let path = nodes(&*store).remove(0);
     assert!(path.ends_with("/socket"), "{path}");
+    assert_eq!(store.info().addresses, [path.as_str()]);
     let session = &mut *store.session().unwrap();
     set(session, "key", &bytes(500_000));
     let other = open(&format!("memcached://{path}"));

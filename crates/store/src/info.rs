@@ -25,6 +25,8 @@ pub struct StoreInfo {
     pub ownership: Ownership,
     /// Process ids of the servers behind it that Larder started, or that run on this machine and are known.
     pub server_pids: Vec<u32>,
+    /// Where clients reach its servers: `host:port`, or the path of a socket; a relay's where one stands between.
+    pub addresses: Vec<String>,
     /// Files and folders that hold its data and nobody else's: what "bytes on disk" counts.
     pub data_paths: Vec<PathBuf>,
     /// The file system under `data_paths`.

@@ -100,9 +100,9 @@ impl Store for LmdbStore {
             settings: self.settings(),
             durability: if synced { Durability::FsyncEach } else { Durability::OsCache },
             ownership: Ownership::Embedded,
-            server_pids: Vec::new(),
             data_paths: environment.files(),
             file_system,
+            ..StoreInfo::default()
         }
     }
 

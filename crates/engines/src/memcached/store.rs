@@ -179,6 +179,7 @@ impl Shared {
                 [] => told.iter().filter_map(|(_, survey)| survey.pid).collect(),
                 servers => servers.iter().map(Server::pid).collect(),
             },
+            addresses: self.nodes.iter().map(ToString::to_string).collect(),
             ..StoreInfo::default()
         }
     }

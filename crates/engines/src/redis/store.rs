@@ -230,6 +230,7 @@ impl Shared {
                 [] => told.iter().filter_map(|(_, survey)| survey.pid).collect(),
                 servers => servers.iter().map(Server::pid).collect(),
             },
+            addresses: nodes.iter().map(ToString::to_string).collect(),
             file_system: data_paths.first().and_then(|path| disk::file_system(path).ok()),
             data_paths,
         }

@@ -177,9 +177,9 @@ impl Store for SqliteStore {
                 Sync::Full => Durability::FsyncEach,
             },
             ownership: Ownership::Embedded,
-            server_pids: Vec::new(),
             data_paths: self.shared.files(),
             file_system,
+            ..StoreInfo::default()
         }
     }
 
