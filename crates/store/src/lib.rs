@@ -18,6 +18,7 @@ mod session;
 mod stats;
 mod units;
 mod url;
+mod via;
 
 pub use capabilities::{Capabilities, Reach};
 pub use catalog::{Catalog, Engine, Medium, OptionDoc, Recipe, option_docs};
@@ -28,3 +29,4 @@ pub use session::{Meta, Remaining, Session, SetMode, SetOptions, SetOutcome, Sto
 pub use stats::Stats;
 pub use units::{ByteSize, Span};
 pub use url::StoreUrl;
+pub use via::Via;
