@@ -99,20 +99,33 @@ pub fn option_docs(schema: &Schema) -> Vec<OptionDoc> {
     properties.iter().map(doc).collect()
 }
 
-/// The engines that a program has, in the order of the documentation.
+/// The engines that a program has, in the order of the documentation: those that work in this process, and behind them
+/// its guests, caches that live inside another language and are reached through a program in it.
 #[derive(Debug, Clone, Copy)]
 pub struct Catalog {
     engines: &'static [Engine],
+    guests: &'static [Engine],
 }
 
 impl Catalog {
     /// A catalog of these engines. Their schemes and aliases must differ.
     pub const fn new(engines: &'static [Engine]) -> Self {
-        Self { engines }
+        Self { engines, guests: &[] }
     }
 
-    /// The engines, in the order of the documentation.
+    /// The same catalog with these guests. Their schemes must differ from all others.
+    #[must_use]
+    pub const fn with_guests(self, guests: &'static [Engine]) -> Self {
+        Self { engines: self.engines, guests }
+    }
+
+    /// The engines and then the guests, in the order of the documentation.
     pub fn iter(&self) -> impl Iterator<Item = &'static Engine> + use<> {
+        self.engines.iter().chain(self.guests)
+    }
+
+    /// The engines that work in this process, in the order of the documentation.
+    pub fn natives(&self) -> impl Iterator<Item = &'static Engine> + use<> {
         self.engines.iter()
     }
 

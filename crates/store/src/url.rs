@@ -156,12 +156,27 @@ impl StoreUrl {
         self.scratch
     }
 
+    /// The names of the engine's own options, as they were given.
+    pub fn option_names(&self) -> impl Iterator<Item = &str> {
+        self.query.iter().map(|(name, _)| name.as_str()).filter(|name| is_own(name))
+    }
+
+    /// The same place for another engine, with those options that `takes` names. What is shown is what was typed, but for
+    /// the scheme.
+    #[must_use]
+    pub fn for_engine(&self, scheme: &str, takes: impl Fn(&str) -> bool) -> Self {
+        let typed = self.masked.split_once(':').map_or("", |(_, typed)| typed);
+        let masked = format!("{scheme}:{typed}");
+        let query = self.query.iter().filter(|(name, _)| takes(name)).cloned().collect();
+        Self { scheme: scheme.into(), query, masked, ..self.clone() }
+    }
+
     /// The engine's own options as its struct. Unknown names and values out of range are errors that name them.
     pub fn options<T: DeserializeOwned>(&self, engine: &'static str) -> Result<T> {
         let own = self
             .query
             .iter()
-            .filter(|(name, _)| name != "name" && !name.starts_with("driver."))
+            .filter(|(name, _)| is_own(name))
             .map(|(name, value)| (name.as_str(), value.as_str()));
         from_pairs(own).map_err(|reason| Error::InvalidOptions { engine, reason })
     }
@@ -246,6 +261,11 @@ fn is_host(text: &str) -> bool {
     !text.starts_with(':') && (port.is_empty() || port.strip_prefix(':').is_some_and(is_number))
 }
 
+/// Whether an option belongs to the engine, not to every target or to the library behind it.
+fn is_own(name: &str) -> bool {
+    name != "name" && !name.starts_with("driver.")
+}
+
 fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["password", "passwd", "secret", "token"].iter().any(|word| name.contains(word))
@@ -267,6 +287,16 @@ mod tests {
         let url = StoreUrl::parse("file:/var/tmp/a%3Fb").unwrap();
         assert_eq!((url.hosts().len(), url.path()), (0, "/var/tmp/a?b"));
         assert_eq!(StoreUrl::parse("memcached:").unwrap().path(), "");
+    }
+
+    #[test]
+    fn another_engine_gets_the_place_and_the_options_that_it_takes() {
+        let url = StoreUrl::parse("perl+memcached://me:pw@h1,h2?nowait=on&m=64m&name=x").unwrap();
+        assert_eq!(url.option_names().collect::<Vec<_>>(), ["nowait", "m"]);
+        let other = url.for_engine("memcached", |name| name == "m");
+        assert_eq!((other.scheme(), other.hosts()), ("memcached", url.hosts()));
+        assert_eq!((other.option("m"), other.option("nowait")), (Some("64m"), None));
+        assert_eq!(other.to_string(), "memcached://me:***@h1,h2?nowait=on&m=64m&name=x");
     }
 
     #[test]
