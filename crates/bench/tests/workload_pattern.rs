@@ -39,6 +39,7 @@ fn what_is_read_shows_as_what_reads_the_same() {
     for (text, shown) in [
         ("seq", "seq"),
         ("S", "seq"),
+        ("first", "first"),
         ("uniform", "uniform"),
         ("R", "uniform"),
         ("zipf", "zipf:0.99"),
@@ -62,7 +63,7 @@ fn what_is_read_shows_as_what_reads_the_same() {
 #[test]
 fn what_is_no_pattern_gets_one_line_that_says_why() {
     for (text, needle) in [
-        ("", "no key pattern ``; known: seq, uniform, zipf:0.99,"),
+        ("", "no key pattern ``; known: seq, first, uniform, zipf:0.99,"),
         ("random", "no key pattern `random`"),
         ("P", "no key pattern `P`"),
         ("uniform:3", "no key pattern `uniform:3`"),
@@ -77,6 +78,12 @@ fn what_is_no_pattern_gets_one_line_that_says_why() {
         let error = text.parse::<KeyPattern>().unwrap_err();
         assert!(error.contains(needle) && !error.contains('\n'), "{text}: {error}");
     }
+}
+
+#[test]
+fn the_pattern_first_draws_nothing_else() {
+    assert!(draw("first", 5, 100).iter().all(|&key| key == 0));
+    assert!((picker("first", 5).expected_distinct(100) - 1.0).abs() < 1e-12);
 }
 
 #[test]
@@ -212,7 +219,7 @@ proptest! {
     #[test]
     fn keys_stay_in_range_and_blocks_do_not_matter(
         text in prop::sample::select(vec![
-            "seq", "uniform", "zipf:0", "zipf:0.99", "zipf:1", "zipf:10", "gauss", "hotspot:0.5,0.9",
+            "seq", "first", "uniform", "zipf:0", "zipf:0.99", "zipf:1", "zipf:10", "gauss", "hotspot:0.5,0.9",
             "hotspot:0,1", "latest",
         ]),
         n in prop_oneof![0..5_u32, any::<u32>()],

@@ -13,13 +13,19 @@ use crate::trace::{Trace, TraceKind};
 use crate::workload::{KeySpace, Picker, Ratio, Values, base_version};
 
 /// One operation, ready to run.
+///
+/// Everything that somebody needs who carries it out elsewhere, as the program of a guest does: what is done (`kind`), to
+/// which key ([`Block::key`] has its bytes), the version and length of what it may store, and for a get-or-set under which
+/// key a miss is stored (`fill`, with its bytes in [`Block::fill_key`]).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Op {
     /// Index of its key.
     pub(crate) key: u32,
+    /// For a get-or-set: index of the key under which a miss is stored. It is `key` itself, but for `--on-miss fill-next`.
+    pub(crate) fill: u32,
     /// For a set the version to write, for a get the oldest that is right.
     pub(crate) version: u32,
-    /// For what may store: the size of the value, in bytes.
+    /// For what may store: the size of the value, in bytes; for a get-or-set, of the value under the key `fill`.
     pub(crate) len: u32,
     pub(crate) kind: Kind,
 }
@@ -55,6 +61,15 @@ pub enum Work<'a> {
         ratio: Ratio,
         /// What a read is: `Get` or `GetOrSet`.
         read: Kind,
+        /// A miss is stored under the key after the one that was read, counted round: a mistake that is made.
+        fills_next: bool,
+    },
+    /// Several operations on the same key, one after the other, before the next key is drawn.
+    Chained {
+        /// Which keys.
+        picker: &'a Picker,
+        /// What is done to each, in this order.
+        kinds: &'a [Kind],
     },
     /// A trace as it was recorded.
     Replayed {
@@ -73,13 +88,22 @@ impl Work<'_> {
     /// workload's own race and no fault of a store.
     pub(crate) fn races(&self, threads: u32) -> bool {
         let possible = match self {
-            Work::Each { .. } => false,
+            // Each key has one writer.
+            Work::Each { .. } | Work::Chained { .. } => false,
             Work::Drawn { ratio, read, .. } => {
                 *read == Kind::GetOrSet && (ratio.sets > 0 || ratio.deletes > 0)
             }
             Work::Replayed { writes, .. } => *writes,
         };
         possible && threads > 1
+    }
+
+    /// Operations on a key before the next one is drawn.
+    fn per_key(&self) -> usize {
+        match self {
+            Work::Chained { kinds, .. } => kinds.len(),
+            _ => 1,
+        }
     }
 }
 
@@ -158,6 +182,9 @@ pub(crate) struct Block {
     pub(crate) ops: Vec<Op>,
     keys: Vec<u8>,
     ends: Vec<usize>,
+    /// As `keys` and `ends`, for fills that go under another key; empty where none does.
+    fill_keys: Vec<u8>,
+    fill_ends: Vec<usize>,
     picks: Vec<u32>,
 }
 
@@ -169,10 +196,22 @@ impl Block {
         &self.keys[start..self.ends[i]]
     }
 
+    /// The key under which get-or-set `i` stores what it missed.
+    #[inline]
+    pub(crate) fn fill_key(&self, i: usize) -> &[u8] {
+        if self.fill_ends.is_empty() {
+            return self.key(i);
+        }
+        let start = if i == 0 { 0 } else { self.fill_ends[i - 1] };
+        &self.fill_keys[start..self.fill_ends[i]]
+    }
+
     fn clear(&mut self) {
         self.ops.clear();
         self.keys.clear();
         self.ends.clear();
+        self.fill_keys.clear();
+        self.fill_ends.clear();
     }
 }
 
@@ -191,9 +230,9 @@ pub(crate) struct Draw<'a> {
     threads: u32,
     /// Every key once, shuffled; `None` where keys are taken by index.
     order: Option<&'a [u32]>,
-    /// The next operation of the whole phase that is this thread's.
+    /// The next draw of the whole phase that is this thread's: an operation, or a chain of them on one key.
     next: u64,
-    /// Where the phase ends; `u64::MAX` when time ends it.
+    /// Where the phase ends, in draws; `u64::MAX` when time ends it.
     end: u64,
     /// Keys whose latest set failed: what is stored under them may be the version before.
     unsure: HashSet<u32>,
@@ -227,23 +266,29 @@ impl<'a> Draw<'a> {
             threads: plan.threads,
             order: plan.order,
             next: u64::from(thread),
-            end: plan.requests.unwrap_or(u64::MAX),
+            end: plan.requests.map_or(u64::MAX, |ops| ops.div_ceil(plan.work.per_key() as u64)),
             unsure: HashSet::new(),
         }
     }
 
-    /// Fills `block` with at most `count` operations; leaves it empty when the phase is over.
+    /// Fills `block` with at most `count` operations, rounded up to a whole chain; leaves it empty when the phase is over.
     pub(crate) fn fill(&mut self, block: &mut Block, count: usize) {
         block.clear();
+        let count = count.div_ceil(self.work.per_key());
         let left = self.end.saturating_sub(self.next).div_ceil(u64::from(self.threads));
         let count = usize::try_from(left).map_or(count, |left| left.min(count));
         block.picks.clear();
         block.picks.resize(count, 0);
-        if let Work::Drawn { picker, .. } = self.work {
+        if let Work::Drawn { picker, .. } | Work::Chained { picker, .. } = self.work {
             picker.fill(&mut self.rng, self.next / u64::from(self.threads), &mut block.picks);
         }
         for i in 0..count {
-            if let Some((key, kind)) = self.choose(block.picks[i]) {
+            if let Work::Chained { kinds, .. } = self.work {
+                let key = self.owned(self.by_pattern(block.picks[i]));
+                for kind in kinds {
+                    self.push(block, key, *kind);
+                }
+            } else if let Some((key, kind)) = self.choose(block.picks[i]) {
                 self.push(block, key, kind);
             }
             self.next += u64::from(self.threads);
@@ -270,13 +315,12 @@ impl<'a> Draw<'a> {
     fn choose(&mut self, pick: u32) -> Option<(u32, Kind)> {
         match self.work {
             Work::Each { kind } => {
-                let at = u32::try_from(self.next % u64::from(self.keys.count())).ok()?;
+                let at = self.by_index();
                 Some((self.order.map_or(at, |order| order[at as usize]), kind))
             }
+            Work::Chained { .. } => None,
             Work::Drawn { ratio, read, .. } => {
-                // Threads that take keys by index share them out, as with `Each`.
-                let by_index = || u32::try_from(self.next % u64::from(self.keys.count())).ok();
-                let pick = if self.order.is_none() { by_index()? } else { pick };
+                let pick = self.by_pattern(pick);
                 let kind = self.mix(ratio, read);
                 let writes = matches!(kind, Kind::Set | Kind::Delete);
                 Some((if writes { self.owned(pick) } else { pick }, kind))
@@ -292,6 +336,16 @@ impl<'a> Draw<'a> {
                 (writes || op.kind == TraceKind::Get).then_some((op.key, kind))
             }
         }
+    }
+
+    fn by_index(&self) -> u32 {
+        let at = self.next % u64::from(self.keys.count());
+        u32::try_from(at).expect("below the number of keys")
+    }
+
+    /// The key that the pattern says. Threads that take keys by index share them out, as with `Each`.
+    fn by_pattern(&self, pick: u32) -> u32 {
+        if self.order.is_none() { self.by_index() } else { pick }
     }
 
     fn mix(&mut self, ratio: Ratio, read: Kind) -> Kind {
@@ -323,12 +377,18 @@ impl<'a> Draw<'a> {
         self.state.drawn[key as usize].fetch_add(1, Ordering::Relaxed);
         self.keys.write(key, &mut block.keys);
         block.ends.push(block.keys.len());
+        let mut fill = key;
+        if let Work::Drawn { fills_next: true, .. } = self.work {
+            fill = (key + 1) % self.keys.count();
+            self.keys.write(fill, &mut block.fill_keys);
+            block.fill_ends.push(block.fill_keys.len());
+        }
         let len = match kind {
-            Kind::Set | Kind::GetOrSet => self.values.len_of(key),
+            Kind::Set | Kind::GetOrSet => self.values.len_of(fill),
             Kind::Get | Kind::Delete | Kind::Touch => 0,
         };
         let len = u32::try_from(len).unwrap_or(u32::MAX);
-        block.ops.push(Op { key, version, len, kind });
+        block.ops.push(Op { key, fill, version, len, kind });
     }
 
     /// The oldest version that a get drawn now may return: the one set last by this thread, or acknowledged to another;

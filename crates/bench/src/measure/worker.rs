@@ -157,7 +157,7 @@ impl<'a> Worker<'a> {
             let done = match op.kind {
                 Kind::Get => self.get(key, op, then, tallies),
                 Kind::Set => self.set(key, op, then, tallies),
-                Kind::GetOrSet => self.get_or_set(key, op, then, tallies),
+                Kind::GetOrSet => self.get_or_set((block, i), op, then, tallies),
                 Kind::Delete => self.delete(key, op, then, tallies),
                 Kind::Touch => self.touch(key, then, tallies),
             };
@@ -212,12 +212,18 @@ impl<'a> Worker<'a> {
 
     /// The look-aside pattern. With a fill that is refused it stays a miss, which did not succeed.
     #[inline]
-    fn get_or_set(&mut self, key: &[u8], op: Op, then: u64, tallies: &mut Tallies) -> Done {
-        let answer = self.session.get(key, &mut self.buffer);
+    fn get_or_set(
+        &mut self,
+        (block, i): (&Block, usize),
+        op: Op,
+        then: u64,
+        tallies: &mut Tallies,
+    ) -> Done {
+        let answer = self.session.get(block.key(i), &mut self.buffer);
         let version = op.version.max(self.state.base() + 1);
         let filled = matches!(answer, Ok(None)).then(|| {
-            let value = self.composer.compose(op.key, version, op.len);
-            let outcome = self.session.set(key, value, &self.orders.set_options);
+            let value = self.composer.compose(op.fill, version, op.len);
+            let outcome = self.session.set(block.fill_key(i), value, &self.orders.set_options);
             stored(self.session, outcome)
         });
         let now = now_ns();
@@ -232,15 +238,15 @@ impl<'a> Worker<'a> {
                 tally.counts.misses += 1;
                 tally.bytes += u64::from(op.len);
                 tally.success(now - then);
-                if self.state.acked(op.key).is_none_or(|acked| acked < version) {
-                    self.state.acknowledge(op.key, version);
+                if self.state.acked(op.fill).is_none_or(|acked| acked < version) {
+                    self.state.acknowledge(op.fill, version);
                 }
             }
             (Ok(_), Some(Err(error))) => {
                 tally.counts.misses += 1;
                 tally.counts.failed_fills += 1;
                 tally.note_error(&error);
-                self.state.forget(op.key);
+                self.state.forget(op.fill);
                 return Done { at: now, failed: true };
             }
             (Err(error), _) => return Done::failed(now, tally, &error),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::source::Source;
-use crate::workload::{Count, OnMiss, SizeSpec, Sweep, WorkloadSpec};
+use crate::workload::{Count, SizeSpec, Sweep, WorkloadSpec};
 
 pub(super) fn describe(
     spec: &WorkloadSpec,
@@ -27,14 +27,13 @@ pub(super) fn describe(
         say("payload", payload.display().to_string());
     }
     if let Some(operations) = &spec.operations {
-        let names: Vec<_> = operations.0.iter().map(|operation| operation.as_str()).collect();
-        say("operations", names.join(","));
+        say("operations", operations.to_string());
     }
     if let Some(ratio) = spec.ratio {
         say("ratio", ratio.to_string());
     }
-    if spec.on_miss == Some(OnMiss::Fill) {
-        say("on-miss", "fill".into());
+    if let Some(on_miss) = spec.on_miss.filter(|on_miss| on_miss.fills()) {
+        say("on-miss", on_miss.to_string());
     }
     for (name, count) in [("multiget", spec.multiget), ("requests", spec.requests)] {
         if let Some(Count(count)) = count {

@@ -9,8 +9,10 @@ use super::source::Source;
 use crate::error::{Result, usage};
 use crate::measure::Kind;
 use crate::trace::Trace;
-use crate::workload::{OnMiss, Ratio, WorkloadSpec};
+use crate::workload::{Distribution, KeyPattern, OnMiss, Ratio, WorkloadSpec};
 
+/// An entry that lives as long outlives its phase: what a time to live of minutes lets expire is not what is measured.
+const LASTING_TTL: Duration = Duration::from_mins(10);
 /// Reads only.
 const READS: Ratio = Ratio { sets: 0, gets: 1, deletes: 0 };
 
@@ -31,28 +33,57 @@ pub struct PlannedPhase {
 }
 
 /// What a phase does, without what it does it to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PlannedWork {
     Each(Kind),
-    Drawn { ratio: Ratio, read: Kind },
+    Drawn { ratio: Ratio, read: Kind, fills_next: bool },
+    Chained(Vec<Kind>),
     Replayed { read: Kind, writes: bool },
+}
+
+impl PlannedWork {
+    /// Whether the pattern says which keys are set or deleted.
+    pub(super) fn writes_by_pattern(&self) -> bool {
+        match self {
+            Self::Drawn { ratio, .. } => ratio.sets > 0 || ratio.deletes > 0,
+            Self::Chained(kinds) => kinds.iter().any(|kind| *kind != Kind::Get),
+            Self::Each(_) | Self::Replayed { .. } => false,
+        }
+    }
 }
 
 /// The phases of a turn. Each turn starts with an empty store.
 pub(super) fn plan_phases(spec: &WorkloadSpec, source: &Source) -> Result<Vec<PlannedPhase>> {
-    let fill = spec.on_miss == Some(OnMiss::Fill);
+    let on_miss = spec.on_miss.unwrap_or_default();
+    let fill = on_miss.fills();
     let multiget = spec.multiget.is_some_and(|keys| keys.0 > 1);
     if multiget && (fill || spec.ratio.is_some()) {
-        return Err(usage("--multiget only reads: leave out --ratio and --on-miss fill"));
+        return Err(usage(format!(
+            "--multiget only reads: leave out --ratio and --on-miss {on_miss}"
+        )));
     }
     let writes = source.trace.as_ref().is_some_and(|trace| trace.writes());
     if multiget && writes {
         return Err(usage("--multiget only reads, and this trace also sets or deletes"));
     }
     if fill && spec.operations.is_some() {
-        return Err(usage("--on-miss fill is an operation of its own: leave out --operations"));
+        let text =
+            format!("--on-miss {on_miss} is an operation of its own: leave out --operations");
+        return Err(usage(text));
     }
-    let planner = Planner { spec, source, fill, multiget };
+    if on_miss == OnMiss::FillNext && spec.ratio.is_some() {
+        return Err(usage("--on-miss fill-next only reads and fills: leave out --ratio"));
+    }
+    if let Some(operations) = &spec.operations
+        && operations.0.iter().any(|phase| phase.len() > 1)
+        && multiget
+    {
+        let text = format!(
+            "--multiget reads many keys at once, --operations {operations} one: leave out one"
+        );
+        return Err(usage(text));
+    }
+    let planner = Planner { spec, source, on_miss, multiget };
     let mut phases = match (&source.trace, spec.ratio) {
         (Some(_), Some(_)) => {
             return Err(usage("--ratio with a trace: the trace says what is set and what is read"));
@@ -62,7 +93,8 @@ pub(super) fn plan_phases(spec: &WorkloadSpec, source: &Source) -> Result<Vec<Pl
         (None, None) if fill => vec![planner.drawn(READS, &[Operation::GetOrSet])],
         (None, None) => planner.one_by_one(),
     };
-    if spec.ttl.is_none() && spec.ratio.is_none_or(|ratio| ratio.deletes == 0) {
+    let lasting = spec.ttl.is_none_or(|Span(ttl)| ttl >= LASTING_TTL);
+    if lasting && spec.ratio.is_none_or(|ratio| ratio.deletes == 0) {
         predict_hits(&mut phases, source);
     }
     Ok(phases)
@@ -71,7 +103,7 @@ pub(super) fn plan_phases(spec: &WorkloadSpec, source: &Source) -> Result<Vec<Pl
 struct Planner<'a> {
     spec: &'a WorkloadSpec,
     source: &'a Source,
-    fill: bool,
+    on_miss: OnMiss,
     multiget: bool,
 }
 
@@ -81,7 +113,7 @@ impl Planner<'_> {
         let writes = trace.writes();
         let work = PlannedWork::Replayed { read: self.read(), writes };
         let len = trace.len() as u64;
-        if self.fill || writes {
+        if self.on_miss.fills() || writes {
             let operations = recorded_operations(trace, self.read_operation());
             return vec![self.phase(work, &operations, len)];
         }
@@ -99,21 +131,32 @@ impl Planner<'_> {
         let drawn = named.iter().filter(|(_, share)| *share > 0);
         let operations: Vec<_> = drawn.map(|(operation, _)| *operation).collect();
         let mixed = self.drawn(ratio, &operations);
-        if self.fill { vec![mixed] } else { vec![self.load(), mixed] }
+        if self.on_miss.fills() { vec![mixed] } else { vec![self.load(), mixed] }
     }
 
-    /// Each operation by itself: every key set, then reads.
+    /// Each operation by itself: every key set, then reads; or what is joined, key by key.
     fn one_by_one(&self) -> Vec<PlannedPhase> {
         let named = self.spec.operations.clone().map(|list| list.0);
-        let named = named.unwrap_or_else(|| vec![Operation::Set, Operation::Get]);
-        let load = (named.first() != Some(&Operation::Set)).then(|| self.load());
-        let phase = |operation| match operation {
-            Operation::Get => self.drawn(READS, &[self.read_operation()]),
-            Operation::Delete => self.every_key(Kind::Delete, operation),
-            Operation::Touch => self.every_key(Kind::Touch, operation),
-            _ => self.every_key(Kind::Set, operation),
+        let named = named.unwrap_or_else(|| vec![vec![Operation::Set], vec![Operation::Get]]);
+        let first = named.first().and_then(|phase| phase.first());
+        let load = (first != Some(&Operation::Set)).then(|| self.load());
+        let phase = |operations: &Vec<Operation>| match operations[..] {
+            [Operation::Get] => self.drawn(READS, &[self.read_operation()]),
+            [operation] => self.every_key(kind(operation), operation),
+            _ => self.chained(operations),
         };
-        load.into_iter().chain(named.into_iter().map(phase)).collect()
+        load.into_iter().chain(named.iter().map(phase)).collect()
+    }
+
+    /// Several operations on each key that is drawn. As many keys as there are, or as many operations as were asked for,
+    /// rounded up so that the last key has all of them.
+    fn chained(&self, operations: &[Operation]) -> PlannedPhase {
+        let length = operations.len() as u64;
+        let kinds = operations.iter().map(|operation| kind(*operation)).collect();
+        let every_key = u64::from(self.source.keys) * length;
+        let phase = self.phase(PlannedWork::Chained(kinds), operations, every_key);
+        let requests = phase.requests.map(|requests| requests.next_multiple_of(length));
+        PlannedPhase { requests, ..phase }
     }
 
     fn load(&self) -> PlannedPhase {
@@ -129,7 +172,8 @@ impl Planner<'_> {
     }
 
     fn drawn(&self, ratio: Ratio, operations: &[Operation]) -> PlannedPhase {
-        let work = PlannedWork::Drawn { ratio, read: self.read() };
+        let fills_next = self.on_miss == OnMiss::FillNext;
+        let work = PlannedWork::Drawn { ratio, read: self.read(), fills_next };
         self.phase(work, operations, self.source.keys.into())
     }
 
@@ -148,15 +192,26 @@ impl Planner<'_> {
     }
 
     fn read(&self) -> Kind {
-        if self.fill { Kind::GetOrSet } else { Kind::Get }
+        if self.on_miss.fills() { Kind::GetOrSet } else { Kind::Get }
     }
 
     fn read_operation(&self) -> Operation {
-        match (self.fill, self.multiget) {
+        match (self.on_miss.fills(), self.multiget) {
             (true, _) => Operation::GetOrSet,
             (_, true) => Operation::GetMany,
             _ => Operation::Get,
         }
+    }
+}
+
+/// What carries out an operation that is listed.
+fn kind(operation: Operation) -> Kind {
+    match operation {
+        Operation::Get | Operation::GetMany => Kind::Get,
+        Operation::GetOrSet => Kind::GetOrSet,
+        Operation::Delete => Kind::Delete,
+        Operation::Touch => Kind::Touch,
+        Operation::Set => Kind::Set,
     }
 }
 
@@ -171,15 +226,23 @@ fn recorded_operations(trace: &Trace, read: Operation) -> Vec<Operation> {
     recorded.into_iter().filter(|(_, count)| *count > 0).map(|(operation, _)| operation).collect()
 }
 
-/// Hits that follow from the plan alone, for a store with room for everything and no TTL: every read after a load, and
-/// every read but the first of each key where misses are filled.
+/// Hits that follow from the plan alone, for a store with room for everything whose entries do not expire: every read
+/// after a load or after a set of the same key, and every read but the first of each key where misses are filled.
 fn predict_hits(phases: &mut [PlannedPhase], source: &Source) {
     let mut loaded = false;
     for phase in phases {
-        match phase.work {
+        match &phase.work {
             PlannedWork::Each(Kind::Set) => loaded = true,
             PlannedWork::Each(Kind::Delete) => loaded = false,
+            PlannedWork::Chained(kinds) => {
+                phase.predicted_hit_ratio = chained_hits(kinds, loaded);
+                loaded &= !kinds.contains(&Kind::Delete);
+            }
             PlannedWork::Drawn { .. } if loaded => phase.predicted_hit_ratio = Some(1.0),
+            PlannedWork::Drawn { ratio, read: Kind::GetOrSet, fills_next } if *ratio == READS => {
+                phase.predicted_hit_ratio =
+                    phase.requests.and_then(|requests| filled_hits(source, requests, *fills_next));
+            }
             PlannedWork::Replayed { writes: false, read: Kind::Get } => {
                 phase.predicted_hit_ratio = Some(if loaded { 1.0 } else { 0.0 });
             }
@@ -193,4 +256,36 @@ fn predict_hits(phases: &mut [PlannedPhase], source: &Source) {
             _ => {}
         }
     }
+}
+
+/// The hits of the get in a chain: all behind a set, none behind a delete, and before both all if the keys were loaded
+/// and no chain deletes them.
+fn chained_hits(kinds: &[Kind], loaded: bool) -> Option<f64> {
+    let get = kinds.iter().position(|kind| *kind == Kind::Get)?;
+    let changes = |kind: &&Kind| matches!(kind, Kind::Set | Kind::Delete);
+    match kinds[..get].iter().rfind(changes) {
+        Some(Kind::Set) => Some(1.0),
+        Some(_) => Some(0.0),
+        None => (loaded && !kinds.contains(&Kind::Delete)).then_some(1.0),
+    }
+}
+
+/// The hits of so many get-or-sets on an empty store, where the pattern says which keys come when: all but the first of
+/// each key; none where misses are stored under a key that is never read.
+fn filled_hits(source: &Source, requests: u64, fills_next: bool) -> Option<f64> {
+    let KeyPattern::Drawn(distribution) = &source.pattern else { return None };
+    let keys = u64::from(source.keys);
+    let distinct = match distribution {
+        Distribution::First => 1,
+        Distribution::Sequential => keys.min(requests),
+        _ if keys == 1 => 1,
+        _ => return None,
+    };
+    if fills_next && keys > 1 {
+        // Other patterns come to the next key, or may.
+        return (*distribution == Distribution::First).then_some(0.0);
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+    let ratio = (requests - distinct) as f64 / requests as f64;
+    Some(ratio)
 }

@@ -56,10 +56,13 @@ pub struct PlannedPoint {
 
 impl PlannedPoint {
     /// What a phase does, for the measured loop.
-    pub fn work(&self, phase: &PlannedPhase) -> Work<'_> {
+    pub fn work<'a>(&'a self, phase: &'a PlannedPhase) -> Work<'a> {
         match phase.work {
             PlannedWork::Each(kind) => Work::Each { kind },
-            PlannedWork::Drawn { ratio, read } => Work::Drawn { picker: &self.picker, ratio, read },
+            PlannedWork::Drawn { ratio, read, fills_next } => {
+                Work::Drawn { picker: &self.picker, ratio, read, fills_next }
+            }
+            PlannedWork::Chained(ref kinds) => Work::Chained { picker: &self.picker, kinds },
             PlannedWork::Replayed { read, writes } => Work::Replayed {
                 trace: self.trace.as_deref().expect("only a plan with a trace replays"),
                 read,
@@ -125,6 +128,8 @@ pub(super) fn plan_point(
         KeyPattern::Trace(_) => Distribution::Uniform,
     };
     let in_order = matches!(source.pattern, KeyPattern::Drawn(Distribution::Sequential));
+    let phases = plan_phases(spec, source)?;
+    one_writer_a_key(&phases, source.keys, at.threads)?;
     let sizes = (0..source.keys).map(|key| (keys.len_of(key) + values.len_of(key)) as u64);
     Ok(PlannedPoint {
         point: Point::from([
@@ -144,13 +149,24 @@ pub(super) fn plan_point(
         multiget: spec.multiget.map_or(1, |keys| keys.0 as usize),
         set_options: SetOptions { ttl: spec.ttl.map(|Span(ttl)| ttl), ..SetOptions::default() },
         pin: spec.pin.unwrap_or(false),
-        phases: plan_phases(spec, source)?,
+        phases,
         picker: Picker::new(distribution, source.keys, seed),
         trace: source.trace.clone(),
         order: (!in_order).then(|| shuffled(source.keys, seed)),
         keys,
         values,
     })
+}
+
+/// Refuses more writing threads than keys: a key whose versions come from two threads cannot be verified.
+fn one_writer_a_key(phases: &[PlannedPhase], keys: u32, threads: u32) -> Result<()> {
+    if threads > keys && phases.iter().any(|phase| phase.work.writes_by_pattern()) {
+        return Err(usage(format!(
+            "--threads {threads} with --keys {keys}: every key has one thread that writes it; give at least \
+             {threads} keys"
+        )));
+    }
+    Ok(())
 }
 
 fn plan_keys(

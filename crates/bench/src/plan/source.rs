@@ -42,6 +42,9 @@ impl Source {
             }
             let replayed = spec.requests.map(|requests| requests.0 as usize);
             let mut recorded = source.open(replayed)?;
+            if spec.on_miss == Some(OnMiss::FillNext) {
+                return Err(usage("--on-miss fill-next with a trace: the trace says what is set"));
+            }
             if spec.on_miss == Some(OnMiss::Fill) {
                 recorded = without_fills(&recorded, notes);
             }

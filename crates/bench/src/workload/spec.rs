@@ -27,7 +27,7 @@ pub struct WorkloadSpec {
     #[serde(deserialize_with = "text")]
     pub key_size: Option<Sweep<SizeSpec>>,
 
-    /// Which keys are read: seq, uniform, zipf:0.99, gauss, hotspot:0.2,0.8, latest, trace:FILE [default: uniform]
+    /// Which keys are read: seq, first, uniform, zipf:0.99, gauss, hotspot:0.2,0.8, latest, trace:FILE [default: uniform]
     #[arg(long, value_name = "PATTERN", alias = "keys-from", visible_alias = "keys-from")]
     #[serde(deserialize_with = "text", alias = "keys-from")]
     pub key_pattern: Option<KeyPattern>,
@@ -48,8 +48,8 @@ pub struct WorkloadSpec {
     #[serde(deserialize_with = "text")]
     pub payload: Option<PathBuf>,
 
-    /// What is measured, in this order, each on every key or on --requests: set, get, delete, touch
-    /// [default: set,get]
+    /// What is measured, in this order, each on every key or on --requests: set, get, delete, touch; a + joins what is
+    /// done to one key before the next: set+get [default: set,get]
     #[arg(long, value_name = "LIST", conflicts_with = "ratio")]
     #[serde(deserialize_with = "text")]
     pub operations: Option<Operations>,
@@ -59,7 +59,8 @@ pub struct WorkloadSpec {
     #[serde(deserialize_with = "text")]
     pub ratio: Option<Ratio>,
 
-    /// What follows a miss: `fill` stores the value (get-or-set; each round starts empty), `skip` does nothing
+    /// What follows a miss: `fill` stores the value (get-or-set; each round starts empty), `fill-next` stores it under
+    /// the next key (a mistake that is made), `skip` does nothing
     #[arg(long, value_name = "WHAT")]
     #[serde(deserialize_with = "text")]
     pub on_miss: Option<OnMiss>,
@@ -202,6 +203,26 @@ pub enum OnMiss {
     Skip,
     /// The value is stored.
     Fill,
+    /// A value is stored, but under the key after the one that was read: a loop that counts its keys up between get and
+    /// set never reads what it stored.
+    FillNext,
+}
+
+impl OnMiss {
+    /// Whether anything is stored.
+    pub fn fills(self) -> bool {
+        self != Self::Skip
+    }
+}
+
+impl fmt::Display for OnMiss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Skip => "skip",
+            Self::Fill => "fill",
+            Self::FillNext => "fill-next",
+        })
+    }
 }
 
 impl FromStr for OnMiss {
@@ -211,14 +232,15 @@ impl FromStr for OnMiss {
         match text {
             "skip" => Ok(Self::Skip),
             "fill" => Ok(Self::Fill),
-            _ => Err(format!("`{text}` is not fill or skip")),
+            "fill-next" => Ok(Self::FillNext),
+            _ => Err(format!("`{text}` is not fill, fill-next or skip")),
         }
     }
 }
 
-/// Phases to measure, one after another.
+/// Phases to measure, one after another; what one phase does to each key before the next key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Operations(pub Vec<Operation>);
+pub struct Operations(pub Vec<Vec<Operation>>);
 
 impl FromStr for Operations {
     type Err = String;
@@ -231,13 +253,24 @@ impl FromStr for Operations {
             "touch" => Ok(Operation::Touch),
             word => Err(format!("`{word}` is not one of set, get, delete, touch")),
         };
-        let operations: Vec<_> = text.split(',').map(one).collect::<Result<_, _>>()?;
-        for (i, operation) in operations.iter().enumerate() {
-            if operations[..i].contains(operation) {
+        let phase = |phase: &str| phase.split('+').map(one).collect::<Result<Vec<_>, _>>();
+        let phases: Vec<_> = text.split(',').map(phase).collect::<Result<_, _>>()?;
+        let all = phases.concat();
+        for (i, operation) in all.iter().enumerate() {
+            if all[..i].contains(operation) {
                 return Err(format!("`{operation}` is listed twice"));
             }
         }
-        Ok(Self(operations))
+        Ok(Self(phases))
+    }
+}
+
+impl fmt::Display for Operations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let phases = self.0.iter().map(|phase| {
+            phase.iter().map(|operation| operation.as_str()).collect::<Vec<_>>().join("+")
+        });
+        f.pad(&phases.collect::<Vec<_>>().join(","))
     }
 }
 
@@ -322,8 +355,13 @@ mod tests {
     #[test]
     fn operations_are_few_and_each_once() {
         let operations: Operations = "set,get".parse().unwrap();
-        assert_eq!(operations.0, [Operation::Set, Operation::Get]);
-        assert_eq!("get,get".parse::<Operations>().unwrap_err(), "`get` is listed twice");
+        assert_eq!(operations.0, [[Operation::Set], [Operation::Get]]);
+        for text in ["get,get", "set+get,get", "get+get"] {
+            assert_eq!(text.parse::<Operations>().unwrap_err(), "`get` is listed twice");
+        }
+        let operations: Operations = "set+get, delete".parse().unwrap();
+        assert_eq!(operations.0, [vec![Operation::Set, Operation::Get], vec![Operation::Delete]]);
+        assert_eq!(operations.to_string(), "set+get,delete");
         assert!("read".parse::<Operations>().unwrap_err().contains("one of set, get"));
     }
 }

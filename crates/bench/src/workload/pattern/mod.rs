@@ -25,6 +25,7 @@ pub enum KeyPattern {
 /// | text | keys | memtier |
 /// |---|---|---|
 /// | `seq` | one after the other, from the first again after the last | `S` |
+/// | `first` | always the first | |
 /// | `uniform` | each equally often | `R` |
 /// | `zipf:θ` | the r-th most frequent 1/r^θ as often as the first; θ from 0 to 10, 0.99 if left out | `Z` (θ = 1) |
 /// | `gauss` | a bell around one key, a sixth of the keys wide, cut off at its ends | `G` |
@@ -32,12 +33,14 @@ pub enum KeyPattern {
 /// | `latest` | `zipf:0.99`, most frequent the key that was inserted last | |
 ///
 /// Frequent keys are scattered over all keys by a permutation that follows from the seed, except with `seq`,
-/// `uniform` and `latest`: neighbours in a B-tree or on a page would otherwise be hot together, which real
+/// `first`, `uniform` and `latest`: neighbours in a B-tree or on a page would otherwise be hot together, which real
 /// caches do not see.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Distribution {
     /// One after the other.
     Sequential,
+    /// Always the same one: what a loop with a key written into it does.
+    First,
     /// Each equally often.
     Uniform,
     /// By a power of the rank.
@@ -65,7 +68,7 @@ const MEMTIER_THETA: f64 = 1.0;
 /// Beyond, all operations go to one key anyway: at 10, 999 of 1000.
 const MAX_THETA: f64 = 10.0;
 
-const KNOWN: &str = "seq, uniform, zipf:0.99, gauss, hotspot:0.2,0.8, latest, trace:FILE";
+const KNOWN: &str = "seq, first, uniform, zipf:0.99, gauss, hotspot:0.2,0.8, latest, trace:FILE";
 
 impl FromStr for KeyPattern {
     type Err = String;
@@ -94,6 +97,7 @@ impl FromStr for Distribution {
         let text = text.trim();
         match text.split_once(':').unwrap_or((text, "")) {
             ("seq" | "S", "") => Ok(Self::Sequential),
+            ("first", "") => Ok(Self::First),
             ("uniform" | "R", "") => Ok(Self::Uniform),
             ("gauss" | "G", "") => Ok(Self::Gauss),
             ("latest", "") => Ok(Self::Latest),
@@ -120,6 +124,7 @@ impl fmt::Display for Distribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sequential => f.pad("seq"),
+            Self::First => f.pad("first"),
             Self::Uniform => f.pad("uniform"),
             Self::Zipf { theta } => write!(f, "zipf:{theta}"),
             Self::Gauss => f.pad("gauss"),

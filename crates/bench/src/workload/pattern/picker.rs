@@ -21,6 +21,7 @@ pub struct Picker {
 #[derive(Debug, Clone, Copy)]
 enum Law {
     Sequential,
+    First,
     Uniform,
     Zipf(Zipf),
     Gauss { mean: f64, deviation: f64 },
@@ -34,6 +35,7 @@ impl Picker {
         let n = n_keys.max(1);
         let law = match distribution {
             Distribution::Sequential => Law::Sequential,
+            Distribution::First => Law::First,
             Distribution::Uniform => Law::Uniform,
             Distribution::Zipf { theta } => Law::Zipf(Zipf::new(n, theta)),
             // As memtier has it.
@@ -73,6 +75,7 @@ impl Picker {
                     key
                 });
             }
+            Law::First => out.fill(0),
             Law::Uniform => out.fill_with(|| below(n, rng)),
             Law::Zipf(zipf) => {
                 out.fill_with(|| zipf.draw(rng));
@@ -106,6 +109,7 @@ impl Picker {
         let n = f64::from(self.n);
         match self.law {
             Law::Sequential => ops.min(n),
+            Law::First => 1.0,
             Law::Uniform => touched(n, 1.0 / n),
             Law::Zipf(zipf) | Law::Latest(zipf) => {
                 let all: f64 = runs(self.n).map(|(middle, keys)| keys * zipf.weight(middle)).sum();
