@@ -40,11 +40,13 @@ impl Target {
     /// Opens a target with room for the plan's working set, unless its URL says how much it has.
     pub(crate) fn open(planned: &PlannedTarget, plan: &Plan, catalog: &Catalog) -> Result<Self> {
         let mut url = planned.url.clone();
-        if let Some(option) = planned.engine.capacity_option.filter(|_| !planned.is_external()) {
+        // A stack gives room to those of its tiers that are not somebody's.
+        let is_ours = || !planned.is_external() || !planned.url.tiers().is_empty();
+        if let Some(option) = planned.engine.capacity_option.filter(|_| is_ours()) {
             let room = plan.points.iter().map(PlannedPoint::room_bytes).max().unwrap_or(0);
             url = url.or_option(option, &room.to_string());
         }
-        if planned.engine.medium == Medium::Files && !url.path().is_empty() {
+        if planned.media.contains(&Medium::Files) {
             // A path says where; what lies there already is somebody's.
             url = url.in_scratch();
         }

@@ -138,6 +138,7 @@ fn place(engine: &Engine) -> &'static str {
         Medium::Nothing => "nothing",
         Medium::Memory => "memory",
         Medium::Files => "files",
+        Medium::Tiers => "its tiers",
     }
 }
 

@@ -44,7 +44,7 @@ pub use limits::{NOT_SHOWN, not_shown};
 pub use model::{
     Cell, Check, Comparison, Counts, CurvePoint, Environment, Floor, Latency, LatencyIntervals,
     Limits, Operation, Point, PointValue, ReasonKind, Run, SCHEMA_VERSION, Sample, Severity,
-    Target, Timeline, Verdict,
+    Target, TierCounts, Timeline, Verdict,
 };
 pub use points::{coordinate, label, points, short_label};
 pub use ranking::{Group, Pair, Row, Standing, groups, pair};

@@ -50,6 +50,8 @@ pub enum Medium {
     Memory,
     /// In files; under a path on tmpfs or ramfs that is memory too.
     Files,
+    /// Wherever its tiers take theirs; see [`Catalog::media`].
+    Tiers,
 }
 
 /// The real server that an engine can start for itself.
@@ -141,6 +143,26 @@ impl Catalog {
                 .collect::<Vec<_>>()
                 .join(" "),
         })
+    }
+
+    /// Whether a URL names a server that Larder does not start: somebody's. Of a stack, whether any tier does.
+    pub fn is_external(&self, url: &StoreUrl) -> bool {
+        let names_a_server = || {
+            let is_named = !(url.hosts().is_empty() && url.path().is_empty());
+            is_named && self.find(url.scheme()).is_ok_and(|engine| engine.recipe.is_some())
+        };
+        match url.tiers() {
+            [] => names_a_server(),
+            tiers => tiers.iter().any(|tier| self.is_external(tier)),
+        }
+    }
+
+    /// Where the entries of a URL take room; of a stack, those of each tier.
+    pub fn media(&self, url: &StoreUrl) -> Vec<Medium> {
+        match url.tiers() {
+            [] => self.find(url.scheme()).map(|engine| engine.medium).into_iter().collect(),
+            tiers => tiers.iter().flat_map(|tier| self.media(tier)).collect(),
+        }
     }
 
     /// Opens the store behind a URL.

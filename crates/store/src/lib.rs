@@ -26,7 +26,7 @@ pub use clock::Clock;
 pub use error::{Error, Result};
 pub use info::{Durability, FileSystem, Ownership, StoreInfo};
 pub use session::{Meta, Remaining, Session, SetMode, SetOptions, SetOutcome, Store};
-pub use stats::Stats;
+pub use stats::{Stats, TierStats};
 pub use units::{ByteSize, Span};
 pub use url::StoreUrl;
 pub use via::Via;

@@ -61,6 +61,35 @@ impl Stats {
     }
 }
 
+/// What one tier of a stack has done since the stack was opened.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct TierStats {
+    /// Its place and what it is: `L1 moka:`. L1 is the nearest.
+    pub name: String,
+    /// Gets that it answered.
+    pub hits: u64,
+    /// Gets that it was asked and did not answer, by an error too.
+    pub misses: u64,
+    /// Values that it was given because a tier below answered.
+    pub fills: u64,
+    /// Values that it did not take.
+    pub refused: u64,
+}
+
+impl TierStats {
+    /// What happened since an earlier reading.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            name: self.name.clone(),
+            hits: self.hits.saturating_sub(earlier.hits),
+            misses: self.misses.saturating_sub(earlier.misses),
+            fills: self.fills.saturating_sub(earlier.fills),
+            refused: self.refused.saturating_sub(earlier.refused),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

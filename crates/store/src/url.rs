@@ -1,19 +1,27 @@
-//! Store URLs: `scheme:path?option=value` and `scheme://user:password@host:port,host:port/path?option=value`.
+//! Store URLs: `scheme:path?option=value` and `scheme://user:password@host:port,host:port/path?option=value`; and stacks of
+//! them: `scheme:URL|URL|?option=value`.
+
+mod mask;
+mod stack;
 
 use std::fmt;
-use std::ops::Range;
 
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 
 use crate::options::from_pairs;
 use crate::{Error, Result};
+use mask::{mask, user_info};
 
 /// Where a store is and how it is opened, as a person types it.
 ///
 /// Two options belong to every target and are taken out before the engine sees its own: `name` (a label) and
 /// those beginning with `driver.`, which go unread to the client library behind an engine. `Display` masks the
 /// password, so that a URL may be shown and stored.
+///
+/// A `|` behind the scheme makes a stack: `tiered:moka:?size=64m|memcached://h1,h2|?l1_ttl=10s`. Each part is a whole URL
+/// with options of its own, and a last part that begins with `?` holds the options of the stack. A `|` that separates no
+/// tiers is written `%7C`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StoreUrl {
     scheme: String,
@@ -22,6 +30,7 @@ pub struct StoreUrl {
     hosts: Vec<String>,
     path: String,
     query: Vec<(String, String)>,
+    tiers: Vec<Self>,
     scratch: bool,
     masked: String,
 }
@@ -35,10 +44,11 @@ impl StoreUrl {
         let (scheme, rest) = text
             .split_once(':')
             .ok_or_else(|| invalid("no engine; write `memcached:` or `file:/var/tmp/cache`"))?;
-        let letters =
-            |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '+' || c == '-';
-        if scheme.is_empty() || !scheme.chars().all(letters) {
+        if !stack::is_scheme(scheme) {
             return Err(invalid("an engine is written in small letters, then a colon"));
+        }
+        if rest.contains('|') {
+            return Self::parse_stack(scheme, rest, masked);
         }
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
         let mut url = Self {
@@ -48,6 +58,7 @@ impl StoreUrl {
             hosts: Vec::new(),
             path: String::new(),
             query: Vec::new(),
+            tiers: Vec::new(),
             scratch: false,
             masked: masked.clone(),
         };
@@ -99,6 +110,48 @@ impl StoreUrl {
         Ok(url)
     }
 
+    /// Reads `URL|URL|?options`, which is what is behind the scheme of a stack.
+    fn parse_stack(scheme: &str, rest: &str, masked: String) -> Result<Self> {
+        let invalid = |reason: String| Error::InvalidUrl { url: masked.clone(), reason };
+        if stack::is_cut(rest) {
+            return Err(invalid(stack::HINT.into()));
+        }
+        let (parts, own) = match rest.rsplit_once('|') {
+            Some((parts, own)) if own.starts_with('?') => (parts, own),
+            _ => (rest, ""),
+        };
+        let mut tiers = Vec::new();
+        for (i, part) in parts.split('|').enumerate() {
+            if !part.split_once(':').is_some_and(|(scheme, _)| stack::is_scheme(scheme)) {
+                let hint = stack::HINT;
+                return Err(invalid(format!(
+                    "tier {} does not begin with an engine; {hint}",
+                    i + 1
+                )));
+            }
+            tiers.push(Self::parse(part).map_err(|error| match error {
+                Error::InvalidUrl { url, reason } => {
+                    invalid(format!("tier {}, `{url}`: {reason}", i + 1))
+                }
+                error => error,
+            })?);
+        }
+        let mut url = Self::parse(&format!("{scheme}:{own}"))?;
+        // Whoever names a stack writes the name at its end, where the options of the last tier are too.
+        if let Some(last) = tiers.last_mut()
+            && let Some(at) = last.query.iter().position(|(name, _)| name == "name")
+        {
+            let label = last.query.remove(at);
+            if url.name().is_some() {
+                return Err(invalid(
+                    "option `name` is given twice, by the last tier and by the stack".into(),
+                ));
+            }
+            url.query.push(label);
+        }
+        Ok(Self { tiers, masked, ..url })
+    }
+
     /// The scheme: the kind of engine.
     pub fn scheme(&self) -> &str {
         &self.scheme
@@ -124,6 +177,11 @@ impl StoreUrl {
         &self.path
     }
 
+    /// The tiers of a stack, the nearest first; none where this is no stack.
+    pub fn tiers(&self) -> &[Self] {
+        &self.tiers
+    }
+
     /// The label given by `?name=`.
     pub fn name(&self) -> Option<&str> {
         self.option("name")
@@ -134,7 +192,8 @@ impl StoreUrl {
         self.query.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// The same URL with an option added, unless it is already given. What is shown stays as it was typed.
+    /// The same URL with an option added, unless it is already given; to a stack, of its own. What is shown stays as it was
+    /// typed.
     #[must_use]
     pub fn or_option(mut self, name: &str, value: &str) -> Self {
         if self.option(name).is_none() {
@@ -144,10 +203,11 @@ impl StoreUrl {
     }
 
     /// The same URL, for a store of one's own that vanishes when it is closed: an engine that keeps files makes new ones
-    /// in or beside the path and removes them again, and what lies at the path stays as it is.
+    /// in or beside the path and removes them again, and what lies at the path stays as it is. Of a stack, all tiers.
     #[must_use]
     pub fn in_scratch(mut self) -> Self {
         self.scratch = true;
+        self.tiers = self.tiers.into_iter().map(Self::in_scratch).collect();
         self
     }
 
@@ -201,74 +261,9 @@ impl fmt::Debug for StoreUrl {
     }
 }
 
-/// The URL with `***` in place of its password: between `:` and `@`, and in options that are named like one.
-fn mask(text: &str) -> String {
-    let password = user_info(text)
-        .and_then(|range| Some(range.start + text[range.clone()].find(':')?..range.end));
-    let Some(password) = password else { return mask_options(text) };
-    format!("{}:***{}", &text[..password.start], mask_options(&text[password.end..]))
-}
-
-fn mask_options(text: &str) -> String {
-    let Some((place, query)) = text.split_once('?') else { return text.into() };
-    let mut masked = format!("{place}?");
-    for (i, pair) in query.split('&').enumerate() {
-        if i > 0 {
-            masked.push('&');
-        }
-        match pair.split_once('=') {
-            Some((name, _)) if is_secret(name) => {
-                masked.push_str(name);
-                masked.push_str("=***");
-            }
-            _ => masked.push_str(pair),
-        }
-    }
-    masked
-}
-
-/// Where the user and the password of a URL are: between `//` and `@`. A URL may be wrong and is masked all the
-/// same: when an `@` behind the hosts has no business there, what is in front of the last one is a password in
-/// which somebody did not percent-encode a `/` or `?`.
-fn user_info(text: &str) -> Option<Range<usize>> {
-    let (_, rest) = text.split_at(text.find(['/', '?'])?);
-    let rest = rest.strip_prefix("//")?;
-    let (authority, behind) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
-    let part = if has_stray_at(authority, behind) { rest } else { authority };
-    let start = text.len() - rest.len();
-    Some(start..start + part.rfind('@')?)
-}
-
-/// Whether there is an `@` behind the hosts other than in an option's value, or even there when what is taken for
-/// the hosts cannot be any. A path without hosts, as that of a socket, may hold what it likes.
-fn has_stray_at(authority: &str, behind: &str) -> bool {
-    let (path, query) = behind.split_once('?').unwrap_or((behind, ""));
-    let in_name = |pair: &str| pair.split('=').next().is_some_and(|name| name.contains('@'));
-    let hosts = authority.rsplit('@').next().unwrap_or_default();
-    !authority.is_empty()
-        && (path.contains('@')
-            || query.split('&').any(in_name)
-            || query.contains('@') && !hosts.split(',').all(is_host))
-}
-
-/// Whether this may be a host, alone or with a port: `h`, `h:11211`, `[::1]:11211`.
-fn is_host(text: &str) -> bool {
-    let port = match text.rsplit_once(']') {
-        Some((address, port)) if address.starts_with('[') => port,
-        _ => text.find(':').map_or("", |colon| &text[colon..]),
-    };
-    let is_number = |port: &str| !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit());
-    !text.starts_with(':') && (port.is_empty() || port.strip_prefix(':').is_some_and(is_number))
-}
-
 /// Whether an option belongs to the engine, not to every target or to the library behind it.
 fn is_own(name: &str) -> bool {
     name != "name" && !name.starts_with("driver.")
-}
-
-fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    ["password", "passwd", "secret", "token"].iter().any(|word| name.contains(word))
 }
 
 #[cfg(test)]
@@ -337,6 +332,69 @@ mod tests {
     }
 
     #[test]
+    fn a_stack_is_made_of_whole_urls() {
+        let text =
+            "tiered:moka:?size=64m|memcached://h1:11211,h2?via=delay:2ms|?l1_ttl=10s&name=both";
+        let url = StoreUrl::parse(text).unwrap();
+        assert_eq!((url.scheme(), url.path(), url.hosts().len()), ("tiered", "", 0));
+        assert_eq!(
+            (url.name(), url.option("l1_ttl"), url.option("size")),
+            (Some("both"), Some("10s"), None)
+        );
+        let [l1, l2] = url.tiers() else { panic!("{} tiers", url.tiers().len()) };
+        assert_eq!((l1.scheme(), l1.option("size")), ("moka", Some("64m")));
+        assert_eq!(
+            (l2.hosts(), l2.option("via")),
+            (&["h1:11211".to_owned(), "h2".into()][..], Some("delay:2ms"))
+        );
+        assert_eq!(
+            (l2.to_string(), url.to_string()),
+            ("memcached://h1:11211,h2?via=delay:2ms".into(), text.into())
+        );
+
+        let url = StoreUrl::parse("perl+tiered:fastmmap:/dev/shm|memcached:").unwrap();
+        let schemes: Vec<&str> = url.tiers().iter().map(StoreUrl::scheme).collect();
+        assert_eq!((url.scheme(), schemes), ("perl+tiered", vec!["fastmmap", "memcached"]));
+        assert_eq!(url.tiers()[0].path(), "/dev/shm");
+        let url = url.or_option("room", "1g").in_scratch();
+        assert!(url.tiers().iter().all(StoreUrl::is_scratch));
+        assert_eq!((url.option("room"), url.tiers()[1].option("room")), (Some("1g"), None));
+
+        assert_eq!(StoreUrl::parse("file:/a%7Cb").unwrap().path(), "/a|b");
+        assert!(StoreUrl::parse("moka:").unwrap().tiers().is_empty());
+    }
+
+    #[test]
+    fn a_stack_is_named_at_its_end_or_by_its_own_option() {
+        let url = StoreUrl::parse("tiered:moka:?name=near|lmdb:?name=both").unwrap();
+        assert_eq!(url.name(), Some("both"));
+        let names: Vec<_> = url.tiers().iter().map(StoreUrl::name).collect();
+        assert_eq!(names, [Some("near"), None]);
+        let error = StoreUrl::parse("tiered:moka:|lmdb:?name=a|?name=b").unwrap_err().to_string();
+        assert!(error.contains("`name` is given twice"), "{error}");
+    }
+
+    #[test]
+    fn no_tier_shows_its_password() {
+        let url =
+            StoreUrl::parse("tiered:redis://a:secret@h1|mysql://b:sec%7Cret@h2?token=secret|?x=1")
+                .unwrap();
+        assert_eq!(url.to_string(), "tiered:redis://a:***@h1|mysql://b:***@h2?token=***|?x=1");
+        assert_eq!(url.tiers()[1].password(), Some("sec|ret"));
+        // A `|` in a password cuts it in two; neither half is shown.
+        for (text, shown) in [
+            ("redis://me:pa|ss@db", "redis://me:***@db"),
+            ("tiered:moka:|redis://me:pa|ss@db", "tiered:moka:|redis://me:***@db"),
+            ("tiered:moka:|redis://me:12|s:s@db|?x=y", "tiered:moka:|redis://me:***@db|?x=y"),
+            ("tiered:redis://me:p|a|s?s@db|moka:", "tiered:redis://me:***@db|moka:"),
+            ("tiered:redis://:p|ass@db", "tiered:redis://:***@db"),
+        ] {
+            let error = StoreUrl::parse(text).unwrap_err().to_string();
+            assert!(error.contains(&format!("`{shown}`")) && error.contains("`%7C`"), "{error}");
+        }
+    }
+
+    #[test]
     fn an_at_sign_elsewhere_is_no_user() {
         for (text, hosts, path, option) in [
             ("redis://h?x=a@b", &["h"][..], "", Some("a@b")),
@@ -366,6 +424,10 @@ mod tests {
             ("memcached://a,,b", "empty host"),
             ("moka:?size=1&size=2", "given twice"),
             ("file:%ff", "UTF-8"),
+            ("file:/a|b", "tier 1 does not begin with an engine; `|` separates tiers"),
+            ("moka:?name=a|b", "`%7C`"),
+            ("tiered:moka:||lmdb:", "tier 2 does not begin"),
+            ("tiered:moka:|memcached://a,,b", "tier 2, `memcached://a,,b`: an empty host"),
         ] {
             let error = StoreUrl::parse(text).unwrap_err().to_string();
             assert!(error.contains(needle) && !error.contains('\n'), "{text}: {error}");

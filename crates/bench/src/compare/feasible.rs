@@ -37,12 +37,19 @@ pub(crate) fn footprint(plan: &Plan, target: &Target) -> Footprint {
         most(|point| point.working_set_bytes + BLOCK * point.items).min(bound.saturating_mul(2));
     let in_memory =
         target.info.file_system.as_ref().is_some_and(larder_store::FileSystem::is_memory);
-    match (target.info.ownership, target.planned.engine.medium) {
-        (Ownership::External, _) | (_, Medium::Nothing) => Footprint::default(),
-        (_, Medium::Memory) => Footprint { memory, disk: 0 },
-        (_, Medium::Files) if in_memory => Footprint { memory: disk, disk },
-        (_, Medium::Files) => Footprint { memory: 0, disk },
+    let of = |medium: &Medium| match medium {
+        Medium::Nothing | Medium::Tiers => Footprint::default(),
+        Medium::Memory => Footprint { memory, disk: 0 },
+        Medium::Files if in_memory => Footprint { memory: disk, disk },
+        Medium::Files => Footprint { memory: 0, disk },
+    };
+    if target.info.ownership == Ownership::External {
+        return Footprint::default();
     }
+    target.planned.media.iter().map(of).fold(Footprint::default(), |sum, one| Footprint {
+        memory: sum.memory + one.memory,
+        disk: sum.disk + one.disk,
+    })
 }
 
 /// Refuses what would not fit.

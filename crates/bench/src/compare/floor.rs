@@ -21,7 +21,7 @@ pub(super) fn measure_floors(plan: &Plan, catalog: &Catalog, stop: &AtomicBool) 
     let keeps_nothing = |engine: &&Engine| engine.medium == Medium::Nothing;
     let Some(engine) = catalog.iter().find(keeps_nothing) else { return Vec::new() };
     let Ok(url) = larder_store::StoreUrl::parse(&engine.default_url()) else { return Vec::new() };
-    let planned = PlannedTarget { url, name: engine.scheme.into(), engine, typed: false };
+    let planned = PlannedTarget::new(url, engine.scheme.into(), engine, false, catalog);
     let Ok(mut target) = Target::open(&planned, plan, catalog) else { return Vec::new() };
     let mut floors = Vec::new();
     for point in &plan.points {

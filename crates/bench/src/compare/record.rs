@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use larder_report::{
     Cell, Comparison, Counts, Environment, Floor, Operation, Point, ReasonKind, Run,
-    SCHEMA_VERSION, Target as TargetRecord,
+    SCHEMA_VERSION, Target as TargetRecord, TierCounts,
 };
 
 use super::book::{Book, Entry};
@@ -153,9 +153,19 @@ fn cell(
         bytes: rounds.iter().map(|entry| entry.bytes).sum(),
         latency_ns: None,
         latency_ns_ci95: None,
+        tiers: tiers(&rounds),
         latency_curve: Vec::new(),
         samples: entries.iter().map(|entry| entry.sample.clone()).collect(),
     }
+}
+
+/// What the tiers of a stack did in all these rounds.
+fn tiers(rounds: &[&Entry]) -> Vec<TierCounts> {
+    let mut tiers = Vec::new();
+    for entry in rounds {
+        TierCounts::add_all(&mut tiers, &entry.sample.tiers);
+    }
+    tiers
 }
 
 /// Gives a cell its intervals and its latencies, where it has figures.

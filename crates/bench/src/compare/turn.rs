@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use larder_report::{Counts, Latency, Operation, Sample};
-use larder_store::{Error, Result, Session, Stats};
+use larder_report::{Counts, Latency, Operation, Sample, TierCounts};
+use larder_store::{Error, Result, Session, Stats, TierStats};
 
 use super::book::Entry;
 use crate::measure::{
@@ -154,6 +154,7 @@ impl Turn<'_> {
         let Measured { phase, result, before, after } = measured;
         let stopped = self.stop.load(Ordering::Relaxed);
         let alone = phase.operations.len() == 1;
+        let n_reading = phase.operations.iter().filter(|operation| operation.reads()).count();
         let grown = |of: fn(&Stats) -> Option<u64>| {
             let (now, then) = (of(after.stats.as_ref()?)?, of(before.stats.as_ref()?)?);
             Some(now.saturating_sub(then))
@@ -196,6 +197,12 @@ impl Turn<'_> {
                     },
                     disk_bytes: disk_bytes(&target.info.data_paths),
                     major_faults: after.major_faults - before.major_faults,
+                    // Of a mix, the one that reads has asked the tiers; with several of these, which asked is not known.
+                    tiers: if alone || operation.reads() && n_reading == 1 {
+                        tiers_between(before, after)
+                    } else {
+                        Vec::new()
+                    },
                     latency_ns: figures(&tally.latency)
                         .map(|latency| Latency { mean: shortened(latency.mean), ..latency }),
                     timeline: Some(tally.timeline(result.wall)),
@@ -225,6 +232,7 @@ struct Measured<'a> {
 /// What a target has used, and takes, at a moment.
 struct Meter {
     stats: Option<Stats>,
+    tiers: Vec<TierStats>,
     server_cpu_ns: Option<u64>,
     rss_bytes: Option<u64>,
     major_faults: u64,
@@ -236,6 +244,7 @@ impl Meter {
         Self {
             // A server that has gone is noticed by the operations; here it only makes counters unknown.
             stats: target.store.stats().ok(),
+            tiers: target.store.tiers(),
             server_cpu_ns: server_cpu_ns(pids),
             rss_bytes: match pids.as_slice() {
                 [] if target.planned.is_external() => None,
@@ -245,6 +254,15 @@ impl Meter {
             major_faults: major_faults(),
         }
     }
+}
+
+/// What each tier of a stack did between two readings.
+fn tiers_between(before: &Meter, after: &Meter) -> Vec<TierCounts> {
+    let counts = |(now, then): (&TierStats, &TierStats)| {
+        let TierStats { name, hits, misses, fills, refused } = now.since(then);
+        TierCounts { name, hits, misses, fills, refused }
+    };
+    after.tiers.iter().zip(&before.tiers).map(counts).collect()
 }
 
 fn evicted(before: &Meter, after: &Meter) -> Option<u64> {

@@ -1,6 +1,6 @@
 //! The targets, as typed.
 
-use larder_store::{Catalog, Engine, StoreUrl};
+use larder_store::{Catalog, Engine, Medium, StoreUrl};
 
 use crate::error::{Result, usage};
 
@@ -13,15 +13,30 @@ pub struct PlannedTarget {
     pub name: String,
     /// Its engine.
     pub engine: &'static Engine,
+    /// Where its entries take room; of a stack, those of each tier.
+    pub media: Vec<Medium>,
+    /// Its URL names a server that Larder does not start: somebody's.
+    pub external: bool,
     /// It was typed, not listed by a scenario: that it cannot run is then a failure.
     pub typed: bool,
 }
 
 impl PlannedTarget {
+    /// A target of this engine, which the catalog knows by the scheme of the URL.
+    pub(crate) fn new(
+        url: StoreUrl,
+        name: String,
+        engine: &'static Engine,
+        typed: bool,
+        catalog: &Catalog,
+    ) -> Self {
+        let (media, external) = (catalog.media(&url), catalog.is_external(&url));
+        Self { url, name, engine, media, external, typed }
+    }
+
     /// Whether its URL names a server that Larder does not start: somebody's.
     pub fn is_external(&self) -> bool {
-        let named = !(self.url.hosts().is_empty() && self.url.path().is_empty());
-        self.engine.recipe.is_some() && named
+        self.external
     }
 }
 
@@ -45,12 +60,14 @@ pub(super) fn plan_targets(
             };
             return Err(usage(format!("target `{name}` stands twice; {fix}")));
         }
-        targets.push(PlannedTarget { url, name, engine, typed });
+        targets.push(PlannedTarget::new(url, name, engine, typed, catalog));
     }
     Ok(targets)
 }
 
 fn labelled(url: &StoreUrl) -> String {
     let text = url.to_string();
-    format!("{text}{}name=other", if text.contains('?') { '&' } else { '?' })
+    // The options of a stack stand at its end.
+    let last = text.rsplit('|').next().unwrap_or_default();
+    format!("{text}{}name=other", if last.contains('?') { '&' } else { '?' })
 }

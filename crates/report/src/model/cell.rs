@@ -92,6 +92,10 @@ pub struct Cell {
     pub disk_bytes: Option<u64>,
     /// Bytes of values moved, all rounds together.
     pub bytes: u64,
+    /// What each tier of a stack did, the nearest first, all rounds together; none where the target is no stack. In a mix they
+    /// stand with the operation that reads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tiers: Vec<TierCounts>,
     /// Latency of the operations that succeeded, in nanoseconds.
     pub latency_ns: Option<Latency>,
     /// The 95 % intervals of its percentiles, by bootstrap over the rounds; `null` with fewer than six.
@@ -154,6 +158,21 @@ pub struct Counts {
     pub read_back_absent: u64,
     /// Of `read_back`: values that were not what was stored.
     pub read_back_wrong: u64,
+}
+
+/// What one tier of a stack did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TierCounts {
+    /// Its place and what it is: `L1 moka:`. L1 is the nearest.
+    pub name: String,
+    /// Keys that it answered.
+    pub hits: u64,
+    /// Keys that it was asked for and did not answer, by an error too.
+    pub misses: u64,
+    /// Values that it was given because a tier below answered.
+    pub fills: u64,
+    /// Values that it did not take.
+    pub refused: u64,
 }
 
 /// Latency in nanoseconds; each figure is a value below which that share of operations lies.
@@ -231,6 +250,9 @@ pub struct Sample {
     pub disk_bytes: Option<u64>,
     /// Major page faults of this process.
     pub major_faults: u64,
+    /// What each tier of a stack did, the nearest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tiers: Vec<TierCounts>,
     /// Latency of the operations that succeeded.
     pub latency_ns: Option<Latency>,
     /// How the round went; `null` in runs of before it was recorded.
@@ -282,5 +304,27 @@ impl Counts {
             read_back_absent: self.read_back_absent + other.read_back_absent,
             read_back_wrong: self.read_back_wrong + other.read_back_wrong,
         };
+    }
+}
+
+impl TierCounts {
+    /// Adds what the tiers of another round did to what the same tiers did before.
+    pub fn add_all(tiers: &mut Vec<Self>, others: &[Self]) {
+        for (i, other) in others.iter().enumerate() {
+            match tiers.get_mut(i) {
+                None => tiers.push(other.clone()),
+                Some(tier) => {
+                    tier.hits += other.hits;
+                    tier.misses += other.misses;
+                    tier.fills += other.fills;
+                    tier.refused += other.refused;
+                }
+            }
+        }
+    }
+
+    /// Keys that it was asked for.
+    pub fn lookups(&self) -> u64 {
+        self.hits + self.misses
     }
 }

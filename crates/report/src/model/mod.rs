@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use cell::{
     Cell, Counts, CurvePoint, Floor, Latency, LatencyIntervals, Operation, ReasonKind, Sample,
-    Timeline,
+    TierCounts, Timeline,
 };
 pub use verdict::{Check, Comparison, Severity, Verdict};
 

@@ -80,6 +80,7 @@ pub(crate) fn cell(target: &str, operation: Operation, rate: Option<f64>) -> Cel
         bytes: ops * 1024,
         latency_ns: rate.map(|rate| latency(1e9 / rate)),
         latency_ns_ci95: None,
+        tiers: Vec::new(),
         latency_curve: Vec::new(),
         samples: Vec::new(),
     }

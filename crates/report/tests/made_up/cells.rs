@@ -65,6 +65,7 @@ pub(crate) fn cell(
         bytes: whole(value_bytes) * counts.ops,
         latency_ns: Some(latency),
         latency_ns_ci95: (rounds >= 6).then(|| intervals(&latency)),
+        tiers: Vec::new(),
         latency_curve: spread.curve(counts.ops),
         samples,
     }
@@ -111,6 +112,7 @@ fn sample(
         rss_bytes: Some(profile.rss_bytes + if profile.writes() { 0 } else { held }),
         disk_bytes: profile.writes().then_some(held),
         major_faults: 0,
+        tiers: Vec::new(),
         latency_ns: Some(spread.latency(ops)),
         timeline: Some(timeline(ops, wall_s, spread, random)),
         errors_by_kind: std::collections::BTreeMap::new(),

@@ -241,6 +241,7 @@ fn empty(cell: &mut Cell, kind: ReasonKind, reason: &str) {
         bytes: 0,
         latency_ns: None,
         latency_ns_ci95: None,
+        tiers: Vec::new(),
         latency_curve: Vec::new(),
         samples: Vec::new(),
         ..cell.clone()

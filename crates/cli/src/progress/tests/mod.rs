@@ -101,6 +101,7 @@ fn sample(round: u32, ops_per_s: f64, misses: u64) -> Sample {
         rss_bytes: None,
         disk_bytes: None,
         major_faults: 0,
+        tiers: Vec::new(),
         latency_ns: None,
         timeline: None,
         errors_by_kind: std::collections::BTreeMap::new(),

@@ -1,0 +1,90 @@
+//! URLs as they may be shown: without their passwords, even where a URL is wrong.
+
+use std::ops::Range;
+
+use super::stack;
+
+/// The URL with `***` in place of its password: between `:` and `@`, and in options that are named like one.
+pub(super) fn mask(text: &str) -> String {
+    if stack::is_stack(text) { mask_stack(text) } else { mask_one(text) }
+}
+
+/// The URL of a stack with the password of each tier masked. What may be a password with a `|` in it is masked up to
+/// its `@`, although it cannot be read as one.
+fn mask_stack(text: &str) -> String {
+    let (scheme, rest) = text.split_once(':').unwrap_or((text, ""));
+    let parts: Vec<&str> = rest.split('|').collect();
+    let mut shown = String::new();
+    let mut at = 0;
+    while at < parts.len() {
+        let end = at + stack::len_of_part(&parts[at..]);
+        shown.push(if at == 0 { ':' } else { '|' });
+        shown.push_str(&mask_one(&parts[at..end].join("|")));
+        at = end;
+    }
+    format!("{scheme}{shown}")
+}
+
+fn mask_one(text: &str) -> String {
+    let password = user_info(text)
+        .and_then(|range| Some(range.start + text[range.clone()].find(':')?..range.end));
+    let Some(password) = password else { return mask_options(text) };
+    format!("{}:***{}", &text[..password.start], mask_options(&text[password.end..]))
+}
+
+fn mask_options(text: &str) -> String {
+    let Some((place, query)) = text.split_once('?') else { return text.into() };
+    let mut masked = format!("{place}?");
+    for (i, pair) in query.split('&').enumerate() {
+        if i > 0 {
+            masked.push('&');
+        }
+        match pair.split_once('=') {
+            Some((name, _)) if is_secret(name) => {
+                masked.push_str(name);
+                masked.push_str("=***");
+            }
+            _ => masked.push_str(pair),
+        }
+    }
+    masked
+}
+
+/// Where the user and the password of a URL are: between `//` and `@`. A URL may be wrong and is masked all the
+/// same: when an `@` behind the hosts has no business there, what is in front of the last one is a password in
+/// which somebody did not percent-encode a `/` or `?`.
+pub(super) fn user_info(text: &str) -> Option<Range<usize>> {
+    let (_, rest) = text.split_at(text.find(['/', '?'])?);
+    let rest = rest.strip_prefix("//")?;
+    let (authority, behind) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    let part = if has_stray_at(authority, behind) { rest } else { authority };
+    let start = text.len() - rest.len();
+    Some(start..start + part.rfind('@')?)
+}
+
+/// Whether there is an `@` behind the hosts other than in an option's value, or even there when what is taken for
+/// the hosts cannot be any. A path without hosts, as that of a socket, may hold what it likes.
+fn has_stray_at(authority: &str, behind: &str) -> bool {
+    let (path, query) = behind.split_once('?').unwrap_or((behind, ""));
+    let in_name = |pair: &str| pair.split('=').next().is_some_and(|name| name.contains('@'));
+    let hosts = authority.rsplit('@').next().unwrap_or_default();
+    !authority.is_empty()
+        && (path.contains('@')
+            || query.split('&').any(in_name)
+            || query.contains('@') && !hosts.split(',').all(is_host))
+}
+
+/// Whether this may be a host, alone or with a port: `h`, `h:11211`, `[::1]:11211`.
+pub(super) fn is_host(text: &str) -> bool {
+    let port = match text.rsplit_once(']') {
+        Some((address, port)) if address.starts_with('[') => port,
+        _ => text.find(':').map_or("", |colon| &text[colon..]),
+    };
+    let is_number = |port: &str| !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit());
+    !text.starts_with(':') && (port.is_empty() || port.strip_prefix(':').is_some_and(is_number))
+}
+
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["password", "passwd", "secret", "token"].iter().any(|word| name.contains(word))
+}

@@ -1,0 +1,51 @@
+//! Stacks of stores: which text is one, and where a `|` may be meant for something else.
+
+use super::mask::is_host;
+
+/// What to do about a `|` that separates no tiers.
+pub(super) const HINT: &str =
+    "`|` separates tiers; in a path, a password or an option it is written `%7C`";
+
+/// Whether this may name an engine.
+pub(super) fn is_scheme(text: &str) -> bool {
+    let letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '+' || c == '-';
+    !text.is_empty() && text.chars().all(letter)
+}
+
+/// Whether this is a stack: two colons before the first `|`, an engine before each.
+pub(super) fn is_stack(text: &str) -> bool {
+    let part = |text: &str| text.split_once(':').is_some_and(|(scheme, _)| is_scheme(scheme));
+    let first = text.split_once(':').and_then(|(_, rest)| Some(rest.split_once('|')?.0));
+    first.is_some_and(part)
+}
+
+/// Whether a `|` in a password has cut a part in two, so that the text is not what it reads as.
+pub(super) fn is_cut(rest: &str) -> bool {
+    let parts: Vec<&str> = rest.split('|').collect();
+    (0..parts.len()).any(|at| len_of_part(&parts[at..]) > 1)
+}
+
+/// How many pieces belong to the first one: more than it where a `|` in a password may have cut it, up to the last `@` that
+/// no user explains.
+pub(super) fn len_of_part(pieces: &[&str]) -> usize {
+    if !pieces.first().is_some_and(|piece| may_go_on(piece)) {
+        return 1;
+    }
+    let rest = pieces.iter().skip(1).take_while(|piece| !piece.contains("://"));
+    rest.collect::<Vec<_>>().iter().rposition(|piece| has_bare_at(piece)).map_or(1, |at| at + 2)
+}
+
+/// Whether a piece may have been cut in its password: what should be its hosts has no user and may hold one.
+fn may_go_on(piece: &str) -> bool {
+    let Some((_, place)) = piece.split_once("://") else { return false };
+    let place = place.split(['/', '?']).next().unwrap_or_default();
+    let looks_whole = || !place.contains(':') && place.split(',').all(is_host);
+    !place.is_empty() && !place.contains('@') && !looks_whole()
+}
+
+/// Whether there is an `@` before the options, or in the name of one.
+fn has_bare_at(piece: &str) -> bool {
+    let (place, query) = piece.split_once('?').unwrap_or((piece, ""));
+    let in_name = |pair: &str| pair.split('=').next().is_some_and(|name| name.contains('@'));
+    place.contains('@') || query.split('&').any(in_name)
+}
