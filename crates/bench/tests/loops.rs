@@ -102,6 +102,21 @@ fn the_second_pass_over_keys_in_order_hits_as_the_plan_predicts() {
 }
 
 #[test]
+fn the_built_in_page_is_text_of_thirty_kilobytes_and_works_with_one_key() {
+    let workload =
+        "keys = 1\nrequests = 200\nrounds = 1\npayload = 'builtin:page'\non-miss = 'fill'";
+    let run = run(&stores::ENGINES, &["map:"], workload);
+    let cell = cell(&run, "map:", Operation::GetOrSet);
+    assert_eq!(
+        (cell.counts.hits, cell.counts.wrong, cell.predicted_hit_ratio),
+        (199, 0, Some(0.995))
+    );
+    let len = cell.working_set_bytes;
+    assert!((24 << 10..=31 << 10).contains(&len), "{len}");
+    assert_eq!(run.workload["payload"], "builtin:page");
+}
+
+#[test]
 fn what_cannot_be_joined_or_verified_is_refused_in_one_line() {
     for (workload, needle) in [
         ("operations = 'set+get'\nmultiget = 8", "--operations set+get one"),

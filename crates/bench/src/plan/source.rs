@@ -16,6 +16,11 @@ const DEFAULT_SET: u64 = 256 << 20;
 /// The size of values, where nobody says: 1 KiB.
 const DEFAULT_SIZE: u32 = 1024;
 
+/// The payload that is built in, as `--payload` names it.
+const BUILT_IN_PAGE: &str = "builtin:page";
+/// A page of HTML as a web server sends it, made of the documentation.
+const PAGE: &[u8] = include_bytes!("../../../../scenarios/page.html");
+
 /// Where keys and bytes come from.
 #[derive(Debug)]
 pub(super) struct Source {
@@ -119,6 +124,9 @@ fn note_approximations(trace: &Trace, notes: &mut Vec<String>) {
 }
 
 fn read_payload(path: &Path) -> Result<Vec<u8>> {
+    if path == Path::new(BUILT_IN_PAGE) {
+        return Ok(PAGE.to_vec());
+    }
     let bytes = std::fs::read(path).map_err(|source| Error::File {
         what: "reading the payload",
         path: path.into(),

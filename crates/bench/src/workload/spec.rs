@@ -43,7 +43,8 @@ pub struct WorkloadSpec {
     #[serde(deserialize_with = "text")]
     pub compressibility: Option<Share>,
 
-    /// Cut values from this file, a page of your own; without --data-size each value is as long as the file
+    /// Cut values from this file, a page of your own, or from the page of 30 kB that is built in (builtin:page); without
+    /// --data-size each value is as long as the file
     #[arg(long, value_name = "FILE", conflicts_with = "compressibility")]
     #[serde(deserialize_with = "text")]
     pub payload: Option<PathBuf>,
