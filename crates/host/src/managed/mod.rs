@@ -4,11 +4,13 @@
 //! dropped, also by a panic; and when this process is killed a watchdog ends it.
 
 mod account;
+mod group;
 mod server;
 pub(crate) mod watchdog;
 
 pub use account::Account;
-pub use server::Server;
+pub use group::Group;
+pub use server::{Server, last_words};
 
 use std::path::{Path, PathBuf};
 

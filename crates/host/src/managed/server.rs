@@ -2,15 +2,14 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::mem::MaybeUninit;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use larder_store::{Error, Result};
 
-use super::{Account, watchdog};
+use super::{Account, Group};
 use crate::scratch::ScratchDir;
 
 /// How long a server may take to end after it was asked to; then it is killed.
@@ -24,7 +23,7 @@ const LOG: &str = "server.log";
 pub struct Server {
     engine: &'static str,
     program: String,
-    process: Child,
+    process: Group,
     directory: ScratchDir,
     grace: Duration,
 }
@@ -56,7 +55,7 @@ impl Server {
             .stdout(log.try_clone().map_err(failed)?)
             .stderr(log)
             .current_dir(directory.path());
-        let process = watchdog::spawn(&mut command).map_err(failed)?;
+        let process = Group::spawn(&mut command).map_err(failed)?;
         Ok(Self { engine, program, process, directory, grace: GRACE })
     }
 
@@ -77,7 +76,7 @@ impl Server {
             if let Some(answer) = ask() {
                 return Ok(answer);
             }
-            if let Some(status) = self.ended() {
+            if let Some(status) = self.process.ended() {
                 return Err(self.unavailable(&format!("ended at once ({status})")));
             }
             if Instant::now() >= deadline {
@@ -89,7 +88,7 @@ impl Server {
 
     /// Its process id, which is that of its process group too.
     pub fn pid(&self) -> u32 {
-        self.process.id()
+        self.process.pid()
     }
 
     /// Its directory.
@@ -103,53 +102,24 @@ impl Server {
         let what = format!("{} {what}: {said}", self.program);
         Error::Unavailable { engine: self.engine, what, source: None }
     }
-
-    /// How the process has ended, if it has. It is not reaped, so that its id stays its own.
-    fn ended(&self) -> Option<String> {
-        let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
-        let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-        // SAFETY: `info` is room for the one structure that waitid writes.
-        let result = unsafe { libc::waitid(libc::P_PID, self.pid(), info.as_mut_ptr(), options) };
-        // SAFETY: all zeroes is a valid siginfo_t, and waitid has written nothing or all of it.
-        let info = unsafe { info.assume_init() };
-        // SAFETY: waitid fills the fields of a SIGCHLD, or leaves them zero where there is nothing to tell.
-        let (pid, status) = unsafe { (info.si_pid(), info.si_status()) };
-        if result != 0 || pid == 0 {
-            return None;
-        }
-        let way = if info.si_code == libc::CLD_EXITED { "exit status" } else { "signal" };
-        Some(format!("{way} {status}"))
-    }
-
-    /// Sends a signal to the whole group, which exists as long as its leader has not been reaped.
-    fn signal(&self, signal: libc::c_int) {
-        if let Ok(group) = libc::pid_t::try_from(self.pid()) {
-            // SAFETY: kill touches no memory; the group is ours.
-            unsafe { libc::kill(-group, signal) };
-        }
-    }
 }
 
 impl Drop for Server {
-    /// Asks the server to end, waits a little, kills what is left of its group.
+    /// Asks the server to end and waits a little; what is left of its group is killed with it.
     fn drop(&mut self) {
-        if !self.grace.is_zero() {
-            self.signal(libc::SIGTERM);
-            let deadline = Instant::now() + self.grace;
-            while self.ended().is_none() && Instant::now() < deadline {
-                sleep(Duration::from_millis(1));
-            }
+        if self.grace.is_zero() {
+            return;
         }
-        self.signal(libc::SIGKILL);
-        // Taken back before the id can belong to somebody else. Nobody is left to tell of a failure: without a
-        // watchdog there is nothing to take back, and a process that has been killed can be waited for.
-        let _ = watchdog::forget_group(self.pid());
-        let _ = self.process.wait();
+        self.process.signal(libc::SIGTERM);
+        let deadline = Instant::now() + self.grace;
+        while self.process.ended().is_none() && Instant::now() < deadline {
+            sleep(Duration::from_millis(1));
+        }
     }
 }
 
 /// The last lines of a log as one, not too long.
-fn last_words(log: &[u8]) -> String {
+pub fn last_words(log: &[u8]) -> String {
     const LINES: usize = 3;
     const LONGEST: usize = 300;
     let text = String::from_utf8_lossy(&log[log.len().saturating_sub(4096)..]);

@@ -1,0 +1,67 @@
+//! A program in a process group of its own, from its start to its end.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+
+use super::watchdog;
+
+/// A program that this process has started, and all that it starts in turn: they are killed when this is dropped, and by
+/// a watchdog when this process ends before that.
+#[derive(Debug)]
+pub struct Group {
+    leader: Child,
+}
+
+impl Group {
+    /// Starts a program as the leader of a session and process group of its own.
+    pub fn spawn(command: &mut Command) -> io::Result<Self> {
+        watchdog::spawn(command).map(|leader| Self { leader })
+    }
+
+    /// The process id of its leader, which is that of the group too.
+    pub fn pid(&self) -> u32 {
+        self.leader.id()
+    }
+
+    /// The ends of the pipes to its leader's standard input, output and error, as far as it has any. Each is handed out
+    /// once.
+    pub fn take_pipes(&mut self) -> (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>) {
+        (self.leader.stdin.take(), self.leader.stdout.take(), self.leader.stderr.take())
+    }
+
+    /// How the leader has ended, if it has. It is not reaped, so that its id stays its own.
+    pub fn ended(&self) -> Option<String> {
+        let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+        let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        // SAFETY: `info` is room for the one structure that waitid writes.
+        let result = unsafe { libc::waitid(libc::P_PID, self.pid(), info.as_mut_ptr(), options) };
+        // SAFETY: all zeroes is a valid siginfo_t, and waitid has written nothing or all of it.
+        let info = unsafe { info.assume_init() };
+        // SAFETY: waitid fills the fields of a SIGCHLD, or leaves them zero where there is nothing to tell.
+        let (pid, status) = unsafe { (info.si_pid(), info.si_status()) };
+        if result != 0 || pid == 0 {
+            return None;
+        }
+        let way = if info.si_code == libc::CLD_EXITED { "exit status" } else { "signal" };
+        Some(format!("{way} {status}"))
+    }
+
+    /// Sends a signal to the whole group, which exists as long as its leader has not been reaped.
+    pub fn signal(&self, signal: libc::c_int) {
+        if let Ok(group) = libc::pid_t::try_from(self.pid()) {
+            // SAFETY: kill touches no memory; the group is ours.
+            unsafe { libc::kill(-group, signal) };
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.signal(libc::SIGKILL);
+        // Taken back before the id can belong to somebody else. Nobody is left to tell of a failure: without a
+        // watchdog there is nothing to take back, and a process that has been killed can be waited for.
+        let _ = watchdog::forget_group(self.pid());
+        let _ = self.leader.wait();
+    }
+}
