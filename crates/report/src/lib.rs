@@ -42,9 +42,10 @@ pub use format::{Format, render};
 pub use json::schema;
 pub use limits::{NOT_SHOWN, not_shown};
 pub use model::{
-    Cell, Check, Comparison, Counts, CurvePoint, Environment, Floor, Latency, LatencyIntervals,
-    Limits, Operation, Point, PointValue, ReasonKind, Run, SCHEMA_VERSION, Sample, Severity,
-    Target, TierCounts, Timeline, Verdict,
+    Article, ArticleFigure, ArticleForm, Cell, Check, Claim, ClaimCheck, ClaimKind, ClaimVerdict,
+    Clock, Comparison, Counts, CurvePoint, Environment, Evidence, Floor, Latency, LatencyIntervals,
+    Limits, Measure, Operation, Point, PointValue, ReasonKind, Run, SCHEMA_VERSION, Sample,
+    Severity, Target, TierCounts, Timeline, Verdict,
 };
 pub use points::{coordinate, label, points, short_label};
 pub use ranking::{Group, Pair, Row, Standing, groups, pair};

@@ -81,6 +81,7 @@ impl Recorder<'_> {
             floors: self.floors.clone(),
             comparisons: Vec::new(),
             checks: Vec::new(),
+            article: None,
         }
     }
 }

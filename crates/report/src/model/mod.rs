@@ -3,6 +3,7 @@
 //! The names of the fields are published; a field is added, never renamed. An unknown figure is `null`, never 0. A field
 //! that came later has a default, so that the runs of before can still be read.
 
+mod article;
 mod cell;
 mod verdict;
 
@@ -12,6 +13,10 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use article::{
+    Article, ArticleFigure, ArticleForm, Claim, ClaimCheck, ClaimKind, ClaimVerdict, Clock,
+    Evidence, Measure,
+};
 pub use cell::{
     Cell, Counts, CurvePoint, Floor, Latency, LatencyIntervals, Operation, ReasonKind, Sample,
     TierCounts, Timeline,
@@ -56,6 +61,9 @@ pub struct Run {
     pub comparisons: Vec<Comparison>,
     /// Ways in which a figure may mislead, worst first.
     pub checks: Vec<Check>,
+    /// The article that the scenario repeats; `null` where it repeats none.
+    #[serde(default)]
+    pub article: Option<Article>,
 }
 
 /// The machine on which a comparison ran.

@@ -29,6 +29,7 @@ pub(crate) fn run() -> Run {
         floors: Vec::new(),
         comparisons: Vec::new(),
         checks: Vec::new(),
+        article: None,
     }
 }
 

@@ -63,6 +63,7 @@ impl Plan {
             floors: self.floors(),
             comparisons,
             checks: Vec::new(),
+            article: None,
         }
     }
 

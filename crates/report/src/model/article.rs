@@ -1,0 +1,177 @@
+//! What an article published, beside what this run found at the same place.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// An article that a scenario repeats: its figures and its conclusions, each beside what this machine says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Article {
+    /// Its short name, such as `A003`.
+    pub id: String,
+    /// What it is, in a line.
+    pub title: String,
+    /// The machine on which it was measured, in a line.
+    pub machine: String,
+    /// Whether this run repeats it as it was published or with its mistakes corrected.
+    #[serde(rename = "as")]
+    pub form: ArticleForm,
+    /// It showed a matrix of each target against each other, and so do the reports of this run.
+    #[serde(default)]
+    pub matrix: bool,
+    /// Every figure that it published.
+    pub figures: Vec<ArticleFigure>,
+    /// Every conclusion that it drew.
+    pub claims: Vec<Claim>,
+}
+
+/// How an article is repeated.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ArticleForm {
+    /// With its mistakes: the loop that it timed.
+    Published,
+    /// Without them: what it meant to time.
+    #[default]
+    Corrected,
+}
+
+/// A figure that was published, and the same one here.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ArticleFigure {
+    /// The `name` of the target that stands for the system of the article.
+    pub target: String,
+    /// The part of the scenario; `null` where it has only one.
+    pub part: Option<String>,
+    /// What an iteration does: an operation, or several joined by `+`, whose times are added up.
+    pub operation: String,
+    /// What the figure is.
+    pub measure: Measure,
+    /// The iterations that it counts, where it is a total.
+    pub iterations: Option<u64>,
+    /// What was published.
+    pub published: f64,
+    /// The same figure on this machine, the median of the rounds.
+    pub here: Option<f64>,
+    /// Its 95 % interval; `null` with fewer than six rounds.
+    pub here_ci95: Option<[f64; 2]>,
+    /// The figure here over the published one.
+    pub ratio: Option<f64>,
+    /// Why there is none here.
+    pub reason: Option<String>,
+    /// The checks that make the figure here no result: it stands here because the article's did.
+    #[serde(default)]
+    pub doubts: Vec<String>,
+}
+
+/// What a published figure is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// Seconds of wall clock for all iterations.
+    Wall,
+    /// Seconds of the client's CPU for all iterations.
+    Cpu,
+    /// Microseconds of wall clock an iteration.
+    UsPerOp,
+    /// Iterations a second of wall clock.
+    OpsPerS,
+    /// Iterations a second of the client's CPU.
+    CpuOpsPerS,
+    /// Reads that found nothing, of all iterations.
+    Misses,
+}
+
+/// A conclusion that was published, and what this run says to it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Claim {
+    /// The conclusion, in one sentence.
+    pub says: String,
+    /// Of which kind it is.
+    pub kind: ClaimKind,
+    /// The part of the scenario that it is about; `null` where there is only one.
+    pub part: Option<String>,
+    /// What it is about: an operation, or several joined by `+`, whose times are added up.
+    pub operation: String,
+    /// By which clock; for other kinds than `faster` always the wall clock.
+    #[serde(default)]
+    pub by: Clock,
+    /// The `name` of the target that it is about.
+    pub a: String,
+    /// The `name`s of those that it is compared with: each by itself, for `sum` all together.
+    pub b: Vec<String>,
+    /// For `faster`, how many times at least; for `near` and `sum`, within which factor.
+    pub factor: f64,
+    /// What this run says to it.
+    pub verdict: ClaimVerdict,
+    /// The figures behind the verdict: one for each of `b`, for `sum` one.
+    pub evidence: Vec<Evidence>,
+    /// For `never_hits`: hits and reads of all rounds.
+    pub hits: Option<[u64; 2]>,
+    /// Why nothing can be told, where a figure is missing.
+    pub reason: Option<String>,
+    /// The checks that explain it.
+    pub checks: Vec<ClaimCheck>,
+}
+
+/// Kinds of conclusions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ClaimKind {
+    /// `a` takes less time than each of `b`, by the factor at least.
+    Faster,
+    /// `a` takes as much time as each of `b`, within the factor.
+    Near,
+    /// `a` takes as much time as all of `b` together, within the factor: the sign of a tier that never answers.
+    Sum,
+    /// No read of `a` hits.
+    NeverHits,
+}
+
+/// What time is taken by.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Clock {
+    /// The clock on the wall.
+    #[default]
+    Wall,
+    /// The CPU time of the client, which leaves out all waiting.
+    Cpu,
+}
+
+/// What a run says to a conclusion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ClaimVerdict {
+    /// It is so here, too.
+    Holds,
+    /// It is the other way round here.
+    TurnsRound,
+    /// It is not so here, without being the other way round.
+    DoesNotHold,
+    /// This run does not say.
+    CannotBeTold,
+}
+
+/// Two times, the one over the other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Evidence {
+    /// The time of `a`, in microseconds an iteration.
+    pub a_us: f64,
+    /// The time of the other, or of all others together.
+    pub b_us: f64,
+    /// The first over the second.
+    pub ratio: f64,
+    /// Its 95 % interval; `null` with fewer than six rounds.
+    pub ci95: Option<[f64; 2]>,
+    /// Probability of such a difference between equals, corrected over all conclusions of the article.
+    pub p: Option<f64>,
+}
+
+/// A check that explains a conclusion.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClaimCheck {
+    /// Its stable name.
+    pub id: String,
+    /// Whether it fired in this run, for what the conclusion is about.
+    pub fired: bool,
+}
