@@ -1,0 +1,208 @@
+//! One connection of a client, and the one that the relay has to the server in its place.
+
+use std::io::{self, ErrorKind, Read as _};
+use std::os::fd::AsFd as _;
+use std::time::{Duration, Instant};
+
+use socket2::{Domain, SockAddr, Socket, Type};
+
+use super::Destination;
+use super::held::Held;
+use super::system::{Epoll, READABLE, WRITABLE};
+
+/// One of the two ends of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Side {
+    Client,
+    Server,
+}
+
+impl Side {
+    fn other(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+}
+
+/// A client and its server.
+#[derive(Debug)]
+pub(super) struct Link {
+    client: Peer,
+    server: Peer,
+    /// Nothing passes before: the time that it takes to connect.
+    opens: Instant,
+    is_connecting: bool,
+    /// How many addresses of the server have been tried.
+    n_tried: usize,
+}
+
+/// One end of a link.
+#[derive(Debug)]
+struct Peer {
+    socket: Socket,
+    /// What has come from it.
+    held: Held,
+    /// It takes no more bytes for now.
+    is_blocked: bool,
+    interest: u32,
+}
+
+impl Peer {
+    fn new(socket: Socket, is_blocked: bool) -> Self {
+        Self { socket, held: Held::default(), is_blocked, interest: 0 }
+    }
+}
+
+impl Link {
+    /// A client that has been accepted, and the beginning of a connection to its server.
+    pub(super) fn new(
+        client: Socket,
+        destination: &Destination,
+        opens: Instant,
+    ) -> io::Result<Self> {
+        client.set_nonblocking(true)?;
+        client.set_tcp_nodelay(true)?;
+        let mut n_tried = 0;
+        let server = connect(destination, &mut n_tried)?;
+        let (client, server) = (Peer::new(client, false), Peer::new(server, true));
+        Ok(Self { client, server, opens, is_connecting: true, n_tried })
+    }
+
+    /// Does what can be done now that something has happened at this side: goes on with a connection that is being
+    /// made, writes what it did not take, reads what has come. Returns when that is due, where it did not pass at once.
+    pub(super) fn turn(
+        &mut self,
+        side: Side,
+        hold: Duration,
+        destination: &Destination,
+        buffer: &mut [u8],
+    ) -> io::Result<Option<Instant>> {
+        if self.is_connecting && side == Side::Server {
+            self.go_on_connecting(destination)?;
+            if self.is_connecting {
+                return Ok(None);
+            }
+        }
+        if std::mem::take(&mut self.peer(side).is_blocked) {
+            self.pass_on(side.other(), Instant::now());
+        }
+        Ok(self.read(side, hold, buffer))
+    }
+
+    fn go_on_connecting(&mut self, destination: &Destination) -> io::Result<()> {
+        if self.server.socket.take_error()?.is_some() {
+            // The old socket leaves the set of those that are waited for with its last descriptor.
+            self.server = Peer::new(connect(destination, &mut self.n_tried)?, true);
+        } else if self.server.socket.peer_addr().is_ok() {
+            self.is_connecting = false;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, side: Side, hold: Duration, buffer: &mut [u8]) -> Option<Instant> {
+        let (opens, peer) = (self.opens, self.peer(side));
+        if !peer.held.is_open() {
+            return None;
+        }
+        let result = (&peer.socket).read(buffer);
+        let now = Instant::now();
+        let due = if side == Side::Client { now + hold } else { now }.max(opens);
+        match result {
+            Ok(0) => peer.held.end(due),
+            Ok(len) => peer.held.push(&buffer[..len], due),
+            Err(error) if is_for_now(&error) => return None,
+            Err(_) => {
+                // What it sent before is still on its way; what is on its way to it will find nobody.
+                peer.held.end(due);
+                self.peer(side.other()).held.discard();
+            }
+        }
+        if due > now {
+            return Some(due);
+        }
+        self.pass_on(side, now);
+        None
+    }
+
+    /// Passes on what has come from this side and is due.
+    pub(super) fn pass_on(&mut self, from: Side, now: Instant) {
+        let (from, to) = match from {
+            Side::Client => (&mut self.client, &mut self.server),
+            Side::Server => (&mut self.server, &mut self.client),
+        };
+        if to.is_blocked {
+            return;
+        }
+        let socket = &to.socket;
+        let send = |bytes: &[u8]| socket.send_with_flags(bytes, libc::MSG_NOSIGNAL);
+        match from.held.pass_on(now, send, || socket.shutdown(std::net::Shutdown::Write)) {
+            Ok(()) => {}
+            Err(error) if is_for_now(&error) => to.is_blocked = true,
+            Err(_) => from.held.discard(),
+        }
+    }
+
+    /// Whether nothing more will pass in either direction.
+    pub(super) fn is_over(&self) -> bool {
+        self.client.held.is_over() && self.server.held.is_over()
+    }
+
+    /// Waits for what the link can do something about.
+    pub(super) fn watch(&mut self, epoll: &Epoll, token: impl Fn(Side) -> u64) -> io::Result<()> {
+        let is_connecting = self.is_connecting;
+        for side in [Side::Client, Side::Server] {
+            let peer = self.peer(side);
+            let is_wanted = !(is_connecting && side == Side::Server) && peer.held.is_open();
+            let readable = if is_wanted { READABLE } else { 0 };
+            let writable = if peer.is_blocked { WRITABLE } else { 0 };
+            let interest = readable | writable;
+            epoll.watch(peer.socket.as_fd(), token(side), peer.interest, interest)?;
+            peer.interest = interest;
+        }
+        Ok(())
+    }
+
+    fn peer(&mut self, side: Side) -> &mut Peer {
+        match side {
+            Side::Client => &mut self.client,
+            Side::Server => &mut self.server,
+        }
+    }
+}
+
+/// Whether the same may be done later.
+fn is_for_now(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}
+
+/// Begins a connection to the first address that has not been tried and does not fail at once.
+fn connect(destination: &Destination, n_tried: &mut usize) -> io::Result<Socket> {
+    let mut failed = io::Error::from(ErrorKind::AddrNotAvailable);
+    loop {
+        let address = match destination {
+            Destination::Tcp(addresses) => addresses.get(*n_tried).copied().map(SockAddr::from),
+            Destination::Unix(path) if *n_tried == 0 => Some(SockAddr::unix(path)?),
+            Destination::Unix(_) => None,
+        };
+        let Some(address) = address else { return Err(failed) };
+        *n_tried += 1;
+        match begin(&address) {
+            Ok(socket) => return Ok(socket),
+            Err(error) => failed = error,
+        }
+    }
+}
+
+fn begin(address: &SockAddr) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::from(i32::from(address.family())), Type::STREAM, None)?;
+    socket.set_nonblocking(true)?;
+    if !address.is_unix() {
+        socket.set_tcp_nodelay(true)?;
+    }
+    match socket.connect(address) {
+        Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
+        _ => Ok(socket),
+    }
+}

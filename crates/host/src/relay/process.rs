@@ -1,0 +1,141 @@
+//! How a program becomes a relay, and how the two processes speak with each other.
+//!
+//! The relay is told its servers as arguments, one each: `tcp:192.0.2.1:11211,[::1]:11211` or `unix:/path`. It answers
+//! on standard output with one line, `ports 40001 40002`, one for each server, or `failed` and why. On standard input it
+//! then reads orders, `hold DELAY HELD` in nanoseconds: a new connection waits for DELAY more, and every chunk on its way
+//! to a server is held for HELD. Where standard input ends, so does the relay.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use super::Destination;
+use super::serve::Server;
+
+/// The first argument of a program that is to be a relay; nobody types it.
+pub(super) const ROLE: &str = "__larder-relay";
+
+/// Whether this program asks for its role, so that it may be started in another one.
+static CAN_BE_RELAY: AtomicBool = AtomicBool::new(false);
+
+/// Serves as a relay if this program was started as one, and then never returns.
+///
+/// A program that may start a [`Relay`](super::Relay) calls this first thing in its `main`, before it looks at its
+/// arguments.
+#[expect(clippy::exit, reason = "the program was started for this alone")]
+pub fn serve_if_asked() {
+    CAN_BE_RELAY.store(true, Ordering::Relaxed);
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_some_and(|role| role == ROLE) {
+        let done = serve(&arguments.collect::<Vec<_>>());
+        std::process::exit(i32::from(done.is_err()));
+    }
+}
+
+/// An error where this program would take the role for an argument like any other.
+pub(super) fn can_be_relay() -> io::Result<()> {
+    if CAN_BE_RELAY.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    let what = "this program cannot be a relay: it does not call relay::serve_if_asked in its main";
+    Err(io::Error::new(io::ErrorKind::Unsupported, what))
+}
+
+fn serve(arguments: &[OsString]) -> io::Result<()> {
+    let server = arguments
+        .iter()
+        .map(|argument| {
+            read_argument(argument).ok_or_else(|| io::Error::other("no such destination"))
+        })
+        .collect::<io::Result<Vec<_>>>()
+        .and_then(Server::new);
+    let mut answers = io::stdout();
+    match server {
+        Ok((server, ports)) => {
+            let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+            writeln!(answers, "ports {}", ports.join(" "))?;
+            server.run()
+        }
+        Err(error) => {
+            writeln!(answers, "failed {error}")?;
+            Err(error)
+        }
+    }
+}
+
+/// Where the relay listens, as its line on standard output tells.
+pub(super) fn read_answer(line: &str) -> io::Result<Vec<SocketAddr>> {
+    let answer = line.strip_suffix('\n').unwrap_or_default();
+    if let Some(reason) = answer.strip_prefix("failed ") {
+        return Err(io::Error::other(reason));
+    }
+    let ports = answer.strip_prefix("ports ").map(|ports| {
+        let address = |port: &str| Some((Ipv4Addr::LOCALHOST, port.parse().ok()?).into());
+        ports.split(' ').map(address).collect::<Option<Vec<SocketAddr>>>()
+    });
+    ports.flatten().ok_or_else(|| io::Error::other("it ended at once"))
+}
+
+pub(super) fn to_order(delay: Duration, held: Duration) -> String {
+    format!("hold {} {}\n", delay.as_nanos(), held.as_nanos())
+}
+
+/// The delay and what of it is held, from a line of standard input.
+pub(super) fn read_order(line: &str) -> Option<(Duration, Duration)> {
+    let (delay, held) = line.strip_prefix("hold ")?.split_once(' ')?;
+    let span = |nanos: &str| nanos.parse().ok().map(Duration::from_nanos);
+    Some((span(delay)?, span(held)?))
+}
+
+pub(super) fn to_argument(destination: &Destination) -> OsString {
+    match destination {
+        Destination::Tcp(_) => format!("tcp:{destination}").into(),
+        Destination::Unix(path) => [OsStr::new("unix:"), path.as_os_str()].into_iter().collect(),
+    }
+}
+
+fn read_argument(argument: &OsStr) -> Option<Destination> {
+    let argument = argument.as_bytes();
+    if let Some(path) = argument.strip_prefix(b"unix:") {
+        return Some(Destination::Unix(OsString::from_vec(path.into()).into()));
+    }
+    let addresses = str::from_utf8(argument.strip_prefix(b"tcp:")?).ok()?.split(',');
+    addresses.map(|address| address.parse().ok()).collect::<Option<_>>().map(Destination::Tcp)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_process_writes_the_other_reads() {
+        for destination in [
+            Destination::Tcp(vec!["192.0.2.1:11211".parse().unwrap()]),
+            Destination::Tcp(vec!["[::1]:5".parse().unwrap(), "127.0.0.1:5".parse().unwrap()]),
+            Destination::Unix(OsString::from_vec(b"/tmp/\xff socket".to_vec()).into()),
+        ] {
+            assert_eq!(read_argument(&to_argument(&destination)), Some(destination));
+        }
+        let spans = (Duration::from_millis(2), Duration::from_nanos(1_934_567));
+        assert_eq!(read_order(to_order(spans.0, spans.1).trim_end()), Some(spans));
+        let addresses = ["127.0.0.1:40001", "127.0.0.1:2"].map(|text| text.parse().unwrap());
+        assert_eq!(read_answer("ports 40001 2\n").unwrap(), addresses);
+    }
+
+    #[test]
+    fn why_there_is_no_relay_is_told() {
+        for (line, reason) in [("", "it ended at once"), ("failed no room\n", "no room")] {
+            assert_eq!(read_answer(line).unwrap_err().to_string(), reason);
+        }
+    }
+
+    #[test]
+    fn a_program_that_does_not_ask_for_its_role_is_not_started() {
+        // The program of these tests does not.
+        let error = can_be_relay().unwrap_err().to_string();
+        assert!(error.contains("does not call relay::serve_if_asked"), "{error}");
+    }
+}

@@ -1,0 +1,241 @@
+//! The relay's loop: one thread, any number of connections, one timer.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::fs::File;
+use std::io::{self, ErrorKind, Read as _};
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::fd::AsFd as _;
+use std::time::{Duration, Instant};
+
+use super::Destination;
+use super::link::{Link, Side};
+use super::process;
+use super::system::{self, Epoll, READABLE, Timer};
+
+/// What has happened, as the system is told to name it: the timer, an order, a new connection at a door, and above these
+/// two numbers for each link.
+const TIMER: u64 = 0;
+const ORDERS: u64 = 1;
+const FIRST_DOOR: u64 = 2;
+const FIRST_LINK: u64 = 1 << 32;
+
+/// The most that is read at once.
+const BUFFER_LEN: usize = 64 << 10;
+
+/// A relay that listens.
+#[derive(Debug)]
+pub(super) struct Server {
+    epoll: Epoll,
+    timer: Timer,
+    /// When the timer ends, if it is set.
+    timer_end: Option<Instant>,
+    orders: Orders,
+    doors: Vec<Door>,
+    /// Whether new connections are waited for: not while there are no descriptors left for them.
+    is_accepting: bool,
+    /// By the first of their two numbers.
+    links: HashMap<u64, (Link, usize)>,
+    next_link: u64,
+    /// When what has come from which side of which link is due, the earliest first.
+    due: BinaryHeap<Reverse<(Instant, u64, Side)>>,
+    /// How much longer a new connection takes, and how long every chunk is held on its way to the server.
+    delay: Duration,
+    hold: Duration,
+    buffer: Box<[u8]>,
+}
+
+/// Where clients come in, and where they are led.
+#[derive(Debug)]
+struct Door {
+    listener: TcpListener,
+    destination: Destination,
+}
+
+impl Server {
+    /// Listens for each destination on a port of its own, which is returned.
+    pub(super) fn new(destinations: Vec<Destination>) -> io::Result<(Self, Vec<u16>)> {
+        system::raise_open_files();
+        let doors = destinations.into_iter().map(|destination| {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+            listener.set_nonblocking(true)?;
+            Ok(Door { listener, destination })
+        });
+        let doors = doors.collect::<io::Result<Vec<_>>>()?;
+        let ports = doors.iter().map(|door| Ok(door.listener.local_addr()?.port()));
+        let ports = ports.collect::<io::Result<_>>()?;
+        let (epoll, timer, orders) = (Epoll::new()?, Timer::new()?, Orders::new()?);
+        epoll.watch(timer.fd(), TIMER, 0, READABLE)?;
+        epoll.watch(orders.input.as_fd(), ORDERS, 0, READABLE)?;
+        let mut server = Self {
+            epoll,
+            timer,
+            timer_end: None,
+            orders,
+            doors,
+            is_accepting: false,
+            links: HashMap::new(),
+            next_link: FIRST_LINK,
+            due: BinaryHeap::new(),
+            delay: Duration::ZERO,
+            hold: Duration::ZERO,
+            buffer: vec![0; BUFFER_LEN].into(),
+        };
+        server.accept_more(true)?;
+        Ok((server, ports))
+    }
+
+    /// Serves until there will be no more orders.
+    pub(super) fn run(mut self) -> io::Result<()> {
+        let mut tokens = Vec::new();
+        loop {
+            self.epoll.wait(&mut tokens)?;
+            // First of all, because this is what must not be late.
+            self.pass_on_due()?;
+            for token in &tokens {
+                match *token {
+                    TIMER => {}
+                    ORDERS => match self.orders.read()? {
+                        None => return Ok(()),
+                        Some(orders) => {
+                            for (delay, hold) in orders {
+                                (self.delay, self.hold) = (delay, hold);
+                            }
+                        }
+                    },
+                    door if door < FIRST_LINK => self.accept(door)?,
+                    side => self.turn(side)?,
+                }
+            }
+            self.pass_on_due()?;
+            self.set_timer()?;
+        }
+    }
+
+    /// Takes the clients that wait at a door.
+    fn accept(&mut self, token: u64) -> io::Result<()> {
+        let place = usize::try_from(token - FIRST_DOOR).unwrap_or(usize::MAX);
+        let Some(door) = self.doors.get(place) else { return Ok(()) };
+        match door.listener.accept() {
+            Ok((client, _)) => {
+                let opens = Instant::now() + self.delay + self.hold;
+                // Where the server cannot be reached, the client sees its connection end.
+                let Ok(link) = Link::new(client.into(), &door.destination, opens) else {
+                    return Ok(());
+                };
+                let id = self.next_link;
+                self.next_link += 2;
+                self.links.insert(id, (link, place));
+                // What it has sent already is stamped now. A server that is near is connected to already.
+                self.turn(id)?;
+                self.turn(id + 1)
+            }
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock | ErrorKind::Interrupted | ErrorKind::ConnectionAborted => {
+                    Ok(())
+                }
+                // No descriptors are left until a link ends.
+                _ => self.accept_more(false),
+            },
+        }
+    }
+
+    /// Begins or ceases to wait for new connections.
+    fn accept_more(&mut self, is_accepting: bool) -> io::Result<()> {
+        let interest = |is_on| if is_on { READABLE } else { 0 };
+        let (from, to) = (interest(self.is_accepting), interest(is_accepting));
+        for (door, token) in self.doors.iter().zip(FIRST_DOOR..) {
+            self.epoll.watch(door.listener.as_fd(), token, from, to)?;
+        }
+        self.is_accepting = is_accepting;
+        Ok(())
+    }
+
+    /// Has a link do what it can at one of its sides.
+    fn turn(&mut self, token: u64) -> io::Result<()> {
+        let (id, side) = (token & !1, if token & 1 == 0 { Side::Client } else { Side::Server });
+        let Some((link, door)) = self.links.get_mut(&id) else { return Ok(()) };
+        let destination = &self.doors[*door].destination;
+        match link.turn(side, self.hold, destination, &mut self.buffer) {
+            Ok(due) => {
+                self.due.extend(due.map(|due| Reverse((due, id, side))));
+                self.settle(id)
+            }
+            // There is no server: the client sees its connection end.
+            Err(_) => self.end(id),
+        }
+    }
+
+    /// Passes on everything that is due.
+    fn pass_on_due(&mut self) -> io::Result<()> {
+        let now = Instant::now();
+        while let Some(Reverse((due, id, side))) = self.due.peek().copied()
+            && due <= now
+        {
+            self.due.pop();
+            if let Some((link, _)) = self.links.get_mut(&id) {
+                link.pass_on(side, now);
+                self.settle(id)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for what a link needs next, or lets go of it.
+    fn settle(&mut self, id: u64) -> io::Result<()> {
+        let Some((link, _)) = self.links.get_mut(&id) else { return Ok(()) };
+        if link.is_over() {
+            return self.end(id);
+        }
+        let token = |side| if side == Side::Client { id } else { id + 1 };
+        link.watch(&self.epoll, token)
+    }
+
+    fn end(&mut self, id: u64) -> io::Result<()> {
+        self.links.remove(&id);
+        if self.is_accepting { Ok(()) } else { self.accept_more(true) }
+    }
+
+    fn set_timer(&mut self) -> io::Result<()> {
+        let next = self.due.peek().map(|Reverse((due, ..))| *due);
+        // One that has ended is set again, too, for it would be told of for ever.
+        if next != self.timer_end {
+            self.timer.set(next.map(|due| due.saturating_duration_since(Instant::now())))?;
+            self.timer_end = next;
+        }
+        Ok(())
+    }
+}
+
+/// What the process that has started this one says.
+#[derive(Debug)]
+struct Orders {
+    input: File,
+    /// The beginning of a line whose end has not come yet.
+    line: Vec<u8>,
+}
+
+impl Orders {
+    fn new() -> io::Result<Self> {
+        // Not by `io::stdin`, in whose buffer a line would wait without being told of.
+        let input = io::stdin().as_fd().try_clone_to_owned()?.into();
+        Ok(Self { input, line: Vec::new() })
+    }
+
+    /// The orders that have come: the delay, and what of it is held. `None` at their end.
+    fn read(&mut self) -> io::Result<Option<Vec<(Duration, Duration)>>> {
+        let mut buffer = [0; 256];
+        let len = self.input.read(&mut buffer)?;
+        if len == 0 {
+            return Ok(None);
+        }
+        self.line.extend(&buffer[..len]);
+        let Some(end) = self.line.iter().rposition(|byte| *byte == b'\n') else {
+            return Ok(Some(Vec::new()));
+        };
+        let lines: Vec<u8> = self.line.drain(..=end).collect();
+        let orders = String::from_utf8_lossy(&lines).lines().map(process::read_order).collect();
+        let unknown = || io::Error::new(ErrorKind::InvalidData, "an unknown order");
+        Option::ok_or_else(orders, unknown).map(Some)
+    }
+}

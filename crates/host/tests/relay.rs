@@ -1,0 +1,367 @@
+//! The relay: that it delays by as much as it is told, passes everything on whole, and that nothing is left of it.
+//!
+//! The relay is this binary again. So is the process that must be killed for one of the tests.
+
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+#![expect(clippy::print_stdout, reason = "how a second process answers the first")]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixListener;
+use std::process::{Command, ExitCode, Stdio};
+use std::thread::{self, sleep};
+use std::time::{Duration, Instant};
+
+use larder_host::relay::{self, Destination, Relay};
+use larder_host::scratch::ScratchDir;
+use libtest_mimic::{Arguments, Trial};
+
+/// What a second process is to do.
+const ROLE: &str = "LARDER_TEST_ROLE";
+
+/// How often a time is taken on a machine that does other things, too: the best one counts.
+const ATTEMPTS: usize = 5;
+
+fn main() -> ExitCode {
+    relay::serve_if_asked();
+    if std::env::var_os(ROLE).is_some() {
+        hold();
+    }
+    let trial = |name: &str, run: fn()| {
+        Trial::test(name, move || {
+            run();
+            Ok(())
+        })
+    };
+    let trials = vec![
+        trial("the_median_of_what_is_added_is_what_was_asked_for", the_median_is_as_asked),
+        trial("a_delay_is_that_of_a_round_trip", a_delay_is_that_of_a_round_trip),
+        trial("a_new_connection_takes_one_round_trip_more", a_new_connection),
+        trial("a_server_that_speaks_first_is_as_far_away", a_server_that_speaks_first),
+        trial("ten_megabytes_arrive_whole_both_ways", ten_megabytes_arrive_whole),
+        trial("many_requests_are_under_way_at_once", many_requests_at_once),
+        trial("a_connection_is_not_slowed_by_others", not_slowed_by_others),
+        trial("an_end_of_one_direction_leaves_the_other_open", a_half_closed_connection),
+        trial("what_was_sent_before_a_reset_arrives", what_was_sent_before_a_reset),
+        trial("a_server_that_is_gone_is_an_end", a_server_that_is_gone),
+        trial("the_first_address_that_answers_is_taken", the_first_address_that_answers),
+        trial("a_relay_leads_to_a_socket_of_this_machine", a_socket_of_this_machine),
+        trial("one_process_leads_to_several_servers", several_servers),
+        trial("a_relay_is_gone_after_drop", a_relay_is_gone_after_drop),
+        trial("nothing_is_left_after_kill_9", nothing_is_left_after_kill_9),
+    ];
+    // One after the other, because they take the time.
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads = Some(1);
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+fn relay(delay: &str, servers: &[Destination]) -> Relay {
+    Relay::start("test", format!("delay:{delay}").parse().unwrap(), servers).unwrap()
+}
+
+/// A server of any number of connections, each of which is served by `serve` in a thread of its own.
+fn server(serve: impl Fn(TcpStream) + Clone + Send + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (stream, serve) = (stream.unwrap(), serve.clone());
+            stream.set_nodelay(true).unwrap();
+            thread::spawn(move || serve(stream));
+        }
+    });
+    address
+}
+
+/// A server that sends everything back, and ends a connection when its client does.
+fn echo() -> Destination {
+    let address = server(|stream| {
+        // What became of a connection its client says.
+        let _ = std::io::copy(&mut &stream, &mut &stream);
+        let _ = stream.shutdown(Shutdown::Write);
+    });
+    Destination::Tcp(vec![address])
+}
+
+/// A connection through a relay, on which no test waits for ever.
+fn connect(relay: &Relay) -> TcpStream {
+    let stream = TcpStream::connect(relay.addresses()[0]).unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream
+}
+
+fn round_trip(mut stream: &TcpStream) -> Duration {
+    let start = Instant::now();
+    stream.write_all(b"ping").unwrap();
+    let mut answer = [0; 4];
+    stream.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"ping");
+    start.elapsed()
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+/// How far a time is from another, as a share of that.
+fn error(time: Duration, from: Duration) -> f64 {
+    (time.as_secs_f64() / from.as_secs_f64() - 1.0).abs()
+}
+
+fn best(attempt: impl FnMut(usize) -> f64) -> f64 {
+    (0..ATTEMPTS).map(attempt).fold(f64::INFINITY, f64::min)
+}
+
+fn the_median_is_as_asked() {
+    for (delay, nominal) in
+        [("500us", Duration::from_micros(500)), ("2ms", Duration::from_millis(2))]
+    {
+        let Destination::Tcp(past) = echo() else { unreachable!("an echo is on a port") };
+        let past_relay = TcpStream::connect(past[0]).unwrap();
+        past_relay.set_nodelay(true).unwrap();
+        let error = best(|_| {
+            let relay = relay(delay, &[Destination::Tcp(past.clone())]);
+            let through = connect(&relay);
+            round_trip(&through);
+            let times = |stream: &TcpStream| median((0..101).map(|_| round_trip(stream)).collect());
+            let added = times(&through).saturating_sub(times(&past_relay));
+            // What it tells of itself is true as well.
+            error(added, nominal).max(error(relay.added().median, nominal))
+        });
+        assert!(error < 0.05, "{delay}: {:.1} % off", error * 100.0);
+    }
+}
+
+fn a_delay_is_that_of_a_round_trip() {
+    let relay = relay("50ms", &[echo()]);
+    let stream = connect(&relay);
+    round_trip(&stream);
+    let nominal = Duration::from_millis(50);
+    let error = best(|_| error(round_trip(&stream), nominal));
+    assert!(error < 0.05, "{:.1} % off", error * 100.0);
+    assert!(relay.added().to_string().starts_with("50."), "{}", relay.added());
+}
+
+fn a_new_connection() {
+    let relay = relay("50ms", &[echo()]);
+    let nominal = Duration::from_millis(100);
+    let error = best(|_| {
+        let start = Instant::now();
+        round_trip(&connect(&relay));
+        error(start.elapsed(), nominal)
+    });
+    assert!(error < 0.05, "{:.1} % off", error * 100.0);
+}
+
+fn a_server_that_speaks_first() {
+    let greeter = server(|mut stream| stream.write_all(b"hello").unwrap());
+    let relay = relay("50ms", &[Destination::Tcp(vec![greeter])]);
+    let nominal = Duration::from_millis(100);
+    let error = best(|_| {
+        let start = Instant::now();
+        let mut greeting = String::new();
+        connect(&relay).read_to_string(&mut greeting).unwrap();
+        assert_eq!(greeting, "hello");
+        error(start.elapsed(), nominal)
+    });
+    assert!(error < 0.05, "{:.1} % off", error * 100.0);
+}
+
+/// Bytes that differ along the way, so that one in the wrong place is seen.
+fn bytes(len: usize) -> Vec<u8> {
+    (0..=250_u8).cycle().take(len).collect()
+}
+
+fn ten_megabytes_arrive_whole() {
+    // More than what is held at once, and more than what is on the way of a client that does not read meanwhile.
+    for len in [10 << 20, 40 << 20] {
+        let relay = relay("2ms", &[echo()]);
+        let stream = connect(&relay);
+        let sent = bytes(len);
+        let received = thread::scope(|scope| {
+            let reader = scope.spawn(|| {
+                let mut received = Vec::new();
+                (&stream).read_to_end(&mut received).unwrap();
+                received
+            });
+            (&stream).write_all(&sent).unwrap();
+            stream.shutdown(Shutdown::Write).unwrap();
+            reader.join().unwrap()
+        });
+        assert!(received == sent, "{} of {len} bytes", received.len());
+    }
+}
+
+fn many_requests_at_once() {
+    const N: usize = 200;
+    let relay = relay("20ms", &[echo()]);
+    let mut stream = connect(&relay);
+    round_trip(&stream);
+    let start = Instant::now();
+    for _ in 0..N {
+        stream.write_all(b"ping").unwrap();
+        // So that they are requests of their own on the way, too.
+        sleep(Duration::from_micros(50));
+    }
+    stream.read_exact(&mut [0; 4 * N]).unwrap();
+    let time = start.elapsed();
+    assert!(time >= Duration::from_millis(20), "{time:?}");
+    // One after the other they would take 4 s.
+    assert!(time < Duration::from_secs(1), "{time:?}");
+}
+
+fn not_slowed_by_others() {
+    let relay = relay("10ms", &[echo()]);
+    let (busy, quiet) = (connect(&relay), connect(&relay));
+    // This one is full all the time: nobody reads its answers.
+    let writer = {
+        let mut busy = busy.try_clone().unwrap();
+        thread::spawn(move || {
+            let chunk = bytes(1 << 20);
+            while busy.write_all(&chunk).is_ok() {}
+        })
+    };
+    sleep(Duration::from_millis(100));
+    round_trip(&quiet);
+    let error = best(|_| error(round_trip(&quiet), Duration::from_millis(10)));
+    assert!(error < 0.1, "{:.1} % off", error * 100.0);
+    busy.shutdown(Shutdown::Both).unwrap();
+    writer.join().unwrap();
+}
+
+fn a_half_closed_connection() {
+    // It answers only once its client has ended.
+    let counter = server(|mut stream| {
+        let mut all = Vec::new();
+        stream.read_to_end(&mut all).unwrap();
+        sleep(Duration::from_millis(20));
+        write!(stream, "{}", all.len()).unwrap();
+    });
+    let relay = relay("2ms", &[Destination::Tcp(vec![counter])]);
+    let mut stream = connect(&relay);
+    stream.write_all(&bytes(100_000)).unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert_eq!(answer, "100000");
+}
+
+fn what_was_sent_before_a_reset() {
+    let (heard, hears) = std::sync::mpsc::channel();
+    let listener = server(move |mut stream| {
+        let mut all = Vec::new();
+        stream.write_all(b"unread").unwrap();
+        // However its client ends.
+        let _ = stream.read_to_end(&mut all);
+        heard.send(all).unwrap();
+    });
+    let relay = relay("20ms", &[Destination::Tcp(vec![listener])]);
+    let mut stream = connect(&relay);
+    let mut first = [0; 1];
+    stream.read_exact(&mut first).unwrap();
+    stream.write_all(b"the last words").unwrap();
+    // With bytes that it has not read, this is a reset.
+    drop(stream);
+    assert_eq!(hears.recv_timeout(Duration::from_secs(5)).unwrap(), b"the last words");
+}
+
+/// An address on which nobody listens.
+fn nowhere() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+fn a_server_that_is_gone() {
+    // One that was never there, and one that ends in the middle of an answer.
+    let quitter = server(|mut stream| stream.write_all(b"half an ans").unwrap());
+    for (server, answer) in [(nowhere(), ""), (quitter, "half an ans")] {
+        let relay = relay("2ms", &[Destination::Tcp(vec![server])]);
+        let mut said = Vec::new();
+        // Both an end and a reset are one, and neither takes the time that a test waits.
+        let start = Instant::now();
+        let _ = connect(&relay).read_to_end(&mut said);
+        assert_eq!(String::from_utf8_lossy(&said), answer);
+        assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    }
+}
+
+fn the_first_address_that_answers() {
+    let Destination::Tcp(echo) = echo() else { unreachable!("an echo is on a port") };
+    let relay = relay("2ms", &[Destination::Tcp(vec![nowhere(), nowhere(), echo[0]])]);
+    round_trip(&connect(&relay));
+}
+
+fn a_socket_of_this_machine() {
+    let directory = ScratchDir::create("test").unwrap();
+    let path = directory.path().join("socket");
+    let listener = UnixListener::bind(&path).unwrap();
+    thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        let _ = std::io::copy(&mut &stream, &mut &stream);
+    });
+    let relay = relay("2ms", &[Destination::Unix(path)]);
+    assert!(round_trip(&connect(&relay)) >= Duration::from_millis(2));
+}
+
+fn several_servers() {
+    let named = |name: &'static [u8]| {
+        Destination::Tcp(vec![server(move |mut stream| stream.write_all(name).unwrap())])
+    };
+    let relay = relay("2ms", &[named(b"first"), named(b"second"), named(b"third")]);
+    let names: Vec<String> = relay
+        .addresses()
+        .iter()
+        .map(|address| {
+            let mut name = String::new();
+            TcpStream::connect(address).unwrap().read_to_string(&mut name).unwrap();
+            name
+        })
+        .collect();
+    assert_eq!(names, ["first", "second", "third"]);
+}
+
+/// Whether a process runs. One that has ended and is waited for by nobody does not.
+fn runs(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok();
+    let state = stat.and_then(|stat| stat.rsplit_once(") ")?.1.chars().next());
+    state.is_some_and(|state| state != 'Z' && state != 'X')
+}
+
+fn a_relay_is_gone_after_drop() {
+    let relay = relay("2ms", &[echo()]);
+    let (pid, address) = (relay.pid(), relay.addresses()[0]);
+    assert!(runs(pid) && TcpStream::connect(address).is_ok());
+    drop(relay);
+    assert!(!runs(pid) && TcpStream::connect(address).is_err());
+}
+
+/// Role of a second process: has a relay, says which, and waits to be killed.
+fn hold() -> ! {
+    let relay = relay("2ms", &[echo()]);
+    println!("{}", relay.pid());
+    loop {
+        sleep(Duration::from_secs(1000));
+    }
+}
+
+fn nothing_is_left_after_kill_9() {
+    let mut process = Command::new(std::env::current_exe().unwrap())
+        .env(ROLE, "hold")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let pid: u32 = line.trim().parse().unwrap();
+    assert!(runs(pid));
+    process.kill().unwrap();
+    process.wait().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(2);
+    while runs(pid) {
+        assert!(Instant::now() < deadline, "the relay {pid} runs on");
+        sleep(Duration::from_millis(2));
+    }
+}
