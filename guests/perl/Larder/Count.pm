@@ -1,0 +1,82 @@
+package Larder::Count;
+
+# Goes through a block that the loop has been through and adds what it noted to the tally of each operation.
+
+use v5.36;
+
+use Larder::Block ();
+use Larder::Plan  ();
+use Larder::Tally ();
+
+my @NAMES = (
+    [ get        => 1 ],
+    [ set        => 0 ],
+    [ get_or_set => 1 ],
+    [ delete     => 0 ],
+    [ touch      => 0 ],
+);
+
+# `operations` are those of the phase; of `multiget` keys a get is a request.
+sub new ($class, $operations, $multiget) {
+    my @names = map { [@$_] } @NAMES;
+    $names[Larder::Plan::GET][0] = 'get_many' if $multiget > 1;
+    my %is_read = map { @$_ } @names;
+    my %tallies = map { ($_ => Larder::Tally->new($is_read{$_})) } @$operations;
+    my @tally_of = map { $tallies{ $_->[0] } } @names;
+    return bless { tallies => \%tallies, tally_of => \@tally_of, first_error => undef }, $class;
+}
+
+# Each segment of the block says when it began, and how long the phase had lasted then. Times are rounded as they stand
+# on the axis of the phase, so that what all operations took adds up to what it lasted.
+sub add ($self, $block) {
+    my ($kind, $outcome, $end) = @$block{qw(kind outcome end)};
+    $self->_add_errors($block);
+    for my $segment (@{ $block->{segments} }) {
+        my ($n, $to, $began, $elapsed) = @$segment;
+        my $origin = $began - $elapsed;
+        my $then   = int($elapsed * 1e9 + 0.5);
+        while ($n <= $to) {
+            my $at    = int(($end->[$n] - $origin) * 1e9 + 0.5);
+            my $tally = $self->{tally_of}[ $kind->[$n] ];
+            if ($block->{multiget} > 1 && $kind->[$n] == Larder::Plan::GET) {
+                my @keys  = $n .. $block->{request_to}[$n];
+                my $bytes = 0;
+                $bytes += $self->_bytes($block, $_) for @keys;
+                $tally->add_request([ @$outcome[@keys] ], $at, $at - $then, $bytes);
+                $n += @keys;
+            }
+            else {
+                $tally->add($outcome->[$n], $at, $at - $then, $self->_bytes($block, $n));
+                $n++;
+            }
+            $then = $at;
+        }
+    }
+    return;
+}
+
+# What the phase came to, for its result.
+sub over ($self, $wall_ns) {
+    my $tallies = $self->{tallies};
+    return { map { ($_ => $tallies->{$_}->over($wall_ns)) } keys %$tallies };
+}
+
+sub first_error ($self) { return $self->{first_error} }
+
+sub _bytes ($self, $block, $n) {
+    my $outcome = $block->{outcome}[$n];
+    return $block->{bytes_of}{$n} if exists $block->{bytes_of}{$n};
+    return 0                      if $outcome != Larder::Block::RIGHT && $outcome != Larder::Block::FILLED;
+    return length($block->{want}[$n] // '');
+}
+
+sub _add_errors ($self, $block) {
+    my $errors = $block->{errors};
+    for my $n (sort { $a <=> $b } keys %$errors) {
+        $self->{first_error} //= $errors->{$n}->text;
+        $self->{tally_of}[ $block->{kind}[$n] ]->error($errors->{$n}->kind);
+    }
+    return;
+}
+
+1;

@@ -1,0 +1,137 @@
+package Larder::Guest;
+
+# Opens the cache, and does what the commands say.
+
+use v5.36;
+
+use JSON::PP    ();
+use Time::HiRes qw(time);
+
+use Larder::Cache     ();
+use Larder::Failure   ();
+use Larder::Judge     ();
+use Larder::Phase     ();
+use Larder::Plan      ();
+use Larder::Processes ();
+
+use constant PROTOCOL => 1;
+use constant ALIVE_S  => 1;
+
+my %COMMANDS = (
+    set    => \&_set,
+    get    => \&_get,
+    delete => \&_delete,
+    touch  => \&_touch,
+    load   => \&_load,
+    run    => \&_run,
+);
+
+# Opens the cache of `$folder/open.json` and says so; returns nothing if there is none.
+sub open_cache ($class, $protocol, $folder) {
+    my $cache = eval {
+        my $order = Larder::Plan::read_json("$folder/open.json");
+        $order->{protocol} == PROTOCOL
+            or die Larder::Failure->new('protocol', "this guest speaks protocol @{[PROTOCOL]}, not $order->{protocol}");
+        Larder::Cache::open_cache($order);
+    };
+    if (!$cache) {
+        $protocol->answer({ unavailable => Larder::Failure->from($@)->text });
+        return;
+    }
+    $protocol->answer({
+        protocol => PROTOCOL,
+        language => sprintf('perl %vd', $^V),
+        cache    => $cache->title,
+        settings => $cache->settings,
+    });
+    return bless { protocol => $protocol, cache => $cache }, $class;
+}
+
+# Answers commands until there are no more.
+sub serve ($self) {
+    my $protocol = $self->{protocol};
+    while (defined(my $line = $protocol->line)) {
+        my ($name, @arguments) = split / /, $line, 2;
+        return if $line eq 'end';
+        my $command = $COMMANDS{ $name // '' };
+        if (!$command) {
+            $protocol->answer(Larder::Failure->new('protocol', "no command of this guest: $line")->answer);
+            next;
+        }
+        eval { $self->$command(@arguments); 1 } or $protocol->answer(Larder::Failure->from($@)->answer);
+    }
+    return;
+}
+
+sub _set ($self, $arguments) {
+    my ($key_length, $value_length, $ttl) = split / /, $arguments;
+    my $key   = $self->{protocol}->bytes($key_length);
+    my $value = $self->{protocol}->bytes($value_length);
+    $ttl = $ttl eq '-' ? undef : $ttl + 0;
+    my $cache  = $self->{cache} = $self->{cache}->with_ttl($ttl);
+    my $stored = $cache->set($key, $value, $cache->ttl_argument($ttl));
+    my $answer
+        = $stored
+        ? { stored => JSON::PP::true }
+        : { stored => JSON::PP::false, why => $cache->refusal($key, $value, $stored)->text };
+    $self->{protocol}->answer($answer);
+    return;
+}
+
+sub _get ($self, $arguments) {
+    my $value = $self->{cache}->get($self->{protocol}->bytes($arguments));
+    $self->{protocol}->answer(defined $value ? ({ found => length $value }, $value) : { found => undef });
+    return;
+}
+
+sub _delete ($self, $arguments) {
+    my $found = $self->{cache}->delete($self->{protocol}->bytes($arguments));
+    $self->_found($found);
+    return;
+}
+
+sub _touch ($self, $arguments) {
+    my ($key_length, $ttl) = split / /, $arguments;
+    my $key = $self->{protocol}->bytes($key_length);
+    $self->_found($self->{cache}->touch($key, $self->{cache}->ttl_argument($ttl eq '-' ? undef : $ttl + 0)));
+    return;
+}
+
+sub _found ($self, $found) {
+    defined $found or die Larder::Failure->unexplained;
+    $self->{protocol}->answer({ found => $found ? JSON::PP::true : JSON::PP::false });
+    return;
+}
+
+sub _load ($self, $folder) {
+    my $plan = Larder::Plan->read_from($folder);
+    $self->{cache} = $self->{cache}->with_ttl($plan->{ttl});
+    @$self{qw(plan judge)} = ($plan, Larder::Judge->new($plan));
+    $self->{protocol}->answer({ loaded => JSON::PP::true });
+    return;
+}
+
+sub _run ($self, $number) {
+    my $plan = $self->{plan} or die Larder::Failure->new('protocol', 'no plan has been loaded');
+    $plan->{phases}[$number] or die Larder::Failure->new('protocol', "the plan has no phase $number");
+    my %parts = (%$self{qw(plan cache judge)}, phase => $number);
+    my $told  = time;
+    my $tell  = sub ($operations) {
+        exit 0 if $self->{protocol}->has_ended;
+        return if time - $told < ALIVE_S;
+        $told = time;
+        $self->{protocol}->answer({ alive => $operations });
+    };
+    if ($plan->{processes} > 1) {
+        Larder::Processes->new($self->{protocol}, %parts)->run($tell);
+    }
+    else {
+        my $phase = Larder::Phase->new(%parts, process => 0);
+        $phase->run($tell);
+        $phase->write_result($plan->{folder});
+    }
+    $self->{protocol}->answer({ ran => $number + 0 });
+    return;
+}
+
+1;

@@ -1,0 +1,124 @@
+package Larder::Phase;
+
+# One process's share of a phase: blocks are made ready, worked through, counted. A process alone stops its clock while
+# it makes ready and counts. Of several, each keeps it running, for the others have the cache for themselves
+# meanwhile; so they make ready and count as much at once as memory allows, mostly all.
+
+use v5.36;
+
+use JSON::PP ();
+
+use Larder::Block ();
+use Larder::Count ();
+use Larder::Loop  ();
+use Larder::Usage ();
+
+# What a block holds at most. Alone: so much as stays in a processor's cache.
+my %ALONE   = (operations => 4_096,   bytes => 4 * 1024 * 1024);
+my %SEVERAL = (operations => 262_144, bytes => 64 * 1024 * 1024);
+# So often somebody may be told how far it is.
+use constant SEGMENT_S => 0.25;
+
+# `plan`, `cache`, `judge`, `phase` and `process`, both counted from 0.
+sub new ($class, %parts) {
+    my $self  = bless {%parts}, $class;
+    my $plan  = $self->{plan};
+    my $phase = $plan->{phases}[ $self->{phase} ];
+    my $alone = $plan->{processes} == 1;
+    my $held  = $plan->{replays} ? $plan->held_before($self->{phase}, $self->{process}) : 0;
+    $self->{cache}->set('held', $plan->value($held), undef) if $held;
+    my $block = Larder::Block->new($plan, $alone ? %ALONE : %SEVERAL, multiget => $phase->{multiget}, held => $held);
+    my $loop  = Larder::Loop->new(
+        cache  => $self->{cache},
+        judge  => $self->{judge},
+        block  => $block,
+        ttl    => $self->{cache}->ttl_argument($plan->{ttl}),
+        doubts => $self->{cache}->can('failure_of_miss') ? 1 : 0,
+    );
+    @$self{qw(first operations)} = @{ $phase->{shares}[ $self->{process} ] };
+    $self->{limit_s} = $phase->{time_limit_s} // 9**9**9;
+    $self->{again}   = $phase->{again} && defined $phase->{time_limit_s};
+    $self->{count}   = Larder::Count->new($phase->{operations}, $phase->{multiget});
+    @$self{qw(alone block loop usage done timed)} = ($alone, $block, $loop, Larder::Usage->new, 0, 0);
+    $self->{filled} = $block->fill($self->{first}, $self->{operations});
+    return $self;
+}
+
+# Does the share. `$tell` is called with the operations done so far, several times a second.
+sub run ($self, $tell) {
+    $self->{cache}->connections;
+    $self->{cache}->tier_counts;
+    $self->{usage}->start if !$self->{alone};
+    my $position = 0;
+    while ($self->{filled}) {
+        $self->_work_through_block($tell);
+        $self->_settle_doubts;
+        $self->{count}->add($self->{block});
+        $self->{loop}{done} = $self->{done};
+        last if $self->{timed} >= $self->{limit_s};
+        $position += $self->{filled};
+        $position = 0 if $self->{again} && $position == $self->{operations};
+        $self->{filled} = $self->{block}->fill($self->{first} + $position, $self->{operations} - $position);
+    }
+    $self->{usage}->stop if !$self->{alone};
+    return;
+}
+
+sub _work_through_block ($self, $tell) {
+    my ($block, $loop, $usage, $alone) = @$self{qw(block loop usage alone)};
+    my $at = 0;
+    while ($at < $block->{count} && $self->{timed} < $self->{limit_s}) {
+        my $left = $self->{limit_s} - $self->{timed};
+        $usage->start if $alone;
+        my ($began, $next) = $loop->run($at, $left < SEGMENT_S ? $left : SEGMENT_S);
+        $usage->stop if $alone;
+        my $end = $block->{end}[ $next - 1 ];
+        $self->{start} //= $began;
+        push @{ $block->{segments} }, [ $at, $next - 1, $began, $alone ? $self->{timed} : $began - $self->{start} ];
+        $self->{timed} = $alone ? $self->{timed} + $end - $began : $end - $self->{start};
+        $self->{done} += $next - $at;
+        $at = $next;
+        $tell->($self->{done});
+    }
+    return;
+}
+
+# Asks what those misses were that may have been failures.
+sub _settle_doubts ($self) {
+    my $block = $self->{block};
+    for my $doubt (@{ $block->{doubts} }) {
+        my ($n, $error_number) = @$doubt;
+        next if $block->{outcome}[$n] != Larder::Block::MISS;
+        my $took = $n ? $block->{end}[$n] - $block->{end}[ $n - 1 ] : 0;
+        my $failure = $self->{cache}->failure_of_miss($took, $error_number) or next;
+        $block->{outcome}[$n] = Larder::Block::ERROR;
+        $block->{errors}{$n}  = $failure;
+    }
+    return;
+}
+
+# Writes down what was found, under its name when it is whole.
+sub write_result ($self, $folder) {
+    my ($user_ns, $system_ns) = $self->{usage}->cpu_ns;
+    my $wall_ns = int($self->{timed} * 1e9 + 0.5);
+    my $result  = {
+        start_ns      => int(($self->{start} // 0) * 1e9),
+        wall_ns       => $wall_ns,
+        cpu_user_ns   => $user_ns,
+        cpu_system_ns => $system_ns,
+        rss_bytes     => Larder::Usage::rss_bytes(),
+        connections   => $self->{cache}->connections,
+        failed        => $self->{loop}{not_stored},
+        first_error   => $self->{count}->first_error,
+        tiers         => $self->{cache}->tier_counts,
+        operations    => $self->{count}->over($wall_ns),
+    };
+    my $path = "$folder/ran-$self->{phase}-$self->{process}.json";
+    open my $file, '>:raw', "$path.part" or die "cannot write $path.part: $!\n";
+    print {$file} JSON::PP->new->canonical->ascii->encode($result) or die "cannot write $path.part: $!\n";
+    close $file                 or die "cannot write $path.part: $!\n";
+    rename "$path.part", $path or die "cannot name $path: $!\n";
+    return;
+}
+
+1;

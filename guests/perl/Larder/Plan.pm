@@ -1,0 +1,89 @@
+package Larder::Plan;
+
+# A plan in memory: keys, where values are cut from, operations. Values are composed when a block of operations is
+# made ready, for all of them together may be larger than memory.
+
+use v5.36;
+
+use JSON::PP ();
+
+use constant {
+    GET        => 0,
+    SET        => 1,
+    GET_OR_SET => 2,
+    DELETE     => 3,
+    TOUCH      => 4,
+};
+use constant {
+    OPERATION_BYTES => 16,
+    VALUE_BYTES     => 36,
+    HEADER_BYTES    => 24,
+};
+
+sub read_from ($class, $folder) {
+    my $plan = read_json("$folder/plan.json");
+    my $self = bless {
+        folder     => $folder,
+        processes  => $plan->{processes},
+        ttl        => $plan->{ttl_s},
+        replays    => $plan->{replays} ? 1 : 0,
+        phases     => $plan->{phases},
+        pool       => _slurp($plan->{pool}),
+        values     => _slurp("$folder/values.bin"),
+        operations => _slurp("$folder/ops.bin"),
+    }, $class;
+    my @keys = unpack '(V V/a*)*', _slurp("$folder/keys.bin");
+    my @even = map { 2 * $_ } 0 .. $#keys / 2;
+    $self->{newest} = [ @keys[@even] ];
+    $self->{keys}   = [ @keys[ map { $_ + 1 } @even ] ];
+    return $self;
+}
+
+# Value number `$value`, in a string of its own.
+sub value ($self, $value) {
+    my ($at, $length, $header) = unpack 'V2 x4 a24', substr $self->{values}, ($value - 1) * VALUE_BYTES, VALUE_BYTES;
+    return substr $self->{pool}, $at, $length if $length < HEADER_BYTES;
+    return $header . substr $self->{pool}, $at + HEADER_BYTES, $length - HEADER_BYTES;
+}
+
+# The number of the value that was stored under the same key before this one; 0 where there is none.
+sub previous ($self, $value) {
+    return unpack 'V', substr $self->{values}, ($value - 1) * VALUE_BYTES + 8, 4;
+}
+
+# Kind, key, value and key to store under of `$count` operations from `$first` on, one after the other.
+sub operations ($self, $first, $count) {
+    return unpack 'V*', substr $self->{operations}, $first * OPERATION_BYTES, $count * OPERATION_BYTES;
+}
+
+# The number of the value that the null cache holds when a process begins a phase: what was set last before, or what
+# the first miss filled in; 0 where there is none.
+sub held_before ($self, $phase, $process) {
+    my $held = 0;
+    for my $earlier (@{ $self->{phases} }[ 0 .. $phase - 1 ]) {
+        my ($first, $count) = @{ $earlier->{shares}[$process] };
+        my $share = substr $self->{operations}, $first * OPERATION_BYTES, $count * OPERATION_BYTES;
+        my %last;
+        for (my $at = 0; $at < length $share; $at += OPERATION_BYTES) {
+            my ($kind, undef, $value) = unpack 'V3', substr $share, $at, OPERATION_BYTES;
+            $last{$kind} = $value if $kind == SET || !$held && !%last && $kind == GET_OR_SET;
+        }
+        $held = $last{ +SET } || $held || $last{ +GET_OR_SET } || 0;
+    }
+    return $held;
+}
+
+# A file of JSON; a function, for other files than a plan's are read by it too.
+sub read_json ($path) {
+    return JSON::PP->new->utf8->decode(_slurp($path));
+}
+
+sub _slurp ($path) {
+    open my $file, '<:raw', $path or die "cannot open $path: $!\n";
+    local $/ = undef;
+    my $bytes = <$file>;
+    close $file or die "cannot read $path: $!\n";
+    return $bytes // '';
+}
+
+1;

@@ -1,0 +1,26 @@
+#!/usr/bin/env perl
+
+# A guest of Larder: opens one of Perl's caches, runs a plan on it, times itself. docs/guests.md says what is asked
+# and answered here.
+
+use v5.36;
+
+use FindBin ();
+use lib $FindBin::Bin;
+
+use Larder::Guest    ();
+use Larder::Protocol ();
+
+my ($folder) = @ARGV;
+die "usage: perl guest.pl FOLDER, with commands on standard input\n" unless defined $folder;
+
+# Standard output carries answers and nothing else; what a module prints goes where its complaints go.
+open my $answers, '>&', \*STDOUT or die "cannot duplicate standard output: $!\n";
+open STDOUT,      '>&', \*STDERR or die "cannot send standard output to standard error: $!\n";
+binmode $_ for \*STDIN, $answers;
+# A server that closed its connection is an error of an operation, not the end of this program.
+local $SIG{PIPE} = 'IGNORE';
+
+my $protocol = Larder::Protocol->new(\*STDIN, $answers);
+my $guest    = Larder::Guest->open_cache($protocol, $folder) or exit 0;
+$guest->serve;

@@ -1,0 +1,139 @@
+package TestGuest;
+
+# A guest as Larder starts it, and a server for it to speak to.
+
+use v5.36;
+
+use Cwd            ();
+use File::Basename ();
+use File::Temp     ();
+use IO::Socket     ();
+use JSON::PP       ();
+use Time::HiRes qw(sleep);
+
+my $PROGRAM = Cwd::abs_path(File::Basename::dirname(__FILE__) . '/../../guest.pl');
+
+# Starts the program for a cache. `folder` and the like replace what stands in open.json otherwise.
+sub start ($class, $cache, %order) {
+    my $folder = File::Temp->newdir('larder-guest-XXXXXX', TMPDIR => 1);
+    my %open   = (
+        protocol => 1, cache => $cache, options => {}, folder => "$folder", servers => [], tiers => [],
+        room_bytes => 8 * 1024 * 1024, largest_bytes => 32_768, fresh => JSON::PP::true, %order,
+    );
+    open my $file, '>', "$folder/open.json" or die "cannot write open.json: $!\n";
+    print {$file} JSON::PP->new->encode(\%open);
+    close $file or die "cannot write open.json: $!\n";
+    pipe my $commands, my $to_guest   or die "cannot make a pipe: $!\n";
+    pipe my $from_guest, my $answers or die "cannot make a pipe: $!\n";
+    my $pid = fork // die "cannot fork: $!\n";
+    if (!$pid) {
+        open STDIN,  '<&', $commands or die "cannot read commands: $!\n";
+        open STDOUT, '>&', $answers  or die "cannot answer: $!\n";
+        close $_ for $to_guest, $from_guest;
+        exec $^X, $PROGRAM, "$folder" or die "cannot run $PROGRAM: $!\n";
+    }
+    close $_ for $commands, $answers;
+    binmode $_ for $to_guest, $from_guest;
+    $to_guest->autoflush;
+    my $self = bless { folder => $folder, pid => $pid, to => $to_guest, from => $from_guest }, $class;
+    $self->{opened} = $self->answer;
+    return $self;
+}
+
+sub opened ($self) { return $self->{opened} }
+sub pid    ($self) { return $self->{pid} }
+sub folder ($self) { return "$self->{folder}" }
+
+sub send ($self, $bytes) {
+    print { $self->{to} } $bytes;
+    return;
+}
+
+sub answer ($self) {
+    my $line = readline $self->{from} // return;
+    return defined $line ? JSON::PP->new->decode($line) : undef;
+}
+
+# The answer to a command, with what `alive` came before it left out.
+sub ask ($self, $command, $bytes = '') {
+    $self->send("$command\n$bytes");
+    my $answer;
+    do { $answer = $self->answer } while defined $answer && exists $answer->{alive};
+    return $answer;
+}
+
+sub set ($self, $key, $value, $ttl = '-') {
+    return $self->ask(join(' ', 'set', length $key, length $value, $ttl), $key . $value);
+}
+
+sub get ($self, $key) {
+    my $answer = $self->ask('get ' . length $key, $key);
+    return undef if !defined $answer->{found};    ## no critic (ProhibitExplicitReturnUndef)
+    read $self->{from}, my $value, $answer->{found};
+    return $value;
+}
+
+sub delete ($self, $key) { return $self->ask('delete ' . length $key, $key)->{found} }
+
+# Loads a plan and runs its phases; what each process found, by phase.
+sub run_plan ($self, $plan) {
+    my $folder = $plan->write;
+    $self->ask("load $folder")->{loaded} or die "the plan was not loaded\n";
+    my @found;
+    for my $phase (0 .. $#{ $plan->{phases} }) {
+        my $answer = $self->ask("run $phase");
+        die "phase $phase: $answer->{error}\n" if defined $answer->{error};
+        push @found, [ map { _read("$folder/ran-$phase-$_.json") } 0 .. $plan->{processes} - 1 ];
+    }
+    return @found;
+}
+
+# Ends the guest by `end`; returns its exit code.
+sub end ($self) {
+    $self->send("end\n");
+    close $self->{to} or die "cannot close: $!\n";
+    return $self->wait;
+}
+
+sub wait ($self) {
+    waitpid delete $self->{pid}, 0;
+    return $?;
+}
+
+# A memcached of our own on a free port, for as long as the object lives; undef where there is none.
+sub memcached ($class, @arguments) {
+    my ($program) = grep { -x } map { "$_/memcached" } split(/:/, $ENV{PATH}), '/usr/bin', '/usr/local/bin';
+    return undef if !defined $program;    ## no critic (ProhibitExplicitReturnUndef)
+    my $free = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1) or die "no free port: $@\n";
+    my $port = $free->sockport;
+    close $free or die "cannot close: $!\n";
+    my $pid = fork // die "cannot fork: $!\n";
+    if (!$pid) {
+        exec $program, qw(-u nobody -l 127.0.0.1 -U 0 -p), $port, @arguments or die "cannot run $program: $!\n";
+    }
+    for (1 .. 200) {
+        last if IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port);
+        sleep 0.01;
+    }
+    return bless { pid => $pid, port => $port, address => "127.0.0.1:$port" }, $class;
+}
+
+sub address ($self) { return $self->{address} }
+
+sub DESTROY ($self) {
+    local ($?, $!) = ($?, $!);
+    my $pid = $self->{pid} // return;
+    kill KILL => $pid;
+    waitpid $pid, 0;
+    return;
+}
+
+sub _read ($path) {
+    open my $file, '<:raw', $path or die "cannot open $path: $!\n";
+    local $/ = undef;
+    my $text = <$file>;
+    close $file or die "cannot read $path: $!\n";
+    return JSON::PP->new->decode($text);
+}
+
+1;

@@ -1,0 +1,74 @@
+package TestPlan;
+
+# Writes small plans as Larder does.
+
+use v5.36;
+
+use JSON::PP ();
+
+my %KINDS = (get => 0, set => 1, get_or_set => 2, delete => 3, touch => 4);
+
+# `keys` and `sizes` are as many as there are keys; values come by `value`, operations by `phase`.
+sub new ($class, $folder, %plan) {
+    mkdir $folder or die "cannot make $folder: $!\n" if !-d $folder;
+    my $pool = join '', map { chr(($_ * 7919 + int($_ / 256)) % 251) } 0 .. 99_999;
+    return bless {
+        folder => $folder, pool => $pool, values => [], ops => [], phases => [], newest => {}, processes => 1,
+        ttl_s => undef, replays => 0, %plan,
+    }, $class;
+}
+
+# A new value under the key of this index; returns its number.
+sub value ($self, $key, $length) {
+    my $number = push @{ $self->{values} }, undef;
+    my $at     = ($number * 997) % 50_000;
+    my $header = substr pack('V6', 0xfeed, $key, $number, $length, 1, 2), 0, 24;
+    $self->{values}[ $number - 1 ] = pack 'V3 a24', $at, $length, $self->{newest}{$key} // 0, $header;
+    $self->{newest}{$key} = $number;
+    $self->{text}[$number]
+        = $length < 24 ? substr($self->{pool}, $at, $length) : $header . substr($self->{pool}, $at + 24, $length - 24);
+    return $number;
+}
+
+# The bytes of a value.
+sub text ($self, $number) { return $self->{text}[$number] }
+
+# A phase of operations [kind, key, value, stored under] for each process.
+sub phase ($self, $options, @shares) {
+    my @shares_of;
+    for my $share (@shares) {
+        push @shares_of, [ scalar @{ $self->{ops} }, scalar @$share ];
+        push @{ $self->{ops} }, map { pack 'V4', $KINDS{ $_->[0] }, $_->[1], $_->[2] // 0, $_->[3] // $_->[1] } @$share;
+    }
+    push @{ $self->{phases} },
+        {
+        measured => JSON::PP::true, time_limit_s => undef, multiget => 1, again => JSON::PP::false, %$options,
+        shares => \@shares_of,
+        };
+    return;
+}
+
+sub write ($self) {
+    my $folder = $self->{folder};
+    my @keys   = @{ $self->{keys} };
+    my $keys   = join '', map { pack 'V V/a*', $self->{newest}{$_} // 0, $keys[$_] } 0 .. $#keys;
+    _write("$folder/pool.bin", $self->{pool});
+    _write("$folder/keys.bin", $keys);
+    _write("$folder/values.bin", join '', @{ $self->{values} });
+    _write("$folder/ops.bin",    join '', @{ $self->{ops} });
+    my %plan = (
+        pool => "$folder/pool.bin", processes => $self->{processes}, ttl_s => $self->{ttl_s},
+        replays => $self->{replays} ? JSON::PP::true : JSON::PP::false, phases => $self->{phases},
+    );
+    _write("$folder/plan.json", JSON::PP->new->encode(\%plan));
+    return $folder;
+}
+
+sub _write ($path, $bytes) {
+    open my $file, '>:raw', $path or die "cannot write $path: $!\n";
+    print {$file} $bytes;
+    close $file or die "cannot write $path: $!\n";
+    return;
+}
+
+1;
