@@ -21,12 +21,12 @@ use std::fmt;
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{ChildStdin, Command, Stdio};
 use std::time::Duration;
 
 use larder_store::{Error, Result, Via};
 
-use crate::managed::watchdog;
+use crate::managed::Group;
 
 pub use calibrate::Added;
 pub use process::serve_if_asked;
@@ -43,7 +43,7 @@ pub enum Destination {
 /// A relay that this process has started. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Relay {
-    process: Child,
+    process: Group,
     orders: ChildStdin,
     addresses: Vec<SocketAddr>,
     added: Added,
@@ -80,7 +80,7 @@ impl Relay {
 
     /// Its process id.
     pub fn pid(&self) -> u32 {
-        self.process.id()
+        self.process.pid()
     }
 
     fn launch<'a>(servers: impl Iterator<Item = &'a Destination>) -> io::Result<Self> {
@@ -93,17 +93,14 @@ impl Relay {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .current_dir("/");
-        let mut process = watchdog::spawn(&mut command)?;
-        let (orders, answers) = (process.stdin.take(), process.stdout.take());
-        let (Some(orders), Some(answers)) = (orders, answers) else {
+        let mut process = Group::spawn(&mut command)?;
+        let (Some(orders), Some(answers), _) = process.take_pipes() else {
             return Err(io::Error::other("it has no pipes"));
         };
-        // From here on it ends when this is dropped.
-        let mut relay = Self { process, orders, addresses: Vec::new(), added: Added::default() };
         let mut line = String::new();
         BufReader::new(answers).read_line(&mut line)?;
-        relay.addresses = process::read_answer(&line)?;
-        Ok(relay)
+        let addresses = process::read_answer(&line)?;
+        Ok(Self { process, orders, addresses, added: Added::default() })
     }
 
     /// Finds out how much less than `delay` is to be held, and what is then added. The last address leads to `echo`,
@@ -114,16 +111,6 @@ impl Relay {
         let mut hold = |delay, held| orders.write_all(process::to_order(delay, held).as_bytes());
         self.added = calibrate::calibrate(delay, echo, through, &mut hold)?;
         Ok(())
-    }
-}
-
-impl Drop for Relay {
-    fn drop(&mut self) {
-        // Nobody is left to tell of a failure, as where a server is dropped: a process that has been killed can be waited
-        // for, and is taken back before its id can be somebody else's.
-        let _ = self.process.kill();
-        let _ = watchdog::forget_group(self.pid());
-        let _ = self.process.wait();
     }
 }
 
