@@ -15,6 +15,7 @@ use arguments::{Arguments, Command};
 use exit::Exit;
 
 fn main() -> ExitCode {
+    larder_host::relay::serve_if_asked();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return exit::of_arguments(&error),

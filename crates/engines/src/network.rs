@@ -4,8 +4,10 @@ use std::fmt::Display;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use larder_store::{Error, Result};
+use larder_host::relay::{Destination, Relay};
+use larder_store::{Error, Result, Span, Via};
 
 /// The socket of a server that is started, in its directory.
 pub const SOCKET_FILE: &str = "socket";
@@ -58,6 +60,38 @@ pub fn socket_path(engine: &'static str, directory: &Path) -> Result<PathBuf> {
         return Err(Error::InvalidOptions { engine, reason });
     }
     Ok(path)
+}
+
+/// Puts a relay before these servers where an option asks for it. Its addresses are in the order of the servers.
+pub fn relay(
+    engine: &'static str,
+    via: Option<Via>,
+    timeout: Duration,
+    servers: impl FnOnce() -> Result<Vec<Destination>>,
+) -> Result<Option<Relay>> {
+    let Some(via) = via else { return Ok(None) };
+    // A new connection takes two round trips until it has its first answer.
+    let needed = via.delay() * 2;
+    if needed >= timeout {
+        let reason = format!(
+            "option `via`: the first answer of a connection takes {} by {via}, which `timeout` of {} does not allow; \
+             raise it",
+            Span(needed),
+            Span(timeout),
+        );
+        return Err(Error::InvalidOptions { engine, reason });
+    }
+    Relay::start(engine, via, &servers()?).map(Some)
+}
+
+/// What a store tells of the relay before its servers, as settings.
+pub fn relay_settings(
+    via: Option<Via>,
+    relay: Option<&Relay>,
+) -> impl Iterator<Item = (String, String)> {
+    let via = via.map(|via| ("via".into(), via.to_string()));
+    let added = relay.map(|relay| ("via_added".into(), relay.added().to_string()));
+    via.into_iter().chain(added)
 }
 
 /// What several nodes tell of one thing: the first value, and every one that differs with its node, as in

@@ -18,6 +18,7 @@ use memcached_support::{memcached, trial};
 use session_support::{failure, get, open, set, try_open};
 
 fn main() -> ExitCode {
+    larder_host::relay::serve_if_asked();
     let trials = vec![
         trial("values_go_up_to_the_item_limit", values_go_up_to_the_item_limit),
         trial("a_larger_item_limit_is_an_option", a_larger_item_limit_is_an_option),

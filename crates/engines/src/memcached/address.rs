@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use larder_host::relay::Destination;
 use larder_protocol::ketama::DEFAULT_PORT;
 use larder_store::{Error, Result, StoreUrl};
 
@@ -13,10 +14,12 @@ use crate::network;
 /// Where a node is, and the name by which the pool places keys on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Node {
-    /// Where it is reached.
-    pub(super) address: Address,
+    /// Where it is.
+    address: Address,
     /// The same as a person writes it.
     shown: String,
+    /// The relay before it, where one stands there.
+    relay: Option<Address>,
     /// Its host as ketama hashes it: as the pool's clients spell it.
     pub(super) pool_host: String,
     /// Its port as ketama hashes it; 0 for a socket.
@@ -62,7 +65,7 @@ impl Node {
     /// A node on a socket of this machine.
     pub(super) fn unix(path: &str) -> Self {
         let address = Address::Unix(path.into());
-        Self { address, shown: path.into(), pool_host: path.into(), pool_port: 0 }
+        Self { address, shown: path.into(), relay: None, pool_host: path.into(), pool_port: 0 }
     }
 
     /// A node on a port of a host.
@@ -74,7 +77,25 @@ impl Node {
         })?;
         let address = Address::Tcp(addresses);
         let shown = network::join_port(host, port);
-        Ok(Self { address, shown, pool_host: host.into(), pool_port: port })
+        Ok(Self { address, shown, relay: None, pool_host: host.into(), pool_port: port })
+    }
+
+    /// The same node, reached through a relay. Keys are placed on it as before.
+    pub(super) fn through(&self, relay: SocketAddr) -> Self {
+        Self { relay: Some(Address::Tcp(vec![relay])), ..self.clone() }
+    }
+
+    /// Where connections to it go.
+    pub(super) fn reached_at(&self) -> &Address {
+        self.relay.as_ref().unwrap_or(&self.address)
+    }
+
+    /// Where a relay to it leads.
+    pub(super) fn destination(&self) -> Destination {
+        match &self.address {
+            Address::Tcp(addresses) => Destination::Tcp(addresses.clone()),
+            Address::Unix(path) => Destination::Unix(path.clone()),
+        }
     }
 
     /// Whether it is on this machine for certain.

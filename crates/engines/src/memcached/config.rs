@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use larder_store::{ByteSize, Error, Result, Span, StoreUrl};
+use larder_store::{ByteSize, Error, Result, Span, StoreUrl, Via};
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +36,9 @@ pub(super) struct MemcachedConfig {
     pub(super) connect: Connect,
     /// How long a server may stay silent before the operation fails.
     pub(super) timeout: Span,
+    /// What stands between the client and the servers: `delay:2ms` is a relay by which every round trip takes so much
+    /// longer, and a new connection one more, as if the servers were so far away.
+    pub(super) via: Option<Via>,
     /// Which server has a key: `ketama` (libmemcached's weighted ketama, what most clients mean by the word) or
     /// `ketama_unweighted` (its other one, with MD5).
     pub(super) distribution: Distribution,
@@ -81,6 +84,7 @@ impl Default for MemcachedConfig {
             protocol: Protocol::Auto,
             connect: Connect::Session,
             timeout: Span(Duration::from_secs(5)),
+            via: None,
             distribution: Distribution::Ketama,
         }
     }

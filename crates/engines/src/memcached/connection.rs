@@ -86,7 +86,7 @@ impl Connection {
     fn connect(&mut self) -> Result<bool> {
         (self.start, self.end) = (0, 0);
         self.socket = None;
-        let socket = Socket::connect(&self.node.address, self.terms.timeout);
+        let socket = Socket::connect(self.node.reached_at(), self.terms.timeout);
         self.socket = Some(socket.map_err(|error| self.failed(error))?);
         Ok(true)
     }

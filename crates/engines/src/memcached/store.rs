@@ -18,8 +18,9 @@ use super::connection::{Connection, Terms, Wire};
 use super::session::MemcachedSession;
 use super::survey::{self, Survey};
 use super::{SCHEME, managed};
-use crate::network::agreed;
+use crate::network::{self, agreed};
 use larder_host::managed::Server;
+use larder_host::relay::Relay;
 
 /// Settings that are read back, by memcached's own names.
 const READ_BACK: [&str; 9] = [
@@ -42,10 +43,17 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     if nodes.is_empty() {
         (servers, nodes) = managed::start(&config)?.into_iter().unzip();
     }
-    let nodes: Vec<Arc<Node>> = nodes.into_iter().map(Arc::new).collect();
+    let mut nodes: Vec<Arc<Node>> = nodes.into_iter().map(Arc::new).collect();
+    // Without the relay that may come before them, so that a node which does not answer is told of by what it does.
     let surveys: Vec<Result<Survey>> =
         nodes.iter().map(|node| Survey::of(node, config.timeout.0)).collect();
-    let shared = Shared::new(nodes, servers, &surveys, &config)?;
+    let destinations = || Ok(nodes.iter().map(|node| node.destination()).collect());
+    let relay = network::relay(SCHEME, config.via, config.timeout.0, destinations)?;
+    if let Some(relay) = &relay {
+        let through = nodes.iter().zip(relay.addresses());
+        nodes = through.map(|(node, address)| Arc::new(node.through(*address))).collect();
+    }
+    let shared = Shared::new(nodes, servers, relay, &surveys, &config)?;
     let info = shared.describe(url, &surveys, &config);
     Ok(Arc::new(MemcachedStore { shared: Arc::new(shared), info }))
 }
@@ -57,7 +65,7 @@ struct MemcachedStore {
     info: StoreInfo,
 }
 
-/// What sessions share; the servers that were started for them end with the last of it.
+/// What sessions share; the servers and the relay that were started for them end with the last of it.
 #[derive(Debug)]
 pub(super) struct Shared {
     nodes: Vec<Arc<Node>>,
@@ -65,6 +73,7 @@ pub(super) struct Shared {
     terms: Terms,
     has_versions: bool,
     n_connections: AtomicU64,
+    relay: Option<Relay>,
     servers: Vec<Server>,
 }
 
@@ -73,6 +82,7 @@ impl Shared {
     fn new(
         nodes: Vec<Arc<Node>>,
         servers: Vec<Server>,
+        relay: Option<Relay>,
         surveys: &[Result<Survey>],
         config: &MemcachedConfig,
     ) -> Result<Self> {
@@ -105,7 +115,7 @@ impl Shared {
         let has_versions =
             told.iter().all(|survey| setting(survey, "cas_enabled").is_none_or(|on| on == "yes"));
         let n_connections = AtomicU64::new(0);
-        Ok(Self { nodes, ring, terms, has_versions, n_connections, servers })
+        Ok(Self { nodes, ring, terms, has_versions, n_connections, relay, servers })
     }
 
     /// Which node has `key`.
@@ -167,6 +177,7 @@ impl Shared {
         settings.insert("protocol".into(), protocol.into());
         let connect = if config.connect == Connect::Session { "session" } else { "operation" };
         settings.insert("connect".into(), connect.into());
+        settings.extend(network::relay_settings(config.via, self.relay.as_ref()));
         let versions = told.iter().map(|(node, survey)| (*node, survey.version.as_ref()));
         StoreInfo {
             scheme: SCHEME,
@@ -179,7 +190,10 @@ impl Shared {
                 [] => told.iter().filter_map(|(_, survey)| survey.pid).collect(),
                 servers => servers.iter().map(Server::pid).collect(),
             },
-            addresses: self.nodes.iter().map(ToString::to_string).collect(),
+            addresses: match &self.relay {
+                Some(relay) => relay.addresses().iter().map(ToString::to_string).collect(),
+                None => self.nodes.iter().map(ToString::to_string).collect(),
+            },
             ..StoreInfo::default()
         }
     }
@@ -192,7 +206,7 @@ impl Store for MemcachedStore {
 
     fn capabilities(&self) -> Capabilities {
         let shared = &self.shared;
-        let is_unix = |node: &Arc<Node>| matches!(node.address, Address::Unix(_));
+        let is_unix = |node: &Arc<Node>| matches!(node.reached_at(), Address::Unix(_));
         let reach = if shared.nodes.iter().all(is_unix) { Reach::Host } else { Reach::Network };
         Capabilities {
             stores: true,

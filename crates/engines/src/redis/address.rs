@@ -2,13 +2,13 @@
 
 use std::fmt;
 use std::fs;
+use std::net::SocketAddr;
+use std::sync::Arc;
 
+use larder_host::relay::{Destination, Relay};
 use larder_store::{Error, Result, StoreUrl};
 use redis::io::tcp::TcpSettings;
-use redis::{
-    Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo,
-    TlsCertificates,
-};
+use redis::{Client, ConnectionAddr, IntoConnectionInfo, RedisConnectionInfo, TlsCertificates};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 
@@ -22,9 +22,11 @@ pub(super) const DEFAULT_PORT: u16 = 6379;
 /// Where a node is, and how a connection to it begins.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
-    /// As the library wants to know it: the address, and what is said first.
+    /// As the library wants to know it: where connections go, and what is said first.
     client: Client,
-    /// The address as a person writes it.
+    /// Where it is; connections may go to a relay before it.
+    address: ConnectionAddr,
+    /// The same as a person writes it.
     shown: String,
 }
 
@@ -33,6 +35,8 @@ pub(super) struct Node {
 pub(super) struct Greeting {
     redis: RedisConnectionInfo,
     tls: Option<Trust>,
+    /// The relay before each node, by the node's address as a person writes it; empty where there are none.
+    relays: Vec<(String, SocketAddr)>,
 }
 
 /// Whose certificates are believed.
@@ -71,13 +75,38 @@ impl Greeting {
         }
         let authorities = config.ca.as_deref().map(read_authorities).transpose()?;
         let trust = Trust { authorities, anybody: config.insecure };
-        Ok(Self { redis, tls: config.is_encrypted().then_some(trust) })
+        Ok(Self { redis, tls: config.is_encrypted().then_some(trust), relays: Vec::new() })
     }
 
     /// The same, where only this authority is believed.
     pub(super) fn trusting(mut self, authority: String) -> Self {
         self.tls = Some(Trust { authorities: Some(authority.into()), anybody: false });
         self
+    }
+
+    /// The same, where each of these nodes is reached through a relay, and no other node is reached.
+    pub(super) fn through<'a>(
+        mut self,
+        nodes: impl IntoIterator<Item = &'a Arc<Node>>,
+        relay: &Relay,
+    ) -> Self {
+        let shown = nodes.into_iter().map(ToString::to_string);
+        self.relays = shown.zip(relay.addresses().iter().copied()).collect();
+        self
+    }
+
+    /// The relay before a node, where there are any.
+    fn relay_of(&self, shown: &str) -> Result<Option<SocketAddr>> {
+        let relay = self.relays.iter().find(|(node, _)| node == shown);
+        match relay {
+            Some((_, relay)) => Ok(Some(*relay)),
+            None if self.relays.is_empty() => Ok(None),
+            None => Err(Error::Unavailable {
+                engine: SCHEME,
+                what: format!("{shown} joined the cluster after the relay was started; start anew"),
+                source: None,
+            }),
+        }
     }
 
     /// The number of the database.
@@ -148,7 +177,19 @@ impl Node {
             engine: SCHEME,
             reason: format!("{shown}: {error}"),
         };
-        let info = address
+        let reached_at = match (greeting.relay_of(&shown)?, &address) {
+            (None, _) => address.clone(),
+            (Some(relay), ConnectionAddr::TcpTls { insecure, tls_params, .. }) => {
+                ConnectionAddr::TcpTls {
+                    host: relay.ip().to_string(),
+                    port: relay.port(),
+                    insecure: *insecure,
+                    tls_params: tls_params.clone(),
+                }
+            }
+            (Some(relay), _) => ConnectionAddr::Tcp(relay.ip().to_string(), relay.port()),
+        };
+        let info = reached_at
             .into_connection_info()
             .map_err(unusable)?
             .set_redis_settings(greeting.redis.clone())
@@ -161,7 +202,7 @@ impl Node {
             }
             None => Client::open(info),
         };
-        Ok(Self { client: client.map_err(unusable)?, shown })
+        Ok(Self { client: client.map_err(unusable)?, address, shown })
     }
 
     /// The client that connects to it.
@@ -169,14 +210,19 @@ impl Node {
         &self.client
     }
 
+    /// The same node, reached as another greeting says.
+    pub(super) fn greeted(&self, greeting: &Greeting) -> Result<Self> {
+        Self::at(self.address.clone(), self.shown.clone(), greeting)
+    }
+
     /// Whether it is at the same address.
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        self.info().addr() == other.info().addr()
+        self.address == other.address
     }
 
     /// Its host and port, where it is not on a socket.
     pub(super) fn host_and_port(&self) -> Option<(&str, u16)> {
-        match self.info().addr() {
+        match &self.address {
             ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
                 Some((host, *port))
             }
@@ -189,6 +235,31 @@ impl Node {
         self.host_and_port().map(|(host, _)| host)
     }
 
+    /// Where connections to it go, as a person writes it.
+    pub(super) fn reached_at(&self) -> String {
+        match self.client.get_connection_info().addr() {
+            ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
+                network::join_port(host, *port)
+            }
+            _ => self.shown.clone(),
+        }
+    }
+
+    /// Where a relay to it leads.
+    pub(super) fn destination(&self) -> Result<Destination> {
+        match &self.address {
+            ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
+                let addresses = network::addresses(host, *port);
+                addresses.map(Destination::Tcp).map_err(|source| Error::Unavailable {
+                    engine: SCHEME,
+                    what: format!("{host}: {source}"),
+                    source: Some(source),
+                })
+            }
+            _ => Ok(Destination::Unix(self.shown.clone().into())),
+        }
+    }
+
     /// Whether it is on this machine for certain.
     pub(super) fn is_local(&self) -> bool {
         self.host_and_port().is_none_or(|(host, port)| {
@@ -198,11 +269,7 @@ impl Node {
 
     /// Whether what is said to it is encrypted.
     pub(super) fn is_encrypted(&self) -> bool {
-        matches!(self.info().addr(), ConnectionAddr::TcpTls { .. })
-    }
-
-    fn info(&self) -> &ConnectionInfo {
-        self.client.get_connection_info()
+        matches!(self.address, ConnectionAddr::TcpTls { .. })
     }
 }
 
@@ -223,16 +290,17 @@ mod tests {
         Node::from_url(&url, &greeting)
     }
 
+    fn settings_of(node: &Node) -> &RedisConnectionInfo {
+        node.client.get_connection_info().redis_settings()
+    }
+
     #[test]
     fn a_url_names_hosts_or_a_socket_and_a_database() {
         assert!(nodes("redis:").unwrap().is_empty());
         assert!(nodes("redis://:secret@").unwrap().is_empty());
         let node = &nodes("redis://me:s%40crt@/run/x.sock?db=3").unwrap()[0];
-        assert_eq!(
-            (node.to_string().as_str(), node.info().redis_settings().db()),
-            ("/run/x.sock", 3)
-        );
-        let settings = node.info().redis_settings();
+        assert_eq!((node.to_string().as_str(), settings_of(node).db()), ("/run/x.sock", 3));
+        let settings = settings_of(node);
         assert_eq!((settings.username(), settings.password()), (Some("me"), Some("s@crt")));
         assert!(!format!("{node:?}").contains("s@crt"));
         let pool = nodes("rediss://127.0.0.1,[::1]:5").unwrap();
@@ -241,7 +309,7 @@ mod tests {
         assert!(pool.iter().all(|node| node.is_local() && node.is_encrypted()));
         assert!(nodes("redis://localhost").unwrap()[0].is_local());
         assert!(!nodes("redis://192.0.2.1").unwrap()[0].is_local());
-        assert_eq!(nodes("redis://h1/2").unwrap()[0].info().redis_settings().db(), 2);
+        assert_eq!(settings_of(&nodes("redis://h1/2").unwrap()[0]).db(), 2);
         for (url, needle) in [
             ("redis://h1/x", "`x` is not the number of a database"),
             ("redis://me@h1", "a user without a password"),

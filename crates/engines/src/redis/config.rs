@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use larder_store::{ByteSize, Error, Result, Span, StoreUrl};
+use larder_store::{ByteSize, Error, Result, Span, StoreUrl, Via};
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +49,9 @@ pub(super) struct RedisConfig {
     pub(super) connect: Connect,
     /// How long a server may stay silent before the operation fails.
     pub(super) timeout: Span,
+    /// What stands between the client and the servers: `delay:2ms` is a relay by which every round trip takes so much
+    /// longer, and a new connection one more, as if the servers were so far away.
+    pub(super) via: Option<Via>,
 }
 
 /// Which entries make room, as Redis calls it and the URL names it.
@@ -126,6 +129,7 @@ impl Default for RedisConfig {
             db: 0,
             connect: Connect::Session,
             timeout: Span(Duration::from_secs(5)),
+            via: None,
         }
     }
 }
@@ -187,6 +191,13 @@ impl RedisConfig {
         }
         if config.timeout.0.is_zero() {
             return invalid("option `timeout`: 0s is no time to answer; write 5s".into());
+        }
+        if config.via.is_some() && names_servers && config.is_encrypted() && !config.insecure {
+            return invalid(
+                "option `via`: a certificate is for the name of its server, and a relay has another; \
+                 write insecure=on, or leave out `via`"
+                    .into(),
+            );
         }
         Ok(config)
     }

@@ -17,9 +17,10 @@ use super::layout::Layout;
 use super::session::{Doubt, RedisSession};
 use super::survey::{self, Survey};
 use super::{SCHEME, managed, refusal};
-use crate::network::agreed;
+use crate::network::{self, agreed};
 use larder_host::disk;
 use larder_host::managed::Server;
+use larder_host::relay::Relay;
 
 /// The longest key or value where a server does not tell its `proto-max-bulk-len`: its default.
 const LONGEST_STRING: usize = 512 << 20;
@@ -38,11 +39,24 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
         let started = managed::start(url, &config, greeting)?;
         (servers, seeds, greeting) = (started.servers, started.nodes, started.greeting);
     }
-    let seeds: Vec<Arc<Node>> = seeds.into_iter().map(Arc::new).collect();
+    let mut seeds: Vec<Arc<Node>> = seeds.into_iter().map(Arc::new).collect();
     let timeout = config.timeout.0;
-    let layout = find_layout(&seeds, &greeting, timeout)?;
-    let nodes = layout.owners();
+    // Without the relay that may come before them, so that a node which does not answer is told of by what it does.
+    let mut layout = find_layout(&seeds, &greeting, timeout)?;
+    let mut nodes = layout.owners();
     let surveys: Vec<Result<Survey>> = nodes.iter().map(|node| Survey::of(node, timeout)).collect();
+    let known = known(&seeds, &nodes);
+    let destinations = || known.iter().map(|node| node.destination()).collect();
+    let relay = network::relay(SCHEME, config.via, timeout, destinations)?;
+    if let Some(relay) = &relay {
+        greeting = greeting.through(&known, relay);
+        seeds = seeds
+            .iter()
+            .map(|node| node.greeted(&greeting).map(Arc::new))
+            .collect::<Result<_>>()?;
+        layout = find_layout(&seeds, &greeting, timeout)?;
+        nodes = layout.owners();
+    }
     let shared = Shared {
         terms: Terms { timeout, keep: config.connect == Connect::Session },
         longest_string: longest_string(&surveys),
@@ -50,10 +64,22 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
         seeds,
         greeting,
         n_connections: AtomicU64::new(0),
+        relay,
         servers,
     };
-    let info = shared.describe(url, &nodes, &surveys);
+    let info = shared.describe(url, &config, &nodes, &surveys);
     Ok(Arc::new(RedisStore { shared: Arc::new(shared), info }))
+}
+
+/// The nodes of a URL and those that have slots, each once.
+fn known(seeds: &[Arc<Node>], owners: &[Arc<Node>]) -> Vec<Arc<Node>> {
+    let mut known: Vec<Arc<Node>> = Vec::new();
+    for node in seeds.iter().chain(owners) {
+        if !known.iter().any(|other| other.is_same(node)) {
+            known.push(Arc::clone(node));
+        }
+    }
+    known
 }
 
 /// Asks the nodes of a URL, one after the other, whether they are a cluster, and which.
@@ -102,7 +128,7 @@ struct RedisStore {
     info: StoreInfo,
 }
 
-/// What sessions share; the servers that were started for them end with the last of it.
+/// What sessions share; the servers and the relay that were started for them end with the last of it.
 #[derive(Debug)]
 pub(super) struct Shared {
     /// Never locked while somebody is asked.
@@ -113,6 +139,7 @@ pub(super) struct Shared {
     terms: Terms,
     longest_string: usize,
     n_connections: AtomicU64,
+    relay: Option<Relay>,
     servers: Vec<Server>,
 }
 
@@ -184,6 +211,7 @@ impl Shared {
     fn describe(
         &self,
         url: &StoreUrl,
+        config: &RedisConfig,
         nodes: &[Arc<Node>],
         surveys: &[Result<Survey>],
     ) -> StoreInfo {
@@ -211,6 +239,7 @@ impl Shared {
         settings.insert("db".into(), self.greeting.db().to_string());
         let connect = if self.terms.keep { "session" } else { "operation" };
         settings.insert("connect".into(), connect.into());
+        settings.extend(network::relay_settings(config.via, self.relay.as_ref()));
         let versions = told.iter().map(|(node, survey)| (*node, survey.version()));
         let is_logged = told.iter().any(|(_, survey)| survey.durability() > Durability::Volatile);
         let logged = self.servers.iter().filter(|_| is_logged);
@@ -230,7 +259,7 @@ impl Shared {
                 [] => told.iter().filter_map(|(_, survey)| survey.pid).collect(),
                 servers => servers.iter().map(Server::pid).collect(),
             },
-            addresses: nodes.iter().map(ToString::to_string).collect(),
+            addresses: nodes.iter().map(|node| node.reached_at()).collect(),
             file_system: data_paths.first().and_then(|path| disk::file_system(path).ok()),
             data_paths,
         }
@@ -246,7 +275,7 @@ impl Store for RedisStore {
         let shared = &self.shared;
         let setting = |name: &str| self.info.settings.get(name).map_or("", String::as_str);
         let is_unix = |node: &Arc<Node>| node.host().is_none();
-        let is_host = shared.layout().nodes().iter().all(is_unix);
+        let is_host = shared.relay.is_none() && shared.layout().nodes().iter().all(is_unix);
         Capabilities {
             stores: true,
             ttl: true,

@@ -17,6 +17,7 @@ use std::process::ExitCode;
 use libtest_mimic::Arguments;
 
 fn main() -> ExitCode {
+    larder_host::relay::serve_if_asked();
     killed::hold_if_asked();
     let trials =
         [server::trials(), cluster::trials(), tls::trials(), wire::trials(), killed::trials()];
