@@ -22,8 +22,10 @@ const URLS: &[&str] = &[
     "memcached:?protocol=text",
     "memcached:?nodes=4",
     "memcached:?socket=on",
+    "memcached:?via=delay:200us",
     "redis:",
     "redis:?socket=on",
+    "redis:?via=delay:200us",
     "redis:?policy=noeviction",
     "redis:?appendonly=everysec",
     "redis:?nodes=3",
@@ -32,6 +34,7 @@ const URLS: &[&str] = &[
 ];
 
 fn main() -> ExitCode {
+    larder_host::relay::serve_if_asked();
     let built =
         |url: &&str| url.split(':').next().is_some_and(|scheme| ENGINES.find(scheme).is_ok());
     let urls: Vec<&str> = URLS.iter().copied().filter(built).collect();
