@@ -10,6 +10,8 @@ package Larder::Cache;
 #   get($key)                        the value, or undef
 #   set($key, $value, $ttl)          true when it was stored; `$ttl` is what `ttl_argument` made of seconds
 #   delete($key), touch($key, $ttl)  true, false when there was no such key, undef when it failed
+# and, if its client tells a failure as a miss,
+#   failure_of_miss($took, $error_number)  the Larder::Failure that it was, or nothing
 # and may have better ones of what follows. What it dies of is an error of the operation.
 
 use v5.36;

@@ -72,7 +72,7 @@ sub run ($self, $from, $seconds) {
         my $to = $block->{multiget} > 1 ? $block->{request_to}[$failed] // $failed : $failed;
         $block->{end}[$_]     = $now  for $failed .. $to;
         $block->{outcome}[$_] = ERROR for $failed .. $to;
-        $self->_failed($failed, $failure);
+        $self->failed($failed, $failure);
         $next = $to + 1;
     }
     return ($began, $next);
@@ -199,7 +199,7 @@ sub _missed ($self, $n) {
 sub _nothing_there ($self, $n, $answer) {
     my $block = $self->{block};
     $block->{outcome}[$n] = defined $answer ? MISS : ERROR;
-    $self->_failed($n, Larder::Failure->unexplained) if !defined $answer;
+    $self->failed($n, Larder::Failure->unexplained) if !defined $answer;
     return;
 }
 
@@ -207,12 +207,12 @@ sub _refused ($self, $n, $answer, $outcome) {
     my $block = $self->{block};
     $block->{outcome}[$n] = $outcome;
     my $key = $outcome == UNFILLED ? $block->{under}[$n] : $block->{key}[$n];
-    $self->_failed($n, $self->{cache}->refusal($key, $block->{want}[$n], $answer));
+    $self->failed($n, $self->{cache}->refusal($key, $block->{want}[$n], $answer));
     return;
 }
 
 # Notes a failure; gives up where everything fails.
-sub _failed ($self, $n, $failure) {
+sub failed ($self, $n, $failure) {
     my $block = $self->{block};
     $block->{errors}{$n} = $failure;
     if ($block->{kind}[$n] == SET || $block->{outcome}[$n] == UNFILLED) {

@@ -52,7 +52,6 @@ sub run ($self, $tell) {
     my $position = 0;
     while ($self->{filled}) {
         $self->_work_through_block($tell);
-        $self->_settle_doubts;
         $self->{count}->add($self->{block});
         $self->{loop}{done} = $self->{done};
         last if $self->{timed} >= $self->{limit_s};
@@ -77,22 +76,25 @@ sub _work_through_block ($self, $tell) {
         push @{ $block->{segments} }, [ $at, $next - 1, $began, $alone ? $self->{timed} : $began - $self->{start} ];
         $self->{timed} = $alone ? $self->{timed} + $end - $began : $end - $self->{start};
         $self->{done} += $next - $at;
+        $self->_settle_doubts;
         $at = $next;
         $tell->($self->{done});
     }
     return;
 }
 
-# Asks what those misses were that may have been failures.
+# Asks what those misses were that may have been failures; once for all that look alike.
 sub _settle_doubts ($self) {
-    my $block = $self->{block};
-    for my $doubt (@{ $block->{doubts} }) {
+    my ($block, $cache) = @$self{qw(block cache)};
+    my %alike;
+    for my $doubt (splice @{ $block->{doubts} }) {
         my ($n, $error_number) = @$doubt;
-        next if $block->{outcome}[$n] != Larder::Block::MISS;
         my $took = $n ? $block->{end}[$n] - $block->{end}[ $n - 1 ] : 0;
-        my $failure = $self->{cache}->failure_of_miss($took, $error_number) or next;
+        my $look = sprintf '%d after %d s', $error_number, $took;
+        $alike{$look} //= [ $cache->failure_of_miss($took, $error_number) ];
+        my ($failure) = @{ $alike{$look} } or next;
         $block->{outcome}[$n] = Larder::Block::ERROR;
-        $block->{errors}{$n}  = $failure;
+        $self->{loop}->failed($n, $failure);
     }
     return;
 }

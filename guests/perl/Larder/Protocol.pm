@@ -60,9 +60,11 @@ sub has_ended ($self) {
 # The stream that commands come from.
 sub input ($self) { return $self->{input} }
 
-# Leaves both streams to the process that this one was forked from.
+# Leaves both streams to the process that this one was forked from. The input is not merely closed: the next file that
+# is opened would get the number of standard input.
 sub release ($self) {
-    close $_ for @$self{qw(input output)};
+    open $self->{input}, '<', '/dev/null' or die "cannot open /dev/null: $!\n";
+    close $self->{output} or die "cannot close: $!\n";
     return;
 }
 

@@ -1,0 +1,71 @@
+package Larder::Cache::FastMmap;
+
+# Cache::FastMmap: pages in a mapped file, in C. Values are raw strings, so its own `get` and `set` are what is called.
+
+use v5.36;
+
+use Larder::Cache   ();
+use Larder::Failure ();
+
+our @ISA = qw(Cache::FastMmap Larder::Cache);    ## no critic (ProhibitExplicitISA): the first is loaded when needed
+
+use constant {
+    LEAST_PAGE_BYTES => 64 * 1024,
+    VALUES_IN_PAGE   => 8,
+    # What stands before a page, in its table and before a value, generously.
+    PAGE_HEAD_BYTES  => 1024,
+    SIZE_BYTES       => 64 * 1024 * 1024,
+};
+
+sub open_cache ($class, $order) {
+    Larder::Cache->need('Cache::FastMmap');
+    my %given = $class->options($order, qw(page_size num_pages expire_time compressor));
+    $given{expire_time} = _whole($given{expire_time}) if defined $given{expire_time};
+    return $class->new(
+        share_file => "$order->{folder}/cache.fastmmap",
+        init_file  => $order->{fresh} ? 1 : 0,
+        serializer => '',
+        # Whoever reads it after this process must find it.
+        unlink_on_exit => 0,
+        _derived($order, %given),
+        %given,
+    );
+}
+
+# A page takes several of the largest values, for keys do not spread evenly; a prime number of pages takes the size.
+sub _derived ($order, %given) {
+    my $size   = $order->{options}{size} // $order->{room_bytes} // SIZE_BYTES;
+    my $needed = VALUES_IN_PAGE * ($order->{largest_bytes} // 0) + PAGE_HEAD_BYTES;
+    my $page   = $given{page_size} // LEAST_PAGE_BYTES;
+    if (!defined $given{page_size}) {
+        $page *= 2 while $page < $needed;
+    }
+    my $pages = int(($size + $page - 1) / $page);
+    $pages++ while !_is_prime($pages);
+    return (page_size => $page, num_pages => $pages);
+}
+
+sub _is_prime ($n) {
+    return $n > 1 && !grep { $n % $_ == 0 } 2 .. int sqrt $n;
+}
+
+sub title ($self) { return "Cache::FastMmap $Cache::FastMmap::VERSION" }
+
+sub settings ($self) {
+    return { map { ($_ => $self->{$_} . '') } qw(page_size num_pages cache_size expire_time share_file) };
+}
+
+# The module takes whole seconds, and a fraction for none at all.
+sub ttl_argument ($self, $seconds) { return defined $seconds ? _whole($seconds) : undef }
+
+sub delete ($self, $key) { return $self->remove($key) ? 1 : 0 }
+
+sub refusal ($self, $key, $value, $answer) {
+    my $bytes = length($key) + length $value;
+    return Larder::Failure->new(
+        too_large => "key and value of $bytes bytes do not fit into a page of $self->{page_size} bytes");
+}
+
+sub _whole ($seconds) { return int($seconds) == $seconds ? $seconds : int($seconds) + 1 }
+
+1;

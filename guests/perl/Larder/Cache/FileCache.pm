@@ -1,0 +1,50 @@
+package Larder::Cache::FileCache;
+
+# Cache::FileCache of the distribution Cache::Cache: a file for every value. It looks neither at what `print` nor at
+# what `close` say, so a file system that is full shows as misses.
+
+use v5.36;
+
+use Larder::Cache ();
+
+our @ISA = qw(Cache::FileCache Larder::Cache);    ## no critic (ProhibitExplicitISA): the first is loaded when needed
+
+my @OPTIONS = qw(cache_depth default_expires_in auto_purge_interval auto_purge_on_set auto_purge_on_get);
+
+sub open_cache ($class, $order) {
+    Larder::Cache->need('Cache::FileCache');
+    my $self = $class->new({
+        namespace  => 'larder',
+        cache_root => $order->{folder},
+        $class->options($order, @OPTIONS),
+    });
+    $self->clear if $order->{fresh};
+    return $self;
+}
+
+# Cache::FileCache has no version of its own.
+sub title ($self) {
+    require Cache::Cache;
+    return "Cache::FileCache $Cache::Cache::VERSION";
+}
+
+sub settings ($self) {
+    return {
+        cache_root         => $self->get_cache_root,
+        cache_depth        => $self->get_cache_depth . '',
+        namespace          => $self->get_namespace,
+        default_expires_in => $self->get_default_expires_in . '',
+        auto_purge_on_set  => $self->get_auto_purge_on_set . '',
+        auto_purge_on_get  => $self->get_auto_purge_on_get . '',
+    };
+}
+
+# What the module's own returns is the mask that it found.
+sub set ($self, $key, $value, $ttl) {
+    $self->SUPER::set($key, $value, $ttl);
+    return 1;
+}
+
+sub delete ($self, $key) { return $self->remove($key) ? 1 : 0 }
+
+1;

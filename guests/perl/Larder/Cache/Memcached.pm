@@ -1,0 +1,135 @@
+package Larder::Cache::Memcached;
+
+# Cache::Memcached::Fast, one client object for all operations; its own `get`, `set`, `delete` and `touch` are what is
+# called. With `connect=operation` it is Larder::Cache::Memcached::PerOperation instead.
+
+use v5.36;
+
+use Errno qw(EAGAIN);
+
+use Larder::Cache   ();
+use Larder::Failure ();
+
+our @ISA = qw(Cache::Memcached::Fast Larder::Cache);    ## no critic (ProhibitExplicitISA): the first is loaded when needed
+
+my @OPTIONS = qw(compress_threshold max_size connect_timeout io_timeout ketama_points nowait utf8);
+
+use constant {
+    MAX_SIZE_BYTES => 1024 * 1024,
+    IO_TIMEOUT_S   => 1,
+    # Beyond it the protocol takes a TTL for a point in time.
+    LONGEST_TTL_S => 30 * 24 * 60 * 60,
+};
+
+# What is not an option of the module cannot be kept in the client, which is a number to it.
+my %order_of;
+
+sub open_cache ($class, $order) {
+    Larder::Cache->need('Cache::Memcached::Fast');
+    my %config = (servers => $order->{servers}, $class->options($order, @OPTIONS));
+    # The module's own limit is kept out of the way: what counts is the server's.
+    my $largest = $order->{largest_bytes} // 0;
+    $config{max_size} //= $largest if $largest > MAX_SIZE_BYTES;
+    if (($order->{options}{connect} // 'session') eq 'operation') {
+        require Larder::Cache::Memcached::PerOperation;
+        $class = 'Larder::Cache::Memcached::PerOperation';
+    }
+    elsif ($config{nowait}) {
+        $class = 'Larder::Cache::Memcached::NoWait';
+    }
+    my $self = $class->open_client(\%config);
+    if (my @silent = $self->silent_servers) {
+        die "no answer from @{[join ', ', @silent]}\n";
+    }
+    return $self;
+}
+
+sub open_client ($class, $config) {
+    my $self = $class->new({%$config});
+    $order_of{$self} = $config;
+    return $self;
+}
+
+sub config ($self) { return $order_of{$self} }
+
+sub DESTROY ($self) {
+    delete $order_of{$self};
+    $self->SUPER::DESTROY;
+    return;
+}
+
+# Connects before anything is timed, as the parent's client did when it was opened.
+sub after_fork ($self) {
+    my $client = (ref $self)->open_client($self->config);
+    $client->server_versions;
+    return $client;
+}
+
+sub title ($self) { return "Cache::Memcached::Fast $Cache::Memcached::Fast::VERSION" }
+
+sub settings ($self) {
+    my $config   = $self->config;
+    my $versions = $self->server_versions;
+    return {
+        (map { ($_ => "$config->{$_}") } grep { $_ ne 'servers' } keys %$config),
+        servers => join(', ', @{ $config->{servers} }),
+        server_version => join(', ', map { $versions->{$_} } sort keys %$versions),
+    };
+}
+
+# The protocol has whole seconds.
+sub ttl_argument ($self, $seconds) {
+    return undef if !defined $seconds;    ## no critic (ProhibitExplicitReturnUndef)
+    my $whole = int($seconds) == $seconds ? $seconds : int($seconds) + 1;
+    return $whole > LONGEST_TTL_S ? time + $whole : $whole;
+}
+
+sub get_many ($self, $keys) { return $self->get_multi(@$keys) }
+
+# The client answers undef where it failed, and the empty string where the server would not.
+sub refusal ($self, $key, $value, $answer) {
+    my $bytes = length $value;
+    return Larder::Failure->new(other => 'the server did not store the value') if defined $answer;
+    my $limit = $self->config->{max_size} // MAX_SIZE_BYTES;
+    return Larder::Failure->new(too_large => "the value of $bytes bytes is larger than max_size, $limit bytes")
+        if $bytes > $limit;
+    if (my @silent = $self->silent_servers) {
+        return Larder::Failure->new(io => "no answer from @{[join ', ', @silent]}");
+    }
+    # The servers are well, so it is this value that they would not have; they limit nothing else.
+    return Larder::Failure->new(too_large => "the server refused the value of $bytes bytes") if $bytes > MAX_SIZE_BYTES / 2;
+    return Larder::Failure->unexplained;
+}
+
+# What a miss was in truth. The client tells a failure as a miss; but a failure takes as long as the time-out, or
+# leaves another error number than that of waiting for an answer, and then the servers can be asked.
+sub failure_of_miss ($self, $took, $error_number) {
+    my $timeout = $self->config->{io_timeout} // IO_TIMEOUT_S;
+    return Larder::Failure->new(timeout => "no answer within io_timeout, $timeout s") if $timeout && $took >= $timeout;
+    return if $error_number == EAGAIN;
+    my @silent = $self->silent_servers or return;
+    return Larder::Failure->new(io => "no answer from @{[join ', ', @silent]}");
+}
+
+# Servers that do not tell their version.
+sub silent_servers ($self) {
+    my $versions = $self->server_versions;
+    return grep { !defined $versions->{$_} } @{ $self->config->{servers} };
+}
+
+# The client does not tell.
+sub connections ($self) { return undef }    ## no critic (ProhibitExplicitReturnUndef)
+
+package Larder::Cache::Memcached::NoWait;
+
+# With `nowait` the client waits for no answer to what is called for nothing, so that is how it is called.
+
+our @ISA = qw(Larder::Cache::Memcached);    ## no critic (ProhibitExplicitISA): it stands in the same file
+
+sub set {
+    my ($self, $key, $value, $ttl) = @_;
+    $self->SUPER::set($key, $value, $ttl);
+    return 1;
+}
+
+1;

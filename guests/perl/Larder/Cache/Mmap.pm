@@ -1,0 +1,109 @@
+package Larder::Cache::Mmap;
+
+# Cache::Mmap: buckets in a mapped file, in Perl. It keeps one expiry for everything, given when it is opened; so it is
+# opened anew when a TTL is given, and the latest holds for all.
+
+use v5.36;
+
+use Larder::Cache   ();
+use Larder::Failure ();
+
+our @ISA = qw(Cache::Mmap Larder::Cache);    ## no critic (ProhibitExplicitISA): the first is loaded when needed
+
+# What stands before a bucket and before an element, and the mark before key and value of an element.
+use constant {
+    BUCKET_HEAD_BYTES  => 40,
+    ELEMENT_HEAD_BYTES => 42,
+};
+use constant {
+    PAGE_BYTES       => 4096,
+    LEAST_BUCKETS    => 13,
+    VALUES_IN_BUCKET => 8,
+    SIZE_BYTES       => 64 * 1024 * 1024,
+};
+
+sub open_cache ($class, $order) {
+    Larder::Cache->need('Cache::Mmap');
+    my $path = "$order->{folder}/cache.mmap";
+    if ($order->{fresh} && -e $path) {
+        unlink $path or die "cannot remove $path: $!\n";
+    }
+    my %given = $class->options($order, qw(buckets bucketsize pagesize expiry strings));
+    $given{strings} //= 1;
+    $class = 'Larder::Cache::Mmap::Frozen' if !$given{strings};
+    return $class->_open($path, { %given, _derived($order, %given) }, $given{expiry});
+}
+
+# A bucket takes several of the largest values, for keys do not spread evenly; all of them together take the size.
+sub _derived ($order, %given) {
+    my $page = $given{pagesize} // PAGE_BYTES;
+    my $size = $order->{options}{size} // $order->{room_bytes} // SIZE_BYTES;
+    my $needed
+        = $given{bucketsize} // VALUES_IN_BUCKET * (($order->{largest_bytes} // 0) + ELEMENT_HEAD_BYTES) + BUCKET_HEAD_BYTES;
+    my $bucket = $page * int(($needed + $page - 1) / $page);
+    my $fit    = int($size / $bucket);
+    return (
+        pagesize   => $page,
+        bucketsize => $bucket,
+        buckets    => $given{buckets} // ($fit > LEAST_BUCKETS ? $fit : LEAST_BUCKETS),
+    );
+}
+
+sub _open ($class, $path, $options, $expiry) {
+    my $seconds = defined $expiry ? _whole($expiry) : 0;
+    my $self    = $class->new($path, { %$options, expiry => $seconds });
+    $self->{larder} = { path => $path, options => $options, expiry => $expiry };
+    $self->{larder_room} = $self->bucketsize - BUCKET_HEAD_BYTES - ELEMENT_HEAD_BYTES;
+    return $self;
+}
+
+sub with_ttl ($self, $seconds) {
+    my ($path, $options) = @{ $self->{larder} }{qw(path options)};
+    my $wanted = $seconds // $options->{expiry};
+    return $self if $self->expiry == (defined $wanted ? _whole($wanted) : 0);
+    return (ref $self)->_open($path, $options, $wanted);
+}
+
+sub title ($self) { return "Cache::Mmap $Cache::Mmap::VERSION" }
+
+sub settings ($self) {
+    return { map { ($_ => $self->$_ . '') } qw(buckets bucketsize pagesize expiry strings) };
+}
+
+sub get { return scalar $_[0]->read($_[1]) }
+
+# The module passes silently over what does not fit, and an older value stays; so this looks first.
+sub set {
+    my ($self, $key, $value) = @_;
+    return 0 if length($key) + length($value) > $self->{larder_room};
+    return $self->write($key, $value);
+}
+
+sub delete ($self, $key) {
+    my ($found) = $self->SUPER::delete($key);
+    return $found ? 1 : 0;
+}
+
+sub refusal ($self, $key, $value, $answer) {
+    my $bytes = length($key) + length $value;
+    return Larder::Failure->new(too_large =>
+            "key and value of $bytes bytes do not fit into a bucket, which has room for $self->{larder_room}");
+}
+
+# Expiry is a number of whole seconds, and is over when more than that have passed.
+sub _whole ($seconds) { return int($seconds) == $seconds ? $seconds : int($seconds) + 1 }
+
+package Larder::Cache::Mmap::Frozen;
+
+# Without `strings` the module freezes what it is given, which must be a reference then.
+
+our @ISA = qw(Larder::Cache::Mmap);    ## no critic (ProhibitExplicitISA): it stands in the same file
+
+sub get ($self, $key) {
+    my $frozen = $self->read($key);
+    return defined $frozen ? $$frozen : undef;
+}
+
+sub set ($self, $key, $value, $ttl) { return $self->SUPER::set($key, \$value, $ttl) }
+
+1;

@@ -1,0 +1,167 @@
+package Larder::Cache::Tiered;
+
+# Caches behind one another, as the Cache::Tiered of old had them: a get asks the nearest, then the next, and fills the
+# nearer ones with what it found; a set goes through all of them, the farthest first. What a nearer tier does not take
+# it loses, so that none has an older value than those behind it.
+
+use v5.36;
+
+use Larder::Cache   ();
+use Larder::Failure ();
+
+our @ISA = qw(Larder::Cache);    ## no critic (ProhibitExplicitISA): the same in all of these modules
+
+sub open_cache ($class, $order) {
+    my @orders = map { +{ %$_, fresh => $order->{fresh} } } @{ $order->{tiers} };
+    @orders >= 2 or die "a tiered cache has two tiers or more\n";
+    my @caches = map { Larder::Cache::open_cache($_) } @orders;
+    my $self   = bless { names => [ map { $_->{cache} } @orders ], caches => \@caches }, $class;
+    return $self->_ready(undef);
+}
+
+# The same tiers with other caches in them, or another TTL.
+sub _again ($self, $seconds, @caches) {
+    my $again = bless { %$self, caches => \@caches }, ref $self;
+    return $again->_ready($seconds);
+}
+
+# A back-fill has no TTL of its own: what is left of it behind is not known, so it begins anew.
+sub _ready ($self, $seconds) {
+    $self->{seconds}  = $seconds;
+    $self->{fill_ttl} = $self->ttl_argument($seconds);
+    $self->{counts}   = [ map { +{ hits => 0, misses => 0, fills => 0, refused => 0 } } @{ $self->{caches} } ];
+    return $self;
+}
+
+sub title ($self) { return join ' before ', map { $_->title } @{ $self->{caches} } }
+
+sub settings ($self) {
+    my %settings;
+    for my $n (0 .. $#{ $self->{caches} }) {
+        my $of  = $self->{caches}[$n]->settings;
+        my $tier = $n + 1 . " $self->{names}[$n]";
+        $settings{"$tier $_"} = $of->{$_} for keys %$of;
+    }
+    return \%settings;
+}
+
+# Each tier has its own way to say a TTL.
+sub ttl_argument ($self, $seconds) { return [ map { $_->ttl_argument($seconds) } @{ $self->{caches} } ] }
+
+sub with_ttl ($self, $seconds) {
+    return $self->_again($seconds, map { $_->with_ttl($seconds) } @{ $self->{caches} });
+}
+
+sub after_fork ($self) {
+    return $self->_again($self->{seconds}, map { $_->after_fork } @{ $self->{caches} });
+}
+
+sub get {
+    my ($self, $key) = @_;
+    my ($caches, $counts) = @$self{qw(caches counts)};
+    my $value;
+    for my $n (0 .. $#$caches) {
+        $value = $caches->[$n]->get($key);
+        if (defined $value) {
+            $counts->[$n]{hits}++;
+            $self->_fill($n, $key, $value) if $n;
+            return $value;
+        }
+        $counts->[$n]{misses}++;
+    }
+    return $value;
+}
+
+sub get_many ($self, $keys) {
+    my ($caches, $counts) = @$self{qw(caches counts)};
+    my %found;
+    my @left = @$keys;
+    for my $n (0 .. $#$caches) {
+        my $here = $caches->[$n]->get_many(\@left);
+        my @here = grep { defined $here->{$_} } @left;
+        $counts->[$n]{hits}   += @here;
+        $counts->[$n]{misses} += @left - @here;
+        for my $key (@here) {
+            $self->_fill($n, $key, $here->{$key}) if $n && !exists $found{$key};
+            $found{$key} = $here->{$key};
+        }
+        @left = grep { !defined $here->{$_} } @left or last;
+    }
+    return \%found;
+}
+
+sub set {
+    my ($self, $key, $value, $ttl) = @_;
+    my $caches = $self->{caches};
+    my $far    = $#$caches;
+    my $stored = $caches->[$far]->set($key, $value, $ttl->[$far]);
+    if (!$stored) {
+        $self->{counts}[$far]{refused}++;
+        $_->delete($key) for @$caches[ 0 .. $far - 1 ];
+        return $stored;
+    }
+    $self->_keep($_, $key, $value, $ttl->[$_]) for reverse 0 .. $far - 1;
+    return $stored;
+}
+
+# It was there if any tier had it.
+sub delete ($self, $key) {
+    my $found = 0;
+    for my $cache (reverse @{ $self->{caches} }) {
+        my $here = $cache->delete($key);
+        return undef if !defined $here;    ## no critic (ProhibitExplicitReturnUndef)
+        $found ||= $here;
+    }
+    return $found ? 1 : 0;
+}
+
+sub touch ($self, $key, $ttl) {
+    my $caches = $self->{caches};
+    my @found  = map { $caches->[$_]->touch($key, $ttl->[$_]) } reverse 0 .. $#$caches;
+    return $found[0];
+}
+
+# The farthest tier decides whether a value is stored.
+sub refusal ($self, $key, $value, $answer) {
+    my $failure = $self->{caches}[-1]->refusal($key, $value, $answer);
+    return Larder::Failure->new($failure->kind, "$self->{names}[-1]: $failure");
+}
+
+# What all tiers missed, the farthest may have failed to tell.
+sub failure_of_miss ($self, @miss) {
+    my $farthest = $self->{caches}[-1];
+    return $farthest->can('failure_of_miss') ? $farthest->failure_of_miss(@miss) : ();
+}
+
+sub connections ($self) {
+    my @opened = map { scalar $_->connections } @{ $self->{caches} };
+    return undef if grep { !defined } @opened;    ## no critic (ProhibitExplicitReturnUndef)
+    my $sum = 0;
+    $sum += $_ for @opened;
+    return $sum;
+}
+
+sub tier_counts ($self) {
+    my @counts = map { +{ name => $self->{names}[$_], %{ $self->{counts}[$_] } } } 0 .. $#{ $self->{caches} };
+    $self->_ready($self->{seconds});
+    return \@counts;
+}
+
+# Gives what tier `$behind` had to those before it.
+sub _fill ($self, $behind, $key, $value) {
+    for my $n (reverse 0 .. $behind - 1) {
+        $self->{counts}[$n]{fills}++ if $self->_keep($n, $key, $value, $self->{fill_ttl}[$n]);
+    }
+    return;
+}
+
+sub _keep {
+    my ($self, $n, $key, $value, $ttl) = @_;
+    my $cache = $self->{caches}[$n];
+    return 1 if $cache->set($key, $value, $ttl);
+    $self->{counts}[$n]{refused}++;
+    $cache->delete($key);
+    return 0;
+}
+
+1;
