@@ -12,7 +12,12 @@ pub struct Count(AtomicU64);
 impl Count {
     /// Counts one more. Only the session that owns it may call this, so a load and a store are enough.
     pub fn add_one(&self) {
-        self.0.store(self.get() + 1, Ordering::Relaxed);
+        self.add(1);
+    }
+
+    /// Counts `n` more; for the session that owns it, too.
+    pub fn add(&self, n: u64) {
+        self.0.store(self.get() + n, Ordering::Relaxed);
     }
 
     fn get(&self) -> u64 {
@@ -20,7 +25,18 @@ impl Count {
     }
 }
 
-/// What one session counts. Aligned to two cache lines, because processors fetch them in pairs: no session slows
+/// What sessions count of one thing: four numbers.
+pub trait Tally: Default {
+    /// The numbers, always in the same order.
+    fn counts(&self) -> [&Count; 4];
+
+    /// Their values.
+    fn totals(&self) -> [u64; 4] {
+        self.counts().map(Count::get)
+    }
+}
+
+/// What one session counts of an engine. Aligned to two cache lines, because processors fetch them in pairs: no session slows
 /// another one down.
 #[derive(Debug, Default)]
 #[repr(align(128))]
@@ -44,40 +60,49 @@ impl SessionCounters {
         }
         answer
     }
+}
 
-    fn totals(&self) -> [u64; 4] {
-        [&self.hits, &self.misses, &self.sets, &self.deletes].map(Count::get)
+impl Tally for SessionCounters {
+    fn counts(&self) -> [&Count; 4] {
+        [&self.hits, &self.misses, &self.sets, &self.deletes]
     }
 }
 
 /// The counters of a store: those of its sessions, and the sum of those that have ended.
 #[derive(Debug, Default)]
-pub struct Counters {
-    sessions: Mutex<Sessions>,
+pub struct Counters<T = SessionCounters> {
+    sessions: Mutex<Sessions<T>>,
 }
 
 #[derive(Debug, Default)]
-struct Sessions {
-    open: Vec<Arc<SessionCounters>>,
+struct Sessions<T> {
+    open: Vec<Arc<T>>,
     ended: [u64; 4],
 }
 
-impl Counters {
+impl<T: Tally> Counters<T> {
     /// Counters for a new session.
-    pub fn session(&self) -> Arc<SessionCounters> {
+    pub fn session(&self) -> Arc<T> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.fold_ended();
-        let counters = Arc::<SessionCounters>::default();
+        let counters = Arc::<T>::default();
         sessions.open.push(Arc::clone(&counters));
         counters
     }
 
-    /// Hits, misses, sets and deletes of all sessions.
-    pub fn stats(&self) -> Stats {
+    /// What all sessions counted.
+    pub fn totals(&self) -> [u64; 4] {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.fold_ended();
         let open = sessions.open.iter().map(|session| session.totals());
-        let [hits, misses, sets, deletes] = open.fold(sessions.ended, sum);
+        open.fold(sessions.ended, sum)
+    }
+}
+
+impl Counters {
+    /// Hits, misses, sets and deletes of all sessions.
+    pub fn stats(&self) -> Stats {
+        let [hits, misses, sets, deletes] = self.totals();
         let mut stats = Stats::default();
         (stats.hits, stats.misses) = (Some(hits), Some(misses));
         (stats.sets, stats.deletes) = (Some(sets), Some(deletes));
@@ -109,7 +134,7 @@ impl Dropped {
     }
 }
 
-impl Sessions {
+impl<T: Tally> Sessions<T> {
     /// Moves what ended sessions counted into the sum; a counter that nobody else holds changes no more.
     fn fold_ended(&mut self) {
         let Self { open, ended } = self;
@@ -131,7 +156,7 @@ mod tests {
 
     #[test]
     fn what_sessions_counted_stays_when_they_end() {
-        let counters = Counters::default();
+        let counters = Counters::<SessionCounters>::default();
         let (one, two) = (counters.session(), counters.session());
         one.looked_up(Some(()));
         two.looked_up(None::<()>);

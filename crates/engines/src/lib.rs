@@ -1,7 +1,8 @@
 //! The caches that Larder can open, one folder and one feature each.
 //!
 //! A folder holds `mod.rs` (the [`Engine`](larder_store::Engine) constant), `config.rs` (its options), `store.rs`
-//! and `session.rs`, and knows no other engine. What several share stands beside the folders and is built whichever
+//! and `session.rs`, and knows no other engine; `tiered` opens its
+//! parts with the catalog that it is given. What several share stands beside the folders and is built whichever
 //! engines are: [`network`] finds servers, [`counters`] counts, [`decimal`] spells numbers. What an engine takes of the
 //! machine (a server, a directory) it takes by `larder-host`.
 
@@ -23,6 +24,8 @@ mod null;
 mod redis;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg(feature = "tiered")]
+mod tiered;
 
 use larder_store::Catalog;
 
@@ -42,6 +45,8 @@ pub const ENGINES: Catalog = Catalog::new(&[
     memcached::ENGINE,
     #[cfg(feature = "redis")]
     redis::ENGINE,
+    #[cfg(feature = "tiered")]
+    tiered::ENGINE,
 ]);
 
 #[cfg(test)]

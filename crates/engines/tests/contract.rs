@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use larder_engines::ENGINES;
+use larder_store::StoreUrl;
 
 /// What is tried; a URL whose engine this build has not is left out.
 const URLS: &[&str] = &[
@@ -31,12 +32,21 @@ const URLS: &[&str] = &[
     "redis:?nodes=3",
     "redis:?tls=on",
     "redis://me:s%40crt@?nodes=2&tls=on",
+    "tiered:moka:|lmdb:",
+    "tiered:moka:|lmdb:|?l1_ttl=off",
+    "tiered:moka:|memcached:",
+    "tiered:memcached:|memcached:?nodes=2",
+    "tiered:file:|moka:|redis:|?l1_ttl=1s",
 ];
 
 fn main() -> ExitCode {
     larder_host::relay::serve_if_asked();
-    let built =
-        |url: &&str| url.split(':').next().is_some_and(|scheme| ENGINES.find(scheme).is_ok());
-    let urls: Vec<&str> = URLS.iter().copied().filter(built).collect();
+    let parsed = |url: &&str| StoreUrl::parse(url).is_ok_and(|url| is_built(&url));
+    let urls: Vec<&str> = URLS.iter().copied().filter(parsed).collect();
     larder_testkit::contract(&ENGINES, &urls)
+}
+
+/// Whether this build has the engine, and those of all tiers.
+fn is_built(url: &StoreUrl) -> bool {
+    ENGINES.find(url.scheme()).is_ok() && url.tiers().iter().all(is_built)
 }

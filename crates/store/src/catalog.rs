@@ -30,9 +30,13 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// The URL that opens this engine with its defaults: a temporary store, or a managed server.
+    /// The URL that opens this engine with its defaults: a temporary store, or a managed server. A stack has no default, and
+    /// is opened as its example.
     pub fn default_url(&self) -> String {
-        format!("{}:", self.scheme)
+        match self.medium {
+            Medium::Tiers => self.example.into(),
+            _ => format!("{}:", self.scheme),
+        }
     }
 
     /// Its options, for help and documentation.

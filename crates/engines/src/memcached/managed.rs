@@ -19,6 +19,9 @@ use larder_host::scratch::ScratchDir;
 /// How long a memcached may take to answer; it takes some milliseconds.
 const START: Duration = Duration::from_secs(10);
 
+/// memcached's largest slab chunk, in bytes. It refuses a largest item below that, unless the chunk is as small.
+const CHUNK_MAX: u64 = 512 << 10;
+
 /// Where a memcached writes the port that it was given.
 const PORT_FILE: &str = "port";
 
@@ -49,6 +52,9 @@ fn launch(config: &MemcachedConfig) -> Result<Server> {
         .args(["-I", &config.item_size.0.to_string()])
         .args(["-t", &config.server_threads.to_string()])
         .args(["-U", "0"]);
+    if config.item_size.0 < CHUNK_MAX {
+        command.args(["-o", &format!("slab_chunk_max={}", config.item_size.0)]);
+    }
     if let Some(account) = &account {
         command.args(["-u", &account.name]);
     }

@@ -1,0 +1,125 @@
+//! What a stack can do: what its lowest tier can, as far as the tiers above can keep it.
+
+use std::time::Duration;
+
+use larder_store::{Capabilities, Error, Result};
+
+use super::SCHEME;
+
+/// The honest combination, the nearest tier first.
+///
+/// Conditions, counting and limits are the lowest tier's, because that one decides. What an answer of L1 must tell too is
+/// there only where every tier can tell it: there are no versions, because that of a value in L1 is L1's own and not the
+/// one below; and what is left of a TTL is known only where `cap` does not shorten it. Above a tier that does not tell what
+/// is left, an entry may outlive its TTL by `cap`, so no finer step than that is honoured.
+pub(super) fn combined(tiers: &[Capabilities], cap: Option<Duration>) -> Capabilities {
+    let all = |can: fn(&Capabilities) -> bool| tiers.iter().all(can);
+    let lowest = tiers.last().copied().unwrap_or_default();
+    let steps = tiers.iter().map(|tier| tier.ttl_resolution).max().unwrap_or_default();
+    let mute = tiers.iter().skip(1).filter(|tier| hides_ttl(tier));
+    let late: Duration = mute.filter_map(|_| cap).sum();
+    Capabilities {
+        ttl: all(|tier| tier.ttl),
+        ttl_resolution: steps + late,
+        ttl_left: cap.is_none() && all(|tier| tier.ttl_left),
+        flags: all(|tier| tier.flags),
+        version: false,
+        clear: all(|tier| tier.clear),
+        ..lowest
+    }
+}
+
+/// Refuses a stack in which an entry could outlive itself, or that is none.
+pub(super) fn check(tiers: &[(&str, Capabilities)], cap: Option<Duration>) -> Result<()> {
+    let refuse = |reason: String| Err(Error::InvalidOptions { engine: SCHEME, reason });
+    if let Some((name, _)) = tiers.iter().find(|(_, tier)| !tier.stores) {
+        return refuse(format!("{name} keeps nothing, so it is no tier; leave it out"));
+    }
+    let above = &tiers[..tiers.len().saturating_sub(1)];
+    if cap.is_some()
+        && let Some((name, _)) = above.iter().find(|(_, tier)| !tier.ttl)
+    {
+        return refuse(format!(
+            "{name} has no TTL, so it cannot keep to `l1_ttl`; write `|?l1_ttl=off` if nobody else writes below"
+        ));
+    }
+    if cap.is_none()
+        && let Some((name, _)) = tiers.iter().skip(1).find(|(_, tier)| hides_ttl(tier))
+    {
+        return refuse(format!(
+            "{name} does not tell how long an entry lives, so above it one could outlive itself; write `|?l1_ttl=10s`"
+        ));
+    }
+    Ok(())
+}
+
+/// Whether entries end there, and it does not tell when.
+fn hides_ttl(tier: &Capabilities) -> bool {
+    tier.ttl && !tier.ttl_left
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FULL: Capabilities = Capabilities {
+        stores: true,
+        ttl: true,
+        ttl_resolution: Duration::from_millis(1),
+        ttl_left: true,
+        flags: true,
+        add: true,
+        version: true,
+        append: true,
+        incr: true,
+        touch: true,
+        batch: true,
+        clear: true,
+        persistent: false,
+        evicts: true,
+        reach: larder_store::Reach::Network,
+        max_key_len: Some(250),
+        max_value_len: Some(1 << 20),
+    };
+    const CAP: Option<Duration> = Some(Duration::from_secs(10));
+
+    #[test]
+    fn what_a_tier_above_cannot_keep_is_not_promised() {
+        let mute = Capabilities { ttl_left: false, flags: false, max_value_len: Some(9), ..FULL };
+        let stack = combined(&[mute, FULL], None);
+        assert_eq!((stack.flags, stack.ttl_left, stack.version), (false, false, false));
+        assert_eq!((stack.max_value_len, stack.touch), (Some(1 << 20), true));
+        assert!(combined(&[FULL, FULL], None).ttl_left);
+        assert!(!combined(&[FULL, FULL], CAP).ttl_left, "L1 tells only what is left of its own");
+        let step = Duration::from_millis(1);
+        for (tiers, resolution) in [
+            (&[FULL, FULL][..], step),
+            (&[mute, FULL], step),
+            (&[FULL, mute], step + Duration::from_secs(10)),
+            (&[FULL, mute, mute], step + Duration::from_secs(20)),
+        ] {
+            assert_eq!(combined(tiers, CAP).ttl_resolution, resolution);
+        }
+    }
+
+    #[test]
+    fn a_stack_in_which_entries_could_outlive_themselves_is_refused() {
+        let mute = Capabilities { ttl_left: false, ..FULL };
+        let timeless = Capabilities { ttl: false, ..mute };
+        for (tiers, cap, needle) in [
+            ([FULL, FULL], CAP, None),
+            ([FULL, FULL], None, None),
+            ([FULL, mute], CAP, None),
+            ([FULL, mute], None, Some("b: does not tell how long")),
+            ([timeless, FULL], CAP, Some("a: has no TTL")),
+            ([timeless, FULL], None, None),
+            ([FULL, timeless], None, None),
+            ([FULL, Capabilities::default()], CAP, Some("b: keeps nothing")),
+        ] {
+            let checked = check(&[("a:", tiers[0]), ("b:", tiers[1])], cap);
+            let text = checked.err().map(|error| error.to_string());
+            assert_eq!(text.is_some(), needle.is_some(), "{text:?}");
+            assert!(text.unwrap_or_default().contains(needle.unwrap_or_default()));
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Options of `tiered:`, which stand behind its last `|`.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use larder_store::{ByteSize, Error, Result, Span, StoreUrl};
+use schemars::{JsonSchema, Schema, SchemaGenerator, schema_for};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use super::SCHEME;
+
+/// How a stack is held together.
+#[derive(Debug, Clone, Copy, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct TieredConfig {
+    /// The longest time for which a tier above the lowest keeps a value, or `off`. It bounds how long this process goes on
+    /// to see what another one has overwritten or deleted below; and how long an entry may outlive its TTL in a tier
+    /// above one that does not tell how much is left of it.
+    pub(super) l1_ttl: Cap,
+    /// Byte limit of each tier that has such a limit and whose own URL does not say it. Servers that were started by
+    /// somebody else are left as they are.
+    pub(super) room: Option<ByteSize>,
+}
+
+/// A time, or `off`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Cap(pub(super) Option<Duration>);
+
+impl Default for TieredConfig {
+    fn default() -> Self {
+        Self { l1_ttl: Cap(Some(Duration::from_secs(10))), room: None }
+    }
+}
+
+pub(super) fn schema() -> Schema {
+    schema_for!(TieredConfig)
+}
+
+impl TieredConfig {
+    /// The options of a stack.
+    pub(super) fn from_url(url: &StoreUrl) -> Result<Self> {
+        let config: Self = url.options(SCHEME)?;
+        if config.l1_ttl.0.is_some_and(|ttl| ttl.is_zero()) {
+            let reason = "option `l1_ttl`: 0s keeps nothing above; write 10s, or off for no bound";
+            return Err(Error::InvalidOptions { engine: SCHEME, reason: reason.into() });
+        }
+        Ok(config)
+    }
+}
+
+impl fmt::Display for Cap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            None => f.pad("off"),
+            Some(ttl) => Span(ttl).fmt(f),
+        }
+    }
+}
+
+impl FromStr for Cap {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "off" {
+            return Ok(Self(None));
+        }
+        let ttl = text.parse::<Span>().map_err(|problem| format!("{problem}, or off"))?;
+        Ok(Self(Some(ttl.0)))
+    }
+}
+
+impl<'de> Deserialize<'de> for Cap {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+impl Serialize for Cap {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl JsonSchema for Cap {
+    fn schema_name() -> Cow<'static, str> {
+        "Cap".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(options: &str) -> Result<TieredConfig> {
+        TieredConfig::from_url(&StoreUrl::parse(&format!("tiered:a:|b:|?{options}")).unwrap())
+    }
+
+    #[test]
+    fn the_bound_is_a_time_or_off() {
+        for (text, cap) in [("", Some(10)), ("l1_ttl=off", None), ("l1_ttl=2m", Some(120))] {
+            assert_eq!(read(text).unwrap().l1_ttl.0, cap.map(Duration::from_secs), "{text}");
+        }
+        for (text, needle) in [
+            ("l1_ttl=0", "write 10s, or off"),
+            ("l1_ttl=never", "`never` is not a time; write 250ms, 30s, 10m or 1h, or off"),
+            ("size=1m", "unknown option `size`; known: l1_ttl, room"),
+        ] {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.contains(needle), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! One thread's handle: a session of each tier.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use larder_store::{Capabilities, Meta, Result, Session, SetOptions, SetOutcome};
+
+use super::read::Batch;
+use super::tier::{Tier, TierSession};
+use super::{SCHEME, read, write};
+
+/// One thread's handle.
+pub(super) struct TieredSession {
+    /// The nearest first.
+    tiers: Vec<TierSession>,
+    capabilities: Capabilities,
+    batch: Batch,
+}
+
+impl TieredSession {
+    pub(super) fn open(tiers: &[Arc<Tier>], capabilities: Capabilities) -> Result<Self> {
+        let tiers = tiers.iter().map(TierSession::open).collect::<Result<_>>()?;
+        Ok(Self { tiers, capabilities, batch: Batch::default() })
+    }
+}
+
+impl fmt::Debug for TieredSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.tiers.iter().map(|tier| &tier.tier.name);
+        f.debug_list().entries(names).finish()
+    }
+}
+
+impl Session for TieredSession {
+    fn engine(&self) -> &'static str {
+        SCHEME
+    }
+
+    fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
+        read::get(&mut self.tiers, &self.capabilities, key, value)
+    }
+
+    fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
+        read::get_many(&mut self.tiers, &self.capabilities, &mut self.batch, keys, hit)
+    }
+
+    fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome> {
+        write::set(&mut self.tiers, &self.capabilities, key, value, options)
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<bool> {
+        write::delete(&mut self.tiers, key)
+    }
+
+    fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
+        write::touch(&mut self.tiers, key, ttl)
+    }
+
+    fn incr(&mut self, key: &[u8], delta: i64) -> Result<Option<u64>> {
+        write::incr(&mut self.tiers, key, delta)
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        write::clear(&mut self.tiers, &self.capabilities)
+    }
+}
