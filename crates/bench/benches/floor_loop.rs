@@ -21,9 +21,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let scenario = Scenario {
         name: "floor".into(),
-        summary: String::new(),
         targets: vec!["null:".into()],
         workload,
+        ..Scenario::default()
     };
     let plan = Plan::new(&scenario, true, &ENGINES)?;
     let stop = AtomicBool::new(false);

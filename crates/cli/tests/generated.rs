@@ -89,9 +89,9 @@ fn the_page_that_values_are_cut_from_is_up_to_date() {
     let texts = names.iter().map(|name| fs::read_to_string(name).unwrap());
     let written: Vec<String> = texts.filter(|text| !text.starts_with(HEAD)).collect();
     let end = "</body>\n</html>\n";
-    let mut page = format!(
+    let mut page = String::from(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>Larder</title>\n\
-         </head>\n<body>\n"
+         </head>\n<body>\n",
     );
     for block in written.iter().flat_map(|text| blocks(text)) {
         if page.len() + block.len() + end.len() > PAGE_LEN {
@@ -187,6 +187,7 @@ fn place(engine: &Engine) -> &'static str {
         Medium::Nothing => "nothing",
         Medium::Memory => "memory",
         Medium::Files => "files",
+        Medium::Tiers => "its tiers",
     }
 }
 

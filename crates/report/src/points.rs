@@ -4,6 +4,9 @@ use larder_store::ByteSize;
 
 use crate::model::{Point, PointValue, Run};
 
+/// The coordinate that tells the parts of a scenario apart.
+pub(crate) const PART: &str = "part";
+
 /// The points of a run, each once: in numeric order where all coordinates are numbers, else as they came.
 pub fn points(run: &Run) -> Vec<&Point> {
     let mut points: Vec<&Point> = Vec::new();
@@ -22,7 +25,12 @@ pub fn points(run: &Run) -> Vec<&Point> {
 /// A point with the names of its coordinates: `data_size 4 KiB, threads 4`. Only what was swept is named, so that
 /// the text is empty where there is one point only.
 pub fn label(point: &Point, swept: &[&str]) -> String {
-    join(point, swept, |name, value| format!("{name} {}", coordinate(name, value)))
+    join(point, swept, |name, value| named(name, coordinate(name, value)))
+}
+
+/// A coordinate with its name. The name of a part says enough by itself.
+fn named(name: &str, value: String) -> String {
+    if name == PART { value } else { format!("{name} {value}") }
 }
 
 /// A point by its values where one coordinate was swept, else by names and values: `4 KiB`.
@@ -43,7 +51,7 @@ pub fn coordinate(name: &str, value: &PointValue) -> String {
 
 /// The label of a point of this run, in which no two points read alike.
 pub(crate) fn distinct_label(run: &Run, point: &Point, swept: &[&str]) -> String {
-    join(point, swept, |name, value| format!("{name} {}", distinct_coordinate(run, name, value)))
+    join(point, swept, |name, value| named(name, distinct_coordinate(run, name, value)))
 }
 
 /// The short label of a point of this run, in which no two points read alike.

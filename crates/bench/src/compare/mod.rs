@@ -1,5 +1,6 @@
 //! A plan carried out: provision, probe, floor, rounds interleaved over the targets, record.
 
+mod article;
 mod book;
 mod early;
 mod estimate;

@@ -7,6 +7,7 @@ use larder_report::{
     SCHEMA_VERSION, Target as TargetRecord, TierCounts,
 };
 
+use super::article;
 use super::book::{Book, Entry};
 use super::{CellHistograms, Slot};
 use crate::check;
@@ -45,6 +46,8 @@ impl Recorder<'_> {
         let mut run = self.run(slots, cells, interrupted);
         run.checks = check::run_all(&run);
         run.comparisons = comparisons(&run);
+        let article = self.plan.article.as_ref();
+        run.article = article.map(|spec| article::judge(spec, self.plan.form, &run));
         (run, histograms)
     }
 

@@ -1,6 +1,7 @@
 //! A scenario resolved: every point of the sweep with its keys, values and phases.
 
 mod describe;
+mod part;
 mod phases;
 mod point;
 mod source;
@@ -9,15 +10,14 @@ mod targets;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use larder_report::ArticleForm;
 use larder_store::{ByteSize, Catalog, Span};
 
 use crate::environment::available_memory;
 use crate::error::{Result, usage};
-use crate::scenario::Scenario;
-use crate::workload::{Count, SizeSpec, Sweep};
-use describe::describe;
-use point::{Coordinates, plan_point};
-use source::Source;
+use crate::scenario::{ArticleSpec, Scenario};
+use crate::workload::WorkloadSpec;
+use part::PlannedPart;
 use targets::plan_targets;
 
 pub use phases::PlannedPhase;
@@ -52,42 +52,40 @@ pub struct Plan {
     pub workload: BTreeMap<String, String>,
     /// What a reader must know, in sentences.
     pub notes: Vec<String>,
+    /// As what the scenario is run.
+    pub form: ArticleForm,
+    /// The article that the scenario repeats.
+    pub article: Option<ArticleSpec>,
 }
 
 impl Plan {
     /// Resolves a scenario. `typed` says whether its targets were typed by the person who runs it.
     pub fn new(scenario: &Scenario, typed: bool, catalog: &Catalog) -> Result<Self> {
-        let spec = &scenario.workload;
+        let workloads = scenario.workloads();
+        // What holds for the whole run is the same in all of them.
+        let spec = &workloads[0].1;
         let seed = spec.seed.unwrap_or(1);
         let targets = plan_targets(&scenario.targets, typed, catalog)?;
         let rounds = spec.rounds.map_or(DEFAULT_ROUNDS, |rounds| rounds.0);
         if rounds > MAX_ROUNDS {
             return Err(usage(format!("--rounds {rounds}: at most {MAX_ROUNDS}")));
         }
-        for (name, span) in
-            [("duration", spec.duration), ("ttl", spec.ttl), ("warmup", spec.warmup)]
-        {
-            if span.is_some_and(|Span(span)| span.is_zero()) {
-                return Err(usage(format!("--{name} 0s: give it a time, or leave it out")));
-            }
+        for (_, spec) in &workloads {
+            spans_last(spec)?;
         }
-        let mut notes = Vec::new();
-        let source = Source::open(spec, &mut notes)?;
-        keys_fit(source.keys)?;
         // On a server that Larder did not start, the run has keys of its own that nobody else has.
         let shared = targets.iter().any(PlannedTarget::is_external);
         let prefix =
             if shared { format!("larder:{:08x}:", rand::random::<u32>()) } else { "k".to_owned() };
-        let key_sizes = spec.key_size.clone();
-        let key_sizes = key_sizes.unwrap_or_else(|| SizeSpec::fixed(DEFAULT_KEY_SIZE).into());
-        let threads = spec.threads.clone().unwrap_or_else(|| Sweep::from(Count(1)));
-        let mut points = Vec::new();
-        for data_size in source.sizes.iter() {
-            for key_size in key_sizes.iter() {
-                for threads in threads.iter() {
-                    let at = Coordinates { data_size, key_size, threads: threads.0 };
-                    points.push(plan_point(spec, &source, &at, &prefix, seed)?);
-                }
+        let mut parts = Vec::new();
+        for (name, spec) in &workloads {
+            parts.push(PlannedPart::new(*name, spec, &prefix, seed)?);
+        }
+        let words = PlannedPart::words(&parts, scenario);
+        let mut notes: Vec<String> = Vec::new();
+        for note in parts.iter().flat_map(|part| &part.notes) {
+            if !notes.contains(note) {
+                notes.push(note.clone());
             }
         }
         let mut plan = Self {
@@ -96,9 +94,11 @@ impl Plan {
             rounds,
             warmup: spec.warmup.map(|Span(warmup)| warmup),
             targets,
-            points,
-            workload: describe(spec, &source, &key_sizes, &threads),
+            points: parts.into_iter().flat_map(|part| part.points).collect(),
+            workload: words,
             notes,
+            form: scenario.form,
+            article: scenario.article.clone(),
         };
         plan.note_mixes();
         Ok(plan)
@@ -117,6 +117,17 @@ impl Plan {
             self.notes.push(note.into());
         }
     }
+}
+
+/// Refuses times of nothing.
+fn spans_last(spec: &WorkloadSpec) -> Result<()> {
+    let spans = [("duration", spec.duration), ("ttl", spec.ttl), ("warmup", spec.warmup)];
+    for (name, span) in spans {
+        if span.is_some_and(|Span(span)| span.is_zero()) {
+            return Err(usage(format!("--{name} 0s: give it a time, or leave it out")));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses more keys than the run itself has memory to keep track of, before it tries.

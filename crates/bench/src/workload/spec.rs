@@ -121,6 +121,12 @@ impl WorkloadSpec {
         if self.operations.is_some() || self.ratio.is_some() {
             (other.operations, other.ratio) = (None, None);
         }
+        if self.operations.is_some() {
+            other.on_miss = None;
+        }
+        if self.on_miss.is_some_and(OnMiss::fills) {
+            other.operations = None;
+        }
         if self.requests.is_some() || self.duration.is_some() {
             (other.requests, other.duration) = (None, None);
         }

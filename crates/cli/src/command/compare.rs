@@ -9,7 +9,7 @@ use clap::Args;
 use larder_bench::workload::WorkloadSpec;
 use larder_bench::{Estimate, Outcome, Permissions, Plan, Scenario, compare, estimate};
 use larder_engines::ENGINES;
-use larder_report::{Cell, Format, ReasonKind, Run, Severity, render};
+use larder_report::{ArticleForm, Cell, Format, ReasonKind, Run, Severity, render};
 use larder_store::{ByteSize, StoreUrl};
 
 use super::report::{export_png, export_svg};
@@ -37,6 +37,14 @@ pub(crate) struct Arguments {
     /// A built-in scenario or a .toml file [default: quick, when no targets are given]
     #[arg(long, value_name = "NAME|FILE")]
     scenario: Option<String>,
+
+    /// Repeat the scenario's article as it was published, mistakes included, or corrected [default: corrected]
+    #[arg(long = "as", value_name = "FORM", requires = "scenario")]
+    form: Option<ArticleForm>,
+
+    /// Run the scenario at its full length, where it has a short form and a long one
+    #[arg(long, requires = "scenario")]
+    full: bool,
 
     #[command(flatten)]
     workload: Box<WorkloadSpec>,
@@ -79,6 +87,7 @@ Examples:
   larder compare
   larder compare moka: lmdb: memcached: -d 100,1k,10k,100k -t 4
   larder compare file:/dev/shm file:/var/tmp --payload page.html
+  larder compare --scenario a003 --as published
   larder compare moka: memcached: --keys-from trace:web12.trace.xz --on-miss fill
   larder compare memcached://cache1:11211 --ratio 1:10 --duration 30s -o result";
 
@@ -134,18 +143,16 @@ fn plan(arguments: &Arguments) -> anyhow::Result<Plan> {
         None => None,
     };
     let mut scenario = match name {
-        Some(name) => Scenario::find(name)?,
-        None => Scenario {
-            name: TYPED.into(),
-            summary: String::new(),
-            targets: Vec::new(),
-            workload: WorkloadSpec::default(),
-        },
+        Some(name) => {
+            let form = arguments.form.unwrap_or_default();
+            Scenario::find(name)?.resolve(form, arguments.full)?
+        }
+        None => Scenario { name: TYPED.into(), ..Scenario::default() },
     };
     if typed {
         scenario.targets.clone_from(&arguments.targets);
     }
-    scenario.workload = arguments.workload.as_ref().clone().or(scenario.workload);
+    let scenario = scenario.with_workload(&arguments.workload);
     Ok(Plan::new(&scenario, typed, &ENGINES)?)
 }
 

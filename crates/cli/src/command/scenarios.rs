@@ -25,9 +25,23 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         }
         None => BUILT_IN
             .iter()
-            .map(|(name, _)| Ok(format!("{name:12} {}\n", Scenario::find(name)?.summary)))
+            .map(|(name, _)| Ok(line(&Scenario::find(name)?)))
             .collect::<anyhow::Result<String>>()?,
     };
     super::print(text.as_bytes())?;
     Ok(Exit::Done)
+}
+
+/// A scenario in a line: what it shows, and the flags that it has another form for.
+fn line(scenario: &Scenario) -> String {
+    let longer = |full: bool| if full { " --full" } else { "" };
+    let mut forms = Vec::new();
+    if scenario.full.is_some() {
+        forms.push("--full".to_owned());
+    }
+    if let Some(published) = &scenario.published {
+        forms.push(format!("--as published{}", longer(published.full.is_some())));
+    }
+    let forms = if forms.is_empty() { String::new() } else { format!(" [{}]", forms.join(", ")) };
+    format!("{:12} {}{forms}\n", scenario.name, scenario.summary)
 }

@@ -1,5 +1,8 @@
 //! What an article published, beside what this run found at the same place.
 
+use std::fmt;
+use std::str::FromStr;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +38,33 @@ pub enum ArticleForm {
     Corrected,
 }
 
+impl ArticleForm {
+    /// The name in `run.json` and on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Published => "published",
+            Self::Corrected => "corrected",
+        }
+    }
+}
+
+impl fmt::Display for ArticleForm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for ArticleForm {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        [Self::Published, Self::Corrected]
+            .into_iter()
+            .find(|form| form.as_str() == text)
+            .ok_or_else(|| format!("`{text}` is not published or corrected"))
+    }
+}
+
 /// A figure that was published, and the same one here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ArticleFigure {
@@ -54,6 +84,8 @@ pub struct ArticleFigure {
     pub here: Option<f64>,
     /// Its 95 % interval; `null` with fewer than six rounds.
     pub here_ci95: Option<[f64; 2]>,
+    /// Iterations of a round here.
+    pub here_iterations: Option<u64>,
     /// The figure here over the published one.
     pub ratio: Option<f64>,
     /// Why there is none here.
@@ -77,7 +109,7 @@ pub enum Measure {
     OpsPerS,
     /// Iterations a second of the client's CPU.
     CpuOpsPerS,
-    /// Reads that found nothing, of all iterations.
+    /// Reads that found nothing, of all iterations; here of those of a round.
     Misses,
 }
 

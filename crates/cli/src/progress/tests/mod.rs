@@ -31,7 +31,7 @@ impl Told {
     fn new(targets: &[&str], workload: &str) -> Self {
         let workload: WorkloadSpec = toml::from_str(workload).unwrap();
         let targets = targets.iter().map(|target| (*target).to_owned()).collect();
-        let scenario = Scenario { name: "test".into(), summary: String::new(), targets, workload };
+        let scenario = Scenario { name: "test".into(), targets, workload, ..Scenario::default() };
         let plan = Plan::new(&scenario, true, &ENGINES).unwrap();
         let mut told = Self { plan, board: Board::default(), seconds: 0, done: 0 };
         for target in told.names() {

@@ -1,14 +1,21 @@
 //! Scenarios: a comparison with a name, as a TOML file, built in or the user's own.
 
+mod article;
+mod form;
+
 use std::path::Path;
 
+use larder_report::ArticleForm;
 use serde::Deserialize;
 
 use crate::error::{Error, Result, usage};
 use crate::workload::WorkloadSpec;
 
+pub use article::{ArticleSpec, ClaimSpec, FigureSpec};
+pub use form::{Form, Part};
+
 /// A comparison as a file describes it.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// How it is called; the file's stem where the file does not say.
@@ -22,10 +29,23 @@ pub struct Scenario {
     /// What is done to each, by the names of the flags.
     #[serde(default)]
     pub workload: WorkloadSpec,
+    /// Workloads that are measured one after the other, each under its name; none where there is only the one above.
+    #[serde(default, rename = "part")]
+    pub parts: Vec<Part>,
+    /// What is different as it was published, mistakes included.
+    pub published: Option<Form>,
+    /// What is different at full length.
+    pub full: Option<Form>,
+    /// The article that it repeats.
+    pub article: Option<ArticleSpec>,
+    /// As what it is run; [`Scenario::resolve`] says.
+    #[serde(skip)]
+    pub form: ArticleForm,
 }
 
 /// The scenarios inside the binary: name and text. A new one is a file and a line here.
-pub const BUILT_IN: &[(&str, &str)] = &[("quick", include_str!("../../../scenarios/quick.toml"))];
+pub const BUILT_IN: &[(&str, &str)] =
+    &[("quick", include_str!("../../../../scenarios/quick.toml"))];
 
 impl Scenario {
     /// The scenario with a name, or in a file.
@@ -69,6 +89,7 @@ impl Scenario {
         if scenario.targets.is_empty() {
             return Err(usage(format!("scenario `{name}` has no targets")));
         }
+        scenario.check_forms()?;
         Ok(scenario)
     }
 }
@@ -83,6 +104,7 @@ mod tests {
         for (name, _) in BUILT_IN {
             let scenario = Scenario::find(name).unwrap();
             assert_eq!(scenario.name, *name);
+            scenario.resolve(ArticleForm::Corrected, false).unwrap();
         }
     }
 

@@ -1,0 +1,172 @@
+//! What an iteration of one target took in each round, added up over the operations that it consists of.
+
+use larder_report::{Cell, Operation, Point, PointValue, ReasonKind, Run, Sample, Severity};
+
+/// Where the figures of an article are found in a run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<'a> {
+    /// The name of the target.
+    pub(super) target: &'a str,
+    /// The name of the part, where there are several.
+    pub(super) part: Option<&'a str>,
+    /// The operations of an iteration, joined by `+`; all that are measured there, where it is left out.
+    pub(super) operation: Option<&'a str>,
+}
+
+/// What an iteration took, a figure for each whole round.
+#[derive(Debug, Clone)]
+pub(super) struct Times {
+    /// Seconds of wall clock.
+    pub(super) wall_s: Vec<f64>,
+    /// Seconds of the client's CPU; `None` where they are not known in every round.
+    cpu_s: Option<Vec<f64>>,
+    /// Reads that found nothing, in a round.
+    pub(super) misses: Vec<f64>,
+    /// Iterations of a round.
+    pub(super) iterations: u64,
+    /// Hits and reads of all rounds together.
+    pub(super) hits: [u64; 2],
+    /// The checks that make these figures no result.
+    pub(super) doubts: Vec<String>,
+}
+
+impl Times {
+    /// Seconds of the client's CPU an iteration, or why they are not known.
+    pub(super) fn cpu_s(&self) -> Result<&[f64], String> {
+        let known = self.cpu_s.as_deref();
+        known.ok_or_else(|| "the client's CPU time of an iteration is not known".to_owned())
+    }
+}
+
+impl Place<'_> {
+    /// Whether a point belongs to the part.
+    fn holds(&self, point: &Point) -> bool {
+        match (self.part, point.get("part")) {
+            (Some(part), Some(PointValue::Text(name))) => part == name,
+            _ => true,
+        }
+    }
+
+    /// The operations that this run measures here, in its order.
+    fn measured(&self, run: &Run) -> Vec<Operation> {
+        let mut operations = Vec::new();
+        for cell in run.cells.iter().filter(|cell| self.holds(&cell.point)) {
+            if !operations.contains(&cell.operation) {
+                operations.push(cell.operation);
+            }
+        }
+        operations
+    }
+
+    /// The operations of an iteration by their names; those that the run has not are left out.
+    fn operations(&self, run: &Run) -> Vec<Operation> {
+        let mut operations = self.measured(run);
+        if let Some(named) = self.operation {
+            operations.retain(|operation| named.split('+').any(|name| name == operation.as_str()));
+        }
+        operations
+    }
+
+    /// What an iteration is called.
+    pub(super) fn operation_in(&self, run: &Run) -> String {
+        self.operation.map_or_else(
+            || {
+                let all = self.measured(run);
+                all.iter().map(|operation| operation.as_str()).collect::<Vec<_>>().join("+")
+            },
+            str::to_owned,
+        )
+    }
+
+    /// Whether a check is about this place.
+    pub(super) fn concerns(&self, run: &Run, check: &larder_report::Check) -> bool {
+        let url = |url: &String| run.target(url).is_some_and(|target| target.name == self.target);
+        check.target.as_ref().is_none_or(url)
+            && check.point.as_ref().is_none_or(|point| self.holds(point))
+            && check.operation.is_none_or(|operation| self.operations(run).contains(&operation))
+    }
+}
+
+/// The rounds of a place, or why there are none.
+pub(super) fn find(run: &Run, place: &Place<'_>) -> Result<Times, String> {
+    let name = place.target;
+    let target = run.targets.iter().find(|target| target.name == name);
+    let target = target.ok_or_else(|| format!("{name} is not among the targets of this run"))?;
+    if let Some(reason) = &target.reason {
+        return Err(format!("{name} did not run: {reason}"));
+    }
+    let operations = place.operations(run);
+    let wanted = place.operation.map_or(operations.len(), |named| named.split('+').count());
+    if operations.is_empty() || operations.len() < wanted {
+        return Err(format!("this run does not measure {}", place.operation_in(run)));
+    }
+    let mine = |cell: &&Cell| cell.target == target.url && place.holds(&cell.point);
+    let mut times: Option<Times> = None;
+    for operation in operations {
+        let mut cells = run.cells.iter().filter(mine).filter(|cell| cell.operation == operation);
+        let cell = cells.next().ok_or_else(|| format!("{name} has no {operation}"))?;
+        if cells.next().is_some() {
+            return Err(format!("this run sweeps, and {name} has several figures for {operation}"));
+        }
+        let own = of_cell(run, cell).map_err(|reason| format!("{name}: {reason}"))?;
+        times = Some(match times {
+            None => own,
+            Some(others) => others.plus(own),
+        });
+    }
+    times.ok_or_else(|| format!("{name} has no figures"))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of operations")]
+fn of_cell(run: &Run, cell: &Cell) -> Result<Times, String> {
+    let whole = |sample: &&Sample| sample.complete && sample.counts.ops > 0;
+    let samples: Vec<&Sample> = cell.samples.iter().filter(whole).collect();
+    // That nothing was found is no reason not to say how long it took.
+    let missed = cell.reason_kind == Some(ReasonKind::NothingSucceeded)
+        && cell.counts.misses == cell.counts.ops;
+    if samples.is_empty() || (cell.wall_s.is_none() && !missed) {
+        return Err(cell.reason.clone().unwrap_or_else(|| "no round was carried out".to_owned()));
+    }
+    let each = |of: &dyn Fn(&Sample) -> f64| -> Vec<f64> {
+        samples.iter().map(|sample| of(sample) / sample.counts.ops as f64).collect()
+    };
+    let known = samples.iter().all(|sample| sample.client_cpu_s.is_some());
+    // Less than the clock can tell is not a time.
+    let cpu_s = || each(&|sample| sample.client_cpu_s.unwrap_or_default());
+    let cpu_s = known.then(cpu_s).filter(|seconds| seconds.iter().all(|cpu| *cpu > 0.0));
+    let reads = cell.operation.reads();
+    let misses = samples.iter().map(|sample| if reads { sample.counts.misses as f64 } else { 0.0 });
+    let errors = run.checks.iter().filter(|check| check.severity == Severity::Error);
+    let mut doubts: Vec<String> =
+        errors.filter(|check| check.disqualifies(cell)).map(|check| check.id.clone()).collect();
+    doubts.dedup();
+    Ok(Times {
+        wall_s: each(&|sample| sample.wall_s),
+        cpu_s,
+        misses: misses.collect(),
+        iterations: samples.iter().map(|sample| sample.counts.ops).max().unwrap_or(0),
+        hits: if reads { [cell.counts.hits, cell.counts.ops] } else { [0, 0] },
+        doubts,
+    })
+}
+
+impl Times {
+    /// An iteration that also does what the other one does.
+    fn plus(self, other: Self) -> Self {
+        let sum = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a + b).collect();
+        let mut doubts = self.doubts;
+        for doubt in other.doubts {
+            if !doubts.contains(&doubt) {
+                doubts.push(doubt);
+            }
+        }
+        Self {
+            wall_s: sum(&self.wall_s, &other.wall_s),
+            cpu_s: self.cpu_s.zip(other.cpu_s).map(|(a, b)| sum(&a, &b)),
+            misses: sum(&self.misses, &other.misses),
+            iterations: self.iterations.max(other.iterations),
+            hits: [self.hits[0] + other.hits[0], self.hits[1] + other.hits[1]],
+            doubts,
+        }
+    }
+}

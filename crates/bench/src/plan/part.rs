@@ -1,0 +1,84 @@
+//! A part of a scenario resolved: the points of its own sweep.
+
+use std::collections::BTreeMap;
+
+use larder_report::{ArticleForm, PointValue};
+
+use super::describe::describe;
+use super::point::{Coordinates, PlannedPoint, plan_point};
+use super::source::Source;
+use super::{DEFAULT_KEY_SIZE, keys_fit};
+use crate::error::Result;
+use crate::scenario::Scenario;
+use crate::workload::{Count, SizeSpec, Sweep, WorkloadSpec};
+
+/// The coordinate that tells parts apart.
+const COORDINATE: &str = "part";
+
+/// One workload of a scenario.
+#[derive(Debug)]
+pub(super) struct PlannedPart {
+    /// Its name; `None` where it is the only one.
+    name: Option<String>,
+    pub(super) points: Vec<PlannedPoint>,
+    pub(super) notes: Vec<String>,
+    words: BTreeMap<String, String>,
+}
+
+impl PlannedPart {
+    pub(super) fn new(
+        name: Option<&str>,
+        spec: &WorkloadSpec,
+        prefix: &str,
+        seed: u64,
+    ) -> Result<Self> {
+        let mut notes = Vec::new();
+        let source = Source::open(spec, &mut notes)?;
+        keys_fit(source.keys)?;
+        let key_sizes = spec.key_size.clone();
+        let key_sizes = key_sizes.unwrap_or_else(|| SizeSpec::fixed(DEFAULT_KEY_SIZE).into());
+        let threads = spec.threads.clone().unwrap_or_else(|| Sweep::from(Count(1)));
+        let mut points = Vec::new();
+        for data_size in source.sizes.iter() {
+            for key_size in key_sizes.iter() {
+                for threads in threads.iter() {
+                    let at = Coordinates { data_size, key_size, threads: threads.0 };
+                    let mut planned = plan_point(spec, &source, &at, prefix, seed)?;
+                    if let Some(name) = name {
+                        planned.point.insert(COORDINATE.into(), PointValue::Text(name.into()));
+                    }
+                    points.push(planned);
+                }
+            }
+        }
+        let words = describe(spec, &source, &key_sizes, &threads);
+        Ok(Self { name: name.map(str::to_owned), points, notes, words })
+    }
+
+    /// The workload of all parts in words. What differs between them names the part: `read-heavy: fill`.
+    pub(super) fn words(parts: &[Self], scenario: &Scenario) -> BTreeMap<String, String> {
+        let mut words: BTreeMap<String, String> = BTreeMap::new();
+        for option in parts.iter().flat_map(|part| part.words.keys()) {
+            let alike = |part: &Self| part.words.get(option) == parts[0].words.get(option);
+            let text = match parts[0].words.get(option) {
+                Some(text) if parts.iter().all(alike) => text.clone(),
+                _ => {
+                    parts.iter().filter_map(|part| part.own(option)).collect::<Vec<_>>().join("; ")
+                }
+            };
+            words.insert(option.clone(), text);
+        }
+        if scenario.form == ArticleForm::Published {
+            words.insert("as".into(), scenario.form.to_string());
+        }
+        words
+    }
+
+    fn own(&self, option: &str) -> Option<String> {
+        let text = self.words.get(option)?;
+        Some(match &self.name {
+            Some(name) => format!("{name}: {text}"),
+            None => text.clone(),
+        })
+    }
+}

@@ -1,0 +1,143 @@
+//! The forms of a scenario: its parts, as published or corrected, short or at full length.
+//!
+//! What a file says first is the short, corrected form. `[published]` and `[full]` name only what is different there, and
+//! `[published.full]` what is different where both are asked for.
+
+use larder_report::ArticleForm;
+use serde::Deserialize;
+
+use super::Scenario;
+use crate::error::{Result, usage};
+use crate::workload::WorkloadSpec;
+
+/// A workload under a name, beside others of the same run.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// How tables and charts call it.
+    pub name: String,
+    /// What is different from the scenario's workload.
+    #[serde(default)]
+    pub workload: WorkloadSpec,
+}
+
+/// What is different in another form of a scenario.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Form {
+    /// Other targets, all of them.
+    pub targets: Option<Vec<String>>,
+    /// Fields of the workload.
+    #[serde(default)]
+    pub workload: WorkloadSpec,
+    /// Other parts, all of them.
+    #[serde(default, rename = "part")]
+    pub parts: Vec<Part>,
+    /// What else is different at full length.
+    pub full: Option<Box<Self>>,
+}
+
+impl Scenario {
+    /// The scenario in one of its forms, without the others.
+    pub fn resolve(mut self, form: ArticleForm, full: bool) -> Result<Self> {
+        let (published, mut longer) = (self.published.take(), self.full.take());
+        if form == ArticleForm::Published {
+            let Some(mut published) = published else {
+                let name = &self.name;
+                return Err(usage(format!(
+                    "--as published: scenario `{name}` has no [published]; leave --as out"
+                )));
+            };
+            longer = published.full.take().map(|full| *full);
+            self.apply(published);
+        }
+        if full {
+            let Some(longer) = longer else {
+                let (name, of) = (&self.name, form.as_str());
+                return Err(usage(format!(
+                    "--full: scenario `{name}` as {of} has no longer form; leave --full out"
+                )));
+            };
+            self.apply(longer);
+        }
+        self.form = form;
+        Ok(self)
+    }
+
+    /// The scenario with these fields of its workload, in every part.
+    #[must_use]
+    pub fn with_workload(mut self, workload: &WorkloadSpec) -> Self {
+        for part in &mut self.parts {
+            part.workload = workload.clone().or(std::mem::take(&mut part.workload));
+        }
+        self.workload = workload.clone().or(self.workload);
+        self
+    }
+
+    /// The workloads of its parts, each with its name where there is more than one.
+    pub(crate) fn workloads(&self) -> Vec<(Option<&str>, WorkloadSpec)> {
+        let of = |part: &Part| part.workload.clone().or(self.workload.clone());
+        match &self.parts[..] {
+            [] => vec![(None, self.workload.clone())],
+            [part] => vec![(None, of(part))],
+            parts => parts.iter().map(|part| (Some(part.name.as_str()), of(part))).collect(),
+        }
+    }
+
+    fn apply(&mut self, form: Form) {
+        if let Some(targets) = form.targets {
+            self.targets = targets;
+        }
+        if !form.parts.is_empty() {
+            self.parts = form.parts;
+        }
+        self.workload = form.workload.or(std::mem::take(&mut self.workload));
+    }
+
+    /// Makes sure of what the file's fields cannot say by themselves.
+    pub(super) fn check_forms(&self) -> Result<()> {
+        let published = self.published.iter();
+        let forms = published.chain(self.published.iter().filter_map(|form| form.full.as_deref()));
+        let forms: Vec<&Form> = forms.chain(&self.full).collect();
+        if let Some(full) = &self.full
+            && full.full.is_some()
+        {
+            return Err(usage(format!("scenario `{}`: [full] has no [full.full]", self.name)));
+        }
+        for targets in forms.iter().filter_map(|form| form.targets.as_ref()) {
+            if targets.is_empty() {
+                let name = &self.name;
+                return Err(usage(format!("scenario `{name}` has a form without targets")));
+            }
+        }
+        self.check_parts(&self.parts)?;
+        forms.into_iter().try_for_each(|form| self.check_parts(&form.parts))
+    }
+
+    fn check_parts(&self, parts: &[Part]) -> Result<()> {
+        let scenario = &self.name;
+        for (i, Part { name, workload }) in parts.iter().enumerate() {
+            let letters = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+            if name.is_empty() || !name.chars().all(letters) {
+                return Err(usage(format!(
+                    "scenario `{scenario}`: part name `{name}`: only letters, digits, - and _"
+                )));
+            }
+            if parts[..i].iter().any(|other| other.name == *name) {
+                return Err(usage(format!("scenario `{scenario}`: part `{name}` stands twice")));
+            }
+            let of_the_run = [
+                ("rounds", workload.rounds.is_some()),
+                ("seed", workload.seed.is_some()),
+                ("warmup", workload.warmup.is_some()),
+            ];
+            if let Some((field, _)) = of_the_run.into_iter().find(|(_, is_set)| *is_set) {
+                return Err(usage(format!(
+                    "scenario `{scenario}`: part `{name}` has `{field}`, which holds for the whole run; \
+                     set it in [workload]"
+                )));
+            }
+        }
+        Ok(())
+    }
+}

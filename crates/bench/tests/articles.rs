@@ -1,0 +1,178 @@
+//! A run laid beside an article: figures are found, conclusions judged, and what is missing is said.
+
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, PoisonError};
+
+use ClaimVerdict::{CannotBeTold, DoesNotHold, Holds, TurnsRound};
+use larder_bench::{Permissions, Plan, Scenario, Silent, compare};
+use larder_report::{Article, ArticleFigure, ArticleForm, Claim, ClaimVerdict, Run};
+use larder_testkit::stores;
+
+/// One waits, one works, one forgets.
+const HEAD: &str = r#"
+    name = "test"
+    targets = [
+        "sleeps:?name=waits", "spins:?name=works", "sleeps:?micros=150&name=waits longer", "misses:?name=forgets",
+    ]
+    [workload]
+    keys = 5
+    requests = 60
+    data-size = "100"
+    rounds = 7
+    [[part]]
+    name = "reads"
+    workload = { on-miss = "fill", key-pattern = "first" }
+    [[part]]
+    name = "writes"
+    workload = { operations = "set+get" }
+    [article]
+    id = "A999"
+    title = "made up"
+    machine = "none"
+    iterations = 50000
+"#;
+
+/// CPU time is counted for the whole process: one comparison at a time, as in life.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn run(lines: &str) -> Run {
+    let file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+    std::fs::write(file.path(), format!("{HEAD}{lines}")).unwrap();
+    let scenario = Scenario::find(file.path().to_str().unwrap()).unwrap();
+    let scenario = scenario.resolve(ArticleForm::Corrected, false).unwrap();
+    let plan = Plan::new(&scenario, false, &stores::ENGINES).unwrap();
+    let stop = AtomicBool::new(false);
+    let catalog = &stores::ENGINES;
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    compare(&plan, catalog, Vec::new(), Permissions::default(), &Silent, &stop).unwrap().run
+}
+
+fn figures(lines: &str) -> (Run, Vec<ArticleFigure>) {
+    let run = run(lines);
+    let figures = run.article.clone().unwrap().figures;
+    (run, figures)
+}
+
+fn claims(lines: &str) -> Vec<Claim> {
+    let Article { claims, form, id, .. } = run(lines).article.unwrap();
+    assert_eq!((form, id.as_str()), (ArticleForm::Corrected, "A999"));
+    claims
+}
+
+fn close(a: f64, b: f64) -> bool {
+    (a / b - 1.0).abs() < 1e-9
+}
+
+#[test]
+#[expect(clippy::cast_precision_loss, reason = "operations of a test")]
+fn figures_are_those_of_the_matching_cells_each_in_its_measure() {
+    let figure = |target: &str, part: &str, measure: &str| {
+        format!(
+            "[[article.figure]]\ntarget = '{target}'\npart = '{part}'\nmeasure = '{measure}'\npublished = 2.0\n"
+        )
+    };
+    let lines = [
+        figure("works", "reads", "us_per_op"),
+        figure("works", "reads", "wall"),
+        figure("works", "reads", "ops_per_s"),
+        figure("works", "reads", "cpu"),
+        figure("works", "writes", "us_per_op"),
+        figure("works", "reads", "misses"),
+        figure("works", "writes", "cpu"),
+        figure("nobody", "reads", "wall"),
+        figure("forgets", "writes", "us_per_op"),
+    ];
+    let (run, found) = figures(&lines.concat());
+    let here: Vec<Option<f64>> = found.iter().map(|figure| figure.here).collect();
+    let us = here[0].unwrap();
+    assert!((25.0..500.0).contains(&us), "a get of 25 µs, and one fill: {us}");
+    assert!(close(here[1].unwrap(), us * 50_000.0 / 1e6) && close(here[2].unwrap(), 1e6 / us));
+    assert!(close(found[0].ratio.unwrap(), us / 2.0));
+    let [low, high] = found[0].here_ci95.unwrap();
+    assert!(low <= us && us <= high);
+    assert!(here[3].is_some_and(|cpu| cpu > 0.0), "{:?}", found[3]);
+    // A set and a get are one iteration.
+    assert_eq!(found[4].operation, "set+get");
+    let both: f64 = run
+        .cells
+        .iter()
+        .filter(|cell| {
+            cell.target.starts_with("spins") && cell.point["part"].to_string() == "writes"
+        })
+        .map(|cell| cell.wall_s.unwrap() / cell.counts.ops as f64 * 1e6)
+        .sum();
+    assert!((here[4].unwrap() / both - 1.0).abs() < 0.5, "{:?} beside {both}", here[4]);
+    assert_eq!((here[5], found[5].here_iterations), (Some(1.0), Some(60)), "misses of a round");
+    let reason = |at: usize| found[at].reason.clone().unwrap();
+    assert!(reason(6).contains("CPU time of an iteration is not known"), "{}", reason(6));
+    assert_eq!(reason(7), "nobody is not among the targets of this run");
+    assert_eq!((here[6], here[7]), (None, None));
+    let doubts = ["SILENT-DROP", "NEVER-HITS"].map(str::to_owned);
+    // What no check lets into the ranking has its figure here, and its doubt.
+    assert_eq!((here[8].is_some(), &found[8].doubts[..]), (true, &doubts[..]));
+}
+
+#[test]
+fn conclusions_hold_turn_round_or_cannot_be_told() {
+    let claim = |says: &str, lines: &str| {
+        format!("[[article.claim]]\nsays = '{says}'\npart = 'writes'\n{lines}\n")
+    };
+    let lines = [
+        claim("holds", "kind = 'faster'\na = 'works'\nb = ['waits']"),
+        claim("turns", "kind = 'faster'\na = 'waits'\nb = ['works', 'waits longer']"),
+        claim("by far", "kind = 'faster'\nfactor = 50\na = 'works'\nb = ['waits']"),
+        claim("itself", "kind = 'faster'\na = 'waits'\nb = ['waits']"),
+        claim("near", "kind = 'near'\na = 'waits'\nb = ['waits']"),
+        claim("far", "kind = 'near'\na = 'works'\nb = ['waits longer']"),
+        claim("absent", "kind = 'near'\na = 'works'\nb = ['nobody']"),
+        claim(
+            "forgets",
+            "kind = 'never_hits'\na = 'forgets'\nchecks = ['NEVER-HITS', 'RECONNECT']",
+        ),
+        claim("keeps", "kind = 'never_hits'\na = 'works'\nchecks = ['NEVER-HITS']"),
+        claim("parts", "kind = 'sum'\na = 'waits longer'\nb = ['waits', 'works']\nfactor = 3"),
+        claim("cpu", "kind = 'faster'\nby = 'cpu'\na = 'waits'\nb = ['works']"),
+    ];
+    let judged = claims(&lines.concat());
+    let verdicts: Vec<_> =
+        judged.iter().map(|claim| (claim.says.as_str(), claim.verdict)).collect();
+    assert_eq!(
+        verdicts,
+        [
+            ("holds", Holds),
+            ("turns", TurnsRound),
+            ("by far", DoesNotHold),
+            ("itself", CannotBeTold),
+            ("near", Holds),
+            ("far", DoesNotHold),
+            ("absent", CannotBeTold),
+            ("forgets", Holds),
+            ("keeps", DoesNotHold),
+            ("parts", Holds),
+            ("cpu", CannotBeTold),
+        ],
+        "{judged:#?}"
+    );
+    assert_eq!(judged[1].evidence.len(), 2, "one for each");
+    assert!(judged[0].evidence[0].p.is_some_and(|p| p < 0.01) && judged[4].evidence[0].p.is_none());
+    assert_eq!(judged[9].evidence.len(), 1, "together");
+    assert_eq!(judged[6].reason.as_deref(), Some("nobody is not among the targets of this run"));
+    assert!(judged[10].reason.as_ref().is_some_and(|reason| reason.contains("not known")));
+    let fired = |at: usize| judged[at].checks.iter().map(|check| check.fired).collect::<Vec<_>>();
+    assert_eq!((fired(7), fired(8)), (vec![true, false], vec![false]));
+    assert_eq!(judged[7].hits, Some([0, 210]));
+}
+
+#[test]
+fn who_waits_is_faster_by_the_clients_cpu_and_slower_by_the_wall() {
+    let claim = |by: &str| {
+        format!(
+            "[[article.claim]]\nsays = 'x'\nkind = 'faster'\npart = 'reads'\na = 'waits'\nb = ['works']\nby = '{by}'\n"
+        )
+    };
+    let judged = claims(&format!("{}{}", claim("wall"), claim("cpu")));
+    assert_eq!(judged[0].verdict, ClaimVerdict::TurnsRound, "{:#?}", judged[0]);
+    assert_eq!(judged[1].verdict, ClaimVerdict::Holds, "{:#?}", judged[1]);
+}
