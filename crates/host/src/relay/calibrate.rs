@@ -9,18 +9,17 @@ use std::time::{Duration, Instant};
 /// The length of a request and of its answer.
 const LEN: usize = 64;
 
-/// How long round trips are made to find out what the relay costs, once, and at most how often that is tried.
-const SEARCH: Duration = Duration::from_millis(60);
+/// How long round trips are made to find out what the relay costs, and how often. The least of these costs counts: what
+/// else the machine does can only add to it, and is not the relay's to make up for.
+const SEARCH: Duration = Duration::from_millis(40);
 const N_SEARCHES: usize = 3;
 
 /// How long they are made to find out what it then adds.
 const PROOF: Duration = Duration::from_millis(210);
 
-/// The longest delay that what the relay costs is sought with; it does not grow with the delay.
-const LONGEST_SEARCHED: Duration = Duration::from_millis(20);
-
-/// A delay that is so near the one that was asked for is not improved upon.
-const NEAR: f64 = 0.01;
+/// The longest delay that what the relay costs is sought with: it does not grow with the delay, and is known the better
+/// the more round trips there are.
+const LONGEST_SEARCHED: Duration = Duration::from_millis(2);
 
 /// Round trips through the relay at least, and how many go past it, which take next to no time, before them and again
 /// after them.
@@ -82,16 +81,15 @@ pub(super) fn calibrate(
     let patience = delay * 2 + Duration::from_secs(5);
     let mut past = connect(echo.local_addr()?, echo, patience)?;
     let mut through = connect(through, echo, patience)?;
-    let mut cost = Duration::ZERO;
+    let mut cost = None;
     for _ in 0..N_SEARCHES {
-        let held = searched.saturating_sub(cost);
+        let held = searched.saturating_sub(cost.unwrap_or_default());
         hold(searched, held)?;
         let added = measure(&mut through, &mut past, searched, SEARCH)?.median;
-        cost = added.saturating_sub(held);
-        if (added.as_secs_f64() / searched.as_secs_f64() - 1.0).abs() < NEAR {
-            break;
-        }
+        let beyond = added.saturating_sub(held);
+        cost = Some(cost.map_or(beyond, |cost: Duration| cost.min(beyond)));
     }
+    let cost = cost.unwrap_or_default();
     hold(delay, delay.saturating_sub(cost))?;
     measure(&mut through, &mut past, delay, PROOF)
 }

@@ -56,6 +56,7 @@ impl Server {
     /// Listens for each destination on a port of its own, which is returned.
     pub(super) fn new(destinations: Vec<Destination>) -> io::Result<(Self, Vec<u16>)> {
         system::raise_open_files();
+        system::run_before_others();
         let doors = destinations.into_iter().map(|destination| {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
             listener.set_nonblocking(true)?;
