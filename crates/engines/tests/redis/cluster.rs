@@ -1,6 +1,7 @@
 //! `redis:` as a cluster of real servers.
 
 use std::collections::HashSet;
+use std::time::{Duration, Instant};
 
 use crate::session_support::{failure, get, open, set};
 use crate::support::{ask, nodes, stranger, trial};
@@ -11,6 +12,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("keys_are_where_the_cluster_looks_for_them", keys_are_where_the_cluster_looks),
         trial("one_host_is_enough_to_find_a_cluster", one_host_is_enough),
+        trial("a_cluster_is_reached_through_relays_only", a_cluster_behind_relays),
         trial("keys_of_one_tag_are_on_one_node", keys_of_one_tag),
         trial("a_slot_is_followed_while_and_after_it_moves", a_slot_is_followed),
         trial("a_lost_node_is_an_error_for_its_keys_only", a_lost_node),
@@ -72,6 +74,25 @@ fn one_host_is_enough() {
     }
 }
 
+fn a_cluster_behind_relays() {
+    let cluster = open("redis:?nodes=3&via=delay:20ms");
+    let (nodes, relays) = (nodes(&*cluster), cluster.info().addresses);
+    assert_eq!(nodes.iter().chain(&relays).collect::<HashSet<_>>().len(), 6, "{relays:?}");
+    assert_eq!(cluster.info().settings["via"], "delay:20ms");
+    // Also from one node that is named, which names the others.
+    let named = open(&format!("redis://{}?via=delay:20ms", nodes[1]));
+    for store in [&cluster, &named] {
+        let session = &mut *store.session().unwrap();
+        for key in ["key:0", "key:1", "key:2", "key:3", "key:4", "key:5"] {
+            set(session, key, b"value");
+            let start = Instant::now();
+            assert_eq!(get(session, key), Some(b"value".to_vec()));
+            assert!(start.elapsed() >= Duration::from_millis(19), "{:?}", start.elapsed());
+        }
+        assert!(store.stats().unwrap().connections > Some(1), "the keys are on several nodes");
+    }
+}
+
 fn keys_of_one_tag() {
     let store = open("redis:?nodes=2");
     let session = &mut *store.session().unwrap();
@@ -92,7 +113,8 @@ fn a_slot_is_followed() {
     // A connection that lives for one operation has to say all of it on its own.
     let node = nodes(&*cluster).remove(0);
     let reopening = open(&format!("redis://{node}?connect=operation"));
-    for (store, tag) in [(&cluster, "tag"), (&reopening, "other")] {
+    let far = open(&format!("redis://{node}?via=delay:100us"));
+    for (store, tag) in [(&cluster, "tag"), (&reopening, "other"), (&far, "far")] {
         follow_a_slot(&**store, tag);
     }
 }

@@ -1,6 +1,6 @@
 //! `redis:` against real servers.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::session_support::{failure, get, open, set, try_open};
 use crate::support::{ask, nodes, redis_server, stranger, trial};
@@ -23,6 +23,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("effective_settings_are_read_back", effective_settings_are_read_back),
         trial("a_log_of_writes_gives_durability", a_log_of_writes_gives_durability),
         trial("a_unix_socket_reaches_this_host_only", a_unix_socket_reaches_this_host_only),
+        trial("a_delayed_wire_is_told_of_and_felt", a_delayed_wire),
         trial("a_session_keeps_its_server", a_session_keeps_its_server),
         trial("a_connection_for_every_operation", a_connection_for_every_operation),
         trial("counters_come_from_the_server", counters_come_from_the_server),
@@ -320,6 +321,33 @@ fn a_unix_socket_reaches_this_host_only() {
     assert_eq!(open("redis:").capabilities().reach, Reach::Network);
     let apart = open(&format!("redis://{path}?db=1"));
     assert_eq!(get(&mut *apart.session().unwrap(), "key"), None);
+}
+
+fn a_delayed_wire() {
+    for url in [
+        "redis:?via=delay:20ms",
+        "redis:?socket=on&via=delay:20ms",
+        "redis:?tls=on&via=delay:20ms",
+        "redis://me:s%40crt@?via=delay:20ms",
+    ] {
+        let store = open(url);
+        let info = store.info();
+        assert_eq!(info.settings["via"], "delay:20ms", "{url}");
+        assert!(info.settings["via_added"].contains(" ms at the median, "), "{url}");
+        assert_ne!(info.addresses, nodes(&*store), "{url}");
+        assert_eq!((info.server_pids.len(), store.capabilities().reach), (1, Reach::Network));
+        let session = &mut *store.session().unwrap();
+        set(session, "key", b"value");
+        let fastest = (0..5).map(|_| {
+            let start = Instant::now();
+            assert_eq!(get(session, "key"), Some(b"value".to_vec()));
+            start.elapsed()
+        });
+        let fastest = fastest.min().unwrap();
+        assert!((19..40).contains(&fastest.as_millis()), "{url}: {fastest:?} for one round trip");
+    }
+    let refused = failure(try_open("rediss://h1?via=delay:20ms"), "invalid_options");
+    assert!(refused.contains("write insecure=on, or leave out `via`"), "{refused}");
 }
 
 fn a_session_keeps_its_server() {
