@@ -27,6 +27,10 @@ fn main() -> ExitCode {
         trial("an_absent_server_is_named", an_absent_server_is_named),
         trial("a_pool_opens_while_one_node_answers", a_pool_opens_while_one_node_answers),
         trial("four_nodes_share_keys_as_libmemcached_would", four_nodes_share_keys),
+        trial("a_relay_before_nodes_leaves_keys_where_they_are", keys_behind_a_relay),
+        trial("a_delayed_wire_is_told_of_and_felt", a_delayed_wire),
+        trial("a_socket_behind_a_relay_is_on_a_port", a_socket_behind_a_relay),
+        trial("a_server_behind_a_relay_goes_by_its_own_name", a_server_behind_a_relay),
         trial("a_batch_is_whole_whatever_its_size", a_batch_is_whole_whatever_its_size),
         trial("connections_are_counted", connections_are_counted),
         trial("a_connection_for_every_operation", a_connection_for_every_operation),
@@ -158,9 +162,21 @@ fn a_pool_opens_while_one_node_answers() {
 
 fn four_nodes_share_keys() {
     let store = open("memcached:?nodes=4");
-    let nodes = nodes(&*store);
+    assert_eq!(store.info().addresses, nodes(&*store));
+    share_keys(&*store);
+}
+
+fn keys_behind_a_relay() {
+    let store = open("memcached:?nodes=4&via=delay:100us");
+    let (nodes, relays) = (nodes(&*store), store.info().addresses);
+    assert_eq!(nodes.iter().chain(&relays).collect::<HashSet<_>>().len(), 8, "{relays:?}");
+    share_keys(&*store);
+}
+
+/// Checks that four servers share keys as libmemcached would share them.
+fn share_keys(store: &dyn Store) {
+    let nodes = nodes(store);
     assert_eq!(nodes.iter().collect::<HashSet<_>>().len(), 4, "{nodes:?}");
-    assert_eq!(store.info().addresses, nodes);
     let session = &mut *store.session().unwrap();
     // Four servers that larder starts are placed like these, wherever they really listen.
     let pool =
@@ -178,6 +194,57 @@ fn four_nodes_share_keys() {
     }
     assert!(n_keys.iter().all(|n| *n > 5), "{n_keys:?}");
     assert_eq!(store.stats().unwrap().items, Some(n_keys.iter().sum()));
+}
+
+fn a_delayed_wire() {
+    let store = open("memcached:?via=delay:20ms");
+    let info = store.info();
+    assert_eq!(info.settings["via"], "delay:20ms");
+    let added = &info.settings["via_added"];
+    assert!(added.contains(" ms at the median, "), "{added}");
+    assert_eq!((info.server_pids.len(), store.capabilities().reach), (1, Reach::Network));
+    let session = &mut *store.session().unwrap();
+    set(session, "key", b"value");
+    let time = |act: &mut dyn FnMut()| {
+        let start = Instant::now();
+        act();
+        start.elapsed()
+    };
+    let fastest = (0..5).map(|_| time(&mut || drop(get(session, "key")))).min().unwrap();
+    assert!((19..40).contains(&fastest.as_millis()), "{fastest:?} for one round trip");
+    let new = (0..5).map(|_| {
+        let mut session = store.session().unwrap();
+        time(&mut || assert_eq!(get(&mut *session, "key"), Some(b"value".to_vec())))
+    });
+    let new = new.min().unwrap();
+    assert!((38..60).contains(&new.as_millis()), "{new:?} with a new connection");
+    // Somebody else goes the same way.
+    let theirs = time(&mut || assert!(ask(&info.addresses[0], "version").starts_with("VERSION ")));
+    assert!(theirs >= Duration::from_millis(38), "{theirs:?}");
+}
+
+fn a_socket_behind_a_relay() {
+    let store = open("memcached:?socket=on&via=delay:100us");
+    assert!(nodes(&*store)[0].ends_with("/socket"));
+    assert_eq!(store.capabilities().reach, Reach::Network);
+    assert!(ask(&store.info().addresses[0], "version").starts_with("VERSION "));
+    let session = &mut *store.session().unwrap();
+    set(session, "key", &bytes(500_000));
+    assert_eq!(get(session, "key"), Some(bytes(500_000)));
+}
+
+fn a_server_behind_a_relay() {
+    let (server, port) = memcached(0, &[]);
+    let store = open(&format!("memcached://127.0.0.1:{port}?via=delay:100us"));
+    assert_eq!(store.info().ownership, Ownership::External);
+    assert_eq!(store.info().server_pids, [server.pid()]);
+    let session = &mut *store.session().unwrap();
+    set(session, "key", b"value");
+    drop(server);
+    let message = failure(session.get(b"key", &mut Vec::new()), "unavailable");
+    assert!(message.contains(&format!("127.0.0.1:{port} closed the connection")), "{message}");
+    let _server = memcached(port, &[]);
+    assert_eq!(get(session, "key"), None, "a new server is empty");
 }
 
 fn a_batch_is_whole_whatever_its_size() {
