@@ -22,6 +22,7 @@ fn main() -> ExitCode {
     let trials = vec![
         trial("values_go_up_to_the_item_limit", values_go_up_to_the_item_limit),
         trial("a_larger_item_limit_is_an_option", a_larger_item_limit_is_an_option),
+        trial("an_item_limit_below_a_chunk_is_an_option", a_smaller_item_limit),
         trial("a_full_server_says_so", a_full_server_says_so),
         trial("a_server_that_dies_is_an_error_until_it_is_back", a_server_that_dies),
         trial("an_absent_server_is_named", an_absent_server_is_named),
@@ -80,6 +81,21 @@ fn values_go_up_to_the_item_limit() {
         assert_eq!(get(session, "key"), None, "the older value is still there by {protocol}");
         set(session, "key", b"the session works on");
         assert_eq!(store.stats().unwrap().connections, Some(1), "no new connection was needed");
+    }
+}
+
+fn a_smaller_item_limit() {
+    for (size, limit) in
+        [("4k", 4 << 10), ("16k", 16 << 10), ("768k", 768 << 10), ("1200k", 1200 << 10)]
+    {
+        let store = open(&format!("memcached:?item_size={size}"));
+        assert_eq!(store.capabilities().max_value_len, Some(limit));
+        let mut session = store.session().unwrap();
+        set(&mut *session, "key", &bytes(limit - 1000));
+        assert_eq!(get(&mut *session, "key"), Some(bytes(limit - 1000)), "{size}");
+        let refused = session.set(b"key", &bytes(limit), &SetOptions::default());
+        failure(refused, "value_too_large");
+        assert_eq!(get(&mut *session, "key"), None, "{size}");
     }
 }
 

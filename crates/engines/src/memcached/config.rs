@@ -10,6 +10,12 @@ use super::SCHEME;
 
 const MIB: u64 = 1 << 20;
 
+/// memcached's largest slab chunk, in bytes, unless it is told another.
+pub(super) const CHUNK_MAX: u64 = 512 << 10;
+
+/// What an item limit is a multiple of, in bytes: a smaller chunk would hold hardly an item.
+const CHUNK_MIN: u64 = 1 << 10;
+
 /// Options that say how a server is started, and so mean nothing for one that runs already.
 const FOR_MANAGED: [&str; 6] = ["m", "item_size", "i", "server_threads", "nodes", "socket"];
 
@@ -116,10 +122,25 @@ impl MemcachedConfig {
         if !(1..=64).contains(&config.nodes) {
             return Err(invalid(format!("option `nodes`: {} is not 1 to 64", config.nodes)));
         }
+        if config.chunk_max() < CHUNK_MIN {
+            let ByteSize(bytes) = config.item_size;
+            return Err(invalid(format!(
+                "option `item_size`: {bytes} is no multiple of 1k; write {}k",
+                bytes.div_ceil(CHUNK_MIN).max(1)
+            )));
+        }
         if config.timeout.0.is_zero() {
             return Err(invalid("option `timeout`: 0s is no time to answer; write 5s".into()));
         }
         Ok(config)
+    }
+
+    /// The largest slab chunk with which memcached takes this item limit: one that divides it, and that divides a page.
+    pub(super) fn chunk_max(&self) -> u64 {
+        match self.item_size.0 {
+            0 => 0,
+            bytes => (1 << bytes.trailing_zeros()).min(CHUNK_MAX),
+        }
     }
 
     /// `m` as memcached takes it.
@@ -152,6 +173,8 @@ mod tests {
             ("memcached://h1?m=64m", "option `m` is for servers that larder starts"),
             ("memcached:///run/x.sock?nodes=2", "option `nodes` is for servers that larder starts"),
             ("memcached:?m=0", "write 64m"),
+            ("memcached:?item_size=600000", "no multiple of 1k; write 586k"),
+            ("memcached:?i=0", "write 1k"),
             ("memcached:?nodes=0", "0 is not 1 to 64"),
             ("memcached:?timeout=0", "write 5s"),
             ("memcached:?protocol=binary", "not one of auto, text, meta"),

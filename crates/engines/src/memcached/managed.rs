@@ -10,7 +10,7 @@ use larder_protocol::ketama::DEFAULT_PORT;
 use larder_store::Result;
 
 use super::address::Node;
-use super::config::MemcachedConfig;
+use super::config::{CHUNK_MAX, MemcachedConfig};
 use super::{RECIPE, SCHEME, survey};
 use crate::network::{self, SOCKET_FILE};
 use larder_host::managed::{self, Account, Server};
@@ -18,9 +18,6 @@ use larder_host::scratch::ScratchDir;
 
 /// How long a memcached may take to answer; it takes some milliseconds.
 const START: Duration = Duration::from_secs(10);
-
-/// memcached's largest slab chunk, in bytes. It refuses a largest item below that, unless the chunk is as small.
-const CHUNK_MAX: u64 = 512 << 10;
 
 /// Where a memcached writes the port that it was given.
 const PORT_FILE: &str = "port";
@@ -52,8 +49,9 @@ fn launch(config: &MemcachedConfig) -> Result<Server> {
         .args(["-I", &config.item_size.0.to_string()])
         .args(["-t", &config.server_threads.to_string()])
         .args(["-U", "0"]);
-    if config.item_size.0 < CHUNK_MAX {
-        command.args(["-o", &format!("slab_chunk_max={}", config.item_size.0)]);
+    let chunk = config.chunk_max();
+    if chunk < CHUNK_MAX {
+        command.args(["-o", &format!("slab_chunk_max={chunk}")]);
     }
     if let Some(account) = &account {
         command.args(["-u", &account.name]);

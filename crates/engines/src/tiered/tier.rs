@@ -136,7 +136,8 @@ impl TierSession {
             deleted => deleted,
         };
         match deleted {
-            Ok(was_there) => was_there,
+            // What it should not have had any more does not count.
+            Ok(was_there) => was_there && self.tier.is_believed(),
             // What it does not take it does not hold.
             Err(Error::KeyTooLong { .. } | Error::InvalidKey { .. }) => false,
             Err(_) => {

@@ -1,0 +1,327 @@
+//! `tiered:` over tiers that are watched: what each of them is asked, holds and answers.
+
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+
+mod model;
+mod spy;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use larder_store::{
+    Error, Meta, Ownership, Remaining, Session, SetMode, SetOptions, SetOutcome, Store, StoreUrl,
+    TierStats,
+};
+use spy::{Spy, catalog, spy};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn open(url: &str) -> Arc<dyn Store> {
+    catalog().open(&StoreUrl::parse(url).unwrap()).unwrap()
+}
+
+/// A stack of two tiers that no other test has, and what is known of them.
+fn stack(name: &str) -> (Arc<dyn Store>, Arc<Spy>, Arc<Spy>) {
+    let store = open(&format!("tiered:spy:/{name}/1|spy:/{name}/2"));
+    (store, spy(&format!("/{name}/1")), spy(&format!("/{name}/2")))
+}
+
+fn get(session: &mut dyn Session, key: &str) -> Option<Vec<u8>> {
+    let mut value = Vec::new();
+    session.get(key.as_bytes(), &mut value).unwrap().map(|_| value)
+}
+
+fn set(session: &mut dyn Session, key: &str, value: &[u8], ttl: Option<Duration>) {
+    let options = SetOptions { ttl, ..SetOptions::default() };
+    assert_eq!(session.set(key.as_bytes(), value, &options).unwrap(), SetOutcome::Stored);
+}
+
+fn value(spy: &Spy, key: &str) -> Option<Vec<u8>> {
+    spy.held(key).map(|(value, _)| value)
+}
+
+fn ttl(spy: &Spy, key: &str) -> Duration {
+    match spy.held(key).unwrap().1.ttl {
+        Remaining::For(left) => left,
+        other => panic!("the remaining ttl is {other:?}"),
+    }
+}
+
+fn counts(store: &dyn Store) -> Vec<(u64, u64, u64, u64)> {
+    let told = |tier: &TierStats| (tier.hits, tier.misses, tier.fills, tier.refused);
+    store.tiers().iter().map(told).collect()
+}
+
+#[test]
+fn what_a_tier_below_answers_is_filled_in_above_and_counted() {
+    let (store, l1, l2) = stack("fill");
+    let mut session = store.session().unwrap();
+    l2.put("k", b"value", None);
+    for _ in 0..3 {
+        assert_eq!(get(&mut *session, "k"), Some(b"value".to_vec()));
+    }
+    assert_eq!(get(&mut *session, "absent"), None);
+    // A fill overtakes no write that came between.
+    assert_eq!(l1.asked(), ["get k", "add k", "get k", "get k", "get absent"]);
+    assert_eq!(l2.asked(), ["get k", "get absent"]);
+    assert_eq!(l1.held("k").unwrap().1.flags, 7);
+    assert_eq!(counts(&*store), [(2, 2, 1, 0), (1, 1, 0, 0)]);
+    let stats = store.stats().unwrap();
+    assert_eq!((stats.hits, stats.misses), (Some(3), Some(1)));
+}
+
+#[test]
+fn above_a_ttl_is_capped_and_never_extended() {
+    let (store, l1, l2) = stack("ttl");
+    let mut session = store.session().unwrap();
+    // Written through.
+    for (given, most) in [(None, 10), (Some(60), 10), (Some(5), 5)] {
+        set(&mut *session, "k", b"value", given.map(Duration::from_secs));
+        let kept = ttl(&l1, "k");
+        assert!(kept <= most * SECOND && kept > (most - 1) * SECOND, "{given:?}: {kept:?}");
+    }
+    set(&mut *session, "k", b"value", Some(Duration::ZERO));
+    assert!(l1.held("k").is_none() && l2.held("k").is_none());
+    // Filled in.
+    for (left, most) in [(None, 10), (Some(60), 10), (Some(3), 3)] {
+        l2.put("k", b"value", left.map(Duration::from_secs));
+        l1.lose("k");
+        assert!(get(&mut *session, "k").is_some());
+        let kept = ttl(&l1, "k");
+        assert!(kept <= most * SECOND && kept > (most - 1) * SECOND, "{left:?}: {kept:?}");
+        assert!(left.is_none() || kept <= ttl(&l2, "k"), "outlives the entry below");
+    }
+    // What is left is too little to be sure of.
+    l2.put("k", b"value", Some(Duration::from_millis(8)));
+    l1.lose("k");
+    get(&mut *session, "k");
+    assert!(l1.held("k").is_none());
+}
+
+#[test]
+fn without_a_cap_an_entry_lives_above_as_long_as_below_and_tells_it() {
+    let store = open("tiered:spy:/uncapped/1|spy:/uncapped/2|?l1_ttl=off");
+    let mut session = store.session().unwrap();
+    assert!(store.capabilities().ttl_left);
+    set(&mut *session, "k", b"value", None);
+    assert_eq!(spy("/uncapped/1").held("k").unwrap().1.ttl, Remaining::Forever);
+    let meta = session.get(b"k", &mut Vec::new()).unwrap();
+    assert_eq!(meta, Some(Meta { flags: 0, version: None, ttl: Remaining::Forever }));
+    set(&mut *session, "k", b"value", Some(60 * SECOND));
+    assert!(ttl(&spy("/uncapped/1"), "k") > 59 * SECOND);
+}
+
+#[test]
+fn a_value_that_l1_does_not_take_drops_the_old_one() {
+    let store = open("tiered:spy:/large/1?max=10|spy:/large/2");
+    let (l1, mut session) = (spy("/large/1"), store.session().unwrap());
+    set(&mut *session, "k", b"small", None);
+    assert!(l1.held("k").is_some());
+    set(&mut *session, "k", b"larger than ten", None);
+    assert_eq!(value(&l1, "k"), None);
+    for _ in 0..2 {
+        assert_eq!(get(&mut *session, "k"), Some(b"larger than ten".to_vec()));
+    }
+    assert_eq!(counts(&*store), [(0, 2, 0, 3), (2, 0, 0, 0)]);
+}
+
+#[test]
+fn a_value_that_is_known_to_be_too_large_for_l1_is_not_sent_there() {
+    let store = open("tiered:moka:?size=4k|spy:/known/2");
+    let mut session = store.session().unwrap();
+    set(&mut *session, "k", b"small", None);
+    set(&mut *session, "k", &[7; 5000], None);
+    assert_eq!(get(&mut *session, "k"), Some(vec![7; 5000]));
+    assert_eq!(counts(&*store)[0], (0, 1, 0, 2));
+}
+
+#[test]
+fn delete_removes_from_every_tier_and_is_true_if_any_had_it() {
+    let (store, l1, l2) = stack("delete");
+    let mut session = store.session().unwrap();
+    set(&mut *session, "k", b"value", None);
+    l1.asked();
+    l2.asked();
+    assert!(session.delete(b"k").unwrap());
+    assert_eq!((l1.asked(), l2.asked()), (vec!["delete k".into()], vec!["delete k".into()]));
+    assert!(l1.held("k").is_none() && l2.held("k").is_none());
+    for only in [&l1, &l2] {
+        only.put("k", b"value", None);
+        assert!(session.delete(b"k").unwrap());
+    }
+    assert!(!session.delete(b"k").unwrap());
+}
+
+#[test]
+fn l1_may_fail_and_everything_goes_on() {
+    let (store, l1, l2) = stack("l1-fails");
+    let mut session = store.session().unwrap();
+    set(&mut *session, "k", b"old", None);
+    l1.fail(true);
+    assert_eq!(get(&mut *session, "k"), Some(b"old".to_vec()));
+    set(&mut *session, "k", b"new", None);
+    assert_eq!(get(&mut *session, "k"), Some(b"new".to_vec()));
+    let mut hits = Vec::new();
+    session.get_many(&[b"k"], &mut |i, value, _| hits.push((i, value.to_vec()))).unwrap();
+    assert_eq!(hits, [(0, b"new".to_vec())]);
+    // It is well again, and still holds what it could not drop: nobody asks it.
+    l1.fail(false);
+    assert_eq!(value(&l1, "k"), Some(b"old".to_vec()));
+    l1.asked();
+    assert_eq!(get(&mut *session, "k"), Some(b"new".to_vec()));
+    assert_eq!(get(&mut *store.session().unwrap(), "k"), Some(b"new".to_vec()), "nor others");
+    assert_eq!(l1.asked(), [""; 0]);
+    // Writes still go there, and once it was emptied it is believed again.
+    session.clear().unwrap();
+    assert!(l2.held("k").is_none());
+    set(&mut *session, "k", b"newest", None);
+    assert_eq!(get(&mut *session, "k"), Some(b"newest".to_vec()));
+    assert_eq!(l1.asked(), ["clear ", "set k", "get k"]);
+}
+
+#[test]
+fn a_tier_that_could_not_drop_a_key_is_believed_again_when_all_of_it_has_passed() {
+    let store = open("tiered:spy:/trust/1|spy:/trust/2|?l1_ttl=100ms");
+    let (l1, mut session) = (spy("/trust/1"), store.session().unwrap());
+    l1.fail(true);
+    set(&mut *session, "k", b"value", None);
+    l1.fail(false);
+    l1.asked();
+    assert!(get(&mut *session, "k").is_some());
+    assert_eq!(l1.asked(), [""; 0]);
+    std::thread::sleep(Duration::from_millis(150));
+    assert!(get(&mut *session, "k").is_some());
+    assert_eq!(l1.asked(), ["get k", "add k"]);
+}
+
+#[test]
+fn a_write_that_fails_below_drops_the_key_above_and_is_the_error() {
+    let (store, l1, l2) = stack("l2-fails");
+    let mut session = store.session().unwrap();
+    let writes: [Write; 5] = [
+        |session| session.set(b"k", b"new", &SetOptions::default()).is_err(),
+        |session| session.set(b"k", b"+", &mode(SetMode::Append)).is_err(),
+        |session| session.delete(b"k").is_err(),
+        |session| session.touch(b"k", None).is_err(),
+        |session| session.incr(b"k", 1).is_err(),
+    ];
+    for (number, write) in writes.into_iter().enumerate() {
+        set(&mut *session, "k", b"5", None);
+        l2.fail(true);
+        assert!(write(&mut *session), "write {number} is no error");
+        assert!(l1.held("k").is_none(), "write {number} leaves the key in L1");
+        l2.fail(false);
+        assert_eq!(get(&mut *session, "k"), Some(b"5".to_vec()));
+    }
+}
+
+/// A write, and whether it was an error.
+type Write = fn(&mut dyn Session) -> bool;
+
+fn mode(mode: SetMode) -> SetOptions {
+    SetOptions { mode, ..SetOptions::default() }
+}
+
+#[test]
+fn a_read_fails_only_where_nobody_above_answered() {
+    let (store, _, l2) = stack("read-fails");
+    let mut session = store.session().unwrap();
+    set(&mut *session, "k", b"value", None);
+    l2.fail(true);
+    assert_eq!(get(&mut *session, "k"), Some(b"value".to_vec()));
+    session.get_many(&[b"k", b"k"], &mut |_, _, _| {}).unwrap();
+    assert!(session.get(b"absent", &mut Vec::new()).is_err());
+    assert!(session.get_many(&[b"k", b"absent"], &mut |_, _, _| {}).is_err());
+}
+
+#[test]
+fn a_batch_asks_each_tier_once_and_only_for_what_is_missing() {
+    let store = open("tiered:spy:/batch/1|spy:/batch/2|spy:/batch/3");
+    let [l1, l2, l3] = [1, 2, 3].map(|level| spy(&format!("/batch/{level}")));
+    let mut session = store.session().unwrap();
+    l1.put("a", b"A", None);
+    l2.put("b", b"B", None);
+    l3.put("c", b"C", None);
+    let keys: [&[u8]; 5] = [b"a", b"b", b"c", b"d", b"c"];
+    let batch = |session: &mut dyn Session| {
+        let mut hits = Vec::new();
+        session.get_many(&keys, &mut |i, value, _| hits.push((i, value.to_vec()))).unwrap();
+        hits.sort();
+        hits
+    };
+    let all = [(0, b"A".to_vec()), (1, b"B".to_vec()), (2, b"C".to_vec()), (4, b"C".to_vec())];
+    assert_eq!(batch(&mut *session), all);
+    assert_eq!(l1.asked(), ["get_many a b c d c", "add b", "add c", "add c"]);
+    assert_eq!(l2.asked(), ["get_many b c d c", "add c", "add c"]);
+    assert_eq!(l3.asked(), ["get_many c d c"]);
+    assert_eq!(counts(&*store), [(1, 4, 2, 0), (1, 3, 1, 0), (2, 1, 0, 0)]);
+    assert_eq!(batch(&mut *session), all);
+    assert_eq!(
+        (l1.asked().len(), l2.asked(), l3.asked()),
+        (1, vec!["get_many d".into()], vec!["get_many d".into()])
+    );
+    // With everything near, nobody else is asked.
+    session.get_many(&[b"a", b"b"], &mut |_, _, _| {}).unwrap();
+    assert_eq!((l2.asked().len(), l3.asked().len()), (0, 0));
+}
+
+#[test]
+fn conditions_are_decided_below() {
+    let (store, l1, l2) = stack("conditions");
+    let mut session = store.session().unwrap();
+    let mut outcome = |mode_of, key: &str, value: &[u8]| {
+        session.set(key.as_bytes(), value, &mode(mode_of)).unwrap()
+    };
+    // L1 has forgotten, or never knew, or knows what below is gone.
+    l2.put("there", b"5", None);
+    l1.put("gone", b"old", None);
+    assert_eq!(outcome(SetMode::Add, "there", b"x"), SetOutcome::NotStored);
+    assert_eq!(outcome(SetMode::Replace, "gone", b"x"), SetOutcome::NotStored);
+    assert!(l1.held("gone").is_none(), "what is gone below goes above");
+    assert_eq!(outcome(SetMode::Add, "gone", b"new"), SetOutcome::Stored);
+    assert_eq!(value(&l1, "gone"), Some(b"new".to_vec()));
+    assert_eq!(outcome(SetMode::Append, "there", b"0"), SetOutcome::Stored);
+    let refused = session.set(b"there", b"x", &mode(SetMode::Cas(1)));
+    assert!(matches!(refused, Err(Error::Unsupported { operation: "cas", .. })), "{refused:?}");
+    assert_eq!(get(&mut *session, "there"), Some(b"50".to_vec()));
+    assert!(l1.held("there").is_some());
+    assert_eq!(session.incr(b"there", 1).unwrap(), Some(51));
+    assert!(l1.held("there").is_none());
+    assert_eq!(get(&mut *session, "there"), Some(b"51".to_vec()));
+    assert!(session.touch(b"there", Some(SECOND)).unwrap());
+    assert!(l1.held("there").is_none());
+}
+
+#[test]
+fn what_would_not_hold_together_is_refused_in_one_line() {
+    for (url, needle) in [
+        ("tiered:", "at least two tiers; write `tiered:moka:|memcached:`"),
+        ("tiered:moka:", "at least two tiers"),
+        ("tiered:moka:|?l1_ttl=1s", "at least two tiers"),
+        ("tiered:null:|moka:", "L1 null: keeps nothing"),
+        ("tiered:spy:/r1?ttl=off|moka:", "L1 spy: has no TTL"),
+        ("tiered:moka:|spy:/r2?ttl_left=off&name=x|?l1_ttl=off", "write `|?l1_ttl=10s`"),
+        ("tiered:moka:|nosuch:", "unknown engine `nosuch:`"),
+        ("tiered:moka:?sise=1m|moka:", "moka: unknown option `sise`"),
+        ("tiered:moka:|moka:|?l1_tll=1s", "tiered: unknown option `l1_tll`; known: l1_ttl, room"),
+    ] {
+        let opened = StoreUrl::parse(url).and_then(|url| catalog().open(&url));
+        let error = opened.expect_err(url).to_string();
+        assert!(error.contains(needle) && !error.contains('\n'), "{url}: {error}");
+    }
+}
+
+#[test]
+fn a_stack_tells_what_its_tiers_are() {
+    let store = open("tiered:moka:?size=64m&name=near|spy:/info/2|?room=1m&l1_ttl=off");
+    let info = store.info();
+    assert_eq!((info.scheme, info.ownership), ("tiered", Ownership::Embedded));
+    assert!(info.version.unwrap().starts_with("moka 0."));
+    for (name, text) in [("l1_ttl", "off"), ("l1.size", "64 MiB"), ("l1.policy", "tinylfu")] {
+        assert_eq!(info.settings[name], text);
+    }
+    let names: Vec<String> = store.tiers().into_iter().map(|tier| tier.name).collect();
+    assert_eq!(names, ["L1 near", "L2 spy:"]);
+    // Its own room goes to the tier that says none.
+    assert_eq!(store.stats().unwrap().capacity_bytes, Some(1 << 20));
+}
