@@ -40,7 +40,8 @@ sub open_cache ($order) {
 # Loads a module of somebody else's, which may not be there.
 sub need ($class, $module) {
     eval { _load($module); 1 } and return;
-    die $@ =~ /^Can't locate \S+ in \@INC/ ? "the Perl module $module is not installed\n" : $@;
+    my $path = _path($module);
+    die $@ =~ /^Can't locate \Q$path\E in \@INC/ ? "the Perl module $module is not installed\n" : $@;
 }
 
 # The options that somebody has set, by the names that the module has for them; switches as 1 and 0.
@@ -86,8 +87,10 @@ sub tier_counts ($self) { return [] }
 
 # A module by its name.
 sub _load ($module) {
-    require(($module =~ s{::}{/}gr) . '.pm');
+    require(_path($module));
     return;
 }
+
+sub _path ($module) { return ($module =~ s{::}{/}gr) . '.pm' }
 
 1;

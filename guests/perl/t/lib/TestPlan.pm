@@ -11,7 +11,7 @@ my %KINDS = (get => 0, set => 1, get_or_set => 2, delete => 3, touch => 4);
 # `keys` and `sizes` are as many as there are keys; values come by `value`, operations by `phase`.
 sub new ($class, $folder, %plan) {
     mkdir $folder or die "cannot make $folder: $!\n" if !-d $folder;
-    my $pool = join '', map { chr(($_ * 7919 + int($_ / 256)) % 251) } 0 .. 99_999;
+    my $pool = join '', map { chr(($_ * 7919 + int($_ / 256)) % 251) } 0 .. 199_999;
     return bless {
         folder => $folder, pool => $pool, values => [], ops => [], phases => [], newest => {}, processes => 1,
         ttl_s => undef, replays => 0, %plan,

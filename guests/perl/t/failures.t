@@ -1,0 +1,97 @@
+use v5.36;
+
+use FindBin ();
+use lib "$FindBin::Bin/lib";
+
+use File::Temp ();
+use Test::More;
+
+use TestGuest ();
+use TestPlan  ();
+
+subtest 'a module that is missing' => sub {
+    my $hidden = File::Temp->newdir;
+    mkdir "$hidden/Cache" or die "cannot make a folder: $!\n";
+    # Any module may fail to load; this one as if it were nowhere.
+    open my $file, '>', "$hidden/Cache/FastMmap.pm" or die "cannot write: $!\n";
+    print {$file} q{die "Can't locate Cache/FastMmap.pm in \@INC (you may need to install it)\n";};
+    close $file or die "cannot write: $!\n";
+    local $ENV{PERL5LIB} = "$hidden";
+    is_deeply(TestGuest->start('fastmmap')->opened,
+        { unavailable => 'the Perl module Cache::FastMmap is not installed' }, 'is said in one line');
+};
+
+subtest 'a cache or a command that this guest does not have' => sub {
+    like(TestGuest->start('apcu')->opened->{unavailable}, qr/^no cache of this guest: apcu; it has fastmmap, /, 'a cache');
+    my $guest = TestGuest->start('null');
+    is_deeply $guest->ask('flush'), { error => 'no command of this guest: flush', kind => 'protocol' }, 'a command';
+    is $guest->ask('run 0')->{error}, 'no plan has been loaded', 'a phase of no plan';
+    like $guest->ask('load /nowhere')->{error}, qr{^cannot open /nowhere/plan.json: No such file}, 'a plan that is not there';
+    my $touched = $guest->ask("touch 3 5", 'key');
+    is_deeply $touched, { error => 'null cannot renew a time to live', kind => 'other' }, 'an operation';
+    ok $guest->set('a', 'b')->{stored}, 'and it goes on';
+};
+
+subtest 'what a module prints does not get into the answers' => sub {
+    my $noisy = File::Temp->newdir;
+    mkdir "$noisy/Cache" or die "cannot make a folder: $!\n";
+    open my $file, '>', "$noisy/Cache/FastMmap.pm" or die "cannot write: $!\n";
+    print {$file} q{print "hello\n"; die "no library\n";};
+    close $file or die "cannot write: $!\n";
+    local $ENV{PERL5LIB} = "$noisy";
+    open my $kept, '>&', \*STDERR or die "cannot duplicate: $!\n";
+    open STDERR, '>', "$noisy/stderr" or die "cannot redirect: $!\n";
+    my $guest = TestGuest->start('fastmmap');
+    open STDERR, '>&', $kept or die "cannot restore: $!\n";
+    like $guest->opened->{unavailable}, qr/^no library/, 'the answer is the first line';
+    open my $errors, '<', "$noisy/stderr" or die "cannot open: $!\n";
+    is readline $errors, "hello\n", 'and the rest is on standard error';
+};
+
+my $server = TestGuest->memcached('-m', 64);
+SKIP: {
+    if (!$server) {
+        ($ENV{LARDER_REQUIRE} // '') eq 'all' ? die "memcached is not installed\n" : skip 'memcached is not installed', 3;
+    }
+
+    subtest 'a server that refuses a value' => sub {
+        my $guest = TestGuest->start('memcached', servers => [ $server->address ], largest_bytes => 3_000_000);
+        my $answer = $guest->set('large', 'x' x 2_000_000);
+        ok !$answer->{stored}, 'is not a success';
+        is $answer->{why}, 'the server refused the value of 2000000 bytes', 'and the server is who refused it';
+        ok $guest->set('small', 'x')->{stored}, 'the next value is stored';
+        is $guest->ask('touch 5 60', 'small')->{found}, JSON::PP::true, 'a key that is there is touched';
+        is $guest->ask('touch 4 60', 'none')->{found}, JSON::PP::false, 'one that is not is not';
+    };
+
+    subtest 'a client for every operation' => sub {
+        my $folder = File::Temp->newdir;
+        my $guest  = TestGuest->start('memcached', servers => [ $server->address ], options => { connect => 'operation' });
+        my $plan   = TestPlan->new("$folder", keys => ['only']);
+        my $value  = $plan->value(0, 50);
+        $plan->phase({ operations => ['set'] }, [ map { [ set => 0, $value ] } 1 .. 20 ]);
+        $plan->phase({ operations => ['get_or_set'] }, [ map { [ get_or_set => 0, $value ] } 1 .. 20 ]);
+        my @opened = map { $_->[0]{connections} } $guest->run_plan($plan);
+        is_deeply \@opened, [ 20, 20 ], 'opens as many connections';
+    };
+
+    subtest 'a server that is gone' => sub {
+        my $folder = File::Temp->newdir;
+        my $guest  = TestGuest->start('memcached', servers => [ $server->address ]);
+        my $plan   = TestPlan->new("$folder", keys => [ map { "gone-$_" } 0 .. 19 ]);
+        my @values = map { $plan->value($_, 50) } 0 .. 19;
+        $plan->phase({ operations => ['get'] }, [ map { [ get => $_, $values[$_] ] } 0 .. 19 ]);
+        $plan->phase({ operations => ['set'] }, [ map { [ set => $_, $values[$_] ] } 0 .. 19 ]);
+        undef $server;
+        my ($gets, $sets) = map { $_->[0] } $guest->run_plan($plan);
+        my $get = $gets->{operations}{get};
+        # The first get finds a connection that was closed, and the client tells no more than of a key that is not there.
+        is $get->{errors} + $get->{misses}, 20, 'has no value';
+        cmp_ok $get->{errors}, '>=', 19, 'and is no cache that misses';
+        is_deeply [ keys %{ $get->{errors_by_kind} } ], ['io'], 'but an error';
+        is $sets->{operations}{set}{errors_by_kind}{io}, 20, 'for sets as well';
+        like $sets->{first_error}, qr/^no answer from 127\.0\.0\.1:\d+$/, 'that names the server';
+    };
+}
+
+done_testing;

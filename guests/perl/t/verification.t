@@ -1,0 +1,113 @@
+use v5.36;
+
+use FindBin ();
+use lib "$FindBin::Bin/lib";
+
+use File::Temp ();
+use Test::More;
+
+use TestGuest ();
+use TestPlan  ();
+
+# The cache is tampered with by commands between the phases of a plan, and what the gets find is compared.
+my $folder = File::Temp->newdir;
+my $guest  = TestGuest->start('fastmmap', options => { page_size => 65_536 });
+my $plan   = TestPlan->new("$folder", keys => [ map { "key-$_" } 0 .. 9 ]);
+my @old    = map { $plan->value($_, 200) } 0 .. 9;
+my @new    = map { $plan->value($_, 300) } 0 .. 9;
+my $short  = $plan->value(9, 20);
+
+# 0 newest, 1 older, 2 truncated, 3 other key's, 4 nothing, 5 empty, 6 longer, 7 one bit, 9 a short one without header.
+$guest->set('key-0', $plan->text($new[0]));
+$guest->set('key-1', $plan->text($old[1]));
+$guest->set('key-2', substr $plan->text($new[2]), 0, 299);
+$guest->set('key-3', $plan->text($new[4]));
+$guest->set('key-5', '');
+$guest->set('key-6', $plan->text($new[6]) . 'x');
+$guest->set('key-7', $plan->text($new[7]) ^. ("\0" x 150 . "\1"));
+$guest->set('key-9', $plan->text($short));
+
+# What gets find that expect the given value of each key.
+sub found (@expected) {
+    my @get = map { [ get => $_, $expected[$_] ] } 0 .. $#expected;
+    $plan->{phases} = [];
+    $plan->phase({ operations => ['get'] }, \@get);
+    my ($ran) = $guest->run_plan($plan);
+    my $get = $ran->[0]{operations}{get};
+    return [ @$get{qw(hits misses wrong truncated)} ];
+}
+
+is_deeply found(@new[ 0 .. 7 ]), [ 1, 1, 6, 2 ], 'the newest, a miss, and six that are wrong, two of them truncated';
+is_deeply found($old[0], $old[1]), [ 2, 0, 0, 0 ], 'a value that came later than the expected one is right';
+is_deeply found($new[0], $new[1]), [ 1, 0, 1, 0 ], 'one that came earlier is not';
+is_deeply found(0, 0), [ 2, 0, 0, 0 ], 'where any is expected, every one of the key is right';
+is_deeply found(0, 0, 0, 0), [ 2, 0, 2, 1 ], 'but none of another key, and no part of one';
+is_deeply found((0) x 8, 0, $short), [ 2 + 1, 2, 5, 2 ], 'a value without a header is right';
+
+subtest 'after a set that failed every value of the key is right' => sub {
+    $plan->value(1, 90_000);
+    $plan->{phases} = [];
+    my $large = $plan->{newest}{1};
+    $plan->phase({ operations => ['set'] }, [ [ set => 1, $large ] ]);
+    $plan->phase({ operations => ['get'] }, [ [ get => 1, $large ] ]);
+    my ($sets, $gets) = map { $_->[0] } $guest->run_plan($plan);
+    is_deeply $sets->{failed}, [$large], 'the value that was not taken is named';
+    my $set = $sets->{operations}{set};
+    is_deeply [ @$set{qw(ops errors succeeded bytes)} ], [ 1, 1, 0, 0 ], 'it is an error';
+    is_deeply $set->{errors_by_kind}, { too_large => 1 }, 'with a kind';
+    like $sets->{first_error}, qr/do not fit into a page/, 'in words';
+    my $get = $gets->{operations}{get};
+    is $get->{hits} + $get->{misses}, 1, 'what is there is not called wrong';
+};
+
+subtest 'a fill that is refused is a miss that did not succeed' => sub {
+    my $value = $plan->value(8, 90_000);
+    $plan->{phases} = [];
+    $plan->phase({ operations => ['get_or_set'] }, [ [ get_or_set => 8, $value ] ]);
+    my ($ran) = $guest->run_plan($plan);
+    my $fill = $ran->[0]{operations}{get_or_set};
+    is_deeply [ @$fill{qw(ops misses errors failed_fills succeeded)} ], [ 1, 1, 0, 1, 0 ], 'and no error';
+    is_deeply $ran->[0]{failed}, [$value], 'its value is named';
+};
+
+subtest 'a fill goes where the plan says' => sub {
+    my $value = $plan->value(0, 64);
+    $plan->{phases} = [];
+    $guest->delete("key-$_") for 0, 1;
+    $plan->phase({ operations => ['get_or_set'] }, [ map { [ get_or_set => 0, $value, 1 ] } 1 .. 5 ]);
+    my ($ran) = $guest->run_plan($plan);
+    is $ran->[0]{operations}{get_or_set}{misses}, 5, 'a script that stores under the wrong key never hits';
+    is $guest->get('key-1'), $plan->text($value), 'and that key has the value';
+};
+
+subtest 'where everything fails it gives up' => sub {
+    my $value = $plan->value(3, 90_000);
+    $plan->{phases} = [];
+    $plan->phase({ operations => ['set'] }, [ map { [ set => 3, $value ] } 1 .. 200 ]);
+    my $answer = $guest->ask('load ' . $plan->write) && $guest->ask('run 0');
+    is $answer->{kind}, 'too_large', 'and says which kind of failure it was';
+    like $answer->{error}, qr/^gave up after 100 failures in a row: key and value of/, 'and how many';
+};
+
+subtest 'time ends a phase' => sub {
+    my $null = TestGuest->start('null');
+    my $endless = TestPlan->new("$folder", keys => ['key'], replays => 1);
+    my $value   = $endless->value(0, 100);
+    my %limited = (time_limit_s => 1.3, again => JSON::PP::true);
+    $endless->phase({ operations => ['set'], %limited }, [ map { [ set => 0, $value ] } 1 .. 5000 ]);
+    $null->ask('load ' . $endless->write);
+    $null->send("run 0\n");
+    my $alive = $null->answer->{alive};
+    cmp_ok $alive, '>', 5000, 'the operations come again and again, and it says how far it is';
+    my $answer;
+    do { $answer = $null->answer } while exists $answer->{alive};
+    is $answer->{ran}, 0, 'then it is over';
+    open my $file, '<', "$folder/ran-0-0.json" or die "no result: $!\n";
+    my $ran = JSON::PP->new->decode(scalar readline $file);
+    cmp_ok abs($ran->{wall_ns} / 1e9 - 1.3), '<', 0.1, 'after the time that was given';
+    my $slots = @{ $ran->{operations}{set}{timeline}{ops} };
+    ok $slots >= 17 && $slots <= 32, 'with 17 to 32 slots of time';
+    cmp_ok $alive, '<', $ran->{operations}{set}{ops}, 'and more operations than were told before';
+};
+
+done_testing;
