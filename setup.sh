@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs the servers that Larder starts for itself when a target names no host, as packages of Debian 12.
+# Installs the servers that Larder starts for itself when a target names no host, and the caches of other languages, as
+# packages of Debian 12.
 #
 # Larder builds and runs without them; a target whose server is missing then says which package brings it. Run this
 # as root or as a user with sudo, as often as you like: what is there already stays as it is. No server is left
@@ -7,7 +8,7 @@
 set -euo pipefail
 
 # One line, in the order of docs/engines.md; a test compares it with the engines.
-packages=(memcached redis-server)
+packages=(memcached redis-server perl libcache-cache-perl libcache-mmap-perl libcache-fastmmap-perl libcache-memcached-fast-perl)
 
 policy=/usr/sbin/policy-rc.d
 

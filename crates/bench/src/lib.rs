@@ -9,6 +9,7 @@ pub mod check;
 mod compare;
 mod environment;
 mod error;
+pub mod guest;
 pub mod measure;
 mod observer;
 mod output;

@@ -9,6 +9,7 @@ use larder_store::{
     StoreInfo,
 };
 
+use crate::guest::{self, Demand, GuestStore};
 use crate::patience::patiently;
 use crate::plan::{Plan, PlannedPoint, PlannedTarget};
 use crate::probe::{Needed, Probed, probe};
@@ -19,6 +20,8 @@ use crate::workload::KeySpace;
 pub(crate) struct Target {
     pub(crate) planned: PlannedTarget,
     pub(crate) store: Arc<dyn Store>,
+    /// The store, where a program of another language works with it.
+    pub(crate) guest: Option<Arc<GuestStore>>,
     pub(crate) info: StoreInfo,
     pub(crate) capabilities: Capabilities,
     pub(crate) probed: Probed,
@@ -50,7 +53,14 @@ impl Target {
             // A path says where; what lies there already is somebody's.
             url = url.in_scratch();
         }
-        let store = (planned.engine.open)(&url, catalog)?;
+        let guest = match guest::find(planned.engine.scheme) {
+            Some(cache) => Some(Arc::new(GuestStore::open(cache, &url, catalog, demand(plan))?)),
+            None => None,
+        };
+        let store = match &guest {
+            Some(guest) => Arc::clone(guest) as Arc<dyn Store>,
+            None => (planned.engine.open)(&url, catalog)?,
+        };
         Ok(Self {
             planned: planned.clone(),
             info: store.info(),
@@ -58,8 +68,14 @@ impl Target {
             capacity_bytes: store.stats()?.capacity_bytes,
             probed: Probed::default(),
             store,
+            guest,
             lost: None,
         })
+    }
+
+    /// The language that its clock and client are written in; `None` where it works in this process.
+    pub(crate) fn language(&self) -> Option<&'static str> {
+        self.guest.as_ref().map(|guest| guest.language().name)
     }
 
     /// Finds out what it really stores.
@@ -94,6 +110,11 @@ impl Target {
         }
         if point.set_options.ttl.is_some() && !self.capabilities.ttl {
             return Some((ReasonKind::Unsupported, "has no TTL".into()));
+        }
+        if self.guest.is_some() && point.processes.is_none() && point.threads > 1 {
+            let threads = point.threads;
+            let text = format!("a guest has no threads; --processes {threads} gives it as many");
+            return Some((ReasonKind::Unsupported, text));
         }
         if point.has(Operation::Touch) && !self.capabilities.touch {
             return Some((ReasonKind::Unsupported, "has no touch".into()));
@@ -134,5 +155,14 @@ impl Target {
         let somebodys = self.info.ownership == Ownership::External && self.capabilities.ttl;
         let safety = somebodys.then_some(SAFETY_TTL);
         SetOptions { ttl: point.set_options.ttl.or(safety), ..point.set_options }
+    }
+}
+
+/// What a guest must know of a plan before it opens its cache.
+fn demand(plan: &Plan) -> Demand {
+    let most = |of: fn(&PlannedPoint) -> u64| plan.points.iter().map(of).max();
+    Demand {
+        room_bytes: most(PlannedPoint::room_bytes),
+        largest_bytes: most(|point| (point.keys.longest() + point.values.longest()) as u64),
     }
 }

@@ -1,6 +1,7 @@
 //! The `larder` binary: arguments in, exit code out. One file for each subcommand.
 
 mod arguments;
+mod catalog;
 mod command;
 mod exit;
 mod interrupt;

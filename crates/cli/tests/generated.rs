@@ -12,13 +12,17 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Command};
 use larder_bench::BUILT_IN;
 use larder_bench::check::CHECKS;
+use larder_bench::guest;
 use larder_bench::trace::FORMATS;
 use larder_bench::workload::WorkloadSpec;
 use larder_engines::ENGINES;
-use larder_store::{Engine, Medium};
+use larder_store::{Catalog, Engine, Medium};
 use pulldown_cmark::{Event, Options, Parser, html};
 
 const HEAD: &str = "<!-- Made from the code by crates/cli/tests/generated.rs. Do not edit; run `just generate`. -->\n";
+
+/// What `larder` knows.
+const CATALOG: Catalog = ENGINES.with_guests(guest::ENGINES);
 
 const ENGINES_HEAD: &str = "\
 # Engines
@@ -27,6 +31,9 @@ An engine is a kind of cache. Its name is the scheme of a store URL: `moka:`, `f
 `memcached://h1:11211,h2:11211`. Options stand behind a question mark and are joined by `&`; one that is unknown or out
 of range is an error that names the known ones. Sizes are written `4096`, `4k`, `64m`, `1g` (powers of 1024), times
 `250ms`, `30s`, `10m`, switches `on` and `off`. `name=LABEL` is an option of every engine: the label that reports show.
+
+Those that begin with a language and a plus (`perl+fastmmap:`) are guests: caches that live inside another language and
+are measured by a program in it. Their package is that of their client; [guests.md](guests.md) tells how it is done.
 
 An engine of files without a path makes a temporary store. An engine with a Debian package starts that package's
 server for itself when its URL names none, and stops it again. `larder engines` says which of them can run on this
@@ -55,13 +62,13 @@ MongoDB as a network cache (PHP, 2011); A001, memcached and PostgreSQL (Java, 20
 fn the_page_on_engines_is_up_to_date() {
     let mut page = format!("{HEAD}{ENGINES_HEAD}\n");
     page += "| engine | what it is | its entries are in | Debian package |\n|---|---|---|---|\n";
-    for engine in ENGINES.iter() {
+    for engine in CATALOG.iter() {
         let (scheme, summary) = (engine.scheme, cell(engine.summary));
         let package = engine.recipe.map_or("–".into(), |recipe| format!("`{}`", recipe.package));
         writeln!(page, "| [`{scheme}:`](#{scheme}) | {summary} | {} | {package} |", place(engine))
             .unwrap();
     }
-    page.extend(ENGINES.iter().map(engine_section));
+    page.extend(CATALOG.iter().map(engine_section));
     compare("docs/engines.md", &page);
 }
 
@@ -144,7 +151,7 @@ fn setup_installs_the_package_of_every_managed_server() {
     let script = fs::read_to_string(path("setup.sh")).unwrap();
     let list = script.lines().find_map(|line| line.strip_prefix("packages=(")?.strip_suffix(')'));
     let installed: Vec<_> = list.expect("setup.sh has a line packages=(…)").split(' ').collect();
-    for recipe in ENGINES.iter().filter_map(|engine| engine.recipe) {
+    for recipe in CATALOG.iter().filter_map(|engine| engine.recipe) {
         assert!(installed.contains(&recipe.package), "setup.sh leaves out {}", recipe.package);
     }
 }

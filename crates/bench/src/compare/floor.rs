@@ -8,6 +8,7 @@ use larder_store::{Catalog, Engine, Medium};
 
 use super::book::Entry;
 use super::turn::{Amount, Turn};
+use crate::guest;
 use crate::plan::{Plan, PlannedTarget};
 use crate::target::Target;
 
@@ -16,10 +17,29 @@ const ROUNDS: u32 = 3;
 /// How long each may take: a floor needs no more.
 const AT_MOST: Duration = Duration::from_secs(1);
 
-/// Measures the floor at every point. Without an engine that keeps nothing there is none.
+/// Measures the floor at every point: on the engine that keeps nothing, and for each language of the plan's guests on the
+/// cache of that language that does. Where there is none, there is no floor.
 pub(super) fn measure_floors(plan: &Plan, catalog: &Catalog, stop: &AtomicBool) -> Vec<Floor> {
-    let keeps_nothing = |engine: &&Engine| engine.medium == Medium::Nothing;
-    let Some(engine) = catalog.iter().find(keeps_nothing) else { return Vec::new() };
+    let mut engines: Vec<&'static Engine> = Vec::new();
+    for target in &plan.targets {
+        let keeps_nothing = match guest::find(target.engine.scheme) {
+            Some(cache) => guest::null_of(cache.language),
+            None => catalog.natives().find(|engine| engine.medium == Medium::Nothing),
+        };
+        let known =
+            |engine: &&'static Engine| engines.iter().all(|had| had.scheme != engine.scheme);
+        engines.extend(keeps_nothing.filter(known));
+    }
+    engines.into_iter().flat_map(|engine| floors_on(engine, plan, catalog, stop)).collect()
+}
+
+/// The floor at every point, on an engine that keeps nothing. One that cannot be opened has none.
+fn floors_on(
+    engine: &'static Engine,
+    plan: &Plan,
+    catalog: &Catalog,
+    stop: &AtomicBool,
+) -> Vec<Floor> {
     let Ok(url) = larder_store::StoreUrl::parse(&engine.default_url()) else { return Vec::new() };
     let planned = PlannedTarget::new(url, engine.scheme.into(), engine, false, catalog);
     let Ok(mut target) = Target::open(&planned, plan, catalog) else { return Vec::new() };
@@ -57,7 +77,8 @@ pub(super) fn measure_floors(plan: &Plan, catalog: &Catalog, stop: &AtomicBool) 
             if let Some(ns_per_op) = wall {
                 let cpu_ns_per_op = cpu.filter(|cpu| cpu.is_finite());
                 let point = point.point.clone();
-                floors.push(Floor { point, operation, ns_per_op, cpu_ns_per_op });
+                let language = target.language().map(str::to_owned);
+                floors.push(Floor { point, operation, language, ns_per_op, cpu_ns_per_op });
             }
         }
     }

@@ -101,6 +101,7 @@ fn target(slot: &Slot) -> TargetRecord {
         Slot::Closed(_, reason) => TargetRecord { reason: Some(reason.clone()), ..base },
         Slot::Open(target) => TargetRecord {
             version: target.info.version.clone(),
+            language: target.language().map(str::to_owned),
             durability: Some(target.info.durability.as_str().into()),
             reach: Some(target.capabilities.reach.as_str().into()),
             ownership: Some(target.info.ownership.as_str().into()),

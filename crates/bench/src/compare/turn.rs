@@ -4,12 +4,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use larder_report::{Counts, Latency, Operation, Sample, TierCounts};
-use larder_store::{Error, Result, Session, Stats, TierStats};
+use larder_store::{Error, Result, Stats, TierStats};
 
 use super::book::Entry;
+use super::crew::Crew;
 use crate::measure::{
-    KeyState, Packed, PhasePlan, PhaseResult, ReadBack, disk_bytes, figures, major_faults,
-    own_rss_bytes, read_back, run_phase, seconds, server_cpu_ns, server_rss_bytes, trim_memory,
+    KeyState, Packed, PhasePlan, PhaseResult, ReadBack, disk_bytes, figures, seconds,
+    server_cpu_ns, server_rss_bytes, trim_memory,
 };
 use crate::plan::{PlannedPhase, PlannedPoint};
 use crate::target::Target;
@@ -67,22 +68,27 @@ impl Turn<'_> {
         target.empty(&point.keys)?;
         trim_memory();
         let state = KeyState::new(point.keys.count(), self.number);
-        let mut sessions = target.sessions(point.threads)?;
+        let phases = point.phases.iter().enumerate();
+        let plans: Vec<PhasePlan<'_>> =
+            phases.map(|(number, phase)| self.phase_plan(target, phase, number)).collect();
+        let Some(mut crew) = Crew::hire(target, point, &plans, &state, self.stop)? else {
+            return Ok(());
+        };
         let replays = !target.capabilities.stores;
-        let started = Meter::read(target);
+        let started = Meter::read(target, &crew);
         let mut read = ReadBack::default();
         let mut checkable = !replays;
-        for (number, phase) in point.phases.iter().enumerate() {
+        for ((number, phase), plan) in point.phases.iter().enumerate().zip(&plans) {
             if checkable && phase.operations == [Operation::Delete] {
-                read = self.read_back(&state, &mut sessions)?;
+                read = self.read_back(&state, &mut crew)?;
                 checkable = false;
             }
-            let before = Meter::read(target);
-            let plan = self.phase_plan(target, phase, number);
-            let keys = (&point.keys, &point.values, &state);
-            let result = run_phase(&plan, keys, &mut sessions, replays, self.stop);
-            let after = Meter::read(target);
-            checkable &= !point.work(phase).races(point.threads);
+            let before = Meter::read(target, &crew);
+            let Some(result) = crew.run((number, plan), &state, replays, self.stop)? else {
+                return Ok(());
+            };
+            let after = Meter::read(target, &crew);
+            checkable &= !plan.work.races(crew.len());
             if phase.measured {
                 let measured = Measured { phase, result: &result, before, after };
                 self.keep(target, &measured, &started, entries);
@@ -97,10 +103,10 @@ impl Turn<'_> {
             }
         }
         if checkable {
-            read = self.read_back(&state, &mut sessions)?;
+            read = self.read_back(&state, &mut crew)?;
         }
-        note_read_back(entries, read, evicted(&started, &Meter::read(target)));
-        Ok(())
+        note_read_back(entries, read, evicted(&started, &Meter::read(target, &crew)));
+        crew.dismiss()
     }
 
     fn phase_plan<'p>(
@@ -134,13 +140,12 @@ impl Turn<'_> {
     }
 
     /// What was acknowledged must be there, unless its TTL may have passed or the turn was cut short.
-    fn read_back(&self, state: &KeyState, sessions: &mut [Box<dyn Session>]) -> Result<ReadBack> {
+    fn read_back(&self, state: &KeyState, crew: &mut Crew<'_>) -> Result<ReadBack> {
         let expires = self.point.set_options.ttl.is_some();
         if expires || matches!(self.amount, Amount::Trial(_)) {
             return Ok(ReadBack::default());
         }
-        let session = sessions.first_mut().expect("a plan has at least one thread");
-        read_back(&self.point.keys, &self.point.values, state, session.as_mut())
+        crew.read_back(state, self.stop)
     }
 
     /// Makes an entry of each operation of a phase.
@@ -166,7 +171,10 @@ impl Turn<'_> {
             // Of a mix, an operation has the part of the time that was spent in it.
             let wall_s = phase_s * part(tally.busy_ns, busy_ns);
             let counts = Counts {
-                connections: grown(|stats| stats.connections),
+                connections: after
+                    .connections
+                    .zip(before.connections)
+                    .map(|(now, then)| now.saturating_sub(then)),
                 evictions: grown(|stats| stats.evictions),
                 distinct_keys: result.distinct_keys.min(tally.counts.ops),
                 top_key_ops: scaled(result.top_key_ops, part(tally.counts.ops, all_ops)),
@@ -196,7 +204,7 @@ impl Turn<'_> {
                         after.rss_bytes
                     },
                     disk_bytes: disk_bytes(&target.info.data_paths),
-                    major_faults: after.major_faults - before.major_faults,
+                    major_faults: after.major_faults.saturating_sub(before.major_faults),
                     // Of a mix, the one that reads has asked the tiers; with several of these, which asked is not known.
                     tiers: if alone || operation.reads() && n_reading == 1 {
                         tiers_between(before, after)
@@ -232,6 +240,7 @@ struct Measured<'a> {
 /// What a target has used, and takes, at a moment.
 struct Meter {
     stats: Option<Stats>,
+    connections: Option<u64>,
     tiers: Vec<TierStats>,
     server_cpu_ns: Option<u64>,
     rss_bytes: Option<u64>,
@@ -239,19 +248,21 @@ struct Meter {
 }
 
 impl Meter {
-    fn read(target: &Target) -> Self {
+    fn read(target: &Target, crew: &Crew<'_>) -> Self {
         let pids = &target.info.server_pids;
+        // A server that has gone is noticed by the operations; here it only makes counters unknown.
+        let stats = target.store.stats().ok();
         Self {
-            // A server that has gone is noticed by the operations; here it only makes counters unknown.
-            stats: target.store.stats().ok(),
-            tiers: target.store.tiers(),
+            connections: crew.connections(stats.as_ref()),
+            stats,
+            tiers: crew.tiers(),
             server_cpu_ns: server_cpu_ns(pids),
             rss_bytes: match pids.as_slice() {
                 [] if target.planned.is_external() => None,
-                [] => own_rss_bytes(),
+                [] => crew.rss_bytes(),
                 pids => server_rss_bytes(pids),
             },
-            major_faults: major_faults(),
+            major_faults: crew.major_faults(),
         }
     }
 }

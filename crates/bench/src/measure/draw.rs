@@ -126,6 +126,12 @@ impl KeyState {
         Self { acked: zeros(), issued: zeros(), drawn: zeros(), base: base_version(turn) }
     }
 
+    /// The same turn with nothing known yet.
+    pub(crate) fn blank(&self) -> Self {
+        let zeros = || self.acked.iter().map(|_| AtomicU32::new(0)).collect();
+        Self { acked: zeros(), issued: zeros(), drawn: zeros(), base: self.base }
+    }
+
     pub(crate) fn base(&self) -> u32 {
         self.base
     }

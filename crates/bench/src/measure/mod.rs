@@ -11,17 +11,19 @@ mod tally;
 mod timeline;
 mod worker;
 
+pub(crate) use clock::now_ns;
 pub use clock::reading_cost_ns;
 pub(crate) use curve::curve;
-pub(crate) use draw::KeyState;
+pub(crate) use draw::{Block, Draw, DrawPlan, KeyState, Op};
 pub use draw::{Kind, Work};
 pub use packed::Packed;
 pub use phase::{PhasePlan, PhaseResult};
 pub(crate) use phase::{run_phase, seconds};
 pub use readback::ReadBack;
-pub(crate) use readback::read_back;
+pub(crate) use readback::{read_back, samples};
 pub(crate) use resources::{
-    disk_bytes, major_faults, own_rss_bytes, server_cpu_ns, server_rss_bytes, trim_memory,
+    disk_bytes, major_faults, major_faults_of, own_rss_bytes, server_cpu_ns, server_rss_bytes,
+    trim_memory,
 };
 pub(crate) use tally::figures;
 pub use tally::{Tallies, Tally};

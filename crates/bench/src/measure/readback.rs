@@ -31,8 +31,7 @@ pub(crate) fn read_back(
 ) -> Result<ReadBack> {
     let mut found = ReadBack::default();
     let (mut key, mut value) = (Vec::new(), Vec::new());
-    for index in (0..keys.count()).step_by(step(keys, values)) {
-        let Some(version) = state.acked(index) else { continue };
+    for (index, version) in samples(keys, values, state) {
         key.clear();
         keys.write(index, &mut key);
         found.keys += 1;
@@ -48,6 +47,16 @@ pub(crate) fn read_back(
         }
     }
     Ok(found)
+}
+
+/// The acknowledged keys that are read back, each with its version.
+pub(crate) fn samples(
+    keys: &KeySpace,
+    values: &Values,
+    state: &KeyState,
+) -> impl Iterator<Item = (u32, u32)> {
+    let sampled = (0..keys.count()).step_by(step(keys, values));
+    sampled.filter_map(|index| Some((index, state.acked(index)?)))
 }
 
 /// Every how many keys one is read back, so that keys and bytes stay within their bounds.

@@ -45,6 +45,15 @@ pub(crate) fn major_faults() -> u64 {
     usage.ru_majflt.cast_unsigned()
 }
 
+/// Major page faults so far of another process and of those of its children that it has waited for; `None` when it is gone.
+pub(crate) fn major_faults_of(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut fields = stat.rsplit_once(") ")?.1.split(' ').skip(9);
+    let own: u64 = fields.next()?.parse().ok()?;
+    let of_children: u64 = fields.next()?.parse().ok()?;
+    Some(own + of_children)
+}
+
 /// Bytes that these files and folders take on disk, as blocks; `None` without any.
 pub(crate) fn disk_bytes(paths: &[PathBuf]) -> Option<u64> {
     (!paths.is_empty()).then(|| paths.iter().map(|path| blocks_under(path)).sum())
@@ -115,6 +124,7 @@ mod tests {
         assert!(tree.contains(&child.id()), "{tree:?}");
         assert!(server_cpu_ns(&[std::process::id()]) > Some(0));
         assert!(server_rss_bytes(&[std::process::id()]) > Some(0));
+        assert_eq!(major_faults_of(std::process::id()).map(|_| ()), Some(()));
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(server_cpu_ns(&[child.id()]), None);

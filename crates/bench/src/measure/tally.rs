@@ -99,6 +99,15 @@ impl Tally {
         self.slots.clone().timeline(u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX))
     }
 
+    /// Adds what somebody else counted in slots, whose first began so long after the phase. What ended in a slot counts
+    /// where the slot begins.
+    pub(crate) fn add_timeline(&mut self, timeline: &Timeline, after_ns: u64) {
+        let begins = (0..).map(|slot: u64| after_ns.saturating_add(slot * timeline.slot_ns));
+        for ((at, ops), max_ns) in begins.zip(&timeline.ops).zip(&timeline.max_ns) {
+            self.slots.record(at, *ops, *max_ns);
+        }
+    }
+
     /// Remembers what went wrong; whether an operation failed by it is the caller's to count.
     #[cold]
     pub(super) fn note_error(&mut self, error: &larder_store::Error) {
@@ -162,7 +171,8 @@ impl Tallies {
         self.0.iter().find_map(|(_, tally)| tally.first_error.as_deref())
     }
 
-    pub(super) fn merge(&mut self, other: &Self) {
+    /// Adds what somebody else counted of the same operations.
+    pub(crate) fn merge(&mut self, other: &Self) {
         for ((_, tally), (_, other)) in self.0.iter_mut().zip(&other.0) {
             tally.merge(other);
         }

@@ -22,7 +22,7 @@ use crate::workload::{
 const MAX_VALUE: usize = 1 << 30;
 /// The longest key that a plan takes.
 const MAX_KEY: usize = 64 << 10;
-/// The most threads that a plan takes.
+/// The most threads, and the most processes of a guest, that a plan takes.
 const MAX_THREADS: u32 = 1024;
 
 /// One point of the sweep.
@@ -32,6 +32,8 @@ pub struct PlannedPoint {
     pub point: Point,
     /// Sessions, one a thread.
     pub threads: u32,
+    /// Processes of a guest, which has no threads; `None` where nobody said how many.
+    pub processes: Option<u32>,
     /// The keys.
     pub keys: KeySpace,
     /// The values.
@@ -69,6 +71,11 @@ impl PlannedPoint {
                 writes,
             },
         }
+    }
+
+    /// How many processes of a guest share the work.
+    pub fn guest_processes(&self) -> u32 {
+        self.processes.unwrap_or(1)
     }
 
     /// Every key once, in the order of the phases that visit each; `None` is by index.
@@ -117,8 +124,11 @@ pub(super) fn plan_point(
     prefix: &str,
     seed: u64,
 ) -> Result<PlannedPoint> {
-    if at.threads > MAX_THREADS {
-        return Err(usage(format!("--threads {}: at most {MAX_THREADS}", at.threads)));
+    let processes = spec.processes.map_or(1, |processes| processes.0);
+    for (name, number) in [("threads", at.threads), ("processes", processes)] {
+        if number > MAX_THREADS {
+            return Err(usage(format!("--{name} {number}: at most {MAX_THREADS}")));
+        }
     }
     let keys = plan_keys(spec, source, at, prefix, seed)?;
     let values = plan_values(spec, source, at, seed)?;
@@ -129,7 +139,8 @@ pub(super) fn plan_point(
     };
     let in_order = matches!(source.pattern, KeyPattern::Drawn(Distribution::Sequential));
     let phases = plan_phases(spec, source)?;
-    one_writer_a_key(&phases, source.keys, at.threads)?;
+    one_writer_a_key(&phases, source.keys, ("threads", at.threads))?;
+    one_writer_a_key(&phases, source.keys, ("processes", processes))?;
     let sizes = (0..source.keys).map(|key| (keys.len_of(key) + values.len_of(key)) as u64);
     Ok(PlannedPoint {
         point: Point::from([
@@ -144,6 +155,7 @@ pub(super) fn plan_point(
             ("threads".into(), PointValue::Number(at.threads.into())),
         ]),
         threads: at.threads,
+        processes: spec.processes.map(|processes| processes.0),
         working_set_bytes: sizes.sum(),
         items: source.keys.into(),
         multiget: spec.multiget.map_or(1, |keys| keys.0 as usize),
@@ -158,12 +170,12 @@ pub(super) fn plan_point(
     })
 }
 
-/// Refuses more writing threads than keys: a key whose versions come from two threads cannot be verified.
-fn one_writer_a_key(phases: &[PlannedPhase], keys: u32, threads: u32) -> Result<()> {
-    if threads > keys && phases.iter().any(|phase| phase.work.writes_by_pattern()) {
+/// Refuses more writing threads or processes than keys: a key whose versions come from two threads cannot be verified.
+fn one_writer_a_key(phases: &[PlannedPhase], keys: u32, (name, number): (&str, u32)) -> Result<()> {
+    if number > keys && phases.iter().any(|phase| phase.work.writes_by_pattern()) {
         return Err(usage(format!(
-            "--threads {threads} with --keys {keys}: every key has one thread that writes it; give at least \
-             {threads} keys"
+            "--{name} {number} with --keys {keys}: every key has one of them that writes it; give at least \
+             {number} keys"
         )));
     }
     Ok(())

@@ -3,6 +3,7 @@
 use larder_store::{Catalog, Engine, Medium, StoreUrl};
 
 use crate::error::{Result, usage};
+use crate::guest;
 
 /// A target as planned.
 #[derive(Debug, Clone)]
@@ -30,7 +31,10 @@ impl PlannedTarget {
         typed: bool,
         catalog: &Catalog,
     ) -> Self {
-        let (media, external) = (catalog.media(&url), catalog.is_external(&url));
+        let (media, external) = match guest::find(engine.scheme) {
+            Some(cache) => (cache.media(&url), cache.is_external(&url)),
+            None => (catalog.media(&url), catalog.is_external(&url)),
+        };
         Self { url, name, engine, media, external, typed }
     }
 

@@ -12,4 +12,5 @@ pub use pattern::{Distribution, KeyPattern, Picker};
 pub use ratio::Ratio;
 pub use sizes::{SizeSpec, Sweep};
 pub use spec::{Count, OnMiss, Operations, Share, WorkloadSpec};
+pub(crate) use values::HEADER_LEN;
 pub use values::{Composer, Finding, Sizes, Values, base_version};

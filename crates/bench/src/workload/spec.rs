@@ -81,6 +81,12 @@ pub struct WorkloadSpec {
     #[serde(deserialize_with = "text", alias = "connections")]
     pub threads: Option<Sweep<Count>>,
 
+    /// Processes of each guest (a cache of another language), forked once its cache is open; a guest has no threads and
+    /// works with so many processes at every --threads [default: 1]
+    #[arg(long, value_name = "N")]
+    #[serde(deserialize_with = "text")]
+    pub processes: Option<Count>,
+
     /// Reads or mixed operations a round, all threads together; sets, deletes and touches of their own are always one a
     /// key [default: as many as keys, or the whole trace]
     #[arg(short = 'n', long, value_name = "N", conflicts_with = "duration")]
@@ -146,6 +152,7 @@ impl WorkloadSpec {
             multiget: self.multiget.or(other.multiget),
             ttl: self.ttl.or(other.ttl),
             threads: self.threads.or(other.threads),
+            processes: self.processes.or(other.processes),
             requests: self.requests.or(other.requests),
             duration: self.duration.or(other.duration),
             warmup: self.warmup.or(other.warmup),

@@ -13,7 +13,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::sizes::SizeSpec;
 
 /// Key tag, version, length and checksum, little-endian: the first bytes of every value that has room for them.
-const HEADER_LEN: usize = 24;
+pub(crate) const HEADER_LEN: usize = 24;
 
 /// How far apart slices may begin. Small enough to stay in the second-level cache, so that the pool costs every
 /// target the same little; large enough that slices differ.
@@ -128,6 +128,22 @@ impl Values {
     /// The longest value there can be, in bytes.
     pub fn longest(&self) -> usize {
         self.pool.len() - SPAN
+    }
+
+    /// The bytes from which every value is cut.
+    pub(crate) fn pool(&self) -> &Arc<[u8]> {
+        &self.pool
+    }
+
+    /// For somebody who makes the values elsewhere: where in the pool the value of a key and version begins, and the header
+    /// that is written over its beginning when it has room for one.
+    pub(crate) fn recipe_of(&self, index: u32, version: u32) -> (usize, [u8; HEADER_LEN]) {
+        let tag = self.tag(index);
+        let len = u32::try_from(self.len_of(index)).unwrap_or(u32::MAX);
+        let checksum = checksum(tag, version, len, self.seed);
+        let mut header = [0; HEADER_LEN];
+        Header { tag, version, len, checksum }.write(&mut header);
+        (offset(tag, version), header)
     }
 
     /// Compares what a store returned under a key with what was stored there: any version from `oldest` on is right.
@@ -332,6 +348,19 @@ mod tests {
         assert_eq!(verify(&values, 3, 9, &value), Finding::Wrong, "old");
         assert_eq!(verify(&values, 4, 8, &value), Finding::Wrong, "swapped");
         assert_eq!(verify(&values, 3, 8, &value[..9]), Finding::Truncated);
+    }
+
+    #[test]
+    fn a_value_made_elsewhere_is_the_same() {
+        for size in ["100", "24", "23", "3"] {
+            let values = values(size);
+            let (at, header) = values.recipe_of(5, base_version(1));
+            let mut value = values.pool()[at..at + values.len_of(5)].to_vec();
+            if let Some(beginning) = value.first_chunk_mut() {
+                *beginning = header;
+            }
+            assert_eq!(value, made(&values, 5, base_version(1)), "{size}");
+        }
     }
 
     #[test]

@@ -8,11 +8,11 @@ use anyhow::Context;
 use clap::Args;
 use larder_bench::workload::WorkloadSpec;
 use larder_bench::{Estimate, Outcome, Permissions, Plan, Scenario, compare, estimate};
-use larder_engines::ENGINES;
 use larder_report::{ArticleForm, Cell, Format, ReasonKind, Run, Severity, render};
 use larder_store::{ByteSize, StoreUrl};
 
 use super::report::{export_png, export_svg};
+use crate::catalog::CATALOG;
 use crate::exit::{Exit, one_line};
 use crate::interrupt::Interrupts;
 use crate::progress::Progress;
@@ -98,7 +98,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let progress = Progress::new(arguments.quiet);
     let permissions = Permissions { yes: arguments.yes };
     if arguments.dry_run {
-        let estimates = estimate(&plan, &ENGINES, permissions, &progress, stop)?;
+        let estimates = estimate(&plan, &CATALOG, permissions, &progress, stop)?;
         drop(progress);
         super::print(describe(&plan, &estimates).as_bytes())?;
         return Ok(Exit::Done);
@@ -110,7 +110,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     interrupts.made(folders.iter().cloned().chain(parent).collect());
     let prepared = folders.iter().try_for_each(|folder| larder_bench::prepare(folder));
     let outcome = prepared
-        .and_then(|()| compare(&plan, &ENGINES, masked_argv(), permissions, &progress, stop));
+        .and_then(|()| compare(&plan, &CATALOG, masked_argv(), permissions, &progress, stop));
     let told = progress.tells_failures();
     drop(progress);
     let outcome = outcome.inspect_err(|_| interrupts.discard())?;
@@ -153,7 +153,7 @@ fn plan(arguments: &Arguments) -> anyhow::Result<Plan> {
         scenario.targets.clone_from(&arguments.targets);
     }
     let scenario = scenario.with_workload(&arguments.workload);
-    Ok(Plan::new(&scenario, typed, &ENGINES)?)
+    Ok(Plan::new(&scenario, typed, &CATALOG)?)
 }
 
 fn folder(arguments: &Arguments, plan: &Plan) -> anyhow::Result<PathBuf> {

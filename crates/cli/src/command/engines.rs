@@ -1,11 +1,11 @@
 //! `larder engines`: what can be compared, and what can run here.
 
 use clap::Args;
-use larder_engines::ENGINES;
 use larder_store::{ByteSize, Capabilities, Engine, Error, OptionDoc, StoreUrl};
 use serde::Serialize;
 
 use super::print;
+use crate::catalog::CATALOG;
 use crate::exit::Exit;
 
 /// Lists the caches that can be compared, whether they can run here, and what brings those that cannot.
@@ -37,8 +37,8 @@ struct Limits {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let engines: Vec<&Engine> = match &arguments.engine {
-        Some(name) => vec![ENGINES.find(name.trim_end_matches(':'))?],
-        None => ENGINES.iter().collect(),
+        Some(name) => vec![CATALOG.find(name.trim_end_matches(':'))?],
+        None => CATALOG.iter().collect(),
     };
     let listed: Vec<(&Engine, Listed)> =
         engines.into_iter().map(|engine| (engine, list(engine))).collect();
@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 /// Opens the engine with its defaults and asks it.
 fn list(engine: &Engine) -> Listed {
     let opened =
-        StoreUrl::parse(&engine.default_url()).and_then(|url| (engine.open)(&url, &ENGINES));
+        StoreUrl::parse(&engine.default_url()).and_then(|url| (engine.open)(&url, &CATALOG));
     let row = Listed {
         engine: engine.scheme,
         kind: "store",

@@ -13,22 +13,23 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use larder_engines::ENGINES;
 use larder_store::{Medium, Result, Store, StoreUrl};
+
+use crate::catalog::CATALOG;
 
 /// Opens the store behind a URL as a person types it.
 fn open(url: &str) -> Result<Arc<dyn Store>> {
-    ENGINES.open(&StoreUrl::parse(url)?)
+    CATALOG.open(&StoreUrl::parse(url)?)
 }
 
 /// Opens a store that is there: to look at one must not make one.
 fn open_existing(text: &str) -> anyhow::Result<Arc<dyn Store>> {
     let url = StoreUrl::parse(text)?;
-    let keeps_files = ENGINES.find(url.scheme())?.medium == Medium::Files;
+    let keeps_files = CATALOG.find(url.scheme())?.medium == Medium::Files;
     if keeps_files && !url.path().is_empty() && !Path::new(url.path()).exists() {
         anyhow::bail!("{url}: there is nothing at {}", url.path());
     }
-    Ok(ENGINES.open(&url)?)
+    Ok(CATALOG.open(&url)?)
 }
 
 /// Writes to standard output. A reader that has gone away (`| head`) is no error.

@@ -1,5 +1,6 @@
 //! The small commands: engines, set, get, delete, stats, completions, man.
 
+use larder_bench::guest;
 use larder_engines::ENGINES;
 
 use crate::foreign::Server;
@@ -26,8 +27,9 @@ fn engines() {
     let text = scene.larder(&["engines"]);
     let listed = scene.larder(&["engines", "--format", "json"]).ends_with(0).json();
     let listed = listed.as_array().unwrap();
-    assert_eq!(listed.len(), ENGINES.iter().count());
-    for (row, engine) in listed.iter().zip(ENGINES.iter()) {
+    let catalog = ENGINES.with_guests(guest::ENGINES);
+    assert_eq!(listed.len(), catalog.iter().count());
+    for (row, engine) in listed.iter().zip(catalog.iter()) {
         let mut names: Vec<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
         names.sort_unstable();
         assert_eq!(names, ["engine", "kind", "limits", "reason", "runnable", "version"]);

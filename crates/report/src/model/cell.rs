@@ -269,6 +269,9 @@ pub struct Floor {
     pub point: Point,
     /// What was done.
     pub operation: Operation,
+    /// The language whose cost it is, of targets in that language; `null` for those that work in this process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<String>,
     /// Nanoseconds of wall clock an operation.
     pub ns_per_op: f64,
     /// Nanoseconds of client CPU an operation; `null` in a mix, where each operation's is not known.

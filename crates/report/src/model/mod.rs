@@ -102,6 +102,9 @@ pub struct Target {
     pub engine: String,
     /// Version of the library or server.
     pub version: Option<String>,
+    /// The language whose client and clock measured it; `null` where this process did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<String>,
     /// What an acknowledged set survives: `unacknowledged`, `volatile`, `os-cache`, `fsync-batch`, `fsync-each`.
     pub durability: Option<String>,
     /// Who reaches its entries: `process`, `host`, `network`.

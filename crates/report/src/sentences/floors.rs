@@ -15,8 +15,18 @@ const ALL_BUT_LOST: f64 = 0.8;
 /// The part of a cell's operation that the measuring itself takes, by the median of its rounds: 0.2 is a fifth, 1 and
 /// more means that it takes as long without the cache. `None` without a floor or a figure.
 pub fn floor_share(run: &Run, cell: &Cell) -> Option<f64> {
-    let here = |floor: &&Floor| floor.operation == cell.operation && floor.point == cell.point;
+    let language = language_of(run, cell);
+    let here = |floor: &&Floor| {
+        floor.operation == cell.operation
+            && floor.point == cell.point
+            && floor.language.as_deref() == language
+    };
     Some(run.floors.iter().find(here)?.ns_per_op * cell.ops_per_s? / 1e9)
+}
+
+/// The language in which a cell was measured; `None` is this process.
+fn language_of<'a>(run: &'a Run, cell: &Cell) -> Option<&'a str> {
+    run.target(&cell.target)?.language.as_deref()
 }
 
 /// One sentence for each operation: the cost without any cache, and its share of the fastest target's time; and one for

@@ -149,6 +149,7 @@ pub(crate) fn floor(ns_per_op: f64) -> Floor {
     Floor {
         point: Point::new(),
         operation: Operation::Get,
+        language: None,
         ns_per_op,
         cpu_ns_per_op: Some(ns_per_op - 1.0),
     }

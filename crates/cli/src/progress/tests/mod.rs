@@ -7,13 +7,13 @@ use std::time::Duration;
 use insta::assert_snapshot;
 use larder_bench::workload::WorkloadSpec;
 use larder_bench::{Event, Plan, Scenario};
-use larder_engines::ENGINES;
 use larder_report::{Check, Counts, Operation, Sample, Severity};
 
 use super::board::Board;
 use super::lines::Lines;
 use super::look::Look;
 use super::view::view;
+use crate::catalog::CATALOG;
 
 const WIDE: Look = Look { columns: 80, rows: 24, colour: false, unicode: true };
 const NARROW: Look = Look { columns: 40, ..WIDE };
@@ -32,7 +32,7 @@ impl Told {
         let workload: WorkloadSpec = toml::from_str(workload).unwrap();
         let targets = targets.iter().map(|target| (*target).to_owned()).collect();
         let scenario = Scenario { name: "test".into(), targets, workload, ..Scenario::default() };
-        let plan = Plan::new(&scenario, true, &ENGINES).unwrap();
+        let plan = Plan::new(&scenario, true, &CATALOG).unwrap();
         let mut told = Self { plan, board: Board::default(), seconds: 0, done: 0 };
         for target in told.names() {
             told.tell(Event::Opening { target: &target });

@@ -1,0 +1,114 @@
+//! Who carries out a target's turn: threads of this process, each with a session, or the program of a guest. Here is
+//! decided which; whoever stands around a phase need not know.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use larder_store::{Result, Session, Stats, Store, TierStats};
+
+use crate::guest::GuestCrew;
+use crate::measure::{
+    KeyState, PhasePlan, PhaseResult, ReadBack, major_faults, own_rss_bytes, read_back, run_phase,
+};
+use crate::plan::PlannedPoint;
+use crate::target::Target;
+
+/// Who carries out a turn.
+pub(super) enum Crew<'a> {
+    Threads { point: &'a PlannedPoint, sessions: Vec<Box<dyn Session>>, store: Arc<dyn Store> },
+    Guest { point: &'a PlannedPoint, guest: Box<GuestCrew> },
+}
+
+impl<'a> Crew<'a> {
+    /// Gets ready for these phases, of which a guest must know beforehand. `None` when the run was stopped meanwhile.
+    pub(super) fn hire(
+        target: &Target,
+        point: &'a PlannedPoint,
+        plans: &[PhasePlan<'_>],
+        state: &KeyState,
+        stop: &AtomicBool,
+    ) -> Result<Option<Self>> {
+        if let Some(guest) = &target.guest {
+            let guest = GuestCrew::hire(guest, point, plans, state, stop)?;
+            return Ok(guest.map(|guest| Self::Guest { point, guest: Box::new(guest) }));
+        }
+        let sessions = target.sessions(point.threads)?;
+        Ok(Some(Self::Threads { point, sessions, store: Arc::clone(&target.store) }))
+    }
+
+    /// How many work at once.
+    pub(super) fn len(&self) -> u32 {
+        match self {
+            Self::Threads { point, .. } => point.threads,
+            Self::Guest { point, .. } => point.guest_processes(),
+        }
+    }
+
+    /// Carries out a phase. `None` when the run was stopped meanwhile and nothing of it is left.
+    pub(super) fn run(
+        &mut self,
+        (number, plan): (usize, &PhasePlan<'_>),
+        state: &KeyState,
+        replays: bool,
+        stop: &AtomicBool,
+    ) -> Result<Option<PhaseResult>> {
+        match self {
+            Self::Threads { point, sessions, .. } => {
+                let keys = (&point.keys, &point.values, state);
+                Ok(Some(run_phase(plan, keys, sessions, replays, stop)))
+            }
+            Self::Guest { guest, .. } => guest.run(number, state, stop),
+        }
+    }
+
+    /// Reads back what was acknowledged.
+    pub(super) fn read_back(&mut self, state: &KeyState, stop: &AtomicBool) -> Result<ReadBack> {
+        match self {
+            Self::Threads { point, sessions, .. } => {
+                let session = sessions.first_mut().expect("a plan has at least one thread");
+                read_back(&point.keys, &point.values, state, session.as_mut())
+            }
+            Self::Guest { point, guest } => guest.read_back(point, state, stop),
+        }
+    }
+
+    /// Lets it go, in order.
+    pub(super) fn dismiss(self) -> Result<()> {
+        match self {
+            Self::Threads { .. } => Ok(()),
+            Self::Guest { guest, .. } => guest.dismiss(),
+        }
+    }
+
+    /// Resident memory of the processes at work.
+    pub(super) fn rss_bytes(&self) -> Option<u64> {
+        match self {
+            Self::Threads { .. } => own_rss_bytes(),
+            Self::Guest { guest, .. } => guest.rss_bytes(),
+        }
+    }
+
+    /// Major page faults of the processes at work, so far.
+    pub(super) fn major_faults(&self) -> u64 {
+        match self {
+            Self::Threads { .. } => major_faults(),
+            Self::Guest { guest, .. } => guest.major_faults(),
+        }
+    }
+
+    /// Connections that have been opened so far.
+    pub(super) fn connections(&self, stats: Option<&Stats>) -> Option<u64> {
+        match self {
+            Self::Threads { .. } => stats?.connections,
+            Self::Guest { guest, .. } => guest.connections(),
+        }
+    }
+
+    /// What the tiers of a stack have done so far.
+    pub(super) fn tiers(&self) -> Vec<TierStats> {
+        match self {
+            Self::Threads { store, .. } => store.tiers(),
+            Self::Guest { guest, .. } => guest.tiers(),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What the program of a guest answers, as `docs/guests.md` has it.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+/// The version of the protocol that is spoken here.
+pub(super) const PROTOCOL: u32 = 1;
+
+/// The first line of a program.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Greeting {
+    Unavailable { unavailable: String },
+    Opened(Opened),
+}
+
+/// A cache was opened.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Opened {
+    pub(super) protocol: u32,
+    /// Language and version.
+    pub(super) language: String,
+    /// Module and version.
+    pub(super) cache: String,
+    pub(super) settings: BTreeMap<String, String>,
+}
+
+/// The answer to a command of one operation.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Reply<T> {
+    Failed { error: String, kind: String },
+    Done(T),
+}
+
+/// The answer to `set`.
+#[derive(Debug, Deserialize)]
+pub(super) struct Stored {
+    pub(super) stored: bool,
+    #[serde(default)]
+    pub(super) why: Option<String>,
+}
+
+/// The answer to `get`: the length of the value that follows.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Found {
+    pub(super) found: Option<usize>,
+}
+
+/// The answer to `delete` and `touch`.
+#[derive(Debug, Deserialize)]
+pub(super) struct WasThere {
+    pub(super) found: bool,
+}
+
+/// The answer to `load`.
+#[derive(Debug, Deserialize)]
+pub(super) struct Loaded {
+    pub(super) loaded: bool,
+}
+
+/// The answers to `run`: that it goes on, and in the end that it is over or why there is no result.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Progress {
+    Alive {
+        /// Operations so far. That it says so is what counts.
+        #[serde(rename = "alive")]
+        _operations: u64,
+    },
+    Ran {
+        ran: usize,
+    },
+    GaveUp {
+        error: String,
+    },
+}
+
+/// What one process found in a phase.
+#[derive(Debug, Deserialize)]
+pub(super) struct Ran {
+    pub(super) start_ns: u64,
+    pub(super) wall_ns: u64,
+    pub(super) cpu_user_ns: u64,
+    pub(super) cpu_system_ns: u64,
+    pub(super) rss_bytes: u64,
+    pub(super) connections: Option<u64>,
+    /// Numbers of values whose set was not acknowledged.
+    pub(super) failed: Vec<u32>,
+    pub(super) first_error: Option<String>,
+    pub(super) tiers: Vec<TierRan>,
+    pub(super) operations: BTreeMap<String, OperationRan>,
+}
+
+/// What one tier did.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct TierRan {
+    pub(super) hits: u64,
+    pub(super) misses: u64,
+    pub(super) fills: u64,
+    pub(super) refused: u64,
+}
+
+/// What became of one kind of operation.
+#[derive(Debug, Deserialize)]
+pub(super) struct OperationRan {
+    pub(super) ops: u64,
+    pub(super) hits: u64,
+    pub(super) misses: u64,
+    pub(super) wrong: u64,
+    pub(super) truncated: u64,
+    pub(super) errors: u64,
+    pub(super) failed_fills: u64,
+    pub(super) succeeded: u64,
+    pub(super) bytes: u64,
+    pub(super) busy_ns: u64,
+    /// Nanoseconds and how often.
+    pub(super) latencies: Vec<(u64, u64)>,
+    pub(super) errors_by_kind: BTreeMap<String, u64>,
+    pub(super) timeline: TimelineRan,
+}
+
+/// How a phase went.
+#[derive(Debug, Deserialize)]
+pub(super) struct TimelineRan {
+    pub(super) slot_ns: u64,
+    pub(super) ops: Vec<u64>,
+    pub(super) max_ns: Vec<u64>,
+}

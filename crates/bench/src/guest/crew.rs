@@ -1,0 +1,231 @@
+//! A guest's turn: a program that has read the plan and carries it out phase by phase while this process waits.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use larder_host::disk;
+use larder_store::{Error, Result, Span, TierStats};
+
+use super::answer::{Loaded, Progress, Ran};
+use super::files::{self, Terms};
+use super::found::{self, Frame};
+use super::process::Process;
+use super::script::Script;
+use super::session::rounded_up;
+use super::store::{GuestStore, Shared};
+use crate::measure::{
+    KeyState, PhasePlan, PhaseResult, ReadBack, major_faults_of, now_ns, samples, server_rss_bytes,
+};
+use crate::plan::PlannedPoint;
+
+/// How much longer than its time limit a phase may go on: an operation that takes long is waited for.
+const OVERTIME: Duration = Duration::from_secs(30);
+
+/// A program that carries out a turn.
+#[derive(Debug)]
+pub(crate) struct GuestCrew {
+    shared: Arc<Shared>,
+    process: Process,
+    script: Script,
+    folder: std::path::PathBuf,
+    /// Resident memory of its processes when they were last asked.
+    rss_bytes: Option<u64>,
+    /// Connections opened so far; `None` where it does not tell.
+    connections: Option<u64>,
+    /// What the tiers of a stack have done so far, the nearest first.
+    tiers: Vec<TierStats>,
+}
+
+impl GuestCrew {
+    /// Writes down the whole turn, starts a program and has it read that. `None` when the run was stopped meanwhile.
+    pub(crate) fn hire(
+        store: &GuestStore,
+        point: &PlannedPoint,
+        plans: &[PhasePlan<'_>],
+        state: &KeyState,
+        stop: &AtomicBool,
+    ) -> Result<Option<Self>> {
+        let shared = Arc::clone(store.shared());
+        let mut script = Script::new(point.keys.count(), point.guest_processes());
+        let drawn = state.blank();
+        for (plan, phase) in plans.iter().zip(&point.phases) {
+            script.draw(plan, phase.measured, (&point.keys, &point.values, &drawn));
+        }
+        let ttl = plans.first().and_then(|plan| plan.set_options.ttl);
+        let (process, _) = shared.start()?;
+        let folder = shared.new_folder("turn");
+        let tiers = shared.tiers();
+        let mut crew =
+            Self { shared, process, script, folder, rss_bytes: None, connections: Some(0), tiers };
+        let what = (&crew.script, crew.folder.as_path());
+        let is_loaded = load(&crew.shared, &mut crew.process, what, point, ttl, stop)?;
+        crew.rss_bytes = server_rss_bytes(&[crew.process.pid()]);
+        Ok(is_loaded.then_some(crew))
+    }
+
+    /// Has a phase carried out; `None` when the run was stopped meanwhile, which kills the program.
+    pub(crate) fn run(
+        &mut self,
+        number: usize,
+        state: &KeyState,
+        stop: &AtomicBool,
+    ) -> Result<Option<PhaseResult>> {
+        let act = &self.script.phases[number];
+        let began_ns = now_ns();
+        let longest = act.time_limit.map(|limit| limit + OVERTIME);
+        if !wait_for(&mut self.process, number, longest, stop)? {
+            return Ok(None);
+        }
+        let frame = Frame { began_ns, ended_ns: now_ns() };
+        let ran: Vec<Ran> = (0..act.shares.len())
+            .map(|process| self.ran(&self.folder, number, process))
+            .collect::<Result<_>>()?;
+        let result = found::add_up(act, &ran, frame).map_err(|what| {
+            self.process.fault(&format!("answered what does not add up: phase {number}, {what}"))
+        })?;
+        self.script.settle(number, &found::done(&ran), &found::failed(&ran), state);
+        self.rss_bytes = ran.iter().map(|ran| ran.rss_bytes).max();
+        self.connections =
+            self.connections.zip(found::connections(&ran)).map(|(before, more)| before + more);
+        if !found::add_tiers(&mut self.tiers, &ran) {
+            let tiers = self.tiers.len();
+            return Err(self.process.fault(&format!("does not tell of {tiers} tiers")));
+        }
+        Ok(Some(result))
+    }
+
+    /// Has what was acknowledged read back, with a plan of its own.
+    pub(crate) fn read_back(
+        &mut self,
+        point: &PlannedPoint,
+        state: &KeyState,
+        stop: &AtomicBool,
+    ) -> Result<ReadBack> {
+        let wanted: Vec<(u32, u32)> = samples(&point.keys, &point.values, state).collect();
+        let script = self.script.reading(&wanted);
+        let folder = self.shared.new_folder("back");
+        let is_done = load(&self.shared, &mut self.process, (&script, &folder), point, None, stop)?
+            && wait_for(&mut self.process, 0, None, stop)?;
+        if !is_done {
+            return Ok(ReadBack::default());
+        }
+        let ran = self.ran(&folder, 0, 0)?;
+        // Whoever has no room for it finds it gone with the store.
+        let _ = fs::remove_dir_all(&folder);
+        let read = match ran.operations.get("get") {
+            Some(found) if found.errors > 0 => {
+                let what = ran.first_error.unwrap_or_else(|| "a read failed".into());
+                let engine = self.shared.cache.engine.scheme;
+                return Err(Error::Unavailable { engine, what, source: None });
+            }
+            Some(found) => ReadBack { keys: found.ops, absent: found.misses, wrong: found.wrong },
+            None => ReadBack::default(),
+        };
+        if read.keys != wanted.len() as u64 {
+            return Err(self.process.fault(&format!(
+                "read {} keys back, {} were asked for",
+                read.keys,
+                wanted.len()
+            )));
+        }
+        Ok(read)
+    }
+
+    /// Lets it go, in order: whoever does not end when it is asked to has failed.
+    pub(crate) fn dismiss(self) -> Result<()> {
+        // What it was given may be large, and the next turn has its own.
+        let _ = fs::remove_dir_all(&self.folder);
+        self.process.end()
+    }
+
+    /// Resident memory of its processes: of the largest one, because what they share counts in each.
+    pub(crate) fn rss_bytes(&self) -> Option<u64> {
+        self.rss_bytes
+    }
+
+    /// Connections that it has opened so far.
+    pub(crate) fn connections(&self) -> Option<u64> {
+        self.connections
+    }
+
+    /// What its tiers have done so far, the nearest first.
+    pub(crate) fn tiers(&self) -> Vec<TierStats> {
+        self.tiers.clone()
+    }
+
+    /// Major page faults of its processes so far.
+    pub(crate) fn major_faults(&self) -> u64 {
+        major_faults_of(self.process.pid()).unwrap_or(0)
+    }
+
+    /// What a process wrote about a phase.
+    fn ran(&self, folder: &Path, number: usize, process: usize) -> Result<Ran> {
+        let file = folder.join(format!("ran-{number}-{process}.json"));
+        let text = fs::read(&file).map_err(|error| {
+            self.process.fault(&format!("wrote nothing about process {process}: {error}"))
+        })?;
+        serde_json::from_slice(&text).map_err(|error| {
+            self.process.fault(&format!("wrote nonsense about process {process}: {error}"))
+        })
+    }
+}
+
+/// Writes a plan down and has it read; `false` when the run was stopped meanwhile.
+fn load(
+    shared: &Shared,
+    process: &mut Process,
+    (script, folder): (&Script, &Path),
+    point: &PlannedPoint,
+    ttl: Option<Duration>,
+    stop: &AtomicBool,
+) -> Result<bool> {
+    let can = shared.capabilities;
+    let pool = shared.pool_file(point.values.pool())?;
+    let ttl = ttl.map(|ttl| rounded_up(ttl, can));
+    let terms = Terms { pool: &pool, ttl, replays: !can.stores };
+    files::write(folder, script, &point.keys, terms)
+        .map_err(|error| disk::io_error(shared.cache.engine.scheme, "writing", folder, error))?;
+    let command = format!("load {}\n", folder.display());
+    if !process.tell(&[command.as_bytes()], stop)? {
+        return Ok(false);
+    }
+    match process.answer(stop)? {
+        Some(Loaded { loaded: true }) => Ok(true),
+        Some(_) => Err(process.fault("could not read its plan")),
+        None => Ok(false),
+    }
+}
+
+/// Has a phase run, and waits until it is over; `false` when the run was stopped meanwhile.
+fn wait_for(
+    process: &mut Process,
+    number: usize,
+    longest: Option<Duration>,
+    stop: &AtomicBool,
+) -> Result<bool> {
+    let began = Instant::now();
+    if !process.tell(&[format!("run {number}\n").as_bytes()], stop)? {
+        return Ok(false);
+    }
+    loop {
+        match process.answer(stop)? {
+            None => return Ok(false),
+            Some(Progress::Ran { ran }) if ran == number => return Ok(true),
+            Some(Progress::Ran { ran }) => {
+                return Err(process.fault(&format!("ran phase {ran}, not {number}")));
+            }
+            Some(Progress::GaveUp { error }) => {
+                let engine = process.engine();
+                return Err(Error::Unavailable { engine, what: error, source: None });
+            }
+            Some(Progress::Alive { .. }) => {}
+        }
+        if let Some(longest) = longest.filter(|longest| began.elapsed() > *longest) {
+            let longest = Span(longest);
+            return Err(process.fault(&format!("did not end phase {number} within {longest}")));
+        }
+    }
+}

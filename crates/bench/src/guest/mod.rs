@@ -1,0 +1,193 @@
+//! Guests: caches that live inside another language, which only a program in that language can measure.
+//!
+//! A guest is described by an ordinary [`Engine`] inside a [`Cache`], so that lists, documentation, options and the
+//! contract suite know it as they know the others. What differs is who does the work: a turn is written down as a plan,
+//! a program of the guest's [`Language`] carries it out with its own client and its own clock, and what it counted comes
+//! back and is held against the plan. `docs/guests.md` is the contract between both sides.
+
+mod answer;
+mod crew;
+mod files;
+mod found;
+mod options;
+mod part;
+mod perl;
+mod process;
+mod script;
+mod session;
+mod store;
+
+use std::time::Duration;
+
+use larder_store::{Durability, Engine, Medium, Reach, Result, StoreUrl};
+use serde_json::Value;
+
+pub(crate) use crew::GuestCrew;
+pub(crate) use store::{Demand, GuestStore};
+
+/// How long a guest may say nothing until it is taken to hang.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// A language that guests are written in.
+#[derive(Debug)]
+pub(crate) struct Language {
+    /// Its name, as reports show it.
+    pub(crate) name: &'static str,
+    /// Its interpreter, looked for on `PATH`.
+    interpreter: &'static str,
+    /// The Debian package that brings the interpreter.
+    package: &'static str,
+    /// The file of its program that is started.
+    main: &'static str,
+    /// All files of its program, with their paths.
+    program: &'static [(&'static str, &'static str)],
+    /// How long its program may say nothing.
+    silence: Duration,
+}
+
+/// One cache of a language.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cache {
+    /// As the catalog lists it.
+    pub(crate) engine: Engine,
+    pub(crate) language: &'static Language,
+    /// Its name in the program: what stands behind the `+` of its scheme.
+    name: &'static str,
+    keeps: Keeps,
+    can: Abilities,
+    /// Its options as the program gets them.
+    options: fn(&StoreUrl) -> Result<Value>,
+}
+
+/// Where a cache's entries are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Keeps {
+    /// Nowhere: it replays what was set last.
+    Nothing,
+    /// In files, in a folder that Larder makes for it.
+    Files,
+    /// On the servers of an engine of the catalog, which opens them and looks after them.
+    Servers {
+        /// The engine.
+        scheme: &'static str,
+        /// Which of its settings are those of its own client, and not the servers'.
+        of_client: &'static [&'static str],
+    },
+    /// In caches of the same language, one behind the other.
+    Tiers,
+}
+
+/// What a cache can do. Of one that keeps its entries on servers, they decide the rest; of tiers, all of them.
+#[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, not one state")]
+struct Abilities {
+    /// A TTL for each value.
+    ttl: bool,
+    /// In steps of this.
+    ttl_resolution: Duration,
+    touch: bool,
+    /// One request for many keys.
+    batch: bool,
+    /// Makes room by dropping entries.
+    evicts: bool,
+    reach: Reach,
+    durability: Durability,
+}
+
+/// The caches of all languages.
+const CACHES: &[&[Cache]] = &[perl::CACHES];
+
+const COUNT: usize = {
+    let (mut count, mut language) = (0, 0);
+    while language < CACHES.len() {
+        count += CACHES[language].len();
+        language += 1;
+    }
+    count
+};
+
+/// The guests, in the order of the documentation: what [`Catalog::with_guests`](larder_store::Catalog::with_guests) takes.
+pub const ENGINES: &[Engine] = &{
+    let mut engines = [CACHES[0][0].engine; COUNT];
+    let (mut at, mut language) = (0, 0);
+    while language < CACHES.len() {
+        let mut cache = 0;
+        while cache < CACHES[language].len() {
+            engines[at] = CACHES[language][cache].engine;
+            at += 1;
+            cache += 1;
+        }
+        language += 1;
+    }
+    engines
+};
+
+/// The guest with this scheme; `None` where the engine works in this process.
+pub(crate) fn find(scheme: &str) -> Option<&'static Cache> {
+    CACHES.iter().copied().flatten().find(|cache| cache.engine.scheme == scheme)
+}
+
+/// The cache of a language that keeps nothing: its floor.
+pub(crate) fn null_of(language: &Language) -> Option<&'static Engine> {
+    let of = |cache: &&Cache| cache.language.name == language.name && cache.keeps == Keeps::Nothing;
+    CACHES.iter().copied().flatten().find(of).map(|cache| &cache.engine)
+}
+
+impl Cache {
+    /// Whether a URL of this cache names a server that Larder does not start.
+    pub(crate) fn is_external(&self, url: &StoreUrl) -> bool {
+        match self.keeps {
+            Keeps::Nothing | Keeps::Files => false,
+            Keeps::Servers { .. } => !(url.hosts().is_empty() && url.path().is_empty()),
+            Keeps::Tiers => self
+                .tiers(url)
+                .is_ok_and(|tiers| tiers.iter().any(|(cache, url)| cache.is_external(url))),
+        }
+    }
+
+    /// Where the entries of a URL of this cache take room; of a stack, those of each tier.
+    pub(crate) fn media(&self, url: &StoreUrl) -> Vec<Medium> {
+        match self.keeps {
+            Keeps::Tiers => {
+                let tiers = self.tiers(url).unwrap_or_default();
+                tiers.iter().map(|(cache, _)| cache.engine.medium).collect()
+            }
+            _ => vec![self.engine.medium],
+        }
+    }
+
+    /// The tiers of a URL, from the nearest on: each a cache of the same language.
+    fn tiers(&self, url: &StoreUrl) -> Result<Vec<(&'static Self, StoreUrl)>> {
+        if url.tiers().is_empty() {
+            return Err(larder_store::Error::InvalidUrl {
+                url: url.to_string(),
+                reason: format!("no tiers; write `{}`", self.engine.example),
+            });
+        }
+        url.tiers().iter().map(|tier| self.tier(tier.clone())).collect()
+    }
+
+    /// A tier may leave out the language, which is that of the whole.
+    fn tier(&self, url: StoreUrl) -> Result<(&'static Self, StoreUrl)> {
+        let prefix = format!("{}+", self.language.name);
+        let scheme = url.scheme().strip_prefix(&prefix).unwrap_or(url.scheme());
+        let scheme = format!("{prefix}{scheme}");
+        let own = |cache: &&'static Self| cache.keeps != Keeps::Tiers;
+        let cache = find(&scheme).filter(own).ok_or_else(|| {
+            let known = CACHES.iter().copied().flatten();
+            let known =
+                known.filter(|cache| cache.language.name == self.language.name && own(cache));
+            let known: Vec<&str> = known.map(|cache| cache.name).collect();
+            larder_store::Error::InvalidOptions {
+                engine: self.engine.scheme,
+                reason: format!(
+                    "`{}:` is no tier of {}; known: {}",
+                    url.scheme(),
+                    self.language.name,
+                    known.join(", ")
+                ),
+            }
+        })?;
+        Ok((cache, url))
+    }
+}

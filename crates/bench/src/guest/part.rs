@@ -1,0 +1,186 @@
+//! One cache of a guest: all of it, or one of its tiers.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use larder_host::disk;
+use larder_host::scratch::Place;
+use larder_store::{
+    Capabilities, Catalog, Engine, Error, Result, Stats, Store, StoreInfo, StoreUrl,
+};
+use serde_json::Value;
+
+use super::store::{Demand, ownership};
+use super::{Cache, Keeps};
+
+/// One cache of a guest.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) cache: &'static Cache,
+    pub(super) options: Value,
+    /// Where its files are.
+    place: Option<Place>,
+    /// The servers that it speaks to.
+    servers: Option<Arc<dyn Store>>,
+}
+
+impl Part {
+    pub(super) fn open(
+        cache: &'static Cache,
+        url: &StoreUrl,
+        catalog: &Catalog,
+        demand: Demand,
+    ) -> Result<Self> {
+        let engine = &cache.engine;
+        let room = demand.room_bytes.map(|room| room.to_string());
+        let bounded = |url: StoreUrl, engine: &Engine| match (engine.capacity_option, &room) {
+            (Some(option), Some(room)) => url.or_option(option, room),
+            _ => url,
+        };
+        let mut part = Self { cache, options: Value::Null, place: None, servers: None };
+        match cache.keeps {
+            Keeps::Servers { scheme, .. } => {
+                let native = catalog.find(scheme)?;
+                known_to_either(engine, native, url)?;
+                let own = names(engine);
+                let others = names(native);
+                let theirs = url.for_engine(scheme, |name| {
+                    others.iter().any(|known| known == name)
+                        && !own.iter().any(|known| known == name)
+                });
+                let is_external = catalog.is_external(&theirs);
+                let theirs = if is_external { theirs } else { bounded(theirs, native) };
+                part.options = (cache.options)(&cache.own_options(url))?;
+                part.servers = Some((native.open)(&theirs, catalog)?);
+            }
+            Keeps::Files => {
+                let url = bounded(url.clone(), engine).in_scratch();
+                part.options = (cache.options)(&url)?;
+                part.place = Some(Place::of(engine.scheme, &url)?);
+            }
+            Keeps::Nothing | Keeps::Tiers => part.options = (cache.options)(url)?,
+        }
+        Ok(part)
+    }
+
+    /// Where its files are.
+    pub(super) fn folder(&self) -> Option<&Path> {
+        self.place.as_ref().map(Place::path)
+    }
+
+    /// Where its servers are.
+    pub(super) fn servers(&self) -> Vec<String> {
+        self.servers.as_ref().map(|servers| servers.info().addresses).unwrap_or_default()
+    }
+
+    /// What it can do, as far as a guest is ever asked for it.
+    pub(super) fn capabilities(&self) -> Capabilities {
+        let can = self.cache.can;
+        let own = Capabilities {
+            stores: self.cache.keeps != Keeps::Nothing,
+            ttl: can.ttl,
+            ttl_resolution: can.ttl_resolution,
+            touch: can.touch,
+            batch: can.batch,
+            clear: true,
+            evicts: can.evicts,
+            reach: can.reach,
+            ..Capabilities::default()
+        };
+        match &self.servers {
+            None => own,
+            Some(servers) => {
+                let Capabilities { clear, evicts, reach, .. } = servers.capabilities();
+                Capabilities { clear, evicts, reach, ..own }
+            }
+        }
+    }
+
+    /// Counters, where they are known.
+    pub(super) fn stats(&self) -> Result<Stats> {
+        let mut stats = match &self.servers {
+            Some(servers) => servers.stats()?,
+            None => Stats::default(),
+        };
+        // Those of the sessions of this process; what a guest opens it tells itself.
+        stats.connections = None;
+        if self.servers.is_none() {
+            stats.capacity_bytes = self.options.get("size").and_then(Value::as_u64);
+        }
+        Ok(stats)
+    }
+
+    /// Removes everything.
+    pub(super) fn clear(&self) -> Result<()> {
+        if let Some(servers) = &self.servers {
+            servers.session()?.clear()?;
+        }
+        let Some(folder) = self.folder() else { return Ok(()) };
+        let failed = |error| disk::io_error(self.cache.engine.scheme, "emptying", folder, error);
+        for entry in fs::read_dir(folder).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            let is_folder = path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
+            if is_folder { fs::remove_dir_all(&path) } else { fs::remove_file(&path) }
+                .map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// Adds what is known of it.
+    pub(super) fn describe(&self, info: &mut StoreInfo) {
+        let mut durability = self.cache.can.durability;
+        if let Some(servers) = &self.servers {
+            let theirs = servers.info();
+            durability = theirs.durability;
+            info.ownership = ownership(info.ownership, theirs.ownership);
+            info.server_pids.extend(theirs.server_pids);
+            info.addresses.extend(theirs.addresses);
+            let clients = match self.cache.keeps {
+                Keeps::Servers { of_client, .. } => of_client,
+                _ => &[],
+            };
+            let of_server = theirs.settings.into_iter();
+            info.settings.extend(of_server.filter(|(name, _)| !clients.contains(&name.as_str())));
+        }
+        info.durability = info.durability.max(durability);
+        if let Some(folder) = self.folder() {
+            info.data_paths.push(folder.into());
+            info.file_system = info.file_system.take().or_else(|| disk::file_system(folder).ok());
+        }
+    }
+}
+
+impl Cache {
+    /// The URL with the options of this cache only.
+    pub(super) fn own_options(&self, url: &StoreUrl) -> StoreUrl {
+        match self.keeps {
+            Keeps::Servers { .. } => {
+                let own = names(&self.engine);
+                url.for_engine(url.scheme(), |name| own.iter().any(|known| known == name))
+            }
+            _ => url.clone(),
+        }
+    }
+}
+
+/// Refuses an option that neither the guest nor the engine of its servers knows, with those that they do.
+fn known_to_either(guest: &Engine, servers: &Engine, url: &StoreUrl) -> Result<()> {
+    let known = [names(guest), names(servers)].concat();
+    match url.option_names().find(|name| !known.iter().any(|known| known == name)) {
+        None => Ok(()),
+        Some(unknown) => Err(Error::InvalidOptions {
+            engine: guest.scheme,
+            reason: format!(
+                "unknown option `{unknown}`; known: {}; and of {}: {}",
+                names(guest).join(", "),
+                servers.scheme,
+                names(servers).join(", ")
+            ),
+        }),
+    }
+}
+
+fn names(engine: &Engine) -> Vec<String> {
+    engine.option_docs().into_iter().map(|option| option.name).collect()
+}

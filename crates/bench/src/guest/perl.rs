@@ -1,0 +1,276 @@
+//! Perl's caches: what they are, what they can do, and their options by the names of their modules.
+
+use std::time::Duration;
+
+use larder_store::{
+    ByteSize, Catalog, Durability, Engine, Medium, Reach, Recipe, Result, Span, Store, StoreUrl,
+};
+use schemars::{JsonSchema, schema_for};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+use super::options::{bytes, options_of, seconds};
+use super::{Abilities, Cache, Keeps, Language, SILENCE, store};
+
+const PERL: Language = Language {
+    name: "perl",
+    interpreter: "perl",
+    package: "perl",
+    main: "guest.pl",
+    program: include!(concat!(env!("OUT_DIR"), "/perl.rs")),
+    silence: SILENCE,
+};
+
+/// An engine of Perl with what most of them have in common.
+const fn engine(scheme: &'static str, package: &'static str) -> Engine {
+    Engine {
+        scheme,
+        aliases: &[],
+        summary: "",
+        example: "",
+        medium: Medium::Files,
+        capacity_option: None,
+        recipe: Some(Recipe { program: PERL.interpreter, package }),
+        options: || schema_for!(Nothing),
+        open,
+    }
+}
+
+/// What a cache in files that knows TTLs of whole seconds can do.
+const FILES: Abilities = Abilities {
+    ttl: true,
+    ttl_resolution: Duration::from_secs(1),
+    touch: false,
+    batch: false,
+    evicts: false,
+    reach: Reach::Host,
+    durability: Durability::OsCache,
+};
+
+/// Perl's caches, in the order of the documentation.
+pub(super) const CACHES: &[Cache] = &[
+    Cache {
+        engine: Engine {
+            summary: "Perl: keeps nothing, the floor under every measurement in Perl",
+            example: "perl+null:",
+            medium: Medium::Nothing,
+            ..engine("perl+null", PERL.package)
+        },
+        language: &PERL,
+        name: "null",
+        keeps: Keeps::Nothing,
+        can: Abilities {
+            touch: true,
+            batch: true,
+            reach: Reach::Process,
+            durability: Durability::Volatile,
+            ..FILES
+        },
+        options: |url| options_of::<Nothing>("perl+null", url),
+    },
+    Cache {
+        engine: Engine {
+            summary: "Perl: Cache::FileCache, one file for each key in folders by its hash",
+            example: "perl+filecache:/var/tmp?cache_depth=2",
+            options: || schema_for!(FileCache),
+            ..engine("perl+filecache", "libcache-cache-perl")
+        },
+        language: &PERL,
+        name: "filecache",
+        keeps: Keeps::Files,
+        can: FILES,
+        options: |url| options_of::<FileCache>("perl+filecache", url),
+    },
+    Cache {
+        engine: Engine {
+            summary: "Perl: Cache::Mmap, buckets in one file that processes map and lock",
+            example: "perl+mmap:/dev/shm?size=64m&bucketsize=64k",
+            capacity_option: Some("size"),
+            options: || schema_for!(Mmap),
+            ..engine("perl+mmap", "libcache-mmap-perl")
+        },
+        language: &PERL,
+        name: "mmap",
+        keeps: Keeps::Files,
+        // Its time to live is one for all.
+        can: Abilities { ttl: false, evicts: true, ..FILES },
+        options: |url| options_of::<Mmap>("perl+mmap", url),
+    },
+    Cache {
+        engine: Engine {
+            summary: "Perl: Cache::FastMmap, pages in one file that processes map and lock, in C",
+            example: "perl+fastmmap:/dev/shm?size=64m&page_size=256k",
+            capacity_option: Some("size"),
+            options: || schema_for!(FastMmap),
+            ..engine("perl+fastmmap", "libcache-fastmmap-perl")
+        },
+        language: &PERL,
+        name: "fastmmap",
+        keeps: Keeps::Files,
+        can: Abilities { evicts: true, ..FILES },
+        options: |url| options_of::<FastMmap>("perl+fastmmap", url),
+    },
+    Cache {
+        engine: Engine {
+            summary: "Perl: Cache::Memcached::Fast; takes the options of `memcached:` too, which starts the servers",
+            example: "perl+memcached:?connect=operation&m=64m",
+            medium: Medium::Memory,
+            capacity_option: Some("m"),
+            options: || schema_for!(Memcached),
+            ..engine("perl+memcached", "libcache-memcached-fast-perl")
+        },
+        language: &PERL,
+        name: "memcached",
+        keeps: Keeps::Servers { scheme: "memcached", of_client: &["connect", "protocol"] },
+        can: Abilities { touch: true, batch: true, reach: Reach::Network, ..FILES },
+        options: |url| options_of::<Memcached>("perl+memcached", url),
+    },
+    Cache {
+        engine: Engine {
+            summary: "Perl: the caches above one behind the other; a hit is stored in all that are nearer",
+            example: "perl+tiered:fastmmap:/dev/shm?size=4m|memcached:",
+            medium: Medium::Tiers,
+            ..engine("perl+tiered", PERL.package)
+        },
+        language: &PERL,
+        name: "tiered",
+        keeps: Keeps::Tiers,
+        can: FILES,
+        options: |url| options_of::<Nothing>("perl+tiered", url),
+    },
+];
+
+fn open(url: &StoreUrl, catalog: &Catalog) -> Result<Arc<dyn Store>> {
+    store::open(url, catalog)
+}
+
+/// There are none.
+#[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+struct Nothing {}
+
+/// Options of `perl+filecache:`.
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+struct FileCache {
+    /// Folders above each file.
+    cache_depth: u8,
+    /// Time to live of what is set without one; for ever where nobody says.
+    #[serde(serialize_with = "seconds")]
+    default_expires_in: Option<Span>,
+    /// Removes what has expired whenever something is set and the last time is `auto_purge_interval` ago.
+    auto_purge_on_set: bool,
+    /// Removes what has expired whenever something is read and the last time is `auto_purge_interval` ago.
+    auto_purge_on_get: bool,
+    /// How often what has expired is removed; without it never.
+    #[serde(serialize_with = "seconds")]
+    auto_purge_interval: Option<Span>,
+}
+
+impl Default for FileCache {
+    fn default() -> Self {
+        Self {
+            cache_depth: 3,
+            default_expires_in: None,
+            auto_purge_on_set: false,
+            auto_purge_on_get: false,
+            auto_purge_interval: None,
+        }
+    }
+}
+
+/// Options of `perl+mmap:`.
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+struct Mmap {
+    /// What it should hold in all, from which the number of buckets follows.
+    #[serde(serialize_with = "bytes")]
+    size: Option<ByteSize>,
+    /// Buckets; otherwise as many as `size` needs.
+    buckets: Option<u32>,
+    /// Size of a bucket; otherwise one that has room for the largest value.
+    #[serde(serialize_with = "bytes")]
+    bucketsize: Option<ByteSize>,
+    /// Buckets begin at a multiple of this; otherwise at one of the system's pages.
+    #[serde(serialize_with = "bytes")]
+    pagesize: Option<ByteSize>,
+    /// Time to live of every entry; for ever where nobody says.
+    #[serde(serialize_with = "seconds")]
+    expiry: Option<Span>,
+    /// Values are stored as they are; off, each is made a reference and goes through Storable.
+    strings: bool,
+}
+
+impl Default for Mmap {
+    fn default() -> Self {
+        Self {
+            size: None,
+            buckets: None,
+            bucketsize: None,
+            pagesize: None,
+            expiry: None,
+            strings: true,
+        }
+    }
+}
+
+/// Options of `perl+fastmmap:`.
+#[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+struct FastMmap {
+    /// What it should hold in all, from which the number of pages follows.
+    #[serde(serialize_with = "bytes")]
+    size: Option<ByteSize>,
+    /// Size of a page, from 4k to 1m; otherwise one that has room for the largest value.
+    #[serde(serialize_with = "bytes")]
+    page_size: Option<ByteSize>,
+    /// Pages; otherwise as many as `size` needs.
+    num_pages: Option<u32>,
+    /// Time to live of what is set without one; for ever where nobody says.
+    #[serde(serialize_with = "seconds")]
+    expire_time: Option<Span>,
+    /// Values are compressed by this.
+    compressor: Option<Compressor>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Compressor {
+    Zlib,
+    Lz4,
+    Snappy,
+}
+
+/// Options of `perl+memcached:`, beside those of `memcached:`.
+#[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+struct Memcached {
+    /// `session`: one client object a process; `operation`: a new one, and a new connection, for every operation.
+    connect: Connect,
+    /// Values from this size on are compressed; none where nobody says.
+    #[serde(serialize_with = "bytes")]
+    compress_threshold: Option<ByteSize>,
+    /// Values above this are not even sent; the module's own limit is 1m.
+    #[serde(serialize_with = "bytes")]
+    max_size: Option<ByteSize>,
+    /// How long a connection may take to be made.
+    #[serde(serialize_with = "seconds")]
+    connect_timeout: Option<Span>,
+    /// How long an answer may take.
+    #[serde(serialize_with = "seconds")]
+    io_timeout: Option<Span>,
+    /// Points of each server on the ring; without it keys are spread by the module's older way.
+    ketama_points: Option<u32>,
+    /// Sets do not wait for their answer where the caller does not look at it.
+    nowait: bool,
+    /// Values that are marked as text come back as text.
+    utf8: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Connect {
+    #[default]
+    Session,
+    Operation,
+}

@@ -1,0 +1,271 @@
+//! A program of a guest: started, spoken to line by line, and killed when nobody needs it any more.
+//!
+//! Nothing that it does can keep Larder waiting: reading and writing have an end, and whoever says nothing for too long, or
+//! something else than `docs/guests.md` has, is killed. What it writes to standard error is kept in a file.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use larder_host::managed::{self, Group, last_words};
+use larder_store::{Error, Recipe, Result};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::Language;
+use super::answer::{Greeting, Opened, PROTOCOL};
+
+/// What the program writes to standard error, in its folder.
+const LOG: &str = "stderr";
+/// How often is looked whether the run was stopped.
+const GLANCE: Duration = Duration::from_millis(200);
+/// The longest line that an answer may be.
+const LONGEST_LINE: usize = 1 << 20;
+/// How much of an answer that nobody understands is shown.
+const SHOWN: usize = 80;
+
+/// Nobody has asked to stop: for what is over soon.
+pub(super) static GOES_ON: AtomicBool = AtomicBool::new(false);
+
+/// A program at work.
+#[derive(Debug)]
+pub(super) struct Process {
+    engine: &'static str,
+    silence: Duration,
+    // Killed before its pipes are closed, so that it has no time to complain.
+    group: Group,
+    input: ChildStdin,
+    output: ChildStdout,
+    /// What has arrived and was not taken yet.
+    arrived: Vec<u8>,
+    folder: PathBuf,
+}
+
+impl Process {
+    /// Starts the program that lies in `home`, with a folder of its own in which `open.json` says what to open.
+    pub(super) fn start(
+        engine: &'static str,
+        language: &Language,
+        (home, folder): (&Path, PathBuf),
+        open: &impl Serialize,
+    ) -> Result<(Self, Opened)> {
+        let recipe = Recipe { program: language.interpreter, package: language.package };
+        let interpreter = managed::find(engine, &recipe)?;
+        let failed = |source: io::Error| {
+            let what = format!("{} could not be started", language.interpreter);
+            Error::Io { engine, what, source }
+        };
+        fs::create_dir(&folder).map_err(failed)?;
+        let text = serde_json::to_vec_pretty(open).map_err(|error| failed(error.into()))?;
+        fs::write(folder.join("open.json"), text).map_err(failed)?;
+        let mut command = Command::new(interpreter);
+        command
+            .arg(home.join(language.main))
+            .arg(&folder)
+            .current_dir(&folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(File::create(folder.join(LOG)).map_err(failed)?);
+        let mut group = Group::spawn(&mut command).map_err(failed)?;
+        let (Some(input), Some(output), _) = group.take_pipes() else {
+            return Err(failed(io::Error::other("it has no pipes")));
+        };
+        without_waiting(input.as_fd())
+            .and_then(|()| without_waiting(output.as_fd()))
+            .map_err(failed)?;
+        let silence = language.silence;
+        let arrived = Vec::new();
+        let mut process = Self { engine, silence, group, input, output, arrived, folder };
+        match process.answer(&GOES_ON)? {
+            Some(Greeting::Opened(opened)) if opened.protocol == PROTOCOL => Ok((process, opened)),
+            Some(Greeting::Opened(opened)) => {
+                Err(process.fault(&format!("speaks protocol {}, not {PROTOCOL}", opened.protocol)))
+            }
+            Some(Greeting::Unavailable { unavailable }) => {
+                Err(Error::Unavailable { engine, what: unavailable, source: None })
+            }
+            None => Err(process.fault("was stopped")),
+        }
+    }
+
+    /// The scheme of its cache, for messages.
+    pub(super) fn engine(&self) -> &'static str {
+        self.engine
+    }
+
+    /// Its process id.
+    pub(super) fn pid(&self) -> u32 {
+        self.group.pid()
+    }
+
+    /// Writes a command; `false` when the run was stopped meanwhile.
+    pub(super) fn tell(&mut self, parts: &[&[u8]], stop: &AtomicBool) -> Result<bool> {
+        for part in parts {
+            let mut rest = *part;
+            let mut heard = Instant::now();
+            while !rest.is_empty() {
+                match self.input.write(rest) {
+                    Ok(written) => {
+                        rest = &rest[written..];
+                        heard = Instant::now();
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        if !self.wait(self.input.as_fd(), libc::POLLOUT, heard, stop)? {
+                            return Ok(false);
+                        }
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(_) => return Err(self.ended()),
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// The next line, understood; `None` when the run was stopped meanwhile.
+    pub(super) fn answer<T: DeserializeOwned>(&mut self, stop: &AtomicBool) -> Result<Option<T>> {
+        let mut heard = Instant::now();
+        let end = loop {
+            if let Some(end) = self.arrived.iter().position(|byte| *byte == b'\n') {
+                break end;
+            }
+            if self.arrived.len() > LONGEST_LINE {
+                return Err(self.nonsense(&self.arrived));
+            }
+            if !self.read_more(&mut heard, stop)? {
+                return Ok(None);
+            }
+        };
+        let rest = self.arrived.split_off(end + 1);
+        let line = std::mem::replace(&mut self.arrived, rest);
+        serde_json::from_slice(&line).map(Some).map_err(|_| self.nonsense(&line))
+    }
+
+    /// So many bytes, which follow a line.
+    pub(super) fn bytes(&mut self, count: usize, value: &mut Vec<u8>) -> Result<()> {
+        let mut heard = Instant::now();
+        while self.arrived.len() < count {
+            self.read_more(&mut heard, &GOES_ON)?;
+        }
+        value.extend(self.arrived.drain(..count));
+        Ok(())
+    }
+
+    /// Asks it to end, and waits until it has.
+    pub(super) fn end(mut self) -> Result<()> {
+        self.tell(&[b"end\n"], &GOES_ON)?;
+        let mut heard = Instant::now();
+        loop {
+            match self.group.ended() {
+                Some(status) if status == "exit status 0" => return Ok(()),
+                Some(_) => return Err(self.ended()),
+                None if heard.elapsed() > self.silence => {
+                    return Err(self.fault(&format!(
+                        "did not end within {}",
+                        larder_store::Span(self.silence)
+                    )));
+                }
+                // Its standard output ends with it; then there is nothing to wait for but the system.
+                None => match self.read_more(&mut heard, &GOES_ON) {
+                    Ok(_) => return Err(self.nonsense(&self.arrived)),
+                    Err(_) => std::thread::sleep(Duration::from_millis(1)),
+                },
+            }
+        }
+    }
+
+    /// An error of the program that makes everything else it says doubtful.
+    pub(super) fn fault(&self, what: &str) -> Error {
+        let said = last_words(&fs::read(self.folder.join(LOG)).unwrap_or_default());
+        let said = if said.is_empty() { String::new() } else { format!("; it said: {said}") };
+        fault(self.engine, format!("{what}{said}"))
+    }
+
+    /// Reads what is there or comes; `false` when the run was stopped meanwhile.
+    fn read_more(&mut self, heard: &mut Instant, stop: &AtomicBool) -> Result<bool> {
+        let mut chunk = [0; 16 << 10];
+        loop {
+            match self.output.read(&mut chunk) {
+                Ok(0) => return Err(self.ended()),
+                Ok(count) => {
+                    self.arrived.extend_from_slice(&chunk[..count]);
+                    *heard = Instant::now();
+                    return Ok(true);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if !self.wait(self.output.as_fd(), libc::POLLIN, *heard, stop)? {
+                        return Ok(false);
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Err(self.ended()),
+            }
+        }
+    }
+
+    /// Waits a moment for a pipe; `false` when the run was stopped. Whoever was last heard of too long ago hangs.
+    fn wait(
+        &self,
+        pipe: BorrowedFd<'_>,
+        events: libc::c_short,
+        heard: Instant,
+        stop: &AtomicBool,
+    ) -> Result<bool> {
+        if stop.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        let Some(left) = self.silence.checked_sub(heard.elapsed()) else {
+            let silence = larder_store::Span(self.silence);
+            return Err(self.fault(&format!("said nothing for {silence} and was killed")));
+        };
+        let left = left.min(GLANCE).as_millis().max(1);
+        let mut poll = libc::pollfd { fd: pipe.as_raw_fd(), events, revents: 0 };
+        // SAFETY: `poll` is the one structure that is read and written.
+        unsafe { libc::poll(&raw mut poll, 1, i32::try_from(left).unwrap_or(i32::MAX)) };
+        Ok(true)
+    }
+
+    /// The error of a program that has ended too early.
+    fn ended(&self) -> Error {
+        // Its pipe may end a moment before it does.
+        let deadline = Instant::now() + Duration::from_secs(1);
+        loop {
+            match self.group.ended() {
+                Some(status) => return self.fault(&format!("ended too early ({status})")),
+                None if Instant::now() > deadline => {
+                    return self.fault("closed its standard output");
+                }
+                None => std::thread::sleep(Duration::from_millis(1)),
+            }
+        }
+    }
+
+    fn nonsense(&self, line: &[u8]) -> Error {
+        let shown: String = String::from_utf8_lossy(line)
+            .trim_end()
+            .chars()
+            .map(|letter| if letter.is_control() { ' ' } else { letter })
+            .take(SHOWN)
+            .collect();
+        self.fault(&format!("answered `{shown}`, which docs/guests.md does not know here"))
+    }
+}
+
+/// An error of a program, which trying again does not mend.
+pub(super) fn fault(engine: &'static str, what: String) -> Error {
+    Error::Io { engine, what: "the guest".into(), source: io::Error::other(what) }
+}
+
+/// Has reading and writing return when there is nothing to read or no room to write.
+fn without_waiting(pipe: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: fcntl with these commands takes and returns numbers.
+    let done = unsafe {
+        let flags = libc::fcntl(pipe.as_raw_fd(), libc::F_GETFL);
+        flags >= 0 && libc::fcntl(pipe.as_raw_fd(), libc::F_SETFL, flags | libc::O_NONBLOCK) >= 0
+    };
+    if done { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

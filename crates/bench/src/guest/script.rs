@@ -1,0 +1,260 @@
+//! A turn written down: every operation of every phase, drawn as the measured loop draws them, and every value that they
+//! need. So a guest does in a round exactly what a store of this process does.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::time::Duration;
+
+use larder_report::Operation;
+
+use crate::measure::{Block, Draw, DrawPlan, KeyState, Kind, PhasePlan};
+use crate::workload::{HEADER_LEN, KeySpace, Values};
+
+/// Where time ends a phase, so many operations are written down at least; behind the last the first follows again.
+const ENDLESS: u64 = 200_000;
+/// Operations that are drawn at a time.
+const BLOCK: usize = 1024;
+
+/// What one process carries out in a turn, and all processes together.
+#[derive(Debug)]
+pub(super) struct Script {
+    pub(super) phases: Vec<Act>,
+    /// Every value, from number 1.
+    pub(super) values: Vec<Value>,
+    /// For each key, the number of the value that is stored under it last; 0 where there is none.
+    pub(super) newest: Vec<u32>,
+    numbers: HashMap<(u32, u32), u32>,
+    processes: u32,
+}
+
+/// One phase.
+#[derive(Debug)]
+pub(super) struct Act {
+    pub(super) measured: bool,
+    pub(super) operations: Vec<Operation>,
+    /// The operations of the first process, then those of the second, and so on.
+    pub(super) steps: Vec<Step>,
+    /// For each process, which of them are its.
+    pub(super) shares: Vec<Range<usize>>,
+    pub(super) time_limit: Option<Duration>,
+    pub(super) multiget: usize,
+    /// Behind the last operation the first follows again.
+    pub(super) again: bool,
+}
+
+/// One operation. Keys are indices, values numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Step {
+    pub(super) kind: Kind,
+    pub(super) key: u32,
+    pub(super) value: u32,
+    pub(super) under: u32,
+}
+
+/// One value.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Value {
+    key: u32,
+    version: u32,
+    /// Where it begins in the pool.
+    pub(super) at: u32,
+    pub(super) len: u32,
+    /// The number of the value before it under the same key; 0 where there is none.
+    pub(super) previous: u32,
+    pub(super) header: [u8; HEADER_LEN],
+}
+
+impl Script {
+    /// An empty script for so many processes.
+    pub(super) fn new(keys: u32, processes: u32) -> Self {
+        Self {
+            phases: Vec::new(),
+            values: Vec::new(),
+            newest: vec![0; keys as usize],
+            numbers: HashMap::new(),
+            processes,
+        }
+    }
+
+    /// Draws a phase for every process. In `state` what its sets store counts as acknowledged from then on, because who
+    /// draws the next phase must know.
+    pub(super) fn draw(
+        &mut self,
+        plan: &PhasePlan<'_>,
+        measured: bool,
+        (keys, values, state): (&KeySpace, &Values, &KeyState),
+    ) {
+        let again = plan.requests.is_none();
+        let endless =
+            || u64::from(keys.count()).max(ENDLESS).next_multiple_of(plan.multiget as u64);
+        let draws = DrawPlan {
+            work: plan.work,
+            keys,
+            values,
+            state,
+            order: plan.order,
+            threads: self.processes,
+            seed: plan.seed,
+            requests: Some(plan.requests.unwrap_or_else(endless)),
+        };
+        let mut steps = Vec::new();
+        let mut shares = Vec::new();
+        let mut block = Block::default();
+        for process in 0..self.processes {
+            let begin = steps.len();
+            let mut draw = Draw::new(draws, process);
+            while !draw.is_over() {
+                draw.fill(&mut block, BLOCK);
+                for op in &block.ops {
+                    steps.push(self.step(op, values, state.base()));
+                }
+            }
+            shares.push(begin..steps.len());
+        }
+        state.take_drawn();
+        for step in &steps {
+            self.acknowledge(*step, state);
+        }
+        self.phases.push(Act {
+            measured,
+            operations: plan.operations.to_vec(),
+            steps,
+            shares,
+            time_limit: plan.time_limit,
+            multiget: plan.multiget,
+            again,
+        });
+    }
+
+    /// A plan of one process that reads these keys, each with the oldest version that is right.
+    pub(super) fn reading(&self, wanted: &[(u32, u32)]) -> Self {
+        let mut script = Self::new(u32::try_from(self.newest.len()).unwrap_or(u32::MAX), 1);
+        script.values.clone_from(&self.values);
+        script.newest.clone_from(&self.newest);
+        let steps = wanted.iter().map(|(key, version)| Step {
+            kind: Kind::Get,
+            key: *key,
+            value: self.numbers.get(&(*key, *version)).copied().unwrap_or(0),
+            under: *key,
+        });
+        let steps: Vec<Step> = steps.collect();
+        script.phases.push(Act {
+            measured: false,
+            operations: vec![Operation::Get],
+            shares: std::iter::once(0..steps.len()).collect(),
+            steps,
+            time_limit: None,
+            multiget: 1,
+            again: false,
+        });
+        script
+    }
+
+    /// Notes what was acknowledged: of each process the operations that it carried out, but for the values that failed.
+    pub(super) fn settle(&self, phase: usize, done: &[u64], failed: &[u32], state: &KeyState) {
+        let act = &self.phases[phase];
+        for (share, done) in act.shares.iter().zip(done) {
+            let steps = &act.steps[share.clone()];
+            let done = usize::try_from(*done).unwrap_or(usize::MAX);
+            for step in steps.iter().take(done) {
+                self.acknowledge(*step, state);
+            }
+            if done > steps.len() {
+                // What came round again is older than what was stored before it: of these keys nothing is certain.
+                for step in steps.iter().filter(|step| writes(step.kind)) {
+                    state.forget(step.under);
+                }
+            }
+        }
+        for number in failed {
+            if let Some(value) =
+                (*number as usize).checked_sub(1).and_then(|at| self.values.get(at))
+            {
+                state.forget(value.key);
+            }
+        }
+    }
+
+    fn step(&mut self, op: &crate::measure::Op, values: &Values, base: u32) -> Step {
+        let value = match op.kind {
+            Kind::Set => self.number(op.key, op.version, values),
+            // As the measured loop does: what nobody has set yet is its first version.
+            Kind::GetOrSet => self.number(op.fill, op.version.max(base + 1), values),
+            Kind::Get => self.numbers.get(&(op.key, op.version)).copied().unwrap_or(0),
+            Kind::Delete | Kind::Touch => 0,
+        };
+        Step { kind: op.kind, key: op.key, value, under: op.fill }
+    }
+
+    /// The number of a value, which gets one when it is first needed.
+    fn number(&mut self, key: u32, version: u32, values: &Values) -> u32 {
+        let newest = &mut self.newest[key as usize];
+        *self.numbers.entry((key, version)).or_insert_with(|| {
+            let (at, header) = values.recipe_of(key, version);
+            self.values.push(Value {
+                key,
+                version,
+                at: u32::try_from(at).unwrap_or(u32::MAX),
+                len: u32::try_from(values.len_of(key)).unwrap_or(u32::MAX),
+                previous: *newest,
+                header,
+            });
+            *newest = u32::try_from(self.values.len()).unwrap_or(u32::MAX);
+            *newest
+        })
+    }
+
+    fn acknowledge(&self, step: Step, state: &KeyState) {
+        match step.kind {
+            Kind::Delete => state.forget(step.key),
+            Kind::Set | Kind::GetOrSet => {
+                let version = self.values[step.value as usize - 1].version;
+                if state.acked(step.under).is_none_or(|acked| acked < version) {
+                    state.acknowledge(step.under, version);
+                }
+            }
+            Kind::Get | Kind::Touch => {}
+        }
+    }
+}
+
+impl Act {
+    /// How many operations of this kind a process has, if it carries out each once.
+    pub(super) fn planned(&self, process: usize, operation: Operation) -> u64 {
+        let steps = &self.steps[self.shares[process].clone()];
+        steps.iter().filter(|step| operation_of(step.kind, self.multiget) == operation).count()
+            as u64
+    }
+
+    /// Different keys among the operations that each process has carried out, and how often the most frequent one.
+    pub(super) fn drawn(&self, done: &[u64]) -> (u64, u64) {
+        let mut counts: HashMap<u32, u64> = HashMap::new();
+        for (share, done) in self.shares.iter().zip(done) {
+            let steps = &self.steps[share.clone()];
+            let len = steps.len().max(1) as u64;
+            for (step, at) in steps.iter().zip(0..) {
+                let times = done / len + u64::from(at < done % len);
+                if times > 0 {
+                    *counts.entry(step.key).or_default() += times;
+                }
+            }
+        }
+        (counts.len() as u64, counts.values().copied().max().unwrap_or(0))
+    }
+}
+
+/// The operation as results name it.
+pub(super) fn operation_of(kind: Kind, multiget: usize) -> Operation {
+    match kind {
+        Kind::Get if multiget > 1 => Operation::GetMany,
+        Kind::Get => Operation::Get,
+        Kind::Set => Operation::Set,
+        Kind::GetOrSet => Operation::GetOrSet,
+        Kind::Delete => Operation::Delete,
+        Kind::Touch => Operation::Touch,
+    }
+}
+
+fn writes(kind: Kind) -> bool {
+    matches!(kind, Kind::Set | Kind::GetOrSet | Kind::Delete)
+}

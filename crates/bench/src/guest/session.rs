@@ -1,0 +1,183 @@
+//! A session of a guest: a program of its own, spoken to one operation at a time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use larder_store::{Capabilities, Error, Meta, Result, Session, SetMode, SetOptions, SetOutcome};
+use serde::de::DeserializeOwned;
+
+use super::answer::{Found, Reply, Stored, WasThere};
+use super::process::{GOES_ON, Process};
+use super::store::Shared;
+
+/// One program, started when it is first asked for something.
+#[derive(Debug)]
+pub(super) struct GuestSession {
+    shared: Arc<Shared>,
+    /// The program, and how often everything had been removed when it was started.
+    process: Option<(u64, Process)>,
+}
+
+impl GuestSession {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, process: None }
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.shared.capabilities
+    }
+
+    /// The program; a new one where the last has ended, or has open what is no longer there.
+    fn process(&mut self) -> Result<&mut Process> {
+        let generation = self.shared.generation();
+        if self.process.as_ref().is_some_and(|(of, _)| *of != generation) {
+            self.process = None;
+        }
+        if self.process.is_none() {
+            let (process, _) = self.shared.start()?;
+            self.process = Some((generation, process));
+        }
+        let (_, process) = self.process.as_mut().expect("it was started just now");
+        Ok(process)
+    }
+
+    /// Sends a command and reads its answer, and the value behind that as `value_of` asks. A program that breaks the
+    /// protocol is not spoken to again.
+    fn ask<T: DeserializeOwned>(
+        &mut self,
+        parts: &[&[u8]],
+        value: &mut Vec<u8>,
+        value_of: fn(&T) -> usize,
+    ) -> Result<T> {
+        let process = self.process()?;
+        let mut exchange = || -> Result<Reply<T>> {
+            process.tell(parts, &GOES_ON)?;
+            let reply = process.answer(&GOES_ON)?.expect("nobody can have stopped it");
+            if let Reply::Done(done) = &reply {
+                process.bytes(value_of(done), value)?;
+            }
+            Ok(reply)
+        };
+        match exchange() {
+            Ok(Reply::Done(done)) => Ok(done),
+            Ok(Reply::Failed { error, kind }) => Err(self.error(&kind, error)),
+            Err(error) => {
+                self.process = None;
+                Err(error)
+            }
+        }
+    }
+
+    /// The error of a cache, by the kind that its program has put it under.
+    fn error(&self, kind: &str, message: String) -> Error {
+        let engine = self.engine();
+        match kind {
+            "invalid_key" => Error::InvalidKey { engine, reason: "the cache refuses it" },
+            "full" => Error::Full { engine, what: message },
+            "unavailable" | "timeout" => Error::Unavailable { engine, what: message, source: None },
+            _ => Error::Protocol { engine, peer: self.shared.cache.name.into(), message },
+        }
+    }
+
+    fn unsupported(&self, operation: &'static str) -> Error {
+        Error::Unsupported { engine: self.engine(), operation }
+    }
+
+    /// A TTL as commands have it.
+    fn ttl_text(&self, ttl: Option<Duration>) -> String {
+        ttl.map_or_else(
+            || "-".into(),
+            |ttl| rounded_up(ttl, self.capabilities()).as_secs_f64().to_string(),
+        )
+    }
+
+    fn presence(&mut self, command: &str, key: &[u8]) -> Result<bool> {
+        let parts = [command.as_bytes(), key];
+        let answer: WasThere = self.ask(&parts, &mut Vec::new(), |_| 0)?;
+        Ok(answer.found)
+    }
+}
+
+impl Session for GuestSession {
+    fn engine(&self) -> &'static str {
+        self.shared.cache.engine.scheme
+    }
+
+    fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
+        value.clear();
+        let command = format!("get {}\n", key.len());
+        let parts = [command.as_bytes(), key];
+        let answer: Found = self.ask(&parts, value, |found: &Found| found.found.unwrap_or(0))?;
+        Ok(answer.found.map(|_| Meta::default()))
+    }
+
+    fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome> {
+        let can = self.capabilities();
+        // What keeps nothing takes everything, so that any plan runs on it.
+        if can.stores {
+            match options.mode {
+                SetMode::Set => {}
+                SetMode::Add => return Err(self.unsupported("add")),
+                SetMode::Replace => return Err(self.unsupported("replace")),
+                SetMode::Cas(_) => return Err(self.unsupported("cas")),
+                SetMode::Append => return Err(self.unsupported("append")),
+                SetMode::Prepend => return Err(self.unsupported("prepend")),
+            }
+            if options.flags != 0 {
+                return Err(self.unsupported("flags"));
+            }
+            if options.ttl.is_some() && !can.ttl {
+                return Err(self.unsupported("ttl"));
+            }
+            if options.ttl.is_some_and(|ttl| ttl.is_zero()) {
+                self.delete(key)?;
+                return Ok(SetOutcome::Stored);
+            }
+        }
+        let command = format!("set {} {} {}\n", key.len(), value.len(), self.ttl_text(options.ttl));
+        let parts = [command.as_bytes(), key, value];
+        let answer: Stored = self.ask(&parts, &mut Vec::new(), |_| 0)?;
+        if answer.stored {
+            return Ok(SetOutcome::Stored);
+        }
+        let why = answer.why.unwrap_or_else(|| "not stored".into());
+        Err(self.error("refused", why))
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<bool> {
+        self.presence(&format!("delete {}\n", key.len()), key)
+    }
+
+    fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
+        if !self.capabilities().touch {
+            return Err(self.unsupported("touch"));
+        }
+        if ttl.is_some_and(|ttl| ttl.is_zero()) {
+            return self.delete(key);
+        }
+        let ttl = self.ttl_text(ttl);
+        self.presence(&format!("touch {} {ttl}\n", key.len()), key)
+    }
+
+    fn incr(&mut self, _: &[u8], delta: i64) -> Result<Option<u64>> {
+        if self.capabilities().stores {
+            return Err(self.unsupported("incr"));
+        }
+        Ok(Some(delta.unsigned_abs()))
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        if !self.capabilities().clear {
+            return Err(self.unsupported("clear"));
+        }
+        self.process = None;
+        self.shared.clear()
+    }
+}
+
+/// A TTL in the steps that a cache knows, never shorter than it was meant.
+pub(super) fn rounded_up(ttl: Duration, can: Capabilities) -> Duration {
+    let step = can.ttl_resolution.as_nanos().max(1);
+    let nanos = ttl.as_nanos().div_ceil(step) * step;
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,315 @@
+//! An open guest: its folder, its servers, and sessions that are programs of its language.
+//!
+//! What is done through a session is for probing limits and for the contract suite, and nothing there is timed. Measured
+//! turns are the crew's affair. Servers behind a guest are opened by their engine of the catalog, which starts them,
+//! watches over them and stops them as it does for itself.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use larder_host::disk;
+use larder_host::scratch::ScratchDir;
+use larder_store::{
+    Capabilities, Catalog, Error, Ownership, Result, Session, Stats, Store, StoreInfo, StoreUrl,
+    TierStats,
+};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::answer::{Opened, PROTOCOL};
+use super::part::Part;
+use super::process::Process;
+use super::session::GuestSession;
+use super::{Cache, Keeps, find};
+
+/// What a plan asks of a store.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Demand {
+    /// How much a bounded cache should hold, in bytes.
+    pub(crate) room_bytes: Option<u64>,
+    /// The largest value with its key, in bytes.
+    pub(crate) largest_bytes: Option<u64>,
+}
+
+/// An open guest.
+#[derive(Debug)]
+pub(crate) struct GuestStore {
+    shared: Arc<Shared>,
+}
+
+/// What sessions and crews share; folders and servers end with the last of it.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) cache: &'static Cache,
+    pub(super) parts: Vec<Part>,
+    pub(super) capabilities: Capabilities,
+    options: Value,
+    demand: Demand,
+    /// What was emptied has not been opened since.
+    emptied: Mutex<bool>,
+    /// Counts how often everything was removed: who opened it before has it open no more.
+    generation: AtomicU64,
+    n_folders: AtomicU64,
+    pool: Mutex<Option<(Arc<[u8]>, PathBuf)>>,
+    home: ScratchDir,
+    info: StoreInfo,
+}
+
+/// What stands in `open.json`.
+#[derive(Debug, Serialize)]
+struct OpenFile<'a> {
+    protocol: u32,
+    #[serde(flatten)]
+    part: PartFile<'a>,
+    fresh: bool,
+    tiers: Vec<PartFile<'a>>,
+}
+
+/// A cache or a tier in `open.json`.
+#[derive(Debug, Serialize)]
+struct PartFile<'a> {
+    cache: &'a str,
+    options: &'a Value,
+    folder: Option<&'a std::path::Path>,
+    servers: Vec<String>,
+    room_bytes: Option<u64>,
+    largest_bytes: Option<u64>,
+}
+
+/// Opens the guest that a URL names: what its [`Engine`](larder_store::Engine) does.
+pub(super) fn open(url: &StoreUrl, catalog: &Catalog) -> Result<Arc<dyn Store>> {
+    let cache = find(url.scheme()).ok_or_else(|| Error::InvalidUrl {
+        url: url.to_string(),
+        reason: "no guest has this scheme".into(),
+    })?;
+    Ok(Arc::new(GuestStore::open(cache, url, catalog, Demand::default())?))
+}
+
+impl GuestStore {
+    /// Opens a guest once, to see whether and in which version it is there.
+    pub(crate) fn open(
+        cache: &'static Cache,
+        url: &StoreUrl,
+        catalog: &Catalog,
+        demand: Demand,
+    ) -> Result<Self> {
+        let engine = cache.engine.scheme;
+        let options = (cache.options)(&cache.own_options(url))?;
+        let parts = match cache.keeps {
+            Keeps::Tiers => cache
+                .tiers(url)?
+                .into_iter()
+                .map(|(tier, url)| Part::open(tier, &url, catalog, demand))
+                .collect::<Result<_>>()?,
+            _ => vec![Part::open(cache, url, catalog, demand)?],
+        };
+        let home = ScratchDir::create(engine)?;
+        for (name, text) in cache.language.program {
+            let file = home.path().join(name);
+            let folder = file.parent().unwrap_or(home.path());
+            std::fs::create_dir_all(folder)
+                .and_then(|()| std::fs::write(&file, text))
+                .map_err(|error| disk::io_error(engine, "writing", &file, error))?;
+        }
+        let capabilities = capabilities(&parts);
+        let mut shared = Shared {
+            cache,
+            parts,
+            capabilities,
+            options,
+            demand,
+            emptied: Mutex::new(true),
+            generation: AtomicU64::new(0),
+            n_folders: AtomicU64::new(0),
+            pool: Mutex::new(None),
+            home,
+            info: StoreInfo::default(),
+        };
+        let (process, opened) = shared.start()?;
+        process.end()?;
+        shared.info = shared.describe(url, opened);
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// The language that its program is written in.
+    pub(crate) fn language(&self) -> &'static super::Language {
+        self.shared.cache.language
+    }
+}
+
+impl Shared {
+    /// Starts a program that opens the cache: empty when nobody has since it was emptied, otherwise as it is.
+    pub(super) fn start(&self) -> Result<(Process, Opened)> {
+        // One after the other: whoever comes second opens what the first has made.
+        let mut emptied = self.emptied.lock().unwrap_or_else(PoisonError::into_inner);
+        let Self { cache, demand, .. } = self;
+        let file = match self.parts.as_slice() {
+            [part] if cache.keeps != Keeps::Tiers => OpenFile {
+                protocol: PROTOCOL,
+                part: part.file(*demand),
+                fresh: *emptied,
+                tiers: Vec::new(),
+            },
+            parts => OpenFile {
+                protocol: PROTOCOL,
+                part: PartFile {
+                    cache: cache.name,
+                    options: &self.options,
+                    folder: None,
+                    servers: Vec::new(),
+                    room_bytes: demand.room_bytes,
+                    largest_bytes: demand.largest_bytes,
+                },
+                fresh: *emptied,
+                tiers: parts.iter().map(|part| part.file(*demand)).collect(),
+            },
+        };
+        let home = self.home.path();
+        let started = Process::start(
+            cache.engine.scheme,
+            cache.language,
+            (home, self.new_folder("open")),
+            &file,
+        )?;
+        *emptied = false;
+        Ok(started)
+    }
+
+    /// A path that nobody has used yet, for files that a program is given.
+    pub(super) fn new_folder(&self, what: &str) -> PathBuf {
+        let number = self.n_folders.fetch_add(1, Ordering::Relaxed);
+        self.home.path().join(format!("{what}-{number}"))
+    }
+
+    /// The file of bytes from which values are cut, written when it is another one than last time.
+    pub(super) fn pool_file(&self, pool: &Arc<[u8]>) -> Result<PathBuf> {
+        let mut written = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*written {
+            Some((known, path)) if Arc::ptr_eq(known, pool) => return Ok(path.clone()),
+            Some((_, path)) => {
+                // Nobody reads it any more; if it cannot be removed, it goes with the folder.
+                let _ = std::fs::remove_file(path);
+            }
+            None => {}
+        }
+        let path = self.new_folder("pool");
+        std::fs::write(&path, pool)
+            .map_err(|error| disk::io_error(self.cache.engine.scheme, "writing", &path, error))?;
+        *written = Some((Arc::clone(pool), path.clone()));
+        Ok(path)
+    }
+
+    /// Its tiers, which have done nothing yet; none where it is no stack.
+    pub(super) fn tiers(&self) -> Vec<TierStats> {
+        let is_stack = self.cache.keeps == Keeps::Tiers;
+        let parts = (1..).zip(self.parts.iter().filter(|_| is_stack));
+        let tier = |(place, part): (u32, &Part)| TierStats {
+            name: format!("L{place} {}:", part.cache.name),
+            ..TierStats::default()
+        };
+        parts.map(tier).collect()
+    }
+
+    /// How often everything was removed.
+    pub(super) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Removes everything, on servers as their engine does it.
+    pub(super) fn clear(&self) -> Result<()> {
+        self.generation.fetch_add(1, Ordering::AcqRel);
+        let mut emptied = self.emptied.lock().unwrap_or_else(PoisonError::into_inner);
+        self.parts.iter().try_for_each(Part::clear)?;
+        *emptied = true;
+        Ok(())
+    }
+
+    fn describe(&self, url: &StoreUrl, opened: Opened) -> StoreInfo {
+        let mut info = StoreInfo {
+            scheme: self.cache.engine.scheme,
+            url: url.to_string(),
+            version: Some(format!("{}, {}", opened.cache, opened.language)),
+            ..StoreInfo::default()
+        };
+        for part in &self.parts {
+            part.describe(&mut info);
+        }
+        info.settings.extend(opened.settings);
+        info
+    }
+}
+
+impl Store for GuestStore {
+    fn info(&self) -> StoreInfo {
+        self.shared.info.clone()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.shared.capabilities
+    }
+
+    fn session(&self) -> Result<Box<dyn Session>> {
+        Ok(Box::new(GuestSession::new(Arc::clone(&self.shared))))
+    }
+
+    fn stats(&self) -> Result<Stats> {
+        match self.shared.parts.as_slice() {
+            [part] => part.stats(),
+            parts => {
+                // Of a stack, what its servers dropped to make room; how much it holds in all says nothing.
+                let mut stats = Stats::default();
+                for part in parts {
+                    let evictions = part.stats()?.evictions;
+                    stats.evictions =
+                        stats.evictions.into_iter().chain(evictions).reduce(|a, b| a + b);
+                }
+                Ok(stats)
+            }
+        }
+    }
+}
+
+/// What a store of these parts can do.
+fn capabilities(parts: &[Part]) -> Capabilities {
+    let all = |has: fn(&Capabilities) -> bool| parts.iter().all(|part| has(&part.capabilities()));
+    let each = || parts.iter().map(Part::capabilities);
+    Capabilities {
+        stores: all(|can| can.stores),
+        ttl: all(|can| can.ttl),
+        ttl_resolution: each().map(|can| can.ttl_resolution).max().unwrap_or(Duration::ZERO),
+        touch: all(|can| can.touch),
+        batch: all(|can| can.batch),
+        clear: all(|can| can.clear),
+        evicts: each().any(|can| can.evicts),
+        reach: each().map(|can| can.reach).max().unwrap_or_default(),
+        ..Capabilities::default()
+    }
+}
+
+impl Part {
+    fn file(&self, demand: Demand) -> PartFile<'_> {
+        PartFile {
+            cache: self.cache.name,
+            options: &self.options,
+            folder: self.folder(),
+            servers: self.servers(),
+            room_bytes: demand.room_bytes,
+            largest_bytes: demand.largest_bytes,
+        }
+    }
+}
+
+/// Whose the servers of several parts are: somebody's, if any is.
+pub(super) fn ownership(one: Ownership, other: Ownership) -> Ownership {
+    match (one, other) {
+        (Ownership::External, _) | (_, Ownership::External) => Ownership::External,
+        (Ownership::Managed, _) | (_, Ownership::Managed) => Ownership::Managed,
+        _ => Ownership::Embedded,
+    }
+}
