@@ -334,6 +334,8 @@ fn a_relay_is_gone_after_drop() {
     let relay = relay("2ms", &[echo()]);
     let (pid, address) = (relay.pid(), relay.addresses()[0]);
     assert!(runs(pid) && TcpStream::connect(address).is_ok());
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap();
+    assert_eq!(name.trim(), "larder-relay");
     drop(relay);
     assert!(!runs(pid) && TcpStream::connect(address).is_err());
 }

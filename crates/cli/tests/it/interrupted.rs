@@ -68,7 +68,8 @@ fn server_killed() {
 
 fn larder_killed() {
     let scene = Scene::new();
-    let targets = ["memcached:?nodes=2", "memcached:?socket=on", "file:", "lmdb:", "sqlite:"];
+    let behind_relay = "memcached:?socket=on&via=delay:200us";
+    let targets = ["memcached:?nodes=2", behind_relay, "file:", "lmdb:", "sqlite:"];
     let mut larder = scene.start(&[&["compare"], &targets[..], &ENDLESS].concat());
     larder.reaches("round 2 of");
     assert_eq!((scene.memcacheds().len(), scene.files("tmp").len()), (3, 6));

@@ -3,7 +3,7 @@
 use std::fs;
 
 use larder_engines::ENGINES;
-use larder_report::Run;
+use larder_report::{Operation, Run};
 use larder_store::Recipe;
 use serde_json::Value;
 
@@ -18,6 +18,7 @@ pub(crate) const CASES: &[Case] = &[
     (NOTHING, "a_reader_that_goes_away_is_no_failure_and_a_full_disk_is", closed),
     (NOTHING, "a_dry_run_tells_time_memory_and_disk_and_leaves_nothing", dry_run),
     (MEMCACHED, "a_dry_run_starts_servers_and_stops_them", dry_run_of_servers),
+    (MEMCACHED, "what_a_delayed_wire_adds_is_in_the_results", delayed_wire),
     (NOTHING, "a_scenario_file_says_what_flags_say_and_flags_win", scenario),
     (NOTHING, "a_target_missing_here_is_a_reason_in_a_scenario_and_a_failure_when_typed", missing),
     (NOTHING, "strict_turns_a_misleading_figure_into_exit_code_3", strict),
@@ -158,6 +159,24 @@ fn dry_run() {
     }
     assert!(!answer.out.contains("ops/s") && !answer.err.contains("round "), "{answer:#?}");
     assert_eq!(scene.files("."), ["tmp"]);
+    scene.assert_nothing_left();
+}
+
+fn delayed_wire() {
+    let scene = Scene::new();
+    let far = "memcached:?via=delay:5ms";
+    let answer = compare(&scene, &["memcached:", far, "-q", "--format", "json"]);
+    let run: Run = serde_json::from_str(&answer.ends_with(0).out).unwrap();
+    let settings = |url: &str| &run.target(url).unwrap().settings;
+    assert_eq!(settings("memcached:").get("via"), None);
+    assert_eq!(settings(far)["via"], "delay:5ms");
+    assert_contains(&settings(far)["via_added"], &[" ms at the median, "]);
+    let median = |url: &str| {
+        let mut of_url = run.cells.iter().filter(|cell| cell.target == url);
+        let gets = of_url.find(|cell| cell.operation == Operation::Get).unwrap();
+        gets.latency_ns.as_ref().unwrap().p50
+    };
+    assert!(median(far) > 4_500_000 && median("memcached:") < 4_500_000, "{answer:#?}");
     scene.assert_nothing_left();
 }
 

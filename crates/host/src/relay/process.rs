@@ -45,6 +45,8 @@ pub(super) fn can_be_relay() -> io::Result<()> {
 }
 
 fn serve(arguments: &[OsString]) -> io::Result<()> {
+    // It is called `exe` otherwise, as the file by which it was started. Where it stays so, nothing else is wrong.
+    let _ = std::fs::write("/proc/self/comm", "larder-relay");
     let server = arguments
         .iter()
         .map(|argument| {
