@@ -33,12 +33,14 @@ sub fill ($self, $first, $count) {
     $count = $self->{operations} if $count > $self->{operations};
     my ($keys, $newest, $replays) = @$plan{qw(keys newest replays)};
     my @flat = $plan->operations($first, $count);
-    my (@kind, @key, @key_index, @want, @value, @under, %read, %stored);
-    my ($n, $bytes) = (0, 0);
-    while ($n < $count && $bytes < $self->{bytes}) {
+    my (@kind, @key, @text, @value, @under);
+    my %composed = (texts => ['', NONE], bytes => 0, read => {}, stored => {});
+    my $n = 0;
+    while ($n < $count && $composed{bytes} < $self->{bytes}) {
         my ($kind, $key, $value, $under) = @flat[ 4 * $n .. 4 * $n + 3 ];
+        my $text = 0;
         if ($kind == Larder::Plan::SET) {
-            $want[$n] = $stored{$value} //= $self->_compose($value, \$bytes);
+            $text = $self->_compose(\%composed, 'stored', $value);
             $self->{held} = $value;
         }
         elsif ($kind == Larder::Plan::GET || $kind == Larder::Plan::GET_OR_SET) {
@@ -47,16 +49,19 @@ sub fill ($self, $first, $count) {
                 $value = $self->{held};
             }
             my $right = $value || $newest->[$key];
-            $want[$n] = $right ? $read{$right} //= $self->_compose($right, \$bytes) : NONE;
+            $text = $right ? $self->_compose(\%composed, 'read', $right) : 1;
         }
-        $kind[$n]      = $kind;
-        $key_index[$n] = $key;
-        $key[$n]       = $keys->[$key];
-        $value[$n]     = $value;
-        $under[$n]     = $keys->[$under] if $kind == Larder::Plan::GET_OR_SET;
+        $kind[$n]  = $kind;
+        $key[$n]   = $key;
+        $text[$n]  = $text;
+        $value[$n] = $value;
+        $under[$n] = $under;
         $n++;
     }
-    @$self{qw(kind key key_index want value under)} = (\@kind, \@key, \@key_index, \@want, \@value, \@under);
+    @$self{qw(kind key_index value)} = (\@kind, \@key, \@value);
+    $self->{key}   = _aliases(@$keys[@key]);
+    $self->{under} = _aliases(@$keys[@under]);
+    $self->{want}  = _aliases($composed{texts}->@[@text]);
     $self->_places($n);
     $self->_requests if $self->{multiget} > 1;
     return $n;
@@ -68,13 +73,20 @@ sub only_kind ($self) {
     return keys %kinds == 1 ? (keys %kinds)[0] : undef;
 }
 
-# What is read and what is stored are strings of their own, even when they are the same value: the null cache hands
-# back the very string that it was given, and comparing a string with itself would cost nothing.
-sub _compose ($self, $value, $bytes) {
-    my $composed = $self->{plan}->value($value);
-    $$bytes += length $composed;
-    return $composed;
+# The place of a value among the texts, composed once. What is read and what is stored are strings of their own, even
+# when they are the same value: the null cache hands back the very string that it was given, and comparing a string
+# with itself would cost nothing.
+sub _compose ($self, $composed, $use, $value) {
+    return $composed->{$use}{$value} //= do {
+        my $text = $self->{plan}->value($value);
+        $composed->{bytes} += length $text;
+        push(@{ $composed->{texts} }, $text) - 1;
+    };
 }
+
+# An array whose elements are these very scalars. Copies would share a string only 255 times over, and every further
+# one would be a string of its own: of a hot value, thousands, which no processor's cache holds.
+sub _aliases { return \@_ }
 
 # Room for what the loop notes. The arrays are reused, so that their scalars are there already.
 sub _places ($self, $count) {

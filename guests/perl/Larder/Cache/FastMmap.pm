@@ -7,7 +7,8 @@ use v5.36;
 use Larder::Cache   ();
 use Larder::Failure ();
 
-our @ISA = qw(Cache::FastMmap Larder::Cache);    ## no critic (ProhibitExplicitISA): the first is loaded when needed
+# Not by `use parent`: the first is loaded when it is needed.
+our @ISA = qw(Cache::FastMmap Larder::Cache);
 
 use constant {
     LEAST_PAGE_BYTES => 64 * 1024,

@@ -7,7 +7,8 @@ use v5.36;
 
 use Larder::Cache ();
 
-our @ISA = qw(Cache::FileCache Larder::Cache);    ## no critic (ProhibitExplicitISA): the first is loaded when needed
+# Not by `use parent`: the first is loaded when it is needed.
+our @ISA = qw(Cache::FileCache Larder::Cache);
 
 my @OPTIONS = qw(cache_depth default_expires_in auto_purge_interval auto_purge_on_set auto_purge_on_get);
 

@@ -10,7 +10,8 @@ use Errno qw(EAGAIN);
 use Larder::Cache   ();
 use Larder::Failure ();
 
-our @ISA = qw(Cache::Memcached::Fast Larder::Cache);    ## no critic (ProhibitExplicitISA): the first is loaded when needed
+# Not by `use parent`: the first is loaded when it is needed.
+our @ISA = qw(Cache::Memcached::Fast Larder::Cache);
 
 my @OPTIONS = qw(compress_threshold max_size connect_timeout io_timeout ketama_points nowait utf8);
 
@@ -97,7 +98,8 @@ sub refusal ($self, $key, $value, $answer) {
         return Larder::Failure->new(io => "no answer from @{[join ', ', @silent]}");
     }
     # The servers are well, so it is this value that they would not have; they limit nothing else.
-    return Larder::Failure->new(too_large => "the server refused the value of $bytes bytes") if $bytes > MAX_SIZE_BYTES / 2;
+    return Larder::Failure->new(too_large => "the server refused the value of $bytes bytes")
+        if $bytes > MAX_SIZE_BYTES / 2;
     return Larder::Failure->unexplained;
 }
 
@@ -124,7 +126,7 @@ package Larder::Cache::Memcached::NoWait;
 
 # With `nowait` the client waits for no answer to what is called for nothing, so that is how it is called.
 
-our @ISA = qw(Larder::Cache::Memcached);    ## no critic (ProhibitExplicitISA): it stands in the same file
+our @ISA = qw(Larder::Cache::Memcached);
 
 sub set {
     my ($self, $key, $value, $ttl) = @_;

@@ -8,7 +8,8 @@ use v5.36;
 use Larder::Cache   ();
 use Larder::Failure ();
 
-our @ISA = qw(Cache::Mmap Larder::Cache);    ## no critic (ProhibitExplicitISA): the first is loaded when needed
+# Not by `use parent`: the first is loaded when it is needed.
+our @ISA = qw(Cache::Mmap Larder::Cache);
 
 # What stands before a bucket and before an element, and the mark before key and value of an element.
 use constant {
@@ -38,9 +39,9 @@ sub open_cache ($class, $order) {
 sub _derived ($order, %given) {
     my $page = $given{pagesize} // PAGE_BYTES;
     my $size = $order->{options}{size} // $order->{room_bytes} // SIZE_BYTES;
-    my $needed
-        = $given{bucketsize} // VALUES_IN_BUCKET * (($order->{largest_bytes} // 0) + ELEMENT_HEAD_BYTES) + BUCKET_HEAD_BYTES;
-    my $bucket = $page * int(($needed + $page - 1) / $page);
+    my $element = ($order->{largest_bytes} // 0) + ELEMENT_HEAD_BYTES;
+    my $needed  = $given{bucketsize} // VALUES_IN_BUCKET * $element + BUCKET_HEAD_BYTES;
+    my $bucket  = $page * int(($needed + $page - 1) / $page);
     my $fit    = int($size / $bucket);
     return (
         pagesize   => $page,
@@ -97,7 +98,7 @@ package Larder::Cache::Mmap::Frozen;
 
 # Without `strings` the module freezes what it is given, which must be a reference then.
 
-our @ISA = qw(Larder::Cache::Mmap);    ## no critic (ProhibitExplicitISA): it stands in the same file
+our @ISA = qw(Larder::Cache::Mmap);
 
 sub get ($self, $key) {
     my $frozen = $self->read($key);

@@ -6,10 +6,9 @@ package Larder::Cache::Tiered;
 
 use v5.36;
 
-use Larder::Cache   ();
-use Larder::Failure ();
+use parent 'Larder::Cache';
 
-our @ISA = qw(Larder::Cache);    ## no critic (ProhibitExplicitISA): the same in all of these modules
+use Larder::Failure ();
 
 sub open_cache ($class, $order) {
     my @orders = map { +{ %$_, fresh => $order->{fresh} } } @{ $order->{tiers} };
