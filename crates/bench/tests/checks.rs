@@ -133,3 +133,48 @@ fn capacity() {
     let (tripped, sound) = (of(&ENGINES, &["moka:?size=100k"]), of(&ENGINES, &["moka:"]));
     fires("CAPACITY", Severity::Warn, &tripped, &sound);
 }
+
+/// A stack without the capacity that a plan gives, and the catalog that knows it.
+fn stacks() -> Catalog {
+    let both = ENGINES.iter().chain(stores::ENGINES.iter()).copied().collect::<Vec<_>>();
+    Catalog::new(both.leak())
+}
+
+#[test]
+fn tier_dead() {
+    let workload = "keys = 150\nrequests = 600\nrounds = 2";
+    let catalog = stacks();
+    // The first tier finds nothing that it stores.
+    let tripped = run(&catalog, &["tiered:misses:|map:"], workload);
+    let sound = run(&catalog, &["tiered:map:|map:"], workload);
+    fires("TIER-DEAD", Severity::Error, &tripped, &sound);
+    let text = &findings(&tripped, "TIER-DEAD")[0].text;
+    assert!(text.starts_with("L1 misses: answered 0 of 1200 reads of"), "{text}");
+    assert!(text.ends_with("keys; L2 map: hit 1200: each read costs both"), "{text}");
+    let tiers = &cell(&sound, "tiered:map:|map:", Operation::Get).tiers;
+    assert_eq!((tiers[0].hits, tiers[1].hits), (1200, 0), "{tiers:?}");
+}
+
+#[test]
+fn tier_dead_is_silent_where_a_tier_could_not_have_answered() {
+    let catalog = stacks();
+    // Each key is read once: its first read could not hit.
+    let once = run(&catalog, &["tiered:misses:|map:"], "keys = 150\nrounds = 2");
+    assert!(findings(&once, "TIER-DEAD").is_empty(), "{:#?}", once.checks);
+    // Nothing is there to be found.
+    let workload = "keys = 150\nrequests = 600\nrounds = 2";
+    let nothing = run(&catalog, &["tiered:map:|misses:"], workload);
+    assert!(findings(&nothing, "TIER-DEAD").is_empty(), "{:#?}", nothing.checks);
+    // A small tier answers less, and that is no mistake.
+    let small = run(&catalog, &["tiered:moka:?size=20k|map:"], workload);
+    assert!(findings(&small, "TIER-DEAD").is_empty(), "{:#?}", small.checks);
+}
+
+#[test]
+fn tier_dead_warns_of_a_tier_that_does_not_take_the_values() {
+    let workload = "keys = 150\nrequests = 600\nrounds = 2\ndata-size = 'uniform:100-8k'";
+    let run = run(&stacks(), &["tiered:moka:?size=4k|map:"], workload);
+    let found = findings(&run, "TIER-DEAD");
+    assert!(!found.is_empty(), "{:#?}", run.checks);
+    assert!(found[0].text.contains("L1 moka: refused"), "{found:#?}");
+}

@@ -22,6 +22,7 @@ fn main() -> ExitCode {
         trial_where(memcached, "capacity_sees_a_working_set_that_does_not_fit", capacity),
         trial_where(|| Ok(()), "ack_parity_sees_a_sync_beside_memory", ack_parity),
         trial_where(memcached, "reach_parity_sees_a_server_beside_a_map", reach_parity),
+        trial_where(memcached, "tier_dead_sees_an_l1_whose_items_are_too_small", tier_dead),
         trial_where(two_file_systems, "fs_kind_sees_files_in_memory", fs_kind),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
@@ -68,6 +69,26 @@ fn reconnect() {
     let tripped = run(&["memcached:?connect=operation"], "keys = 150");
     let sound = run(&["memcached:", "memcached:?nodes=3"], "keys = 150\nthreads = 2");
     fires("RECONNECT", Severity::Warn, "300 operations", &tripped, &sound);
+}
+
+/// A local memcached before another one, as a stack; the values are larger than the local one takes.
+fn tier_dead() {
+    let large = "keys = 50\nrequests = 400\ndata-size = '30000'";
+    let tripped = run(&["tiered:memcached:?item_size=16k|memcached:"], large);
+    let sound = run(&["tiered:memcached:|memcached:"], large);
+    let get = |run: &Run| cell(run, &run.targets[0].url, Operation::Get).clone();
+    let (dead, live) = (get(&tripped), get(&sound));
+    assert_eq!((dead.tiers[0].hits, dead.tiers[1].hits), (0, dead.counts.ops), "{:?}", dead.tiers);
+    assert_eq!((live.tiers[0].hits, live.tiers[1].hits), (live.counts.ops, 0), "{:?}", live.tiers);
+    let found = findings(&tripped, "TIER-DEAD");
+    let get = found.iter().find(|found| found.operation == Some(Operation::Get)).unwrap();
+    assert_eq!(get.severity, Severity::Error, "{get:?}");
+    for words in
+        ["L1 memcached: answered 0 of 800 reads of", "refused 800 values; L2 memcached: hit 800"]
+    {
+        assert!(get.text.contains(words), "{}", get.text);
+    }
+    assert!(findings(&sound, "TIER-DEAD").is_empty(), "{:#?}", sound.checks);
 }
 
 fn oversize() {

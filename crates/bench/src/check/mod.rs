@@ -16,6 +16,7 @@ mod oversize;
 mod reach_parity;
 mod reconnect;
 mod silent_drop;
+mod tier_dead;
 mod truncated;
 
 use larder_report::{Cell, Check as Finding, Operation, Point, ReasonKind, Run, Severity, Target};
@@ -65,6 +66,7 @@ pub const CHECKS: &[&dyn Check] = &[
     &cpu_wall::CpuWall,
     &client_cost::ClientCost,
     &reconnect::Reconnect,
+    &tier_dead::TierDead,
     &one_key::OneKey,
     &fs_kind::FsKind,
     &ack_parity::AckParity,

@@ -26,11 +26,11 @@ impl Check for Reconnect {
                 Some(PointValue::Number(threads)) => *threads,
                 _ => 1,
             };
-            // Each thread connects once to each node at the start; only what comes on top is repeated.
-            let nodes = run
-                .target(&cell.target)
-                .and_then(|target| Some(target.settings.get("nodes")?.split(',').count()))
-                .unwrap_or(1);
+            // Each thread connects once to each node at the start, in a stack to those of each tier; only what comes on top is
+            // repeated.
+            let settings = run.target(&cell.target).map(|target| target.settings.iter());
+            let lists = settings.into_iter().flatten().filter(|(name, _)| is_nodes(name));
+            let nodes = lists.map(|(_, list)| list.split(',').count()).sum::<usize>().max(1);
             let first = threads * u64::from(cell.rounds) * nodes as u64;
             let connections = cell.counts.connections.unwrap_or(0);
             let repeated = connections.saturating_sub(first);
@@ -40,4 +40,9 @@ impl Check for Reconnect {
             }
         }
     }
+}
+
+/// Whether a setting lists the servers of an engine, or of a tier: `nodes`, `l2.nodes`.
+fn is_nodes(setting: &str) -> bool {
+    setting == "nodes" || setting.ends_with(".nodes")
 }
