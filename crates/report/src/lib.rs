@@ -29,6 +29,7 @@ mod sentences;
 mod style;
 mod table;
 mod text;
+mod tiers;
 mod ties;
 
 pub use chart::{

@@ -13,6 +13,7 @@ use crate::points::label;
 use crate::ranking::{Group, Row, Standing, groups};
 use crate::sentences::{FIGURES_SAY, sentences};
 use crate::text::clean;
+use crate::tiers::{TIERS, TierLine, tier_lines};
 
 /// The format `markdown`.
 pub(crate) const FORMAT: Format = Format { name: "markdown", render: |run, _| render(run) };
@@ -34,6 +35,14 @@ fn render(run: &Run) -> String {
     }
     if groups.iter().flat_map(|group| &group.rows).any(|row| !row.ties.is_empty()) {
         lines.push("Targets that share a letter under *tie* cannot be told apart.".to_owned());
+    }
+    let tiers = tier_lines(run);
+    if !tiers.is_empty() {
+        lines.push(format!("### {TIERS}"));
+        let item = |line: &TierLine| {
+            format!("- **{}**: {}", escaped(&line.subject), escaped(&line.text))
+        };
+        lines.push(tiers.iter().map(item).collect::<Vec<_>>().join("\n"));
     }
     lines.push(format!("### {FIGURES_SAY}"));
     lines.push(

@@ -11,6 +11,7 @@ use crate::page::Page;
 use crate::sentences::{FIGURES_SAY, sentences};
 use crate::style::{BAD, DOUBT, FAINT, PLACE, PLAIN, STRONG, Style};
 use crate::text::width;
+use crate::tiers::{TIERS, tier_lines};
 
 /// The format `table`.
 pub(crate) const FORMAT: Format = Format { name: "table", render };
@@ -20,6 +21,11 @@ fn render(run: &Run, style: Style) -> String {
     let mut page = Page::new(style);
     write_header(&mut page, run);
     operations::write(&mut page, run, style);
+    let tiers = tier_lines(run);
+    if !tiers.is_empty() {
+        page.heading(TIERS);
+        write_entries(&mut page, 2, tiers.into_iter().map(|line| (line.subject, line.text)));
+    }
     let sentences = sentences(run);
     if !sentences.is_empty() {
         page.heading(FIGURES_SAY);

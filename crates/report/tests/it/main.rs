@@ -11,3 +11,4 @@ mod made_up_runs;
 mod pictures;
 mod small;
 mod snapshots;
+mod tiers;

@@ -10,14 +10,16 @@ pub(super) use ranking::{badge, pips};
 use maud::{Markup, html};
 
 use super::view::View;
-use crate::model::Operation;
+use crate::model::{Operation, Run};
 use crate::ranking::{Group, Row};
+use crate::tiers::{TIERS, tier_lines};
 
 pub(super) fn section(view: &View<'_>) -> Markup {
     html! {
         section #tables {
             h2 { "Tables" }
             @for groups in view.by_operation() { (of_operation(view, groups)) }
+            (of_tiers(view.run))
             (legend(view))
         }
     }
@@ -43,6 +45,17 @@ fn of_operation(view: &View<'_>, groups: &[Group<'_>]) -> Markup {
             }
         } @else {
             div id=(view.group_anchor(operation, groups[0].point)) { (ranking::table(view, &groups[0])) }
+        }
+    }
+}
+
+/// Which tier of a stack answered, where there is one.
+fn of_tiers(run: &Run) -> Markup {
+    let lines = tier_lines(run);
+    html! {
+        @if !lines.is_empty() {
+            h3 #tiers { (TIERS) }
+            ul.prose { @for line in lines { li { b { (line.subject) } ": " (line.text) } } }
         }
     }
 }
