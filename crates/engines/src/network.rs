@@ -167,6 +167,33 @@ mod tests {
     }
 
     #[test]
+    fn a_relay_that_cannot_be_is_refused_before_a_server_is_looked_for() {
+        let refused = |via: Option<&str>, timeout| {
+            let via = via.map(|text| text.parse().unwrap());
+            let nobody = || panic!("nobody is to be asked");
+            relay("test", via, Duration::from_secs(timeout), nobody).map(drop)
+        };
+        assert!(refused(None, 5).is_ok());
+        assert_eq!(
+            refused(Some("delay:3s"), 5).unwrap_err().to_string(),
+            "test: option `via`: the first answer of a connection takes 6s by delay:3s, which `timeout` of 5s does not \
+             allow; raise it"
+        );
+    }
+
+    #[test]
+    fn a_program_that_cannot_be_a_relay_says_so() {
+        // That of these tests does not ask for its role.
+        let via = Some("delay:2ms".parse().unwrap());
+        let refused = relay("test", via, Duration::from_secs(5), || Ok(Vec::new())).unwrap_err();
+        let message = refused.to_string();
+        assert!(
+            message.contains("it does not call relay::serve_if_asked in its main"),
+            "{message}"
+        );
+    }
+
+    #[test]
     fn who_tells_otherwise_is_named() {
         let told = |values: &[Option<&str>]| agreed(["h1", "h2", "h3"].iter().zip(values.to_vec()));
         assert_eq!(told(&[Some("7.0"), Some("7.0"), None]).as_deref(), Some("7.0"));
