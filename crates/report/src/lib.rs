@@ -7,6 +7,7 @@
 //! tells the same story: [`groups`] ranks, [`sentences()`] claims, [`findings()`] orders the checks, [`not_shown`] names
 //! the limits, and [`figures`] writes every number.
 
+mod article;
 mod chart;
 mod columns;
 mod csv;

@@ -2,13 +2,14 @@
 
 use std::fmt::Write;
 
+use crate::article::{self, Matrix, Said};
 use crate::columns::{BAR, COLUMNS, Column};
-use crate::figures::{bytes, list};
+use crate::figures::{bytes, list, rate};
 use crate::findings::{findings, tally};
 use crate::format::Format;
 use crate::header::{CUSTOM, command, header, warning};
 use crate::limits::{NOT_SHOWN, not_shown};
-use crate::model::{Operation, Run, Target};
+use crate::model::{Article, Operation, Run, Target};
 use crate::points::label;
 use crate::ranking::{Group, Row, Standing, groups};
 use crate::sentences::{FIGURES_SAY, sentences};
@@ -33,6 +34,7 @@ fn render(run: &Run) -> String {
         lines.push(format!("### {}{place}{keys}", escaped(group.operation.as_str())));
         lines.push(table(group, &swept));
     }
+    lines.extend(run.article.iter().map(|article| published(run, article)));
     if groups.iter().flat_map(|group| &group.rows).any(|row| !row.ties.is_empty()) {
         lines.push("Targets that share a letter under *tie* cannot be told apart.".to_owned());
     }
@@ -58,6 +60,58 @@ fn render(run: &Run) -> String {
     lines.push(escaped(&not_shown(run).join(" ")));
     lines.push(details(run));
     lines.join("\n\n") + "\n"
+}
+
+/// What an article published: its figures, its matrices, its conclusions.
+fn published(run: &Run, article: &Article) -> String {
+    let mut lines = vec![format!("### {}", escaped(&article::heading(article)))];
+    let facts = article::facts(article);
+    let facts = facts.iter().map(|(label, text)| format!("- {label}: {}", escaped(text)));
+    lines.push(facts.collect::<Vec<_>>().join("\n"));
+    for block in article::blocks(article) {
+        let mut text =
+            format!("| {} | {} | remark |\n", escaped(&block.caption), article::HEADS.join(" | "));
+        text.push_str("| --- | ---: | ---: | ---: | --- |");
+        for row in &block.rows {
+            let name = format!("{}{}", if row.doubtful { "✗ " } else { "" }, escaped(&row.target));
+            let figures = [&row.published, &row.here, &row.ratio].map(|text| escaped(text));
+            let remark = escaped(row.remark.as_deref().unwrap_or_default());
+            text.push('\n');
+            text.push_str(&pipes(&[&[name], &figures[..], &[remark]].concat()));
+        }
+        lines.push(text);
+    }
+    lines.extend(article::matrices(run, article).iter().map(matrix));
+    let said = article::said(article);
+    if !said.is_empty() {
+        lines.push(format!("**{}**", article::CONCLUSIONS));
+        lines.push(said.iter().map(conclusion).collect::<Vec<_>>().join("\n"));
+    }
+    lines.join("\n\n")
+}
+
+fn matrix(matrix: &Matrix<'_>) -> String {
+    let names = || matrix.rated.iter().map(|rated| escaped(rated.name));
+    let heads = [escaped(&matrix.caption), "rate".to_owned()].into_iter().chain(names());
+    let mut text = pipes(&heads.collect::<Vec<_>>());
+    let _ = write!(text, "\n| --- |{}", " ---: |".repeat(matrix.rated.len() + 1));
+    for ((name, rated), texts) in names().zip(&matrix.rated).zip(matrix.texts()) {
+        text.push('\n');
+        text.push_str(&pipes(&[vec![name, rate(rated.rate)], texts].concat()));
+    }
+    text
+}
+
+fn conclusion(said: &Said<'_>) -> String {
+    let mut text = format!("- **{}**: {}", said.verdict, escaped(&said.claim.says));
+    for evidence in &said.evidence {
+        let _ = write!(text, "\n  - {}", escaped(evidence));
+    }
+    let checks = said.checks();
+    if !checks.is_empty() {
+        let _ = write!(text, "\n  - {}", escaped(&checks.join("; ")));
+    }
+    text
 }
 
 fn title(run: &Run) -> String {

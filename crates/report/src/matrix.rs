@@ -1,11 +1,12 @@
 //! The matrix that Perl's `cmpthese` prints: each target against each other, slowest first.
 //!
 //! `cmpthese` computes its rates in CPU time of the client, without saying so, and so can call the slower cache the
-//! faster one. Here the rates are by wall clock; a second matrix by CPU follows only where it would tell another
-//! story, and says what it is.
+//! faster one. Here the rates are by wall clock; a second matrix by CPU follows where that is known, and says where it
+//! tells another story.
 
 use std::ops::Range;
 
+use crate::article::heading;
 use crate::figures;
 use crate::findings::said_of;
 use crate::format::Format;
@@ -15,20 +16,22 @@ use crate::page::Page;
 use crate::points::label;
 use crate::ranking::{Group, Row, Standing, groups, pair};
 use crate::style::{BAD, DOUBT, FAINT, STRONG, Style};
+use crate::table::write_matrices;
 
 /// Stands for a difference that is none.
 const TIE: &str = "~";
 
 /// A target and its rate by one clock.
-struct Rated<'a> {
-    row: &'a Row<'a>,
-    rate: f64,
+#[derive(Debug)]
+pub(crate) struct Rated<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) rate: f64,
 }
 
 /// The format `matrix`.
 pub(crate) const FORMAT: Format = Format { name: "matrix", render };
 
-/// A matrix for each operation and point, at most as wide as the terminal.
+/// Two matrices for each operation and point, at most as wide as the terminal; then those of an article that showed one.
 fn render(run: &Run, style: Style) -> String {
     let mut page = Page::new(style);
     let swept = run.swept();
@@ -38,30 +41,49 @@ fn render(run: &Run, style: Style) -> String {
         }
         let place = label(group.point, &swept);
         let place = if place.is_empty() { place } else { format!(", {place}") };
-        page.paragraph(0, STRONG, &format!("{}{place}, by wall clock", group.operation));
-        let by_wall = rated(group, Row::rate);
-        write_matrix(&mut page, style, &by_wall, |a, b| is_tie(run, group, a, b));
+        let place = format!("{}{place}", group.operation);
+        write_by_wall(&mut page, run, group, &place, style);
         write_others(&mut page, group, &swept);
-
-        let by_cpu = rated(group, per_cpu_second);
-        if by_cpu.len() == by_wall.len() && order(&by_cpu) != order(&by_wall) {
-            page.blank();
-            page.paragraph(
-                0,
-                DOUBT,
-                &format!(
-                    "{}{place}, by CPU time of the client, whose order differs: who waits for a server or a disk \
-                     spends no CPU, and is not faster for it",
-                    group.operation
-                ),
-            );
-            write_matrix(&mut page, style, &by_cpu, |_, _| false);
-        }
+        write_by_cpu(&mut page, group, &place, style);
     }
     if !swept.is_empty() {
         write_absent(&mut page, run);
     }
+    if let Some(article) = run.article.as_ref().filter(|article| article.matrix) {
+        page.heading(&heading(article));
+        write_matrices(&mut page, run, article, style);
+    }
     page.into_text()
+}
+
+fn write_by_wall(page: &mut Page, run: &Run, group: &Group<'_>, place: &str, style: Style) {
+    page.paragraph(0, STRONG, &format!("{place}, by wall clock"));
+    let (rows, rated) = rated(group, Row::rate);
+    let tied = |a: usize, b: usize| is_tie(run, group, rows[a], rows[b]);
+    write_matrix(page, style, &rated, &tied);
+}
+
+/// The other matrix, where the CPU time of every target in the first one is known.
+fn write_by_cpu(page: &mut Page, group: &Group<'_>, place: &str, style: Style) {
+    let (by_wall, _) = rated(group, Row::rate);
+    let (by_cpu, rated) = rated(group, per_cpu_second);
+    if by_cpu.is_empty() || by_cpu.len() < by_wall.len() {
+        return;
+    }
+    page.blank();
+    if order(&by_cpu) == order(&by_wall) {
+        page.paragraph(0, FAINT, &format!("{place}, by CPU time of the client"));
+    } else {
+        page.paragraph(
+            0,
+            DOUBT,
+            &format!(
+                "{place}, by CPU time of the client, whose order differs: who waits for a server or a disk spends no CPU, \
+                 and is not faster for it"
+            ),
+        );
+    }
+    write_matrix(page, style, &rated, &|_, _| false);
 }
 
 /// Operations for each second of client CPU; `None` where that is not known.
@@ -72,15 +94,20 @@ fn per_cpu_second(row: &Row<'_>) -> Option<f64> {
 }
 
 /// The ranked targets of a group with their rates, slowest first.
-fn rated<'a>(group: &'a Group<'a>, rate: impl Fn(&Row<'a>) -> Option<f64>) -> Vec<Rated<'a>> {
-    let mut rated: Vec<Rated<'a>> =
-        group.ranked().filter_map(|row| Some(Rated { row, rate: rate(row)? })).collect();
-    rated.sort_by(|a, b| a.rate.total_cmp(&b.rate));
-    rated
+fn rated<'a>(
+    group: &'a Group<'a>,
+    rate: impl Fn(&Row<'a>) -> Option<f64>,
+) -> (Vec<&'a Row<'a>>, Vec<Rated<'a>>) {
+    let mut rated: Vec<(&Row<'a>, Rated<'a>)> = group
+        .ranked()
+        .filter_map(|row| Some((row, Rated { name: row.name, rate: rate(row)? })))
+        .collect();
+    rated.sort_by(|(_, a), (_, b)| a.rate.total_cmp(&b.rate));
+    rated.into_iter().unzip()
 }
 
-fn order<'a>(rated: &[Rated<'a>]) -> Vec<&'a str> {
-    rated.iter().map(|rated| rated.row.cell.target.as_str()).collect()
+fn order<'a>(rows: &[&'a Row<'a>]) -> Vec<&'a str> {
+    rows.iter().map(|row| row.cell.target.as_str()).collect()
 }
 
 fn is_tie(run: &Run, group: &Group<'_>, a: &Row<'_>, b: &Row<'_>) -> bool {
@@ -88,62 +115,75 @@ fn is_tie(run: &Run, group: &Group<'_>, a: &Row<'_>, b: &Row<'_>) -> bool {
         .is_some_and(|pair| pair.verdict == Verdict::Indistinguishable)
 }
 
-/// The matrix, in blocks of as many columns as fit beside the names and rates.
+/// The matrix with what ties it has.
 fn write_matrix(
     page: &mut Page,
     style: Style,
     rated: &[Rated<'_>],
-    tied: impl Fn(&Row<'_>, &Row<'_>) -> bool,
+    tied: &dyn Fn(usize, usize) -> bool,
 ) {
-    let texts: Vec<Vec<String>> = rated
-        .iter()
-        .map(|row| rated.iter().map(|column| difference(row, column, &tied)).collect())
+    let all = 0..rated.len();
+    let texts: Vec<Vec<String>> = all
+        .clone()
+        .map(|row| all.clone().map(|column| difference(rated, row, column, tied)).collect())
         .collect();
+    write_texts(page, 0, style, rated, &texts);
+    if texts.iter().flatten().any(|text| text == TIE) {
+        page.paragraph(0, FAINT, &format!("{TIE} cannot be told apart"));
+    }
+}
+
+/// The matrix, in blocks of as many columns as fit beside the names and rates.
+pub(crate) fn write_texts(
+    page: &mut Page,
+    indent: usize,
+    style: Style,
+    rated: &[Rated<'_>],
+    texts: &[Vec<String>],
+) {
     let mut from = 0;
     while from < rated.len() {
         let block =
-            |to: usize| grid(rated, &texts, from..to).lay_out(Style { width: usize::MAX, ..style });
+            |to: usize| grid(rated, texts, from..to).lay_out(Style { width: usize::MAX, ..style });
         let fitting = (from + 1..=rated.len()).rev().find(|to| block(*to).width <= style.width);
         let to = fitting.unwrap_or(from + 1);
         if from > 0 {
             page.blank();
         }
         for line in block(to).lines {
-            page.raw(&line);
+            page.raw(&format!("{:indent$}{line}", ""));
         }
         from = to;
-    }
-    if texts.iter().flatten().any(|text| text == TIE) {
-        page.paragraph(0, FAINT, &format!("{TIE} cannot be told apart"));
     }
 }
 
 /// The rows of a matrix with the columns of a block of targets.
 fn grid(rated: &[Rated<'_>], texts: &[Vec<String>], block: Range<usize>) -> Grid {
     let mut grid = Grid::new(vec![Column { importance: ALWAYS, left: false }; block.len() + 1], 0);
-    let heads = rated[block.clone()].iter().map(|column| Piece::new(column.row.name, FAINT));
+    let heads = rated[block.clone()].iter().map(|column| Piece::new(column.name, FAINT));
     let rate = Piece::new("rate", FAINT);
     grid.push([Piece::plain(""), rate].into_iter().chain(heads).collect());
     for (row, texts) in rated.iter().zip(texts) {
         let differences = texts[block.clone()].iter().map(Piece::plain);
-        let lead = [Piece::plain(row.row.name), Piece::new(figures::rate(row.rate), STRONG)];
+        let lead = [Piece::plain(row.name), Piece::new(figures::rate(row.rate), STRONG)];
         grid.push(lead.into_iter().chain(differences).collect());
     }
     grid
 }
 
 /// How much faster the row is than the column, in percent of the column.
-fn difference(
-    row: &Rated<'_>,
-    column: &Rated<'_>,
-    tied: &impl Fn(&Row<'_>, &Row<'_>) -> bool,
+pub(crate) fn difference(
+    rated: &[Rated<'_>],
+    row: usize,
+    column: usize,
+    tied: &dyn Fn(usize, usize) -> bool,
 ) -> String {
-    if std::ptr::eq(row.row, column.row) {
+    if row == column {
         "--".to_owned()
-    } else if tied(row.row, column.row) {
+    } else if tied(row, column) {
         TIE.to_owned()
     } else {
-        format!("{:.0}%", (row.rate / column.rate - 1.0) * 100.0)
+        format!("{:.0}%", (rated[row].rate / rated[column].rate - 1.0) * 100.0)
     }
 }
 

@@ -19,6 +19,7 @@ const STYLES: &[&str] = &[
     include_str!("css/base.css"),
     include_str!("css/head.css"),
     include_str!("css/answer.css"),
+    include_str!("css/article.css"),
     include_str!("css/checks.css"),
     include_str!("css/charts.css"),
     include_str!("css/tables.css"),

@@ -5,6 +5,7 @@
 //! downloads as plain files. Each section of the page has its file here.
 
 mod answer;
+mod article;
 mod assets;
 mod charts;
 mod checks;
@@ -27,9 +28,10 @@ use view::View;
 /// The format `html`.
 pub(crate) const FORMAT: Format = Format { name: "html", render: |run, _| render(run) };
 
-/// The sections that a reader can jump to: their anchors and names.
-const SECTIONS: [(&str, &str); 6] = [
+/// The sections that a reader can jump to: their anchors and names. Only a run that repeats an article has that one.
+const SECTIONS: [(&str, &str); 7] = [
     ("answer", "Answer"),
+    ("article", "Article"),
     ("checks", "Checks"),
     ("charts", "Charts"),
     ("tables", "Tables"),
@@ -57,9 +59,10 @@ fn render(run: &Run) -> String {
                 a.skip href="#answer" { "Skip to the answer" }
                 (marks::sprites())
                 (head::section(&view))
-                (navigation())
+                (navigation(run))
                 main {
                     (answer::section(&view))
+                    @if let Some(article) = &run.article { (article::section(&view, article)) }
                     (checks::section(&view))
                     (charts::section(&view))
                     (tables::section(&view))
@@ -74,10 +77,11 @@ fn render(run: &Run) -> String {
     page.into_string() + "\n"
 }
 
-fn navigation() -> Markup {
+fn navigation(run: &Run) -> Markup {
+    let there = |(anchor, _): &&(&str, &str)| *anchor != "article" || run.article.is_some();
     html! {
         nav.contents aria-label="Contents" {
-            ul { @for (anchor, name) in SECTIONS { li { a href={ "#" (anchor) } { (name) } } } }
+            ul { @for (anchor, name) in SECTIONS.iter().filter(there) { li { a href={ "#" (anchor) } { (name) } } } }
             button.theme type="button" hidden { "Dark" }
         }
     }

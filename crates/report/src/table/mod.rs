@@ -1,6 +1,9 @@
 //! The report for the terminal: what ran, the figures, what they say, how they may mislead, what they do not show.
 
+mod article;
 mod operations;
+
+pub(crate) use article::write_matrices;
 
 use crate::findings::{findings, tally};
 use crate::format::Format;
@@ -21,6 +24,9 @@ fn render(run: &Run, style: Style) -> String {
     let mut page = Page::new(style);
     write_header(&mut page, run);
     operations::write(&mut page, run, style);
+    if let Some(article) = &run.article {
+        article::write(&mut page, run, article, style);
+    }
     let tiers = tier_lines(run);
     if !tiers.is_empty() {
         page.heading(TIERS);

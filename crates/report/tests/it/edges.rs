@@ -139,10 +139,14 @@ fn texts_of_others_cannot_steer_the_terminal_or_break_a_table() {
 }
 
 #[test]
-fn the_matrix_by_cpu_comes_only_where_its_order_differs() {
+fn the_matrix_by_cpu_follows_where_it_is_known_and_says_where_its_order_differs() {
     let mut run = gets(&[("filecache", 2000.0), ("memcached", 1429.0)]);
     run.comparisons = vec![faster("filecache", "memcached", 1.4)];
-    assert!(!render(&run, Format::MATRIX, PLAIN).contains("CPU"));
+    let text = render(&run, Format::MATRIX, PLAIN);
+    assert!(text.contains("by CPU time of the client\n") && !text.contains("differs"), "{text}");
+    let mut unknown = run.clone();
+    unknown.cells[0].client_cpu_s = None;
+    assert!(!render(&unknown, Format::MATRIX, PLAIN).contains("CPU"));
     run.cells[0].client_cpu_s = Some(5.31);
     run.cells[1].client_cpu_s = Some(0.41);
     assert_snapshot!("matrix_by_cpu", render(&run, Format::MATRIX, PLAIN));

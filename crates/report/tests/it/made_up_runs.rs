@@ -50,9 +50,15 @@ fn they_read_well_in_the_terminal_and_in_a_pull_request() {
         "twelve-targets",
         "zero-hits",
         "all-unavailable",
+        "article",
     ];
     for (name, run) in everything().filter(|(name, _)| unusual.contains(name)) {
         assert_snapshot!(format!("{name}_table"), render(&run, Format::TABLE, PLAIN));
         assert_snapshot!(format!("{name}_markdown"), render(&run, Format::MARKDOWN, PLAIN));
+        if name == "article" {
+            assert_snapshot!(format!("{name}_matrix"), render(&run, Format::MATRIX, PLAIN));
+            let narrow = Style { width: 60, ..PLAIN };
+            assert_snapshot!(format!("{name}_table_60"), render(&run, Format::TABLE, narrow));
+        }
     }
 }

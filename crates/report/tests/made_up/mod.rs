@@ -3,6 +3,7 @@
 //!
 //! They are what a reader may meet: a sweep with a bar for everything, and each way in which a run falls short of it.
 
+mod article;
 mod cells;
 mod pairs;
 mod plan;

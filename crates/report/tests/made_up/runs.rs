@@ -4,6 +4,7 @@ use larder_report::{
     Cell, Check, Counts, Latency, Operation, Point, PointValue, ReasonKind, Run, Severity, Target,
 };
 
+use super::article::article;
 use super::pairs::comparisons;
 use super::plan::{Plan, duration_s, size};
 use super::profile::PROFILES;
@@ -23,6 +24,7 @@ pub(crate) const MADE_UP: &[MadeUp] = &[
     ("one-point", one_point),
     ("older", older),
     ("coordinates", coordinates),
+    ("article", article),
 ];
 
 /// Five targets over five sizes, with a finding of each severity.
@@ -269,7 +271,7 @@ fn compared_anew(mut run: Run) -> Run {
 }
 
 /// A finding against all cells of a target.
-fn check(id: &str, severity: Severity, target: Option<&str>, text: &str) -> Check {
+pub(super) fn check(id: &str, severity: Severity, target: Option<&str>, text: &str) -> Check {
     Check {
         id: id.into(),
         severity,

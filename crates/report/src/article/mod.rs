@@ -1,0 +1,136 @@
+//! An article in words: its figures beside those of this run, its conclusions with what the run says to them.
+//!
+//! The terminal, Markdown and the page show the same rows and sentences, each in its own way.
+
+mod matrix;
+mod said;
+
+pub(crate) use matrix::{Matrix, matrices};
+pub(crate) use said::{Said, said};
+
+use crate::figures::{nanoseconds, nanoseconds_interval, rate, rate_interval, ratio};
+use crate::model::{Article, ArticleFigure, ArticleForm, Clock, Measure};
+
+/// The heads of the columns behind the targets.
+pub(crate) const HEADS: [&str; 3] = ["published", "here", "here / published"];
+/// What stands above the conclusions.
+pub(crate) const CONCLUSIONS: &str = "What it concluded, and what this run says";
+
+/// Figures of one kind at one place, one row for each target.
+#[derive(Debug)]
+pub(crate) struct Block {
+    /// What they are.
+    pub(crate) caption: String,
+    pub(crate) rows: Vec<FigureRow>,
+}
+
+/// A published figure and its like.
+#[derive(Debug)]
+pub(crate) struct FigureRow {
+    pub(crate) target: String,
+    pub(crate) published: String,
+    /// Empty where there is none.
+    pub(crate) here: String,
+    pub(crate) ratio: String,
+    /// Why there is none here, or why it is no result.
+    pub(crate) remark: Option<String>,
+    /// The figure here is no result.
+    pub(crate) doubtful: bool,
+}
+
+/// The heading of all that is shown of an article.
+pub(crate) fn heading(article: &Article) -> String {
+    format!("What {} published, and what this machine says", article.id)
+}
+
+/// Labels and texts: which article, whose machine, how it is repeated.
+pub(crate) fn facts(article: &Article) -> [(&'static str, String); 3] {
+    let form = match article.form {
+        ArticleForm::Published => "as it was published, its mistakes included",
+        ArticleForm::Corrected => "with its mistakes corrected",
+    };
+    [
+        ("article", article.title.clone()),
+        ("its machine", article.machine.clone()),
+        ("repeated", form.to_owned()),
+    ]
+}
+
+/// The figures in blocks, in the order of the article.
+pub(crate) fn blocks(article: &Article) -> Vec<Block> {
+    let mut blocks: Vec<Block> = Vec::new();
+    for figure in &article.figures {
+        let (caption, row) = (caption(figure), row(figure));
+        match blocks.iter_mut().find(|block| block.caption == caption) {
+            Some(block) => block.rows.push(row),
+            None => blocks.push(Block { caption, rows: vec![row] }),
+        }
+    }
+    blocks
+}
+
+/// A place in words: `write-heavy, set+get`.
+pub(crate) fn place(part: Option<&str>, operation: &str) -> String {
+    part.map_or_else(|| operation.to_owned(), |part| format!("{part}, {operation}"))
+}
+
+/// A clock in words.
+pub(crate) fn clock(clock: Clock) -> &'static str {
+    match clock {
+        Clock::Wall => "by wall clock",
+        Clock::Cpu => "by the client's CPU time, which leaves out all waiting",
+    }
+}
+
+fn caption(figure: &ArticleFigure) -> String {
+    let of = figure.iterations.map(|n| format!(" of {n} iterations")).unwrap_or_default();
+    let what = match figure.measure {
+        Measure::Wall => format!("wall clock{of}"),
+        Measure::Cpu => format!("CPU time of the client{of}"),
+        Measure::UsPerOp => "wall clock of an iteration".to_owned(),
+        Measure::OpsPerS => "iterations per second of wall clock".to_owned(),
+        Measure::CpuOpsPerS => "iterations per second of the client's CPU".to_owned(),
+        Measure::Misses => match figure.here_iterations {
+            Some(here) => format!("misses{of}, here of {here} a round"),
+            None => format!("misses{of}"),
+        },
+    };
+    format!("{}: {what}", place(figure.part.as_deref(), &figure.operation))
+}
+
+fn row(figure: &ArticleFigure) -> FigureRow {
+    let doubts = || format!("no result: {}", figure.doubts.join(", "));
+    let doubtful = !figure.doubts.is_empty() && figure.here.is_some();
+    FigureRow {
+        target: figure.target.clone(),
+        published: text(figure.measure, figure.published, None),
+        here: figure
+            .here
+            .map(|here| text(figure.measure, here, figure.here_ci95))
+            .unwrap_or_default(),
+        // Of how many iterations the misses are differs.
+        ratio: figure
+            .ratio
+            .filter(|_| figure.measure != Measure::Misses)
+            .map(ratio)
+            .unwrap_or_default(),
+        remark: figure.reason.clone().or_else(|| doubtful.then(doubts)),
+        doubtful,
+    }
+}
+
+fn text(measure: Measure, value: f64, ci95: Option<[f64; 2]>) -> String {
+    let span = |ns: f64| match ci95 {
+        Some(ci95) => nanoseconds_interval(value * ns, ci95.map(|bound| bound * ns)),
+        None => nanoseconds(value * ns),
+    };
+    match measure {
+        Measure::Wall | Measure::Cpu => span(1e9),
+        Measure::UsPerOp => span(1e3),
+        Measure::OpsPerS | Measure::CpuOpsPerS => match ci95 {
+            Some(ci95) => rate_interval(value, ci95),
+            None => rate(value),
+        },
+        Measure::Misses => format!("{value:.0}"),
+    }
+}

@@ -1,0 +1,118 @@
+//! The conclusions of an article in sentences.
+
+use super::place;
+use crate::figures::{interval, list, nanoseconds, probability, ratio};
+use crate::model::{Article, Claim, ClaimKind, ClaimVerdict, Clock, Evidence};
+
+/// A conclusion with what this run says to it.
+#[derive(Debug)]
+pub(crate) struct Said<'a> {
+    pub(crate) claim: &'a Claim,
+    /// The verdict as a word.
+    pub(crate) verdict: &'static str,
+    /// What stands before it.
+    pub(crate) mark: &'static str,
+    /// The figures behind it, a sentence each.
+    pub(crate) evidence: Vec<String>,
+    /// The checks that explain it and fired here.
+    pub(crate) fired: Vec<&'a str>,
+    /// Those that did not.
+    pub(crate) silent: Vec<&'a str>,
+}
+
+impl Said<'_> {
+    /// What the checks have to say, a text for those that fired and one for those that did not.
+    pub(crate) fn checks(&self) -> Vec<String> {
+        let mut texts = Vec::new();
+        if !self.fired.is_empty() {
+            texts.push(format!("see {}", list(&self.fired)));
+        }
+        if !self.silent.is_empty() {
+            texts.push(format!("{} did not fire in this run", list(&self.silent)));
+        }
+        texts
+    }
+}
+
+/// Every conclusion.
+pub(crate) fn said(article: &Article) -> Vec<Said<'_>> {
+    article.claims.iter().map(of_claim).collect()
+}
+
+fn of_claim(claim: &Claim) -> Said<'_> {
+    let (mark, verdict) = match claim.verdict {
+        ClaimVerdict::Holds => ("✓", "holds"),
+        ClaimVerdict::TurnsRound => ("⇄", "turns round"),
+        ClaimVerdict::DoesNotHold => ("✗", "does not hold"),
+        ClaimVerdict::CannotBeTold => ("?", "cannot be told"),
+    };
+    let ids = |fired: bool| {
+        let mine = claim.checks.iter().filter(move |check| check.fired == fired);
+        mine.map(|check| check.id.as_str()).collect()
+    };
+    Said { claim, verdict, mark, evidence: evidence(claim), fired: ids(true), silent: ids(false) }
+}
+
+fn evidence(claim: &Claim) -> Vec<String> {
+    let at = place(claim.part.as_deref(), &claim.operation);
+    if let Some(reason) = &claim.reason {
+        return vec![format!("{at}: {reason}")];
+    }
+    if let Some([hits, reads]) = claim.hits {
+        return vec![format!("{at}: {hits} of {reads} reads of {} hit", claim.a)];
+    }
+    let names: Vec<&str> = claim.b.iter().map(String::as_str).collect();
+    let together = format!("{} together", list(&names));
+    let sentence = |(n, evidence): (usize, &Evidence)| {
+        let other = match claim.kind {
+            ClaimKind::Sum => together.as_str(),
+            _ => names.get(n).copied().unwrap_or_default(),
+        };
+        format!("{at}: {}", compared(claim, evidence, other))
+    };
+    claim.evidence.iter().enumerate().map(sentence).collect()
+}
+
+/// Two times and what lies between them.
+fn compared(claim: &Claim, evidence: &Evidence, other: &str) -> String {
+    let time = |us: f64| nanoseconds(us * 1e3);
+    let (a, b) = (time(evidence.a_us), time(evidence.b_us));
+    let by = match claim.by {
+        Clock::Wall => String::new(),
+        Clock::Cpu => " of the client's CPU time".to_owned(),
+    };
+    let mut parts = vec![format!("{} {a}, {other} {b}{by}", claim.a)];
+    if claim.kind == ClaimKind::Faster {
+        parts.push(lead(claim, evidence, other));
+        if claim.factor > 1.0 {
+            parts.push(format!("at least {} was said", ratio(claim.factor)));
+        }
+    } else {
+        let share = with_interval(evidence.ratio, evidence.ci95);
+        parts.push(format!("the first is {share} the second"));
+        parts.push(format!("up to {} apart counts as alike", ratio(claim.factor)));
+    }
+    if claim.verdict == ClaimVerdict::CannotBeTold && evidence.ci95.is_none() {
+        parts.push("fewer than six rounds do not tell".to_owned());
+    }
+    parts.join("; ")
+}
+
+/// Who is faster, and by how much.
+fn lead(claim: &Claim, evidence: &Evidence, other: &str) -> String {
+    let turned = evidence.ci95.map(|[low, high]| [high.recip(), low.recip()]);
+    let (faster, times) = if evidence.ratio <= 1.0 {
+        (claim.a.as_str(), with_interval(evidence.ratio.recip(), turned))
+    } else {
+        (other, with_interval(evidence.ratio, evidence.ci95))
+    };
+    let sure = evidence.p.map(|p| format!(", {}", probability(p))).unwrap_or_default();
+    format!("{faster} is {times} as fast{sure}")
+}
+
+fn with_interval(value: f64, ci95: Option<[f64; 2]>) -> String {
+    match ci95 {
+        Some(ci95) => format!("{} {}", ratio(value), interval(value, ci95)),
+        None => ratio(value),
+    }
+}

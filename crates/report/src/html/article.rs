@@ -1,0 +1,116 @@
+//! What an article published, beside what this machine found: the figures, the matrices, the conclusions.
+
+use maud::{Markup, html};
+
+use super::text::{capital, with_names};
+use super::view::View;
+use crate::article::{
+    Block, CONCLUSIONS, HEADS, Matrix, Said, blocks, facts, heading, matrices, said,
+};
+use crate::figures;
+use crate::model::{Article, ClaimVerdict};
+
+pub(super) fn section(view: &View<'_>, article: &Article) -> Markup {
+    let said = said(article);
+    html! {
+        section #article {
+            h2 { (heading(article)) }
+            dl.facts { @for (label, text) in facts(article) {
+                div { dt { (capital(label)) } dd { (text) } }
+            } }
+            @if !said.is_empty() {
+                h3 { (CONCLUSIONS) }
+                @for said in &said { (conclusion(view, said)) }
+            }
+            @for block in blocks(article) { (figures_of(&block)) }
+            @for matrix in matrices(view.run, article) { (matrix_of(&matrix)) }
+        }
+    }
+}
+
+fn conclusion(view: &View<'_>, said: &Said<'_>) -> Markup {
+    html! {
+        article.claim.(class(said.claim.verdict)) {
+            p.says {
+                span.said { span aria-hidden="true" { (said.mark) } " " (said.verdict) }
+                " " (said.claim.says)
+            }
+            @for evidence in &said.evidence {
+                p.evidence { (with_names(view.run, evidence, |name| html! { b { (name) } })) }
+            }
+            @if !said.fired.is_empty() {
+                p.explained { span aria-hidden="true" { "→ " } "see" @for id in &said.fired { " " (check(view, id)) } }
+            }
+            @if !said.silent.is_empty() {
+                p.explained { @for id in &said.silent { code { (id) } " " } "did not fire in this run" }
+            }
+        }
+    }
+}
+
+/// A check that fired, with a link to what it found.
+fn check(view: &View<'_>, id: &str) -> Markup {
+    let severity = view.run.checks.iter().find(|check| check.id == id).map(|check| check.severity);
+    let anchor = severity.map(|severity| format!("#{}", View::finding_anchor(severity, id)));
+    html! { a href=[anchor] { code { (id) } } }
+}
+
+fn class(verdict: ClaimVerdict) -> &'static str {
+    match verdict {
+        ClaimVerdict::Holds => "holds",
+        ClaimVerdict::TurnsRound | ClaimVerdict::DoesNotHold => "fails",
+        ClaimVerdict::CannotBeTold => "open",
+    }
+}
+
+fn figures_of(block: &Block) -> Markup {
+    html! {
+        h3 { (capital(&block.caption)) }
+        div.scroll tabindex="0" role="region" aria-label=(block.caption) {
+            table.published {
+                thead { tr {
+                    th scope="col" { "target" }
+                    @for head in HEADS { th scope="col" { (head) } }
+                } }
+                tbody { @for row in &block.rows { tr {
+                    th scope="row" { (row.target) @if let Some(remark) = &row.remark { small { (remark) } } }
+                    td { (row.published) }
+                    td { (here(&row.here, row.doubtful)) }
+                    td { (row.ratio) }
+                } } }
+            }
+        }
+    }
+}
+
+/// A figure, its interval below it.
+fn here(text: &str, doubtful: bool) -> Markup {
+    let (figure, interval) = match text.split_once(" [") {
+        Some((figure, interval)) => (figure, Some(interval)),
+        None => (text, None),
+    };
+    html! {
+        @if doubtful { s { (figure) } } @else { (figure) }
+        @if let Some(interval) = interval { small { "[" (interval) } }
+    }
+}
+
+fn matrix_of(matrix: &Matrix<'_>) -> Markup {
+    html! {
+        h3 { (capital(&matrix.caption)) }
+        div.scroll tabindex="0" role="region" aria-label=(matrix.caption) {
+            table.published {
+                thead { tr {
+                    th scope="col" { "target" }
+                    th scope="col" { "rate" }
+                    @for rated in &matrix.rated { th scope="col" { (rated.name) } }
+                } }
+                tbody { @for (rated, texts) in matrix.rated.iter().zip(matrix.texts()) { tr {
+                    th scope="row" { (rated.name) }
+                    td { (figures::rate(rated.rate)) }
+                    @for text in texts { td { (text) } }
+                } } }
+            }
+        }
+    }
+}
