@@ -44,5 +44,5 @@ impl Check for Reconnect {
 
 /// Whether a setting lists the servers of an engine, or of a tier: `nodes`, `l2.nodes`.
 fn is_nodes(setting: &str) -> bool {
-    setting == "nodes" || setting.ends_with(".nodes")
+    setting.rsplit('.').next() == Some("nodes")
 }

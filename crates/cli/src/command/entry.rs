@@ -3,9 +3,10 @@
 use std::io::Read;
 
 use clap::Args;
-use larder_store::{Durability, Ownership, SetOptions, SetOutcome, Span, Store, StoreUrl};
+use larder_store::{Durability, SetOptions, SetOutcome, Span, Store, StoreUrl};
 
 use super::{open, open_existing, print};
+use crate::catalog::CATALOG;
 use crate::exit::{Exit, Usage};
 
 /// Prints the value under a key, as it is. Exits with 1 where there is none.
@@ -79,17 +80,12 @@ pub(crate) fn delete(arguments: &Delete) -> anyhow::Result<Exit> {
 /// A value stored where nobody will find it again is a mistake of the URL.
 fn lasts(url: &StoreUrl, store: &dyn Store) -> Result<(), Usage> {
     let info = store.info();
-    let has_place = !(url.hosts().is_empty() && url.path().is_empty());
-    let vanishes = match info.ownership {
-        Ownership::Managed => true,
-        Ownership::Embedded => {
-            !has_place
-                || info.durability <= Durability::Volatile
-                || !store.capabilities().persistent
-        }
-        Ownership::External => false,
-    };
-    if vanishes {
+    // Of a stack, the lowest tier has everything.
+    let keeper = url.tiers().last().unwrap_or(url);
+    let has_place = !(keeper.hosts().is_empty() && keeper.path().is_empty());
+    let is_kept =
+        has_place && info.durability > Durability::Volatile && store.capabilities().persistent;
+    if !is_kept && !CATALOG.is_external(keeper) {
         let url = info.url;
         return Err(Usage(format!("{url} ends with this command; name a path or a server")));
     }

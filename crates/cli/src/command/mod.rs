@@ -25,9 +25,11 @@ fn open(url: &str) -> Result<Arc<dyn Store>> {
 /// Opens a store that is there: to look at one must not make one.
 fn open_existing(text: &str) -> anyhow::Result<Arc<dyn Store>> {
     let url = StoreUrl::parse(text)?;
-    let keeps_files = CATALOG.find(url.scheme())?.medium == Medium::Files;
-    if keeps_files && !url.path().is_empty() && !Path::new(url.path()).exists() {
-        anyhow::bail!("{url}: there is nothing at {}", url.path());
+    for part in [std::slice::from_ref(&url), url.tiers()].concat() {
+        let keeps_files = CATALOG.find(part.scheme())?.medium == Medium::Files;
+        if keeps_files && !part.path().is_empty() && !Path::new(part.path()).exists() {
+            anyhow::bail!("{url}: there is nothing at {}", part.path());
+        }
     }
     Ok(CATALOG.open(&url)?)
 }

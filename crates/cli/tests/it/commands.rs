@@ -91,7 +91,7 @@ fn one_entry(scene: &Scene, url: &str) {
 
 fn entries_in_files() {
     let scene = Scene::new();
-    for url in ["file:cache", "lmdb:map", "sqlite:cache.db"] {
+    for url in ["file:cache", "lmdb:map", "sqlite:cache.db", "tiered:moka:|file:stacked"] {
         one_entry(&scene, url);
     }
     scene.assert_nothing_left();
@@ -105,7 +105,7 @@ fn entries_on_a_server() {
 
 fn vanishing() {
     let scene = Scene::new();
-    for url in ["moka:", "null:", "file:", "lmdb:", "sqlite:"] {
+    for url in ["moka:", "null:", "file:", "lmdb:", "sqlite:", "tiered:moka:|lmdb:"] {
         let answer = scene.larder(&["set", url, "key", "value"]);
         answer.ends_with(2).complains(&[url, "ends with this command; name a path or a server"]);
     }
