@@ -17,6 +17,7 @@ die "usage: perl guest.pl FOLDER, with commands on standard input\n" unless defi
 # Standard output carries answers and nothing else; what a module prints goes where its complaints go.
 open my $answers, '>&', \*STDOUT or die "cannot duplicate standard output: $!\n";
 open STDOUT,      '>&', \*STDERR or die "cannot send standard output to standard error: $!\n";
+STDOUT->autoflush;
 binmode $_ for \*STDIN, $answers;
 # A server that closed its connection is an error of an operation, not the end of this program.
 local $SIG{PIPE} = 'IGNORE';

@@ -24,64 +24,64 @@ use constant NONE => 'nothing is stored under this key, so no value of it is rig
 
 # `operations` and `bytes` say how much is made ready at once at most; `held` is what the null cache holds.
 sub new ($class, $plan, %limits) {
-    return bless { plan => $plan, multiget => 1, held => 0, %limits, count => 0 }, $class;
+    my $self = bless { plan => $plan, multiget => 1, held => 0, %limits, count => 0 }, $class;
+    $self->_forget;
+    return $self;
 }
 
 # Makes as many of `$count` operations from `$first` on ready as fit; returns how many.
 sub fill ($self, $first, $count) {
-    my $plan = $self->{plan};
     $count = $self->{operations} if $count > $self->{operations};
-    my ($keys, $newest, $replays) = @$plan{qw(keys newest replays)};
-    my @flat = $plan->operations($first, $count);
-    my (@kind, @key, @text, @value, @under);
-    my %composed = (texts => ['', NONE], bytes => 0, read => {}, stored => {});
-    my $n = 0;
-    while ($n < $count && $composed{bytes} < $self->{bytes}) {
-        my ($kind, $key, $value, $under) = @flat[ 4 * $n .. 4 * $n + 3 ];
-        my $text = 0;
-        if ($kind == Larder::Plan::SET) {
-            $text = $self->_compose(\%composed, 'stored', $value);
-            $self->{held} = $value;
+    $self->_forget               if $self->{composed} >= $self->{bytes};
+    my ($kind, $key, $value, $under) = $self->{plan}->operations($first, $count);
+    my ($keys, $newest, $replays) = @{ $self->{plan} }{qw(keys newest replays)};
+    my ($limit, $read, $stored, $held) = @$self{qw(bytes read stored held)};
+    my @text;
+    for my $n (0 .. $count - 1) {
+        my $what = $kind->[$n];
+        if ($what == Larder::Plan::SET) {
+            $held = $value->[$n];
+            push @text, $stored->{$held} // $self->_compose($stored, $held);
         }
-        elsif ($kind == Larder::Plan::GET || $kind == Larder::Plan::GET_OR_SET) {
+        elsif ($what == Larder::Plan::GET || $what == Larder::Plan::GET_OR_SET) {
             if ($replays) {
-                $self->{held} ||= $value if $kind == Larder::Plan::GET_OR_SET;
-                $value = $self->{held};
+                $held ||= $value->[$n] if $what == Larder::Plan::GET_OR_SET;
+                $value->[$n] = $held;
             }
-            my $right = $value || $newest->[$key];
-            $text = $right ? $self->_compose(\%composed, 'read', $right) : 1;
+            my $right = $value->[$n] || $newest->[ $key->[$n] ];
+            push @text, $right ? $read->{$right} // $self->_compose($read, $right) : 1;
         }
-        $kind[$n]  = $kind;
-        $key[$n]   = $key;
-        $text[$n]  = $text;
-        $value[$n] = $value;
-        $under[$n] = $under;
-        $n++;
+        else {
+            push @text, 0;
+        }
+        last if $self->{composed} >= $limit;
     }
-    @$self{qw(kind key_index value)} = (\@kind, \@key, \@value);
-    $self->{key}   = _aliases(@$keys[@key]);
-    $self->{under} = _aliases(@$keys[@under]);
-    $self->{want}  = _aliases($composed{texts}->@[@text]);
-    $self->_places($n);
+    $#$_ = $#text for $kind, $key, $value, $under;
+    @$self{qw(kind key_index value held)} = ($kind, $key, $value, $held);
+    $self->{key}   = _aliases(@$keys[@$key]);
+    $self->{under} = _aliases(@$keys[@$under]);
+    $self->{want}  = _aliases($self->{texts}->@[@text]);
+    $self->_places(scalar @text);
     $self->_requests if $self->{multiget} > 1;
-    return $n;
+    return scalar @text;
 }
 
 # The one kind that all operations are of; undef where they are mixed.
-sub only_kind ($self) {
-    my %kinds = map { ($_ => 1) } @{ $self->{kind} };
-    return keys %kinds == 1 ? (keys %kinds)[0] : undef;
+sub only_kind ($self) { return $self->{only_kind} }
+
+# The place of a value among the texts, which the next blocks have too while there is room. What is read and what is
+# stored are strings of their own, even when they are the same value: the null cache hands back the very string that
+# it was given, and comparing a string with itself would cost nothing.
+sub _compose ($self, $places, $value) {
+    my $text = $self->{plan}->value($value);
+    $self->{composed} += length $text;
+    return $places->{$value} = push(@{ $self->{texts} }, $text) - 1;
 }
 
-# The place of a value among the texts, composed once. What is read and what is stored are strings of their own, even
-# when they are the same value: the null cache hands back the very string that it was given, and comparing a string
-# with itself would cost nothing.
-sub _compose ($self, $composed, $use, $value) {
-    return $composed->{$use}{$value} //= do {
-        my $text = $self->{plan}->value($value);
-        $composed->{bytes} += length $text;
-        push(@{ $composed->{texts} }, $text) - 1;
-    };
+# Begins the texts anew; the first two stand for no value that matters, and for none that is right.
+sub _forget ($self) {
+    @$self{qw(texts composed read stored)} = ([ '', NONE ], 0, {}, {});
+    return;
 }
 
 # An array whose elements are these very scalars. Copies would share a string only 255 times over, and every further
@@ -94,6 +94,9 @@ sub _places ($self, $count) {
     $#{ $self->{$_} } = $count - 1 for qw(end outcome);
     $_ = 0.0   for @{ $self->{end} };
     $_ = RIGHT for @{ $self->{outcome} };
+    my %kinds;
+    @kinds{ @{ $self->{kind} } } = ();
+    $self->{only_kind} = keys %kinds == 1 ? $self->{kind}[0] : undef;
     @$self{qw(bytes_of errors doubts segments)} = ({}, {}, [], []);
     return;
 }

@@ -29,28 +29,37 @@ sub new ($class, $operations, $multiget) {
 # Each segment of the block says when it began, and how long the phase had lasted then. Times are rounded as they stand
 # on the axis of the phase, so that what all operations took adds up to what it lasted.
 sub add ($self, $block) {
-    my ($kind, $outcome, $end) = @$block{qw(kind outcome end)};
     $self->_add_errors($block);
     for my $segment (@{ $block->{segments} }) {
-        my ($n, $to, $began, $elapsed) = @$segment;
+        my ($from, $to, $began, $elapsed) = @$segment;
         my $origin = $began - $elapsed;
-        my $then   = int($elapsed * 1e9 + 0.5);
-        while ($n <= $to) {
-            my $at    = int(($end->[$n] - $origin) * 1e9 + 0.5);
-            my $tally = $self->{tally_of}[ $kind->[$n] ];
-            if ($block->{multiget} > 1 && $kind->[$n] == Larder::Plan::GET) {
-                my @keys  = $n .. $block->{request_to}[$n];
-                my $bytes = 0;
-                $bytes += $self->_bytes($block, $_) for @keys;
-                $tally->add_request([ @$outcome[@keys] ], $at, $at - $then, $bytes);
-                $n += @keys;
-            }
-            else {
-                $tally->add($outcome->[$n], $at, $at - $then, $self->_bytes($block, $n));
-                $n++;
-            }
-            $then = $at;
+        $_ = int(($_ - $origin) * 1e9 + 0.5) for @{ $block->{end} }[ $from .. $to ];
+        $self->_add_segment($block, $from, $to, int($elapsed * 1e9 + 0.5));
+    }
+    return;
+}
+
+sub _add_segment ($self, $block, $from, $to, $then) {
+    my ($kind, $end) = @$block{qw(kind end)};
+    my $only = $block->only_kind;
+    while ($from <= $to) {
+        my $what  = $kind->[$from];
+        my $tally = $self->{tally_of}[$what];
+        my $last  = $from;
+        if ($what == Larder::Plan::GET && $block->{multiget} > 1) {
+            $last = $block->{request_to}[$from];
+            my $bytes    = 0;
+            my @outcomes = $block->{outcome}->@[ $from .. $last ];
+            $bytes += $self->_bytes($block, $_) for $from .. $last;
+            $tally->add_request(\@outcomes, $end->[$last], $end->[$last] - $then, $bytes);
         }
+        else {
+            if (defined $only) { $last = $to }
+            else               { $last++ while $last < $to && $kind->[ $last + 1 ] == $what }
+            $tally->add_run($block, $from, $last, $then);
+        }
+        $then = $end->[$last];
+        $from = $last + 1;
     }
     return;
 }

@@ -51,9 +51,10 @@ sub previous ($self, $value) {
     return unpack 'V', substr $self->{values}, ($value - 1) * VALUE_BYTES + 8, 4;
 }
 
-# Kind, key, value and key to store under of `$count` operations from `$first` on, one after the other.
+# Kinds, keys, values and keys to store under of `$count` operations from `$first` on, an array of each.
 sub operations ($self, $first, $count) {
-    return unpack 'V*', substr $self->{operations}, $first * OPERATION_BYTES, $count * OPERATION_BYTES;
+    my $operations = substr $self->{operations}, $first * OPERATION_BYTES, $count * OPERATION_BYTES;
+    return map { [ unpack $_, $operations ] } '(V x12)*', '(x4 V x8)*', '(x8 V x4)*', '(x12 V)*';
 }
 
 # The number of the value that the null cache holds when a process begins a phase: what was set last before, or what

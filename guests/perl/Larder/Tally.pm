@@ -7,6 +7,11 @@ use v5.36;
 use Larder::Block    ();
 use Larder::Timeline ();
 
+use constant {
+    RIGHT  => Larder::Block::RIGHT,
+    FILLED => Larder::Block::FILLED,
+};
+
 sub new ($class, $is_read) {
     return bless {
         is_read   => $is_read,
@@ -21,14 +26,38 @@ sub new ($class, $is_read) {
     }, $class;
 }
 
-# An operation: what came of it, when it ended and how long it took, the bytes that it moved.
-sub add ($self, $outcome, $at, $took, $bytes) {
-    $self->{ops}++;
-    $self->{outcomes}[$outcome]++;
-    $self->{busy_ns} += $took;
+# The operations of a block from `$from` to `$to`, all of this kind, that ended after `$then`. Written out like the loop,
+# for it takes longer.
+sub add_run ($self, $block, $from, $to, $then) {
+    my ($outcome, $want, $end, $bytes_of) = @$block{qw(outcome want end bytes_of)};
+    my ($latencies, $outcomes, $timeline) = @$self{qw(latencies outcomes timeline)};
+    my ($slot_ops, $slowest, $bytes, $began) = (0, 0, 0, $then);
+    my $slot_end = $timeline->slot_end($end->[$from]);
+    for my $n ($from .. $to) {
+        my $at   = $end->[$n];
+        my $took = $at - $then;
+        $then = $at;
+        if ($at >= $slot_end) {
+            $timeline->add($slot_end - 1, $slowest, $slot_ops);
+            ($slot_ops, $slowest) = (0, 0);
+            $slot_end = $timeline->slot_end($at);
+        }
+        $slot_ops++;
+        $slowest = $took if $took > $slowest;
+        my $what = $outcome->[$n];
+        $outcomes->[$what]++;
+        next if $what != RIGHT && $what != FILLED;
+        $bytes += length $want->[$n];
+        $latencies->{ $took < 1_000 ? $took : $took < 10_000 ? int($took / 10 + 0.5) * 10 : _rounded($took) }++;
+    }
+    $timeline->add($slot_end - 1, $slowest, $slot_ops);
+    # What had another length than was expected, right or wrong.
+    for my $n (grep { $_ >= $from && $_ <= $to } keys %$bytes_of) {
+        $bytes += $bytes_of->{$n} - ($outcome->[$n] == RIGHT ? length $want->[$n] : 0);
+    }
+    $self->{ops}     += $to - $from + 1;
+    $self->{busy_ns} += $then - $began;
     $self->{bytes}   += $bytes;
-    $self->{timeline}->add($at, $took);
-    $self->latency($took) if $outcome == Larder::Block::RIGHT || $outcome == Larder::Block::FILLED;
     return;
 }
 
@@ -39,16 +68,15 @@ sub add_request ($self, $outcomes, $at, $took, $bytes) {
     $self->{busy_ns} += $took;
     $self->{bytes}   += $bytes;
     $self->{timeline}->add($at, $took, scalar @$outcomes);
-    $self->latency($took) if grep { $_ == Larder::Block::RIGHT } @$outcomes;
+    $self->{latencies}{ _rounded($took) }++ if grep { $_ == RIGHT } @$outcomes;
     return;
 }
 
-# Rounded to three digits: no more can be told apart, and there are few different ones.
-sub latency ($self, $took) {
-    my $unit = $took < 1_000 ? 1 : $took < 10_000 ? 10 : $took < 100_000 ? 100 : $took < 1_000_000 ? 1_000 : 10_000;
+# Three digits: no more can be told apart, and there are few different ones.
+sub _rounded ($took) {
+    my $unit = $took < 1_000 ? 1 : $took < 10_000 ? 10 : $took < 100_000 ? 100 : 1_000;
     $unit *= 10 while $took >= 1_000 * $unit;
-    $self->{latencies}{ int($took / $unit + 0.5) * $unit }++;
-    return;
+    return int($took / $unit + 0.5) * $unit;
 }
 
 sub error ($self, $kind) {

@@ -24,6 +24,13 @@ sub add ($self, $at, $took, $ops = 1) {
     return;
 }
 
+# When the slot ends that is open at this instant.
+sub slot_end ($self, $at) {
+    $self->_double while $at >= $self->{end_ns};
+    my $slot_ns = $self->{slot_ns};
+    return (int($at / $slot_ns) + 1) * $slot_ns;
+}
+
 # The slots of a phase that lasted so long, as they are written down.
 sub over ($self, $wall_ns) {
     $self->_double while $wall_ns >= $self->{end_ns};

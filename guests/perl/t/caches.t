@@ -10,10 +10,9 @@ use Time::HiRes qw(sleep);
 use TestGuest ();
 use TestPlan  ();
 
-my $server = TestGuest->memcached;
-if (!$server) {
-    ($ENV{LARDER_REQUIRE} // '') eq 'all' ? die "memcached is not installed\n" : diag 'memcached is not installed: left out';
-}
+my $server = TestGuest->memcached_or_not;
+my $files  = File::Temp->newdir;
+my $local  = $server && TestGuest->memcached_on("$files/socket");
 my @servers   = $server ? (servers => [ $server->address ]) : ();
 my %memcached = (cache => 'memcached', options => { connect => 'session' }, @servers);
 
@@ -33,6 +32,7 @@ my @caches = (
     $server
     ? (
         [ 'memcached',               'memcached', {@servers} ],
+        [ 'memcached on a socket',   'memcached', { servers => [ $local->address ] } ],
         [ 'memcached per operation', 'memcached', { @servers, options => { connect => 'operation' } } ],
         [ 'memcached without waiting', 'memcached', { @servers, options => { nowait => JSON::PP::true } } ],
         [ 'tiered over memcached',   'tiered',    { tiers => [ tier('mmap'), \%memcached ] } ],
@@ -78,7 +78,8 @@ sub runs_a_plan ($name, $guest) {
     $plan->phase({ operations => ['get'] }, \@get);
     $plan->phase({ operations => ['get_many'], multiget => 8 }, \@get);
     $plan->phase({ operations => ['get_or_set'] }, \@fill);
-    $plan->phase({ operations => [qw(get delete)] }, [ map { ([ get => $_, $values[$_] ], [ delete => $_ ]) } 40 .. 49 ]);
+    my @mixed = map { ([ get => $_, $values[$_] ], [ delete => $_ ]) } 40 .. 49;
+    $plan->phase({ operations => [qw(get delete)] }, \@mixed);
     my @found = map { $_->[0]{operations} } $guest->run_plan($plan);
     my $counts = sub ($of, @names) { return [ map { $of->{$_} } @names ] };
     my @names  = qw(ops hits misses wrong errors failed_fills succeeded);
@@ -106,7 +107,8 @@ subtest 'what does not fit is refused' => sub {
 subtest 'what the user chose is what is opened' => sub {
     my $fast = TestGuest->start('fastmmap', options => { page_size => 131_072, num_pages => 7 });
     is_deeply [ @{ $fast->opened->{settings} }{qw(page_size num_pages)} ], [ 131_072, 7 ], 'pages';
-    my $mmap = TestGuest->start('mmap', options => { bucketsize => 10_000, buckets => 5, pagesize => 4096, expiry => 9 });
+    my %chosen = (bucketsize => 10_000, buckets => 5, pagesize => 4096, expiry => 9);
+    my $mmap   = TestGuest->start('mmap', options => \%chosen);
     is_deeply [ @{ $mmap->opened->{settings} }{qw(bucketsize buckets expiry)} ], [ 12_288, 5, 9 ], 'buckets';
 };
 
@@ -126,8 +128,10 @@ subtest 'another process finds what the first one stored' => sub {
         my $first  = TestGuest->start($cache, folder => "$folder");
         $first->set('kept', 'x');
         is $first->end, 0, "$cache is left";
-        is(TestGuest->start($cache, folder => "$folder", fresh => JSON::PP::false)->get('kept'), 'x', 'and opened again');
-        is(TestGuest->start($cache, folder => "$folder")->get('kept'), undef, 'or fresh');
+        my $second = TestGuest->start($cache, folder => "$folder", fresh => JSON::PP::false);
+        is $second->get('kept'), 'x', 'and opened again';
+        my $third = TestGuest->start($cache, folder => "$folder");
+        is $third->get('kept'), undef, 'or fresh';
     }
 };
 

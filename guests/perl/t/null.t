@@ -25,7 +25,8 @@ $plan->phase({ operations => ['get'] }, [ map { [ get => $_, $values[$_] ] } 0 .
 my ($sets, $gets) = map { $_->[0] } $guest->run_plan($plan);
 
 my $set = $sets->{operations}{set};
-is_deeply [ @$set{qw(ops succeeded errors hits misses bytes)} ], [ 100, 100, 0, 0, 0, 10 + 95 * 100 ], 'sets are counted';
+my @set = @$set{qw(ops succeeded errors hits misses bytes)};
+is_deeply \@set, [ 100, 100, 0, 0, 0, 10 + 95 * 100 ], 'sets are counted';
 my $get = $gets->{operations}{get};
 is_deeply [ @$get{qw(ops hits misses wrong succeeded bytes)} ], [ 200, 200, 0, 0, 200, 20_000 ], 'and gets';
 

@@ -10,17 +10,17 @@ use Time::HiRes qw(sleep);
 use TestGuest ();
 use TestPlan  ();
 
-my $server = TestGuest->memcached;
-if (!$server) {
-    ($ENV{LARDER_REQUIRE} // '') eq 'all' ? die "memcached is not installed\n" : diag 'memcached is not installed: left out';
-}
+my $server = TestGuest->memcached_or_not;
 
 # A plan in which each of three processes sets its own keys and then reads all of them.
 sub plan_of_three ($folder, $replays) {
-    my $plan   = TestPlan->new($folder, keys => [ map { "key-$_" } 0 .. 299 ], processes => 3, replays => $replays);
+    my @keys   = map { "key-$_" } 0 .. 299;
+    my $plan   = TestPlan->new($folder, keys => \@keys, processes => 3, replays => $replays);
     my @values = map { $plan->value($_, 100) } 0 .. 299;
-    $plan->phase({ operations => ['set'] }, map { my $of = $_; [ map { [ set => $_, $values[$_] ] } 100 * $of .. 100 * $of + 99 ] } 0 .. 2);
-    $plan->phase({ operations => ['get'] }, map { [ map { [ get => $_, $values[$_] ] } 0 .. 299 ] } 0 .. 2);
+    my @set    = map { [ set => $_, $values[$_] ] } 0 .. 299;
+    my @get    = map { [ get => $_, $values[$_] ] } 0 .. 299;
+    $plan->phase({ operations => ['set'] }, map { [ @set[ 100 * $_ .. 100 * $_ + 99 ] ] } 0 .. 2);
+    $plan->phase({ operations => ['get'] }, \@get, \@get, \@get);
     return $plan;
 }
 

@@ -107,15 +107,35 @@ sub memcached ($class, @arguments) {
     my $free = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1) or die "no free port: $@\n";
     my $port = $free->sockport;
     close $free or die "cannot close: $!\n";
+    return $class->_server("127.0.0.1:$port", $program, qw(-u nobody -l 127.0.0.1 -U 0 -p), $port, @arguments);
+}
+
+# The same, which must be there where nothing may be left out.
+sub memcached_or_not ($class) {
+    my $server = $class->memcached;
+    return $server                               if $server;
+    die "memcached is not installed\n"           if ($ENV{LARDER_REQUIRE} // '') eq 'all';
+    warn "# memcached is not installed: its tests are left out\n";
+    return;
+}
+
+# One that listens on a socket of the file system.
+sub memcached_on ($class, $path) {
+    my ($program) = grep { -x } map { "$_/memcached" } split(/:/, $ENV{PATH}), '/usr/bin', '/usr/local/bin';
+    return $class->_server($path, $program, qw(-u root -s), $path);
+}
+
+sub _server ($class, $address, @command) {
     my $pid = fork // die "cannot fork: $!\n";
     if (!$pid) {
-        exec $program, qw(-u nobody -l 127.0.0.1 -U 0 -p), $port, @arguments or die "cannot run $program: $!\n";
+        exec @command or die "cannot run $command[0]: $!\n";
     }
+    my $kind = $address =~ m{^/} ? 'IO::Socket::UNIX' : 'IO::Socket::INET';
     for (1 .. 200) {
-        last if IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port);
+        last if $kind->new($kind eq 'IO::Socket::UNIX' ? (Peer => $address) : (PeerAddr => $address));
         sleep 0.01;
     }
-    return bless { pid => $pid, port => $port, address => "127.0.0.1:$port" }, $class;
+    return bless { pid => $pid, address => $address }, $class;
 }
 
 sub address ($self) { return $self->{address} }
