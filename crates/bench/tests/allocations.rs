@@ -30,22 +30,34 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-fn allocations_of(requests: u32) -> u64 {
+fn allocations_of(url: &str, requests: u32, operation: Operation) -> u64 {
+    let multiget = if operation == Operation::GetMany { "multiget = 10" } else { "" };
     let workload = format!(
-        "keys = 5000\nrounds = 1\ndata-size = 100\nrequests = {requests}\noperations = 'get'"
+        "keys = 5000\nrounds = 1\ndata-size = 100\nrequests = {requests}\noperations = 'get'\n{multiget}"
     );
     let before = ALLOCATIONS.load(Ordering::Relaxed);
-    let run = support::run(&ENGINES, &["null:"], &workload);
-    let counts = support::cell(&run, "null:", Operation::Get).counts;
+    let run = support::run(&ENGINES, &[url], &workload);
+    let counts = support::cell(&run, url, operation).counts;
     assert_eq!((counts.ops, counts.hits), (u64::from(requests), u64::from(requests)));
     assert!(support::findings(&run, "ERR-AS-OP").is_empty());
     ALLOCATIONS.load(Ordering::Relaxed) - before
 }
 
+/// How many more allocations twenty times the operations make.
+fn growth(url: &str, operation: Operation) -> u64 {
+    allocations_of(url, 20_000, operation); // What is made once in a process is made here.
+    let few = allocations_of(url, 20_000, operation);
+    allocations_of(url, 400_000, operation).abs_diff(few)
+}
+
 #[test]
 fn more_operations_make_no_more_allocations() {
-    allocations_of(20_000); // What is made once in a process is made here.
-    let (few, many) = (allocations_of(20_000), allocations_of(400_000));
+    let more = growth("null:", Operation::Get);
     // The process's memory, its tasks and the machine are read around the loop; their texts differ a little in length.
-    assert!(many.abs_diff(few) < 20, "{few} allocations for 20,000 operations, {many} for 400,000");
+    assert!(more < 20, "{more} more allocations for 400,000 operations than for 20,000");
+    // A stack makes no more than the tier that answers; LMDB makes some itself.
+    for operation in [Operation::Get, Operation::GetMany] {
+        let (alone, stack) = (growth("lmdb:", operation), growth("tiered:lmdb:|lmdb:", operation));
+        assert!(stack < alone + 50, "{operation}: {stack} more in a stack, {alone} in its tier");
+    }
 }
