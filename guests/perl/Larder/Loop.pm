@@ -3,11 +3,12 @@ package Larder::Loop;
 # The measured loop: the floor of the language, so it is written for speed and the same work is written out for each
 # kind of phase.
 #
-# One reading of the clock an operation, for its end is the start of the next. What it costs here, on the null cache
-# with values of 100 bytes, best of seven: 230 ns an operation. With `push` instead of arrays that are there already
-# it is 260 to 300, with an `eval` around each operation instead of one around the loop 270 to 310, with a second
-# subroutine that unpacks its arguments between loop and cache 100 more. Comparing with a value that is composed
-# already takes 0.4 us for 30 kB, with one that is put together at that moment, whole or in pieces, 1.0 us.
+# One reading of the clock an operation, for its end is the start of the next. On the null cache, where this was
+# measured with Perl 5.36 on two busy cores, a get of 100 bytes takes 0.20 us, of 30 kB 0.56 us, a set 0.18 us of
+# either. What was tried instead, beside 0.23 us at that moment: `push` on empty arrays took 0.24 to 0.30, an `eval`
+# around each operation instead of one around the loop 0.27, an adapter that unpacks its arguments 0.28. Comparing
+# with a value of 30 kB that is composed already took 0.4 us, with one that is put together at that moment, whole or
+# in pieces, 1.0 us.
 
 use v5.36;
 
@@ -112,6 +113,7 @@ sub _sets ($self, $from, $to, $until) {
 sub _mixed ($self, $from, $to, $until) {
     my ($cache, $block, $ttl) = @$self{qw(cache block ttl)};
     my ($kind, $key, $want, $end, $outcome) = @$block{qw(kind key want end outcome)};
+    my $opens = $cache->can('operation');
     my ($got, $now);
     for my $n ($from .. $to) {
         my $what = $kind->[$n];
@@ -131,13 +133,14 @@ sub _mixed ($self, $from, $to, $until) {
             $self->_refused($n, $got, ERROR) if !$got;
         }
         elsif ($what == GET_OR_SET) {
-            $got = $cache->get($key->[$n]);
+            my $client = $opens ? $cache->operation : $cache;
+            $got = $client->get($key->[$n]);
             if (defined $got) {
                 $end->[$n] = $now = clock_gettime(NOW);
                 $outcome->[$n] = $self->{judge}->verdict($block, $n, $got) if $got ne $want->[$n];
             }
             else {
-                $got = $cache->set($block->{under}[$n], $want->[$n], $ttl);
+                $got = $client->set($block->{under}[$n], $want->[$n], $ttl);
                 $end->[$n] = $now = clock_gettime(NOW);
                 $outcome->[$n] = FILLED;
                 $self->_refused($n, $got, UNFILLED) if !$got;

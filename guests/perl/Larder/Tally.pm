@@ -26,8 +26,8 @@ sub new ($class, $is_read) {
     }, $class;
 }
 
-# The operations of a block from `$from` to `$to`, all of this kind, that ended after `$then`. Written out like the loop,
-# for it takes longer.
+# The operations of a block from `$from` to `$to`, all of this kind, that ended after `$then`. Written out as
+# the loop is, for it takes as long.
 sub add_run ($self, $block, $from, $to, $then) {
     my ($outcome, $want, $end, $bytes_of) = @$block{qw(outcome want end bytes_of)};
     my ($latencies, $outcomes, $timeline) = @$self{qw(latencies outcomes timeline)};

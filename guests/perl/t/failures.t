@@ -69,12 +69,13 @@ SKIP: {
         my $folder = File::Temp->newdir;
         my $guest  = TestGuest->start('memcached', servers => [ $server->address ],
             options => { connect => 'operation' });
-        my $plan   = TestPlan->new("$folder", keys => ['only']);
+        my $plan   = TestPlan->new("$folder", keys => [qw(only other)]);
         my $value  = $plan->value(0, 50);
         $plan->phase({ operations => ['set'] }, [ map { [ set => 0, $value ] } 1 .. 20 ]);
         $plan->phase({ operations => ['get_or_set'] }, [ map { [ get_or_set => 0, $value ] } 1 .. 20 ]);
+        $plan->phase({ operations => ['get_or_set'] }, [ map { [ get_or_set => 1, $value, 0 ] } 1 .. 20 ]);
         my @opened = map { $_->[0]{connections} } $guest->run_plan($plan);
-        is_deeply \@opened, [ 20, 20 ], 'opens as many connections';
+        is_deeply \@opened, [ 20, 20, 20 ], 'opens as many connections, for a miss and its fill one';
     };
 
     subtest 'a server that is gone' => sub {

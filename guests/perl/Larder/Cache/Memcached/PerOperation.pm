@@ -1,7 +1,7 @@
 package Larder::Cache::Memcached::PerOperation;
 
 # A new client object, and with it a new connection, for every operation: what a script does that opens its cache in
-# the function that uses it.
+# the function that uses it. A get and the fill of its miss are one operation.
 
 use v5.36;
 
@@ -17,35 +17,26 @@ sub DESTROY ($self) { return }
 
 sub after_fork ($self) { return $self }
 
-sub get {
-    my ($self, $key) = @_;
-    $self->{connections}++;
-    return scalar Cache::Memcached::Fast->new({ %{ $self->{config} } })->get($key);
+# A client for one operation.
+sub operation {
+    $_[0]{connections}++;
+    return Cache::Memcached::Fast->new({ %{ $_[0]{config} } });
 }
 
-sub set {
-    my ($self, $key, $value, $ttl) = @_;
-    $self->{connections}++;
-    return scalar Cache::Memcached::Fast->new({ %{ $self->{config} } })->set($key, $value, $ttl);
-}
+sub get { return scalar $_[0]->operation->get($_[1]) }
 
-sub delete ($self, $key) {
-    $self->{connections}++;
-    return scalar $self->_client->delete($key);
-}
+sub set { return scalar $_[0]->operation->set(@_[ 1 .. 3 ]) }
 
-sub touch ($self, $key, $ttl) {
-    $self->{connections}++;
-    return scalar $self->_client->touch($key, $ttl);
-}
+sub delete ($self, $key) { return scalar $self->operation->delete($key) }
+
+sub touch ($self, $key, $ttl) { return scalar $self->operation->touch($key, $ttl) }
 
 sub get_many ($self, $keys) {
-    $self->{connections}++;
     $self->{is_untold} = 1 if @{ $self->{config}{servers} } > 1;
-    return $self->_client->get_multi(@$keys);
+    return $self->operation->get_multi(@$keys);
 }
 
-sub server_versions ($self) { return $self->_client->server_versions }
+sub server_versions ($self) { return Cache::Memcached::Fast->new({ %{ $self->{config} } })->server_versions }
 
 # An operation on one key speaks to one server; how many a request of many keys speaks to, nobody tells.
 sub connections ($self) {
@@ -53,7 +44,5 @@ sub connections ($self) {
     @$self{qw(connections is_untold)} = (0, 0);
     return $is_untold ? undef : $opened;
 }
-
-sub _client ($self) { return Cache::Memcached::Fast->new({ %{ $self->{config} } }) }
 
 1;
