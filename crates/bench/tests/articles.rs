@@ -6,8 +6,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
 use ClaimVerdict::{CannotBeTold, DoesNotHold, Holds, TurnsRound};
-use larder_bench::{Permissions, Plan, Scenario, Silent, compare};
+use larder_bench::{BUILT_IN, Permissions, Plan, Scenario, Silent, compare};
 use larder_report::{Article, ArticleFigure, ArticleForm, Claim, ClaimVerdict, Run};
+use larder_store::StoreUrl;
 use larder_testkit::stores;
 
 /// One waits, one works, one forgets.
@@ -175,4 +176,37 @@ fn who_waits_is_faster_by_the_clients_cpu_and_slower_by_the_wall() {
     let judged = claims(&format!("{}{}", claim("wall"), claim("cpu")));
     assert_eq!(judged[0].verdict, ClaimVerdict::TurnsRound, "{:#?}", judged[0]);
     assert_eq!(judged[1].verdict, ClaimVerdict::Holds, "{:#?}", judged[1]);
+}
+
+#[test]
+fn the_articles_of_built_in_scenarios_name_targets_parts_and_checks_that_there_are() {
+    let checks: Vec<&str> =
+        larder_bench::check::CHECKS.iter().map(|check| check.about().id).collect();
+    for (name, _) in BUILT_IN {
+        let scenario = Scenario::find(name).unwrap();
+        let Some(article) = scenario.article.clone() else { continue };
+        for form in [ArticleForm::Corrected, ArticleForm::Published] {
+            let scenario = scenario.clone().resolve(form, false).unwrap();
+            let urls = scenario.targets.iter().map(|url| StoreUrl::parse(url).unwrap());
+            let names: Vec<String> = urls.map(|url| url.name().unwrap().to_owned()).collect();
+            let parts: Vec<&str> = scenario.parts.iter().map(|part| part.name.as_str()).collect();
+            let is_part = |part: &Option<String>| match part {
+                Some(part) => parts.contains(&part.as_str()),
+                None => parts.len() < 2,
+            };
+            for figure in &article.figures {
+                assert!(names.contains(&figure.target), "{name}, {form}: {}", figure.target);
+                assert!(is_part(&figure.part), "{name}, {form}: {:?}", figure.part);
+            }
+            for claim in &article.claims {
+                let unknown: Vec<_> =
+                    claim.b.iter().chain([&claim.a]).filter(|name| !names.contains(name)).collect();
+                assert!(unknown.is_empty(), "{name}, {form}: {unknown:?}");
+                assert!(is_part(&claim.part), "{name}, {form}: {}", claim.says);
+                let unknown: Vec<_> =
+                    claim.checks.iter().filter(|id| !checks.contains(&id.as_str())).collect();
+                assert!(unknown.is_empty(), "{name}: {unknown:?}");
+            }
+        }
+    }
 }

@@ -116,7 +116,7 @@ fn claims([first, second, third]: [&str; 3]) -> Vec<Claim> {
             by: Clock::Cpu,
             factor: 10.0,
             evidence: vec![times(31.2, 5.2, Some(0.0004))],
-            checks: vec![fired("CPU-NOT-WALL", false)],
+            checks: vec![fired("CPU-WALL", false)],
             ..claim(
                 "The first is more than ten times faster than the second.",
                 ClaimKind::Faster,
