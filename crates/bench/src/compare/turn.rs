@@ -198,11 +198,7 @@ impl Turn<'_> {
                     server_cpu_s: server_cpu
                         .filter(|_| alone)
                         .map(|(now, then)| seconds(now.saturating_sub(then))),
-                    rss_bytes: if target.info.server_pids.is_empty() {
-                        after.rss_bytes.zip(started.rss_bytes).and_then(grown_by)
-                    } else {
-                        after.rss_bytes
-                    },
+                    rss_bytes: resident(target, started, after),
                     disk_bytes: disk_bytes(&target.info.data_paths),
                     major_faults: after.major_faults.saturating_sub(before.major_faults),
                     // Of a mix, the one that reads has asked the tiers; with several of these, which asked is not known.
@@ -243,7 +239,9 @@ struct Meter {
     connections: Option<u64>,
     tiers: Vec<TierStats>,
     server_cpu_ns: Option<u64>,
+    /// Of the process that measures.
     rss_bytes: Option<u64>,
+    server_rss_bytes: Option<u64>,
     major_faults: u64,
 }
 
@@ -257,11 +255,8 @@ impl Meter {
             stats,
             tiers: crew.tiers(),
             server_cpu_ns: server_cpu_ns(pids),
-            rss_bytes: match pids.as_slice() {
-                [] if target.planned.is_external() => None,
-                [] => crew.rss_bytes(),
-                pids => server_rss_bytes(pids),
-            },
+            rss_bytes: crew.rss_bytes(),
+            server_rss_bytes: server_rss_bytes(pids),
             major_faults: crew.major_faults(),
         }
     }
@@ -315,6 +310,18 @@ fn given_up(target: &Target, result: &PhaseResult) -> Error {
     let failures = result.tallies.failures().1;
     let what = format!("{first} ({failures} operations failed)");
     Error::Unavailable { engine, what, source: None }
+}
+
+/// The memory that a target takes: of its servers, or what this process grew by since the turn began; of a stack that is in
+/// both places, both. Servers elsewhere do not tell.
+fn resident(target: &Target, started: &Meter, now: &Meter) -> Option<u64> {
+    let grown = || now.rss_bytes.zip(started.rss_bytes).and_then(grown_by);
+    match target.info.server_pids.as_slice() {
+        [] if target.planned.is_external() => None,
+        [] => grown(),
+        _ if target.planned.has_tier_here => Some(now.server_rss_bytes? + grown()?),
+        _ => now.server_rss_bytes,
+    }
 }
 
 /// By how much memory grew; `None` where it did not, because freed memory was used again: that is not 0.

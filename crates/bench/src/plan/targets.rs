@@ -18,6 +18,8 @@ pub struct PlannedTarget {
     pub media: Vec<Medium>,
     /// Its URL names a server that Larder does not start: somebody's.
     pub external: bool,
+    /// It is a stack, and some tier of it lives in the process that measures.
+    pub has_tier_here: bool,
     /// It was typed, not listed by a scenario: that it cannot run is then a failure.
     pub typed: bool,
 }
@@ -35,7 +37,11 @@ impl PlannedTarget {
             Some(cache) => (cache.media(&url), cache.is_external(&url)),
             None => (catalog.media(&url), catalog.is_external(&url)),
         };
-        Self { url, name, engine, media, external, typed }
+        let is_here = |tier: &StoreUrl| {
+            catalog.find(tier.scheme()).is_ok_and(|engine| engine.recipe.is_none())
+        };
+        let has_tier_here = guest::find(engine.scheme).is_none() && url.tiers().iter().any(is_here);
+        Self { url, name, engine, media, external, has_tier_here, typed }
     }
 
     /// Whether its URL names a server that Larder does not start: somebody's.
