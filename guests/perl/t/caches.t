@@ -104,6 +104,26 @@ subtest 'what does not fit is refused' => sub {
     }
 };
 
+subtest 'tiers are counted, and a nearer one never has an older value' => sub {
+    my %near  = (%{ tier('fastmmap') }, options => { page_size => 65_536 });
+    my $guest = TestGuest->start('tiered', tiers => [ \%near, tier('filecache') ]);
+    my $folder = File::Temp->newdir;
+    my $plan  = TestPlan->new("$folder", keys => [qw(grows stays)]);
+    my ($small, $stays, $large) = ($plan->value(0, 100), $plan->value(1, 100), $plan->value(0, 90_000));
+    $plan->phase({ operations => ['set'] }, [ [ set => 0, $small ], [ set => 1, $stays ], [ set => 0, $large ] ]);
+    $plan->phase({ operations => ['get'] }, [ [ get => 0, $large ], [ get => 1, $stays ], [ get => 0, $large ] ]);
+    my ($sets, $gets) = map { $_->[0] } $guest->run_plan($plan);
+    is $sets->{operations}{set}{succeeded}, 3, 'what the farthest took is stored';
+    is $gets->{operations}{get}{hits}, 3, 'the newest is what is read';
+    my @counts = map { [ @$_{qw(name hits misses fills refused)} ] } @{ $sets->{tiers} }, @{ $gets->{tiers} };
+    my @expected = (
+        [ 'fastmmap', 0, 0, 0, 1 ], [ 'filecache', 0, 0, 0, 0 ],
+        # Both misses are followed by a fill that is too large again.
+        [ 'fastmmap', 1, 2, 0, 2 ], [ 'filecache', 2, 0, 0, 0 ],
+    );
+    is_deeply \@counts, \@expected, 'and each tier tells what it did in the phase';
+};
+
 subtest 'what the user chose is what is opened' => sub {
     my $fast = TestGuest->start('fastmmap', options => { page_size => 131_072, num_pages => 7 });
     is_deeply [ @{ $fast->opened->{settings} }{qw(page_size num_pages)} ], [ 131_072, 7 ], 'pages';
