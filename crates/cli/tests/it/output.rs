@@ -20,6 +20,7 @@ pub(crate) const CASES: &[Case] = &[
     (MEMCACHED, "a_dry_run_starts_servers_and_stops_them", dry_run_of_servers),
     (MEMCACHED, "what_a_delayed_wire_adds_is_in_the_results", delayed_wire),
     (NOTHING, "a_scenario_file_says_what_flags_say_and_flags_win", scenario),
+    (NOTHING, "a_scenario_is_run_as_published_or_corrected_beside_its_article", article),
     (NOTHING, "a_target_missing_here_is_a_reason_in_a_scenario_and_a_failure_when_typed", missing),
     (NOTHING, "strict_turns_a_misleading_figure_into_exit_code_3", strict),
 ];
@@ -219,6 +220,40 @@ fn scenario() {
     assert_eq!((both.workload["threads"].as_str(), both.seed), ("2", 9));
     assert_eq!((both.workload.get("ratio"), both.workload["operations"].as_str()), (None, "get"));
     assert!(both.targets.len() == 1 && both.targets[0].url == "file:");
+}
+
+fn article() {
+    let scene = Scene::new();
+    let text = "targets = ['moka:?name=memory', 'file:?name=files']\n\
+                [workload]\nkeys = 30\nkey-pattern = 'seq'\non-miss = 'fill'\nrequests = 90\nrounds = 6\n\
+                [published]\nworkload = { key-pattern = 'first', on-miss = 'fill-next' }\n\
+                [article]\nid = 'A999'\ntitle = 'made up'\nmachine = 'none'\niterations = 1000\n\
+                [[article.figure]]\ntarget = 'files'\nmeasure = 'wall'\npublished = 5\n\
+                [[article.claim]]\nsays = 'Nothing is found.'\nkind = 'never_hits'\na = 'memory'\n\
+                checks = ['NEVER-HITS']";
+    scene.write("mine.toml", text);
+    for (arguments, form, verdict) in [
+        (&[][..], "corrected", "does not hold: Nothing is found."),
+        (&["--as", "corrected"], "corrected", "does not hold: Nothing is found."),
+        (&["--as", "published"], "published", "holds: Nothing is found."),
+    ] {
+        let command = ["compare", "-q", "-o", "out", "--scenario", "mine.toml"];
+        let answer = scene.larder(&[&command, arguments].concat());
+        answer.ends_with(0);
+        assert_contains(
+            &answer.out,
+            &["What A999 published", verdict, "wall clock of 1000 iterations"],
+        );
+        let article = scene.run_json().article.unwrap();
+        assert_eq!(article.form.as_str(), form);
+        assert!(article.figures[0].here.is_some_and(|here| here > 0.0));
+        assert_eq!(article.claims[0].checks[0].fired, form == "published");
+    }
+    let listed = scene.larder(&["scenarios"]);
+    assert_contains(
+        &listed.ends_with(0).out,
+        &["a002", "[--as published]", "--as published --full"],
+    );
 }
 
 fn missing() {

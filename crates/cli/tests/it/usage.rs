@@ -53,7 +53,7 @@ fn wrong_workloads() {
     let scene = Scene::new();
     for (arguments, parts) in [
         (&["-d", "4q"][..], ["`4q` is not a size", "write 4096, 4k"]),
-        (&["--key-pattern", "zopf:1"], ["no key pattern `zopf:1`", "known: seq, uniform, zipf"]),
+        (&["--key-pattern", "zopf:1"], ["no key pattern `zopf:1`", "known: seq, first, uniform"]),
         (&["-k", "few"], ["`few` is not a number", "--keys"]),
         (&["-r", "5000"], ["--rounds 5000", "at most 1000"]),
         (&["-t", "5000"], ["--threads 5000", "at most 1024"]),
@@ -61,6 +61,12 @@ fn wrong_workloads() {
         (&["--operations", "set,read"], ["`read`", "one of set, get, delete, touch"]),
         (&["--ratio", "1:10", "--operations", "get"], ["--ratio", "cannot be used with"]),
         (&["--multiget", "10", "--ratio", "1:1"], ["--multiget only reads", "leave out --ratio"]),
+        (&["--multiget", "10", "--operations", "set+get"], ["--multiget", "leave out one"]),
+        (
+            &["--on-miss", "fill-next", "--ratio", "1:1"],
+            ["--on-miss fill-next", "leave out --ratio"],
+        ),
+        (&["-k", "2", "-t", "3", "--operations", "set+get"], ["--threads 3", "at least 3 keys"]),
         (&["--payload", "missing.html"], ["missing.html", "No such file"]),
     ] {
         refused(&scene, &[&["moka:"], arguments].concat(), &parts);
@@ -119,6 +125,13 @@ fn broken_scenarios() {
     ] {
         refused(&scene, &["--scenario", name], &parts);
     }
+    let published = ["scenario `quick` has no [published]", "leave --as out"];
+    refused(&scene, &["--scenario", "quick", "--as", "published"], &published);
+    let full = ["scenario `quick`", "has no longer form", "leave --full out"];
+    refused(&scene, &["--scenario", "quick", "--full"], &full);
+    refused(&scene, &["moka:", "--as", "published"], &["--scenario", "--help"]);
+    let odd = ["`right` is not published or corrected", "--as"];
+    refused(&scene, &["--scenario", "a002", "--as", "right"], &odd);
 }
 
 fn no_place() {
