@@ -96,15 +96,19 @@ fn trial(
         clock: Instant::now(),
         stop,
     };
+    let mut entries = Vec::new();
+    turn.run(target, &mut |entry| entries.push(entry));
+    let measured: f64 = entries.iter().map(|entry| entry.sample.wall_s).sum();
     let mut seconds = 0.0;
-    let mut measured = 0.0;
-    turn.run(target, &mut |entry| {
-        let phase = point.phases.iter().find(|phase| phase.operations.contains(&entry.operation));
-        measured += entry.sample.wall_s;
+    for phase in point.phases.iter().filter(|phase| phase.measured) {
+        // Operations that are mixed or joined share the requests.
+        let own = || entries.iter().filter(|entry| phase.operations.contains(&entry.operation));
+        let wall_s: f64 = own().map(|entry| entry.sample.wall_s).sum();
+        let ops: u64 = own().map(|entry| entry.sample.counts.ops).sum();
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-        let each = entry.sample.wall_s / entry.sample.counts.ops.max(1) as f64;
-        seconds += phase.map_or(0.0, |phase| whole(phase, each));
-    });
+        let each_s = wall_s / ops.max(1) as f64;
+        seconds += whole(phase, each_s);
+    }
     // What surrounds the measured loop (emptying, loading, reading back) takes its time once a turn.
     let around = (turn.clock.elapsed().as_secs_f64() - measured).max(0.0);
     Duration::from_secs_f64(seconds + around)

@@ -362,8 +362,13 @@ mod tests {
         };
         let merged = typed.clone().or(scenario.clone());
         assert_eq!((merged.operations.is_none(), merged.keys), (true, Some(Count(7))));
-        let merged = scenario.or(typed);
+        let merged = scenario.clone().or(typed);
         assert!(merged.operations.is_some() && merged.ratio.is_none());
+        let filling = WorkloadSpec { on_miss: Some(OnMiss::Fill), ..WorkloadSpec::default() };
+        let merged = filling.clone().or(scenario.clone());
+        assert!(merged.operations.is_none() && merged.on_miss == Some(OnMiss::Fill));
+        let merged = scenario.or(filling);
+        assert!(merged.operations.is_some() && merged.on_miss.is_none());
     }
 
     #[test]
