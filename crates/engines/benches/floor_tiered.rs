@@ -1,0 +1,61 @@
+//! What a stack adds to the tier that answers: the same hits of `moka:` through a stack and without one, in alternating
+//! slices of one process.
+//!
+//! Run with `cargo bench -p larder-engines --bench floor_tiered`.
+
+use std::hint::black_box;
+use std::io::Write;
+use std::time::Instant;
+
+use larder_engines::ENGINES;
+use larder_store::{Result, Session, SetOptions, StoreUrl};
+
+const KEYS: u64 = 10_000;
+const SLICES: usize = 200;
+
+fn main() -> Result<()> {
+    // `cargo test --benches` only wants to know that it runs.
+    let slices = if std::env::args().any(|argument| argument == "--bench") { SLICES } else { 2 };
+    for len in [100, 1024] {
+        let mut bare = filled("moka:", len)?;
+        let mut stack = filled("tiered:moka:|moka:|?l1_ttl=off", len)?;
+        let (mut of_bare, mut of_stack) = (Vec::new(), Vec::new());
+        for _ in 0..slices {
+            of_bare.push(ns_a_get(&mut *bare)?);
+            of_stack.push(ns_a_get(&mut *stack)?);
+        }
+        let (bare, stack) = (median(of_bare), median(of_stack));
+        let more = stack - bare;
+        let line = format!(
+            "get of {len} B: {bare:.0} ns in moka, {stack:.0} ns in a stack: {more:+.0} ns\n"
+        );
+        // Whoever reads no more has read enough.
+        let _ = std::io::stdout().write_all(line.as_bytes());
+    }
+    Ok(())
+}
+
+fn filled(url: &str, len: usize) -> Result<Box<dyn Session>> {
+    let mut session = ENGINES.open(&StoreUrl::parse(url)?)?.session()?;
+    for i in 0..KEYS {
+        session.set(&i.to_be_bytes(), &vec![b'v'; len], &SetOptions::default())?;
+    }
+    Ok(session)
+}
+
+/// One slice: every key once.
+fn ns_a_get(session: &mut dyn Session) -> Result<f64> {
+    let mut value = Vec::new();
+    let start = Instant::now();
+    for i in 0..KEYS {
+        assert!(black_box(session.get(&i.to_be_bytes(), &mut value)?).is_some(), "a miss");
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+    let ns = start.elapsed().as_nanos() as f64 / KEYS as f64;
+    Ok(ns)
+}
+
+fn median(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    figures[figures.len() / 2]
+}
