@@ -10,8 +10,17 @@ use crate::model::{Environment, Run, Target};
 pub(crate) const CUSTOM: &str = "custom";
 
 /// The options of a workload that a reader looks for first; the others follow by name.
-const FIRST: [&str; 8] =
-    ["operations", "ratio", "keys", "key-pattern", "key-size", "data-size", "threads", "requests"];
+const FIRST: [&str; 9] = [
+    "as",
+    "operations",
+    "ratio",
+    "keys",
+    "key-pattern",
+    "key-size",
+    "data-size",
+    "threads",
+    "requests",
+];
 
 /// Labels and texts, in this order. A label that comes twice in a row is meant once.
 pub(crate) fn header(run: &Run) -> Vec<(&'static str, String)> {
