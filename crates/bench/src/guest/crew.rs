@@ -31,6 +31,8 @@ pub(crate) struct GuestCrew {
     process: Process,
     script: Script,
     folder: std::path::PathBuf,
+    /// The program has this plan before it, not one of a read-back.
+    is_loaded: bool,
     /// Resident memory of its processes when they were last asked.
     rss_bytes: Option<u64>,
     /// Connections opened so far; `None` where it does not tell.
@@ -58,8 +60,16 @@ impl GuestCrew {
         let (process, _) = shared.start()?;
         let folder = shared.new_folder("turn");
         let tiers = shared.tiers();
-        let mut crew =
-            Self { shared, process, script, folder, rss_bytes: None, connections: Some(0), tiers };
+        let mut crew = Self {
+            shared,
+            process,
+            script,
+            folder,
+            is_loaded: true,
+            rss_bytes: None,
+            connections: Some(0),
+            tiers,
+        };
         let what = (&crew.script, crew.folder.as_path());
         let is_loaded = load(&crew.shared, &mut crew.process, what, point, ttl, stop)?;
         crew.rss_bytes = server_rss_bytes(&[crew.process.pid()]);
@@ -73,6 +83,10 @@ impl GuestCrew {
         state: &KeyState,
         stop: &AtomicBool,
     ) -> Result<Option<PhaseResult>> {
+        if !self.is_loaded && !have_read(&mut self.process, &self.folder, stop)? {
+            return Ok(None);
+        }
+        self.is_loaded = true;
         let act = &self.script.phases[number];
         let began_ns = now_ns();
         let longest = act.time_limit.map(|limit| limit + OVERTIME);
@@ -107,6 +121,7 @@ impl GuestCrew {
         let wanted: Vec<(u32, u32)> = samples(&point.keys, &point.values, state).collect();
         let script = self.script.reading(&wanted);
         let folder = self.shared.new_folder("back");
+        self.is_loaded = false;
         let is_done = load(&self.shared, &mut self.process, (&script, &folder), point, None, stop)?
             && wait_for(&mut self.process, 0, None, stop)?;
         if !is_done {
@@ -188,6 +203,11 @@ fn load(
     let terms = Terms { pool: &pool, ttl, replays: !can.stores };
     files::write(folder, script, &point.keys, terms)
         .map_err(|error| disk::io_error(shared.cache.engine.scheme, "writing", folder, error))?;
+    have_read(process, folder, stop)
+}
+
+/// Has a plan read that is written down; `false` when the run was stopped meanwhile.
+fn have_read(process: &mut Process, folder: &Path, stop: &AtomicBool) -> Result<bool> {
     let command = format!("load {}\n", folder.display());
     if !process.tell(&[command.as_bytes()], stop)? {
         return Ok(false);

@@ -92,10 +92,16 @@ struct Abilities {
     evicts: bool,
     reach: Reach,
     durability: Durability,
+    /// The setting that says, in bytes, what a key and its value may take together; `None` where they have no such bound.
+    bound: Option<&'static str>,
 }
 
 /// The caches of all languages.
-const CACHES: &[&[Cache]] = &[perl::CACHES];
+const CACHES: &[&[Cache]] = &[
+    perl::CACHES,
+    #[cfg(test)]
+    tests::CACHES,
+];
 
 const COUNT: usize = {
     let (mut count, mut language) = (0, 0);
@@ -191,3 +197,6 @@ impl Cache {
         Ok((cache, url))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,6 +14,10 @@ use serde_json::Value;
 use super::store::{Demand, ownership};
 use super::{Cache, Keeps};
 
+/// The option by which a cache in files is given room. It says what the cache should hold: pages and buckets that a key
+/// may fill alone let it take more.
+const SIZE: &str = "size";
+
 /// One cache of a guest.
 #[derive(Debug)]
 pub(super) struct Part {
@@ -55,7 +59,13 @@ impl Part {
                 part.servers = Some((native.open)(&theirs, catalog)?);
             }
             Keeps::Files => {
-                let url = bounded(url.clone(), engine).in_scratch();
+                let url = match &room {
+                    Some(room) if names(engine).iter().any(|name| name == SIZE) => {
+                        url.clone().or_option(SIZE, room)
+                    }
+                    _ => url.clone(),
+                };
+                let url = url.in_scratch();
                 part.options = (cache.options)(&url)?;
                 part.place = Some(Place::of(engine.scheme, &url)?);
             }
@@ -91,8 +101,9 @@ impl Part {
         match &self.servers {
             None => own,
             Some(servers) => {
-                let Capabilities { clear, evicts, reach, .. } = servers.capabilities();
-                Capabilities { clear, evicts, reach, ..own }
+                let Capabilities { clear, evicts, reach, max_key_len, max_value_len, .. } =
+                    servers.capabilities();
+                Capabilities { clear, evicts, reach, max_key_len, max_value_len, ..own }
             }
         }
     }
@@ -106,7 +117,7 @@ impl Part {
         // Those of the sessions of this process; what a guest opens it tells itself.
         stats.connections = None;
         if self.servers.is_none() {
-            stats.capacity_bytes = self.options.get("size").and_then(Value::as_u64);
+            stats.capacity_bytes = self.options.get(SIZE).and_then(Value::as_u64);
         }
         Ok(stats)
     }

@@ -45,6 +45,7 @@ const FILES: Abilities = Abilities {
     evicts: false,
     reach: Reach::Host,
     durability: Durability::OsCache,
+    bound: None,
 };
 
 /// Perl's caches, in the order of the documentation.
@@ -85,7 +86,6 @@ pub(super) const CACHES: &[Cache] = &[
         engine: Engine {
             summary: "Perl: Cache::Mmap, buckets in one file that processes map and lock",
             example: "perl+mmap:/dev/shm?size=64m&bucketsize=64k",
-            capacity_option: Some("size"),
             options: || schema_for!(Mmap),
             ..engine("perl+mmap", "libcache-mmap-perl")
         },
@@ -93,21 +93,20 @@ pub(super) const CACHES: &[Cache] = &[
         name: "mmap",
         keeps: Keeps::Files,
         // Its time to live is one for all.
-        can: Abilities { ttl: false, evicts: true, ..FILES },
+        can: Abilities { ttl: false, evicts: true, bound: Some("bucketsize"), ..FILES },
         options: |url| options_of::<Mmap>("perl+mmap", url),
     },
     Cache {
         engine: Engine {
             summary: "Perl: Cache::FastMmap, pages in one file that processes map and lock, in C",
             example: "perl+fastmmap:/dev/shm?size=64m&page_size=256k",
-            capacity_option: Some("size"),
             options: || schema_for!(FastMmap),
             ..engine("perl+fastmmap", "libcache-fastmmap-perl")
         },
         language: &PERL,
         name: "fastmmap",
         keeps: Keeps::Files,
-        can: Abilities { evicts: true, ..FILES },
+        can: Abilities { evicts: true, bound: Some("page_size"), ..FILES },
         options: |url| options_of::<FastMmap>("perl+fastmmap", url),
     },
     Cache {
@@ -183,7 +182,7 @@ impl Default for FileCache {
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct Mmap {
-    /// What it should hold in all, from which the number of buckets follows.
+    /// What it should hold in all, from which the number of buckets follows; in a comparison all keys and values.
     #[serde(serialize_with = "bytes")]
     size: Option<ByteSize>,
     /// Buckets; otherwise as many as `size` needs.
@@ -218,7 +217,7 @@ impl Default for Mmap {
 #[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct FastMmap {
-    /// What it should hold in all, from which the number of pages follows.
+    /// What it should hold in all, from which the number of pages follows; in a comparison all keys and values.
     #[serde(serialize_with = "bytes")]
     size: Option<ByteSize>,
     /// Size of a page, from 4k to 1m; otherwise one that has room for the largest value.

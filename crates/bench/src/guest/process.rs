@@ -225,7 +225,12 @@ impl Process {
         let left = left.min(GLANCE).as_millis().max(1);
         let mut poll = libc::pollfd { fd: pipe.as_raw_fd(), events, revents: 0 };
         // SAFETY: `poll` is the one structure that is read and written.
-        unsafe { libc::poll(&raw mut poll, 1, i32::try_from(left).unwrap_or(i32::MAX)) };
+        let ready =
+            unsafe { libc::poll(&raw mut poll, 1, i32::try_from(left).unwrap_or(i32::MAX)) };
+        // What it has started may hold its end of the pipe after it.
+        if ready == 0 && self.group.ended().is_some() {
+            return Err(self.ended());
+        }
         Ok(true)
     }
 

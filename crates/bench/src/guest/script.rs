@@ -207,6 +207,8 @@ impl Script {
     fn acknowledge(&self, step: Step, state: &KeyState) {
         match step.kind {
             Kind::Delete => state.forget(step.key),
+            // Whether a fill under another key was made, a hit does not tell.
+            Kind::GetOrSet if step.under != step.key => {}
             Kind::Set | Kind::GetOrSet => {
                 let version = self.values[step.value as usize - 1].version;
                 if state.acked(step.under).is_none_or(|acked| acked < version) {

@@ -41,14 +41,27 @@ impl GuestSession {
         Ok(process)
     }
 
-    /// Sends a command and reads its answer, and the value behind that as `value_of` asks. A program that breaks the
-    /// protocol is not spoken to again.
+    /// Sends a command and reads its answer, and the value behind that as `value_of` asks.
     fn ask<T: DeserializeOwned>(
         &mut self,
         parts: &[&[u8]],
         value: &mut Vec<u8>,
         value_of: fn(&T) -> usize,
     ) -> Result<T> {
+        match self.exchange(parts, value, value_of)? {
+            Reply::Done(done) => Ok(done),
+            Reply::Failed { error, kind } => Err(self.error(&kind, error)),
+        }
+    }
+
+    /// As [`GuestSession::ask`], with a failure of the cache as an answer. A program that breaks the protocol is not spoken
+    /// to again.
+    fn exchange<T: DeserializeOwned>(
+        &mut self,
+        parts: &[&[u8]],
+        value: &mut Vec<u8>,
+        value_of: fn(&T) -> usize,
+    ) -> Result<Reply<T>> {
         let process = self.process()?;
         let mut exchange = || -> Result<Reply<T>> {
             process.tell(parts, &GOES_ON)?;
@@ -58,24 +71,50 @@ impl GuestSession {
             }
             Ok(reply)
         };
-        match exchange() {
-            Ok(Reply::Done(done)) => Ok(done),
-            Ok(Reply::Failed { error, kind }) => Err(self.error(&kind, error)),
-            Err(error) => {
-                self.process = None;
-                Err(error)
-            }
+        let reply = exchange();
+        if reply.is_err() {
+            self.process = None;
         }
+        reply
     }
 
     /// The error of a cache, by the kind that its program has put it under.
     fn error(&self, kind: &str, message: String) -> Error {
         let engine = self.engine();
         match kind {
-            "invalid_key" => Error::InvalidKey { engine, reason: "the cache refuses it" },
             "full" => Error::Full { engine, what: message },
-            "unavailable" | "timeout" => Error::Unavailable { engine, what: message, source: None },
+            "unavailable" | "timeout" | "io" => {
+                Error::Unavailable { engine, what: message, source: None }
+            }
             _ => Error::Protocol { engine, peer: self.shared.cache.name.into(), message },
+        }
+    }
+
+    /// Refuses a key that the servers behind the guest cannot take. Its client may send it all the same, and then its answer
+    /// says nothing of this key.
+    fn check_key(&self, key: &[u8]) -> Result<()> {
+        let engine = self.engine();
+        if let Some(limit) = self.capabilities().max_key_len.filter(|limit| key.len() > *limit) {
+            return Err(Error::KeyTooLong { engine, len: key.len(), limit });
+        }
+        let is_plain = |byte: &u8| *byte > b' ' && *byte != 0x7f;
+        if self.shared.has_servers() && (key.is_empty() || !key.iter().all(is_plain)) {
+            let reason = "empty, or with spaces or control characters";
+            return Err(Error::InvalidKey { engine, reason });
+        }
+        Ok(())
+    }
+
+    /// The error of a set that was refused: by its size, where that is the reason.
+    fn refused(&mut self, (key, value): (&[u8], &[u8]), kind: &str, message: String) -> Error {
+        let limit = self.shared.bound().or(self.capabilities().max_value_len);
+        match limit {
+            Some(limit) if kind == "too_large" || key.len() + value.len() > limit => {
+                // Its client may have left the older value there; if it cannot be removed, that is no worse.
+                let _ = self.delete(key);
+                Error::ValueTooLarge { engine: self.engine(), len: value.len(), limit }
+            }
+            _ => self.error(kind, message),
         }
     }
 
@@ -92,9 +131,11 @@ impl GuestSession {
     }
 
     fn presence(&mut self, command: &str, key: &[u8]) -> Result<bool> {
+        self.check_key(key)?;
         let parts = [command.as_bytes(), key];
         let answer: WasThere = self.ask(&parts, &mut Vec::new(), |_| 0)?;
-        Ok(answer.found)
+        // What keeps nothing has every key, as it returns a value for every one.
+        Ok(answer.found || !self.capabilities().stores)
     }
 }
 
@@ -105,6 +146,7 @@ impl Session for GuestSession {
 
     fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
         value.clear();
+        self.check_key(key)?;
         let command = format!("get {}\n", key.len());
         let parts = [command.as_bytes(), key];
         let answer: Found = self.ask(&parts, value, |found: &Found| found.found.unwrap_or(0))?;
@@ -113,6 +155,7 @@ impl Session for GuestSession {
 
     fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome> {
         let can = self.capabilities();
+        self.check_key(key)?;
         // What keeps nothing takes everything, so that any plan runs on it.
         if can.stores {
             match options.mode {
@@ -136,12 +179,14 @@ impl Session for GuestSession {
         }
         let command = format!("set {} {} {}\n", key.len(), value.len(), self.ttl_text(options.ttl));
         let parts = [command.as_bytes(), key, value];
-        let answer: Stored = self.ask(&parts, &mut Vec::new(), |_| 0)?;
-        if answer.stored {
-            return Ok(SetOutcome::Stored);
+        match self.exchange(&parts, &mut Vec::new(), |_: &Stored| 0)? {
+            Reply::Done(Stored { stored: true, .. }) => Ok(SetOutcome::Stored),
+            Reply::Done(Stored { why, .. }) => {
+                let why = why.unwrap_or_else(|| "not stored".into());
+                Err(self.refused((key, value), "refused", why))
+            }
+            Reply::Failed { error, kind } => Err(self.refused((key, value), &kind, error)),
         }
-        let why = answer.why.unwrap_or_else(|| "not stored".into());
-        Err(self.error("refused", why))
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
@@ -151,6 +196,9 @@ impl Session for GuestSession {
     fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
         if !self.capabilities().touch {
             return Err(self.unsupported("touch"));
+        }
+        if !self.capabilities().stores {
+            return Ok(true);
         }
         if ttl.is_some_and(|ttl| ttl.is_zero()) {
             return self.delete(key);

@@ -24,6 +24,9 @@ use super::process::Process;
 use super::session::GuestSession;
 use super::{Cache, Keeps, find};
 
+/// The largest value that is expected where no plan says, in bytes.
+const USUAL_LARGEST: u64 = 1 << 20;
+
 /// What a plan asks of a store.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Demand {
@@ -84,7 +87,9 @@ pub(super) fn open(url: &StoreUrl, catalog: &Catalog) -> Result<Arc<dyn Store>> 
         url: url.to_string(),
         reason: "no guest has this scheme".into(),
     })?;
-    Ok(Arc::new(GuestStore::open(cache, url, catalog, Demand::default())?))
+    // Without a plan nobody knows what will be stored; what most caches take is expected.
+    let demand = Demand { largest_bytes: Some(USUAL_LARGEST), ..Demand::default() };
+    Ok(Arc::new(GuestStore::open(cache, url, catalog, demand)?))
 }
 
 impl GuestStore {
@@ -216,6 +221,17 @@ impl Shared {
         parts.map(tier).collect()
     }
 
+    /// What a key and its value may take together, in bytes, where a setting of the cache says so.
+    pub(super) fn bound(&self) -> Option<usize> {
+        let bounds = self.parts.iter().filter_map(|part| part.cache.can.bound);
+        bounds.filter_map(|name| self.info.settings.get(name)?.parse().ok()).min()
+    }
+
+    /// Whether servers are behind it.
+    pub(super) fn has_servers(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part.cache.keeps, Keeps::Servers { .. }))
+    }
+
     /// How often everything was removed.
     pub(super) fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
@@ -288,6 +304,8 @@ fn capabilities(parts: &[Part]) -> Capabilities {
         clear: all(|can| can.clear),
         evicts: each().any(|can| can.evicts),
         reach: each().map(|can| can.reach).max().unwrap_or_default(),
+        max_key_len: each().filter_map(|can| can.max_key_len).min(),
+        max_value_len: each().filter_map(|can| can.max_value_len).min(),
         ..Capabilities::default()
     }
 }

@@ -13,6 +13,8 @@ mod worker;
 
 pub(crate) use clock::now_ns;
 pub use clock::reading_cost_ns;
+#[cfg(test)]
+pub(crate) use clock::thread_cpu_ns;
 pub(crate) use curve::curve;
 pub(crate) use draw::{Block, Draw, DrawPlan, KeyState, Op};
 pub use draw::{Kind, Work};

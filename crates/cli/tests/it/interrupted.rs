@@ -7,12 +7,14 @@ use std::time::{Duration, Instant};
 use larder_report::Operation;
 
 use crate::scene::{SOON, Scene, signal, within};
-use crate::{Case, MEMCACHED, NOTHING};
+use crate::{Case, MEMCACHED, NOTHING, PERL};
 
 pub(crate) const CASES: &[Case] = &[
     (MEMCACHED, "a_server_killed_in_mid_run_is_a_reason_and_a_failure", server_killed),
     (MEMCACHED, "nothing_is_left_when_larder_is_killed_in_mid_run", larder_killed),
     (NOTHING, "no_file_is_left_when_larder_is_killed_in_mid_run", larder_killed_without_servers),
+    (PERL, "no_guest_is_left_when_larder_is_killed_while_it_works", larder_killed_with_guest),
+    (PERL, "ctrl_c_ends_a_guest_within_a_second_and_keeps_what_was_measured", ctrl_c_with_guest),
     (MEMCACHED, "ctrl_c_keeps_what_was_measured_and_leaves_nothing", ctrl_c),
     (NOTHING, "a_ctrl_c_that_arrives_more_than_once_is_one", ctrl_c_several_times),
     (MEMCACHED, "a_second_ctrl_c_ends_at_once_and_leaves_nothing", second_ctrl_c),
@@ -97,6 +99,55 @@ fn larder_killed_without_servers() {
     assert!(within(SOON, || lying() == [5, 0, 1, 0]), "{:?}", lying());
     assert_eq!(fs::read_to_string(scene.path("files/somebodys")).unwrap(), "stays");
     assert_eq!(fs::read_to_string(scene.path("db")).unwrap(), "stays");
+}
+
+/// A guest whose gets take longer than any test waits for.
+const WORKING_GUEST: [&str; 8] =
+    ["compare", "perl+fastmmap:", "-k", "200", "--duration", "100s", "-o", "out"];
+
+/// Process ids of the guests of a scene, whose files are in its temporary directory.
+fn guests(scene: &Scene) -> Vec<String> {
+    let mark = scene.path("tmp").to_str().unwrap().to_owned();
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let guests = processes.filter(|process| {
+        let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line);
+        line.contains("guest.pl") && line.contains(&mark)
+    });
+    guests.map(|process| process.file_name().to_string_lossy().into_owned()).collect()
+}
+
+fn larder_killed_with_guest() {
+    let scene = Scene::new();
+    let processes: [&str; 2] = ["--processes", "3"];
+    let mut larder = scene.start(&[&WORKING_GUEST[..], &processes].concat());
+    larder.reaches("round 1 of");
+    // One that waits and three that work.
+    assert!(within(SOON, || guests(&scene).len() == 4), "{:?}", guests(&scene));
+    assert!(!scene.files("tmp").is_empty());
+    larder.signal("KILL");
+    assert_eq!(larder.ends(), None);
+    scene.assert_nothing_left();
+    assert!(within(SOON, || guests(&scene).is_empty()), "{:?}", guests(&scene));
+}
+
+fn ctrl_c_with_guest() {
+    let scene = Scene::new();
+    let mut larder = scene.start(&WORKING_GUEST);
+    larder.reaches("round 1 of");
+    assert!(within(SOON, || guests(&scene).len() == 1), "{:?}", guests(&scene));
+    // The sets are over soon; the gets would go on.
+    std::thread::sleep(Duration::from_secs(1));
+    let asked = Instant::now();
+    larder.signal("INT");
+    assert_eq!(larder.ends(), Some(130));
+    assert!(asked.elapsed() < Duration::from_secs(3), "{:?}", asked.elapsed());
+    scene.assert_nothing_left();
+    assert_eq!(guests(&scene), Vec::<String>::new());
+    let run = scene.run_json();
+    assert!(run.interrupted);
+    let set = run.cells.iter().find(|cell| cell.operation == Operation::Set).unwrap();
+    assert_eq!((set.rounds, set.counts.ops, set.reason.as_deref()), (1, 200, None));
 }
 
 fn ctrl_c() {

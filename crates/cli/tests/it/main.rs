@@ -55,6 +55,13 @@ const MEMCACHED: Need = || {
     found.map(drop).map_err(|error| error.to_string())
 };
 
+/// Perl, with a cache of its own.
+const PERL: Need = || {
+    let tried = Command::new("perl").args(["-e", "use Cache::FastMmap;"]).output();
+    let tried = tried.map_err(|error| format!("perl: {error}"))?;
+    if tried.status.success() { Ok(()) } else { Err("Cache::FastMmap is not installed".into()) }
+};
+
 /// Mounts that nobody else sees.
 const MOUNTS: Need = || {
     let mount = ["--map-root-user", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"];

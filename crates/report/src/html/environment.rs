@@ -11,6 +11,7 @@ use super::view::View;
 use crate::figures::{bytes, nanoseconds, significant};
 use crate::header::{command, option};
 use crate::model::{Environment, Floor, Operation, Run, Target};
+use crate::sentences::floor_languages;
 
 pub(super) fn section(view: &View<'_>) -> Markup {
     let run = view.run;
@@ -142,8 +143,14 @@ fn settings(number: usize, target: &Target) -> Markup {
 fn floors(view: &View<'_>) -> Markup {
     let floors = &view.run.floors;
     let operations: BTreeSet<Operation> = floors.iter().map(|floor| floor.operation).collect();
-    let at = |point: &_, operation: Operation| {
-        floors.iter().find(|floor| floor.point == *point && floor.operation == operation)
+    let languages = floor_languages(floors);
+    let has_guests = languages.iter().any(Option::is_some);
+    let at = |point: &_, operation: Operation, language: Option<&str>| {
+        floors.iter().find(|floor| {
+            floor.point == *point
+                && floor.operation == operation
+                && floor.language.as_deref() == language
+        })
     };
     html! {
         h3 { "What the measuring costs" }
@@ -152,14 +159,16 @@ fn floors(view: &View<'_>) -> Markup {
             table.plain {
                 thead { tr {
                     @if view.is_sweep() { th scope="col" { (view.swept.join(", ")) } }
+                    @if has_guests { th scope="col" { "measured in" } }
                     @for operation in &operations {
                         th.number scope="col" { (operation) } th.number scope="col" { (operation) ", CPU" }
                     }
                 } }
-                tbody { @for point in &view.points { tr {
+                tbody { @for point in &view.points { @for language in &languages { tr {
                     @if view.is_sweep() { th scope="row" { (view.short_label(point)) } }
-                    @for operation in &operations { (floor_cells(at(*point, *operation))) }
-                } } }
+                    @if has_guests { td { (language.unwrap_or("larder")) } }
+                    @for operation in &operations { (floor_cells(at(*point, *operation, *language))) }
+                } } } }
             }
         }
     }

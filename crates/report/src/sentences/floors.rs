@@ -29,7 +29,7 @@ fn language_of<'a>(run: &'a Run, cell: &Cell) -> Option<&'a str> {
     run.target(&cell.target)?.language.as_deref()
 }
 
-/// One sentence for each operation: the cost without any cache, and its share of the fastest target's time; and one for
+/// One sentence for each operation and language: the cost without any cache, and its share of the fastest target's time; and one for
 /// each target of which the measuring leaves nothing to see.
 pub(crate) fn cost_of_measuring(run: &Run, groups: &[Group<'_>]) -> Vec<Sentence> {
     let mut operations: Vec<Operation> = run.floors.iter().map(|floor| floor.operation).collect();
@@ -39,31 +39,58 @@ pub(crate) fn cost_of_measuring(run: &Run, groups: &[Group<'_>]) -> Vec<Sentence
     for operation in operations {
         let of: Vec<&Group<'_>> =
             groups.iter().filter(|group| group.operation == operation).collect();
-        sentences.push(sentence(run, &of, operation));
+        for language in languages(&run.floors) {
+            sentences.extend(sentence(run, &of, operation, language));
+        }
         sentences.extend(immeasurable(run, &of, operation));
     }
     sentences
 }
 
-fn sentence(run: &Run, groups: &[&Group<'_>], operation: Operation) -> Sentence {
-    let floors: Vec<&Floor> =
-        run.floors.iter().filter(|floor| floor.operation == operation).collect();
+/// The languages that have a floor, this process first.
+pub(crate) fn languages(floors: &[Floor]) -> Vec<Option<&str>> {
+    let mut languages: Vec<Option<&str>> =
+        floors.iter().map(|floor| floor.language.as_deref()).collect();
+    languages.sort_unstable();
+    languages.dedup();
+    languages
+}
+
+/// The floor of one language beside its fastest target; `None` where this operation has none in it.
+fn sentence(
+    run: &Run,
+    groups: &[&Group<'_>],
+    operation: Operation,
+    language: Option<&str>,
+) -> Option<Sentence> {
+    let here =
+        |floor: &&Floor| floor.operation == operation && floor.language.as_deref() == language;
+    let floors: Vec<&Floor> = run.floors.iter().filter(here).collect();
+    if floors.is_empty() {
+        return None;
+    }
+    let (place, among) = match language {
+        Some(language) => (format!(" in {language}"), " there"),
+        None if languages(&run.floors).len() > 1 => (String::new(), " of the others"),
+        None => (String::new(), ""),
+    };
     let wall = span(floors.iter().map(|floor| floor.ns_per_op));
     let cpus: Vec<f64> = floors.iter().filter_map(|floor| floor.cpu_ns_per_op).collect();
-    let mut text = format!("without a cache, {operation} takes {wall}");
+    let mut text = format!("without a cache, {operation}{place} takes {wall}");
     if !cpus.is_empty() {
         let _ = write!(text, " (client CPU {})", span(cpus.into_iter()));
     }
     let shares = groups.iter().filter_map(|group| {
-        let best = group.ranked().next()?;
+        let best = group.ranked().find(|row| language_of(run, row.cell) == language)?;
         Some((floor_share(run, best.cell)?, best.name))
     });
     let largest = shares.max_by(|a, b| a.0.total_cmp(&b.0));
     if let Some((share, name)) = largest {
         let most = if floors.len() > 1 { "at most " } else { "" };
-        let _ = write!(text, ", {most}{} of the time of the fastest, {name}", percent(share));
+        let _ =
+            write!(text, ", {most}{} of the time of the fastest{among}, {name}", percent(share));
     }
-    Sentence { operation: Some(operation), ..about("harness", text) }
+    Some(Sentence { operation: Some(operation), ..about("harness", text) })
 }
 
 /// The targets whose operation takes hardly longer than the measuring, each with the points where that is so.

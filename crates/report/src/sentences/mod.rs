@@ -14,6 +14,7 @@ use crate::model::{Operation, Point, ReasonKind, Run, Target, Verdict};
 use crate::points::short_label;
 use crate::ranking::{Group, Pair, Row, groups, pair};
 pub use floors::floor_share;
+pub(crate) use floors::languages as floor_languages;
 pub(crate) use power::{NoVerdict, no_verdict};
 pub use power::{rounds_for_verdict, smallest_p};
 

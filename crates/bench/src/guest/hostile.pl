@@ -1,0 +1,77 @@
+# A program that answers as docs/guests.md has it, but for what the name of its cache says.
+
+use strict;
+use warnings;
+
+use JSON::PP;
+use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC sleep);
+
+$| = 1;
+
+sub slurp { open my $file, '<', shift or die $!; local $/; return <$file> }
+sub say_json { print encode_json(shift), "\n" }
+
+my $how = decode_json(slurp("$ARGV[0]/open.json"))->{cache};
+my $folder;
+
+if ($how eq 'missing') {
+    say_json({ unavailable => 'the module Cache::Nowhere is missing' });
+    exit 0;
+}
+say_json({ protocol => $how eq 'newer' ? 2 : 1, language => 'hostile 1', cache => "$how 1", settings => {} });
+
+# A child that would outlive its parent.
+if ($how eq 'leaves' && !fork) { exec 'sleep', 100 }
+
+while (my $line = <STDIN>) {
+    if ($line =~ /^load (.*)/) { $folder = $1; say_json({ loaded => JSON::PP::true }) }
+    elsif ($line =~ /^run (\d+)/) { run($1) }
+    elsif ($line =~ /^end/) {
+        # It was opened to be looked at before.
+        sleep 100 if $how eq 'stays' && $folder;
+        exit 0;
+    }
+}
+
+sub run {
+    my ($number) = @_;
+    if ($how eq 'dies') { print STDERR "something broke\n"; exit 3 }
+    exit 0 if $how eq 'leaves';
+    sleep 100 if $how eq 'hangs';
+    if ($how eq 'garbage') { print "Use of uninitialized value\n"; return }
+    my $phase = decode_json(slurp("$folder/plan.json"))->{phases}[$number];
+    my $name = $phase->{operations}[0];
+    while ($how eq 'works' && $name eq 'get') { say_json({ alive => 1 }); sleep 0.1 }
+    if ($how eq 'busy') {
+        for (1 .. 5) {
+            my $end = clock_gettime(CLOCK_MONOTONIC) + 0.42;
+            1 while clock_gettime(CLOCK_MONOTONIC) < $end;
+            say_json({ alive => $_ });
+        }
+    }
+    my $ops   = $phase->{shares}[0][1];
+    my $start = int(1e9 * clock_gettime(CLOCK_MONOTONIC));
+    sleep 0.02;
+    my $wall = 1000 * $ops;
+    $start -= 1e12        if $how eq 'early';
+    $wall  = int(3600e9)  if $how eq 'slow';
+    my $counted = $how eq 'counts' ? $ops - 1 : $ops;
+    my %found   = (
+        ops => $counted, hits => 0, misses => 0, wrong => 0, truncated => 0, errors => 0, failed_fills => 0,
+        succeeded => $counted, bytes => 1024 * $counted, busy_ns => 1000 * $ops,
+        latencies => [[1000, $counted]], errors_by_kind => {},
+        timeline => { slot_ns => 65536, ops => [$counted], max_ns => [1000] },
+    );
+    $found{hits}      = $counted             if $name eq 'get';
+    $found{misses}    = 2                    if $how eq 'hits';
+    $found{misses}    = -1                   if $how eq 'negative';
+    $found{latencies} = [[1000, $ops - 1]]   if $how eq 'latencies';
+    return say_json({ ran => 0 + $number } ) if $how eq 'silent';
+    open my $file, '>', "$folder/ran-$number-0.json" or die $!;
+    print $file encode_json({
+        start_ns => $start, wall_ns => $wall, cpu_user_ns => 1000, cpu_system_ns => 0, rss_bytes => 1e6,
+        connections => 0, failed => [], first_error => undef, tiers => [], operations => { $name => \%found },
+    });
+    close $file;
+    say_json({ ran => 0 + $number });
+}

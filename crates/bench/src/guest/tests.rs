@@ -1,0 +1,241 @@
+//! Programs that do not do what they should: each is a reason in its cells, and leaves nothing behind.
+
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use larder_engines::ENGINES as NATIVE;
+use larder_report::{Cell, ReasonKind, Run};
+use larder_store::{Catalog, Durability, Engine, Medium, Reach, Recipe};
+use schemars::json_schema;
+
+use super::{Abilities, Cache, ENGINES, GuestCrew, Keeps, Language, store};
+use crate::compare::{Permissions, compare};
+use crate::measure::{KeyState, PhasePlan, thread_cpu_ns};
+use crate::observer::Silent;
+use crate::plan::Plan;
+use crate::scenario::Scenario;
+use crate::target::Target;
+
+const CATALOG: Catalog = NATIVE.with_guests(ENGINES);
+
+/// How long these programs may say nothing.
+const SILENCE: Duration = Duration::from_millis(700);
+
+const HOSTILE: Language = Language {
+    name: "hostile",
+    interpreter: "perl",
+    package: "perl",
+    main: "hostile.pl",
+    program: &[("hostile.pl", include_str!("hostile.pl"))],
+    silence: SILENCE,
+};
+
+/// A program that behaves as its name says.
+const fn hostile(scheme: &'static str, name: &'static str) -> Cache {
+    Cache {
+        engine: Engine {
+            scheme,
+            aliases: &[],
+            summary: "",
+            example: "",
+            medium: Medium::Nothing,
+            capacity_option: None,
+            recipe: Some(Recipe { program: "perl", package: "perl" }),
+            options: || json_schema!({}),
+            open: store::open,
+        },
+        language: &HOSTILE,
+        name,
+        keeps: Keeps::Nothing,
+        can: Abilities {
+            ttl: false,
+            ttl_resolution: Duration::from_secs(1),
+            touch: false,
+            batch: false,
+            evicts: false,
+            reach: Reach::Process,
+            durability: Durability::Volatile,
+            bound: None,
+        },
+        options: |_| Ok(serde_json::Value::Null),
+    }
+}
+
+pub(super) const CACHES: &[Cache] = &[
+    hostile("hostile+floor", "floor"),
+    hostile("hostile+honest", "honest"),
+    hostile("hostile+dies", "dies"),
+    hostile("hostile+hangs", "hangs"),
+    hostile("hostile+garbage", "garbage"),
+    hostile("hostile+counts", "counts"),
+    hostile("hostile+hits", "hits"),
+    hostile("hostile+latencies", "latencies"),
+    hostile("hostile+negative", "negative"),
+    hostile("hostile+slow", "slow"),
+    hostile("hostile+early", "early"),
+    hostile("hostile+silent", "silent"),
+    hostile("hostile+stays", "stays"),
+    hostile("hostile+leaves", "leaves"),
+    hostile("hostile+newer", "newer"),
+    hostile("hostile+missing", "missing"),
+    hostile("hostile+works", "works"),
+    hostile("hostile+busy", "busy"),
+];
+
+fn plan(target: &str, workload: &str) -> Plan {
+    let scenario = Scenario {
+        name: "test".into(),
+        targets: vec![target.into()],
+        workload: toml::from_str(workload).unwrap(),
+        ..Scenario::default()
+    };
+    Plan::new(&scenario, true, &CATALOG).unwrap()
+}
+
+fn run(target: &str, workload: &str, stop: &AtomicBool) -> Run {
+    let plan = plan(target, workload);
+    let outcome = compare(&plan, &CATALOG, Vec::new(), Permissions::default(), &Silent, stop);
+    outcome.unwrap().run
+}
+
+/// Runs a program and returns why its cell has no figures, after it was made sure that nothing of it is left.
+fn reason(name: &str) -> (Option<ReasonKind>, String) {
+    let target = format!("hostile+{name}:");
+    let run = run(&target, "keys = 50\nrounds = 2\noperations = 'set'", &AtomicBool::new(false));
+    nothing_left(&target);
+    let cell: &Cell = &run.cells[0];
+    assert_eq!(cell.ops_per_s, None, "{cell:#?}");
+    (cell.reason_kind, cell.reason.clone().unwrap())
+}
+
+/// No process has the folder of such a target in its command line, and the folder is gone.
+fn nothing_left(target: &str) {
+    let mark = format!("larder-{}-{}", std::process::id(), target.trim_end_matches(':'));
+    let folders = fs::read_dir(std::env::temp_dir()).unwrap().flatten();
+    let left: Vec<_> =
+        folders.filter(|entry| entry.file_name().to_string_lossy().starts_with(&mark)).collect();
+    assert!(left.is_empty(), "{left:?}");
+    let running = fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| {
+        let line = fs::read(entry.path().join("cmdline")).ok()?;
+        let line = String::from_utf8_lossy(&line).into_owned();
+        line.contains(&mark).then_some(line)
+    });
+    assert_eq!(running.collect::<Vec<_>>(), Vec::<String>::new());
+}
+
+#[test]
+fn an_honest_program_has_figures_and_leaves_nothing() {
+    let run = run(
+        "hostile+honest:",
+        "keys = 50\nrounds = 2\noperations = 'set'",
+        &AtomicBool::new(false),
+    );
+    nothing_left("hostile+honest:");
+    let cell = &run.cells[0];
+    assert_eq!((cell.reason.as_deref(), cell.rounds, cell.counts.ops), (None, 2, 100));
+    assert_eq!(cell.bytes, 100 * 1024);
+    assert!(cell.ops_per_s.is_some() && cell.latency_ns.unwrap().p50 == 1000, "{cell:#?}");
+    assert_eq!(run.targets[0].version.as_deref(), Some("honest 1, hostile 1"));
+}
+
+#[test]
+fn a_program_that_fails_on_the_way_is_lost_with_its_last_words() {
+    for (name, words) in [
+        ("dies", "ended too early (exit status 3); it said: something broke"),
+        ("leaves", "ended too early (exit status 0)"),
+        ("hangs", "said nothing for 700ms and was killed"),
+        ("stays", "did not end within 700ms"),
+    ] {
+        let (kind, reason) = reason(name);
+        assert_eq!(kind, Some(ReasonKind::Lost), "{reason}");
+        assert!(reason.contains(words) && !reason.contains('\n'), "{name}: {reason}");
+    }
+}
+
+#[test]
+fn an_answer_that_is_none_is_no_result() {
+    for (name, words) in [
+        (
+            "garbage",
+            "answered `Use of uninitialized value`, which docs/guests.md does not know here",
+        ),
+        ("counts", "phase 0, process 0: set: 49 operations of 50"),
+        ("hits", "set: 0 hits, 2 misses, 0 wrong and 0 errors are not 50 operations"),
+        ("latencies", "set: 49 latencies of 50 operations that succeeded"),
+        ("negative", "wrote nonsense about process 0: invalid value: integer `-1`"),
+        ("slow", "ns, and"),
+        ("early", "when there was none"),
+        ("silent", "wrote nothing about process 0"),
+    ] {
+        let (kind, reason) = reason(name);
+        assert_eq!(kind, Some(ReasonKind::Lost), "{reason}");
+        assert!(reason.contains(words) && !reason.contains('\n'), "{name}: {reason}");
+    }
+}
+
+/// While a guest works this process only waits: what it took is less than a hundredth of a processor.
+#[test]
+fn whoever_waits_for_a_guest_takes_no_processor() {
+    let target = "hostile+busy:";
+    let plan = plan(target, "keys = 50\noperations = 'set'");
+    let mut target = Target::open(&plan.targets[0], &plan, &CATALOG).unwrap();
+    let (stop, point) = (AtomicBool::new(false), &plan.points[0]);
+    let state = KeyState::new(50, 1);
+    let phase = PhasePlan {
+        work: point.work(&point.phases[0]),
+        operations: &point.phases[0].operations,
+        requests: Some(50),
+        time_limit: None,
+        set_options: target.set_options(point),
+        touch_ttl: None,
+        multiget: 1,
+        pin: false,
+        seed: 1,
+        order: point.order(),
+    };
+    let guest = target.guest.take().unwrap();
+    let mut crew = GuestCrew::hire(&guest, point, &[phase], &state, &stop).unwrap().unwrap();
+    let (began, cpu_began) = (Instant::now(), thread_cpu_ns());
+    crew.run(0, &state, &stop).unwrap().unwrap();
+    let (took, cpu_ns) = (began.elapsed(), thread_cpu_ns() - cpu_began);
+    let share = Duration::from_nanos(cpu_ns).as_secs_f64() / took.as_secs_f64();
+    println!("{cpu_ns} ns of processor time in {took:?}: {:.3} %", 100.0 * share);
+    assert!(took > Duration::from_secs(2), "{took:?}");
+    assert!(share < 0.01, "{cpu_ns} ns of processor time in {took:?}");
+}
+
+#[test]
+fn what_cannot_be_opened_says_why() {
+    for (name, words) in
+        [("newer", "speaks protocol 2, not 1"), ("missing", "the module Cache::Nowhere is missing")]
+    {
+        let (kind, reason) = reason(name);
+        assert_eq!(kind, Some(ReasonKind::Unavailable), "{reason}");
+        assert!(reason.contains(words), "{name}: {reason}");
+    }
+}
+
+#[test]
+fn whoever_stops_waits_no_second_and_keeps_what_was_measured() {
+    let stop = AtomicBool::new(false);
+    let run = thread::scope(|scope| {
+        let run = scope.spawn(|| {
+            let run = run("hostile+works:", "keys = 50\noperations = 'set,get'", &stop);
+            (run, Instant::now())
+        });
+        // Its gets take as long as they are let.
+        thread::sleep(Duration::from_millis(1500));
+        let stopped = Instant::now();
+        stop.store(true, Ordering::Relaxed);
+        let (run, ended) = run.join().unwrap();
+        assert!(ended - stopped < Duration::from_secs(1), "{:?}", ended - stopped);
+        run
+    });
+    nothing_left("hostile+works:");
+    assert!(run.interrupted);
+    let [set, get] = &run.cells[..] else { panic!("two cells") };
+    assert_eq!((set.counts.ops, set.reason.as_deref()), (50, None));
+    assert_eq!(get.reason_kind, Some(ReasonKind::Interrupted));
+}

@@ -1,0 +1,25 @@
+//! The contract on every guest, at its defaults and where an option changes its ways: the same cases as on every engine.
+
+use std::process::ExitCode;
+
+use larder_bench::guest;
+use larder_engines::ENGINES;
+
+const URLS: &[&str] = &[
+    "perl+null:",
+    "perl+filecache:",
+    "perl+filecache:?cache_depth=1&auto_purge_on_set=on&auto_purge_interval=1s",
+    "perl+mmap:",
+    "perl+mmap:?size=16m",
+    "perl+fastmmap:",
+    "perl+fastmmap:/dev/shm?size=64m&compressor=zlib",
+    "perl+memcached:",
+    "perl+memcached:?connect=operation",
+    "perl+memcached:?nodes=3&ketama_points=150",
+    "perl+tiered:fastmmap:/dev/shm|memcached:",
+    "perl+tiered:filecache:|fastmmap:?size=16m",
+];
+
+fn main() -> ExitCode {
+    larder_testkit::contract(&ENGINES.with_guests(guest::ENGINES), URLS)
+}

@@ -1,0 +1,147 @@
+//! Perl's guests carry out the same plan as the engines of this process: what is counted agrees to the last operation.
+
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+
+#[expect(dead_code, reason = "other tests ask for more")]
+mod support;
+
+use std::process::{Command, ExitCode};
+
+use larder_bench::guest;
+use larder_engines::ENGINES;
+use larder_report::{Cell, Run};
+use larder_store::Catalog;
+use larder_testkit::trial_where;
+use libtest_mimic::Arguments;
+
+const CATALOG: Catalog = ENGINES.with_guests(guest::ENGINES);
+
+fn main() -> ExitCode {
+    let workloads = [
+        ("sets_and_gets", "operations = ['set', 'get']\nkey-pattern = 'zipf:0.9'"),
+        ("a_mix", "ratio = '1:3'\nkey-size = 'uniform:20-60'\ndata-size = 'uniform:3-3000'"),
+        ("a_mix_with_deletes", "ratio = '1:3:1'"),
+        ("fills", "on-miss = 'fill'\nkey-pattern = 'zipf:0.9'\nrequests = 3000"),
+        ("fills_under_the_next_key", "on-miss = 'fill-next'\nkey-pattern = 'seq'"),
+        ("chains", "operations = ['set+get', 'delete']"),
+        ("many_keys_a_request", "multiget = 7"),
+        ("touches", "operations = ['set', 'touch', 'get']\nttl = '1h'"),
+    ];
+    let mut trials: Vec<_> = workloads
+        .into_iter()
+        .map(|(name, workload)| {
+            let name = format!("{name}_agree_exactly_with_memcached");
+            trial_where(memcached, &name, move || agree(workload))
+        })
+        .collect();
+    trials.push(trial_where(memcached, "a_tier_answers_what_it_holds", tiers));
+    trials.push(trial_where(perl, "processes_share_the_work_of_a_plan", processes));
+    trials.push(trial_where(perl, "threads_without_processes_are_a_reason", threads));
+    trials.push(trial_where(perl, "time_ends_a_phase", duration));
+    trials.push(trial_where(perl, "a_floor_is_that_of_the_targets_language", floors));
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// Whether these modules of Perl are there.
+fn modules(names: &[&str]) -> Result<(), String> {
+    let uses = names.iter().flat_map(|name| ["-e".to_owned(), format!("use {name};")]);
+    match Command::new("perl").args(uses).output() {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(String::from_utf8_lossy(&output.stderr).lines().take(1).collect()),
+        Err(error) => Err(format!("perl: {error}")),
+    }
+}
+
+fn perl() -> Result<(), String> {
+    modules(&["Cache::FastMmap"])
+}
+
+fn memcached() -> Result<(), String> {
+    modules(&["Cache::FastMmap", "Cache::Memcached::Fast"])?;
+    let recipe = ENGINES.find("memcached").unwrap().recipe.unwrap();
+    let found = larder_host::managed::find("memcached", &recipe);
+    found.map(drop).map_err(|error| error.to_string())
+}
+
+fn run(targets: &[&str], workload: &str) -> Run {
+    let run = support::run(&CATALOG, targets, &format!("rounds = 2\n{workload}"));
+    assert!(run.targets.iter().all(|target| target.reason.is_none()), "{:#?}", run.targets);
+    run
+}
+
+fn cells<'a>(run: &'a Run, target: &str) -> Vec<&'a Cell> {
+    run.cells.iter().filter(|cell| cell.target == target).collect()
+}
+
+fn agree(workload: &str) {
+    let run = run(&["memcached:", "perl+memcached:"], &format!("keys = 500\n{workload}"));
+    let (natives, guests) = (cells(&run, "memcached:"), cells(&run, "perl+memcached:"));
+    assert_eq!(natives.len(), guests.len());
+    for (native, guest) in natives.into_iter().zip(guests) {
+        assert!(native.reason.is_none() && guest.reason.is_none(), "{native:#?} {guest:#?}");
+        let counted = |cell: &Cell| {
+            let mut counts = cell.counts;
+            counts.connections = None;
+            if workload.contains("fill-next") {
+                // Which of the fills were made only the program knows.
+                counts.read_back = 0;
+            }
+            (cell.operation, counts, cell.bytes, cell.rounds)
+        };
+        assert_eq!(counted(guest), counted(native));
+        assert!(guest.counts.wrong == 0 && guest.counts.ops > 0, "{guest:#?}");
+        assert!(guest.latency_ns.is_some() || guest.counts.misses == guest.counts.ops);
+    }
+}
+
+fn tiers() {
+    let near = "perl+tiered:fastmmap:?size=16m|memcached:";
+    let run = run(&[near], "keys = 300\noperations = ['set', 'get']");
+    let [set, get] = cells(&run, near)[..] else { panic!("two cells") };
+    assert_eq!(set.counts.ops, 600);
+    let [l1, l2] = &get.tiers[..] else { panic!("{:#?}", get.tiers) };
+    assert_eq!((l1.name.as_str(), l2.name.as_str()), ("L1 fastmmap:", "L2 memcached:"));
+    assert_eq!(l1.hits + l2.hits, get.counts.ops, "{:#?}", get.tiers);
+    assert!(l1.hits > 0 && l2.lookups() == l1.misses, "{:#?}", get.tiers);
+}
+
+fn processes() {
+    let url = "perl+fastmmap:";
+    let run = run(&[url], "keys = 400\nprocesses = 3\nratio = '1:4'\nrequests = 1000");
+    let cells = cells(&run, url);
+    assert_eq!(cells.iter().map(|cell| cell.counts.ops).sum::<u64>(), 2000);
+    for cell in cells {
+        assert_eq!((cell.counts.wrong, cell.counts.errors), (0, 0), "{cell:#?}");
+        assert!(cell.reason.is_none(), "{cell:#?}");
+    }
+}
+
+fn threads() {
+    let url = "perl+null:";
+    let run = run(&[url], "keys = 50\nthreads = [1, 4]\noperations = 'set'");
+    let reasons: Vec<_> = cells(&run, url).into_iter().map(|cell| cell.reason.clone()).collect();
+    let refused = "a guest has no threads; --processes 4 gives it as many";
+    assert_eq!(reasons, [None, Some(refused.to_owned())]);
+}
+
+fn duration() {
+    let url = "perl+fastmmap:";
+    let run = run(&[url], "keys = 100\nduration = '300ms'\noperations = ['set', 'get']");
+    let get = *cells(&run, url).last().unwrap();
+    let seconds = get.wall_s.unwrap();
+    assert!((0.55..0.75).contains(&seconds), "{seconds}");
+    assert_eq!((get.counts.hits, get.counts.distinct_keys), (get.counts.ops, 100), "{get:#?}");
+}
+
+fn floors() {
+    let run = run(&["perl+fastmmap:", "moka:"], "keys = 300\noperations = 'set'");
+    let languages: Vec<_> = run.floors.iter().map(|floor| floor.language.as_deref()).collect();
+    assert_eq!(languages, [Some("perl"), None]);
+    for (target, floor) in run.targets.iter().zip(&run.floors) {
+        assert_eq!(target.language, floor.language);
+        let cell = cells(&run, &target.url)[0];
+        let share = larder_report::floor_share(&run, cell).unwrap();
+        let expected = floor.ns_per_op * cell.ops_per_s.unwrap() / 1e9;
+        assert!((share - expected).abs() < 1e-9, "{share} is not {expected}");
+    }
+}
