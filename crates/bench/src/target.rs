@@ -90,7 +90,9 @@ impl Target {
         let mut session = self.store.session()?;
         // On a server that is not ours nothing is tried that the plan does not need.
         let needed = Needed { key, value, only: self.info.ownership == Ownership::External };
+        // A point that asks for a TTL where there is none is refused later, with that reason.
         let options = self.set_options(first);
+        let options = SetOptions { ttl: options.ttl.filter(|_| self.capabilities.ttl), ..options };
         self.probed = probe(session.as_mut(), first.keys.prefix(), needed, options)?;
         Ok(())
     }

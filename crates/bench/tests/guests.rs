@@ -38,6 +38,8 @@ fn main() -> ExitCode {
     trials.push(trial_where(perl, "processes_share_the_work_of_a_plan", processes));
     trials.push(trial_where(perl, "threads_without_processes_are_a_reason", threads));
     trials.push(trial_where(perl, "time_ends_a_phase", duration));
+    let mmap = || modules(&["Cache::Mmap"]);
+    trials.push(trial_where(mmap, "a_ttl_that_a_guest_has_not_is_a_reason", no_ttl));
     trials.push(trial_where(perl, "a_floor_is_that_of_the_targets_language", floors));
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -122,6 +124,12 @@ fn threads() {
     let reasons: Vec<_> = cells(&run, url).into_iter().map(|cell| cell.reason.clone()).collect();
     let refused = "a guest has no threads; --processes 4 gives it as many";
     assert_eq!(reasons, [None, Some(refused.to_owned())]);
+}
+
+fn no_ttl() {
+    let url = "perl+mmap:";
+    let run = run(&[url], "keys = 50\nttl = '1m'\noperations = 'set'");
+    assert_eq!(cells(&run, url)[0].reason.as_deref(), Some("has no TTL"));
 }
 
 fn duration() {
