@@ -8,6 +8,7 @@ use larder_engines::ENGINES;
 const URLS: &[&str] = &[
     "perl+null:",
     "perl+filecache:",
+    "perl+filecache:?connect=operation",
     "perl+filecache:?cache_depth=1&auto_purge_on_set=on&auto_purge_interval=1s",
     "perl+mmap:",
     "perl+mmap:?size=16m",

@@ -24,6 +24,7 @@ sub tier ($cache) {
 
 my @caches = (
     [ 'filecache', 'filecache', {} ],
+    [ 'filecache per operation', 'filecache', { options => { connect => 'operation' } } ],
     [ 'mmap',      'mmap',      {} ],
     [ 'mmap that freezes', 'mmap', { options => { strings => JSON::PP::false } } ],
     [ 'fastmmap',  'fastmmap',  {} ],

@@ -152,6 +152,8 @@ struct Nothing {}
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct FileCache {
+    /// `session`: one cache object a process; `operation`: a new one for every operation.
+    connect: Connect,
     /// Folders above each file.
     cache_depth: u8,
     /// Time to live of what is set without one; for ever where nobody says.
@@ -169,6 +171,7 @@ struct FileCache {
 impl Default for FileCache {
     fn default() -> Self {
         Self {
+            connect: Connect::default(),
             cache_depth: 3,
             default_expires_in: None,
             auto_purge_on_set: false,

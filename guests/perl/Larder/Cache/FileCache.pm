@@ -1,7 +1,8 @@
 package Larder::Cache::FileCache;
 
 # Cache::FileCache of the distribution Cache::Cache: a file for every value. It looks neither at what `print` nor at
-# what `close` say, so a file system that is full shows as misses.
+# what `close` say, so a file system that is full shows as misses. With `connect=operation` it is
+# Larder::Cache::FileCache::PerOperation instead.
 
 use v5.36;
 
@@ -14,13 +15,16 @@ my @OPTIONS = qw(cache_depth default_expires_in auto_purge_interval auto_purge_o
 
 sub open_cache ($class, $order) {
     Larder::Cache->need('Cache::FileCache');
-    my $self = $class->new({
+    my %config = (
         namespace  => 'larder',
         cache_root => $order->{folder},
         $class->options($order, @OPTIONS),
-    });
+    );
+    my $self = $class->new({%config});
     $self->clear if $order->{fresh};
-    return $self;
+    return $self if ($order->{options}{connect} // 'session') ne 'operation';
+    require Larder::Cache::FileCache::PerOperation;
+    return Larder::Cache::FileCache::PerOperation->new($class, \%config);
 }
 
 # Cache::FileCache has no version of its own.
