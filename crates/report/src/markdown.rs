@@ -41,9 +41,8 @@ fn render(run: &Run) -> String {
     let tiers = tier_lines(run);
     if !tiers.is_empty() {
         lines.push(format!("### {TIERS}"));
-        let item = |line: &TierLine| {
-            format!("- **{}**: {}", escaped(&line.subject), escaped(&line.text))
-        };
+        let item =
+            |line: &TierLine| format!("- **{}**: {}", escaped(&line.subject), escaped(&line.text));
         lines.push(tiers.iter().map(item).collect::<Vec<_>>().join("\n"));
     }
     lines.push(format!("### {FIGURES_SAY}"));

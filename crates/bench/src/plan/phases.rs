@@ -90,7 +90,7 @@ pub(super) fn plan_phases(spec: &WorkloadSpec, source: &Source) -> Result<Vec<Pl
         }
         (Some(trace), None) => planner.replay(trace),
         (None, Some(ratio)) => planner.mix(ratio),
-        (None, None) if fill => vec![planner.drawn(READS, &[Operation::GetOrSet])],
+        (None, None) if fill => vec![planner.drawn(READS, Kind::GetOrSet, &[Operation::GetOrSet])],
         (None, None) => planner.one_by_one(),
     };
     let lasting = spec.ttl.is_none_or(|Span(ttl)| ttl >= LASTING_TTL);
@@ -130,7 +130,7 @@ impl Planner<'_> {
         ];
         let drawn = named.iter().filter(|(_, share)| *share > 0);
         let operations: Vec<_> = drawn.map(|(operation, _)| *operation).collect();
-        let mixed = self.drawn(ratio, &operations);
+        let mixed = self.drawn(ratio, self.read(), &operations);
         if self.on_miss.fills() { vec![mixed] } else { vec![self.load(), mixed] }
     }
 
@@ -141,7 +141,8 @@ impl Planner<'_> {
         let first = named.first().and_then(|phase| phase.first());
         let load = (first != Some(&Operation::Set)).then(|| self.load());
         let phase = |operations: &Vec<Operation>| match operations[..] {
-            [Operation::Get] => self.drawn(READS, &[self.read_operation()]),
+            [Operation::Get] => self.drawn(READS, self.read(), &[self.read_operation()]),
+            [Operation::GetOrSet] => self.drawn(READS, Kind::GetOrSet, operations),
             [operation] => self.every_key(kind(operation), operation),
             _ => self.chained(operations),
         };
@@ -171,9 +172,9 @@ impl Planner<'_> {
         }
     }
 
-    fn drawn(&self, ratio: Ratio, operations: &[Operation]) -> PlannedPhase {
+    fn drawn(&self, ratio: Ratio, read: Kind, operations: &[Operation]) -> PlannedPhase {
         let fills_next = self.on_miss == OnMiss::FillNext;
-        let work = PlannedWork::Drawn { ratio, read: self.read(), fills_next };
+        let work = PlannedWork::Drawn { ratio, read, fills_next };
         self.phase(work, operations, self.source.keys.into())
     }
 

@@ -49,8 +49,8 @@ pub struct WorkloadSpec {
     #[serde(deserialize_with = "text")]
     pub payload: Option<PathBuf>,
 
-    /// What is measured, in this order, each on every key or on --requests: set, get, delete, touch; a + joins what is
-    /// done to one key before the next: set+get [default: set,get]
+    /// What is measured, in this order, each on every key or on --requests: set, get, get_or_set, delete, touch; a + joins
+    /// what is done to one key before the next: set+get [default: set,get]
     #[arg(long, value_name = "LIST", conflicts_with = "ratio")]
     #[serde(deserialize_with = "text")]
     pub operations: Option<Operations>,
@@ -263,12 +263,19 @@ impl FromStr for Operations {
         let one = |word: &str| match word.trim() {
             "set" => Ok(Operation::Set),
             "get" => Ok(Operation::Get),
+            "get_or_set" => Ok(Operation::GetOrSet),
             "delete" => Ok(Operation::Delete),
             "touch" => Ok(Operation::Touch),
-            word => Err(format!("`{word}` is not one of set, get, delete, touch")),
+            word => Err(format!("`{word}` is not one of set, get, get_or_set, delete, touch")),
         };
         let phase = |phase: &str| phase.split('+').map(one).collect::<Result<Vec<_>, _>>();
         let phases: Vec<_> = text.split(',').map(phase).collect::<Result<_, _>>()?;
+        let chained = |phase: &&Vec<Operation>| phase.len() > 1;
+        if phases.iter().filter(chained).any(|phase| phase.contains(&Operation::GetOrSet)) {
+            return Err(
+                "`get_or_set` stands alone: it is a get and a set on one key already".into()
+            );
+        }
         let all = phases.concat();
         for (i, operation) in all.iter().enumerate() {
             if all[..i].contains(operation) {
@@ -381,6 +388,9 @@ mod tests {
         let operations: Operations = "set+get, delete".parse().unwrap();
         assert_eq!(operations.0, [vec![Operation::Set, Operation::Get], vec![Operation::Delete]]);
         assert_eq!(operations.to_string(), "set+get,delete");
+        let operations: Operations = "get_or_set".parse().unwrap();
+        assert_eq!(operations.0, [[Operation::GetOrSet]]);
+        assert!("set+get_or_set".parse::<Operations>().unwrap_err().contains("stands alone"));
         assert!("read".parse::<Operations>().unwrap_err().contains("one of set, get"));
     }
 }
