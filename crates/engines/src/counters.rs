@@ -25,13 +25,13 @@ impl Count {
     }
 }
 
-/// What sessions count of one thing: four numbers.
-pub trait Tally: Default {
+/// What sessions count of one thing: some numbers.
+pub trait Tally<const N: usize>: Default {
     /// The numbers, always in the same order.
-    fn counts(&self) -> [&Count; 4];
+    fn counts(&self) -> [&Count; N];
 
     /// Their values.
-    fn totals(&self) -> [u64; 4] {
+    fn totals(&self) -> [u64; N] {
         self.counts().map(Count::get)
     }
 }
@@ -62,7 +62,7 @@ impl SessionCounters {
     }
 }
 
-impl Tally for SessionCounters {
+impl Tally<4> for SessionCounters {
     fn counts(&self) -> [&Count; 4] {
         [&self.hits, &self.misses, &self.sets, &self.deletes]
     }
@@ -77,12 +77,15 @@ pub struct Counters<T = SessionCounters> {
 #[derive(Debug, Default)]
 struct Sessions<T> {
     open: Vec<Arc<T>>,
-    ended: [u64; 4],
+    ended: T,
 }
 
-impl<T: Tally> Counters<T> {
+impl<T> Counters<T> {
     /// Counters for a new session.
-    pub fn session(&self) -> Arc<T> {
+    pub fn session<const N: usize>(&self) -> Arc<T>
+    where
+        T: Tally<N>,
+    {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.fold_ended();
         let counters = Arc::<T>::default();
@@ -91,11 +94,14 @@ impl<T: Tally> Counters<T> {
     }
 
     /// What all sessions counted.
-    pub fn totals(&self) -> [u64; 4] {
+    pub fn totals<const N: usize>(&self) -> [u64; N]
+    where
+        T: Tally<N>,
+    {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.fold_ended();
         let open = sessions.open.iter().map(|session| session.totals());
-        open.fold(sessions.ended, sum)
+        open.fold(sessions.ended.totals(), |a, b| std::array::from_fn(|i| a[i] + b[i]))
     }
 }
 
@@ -134,20 +140,21 @@ impl Dropped {
     }
 }
 
-impl<T: Tally> Sessions<T> {
+impl<T> Sessions<T> {
     /// Moves what ended sessions counted into the sum; a counter that nobody else holds changes no more.
-    fn fold_ended(&mut self) {
+    fn fold_ended<const N: usize>(&mut self)
+    where
+        T: Tally<N>,
+    {
         let Self { open, ended } = self;
         open.retain_mut(|session| {
-            let last = Arc::get_mut(session).map(|session| session.totals());
-            *ended = last.map_or(*ended, |last| sum(*ended, last));
-            last.is_none()
+            let Some(session) = Arc::get_mut(session) else { return true };
+            for (sum, last) in ended.counts().into_iter().zip(session.totals()) {
+                sum.add(last);
+            }
+            false
         });
     }
-}
-
-fn sum(a: [u64; 4], b: [u64; 4]) -> [u64; 4] {
-    std::array::from_fn(|i| a[i] + b[i])
 }
 
 #[cfg(test)]

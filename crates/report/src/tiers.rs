@@ -42,8 +42,21 @@ fn told(cell: &Cell) -> Option<String> {
             parts.push(format!("none {}", share(reads - hits, reads)));
         }
     }
-    let refusing = cell.tiers.iter().filter(|tier| tier.refused > 0);
-    parts.extend(refusing.map(|tier| format!("{} refused {} values", tier.name, tier.refused)));
+    for tier in &cell.tiers {
+        let name = &tier.name;
+        for (count, text) in [
+            (tier.errors, format!("{name} failed {} reads", tier.errors)),
+            (
+                tier.not_asked,
+                format!("{name} could not drop a key, and was not asked {} times", tier.not_asked),
+            ),
+            (tier.refused, format!("{name} refused {} values", tier.refused)),
+        ] {
+            if count > 0 {
+                parts.push(text);
+            }
+        }
+    }
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 

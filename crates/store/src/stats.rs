@@ -68,11 +68,17 @@ pub struct TierStats {
     pub name: String,
     /// Gets that it answered.
     pub hits: u64,
-    /// Gets that it was asked and did not answer, by an error too.
+    /// Gets that came to it and found nothing; it has none of a key that is too long for it.
     pub misses: u64,
-    /// Values that it was given because a tier below answered.
+    /// Gets that came to it and failed.
+    pub errors: u64,
+    /// Gets that it was not asked, because it could not drop a key before and may hold what should have gone.
+    pub not_asked: u64,
+    /// Values that it took because a tier below answered.
     pub fills: u64,
-    /// Values that it did not take.
+    /// Values that it took because they were written.
+    pub puts: u64,
+    /// Values that it did not take, of either kind.
     pub refused: u64,
 }
 
@@ -84,7 +90,10 @@ impl TierStats {
             name: self.name.clone(),
             hits: self.hits.saturating_sub(earlier.hits),
             misses: self.misses.saturating_sub(earlier.misses),
+            errors: self.errors.saturating_sub(earlier.errors),
+            not_asked: self.not_asked.saturating_sub(earlier.not_asked),
             fills: self.fills.saturating_sub(earlier.fills),
+            puts: self.puts.saturating_sub(earlier.puts),
             refused: self.refused.saturating_sub(earlier.refused),
         }
     }

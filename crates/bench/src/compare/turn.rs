@@ -265,8 +265,9 @@ impl Meter {
 /// What each tier of a stack did between two readings.
 fn tiers_between(before: &Meter, after: &Meter) -> Vec<TierCounts> {
     let counts = |(now, then): (&TierStats, &TierStats)| {
-        let TierStats { name, hits, misses, fills, refused } = now.since(then);
-        TierCounts { name, hits, misses, fills, refused }
+        let TierStats { name, hits, misses, errors, not_asked, fills, puts, refused } =
+            now.since(then);
+        TierCounts { name, hits, misses, errors, not_asked, fills, puts, refused }
     };
     after.tiers.iter().zip(&before.tiers).map(counts).collect()
 }

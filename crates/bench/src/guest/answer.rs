@@ -66,9 +66,8 @@ pub(super) struct Loaded {
 #[serde(untagged)]
 pub(super) enum Progress {
     Alive {
-        /// Operations so far. That it says so is what counts.
-        #[serde(rename = "alive")]
-        _operations: u64,
+        /// Operations so far. As long as they become more, it does not hang.
+        alive: u64,
     },
     Ran {
         ran: usize,
@@ -100,6 +99,8 @@ pub(super) struct TierRan {
     pub(super) hits: u64,
     pub(super) misses: u64,
     pub(super) fills: u64,
+    #[serde(default)]
+    pub(super) puts: u64,
     pub(super) refused: u64,
 }
 

@@ -181,6 +181,7 @@ pub(super) fn add_tiers(tiers: &mut [TierStats], ran: &[Ran]) -> bool {
             tier.hits += found.hits;
             tier.misses += found.misses;
             tier.fills += found.fills;
+            tier.puts += found.puts;
             tier.refused += found.refused;
         }
     }

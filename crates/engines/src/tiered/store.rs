@@ -111,7 +111,14 @@ impl Store for TieredStore {
     fn tiers(&self) -> Vec<TierStats> {
         let told = |tier: &Arc<Tier>| {
             let [hits, misses, fills, refused] = tier.counters.totals();
-            TierStats { name: tier.name.clone(), hits, misses, fills, refused }
+            TierStats {
+                name: tier.name.clone(),
+                hits,
+                misses,
+                fills,
+                refused,
+                ..TierStats::default()
+            }
         };
         self.tiers.iter().map(told).collect()
     }

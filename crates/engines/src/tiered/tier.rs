@@ -35,7 +35,7 @@ pub(super) struct TierCounters {
     pub(super) refused: Count,
 }
 
-impl Tally for TierCounters {
+impl Tally<4> for TierCounters {
     fn counts(&self) -> [&Count; 4] {
         [&self.hits, &self.misses, &self.fills, &self.refused]
     }

@@ -167,11 +167,20 @@ pub struct TierCounts {
     pub name: String,
     /// Keys that it answered.
     pub hits: u64,
-    /// Keys that it was asked for and did not answer, by an error too.
+    /// Keys that came to it and that it did not have.
     pub misses: u64,
-    /// Values that it was given because a tier below answered.
+    /// Keys that came to it and for which it failed; in runs of before this was counted apart they are in `misses`.
+    #[serde(default)]
+    pub errors: u64,
+    /// Keys that it was not asked for, because it could not drop a key before and might have answered what should have gone.
+    #[serde(default)]
+    pub not_asked: u64,
+    /// Values that it took because a tier below answered.
     pub fills: u64,
-    /// Values that it did not take.
+    /// Values that it took because they were written; 0 in runs of before they were counted.
+    #[serde(default)]
+    pub puts: u64,
+    /// Values that it did not take, of either kind.
     pub refused: u64,
 }
 
@@ -319,15 +328,23 @@ impl TierCounts {
                 Some(tier) => {
                     tier.hits += other.hits;
                     tier.misses += other.misses;
+                    tier.errors += other.errors;
+                    tier.not_asked += other.not_asked;
                     tier.fills += other.fills;
+                    tier.puts += other.puts;
                     tier.refused += other.refused;
                 }
             }
         }
     }
 
-    /// Keys that it was asked for.
+    /// Keys that came to it, whether it was asked for them or not.
     pub fn lookups(&self) -> u64 {
-        self.hits + self.misses
+        self.hits + self.misses + self.errors + self.not_asked
+    }
+
+    /// Values that it was to take: those that a tier below answered, and those that were written.
+    pub fn values(&self) -> u64 {
+        self.fills + self.puts + self.refused
     }
 }

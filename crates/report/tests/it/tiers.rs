@@ -15,6 +15,7 @@ fn stacks() -> Run {
         misses,
         fills,
         refused,
+        ..TierCounts::default()
     };
     let mut run = gets(&[(STACK, 2e6), ("dead", 1e4), ("memcached:", 2e4)]);
     run.cells[0].tiers =
@@ -22,6 +23,11 @@ fn stacks() -> Run {
     run.cells[1].tiers = vec![
         tier("L1 memcached:", [0, 10_000, 0, 10_000]),
         tier("L2 memcached:", [10_000, 0, 0, 0]),
+    ];
+    // Since a key could not be dropped, the first tier has not been asked.
+    run.cells[2].tiers = vec![
+        TierCounts { errors: 3, not_asked: 9000, ..tier("L1 lost:", [997, 0, 0, 0]) },
+        tier("L2 memcached:", [9003, 0, 0, 0]),
     ];
     run.cells.push(Cell {
         tiers: vec![tier("L1 memcached:", [0, 0, 0, 50]), tier("L2 memcached:", [0; 4])],
@@ -69,5 +75,5 @@ fn tiers_are_read_as_they_were_written_and_older_runs_have_none() {
     assert_eq!(again.cells[0].tiers, run.cells[0].tiers);
     run.cells[0].tiers.clear();
     let text = render(&run, Format::JSON, PLAIN);
-    assert_eq!(text.matches("\"tiers\"").count(), 2, "no tiers are not written");
+    assert_eq!(text.matches("\"tiers\"").count(), 3, "no tiers are not written");
 }
