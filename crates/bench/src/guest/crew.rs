@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use larder_host::disk;
 use larder_store::{Error, Result, Span, TierStats};
 
-use super::answer::{Loaded, Progress, Ran};
+use super::answer::{Loaded, Progress, Ran, Reply};
 use super::files::{self, Terms};
 use super::found::{self, Frame};
 use super::process::Process;
@@ -21,7 +21,10 @@ use crate::measure::{
 };
 use crate::plan::PlannedPoint;
 
-/// How much longer than its time limit a phase may go on: an operation that takes long is waited for.
+/// A process alone stops its clock while it makes operations ready and counts them, so a phase may take so many times its
+/// time limit: what comes between operations costs a multiple of those that are done at once.
+const PAUSES: u32 = 20;
+/// How much longer it may go on: an operation that takes long is waited for.
 const OVERTIME: Duration = Duration::from_secs(30);
 
 /// A program that carries out a turn.
@@ -31,6 +34,8 @@ pub(crate) struct GuestCrew {
     process: Process,
     script: Script,
     folder: std::path::PathBuf,
+    /// How much its program has to read before it can begin.
+    plan_bytes: u64,
     /// The program has this plan before it, not one of a read-back.
     is_loaded: bool,
     /// Resident memory of its processes when they were last asked.
@@ -65,13 +70,15 @@ impl GuestCrew {
             process,
             script,
             folder,
+            plan_bytes: 0,
             is_loaded: true,
             rss_bytes: None,
             connections: Some(0),
             tiers,
         };
         let what = (&crew.script, crew.folder.as_path());
-        let is_loaded = load(&crew.shared, &mut crew.process, what, point, ttl, stop)?;
+        crew.plan_bytes = write(&crew.shared, what, point, ttl)?;
+        let is_loaded = have_read(&mut crew.process, &crew.folder, crew.plan_bytes, stop)?;
         crew.rss_bytes = server_rss_bytes(&[crew.process.pid()]);
         Ok(is_loaded.then_some(crew))
     }
@@ -83,13 +90,15 @@ impl GuestCrew {
         state: &KeyState,
         stop: &AtomicBool,
     ) -> Result<Option<PhaseResult>> {
-        if !self.is_loaded && !have_read(&mut self.process, &self.folder, stop)? {
+        let is_before_it =
+            self.is_loaded || have_read(&mut self.process, &self.folder, self.plan_bytes, stop)?;
+        if !is_before_it {
             return Ok(None);
         }
         self.is_loaded = true;
         let act = &self.script.phases[number];
         let began_ns = now_ns();
-        let longest = act.time_limit.map(|limit| limit + OVERTIME);
+        let longest = act.time_limit.map(|limit| limit * PAUSES + OVERTIME);
         if !wait_for(&mut self.process, number, longest, stop)? {
             return Ok(None);
         }
@@ -122,7 +131,8 @@ impl GuestCrew {
         let script = self.script.reading(&wanted);
         let folder = self.shared.new_folder("back");
         self.is_loaded = false;
-        let is_done = load(&self.shared, &mut self.process, (&script, &folder), point, None, stop)?
+        let plan_bytes = write(&self.shared, (&script, &folder), point, None)?;
+        let is_done = have_read(&mut self.process, &folder, plan_bytes, stop)?
             && wait_for(&mut self.process, 0, None, stop)?;
         if !is_done {
             return Ok(ReadBack::default());
@@ -188,33 +198,42 @@ impl GuestCrew {
     }
 }
 
-/// Writes a plan down and has it read; `false` when the run was stopped meanwhile.
-fn load(
+/// Writes a plan down and says how many bytes it has.
+fn write(
     shared: &Shared,
-    process: &mut Process,
     (script, folder): (&Script, &Path),
     point: &PlannedPoint,
     ttl: Option<Duration>,
-    stop: &AtomicBool,
-) -> Result<bool> {
+) -> Result<u64> {
     let can = shared.capabilities;
     let pool = shared.pool_file(point.values.pool())?;
     let ttl = ttl.map(|ttl| rounded_up(ttl, can));
     let terms = Terms { pool: &pool, ttl, replays: !can.stores };
-    files::write(folder, script, &point.keys, terms)
+    let written = files::write(folder, script, &point.keys, terms)
         .map_err(|error| disk::io_error(shared.cache.engine.scheme, "writing", folder, error))?;
-    have_read(process, folder, stop)
+    Ok(written + point.values.pool().len() as u64)
 }
 
 /// Has a plan read that is written down; `false` when the run was stopped meanwhile.
-fn have_read(process: &mut Process, folder: &Path, stop: &AtomicBool) -> Result<bool> {
+fn have_read(
+    process: &mut Process,
+    folder: &Path,
+    plan_bytes: u64,
+    stop: &AtomicBool,
+) -> Result<bool> {
     let command = format!("load {}\n", folder.display());
     if !process.tell(&[command.as_bytes()], stop)? {
         return Ok(false);
     }
-    match process.answer(stop)? {
-        Some(Loaded { loaded: true }) => Ok(true),
-        Some(_) => Err(process.fault("could not read its plan")),
+    let patience = process.patience().for_bytes(plan_bytes);
+    match process.answer_within(patience, stop)? {
+        Some(Reply::Done(Loaded { loaded: true })) => Ok(true),
+        Some(Reply::Done(Loaded { loaded: false })) => {
+            Err(process.fault("could not read its plan"))
+        }
+        Some(Reply::Failed { error, .. }) => {
+            Err(process.fault(&format!("could not read its plan: {error}")))
+        }
         None => Ok(false),
     }
 }
@@ -227,6 +246,7 @@ fn wait_for(
     stop: &AtomicBool,
 ) -> Result<bool> {
     let began = Instant::now();
+    let (mut operations, mut patience) = (0, process.patience());
     if !process.tell(&[format!("run {number}\n").as_bytes()], stop)? {
         return Ok(false);
     }
@@ -240,6 +260,16 @@ fn wait_for(
             Some(Progress::GaveUp { error }) => {
                 let engine = process.engine();
                 return Err(Error::Unavailable { engine, what: error, source: None });
+            }
+            Some(Progress::Alive { alive }) if alive > operations => {
+                operations = alive;
+                patience.renew();
+            }
+            // One process may still speak when those that work hang.
+            Some(Progress::Alive { .. }) if patience.left().is_none() => {
+                return Err(process.fault(&format!(
+                    "was alive and did nothing for {patience} after {operations} operations, and was killed"
+                )));
             }
             Some(Progress::Alive { .. }) => {}
         }

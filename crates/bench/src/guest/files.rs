@@ -10,6 +10,10 @@ use super::script::{Act, Script};
 use crate::measure::Kind;
 use crate::workload::KeySpace;
 
+const KEYS: &str = "keys.bin";
+const VALUES: &str = "values.bin";
+const OPERATIONS: &str = "ops.bin";
+
 /// What stands in `plan.json`.
 #[derive(Debug, Serialize)]
 struct PlanFile<'a> {
@@ -39,13 +43,13 @@ pub(super) struct Terms<'a> {
     pub(super) replays: bool,
 }
 
-/// Writes a plan into a new folder.
+/// Writes a plan into a new folder, and says how many bytes its operations, keys and values have.
 pub(super) fn write(
     folder: &Path,
     script: &Script,
     keys: &KeySpace,
     terms: Terms<'_>,
-) -> io::Result<()> {
+) -> io::Result<u64> {
     fs::create_dir(folder)?;
     let mut begin = 0;
     let phases: Vec<PhaseFile<'_>> = script
@@ -62,9 +66,11 @@ pub(super) fn write(
     let ttl_s = ttl.map(|ttl| ttl.as_secs_f64());
     let plan = PlanFile { pool, processes, ttl_s, replays, phases };
     fs::write(folder.join("plan.json"), serde_json::to_vec_pretty(&plan)?)?;
-    write_keys(&folder.join("keys.bin"), script, keys)?;
-    write_values(&folder.join("values.bin"), script)?;
-    write_operations(&folder.join("ops.bin"), script)
+    let files = [KEYS, VALUES, OPERATIONS].map(|name| folder.join(name));
+    write_keys(&files[0], script, keys)?;
+    write_values(&files[1], script)?;
+    write_operations(&files[2], script)?;
+    files.iter().map(|file| Ok(file.metadata()?.len())).sum()
 }
 
 fn phase_file(act: &Act, begin: usize) -> PhaseFile<'_> {

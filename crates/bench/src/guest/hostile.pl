@@ -24,7 +24,10 @@ say_json({ protocol => $how eq 'newer' ? 2 : 1, language => 'hostile 1', cache =
 if ($how eq 'leaves' && !fork) { exec 'sleep', 100 }
 
 while (my $line = <STDIN>) {
-    if ($line =~ /^load (.*)/) { $folder = $1; say_json({ loaded => JSON::PP::true }) }
+    if ($line =~ /^load (.*)/) {
+        $folder = $1;
+        say_json($how eq 'unread' ? { error => 'no room for the keys', kind => 'io' } : { loaded => JSON::PP::true });
+    }
     elsif ($line =~ /^run (\d+)/) { run($1) }
     elsif ($line =~ /^end/) {
         # It was opened to be looked at before.
@@ -41,7 +44,9 @@ sub run {
     if ($how eq 'garbage') { print "Use of uninitialized value\n"; return }
     my $phase = decode_json(slurp("$folder/plan.json"))->{phases}[$number];
     my $name = $phase->{operations}[0];
-    while ($how eq 'works' && $name eq 'get') { say_json({ alive => 1 }); sleep 0.1 }
+    for (my $done = 1; $how eq 'works' && $name eq 'get'; $done++) { say_json({ alive => $done }); sleep 0.1 }
+    # Whoever works hangs, and only the one that speaks for it does not.
+    while ($how eq 'repeats') { say_json({ alive => 7 }); sleep 0.1 }
     if ($how eq 'busy') {
         for (1 .. 5) {
             my $end = clock_gettime(CLOCK_MONOTONIC) + 0.42;

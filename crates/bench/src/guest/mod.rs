@@ -11,6 +11,7 @@ mod files;
 mod found;
 mod options;
 mod part;
+mod patience;
 mod perl;
 mod process;
 mod script;

@@ -16,7 +16,7 @@ use super::{Cache, Keeps};
 
 /// The option by which a cache in files is given room. It says what the cache should hold: pages and buckets that a key
 /// may fill alone let it take more.
-const SIZE: &str = "size";
+pub(super) const SIZE: &str = "size";
 
 /// One cache of a guest.
 #[derive(Debug)]

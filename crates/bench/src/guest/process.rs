@@ -18,6 +18,7 @@ use serde::de::DeserializeOwned;
 
 use super::Language;
 use super::answer::{Greeting, Opened, PROTOCOL};
+use super::patience::Patience;
 
 /// What the program writes to standard error, in its folder.
 const LOG: &str = "stderr";
@@ -51,7 +52,7 @@ impl Process {
         engine: &'static str,
         language: &Language,
         (home, folder): (&Path, PathBuf),
-        open: &impl Serialize,
+        (open, writes_bytes): (&impl Serialize, u64),
     ) -> Result<(Self, Opened)> {
         let recipe = Recipe { program: language.interpreter, package: language.package };
         let interpreter = managed::find(engine, &recipe)?;
@@ -80,7 +81,8 @@ impl Process {
         let silence = language.silence;
         let arrived = Vec::new();
         let mut process = Self { engine, silence, group, input, output, arrived, folder };
-        match process.answer(&GOES_ON)? {
+        let patience = process.patience().for_bytes(writes_bytes);
+        match process.answer_within(patience, &GOES_ON)? {
             Some(Greeting::Opened(opened)) if opened.protocol == PROTOCOL => Ok((process, opened)),
             Some(Greeting::Opened(opened)) => {
                 Err(process.fault(&format!("speaks protocol {}, not {PROTOCOL}", opened.protocol)))
@@ -102,19 +104,24 @@ impl Process {
         self.group.pid()
     }
 
+    /// How long it may say nothing, from now on.
+    pub(super) fn patience(&self) -> Patience {
+        Patience::new(self.silence)
+    }
+
     /// Writes a command; `false` when the run was stopped meanwhile.
     pub(super) fn tell(&mut self, parts: &[&[u8]], stop: &AtomicBool) -> Result<bool> {
         for part in parts {
             let mut rest = *part;
-            let mut heard = Instant::now();
+            let mut patience = self.patience();
             while !rest.is_empty() {
                 match self.input.write(rest) {
                     Ok(written) => {
                         rest = &rest[written..];
-                        heard = Instant::now();
+                        patience.renew();
                     }
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                        if !self.wait(self.input.as_fd(), libc::POLLOUT, heard, stop)? {
+                        if !self.wait(self.input.as_fd(), libc::POLLOUT, patience, stop)? {
                             return Ok(false);
                         }
                     }
@@ -128,7 +135,15 @@ impl Process {
 
     /// The next line, understood; `None` when the run was stopped meanwhile.
     pub(super) fn answer<T: DeserializeOwned>(&mut self, stop: &AtomicBool) -> Result<Option<T>> {
-        let mut heard = Instant::now();
+        self.answer_within(self.patience(), stop)
+    }
+
+    /// The next line, for which is waited longer than for others.
+    pub(super) fn answer_within<T: DeserializeOwned>(
+        &mut self,
+        mut patience: Patience,
+        stop: &AtomicBool,
+    ) -> Result<Option<T>> {
         let end = loop {
             if let Some(end) = self.arrived.iter().position(|byte| *byte == b'\n') {
                 break end;
@@ -136,7 +151,7 @@ impl Process {
             if self.arrived.len() > LONGEST_LINE {
                 return Err(self.nonsense(&self.arrived));
             }
-            if !self.read_more(&mut heard, stop)? {
+            if !self.read_more(&mut patience, stop)? {
                 return Ok(None);
             }
         };
@@ -147,9 +162,9 @@ impl Process {
 
     /// So many bytes, which follow a line.
     pub(super) fn bytes(&mut self, count: usize, value: &mut Vec<u8>) -> Result<()> {
-        let mut heard = Instant::now();
+        let mut patience = self.patience();
         while self.arrived.len() < count {
-            self.read_more(&mut heard, &GOES_ON)?;
+            self.read_more(&mut patience, &GOES_ON)?;
         }
         value.extend(self.arrived.drain(..count));
         Ok(())
@@ -158,19 +173,16 @@ impl Process {
     /// Asks it to end, and waits until it has.
     pub(super) fn end(mut self) -> Result<()> {
         self.tell(&[b"end\n"], &GOES_ON)?;
-        let mut heard = Instant::now();
+        let mut patience = self.patience();
         loop {
             match self.group.ended() {
                 Some(status) if status == "exit status 0" => return Ok(()),
                 Some(_) => return Err(self.ended()),
-                None if heard.elapsed() > self.silence => {
-                    return Err(self.fault(&format!(
-                        "did not end within {}",
-                        larder_store::Span(self.silence)
-                    )));
+                None if patience.left().is_none() => {
+                    return Err(self.fault(&format!("did not end within {patience}")));
                 }
                 // Its standard output ends with it; then there is nothing to wait for but the system.
-                None => match self.read_more(&mut heard, &GOES_ON) {
+                None => match self.read_more(&mut patience, &GOES_ON) {
                     Ok(_) => return Err(self.nonsense(&self.arrived)),
                     Err(_) => std::thread::sleep(Duration::from_millis(1)),
                 },
@@ -186,18 +198,18 @@ impl Process {
     }
 
     /// Reads what is there or comes; `false` when the run was stopped meanwhile.
-    fn read_more(&mut self, heard: &mut Instant, stop: &AtomicBool) -> Result<bool> {
+    fn read_more(&mut self, patience: &mut Patience, stop: &AtomicBool) -> Result<bool> {
         let mut chunk = [0; 16 << 10];
         loop {
             match self.output.read(&mut chunk) {
                 Ok(0) => return Err(self.ended()),
                 Ok(count) => {
                     self.arrived.extend_from_slice(&chunk[..count]);
-                    *heard = Instant::now();
+                    patience.renew();
                     return Ok(true);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if !self.wait(self.output.as_fd(), libc::POLLIN, *heard, stop)? {
+                    if !self.wait(self.output.as_fd(), libc::POLLIN, *patience, stop)? {
                         return Ok(false);
                     }
                 }
@@ -212,15 +224,14 @@ impl Process {
         &self,
         pipe: BorrowedFd<'_>,
         events: libc::c_short,
-        heard: Instant,
+        patience: Patience,
         stop: &AtomicBool,
     ) -> Result<bool> {
         if stop.load(Ordering::Relaxed) {
             return Ok(false);
         }
-        let Some(left) = self.silence.checked_sub(heard.elapsed()) else {
-            let silence = larder_store::Span(self.silence);
-            return Err(self.fault(&format!("said nothing for {silence} and was killed")));
+        let Some(left) = patience.left() else {
+            return Err(self.fault(&format!("said nothing for {patience} and was killed")));
         };
         let left = left.min(GLANCE).as_millis().max(1);
         let mut poll = libc::pollfd { fd: pipe.as_raw_fd(), events, revents: 0 };

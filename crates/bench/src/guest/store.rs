@@ -19,7 +19,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::answer::{Opened, PROTOCOL};
-use super::part::Part;
+use super::part::{Part, SIZE};
 use super::process::Process;
 use super::session::GuestSession;
 use super::{Cache, Keeps, find};
@@ -90,6 +90,18 @@ pub(super) fn open(url: &StoreUrl, catalog: &Catalog) -> Result<Arc<dyn Store>> 
     // Without a plan nobody knows what will be stored; what most caches take is expected.
     let demand = Demand { largest_bytes: Some(USUAL_LARGEST), ..Demand::default() };
     Ok(Arc::new(GuestStore::open(cache, url, catalog, demand)?))
+}
+
+impl OpenFile<'_> {
+    /// How much the program may have to write before it has opened the cache: files that have their full size at once.
+    fn writes_bytes(&self) -> u64 {
+        let parts = self.tiers.iter().chain([&self.part]).filter(|part| part.folder.is_some());
+        let room = |part: &PartFile<'_>| {
+            let size = part.options.get(SIZE).and_then(Value::as_u64);
+            size.max(part.room_bytes).unwrap_or(0)
+        };
+        parts.map(room).sum()
+    }
 }
 
 impl GuestStore {
@@ -180,7 +192,7 @@ impl Shared {
             cache.engine.scheme,
             cache.language,
             (home, self.new_folder("open")),
-            &file,
+            (&file, file.writes_bytes()),
         )?;
         *emptied = false;
         Ok(started)

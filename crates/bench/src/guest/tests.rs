@@ -77,6 +77,8 @@ pub(super) const CACHES: &[Cache] = &[
     hostile("hostile+early", "early"),
     hostile("hostile+silent", "silent"),
     hostile("hostile+stays", "stays"),
+    hostile("hostile+repeats", "repeats"),
+    hostile("hostile+unread", "unread"),
     hostile("hostile+leaves", "leaves"),
     hostile("hostile+newer", "newer"),
     hostile("hostile+missing", "missing"),
@@ -147,6 +149,8 @@ fn a_program_that_fails_on_the_way_is_lost_with_its_last_words() {
         ("leaves", "ended too early (exit status 0)"),
         ("hangs", "said nothing for 700ms and was killed"),
         ("stays", "did not end within 700ms"),
+        ("repeats", "was alive and did nothing for 700ms after 7 operations, and was killed"),
+        ("unread", "could not read its plan: no room for the keys"),
     ] {
         let (kind, reason) = reason(name);
         assert_eq!(kind, Some(ReasonKind::Lost), "{reason}");
