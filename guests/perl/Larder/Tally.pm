@@ -52,8 +52,11 @@ sub add_run ($self, $block, $from, $to, $then) {
     }
     $timeline->add($slot_end - 1, $slowest, $slot_ops);
     # What had another length than was expected, right or wrong.
-    for my $n (grep { $_ >= $from && $_ <= $to } keys %$bytes_of) {
-        $bytes += $bytes_of->{$n} - ($outcome->[$n] == RIGHT ? length $want->[$n] : 0);
+    if (%$bytes_of) {
+        for my $n ($from .. $to) {
+            my $length = $bytes_of->{$n} // next;
+            $bytes += $length - ($outcome->[$n] == RIGHT ? length $want->[$n] : 0);
+        }
     }
     $self->{ops}     += $to - $from + 1;
     $self->{busy_ns} += $then - $began;
