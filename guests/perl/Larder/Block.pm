@@ -22,7 +22,8 @@ use constant {
 # No value of any plan, for a key under which none is right.
 use constant NONE => 'nothing is stored under this key, so no value of it is right';
 
-# `operations` and `bytes` say how much is made ready at once at most; `held` is what the null cache holds.
+# `operations` and `bytes` say how much is made ready at once at most; `held` is what the null cache holds. Where gets may
+# meet newer values than they expect, `meets_newer`, what tells those apart is made ready too.
 sub new ($class, $plan, %limits) {
     my $self = bless { plan => $plan, multiget => 1, held => 0, %limits, count => 0 }, $class;
     $self->_forget;
@@ -34,8 +35,10 @@ sub fill ($self, $first, $count) {
     $count = $self->{operations} if $count > $self->{operations};
     $self->_forget               if $self->{composed} >= $self->{bytes};
     my ($kind, $key, $value, $under) = $self->{plan}->operations($first, $count);
-    my ($keys, $newest, $replays) = @{ $self->{plan} }{qw(keys newest replays)};
+    my $plan = $self->{plan};
+    my ($keys, $newest, $replays) = @$plan{qw(keys newest replays)};
     my ($limit, $read, $stored, $held) = @$self{qw(bytes read stored held)};
+    my $numbers = $self->{meets_newer} && !$replays ? $plan->{numbers} : undef;
     my @text;
     for my $n (0 .. $count - 1) {
         my $what = $kind->[$n];
@@ -50,6 +53,7 @@ sub fill ($self, $first, $count) {
             }
             my $right = $value->[$n] || $newest->[ $key->[$n] ];
             push @text, $right ? $read->{$right} // $self->_compose($read, $right) : 1;
+            $plan->numbers_of($key->[$n]) if $numbers && !$numbers->[ $key->[$n] ];
         }
         else {
             push @text, 0;
@@ -57,7 +61,7 @@ sub fill ($self, $first, $count) {
         last if $self->{composed} >= $limit;
     }
     $#$_ = $#text for $kind, $key, $value, $under;
-    @$self{qw(kind key_index value held)} = ($kind, $key, $value, $held);
+    @$self{qw(kind key_index value under_index held)} = ($kind, $key, $value, $under, $held);
     $self->{key}   = _aliases(@$keys[@$key]);
     $self->{under} = _aliases(@$keys[@$under]);
     $self->{want}  = _aliases($self->{texts}->@[@text]);
@@ -68,6 +72,17 @@ sub fill ($self, $first, $count) {
 
 # The one kind that all operations are of; undef where they are mixed.
 sub only_kind ($self) { return $self->{only_kind} }
+
+# Whether `$got` is value number `$value`; what it is compared with is kept while there is room, for it will be got again.
+sub is_value ($self, $value, $got) {
+    my $read  = $self->{read};
+    my $place = $read->{$value};
+    if (!defined $place) {
+        return $got eq $self->{plan}->value($value) if $self->{composed} >= $self->{bytes};
+        $place = $self->_compose($read, $value);
+    }
+    return $got eq $self->{texts}[$place];
+}
 
 # The place of a value among the texts, which the next blocks have too while there is room. What is read and what is
 # stored are strings of their own, even when they are the same value: the null cache hands back the very string that
@@ -97,7 +112,7 @@ sub _places ($self, $count) {
     my %kinds;
     @kinds{ @{ $self->{kind} } } = ();
     $self->{only_kind} = keys %kinds == 1 ? $self->{kind}[0] : undef;
-    @$self{qw(bytes_of errors doubts segments)} = ({}, {}, [], []);
+    @$self{qw(bytes_of errors notes segments)} = ({}, {}, [], []);
     return;
 }
 

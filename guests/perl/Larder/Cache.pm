@@ -11,7 +11,7 @@ package Larder::Cache;
 #   set($key, $value, $ttl)          true when it was stored; `$ttl` is what `ttl_argument` made of seconds
 #   delete($key), touch($key, $ttl)  true, false when there was no such key, undef when it failed
 # and, if its client tells a failure as a miss,
-#   failure_of_miss($took, $error_number)  the Larder::Failure that it was, or nothing
+#   failure_of_miss($took, $error_number, $asked)  the Larder::Failure that it was, or nothing
 # and, if it opens a client for every operation,
 #   operation                              that client, for a get and the fill of its miss are one
 # and may have better ones of what follows. What it dies of is an error of the operation.
@@ -76,8 +76,12 @@ sub touch ($self, $key, $ttl) {
     die Larder::Failure->new('other', $self->title . ' cannot renew a time to live');
 }
 
-# Why `set` answered what it did.
-sub refusal ($self, $key, $value, $answer) {
+# Whether the first miss after a connection was lost looks like any other, and only the next shows it.
+sub fails_late ($self) { return 0 }
+
+# Why `set`, which took so many seconds, answered what it did. In `$asked` a cache keeps what it had to ask for, here and
+# in `failure_of_miss`: the hash is the same for all that are explained together.
+sub refusal ($self, $key, $value, $answer, $took, $asked) {
     return Larder::Failure->new('other', $self->title . ' did not take the value, and does not say why');
 }
 

@@ -37,14 +37,6 @@ sub kind ($self) { return $self->{kind} }
 
 sub text ($self) { return $self->{text} }
 
-# The failure that ends a phase, not only an operation.
-sub final ($self) {
-    $self->{is_final} = 1;
-    return $self;
-}
-
-sub is_final ($self) { return $self->{is_final} }
-
 sub answer ($self) { return { error => $self->{text}, kind => $self->{kind} } }
 
 sub _one_line ($text) {

@@ -69,11 +69,12 @@ sub _set ($self, $arguments) {
     my $value = $self->{protocol}->bytes($value_length);
     $ttl = $ttl eq '-' ? undef : $ttl + 0;
     my $cache  = $self->{cache} = $self->{cache}->with_ttl($ttl);
+    my $began  = time;
     my $stored = $cache->set($key, $value, $cache->ttl_argument($ttl));
     my $answer
         = $stored
         ? { stored => JSON::PP::true }
-        : { stored => JSON::PP::false, why => $cache->refusal($key, $value, $stored)->text };
+        : { stored => JSON::PP::false, why => $cache->refusal($key, $value, $stored, time - $began, {})->text };
     $self->{protocol}->answer($answer);
     return;
 }
@@ -84,7 +85,7 @@ sub _get ($self, $arguments) {
     local $! = 0;
     my $value = $cache->get($key);
     if (!defined $value && $cache->can('failure_of_miss')) {
-        my $failure = $cache->failure_of_miss(time - $began, $! + 0);
+        my $failure = $cache->failure_of_miss(time - $began, $! + 0, {});
         die $failure if $failure;
     }
     $self->{protocol}->answer(defined $value ? ({ found => length $value }, $value) : { found => undef });

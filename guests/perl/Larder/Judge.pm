@@ -6,42 +6,42 @@ package Larder::Judge;
 use v5.36;
 
 use Larder::Block ();
+use Larder::Plan  ();
 
 sub new ($class, $plan) {
-    return bless { plan => $plan, not_stored => {} }, $class;
+    return bless { plan => $plan, uncertain => {} }, $class;
 }
 
-# These values were not acknowledged, so every value of their keys may be there.
-sub not_stored ($self, @values) {
-    @{ $self->{not_stored} }{@values} = ();
+# What should have been stored under these keys was not acknowledged, so every value of theirs may be there.
+sub distrust ($self, @keys) {
+    @{ $self->{uncertain} }{@keys} = ();
     return;
 }
 
+# The keys of which that is so.
+sub uncertain ($self) { return keys %{ $self->{uncertain} } }
+
 # What operation `$n` of the block got instead of what it wanted.
 sub verdict ($self, $block, $n, $got) {
-    $block->{bytes_of}{$n} = length $got;
-    return Larder::Block::RIGHT if !$self->{plan}{replays} && $self->_is_newer($block, $n, $got);
     my $want = $block->{want}[$n];
+    if (!$self->{plan}{replays} && $self->_is_right($block, $n, $got)) {
+        $block->{bytes_of}{$n} = length $got if length $got != length $want;
+        return Larder::Block::RIGHT;
+    }
+    $block->{bytes_of}{$n} = length $got;
     return Larder::Block::WRONG if $want eq Larder::Block::NONE || length $got >= length $want;
     return $got eq substr($want, 0, length $got) ? Larder::Block::TRUNCATED : Larder::Block::WRONG;
 }
 
-# Whether it is one of the values from the key's newest to the oldest that is right.
-sub _is_newer ($self, $block, $n, $got) {
-    my ($plan, $not_stored) = @$self{qw(plan not_stored)};
-    my $oldest    = $block->{value}[$n];
-    my $any_right = !$oldest;
-    my $is_older  = 0;
-    my $value     = $plan->{newest}[ $block->{key_index}[$n] ];
-    my $found;
-    while ($value) {
-        $found //= $is_older if $got eq $plan->value($value);
-        return 1             if defined $found && !$found;
-        $any_right ||= exists $not_stored->{$value};
-        $is_older  ||= $value == $oldest;
-        $value = $plan->previous($value);
-    }
-    return defined $found && $any_right;
+# Whether it is one of the values from the key's newest to the oldest that is right. A hot key has thousands of them and
+# the clock runs, so its number is looked up by its first bytes, and it is compared with that one alone.
+sub _is_right ($self, $block, $n, $got) {
+    my ($plan, $key, $oldest) = ($self->{plan}, $block->{key_index}[$n], $block->{value}[$n]);
+    my $number = $plan->numbers_of($key)->{ substr $got, 0, Larder::Plan::HEADER_BYTES } // return 0;
+    # What a miss would have stored under another key says nothing of this one's.
+    my $is_new = $number >= $oldest || $block->{under_index}[$n] != $key;
+    return 0 if !$is_new && !exists $self->{uncertain}{$key};
+    return $block->is_value($number, $got);
 }
 
 1;

@@ -14,9 +14,10 @@ use v5.36;
 
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 
-use Larder::Block   ();
-use Larder::Failure ();
-use Larder::Plan    ();
+use Larder::Block    ();
+use Larder::Failure  ();
+use Larder::Failures ();
+use Larder::Plan     ();
 
 use constant NOW => CLOCK_MONOTONIC;
 use constant {
@@ -29,17 +30,15 @@ use constant {
     FILLED     => Larder::Block::FILLED,
     UNFILLED   => Larder::Block::UNFILLED,
 };
-# After so many failures in a row the rest would only repeat them; or after so many seconds lost in them.
 use constant {
-    FAILURES_IN_A_ROW => 100,
-    FAILING_S         => 5,
+    MISSED  => Larder::Failures::MISSED,
+    REFUSED => Larder::Failures::REFUSED,
+    FAILED  => Larder::Failures::FAILED,
 };
 
 # `cache` is what is measured, `ttl` as this cache takes it, `block` what is to be done, `judge` who tells right from
-# wrong.
-sub new ($class, %parts) {
-    return bless { %parts, done => 0, not_stored => [], failures => 0, failed_last => -1 }, $class;
-}
+# wrong; with `doubts` a miss may have been a failure.
+sub new ($class, %parts) { return bless {%parts}, $class }
 
 # Works through the block from operation `$from` on, until all are done or so many seconds have passed. Returns when it
 # began and the first operation that is still to do. What a cache dies of is the error of that operation, and the next
@@ -66,28 +65,28 @@ sub run ($self, $from, $seconds) {
             last;
         }
         my $failure = Larder::Failure->from($@);
-        die $failure if $failure->is_final;
         $now = clock_gettime(NOW);
         my $failed = $next;
         $failed++ while $block->{end}[$failed];
         my $to = $block->{multiget} > 1 ? $block->{request_to}[$failed] // $failed : $failed;
         $block->{end}[$_]     = $now  for $failed .. $to;
         $block->{outcome}[$_] = ERROR for $failed .. $to;
-        $self->failed($failed, $failure);
+        push @{ $block->{notes} }, [ $failed, $to, FAILED, $failure ];
         $next = $to + 1;
     }
     return ($began, $next);
 }
 
 sub _gets ($self, $from, $to, $until) {
-    my ($cache, $block) = @$self{qw(cache block)};
+    my ($cache, $block, $doubts) = @$self{qw(cache block doubts)};
     my ($key, $want, $end, $outcome) = @$block{qw(key want end outcome)};
     my ($got, $now);
     for my $n ($from .. $to) {
         $got = $cache->get($key->[$n]);
         $end->[$n] = $now = clock_gettime(NOW);
         if (!defined $got) {
-            $self->_missed($n);
+            $outcome->[$n] = MISS;
+            $self->_missed($n, $n) if $doubts;
         }
         elsif ($got ne $want->[$n]) {
             $outcome->[$n] = $self->{judge}->verdict($block, $n, $got);
@@ -111,7 +110,7 @@ sub _sets ($self, $from, $to, $until) {
 }
 
 sub _mixed ($self, $from, $to, $until) {
-    my ($cache, $block, $ttl) = @$self{qw(cache block ttl)};
+    my ($cache, $block, $ttl, $doubts) = @$self{qw(cache block ttl doubts)};
     my ($kind, $key, $want, $end, $outcome) = @$block{qw(kind key want end outcome)};
     my $opens = $cache->can('operation');
     my ($got, $now);
@@ -121,7 +120,8 @@ sub _mixed ($self, $from, $to, $until) {
             $got = $cache->get($key->[$n]);
             $end->[$n] = $now = clock_gettime(NOW);
             if (!defined $got) {
-                $self->_missed($n);
+                $outcome->[$n] = MISS;
+                $self->_missed($n, $n) if $doubts;
             }
             elsif ($got ne $want->[$n]) {
                 $outcome->[$n] = $self->{judge}->verdict($block, $n, $got);
@@ -140,10 +140,13 @@ sub _mixed ($self, $from, $to, $until) {
                 $outcome->[$n] = $self->{judge}->verdict($block, $n, $got) if $got ne $want->[$n];
             }
             else {
+                # Which of the two took how long matters where the get may have failed.
+                my $missed = $doubts ? clock_gettime(NOW) : undef;
+                $self->_missed($n, $n, $missed) if $doubts;
                 $got = $client->set($block->{under}[$n], $want->[$n], $ttl);
                 $end->[$n] = $now = clock_gettime(NOW);
                 $outcome->[$n] = FILLED;
-                $self->_refused($n, $got, UNFILLED) if !$got;
+                $self->_refused($n, $got, UNFILLED, $missed) if !$got;
             }
         }
         else {
@@ -158,7 +161,7 @@ sub _mixed ($self, $from, $to, $until) {
 
 # Gets that are asked for together; what stands between them, one by one.
 sub _requests ($self, $from, $to, $until) {
-    my ($cache, $block) = @$self{qw(cache block)};
+    my ($cache, $block, $doubts) = @$self{qw(cache block doubts)};
     my ($kind, $key, $want, $end, $outcome, $request_to, $request_keys)
         = @$block{qw(kind key want end outcome request_to request_keys)};
     while ($from <= $to) {
@@ -167,16 +170,19 @@ sub _requests ($self, $from, $to, $until) {
         if ($kind->[$from] == GET) {
             my $found = $cache->get_many($request_keys->[$from]);
             $now = clock_gettime(NOW);
+            my $missing;
             for my $n ($from .. $last) {
                 $end->[$n] = $now;
                 my $got = $found->{ $key->[$n] };
                 if (!defined $got) {
-                    $self->_missed($n);
+                    $outcome->[$n] = MISS;
+                    $missing = 1;
                 }
                 elsif ($got ne $want->[$n]) {
                     $outcome->[$n] = $self->{judge}->verdict($block, $n, $got);
                 }
             }
+            $self->_missed($from, $last) if $missing && $doubts;
         }
         else {
             $self->_mixed($from, $last, $until);
@@ -189,11 +195,8 @@ sub _requests ($self, $from, $to, $until) {
 }
 
 # A client that tells a miss and a failure alike leaves its trace in the error number; what it means is asked later.
-sub _missed ($self, $n) {
-    my $block = $self->{block};
-    $block->{outcome}[$n] = MISS;
-    return if !$self->{doubts};
-    push @{ $block->{doubts} }, [ $n, $! + 0 ];
+sub _missed ($self, $from, $to, $ended = undef) {
+    push @{ $self->{block}{notes} }, [ $from, $to, MISSED, $! + 0, $ended ];
     $! = 0;    ## no critic (RequireLocalizedPunctuationVars)
     return;
 }
@@ -202,37 +205,15 @@ sub _missed ($self, $n) {
 sub _nothing_there ($self, $n, $answer) {
     my $block = $self->{block};
     $block->{outcome}[$n] = defined $answer ? MISS : ERROR;
-    $self->failed($n, Larder::Failure->unexplained) if !defined $answer;
+    push @{ $block->{notes} }, [ $n, $n, FAILED, Larder::Failure->unexplained ] if !defined $answer;
     return;
 }
 
-sub _refused ($self, $n, $answer, $outcome) {
+sub _refused ($self, $n, $answer, $outcome, $began = undef) {
     my $block = $self->{block};
     $block->{outcome}[$n] = $outcome;
-    my $key = $outcome == UNFILLED ? $block->{under}[$n] : $block->{key}[$n];
-    $self->failed($n, $self->{cache}->refusal($key, $block->{want}[$n], $answer));
+    push @{ $block->{notes} }, [ $n, $n, REFUSED, $answer, $began ];
     return;
-}
-
-# Notes a failure; gives up where everything fails.
-sub failed ($self, $n, $failure) {
-    my $block = $self->{block};
-    $block->{errors}{$n} = $failure;
-    if ($block->{kind}[$n] == SET || $block->{outcome}[$n] == UNFILLED) {
-        my $value = $block->{value}[$n];
-        $self->{judge}->not_stored($value);
-        push @{ $self->{not_stored} }, $value;
-    }
-    my $position = $self->{done} + $n;
-    my $now      = $block->{end}[$n];
-    if (!$self->{failures} || $self->{failed_last} != $position - 1) {
-        @$self{qw(failures failing_since)} = (0, $now);
-    }
-    $self->{failed_last} = $position;
-    $self->{failures}++;
-    return if $self->{failures} < 2;
-    return if $self->{failures} < FAILURES_IN_A_ROW && $now - $self->{failing_since} < FAILING_S;
-    die Larder::Failure->new($failure->kind, "gave up after $self->{failures} failures in a row: $failure")->final;
 }
 
 1;

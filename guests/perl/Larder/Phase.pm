@@ -8,10 +8,11 @@ use v5.36;
 
 use JSON::PP ();
 
-use Larder::Block ();
-use Larder::Count ();
-use Larder::Loop  ();
-use Larder::Usage ();
+use Larder::Block    ();
+use Larder::Count    ();
+use Larder::Failures ();
+use Larder::Loop     ();
+use Larder::Usage    ();
 
 # What a block holds at most. Alone: so much as stays in a processor's cache.
 my %ALONE   = (operations => 4_096,   bytes => 4 * 1024 * 1024);
@@ -27,7 +28,12 @@ sub new ($class, %parts) {
     my $alone = $plan->{processes} == 1;
     my $held  = $plan->{replays} ? $plan->held_before($self->{phase}, $self->{process}) : 0;
     $self->{cache}->set('held', $plan->value($held), undef) if $held;
-    my $block = Larder::Block->new($plan, $alone ? %ALONE : %SEVERAL, multiget => $phase->{multiget}, held => $held);
+    my $block = Larder::Block->new(
+        $plan, $alone ? %ALONE : %SEVERAL,
+        multiget    => $phase->{multiget},
+        meets_newer => !$alone || $phase->{again},
+        held        => $held,
+    );
     my $loop  = Larder::Loop->new(
         cache  => $self->{cache},
         judge  => $self->{judge},
@@ -37,6 +43,7 @@ sub new ($class, %parts) {
     );
     @$self{qw(first operations)} = @{ $phase->{shares}[ $self->{process} ] };
     $self->{limit_s} = $phase->{time_limit_s} // 9**9**9;
+    $self->{failures} = Larder::Failures->new(%$self{qw(cache judge)}, block => $block);
     $self->{again}   = $phase->{again} && defined $phase->{time_limit_s};
     $self->{count}   = Larder::Count->new($phase->{operations}, $phase->{multiget});
     @$self{qw(alone block loop usage done timed)} = ($alone, $block, $loop, Larder::Usage->new, 0, 0);
@@ -53,7 +60,7 @@ sub run ($self, $tell) {
     while ($self->{filled}) {
         $self->_work_through_block($tell);
         $self->{count}->add($self->{block});
-        $self->{loop}{done} = $self->{done};
+        $self->{failures}->next_block;
         last if $self->{timed} >= $self->{limit_s};
         $position += $self->{filled};
         $position = 0 if $self->{again} && $position == $self->{operations};
@@ -76,25 +83,9 @@ sub _work_through_block ($self, $tell) {
         push @{ $block->{segments} }, [ $at, $next - 1, $began, $alone ? $self->{timed} : $began - $self->{start} ];
         $self->{timed} = $alone ? $self->{timed} + $end - $began : $end - $self->{start};
         $self->{done} += $next - $at;
-        $self->_settle_doubts;
+        $self->{failures}->settle($at, $began);
         $at = $next;
         $tell->($self->{done});
-    }
-    return;
-}
-
-# Asks what those misses were that may have been failures; once for all that look alike.
-sub _settle_doubts ($self) {
-    my ($block, $cache) = @$self{qw(block cache)};
-    my %alike;
-    for my $doubt (splice @{ $block->{doubts} }) {
-        my ($n, $error_number) = @$doubt;
-        my $took = $n ? $block->{end}[$n] - $block->{end}[ $n - 1 ] : 0;
-        my $look = sprintf '%d after %d s', $error_number, $took;
-        $alike{$look} //= [ $cache->failure_of_miss($took, $error_number) ];
-        my ($failure) = @{ $alike{$look} } or next;
-        $block->{outcome}[$n] = Larder::Block::ERROR;
-        $self->{loop}->failed($n, $failure);
     }
     return;
 }
@@ -110,7 +101,7 @@ sub write_result ($self, $folder) {
         cpu_system_ns => $system_ns,
         rss_bytes     => Larder::Usage::rss_bytes(),
         connections   => $self->{cache}->connections,
-        failed        => $self->{loop}{not_stored},
+        failed        => $self->{failures}->not_stored,
         first_error   => $self->{count}->first_error,
         tiers         => $self->{cache}->tier_counts,
         operations    => $self->{count}->over($wall_ns),

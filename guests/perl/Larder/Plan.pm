@@ -31,6 +31,7 @@ sub read_from ($class, $folder) {
         pool       => _slurp($plan->{pool}),
         values     => _slurp("$folder/values.bin"),
         operations => _slurp("$folder/ops.bin"),
+        numbers    => [],
     }, $class;
     my @keys = unpack '(V V/a*)*', _slurp("$folder/keys.bin");
     my @even = map { 2 * $_ } 0 .. $#keys / 2;
@@ -46,9 +47,20 @@ sub value ($self, $value) {
     return $header . substr $self->{pool}, $at + HEADER_BYTES, $length - HEADER_BYTES;
 }
 
-# The number of the value that was stored under the same key before this one; 0 where there is none.
-sub previous ($self, $value) {
-    return unpack 'V', substr $self->{values}, ($value - 1) * VALUE_BYTES + 8, 4;
+# The numbers of a key's values, by the first bytes of each, which no other has; of short ones that are equal the newest.
+sub numbers_of ($self, $key) {
+    return $self->{numbers}[$key] //= do {
+        my %numbers;
+        my $value = $self->{newest}[$key];
+        while ($value) {
+            my $recipe = substr $self->{values}, ($value - 1) * VALUE_BYTES, VALUE_BYTES;
+            my ($at, $length, $previous, $first) = unpack 'V3 a24', $recipe;
+            $first = substr $self->{pool}, $at, $length if $length < HEADER_BYTES;
+            $numbers{$first} //= $value;
+            $value = $previous;
+        }
+        \%numbers;
+    };
 }
 
 # Kinds, keys, values and keys to store under of `$count` operations from `$first` on, an array of each.

@@ -9,7 +9,6 @@ use POSIX ();
 
 use Larder::Failure ();
 use Larder::Phase   ();
-use Larder::Plan    ();
 
 # So long nobody has to be asked for anything.
 use constant WAIT_S => 0.25;
@@ -34,7 +33,6 @@ sub run ($self, $tell) {
     my $caught = $@;
     $self->end;
     die $caught if !$done;
-    $self->_learn_what_was_not_stored;
     return;
 }
 
@@ -70,8 +68,8 @@ sub _fork ($self, $process, $wait, $start) {
     return;
 }
 
-# What a child does. Each line that it writes is what it has come to: `ready`, a number of operations, `over`, or
-# `failed`, a kind and a text.
+# What a child does. Each line that it writes is what it has come to: `ready`, a number of operations, `uncertain` and
+# the keys that it cannot vouch for, `over`, or `failed`, a kind and a text.
 sub _child ($process, $wait, $to_parent, %parts) {
     my $write = sub ($line) { syswrite $to_parent, "$line\n" or POSIX::_exit(1) };
     return 1 if eval {
@@ -80,6 +78,8 @@ sub _child ($process, $wait, $to_parent, %parts) {
         sysread $wait, my $byte, 1 or POSIX::_exit(1);
         $phase->run($write);
         $phase->write_result($parts{plan}{folder});
+        # What the children know of failures must outlive them.
+        $write->(join ' ', 'uncertain', $parts{judge}->uncertain);
         $write->('over');
         1;
     };
@@ -110,13 +110,18 @@ sub _listen ($self, $child) {
     my $read = sysread $child->{pipe}, $child->{text}, 65_536, length $child->{text};
     $read or die $self->_death($child);
     while ($child->{text} =~ s/^([^\n]*)\n//) {
-        my ($word, $kind, $text) = split / /, $1, 3;
+        my ($word, $rest) = split / /, $1, 2;
         if    ($word eq 'ready')  { $child->{is_ready} = 1 }
         elsif ($word eq 'over')   { $child->{is_over}  = 1 }
-        elsif ($word eq 'failed') { die Larder::Failure->new($kind, $self->_name($child) . ": $text") }
+        elsif ($word eq 'failed') { die $self->_failure($child, split / /, $rest, 2) }
+        elsif ($word eq 'uncertain') { $self->{parts}{judge}->distrust(split / /, $rest // '') }
         else                      { $child->{operations} = $word }
     }
     return;
+}
+
+sub _failure ($self, $child, $kind, $text) {
+    return Larder::Failure->new($kind, $self->_name($child) . ": $text");
 }
 
 # What became of a child that tells no more.
@@ -128,16 +133,6 @@ sub _death ($self, $child) {
 
 sub _name ($self, $child) {
     return sprintf 'process %d of %d', $child->{process} + 1, $self->{parts}{plan}{processes};
-}
-
-# What the children know of failures must outlive them.
-sub _learn_what_was_not_stored ($self) {
-    my ($plan, $phase, $judge) = @{ $self->{parts} }{qw(plan phase judge)};
-    for my $process (0 .. $plan->{processes} - 1) {
-        my $result = Larder::Plan::read_json("$plan->{folder}/ran-$phase-$process.json");
-        $judge->not_stored(@{ $result->{failed} });
-    }
-    return;
 }
 
 1;

@@ -5,7 +5,7 @@ use lib "$FindBin::Bin/lib";
 
 use File::Temp ();
 use Test::More;
-use Time::HiRes qw(sleep);
+use Time::HiRes qw(sleep time);
 
 use TestGuest ();
 use TestPlan  ();
@@ -34,6 +34,52 @@ for my $cache (qw(null filecache mmap fastmmap), $server ? 'memcached' : ()) {
     cmp_ok $last - $first, '<', 500e6, "$cache: all begin together";
     is $guest->end, 0, "$cache: the guest ends well";
 }
+
+# One process replaces large values of one key while two others read it: what they get is thousands of values newer than
+# what they expect.
+subtest 'telling a newer value from a wrong one takes no time' => sub {
+    my $folder   = File::Temp->newdir;
+    my $plan     = TestPlan->new("$folder", keys => ['hot'], processes => 3);
+    my $oldest   = $plan->value(0, 10_000);
+    my @versions = map { $plan->value(0, 10_000) } 1 .. 6_000;
+    my @get      = map { [ get => 0, $oldest ] } 1 .. 3_000;
+    $plan->phase({ operations => ['set'] }, [ [ set => 0, $oldest ] ], [], []);
+    $plan->phase({ operations => [qw(get set)] }, [ map { [ set => 0, $_ ] } @versions ], \@get, \@get);
+    my (undef, $ran) = TestGuest->start('fastmmap')->run_plan($plan);
+    my @gets = map { $_->{operations}{get} } @$ran[ 1, 2 ];
+    is $_->{hits} + $_->{misses}, 3_000, 'no newer value is wrong' for @gets;
+    is $_->{bytes}, $_->{hits} * 10_000, 'all bytes are counted' for @gets;
+    cmp_ok $_->{busy_ns} / 3_000, '<', 500_000, 'and what precedes the newest of thousands is not gone through' for @gets;
+};
+
+# Each sets its own keys and reads all, in turn, so that runs of equal operations are short.
+subtest 'counting what several processes did takes no longer than doing it' => sub {
+    my $folder = File::Temp->newdir;
+    my $plan   = TestPlan->new("$folder", keys => [ map { "key-$_" } 0 .. 8 ], processes => 3);
+    my @first  = map { $plan->value($_, 100) } 0 .. 8;
+    my @last   = @first;
+    my @shares = map {
+        my $process = $_;
+        [
+            map {
+                my $own = 3 * ($_ % 3) + $process;
+                my $any = int($_ / 7) % 9;
+                $last[$own] = $plan->value($own, 100);
+                ([ set => $own, $last[$own] ], [ get => $any, $any % 3 == $process ? $last[$any] : $first[$any] ]);
+            } 1 .. 25_000
+        ];
+    } 0 .. 2;
+    $plan->phase({ operations => ['set'] }, [ map { [ set => $_, $first[$_] ] } 0 .. 8 ], [], []);
+    $plan->phase({ operations => [qw(get set)] }, @shares);
+    my $guest = TestGuest->start('fastmmap');
+    my $began = time;
+    my (undef, $ran) = $guest->run_plan($plan);
+    my $took = time - $began;
+    is_deeply [ map { $_->{operations}{get}{hits} } @$ran ], [ (25_000) x 3 ], 'all values are right';
+    my ($longest) = sort { $b <=> $a } map { $_->{wall_ns} / 1e9 } @$ran;
+    cmp_ok $longest, '<', 8, 'the phase is not held up';
+    cmp_ok $took - $longest, '<', 8, 'nor what follows it';
+};
 
 # Pids of the children of a process.
 sub children_of ($pid) {

@@ -61,7 +61,7 @@ sub ttl_argument ($self, $seconds) { return defined $seconds ? _whole($seconds) 
 
 sub delete ($self, $key) { return $self->remove($key) ? 1 : 0 }
 
-sub refusal ($self, $key, $value, $answer) {
+sub refusal ($self, $key, $value, @) {
     my $bytes = length($key) + length $value;
     return Larder::Failure->new(
         too_large => "key and value of $bytes bytes do not fit into a page of $self->{page_size} bytes");

@@ -88,15 +88,14 @@ sub ttl_argument ($self, $seconds) {
 sub get_many ($self, $keys) { return $self->get_multi(@$keys) }
 
 # The client answers undef where it failed, and the empty string where the server would not.
-sub refusal ($self, $key, $value, $answer) {
+sub refusal ($self, $key, $value, $answer, $took, $asked) {
     my $bytes = length $value;
     return Larder::Failure->new(other => 'the server did not store the value') if defined $answer;
     my $limit = $self->config->{max_size} // MAX_SIZE_BYTES;
     return Larder::Failure->new(too_large => "the value of $bytes bytes is larger than max_size, $limit bytes")
         if $bytes > $limit;
-    if (my @silent = $self->silent_servers) {
-        return Larder::Failure->new(io => "no answer from @{[join ', ', @silent]}");
-    }
+    my $failure = $self->_timeout($took) // $self->_silence($asked);
+    return $failure if $failure;
     # The servers are well, so it is this value that they would not have; they limit nothing else.
     return Larder::Failure->new(too_large => "the server refused the value of $bytes bytes")
         if $bytes > MAX_SIZE_BYTES / 2;
@@ -105,12 +104,24 @@ sub refusal ($self, $key, $value, $answer) {
 
 # What a miss was in truth. The client tells a failure as a miss; but a failure takes as long as the time-out, or
 # leaves another error number than that of waiting for an answer, and then the servers can be asked.
-sub failure_of_miss ($self, $took, $error_number) {
+sub failure_of_miss ($self, $took, $error_number, $asked) {
+    return $self->_timeout($took) // ($error_number == EAGAIN ? undef : $self->_silence($asked));
+}
+
+# Who reads from a connection that was closed has waited as for any answer.
+sub fails_late ($self) { return 1 }
+
+sub _timeout ($self, $took) {
     my $timeout = $self->config->{io_timeout} // IO_TIMEOUT_S;
-    return Larder::Failure->new(timeout => "no answer within io_timeout, $timeout s") if $timeout && $took >= $timeout;
-    return if $error_number == EAGAIN;
-    my @silent = $self->silent_servers or return;
-    return Larder::Failure->new(io => "no answer from @{[join ', ', @silent]}");
+    return $timeout && $took >= $timeout
+        ? Larder::Failure->new(timeout => "no answer within io_timeout, $timeout s")
+        : undef;
+}
+
+# Servers that do not answer now.
+sub _silence ($self, $asked) {
+    my @silent = @{ $asked->{silent} //= [ $self->silent_servers ] };
+    return @silent ? Larder::Failure->new(io => "no answer from @{[join ', ', @silent]}") : undef;
 }
 
 # Servers that do not tell their version.

@@ -85,7 +85,7 @@ sub delete ($self, $key) {
     return $found ? 1 : 0;
 }
 
-sub refusal ($self, $key, $value, $answer) {
+sub refusal ($self, $key, $value, @) {
     my $bytes = length($key) + length $value;
     return Larder::Failure->new(too_large =>
             "key and value of $bytes bytes do not fit into a bucket, which has room for $self->{larder_room}");

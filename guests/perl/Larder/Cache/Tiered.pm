@@ -38,8 +38,8 @@ sub settings ($self) {
     my %settings;
     for my $n (0 .. $#{ $self->{caches} }) {
         my $of  = $self->{caches}[$n]->settings;
-        my $tier = $n + 1 . " $self->{names}[$n]";
-        $settings{"$tier $_"} = $of->{$_} for keys %$of;
+        my $tier = $n + 1;
+        $settings{"l$tier.$_"} = $of->{$_} for keys %$of;
     }
     return \%settings;
 }
@@ -121,8 +121,8 @@ sub touch ($self, $key, $ttl) {
 }
 
 # The farthest tier decides whether a value is stored.
-sub refusal ($self, $key, $value, $answer) {
-    my $failure = $self->{caches}[-1]->refusal($key, $value, $answer);
+sub refusal ($self, @refused) {
+    my $failure = $self->{caches}[-1]->refusal(@refused);
     return Larder::Failure->new($failure->kind, "$self->{names}[-1]: $failure");
 }
 
@@ -131,6 +131,8 @@ sub failure_of_miss ($self, @miss) {
     my $farthest = $self->{caches}[-1];
     return $farthest->can('failure_of_miss') ? $farthest->failure_of_miss(@miss) : ();
 }
+
+sub fails_late ($self) { return $self->{caches}[-1]->fails_late }
 
 sub connections ($self) {
     my @opened = map { scalar $_->connections } @{ $self->{caches} };

@@ -57,6 +57,10 @@ sub answer ($self) {
 # The answer to a command, with what `alive` came before it left out.
 sub ask ($self, $command, $bytes = '') {
     $self->send("$command\n$bytes");
+    return $self->last_answer;
+}
+
+sub last_answer ($self) {
     my $answer;
     do { $answer = $self->answer } while defined $answer && exists $answer->{alive};
     return $answer;
@@ -83,9 +87,14 @@ sub run_plan ($self, $plan) {
     for my $phase (0 .. $#{ $plan->{phases} }) {
         my $answer = $self->ask("run $phase");
         die "phase $phase: $answer->{error}\n" if defined $answer->{error};
-        push @found, [ map { _read("$folder/ran-$phase-$_.json") } 0 .. $plan->{processes} - 1 ];
+        push @found, $self->result($plan, $phase);
     }
     return @found;
+}
+
+# What each process found in a phase.
+sub result ($self, $plan, $phase) {
+    return [ map { _read("$plan->{folder}/ran-$phase-$_.json") } 0 .. $plan->{processes} - 1 ];
 }
 
 # Ends the guest by `end`; returns its exit code.
@@ -139,6 +148,10 @@ sub _server ($class, $address, @command) {
 }
 
 sub address ($self) { return $self->{address} }
+
+# Lets the server hang, or go on.
+sub pause  ($self) { return kill STOP => $self->{pid} }
+sub resume ($self) { return kill CONT => $self->{pid} }
 
 sub DESTROY ($self) {
     local ($?, $!) = ($?, $!);

@@ -25,13 +25,15 @@ sub value ($self, $key, $length) {
     my $header = substr pack('V6', 0xfeed, $key, $number, $length, 1, 2), 0, 24;
     $self->{values}[ $number - 1 ] = pack 'V3 a24', $at, $length, $self->{newest}{$key} // 0, $header;
     $self->{newest}{$key} = $number;
-    $self->{text}[$number]
-        = $length < 24 ? substr($self->{pool}, $at, $length) : $header . substr($self->{pool}, $at + 24, $length - 24);
     return $number;
 }
 
 # The bytes of a value.
-sub text ($self, $number) { return $self->{text}[$number] }
+sub text ($self, $number) {
+    my ($at, $length, undef, $header) = unpack 'V3 a24', $self->{values}[ $number - 1 ];
+    return substr $self->{pool}, $at, $length if $length < 24;
+    return $header . substr $self->{pool}, $at + 24, $length - 24;
+}
 
 # A phase of operations [kind, key, value, stored under] for each process.
 sub phase ($self, $options, @shares) {

@@ -36,6 +36,8 @@ sub get_many ($self, $keys) {
     return $self->operation->get_multi(@$keys);
 }
 
+sub fails_late ($self) { return 0 }
+
 sub server_versions ($self) { return Cache::Memcached::Fast->new({ %{ $self->{config} } })->server_versions }
 
 # An operation on one key speaks to one server; how many a request of many keys speaks to, nobody tells.

@@ -1,0 +1,127 @@
+package Larder::Failures;
+
+# What went wrong. The loop only notes it; here it is explained once a segment of the loop is over, for that may mean to
+# ask the servers, and counted in the order in which it happened. Where everything fails, the phase is given up.
+
+use v5.36;
+
+use Larder::Block   ();
+use Larder::Failure ();
+use Larder::Plan    ();
+
+use constant {
+    SET        => Larder::Plan::SET,
+    GET_OR_SET => Larder::Plan::GET_OR_SET,
+    DELETE     => Larder::Plan::DELETE,
+    MISS       => Larder::Block::MISS,
+    ERROR      => Larder::Block::ERROR,
+    FILLED     => Larder::Block::FILLED,
+    UNFILLED   => Larder::Block::UNFILLED,
+};
+# A note is the first and the last operation of a request, one of these, what there is to say, and, of a get whose miss
+# was filled, when the get ended and the fill began. Of a miss the error number is what there is to say, of a refused
+# value what `set` answered, of a failure the Larder::Failure.
+use constant {
+    MISSED  => 0,
+    REFUSED => 1,
+    FAILED  => 2,
+};
+# After so many failures in a row the rest would only repeat them; or after so many seconds lost in them.
+use constant {
+    FAILURES_IN_A_ROW => 100,
+    FAILING_S         => 5,
+};
+
+# `cache`, `judge`, `block`.
+sub new ($class, %parts) {
+    return bless { %parts, base => 0, not_stored => [], in_a_row => 0, last => -1 }, $class;
+}
+
+# The numbers of values that were not acknowledged.
+sub not_stored ($self) { return $self->{not_stored} }
+
+# The operations of the block's next filling follow those of this one.
+sub next_block ($self) {
+    $self->{base} += $self->{block}{count};
+    return;
+}
+
+# Explains what was noted since operation `$first` of the block began at `$began`.
+sub settle ($self, $first, $began) {
+    my ($block, $cache) = @$self{qw(block cache)};
+    my $end = $block->{end};
+    my (%asked, $missed);
+    for my $note (splice @{ $block->{notes} }) {
+        my ($from, $to, $what, $said, $between) = @$note;
+        my $then = $from > $first ? $end->[ $from - 1 ] : $began;
+        if ($what == MISSED) {
+            my $failure = $cache->failure_of_miss(($between // $end->[$to]) - $then, $said, \%asked);
+            if (!$failure) {
+                $missed = [ $from, $to ];
+                next;
+            }
+            # The first to find its connection closed leaves no trace; the next, which cannot connect, does.
+            $self->_missed_by_failure(@$missed, $failure)
+                if $missed && $missed->[1] == $from - 1 && $failure->kind eq 'io' && $cache->fails_late;
+            $self->_missed_by_failure($from, $to, $failure);
+        }
+        else {
+            my $failure = $what == FAILED ? $said : $self->_refusal($from, $said, $end->[$to] - ($between // $then), \%asked);
+            $block->{errors}{$_} //= $failure for $from .. $to;
+            $self->_was_not_done($_) for $from .. $to;
+            $self->_count($from, $to, $failure);
+        }
+    }
+    return;
+}
+
+# What is not there of a request that failed, failed.
+sub _missed_by_failure ($self, $from, $to, $failure) {
+    my ($outcome, $errors) = @{ $self->{block} }{qw(outcome errors)};
+    for my $n ($from .. $to) {
+        my $what = $outcome->[$n];
+        next if $what != MISS && $what != FILLED && $what != UNFILLED;
+        $outcome->[$n] = ERROR;
+        $errors->{$n}  = $failure;
+    }
+    $self->_count($from, $to, $failure);
+    return;
+}
+
+sub _refusal ($self, $n, @said) {
+    my $block = $self->{block};
+    my $key   = $block->{ $block->{kind}[$n] == GET_OR_SET ? 'under' : 'key' }[$n];
+    my ($answer, $took, $asked) = @said;
+    return $self->{cache}->refusal($key, $block->{want}[$n], $answer, $took, $asked);
+}
+
+# What an operation should have changed may be as it was.
+sub _was_not_done ($self, $n) {
+    my $block = $self->{block};
+    my $kind  = $block->{kind}[$n];
+    return if $kind != SET && $kind != GET_OR_SET && $kind != DELETE;
+    $self->{judge}->distrust($block->{ $kind == GET_OR_SET ? 'under_index' : 'key_index' }[$n]);
+    push @{ $self->{not_stored} }, $block->{value}[$n] if $kind != DELETE;
+    return;
+}
+
+# Gives up where nothing but failures followed one another. A request of which anything came back is not one.
+sub _count ($self, $from, $to, $failure) {
+    my ($end, $outcome) = @{ $self->{block} }{qw(end outcome)};
+    my $position = $self->{base} + $from;
+    # The fill of a miss that failed: it is the same operation.
+    return if $position <= $self->{last};
+    my $is_next = $position == $self->{last} + 1;
+    if (grep { $outcome->[$_] != ERROR && $outcome->[$_] != UNFILLED } $from .. $to) {
+        $self->{in_a_row} = 0;
+        return;
+    }
+    @$self{qw(in_a_row failing_since)} = (0, $end->[$to]) if !$is_next || !$self->{in_a_row};
+    $self->{last} = $self->{base} + $to;
+    my $in_a_row = ++$self->{in_a_row};
+    return if $in_a_row < 2;
+    return if $in_a_row < FAILURES_IN_A_ROW && $end->[$to] - $self->{failing_since} < FAILING_S;
+    die Larder::Failure->new($failure->kind, "gave up after $in_a_row failures in a row: $failure");
+}
+
+1;

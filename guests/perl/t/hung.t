@@ -1,0 +1,100 @@
+use v5.36;
+
+use FindBin ();
+use lib "$FindBin::Bin/lib";
+
+use File::Temp ();
+use Test::More;
+use Time::HiRes qw(sleep);
+
+use TestGuest ();
+use TestPlan  ();
+
+# A server that hangs and one that goes: the client tells both as misses.
+my $server = TestGuest->memcached_or_not;
+plan skip_all => 'memcached is not installed' if !$server;
+
+my @names = qw(ops hits misses errors failed_fills succeeded);
+
+sub client ($io_timeout, %options) {
+    return TestGuest->start(memcached => servers => [ $server->address ],
+        options => { connect => 'session', io_timeout => $io_timeout, %options });
+}
+
+# The first process's result of the only phase, or the error that it ended with. The server hangs before it begins, or so
+# many seconds later, and goes on after so many seconds; undef: when it is over.
+sub run_hung ($guest, $plan, $before, $after) {
+    $guest->ask('load ' . $plan->write);
+    $server->pause if !$before;
+    $guest->send("run 0\n");
+    if ($before) {
+        sleep $before;
+        $server->pause;
+    }
+    if (defined $after) {
+        sleep $after;
+        $server->resume;
+    }
+    my $answer = $guest->last_answer;
+    $server->resume;
+    return exists $answer->{error} ? $answer : $guest->result($plan, 0)->[0];
+}
+
+sub new_plan ($name, $keys, %plan) {
+    my $folder = File::Temp->newdir;
+    my $plan   = TestPlan->new("$folder", keys => [ map { "$name-$_" } 0 .. $keys - 1 ], %plan, kept => $folder);
+    my @values = map { $plan->value($_, 50) } 0 .. $keys - 1;
+    return ($plan, @values);
+}
+
+sub counts ($of) { return [ map { $of->{$_} } @names ] }
+
+for my $case ([ 'time-outs before misses', 0, 0.7 ], [ 'misses before time-outs', 0.1, 0.7 ]) {
+    my ($name, $before, $after) = @$case;
+    subtest "a get that times out is an error, and one that misses is not: $name" => sub {
+        my ($plan, @values) = new_plan('get', 4);
+        $plan->phase({ operations => ['get'], time_limit_s => 1.2, again => JSON::PP::true },
+            [ map { [ get => $_, $values[$_] ] } 0 .. 3 ]);
+        my $get = run_hung(client(0.3), $plan, $before, $after)->{operations}{get};
+        ok $get->{errors} == 2 || $get->{errors} == 3, 'so many as there was time for' or diag explain $get;
+        is_deeply $get->{errors_by_kind}, { timeout => $get->{errors} }, 'timed out';
+        cmp_ok $get->{misses}, '>', 100, 'and the rest are misses';
+        is $get->{misses} + $get->{errors}, $get->{ops}, 'and that is all';
+    };
+}
+
+subtest 'a get that times out before a fill is an error' => sub {
+    my ($plan, @values) = new_plan('fill', 3);
+    $plan->phase({ operations => ['get_or_set'] }, [ map { [ get_or_set => $_, $values[$_] ] } 0 .. 2 ]);
+    my $ran  = run_hung(client(0.5), $plan, 0, 0.8);
+    my $fill = $ran->{operations}{get_or_set};
+    is_deeply counts($fill), [ 3, 0, 2, 1, 0, 2 ], 'even if the server takes the value then';
+    is_deeply $fill->{errors_by_kind}, { timeout => 1 }, 'by its name';
+    is_deeply $ran->{failed}, [], 'and the value is there';
+    ($plan, @values) = new_plan('nothing', 3);
+    $plan->phase({ operations => ['get_or_set'] }, [ map { [ get_or_set => $_, $values[$_] ] } 0 .. 2 ]);
+    $ran  = run_hung(client(0.3), $plan, 0, undef);
+    $fill = $ran->{operations}{get_or_set};
+    is_deeply counts($fill), [ 3, 0, 0, 3, 0, 0 ], 'or takes nothing';
+    is_deeply $fill->{errors_by_kind}, { timeout => 3 }, 'each once';
+    is_deeply $ran->{failed}, \@values, 'and the value is not there';
+};
+
+subtest 'all keys of a request that times out are errors' => sub {
+    my ($plan, @values) = new_plan('many', 50);
+    $plan->phase({ operations => ['get_many'], multiget => 50 }, [ map { [ get => $_ % 50, $values[ $_ % 50 ] ] } 0 .. 199 ]);
+    my $many = run_hung(client(0.3), $plan, 0, 0.45)->{operations}{get_many};
+    is_deeply counts($many), [ 200, 0, 150, 50, 0, 0 ], 'and those of others are not';
+    is_deeply $many->{errors_by_kind}, { timeout => 50 }, 'each is counted';
+};
+
+subtest 'where everything hangs it gives up, whatever the operations' => sub {
+    my ($plan, @values) = new_plan('mixed', 5);
+    my @round = map { ([ set => $_, $values[$_] ], [ get => $_, $values[$_] ], [ get => 0, $values[0] ]) } 0 .. 4;
+    $plan->phase({ operations => [qw(set get_many)], multiget => 2 }, [ (@round) x 10 ]);
+    my $answer = run_hung(client(0.3), $plan, 0, undef);
+    like $answer->{error}, qr/^gave up after 1[678] failures in a row: no answer within io_timeout, 0.3 s/, 'in 5 s';
+    is $answer->{kind}, 'timeout', 'and says why';
+};
+
+done_testing;
