@@ -10,8 +10,9 @@ use super::SCHEME;
 ///
 /// Conditions, counting and limits are the lowest tier's, because that one decides. What an answer of L1 must tell too is
 /// there only where every tier can tell it: there are no versions, because that of a value in L1 is L1's own and not the
-/// one below; and what is left of a TTL is known only where `cap` does not shorten it. Above a tier that does not tell what
-/// is left, an entry may outlive its TTL by `cap`, so no finer step than that is honoured.
+/// one below; and what is left of a TTL is known only where `cap`, the share of each in the bound, does not shorten it.
+/// Above a tier that does not tell what is left, an entry may outlive its TTL by `cap`, so no finer step than that is
+/// honoured.
 pub(super) fn combined(tiers: &[Capabilities], cap: Option<Duration>) -> Capabilities {
     let all = |can: fn(&Capabilities) -> bool| tiers.iter().all(can);
     let lowest = tiers.last().copied().unwrap_or_default();
@@ -27,6 +28,17 @@ pub(super) fn combined(tiers: &[Capabilities], cap: Option<Duration>) -> Capabil
         clear: all(|tier| tier.clear),
         ..lowest
     }
+}
+
+/// How long each tier above the lowest may keep a value, so that none is seen for longer than `bound` after it has gone
+/// below.
+///
+/// A tier that does not tell how old its entry is has the one above it begin anew: an entry of a middle tier that is
+/// almost over is kept above for the whole time again. So the tiers between which that happens share the bound.
+pub(super) fn share(tiers: &[Capabilities], bound: Option<Duration>) -> Option<Duration> {
+    let between = tiers.get(1..tiers.len().saturating_sub(1)).unwrap_or_default();
+    let mute = between.iter().filter(|tier| hides_ttl(tier)).count();
+    Some(bound? / u32::try_from(1 + mute).ok()?)
 }
 
 /// Refuses a stack in which an entry could outlive itself, or that is none.
@@ -96,10 +108,27 @@ mod tests {
             (&[FULL, FULL][..], step),
             (&[mute, FULL], step),
             (&[FULL, mute], step + Duration::from_secs(10)),
-            (&[FULL, mute, mute], step + Duration::from_secs(20)),
+            (&[FULL, mute, FULL], step + Duration::from_secs(5)),
+            (&[FULL, mute, mute], step + Duration::from_secs(10)),
         ] {
-            assert_eq!(combined(tiers, CAP).ttl_resolution, resolution);
+            assert_eq!(combined(tiers, share(tiers, CAP)).ttl_resolution, resolution);
         }
+    }
+
+    #[test]
+    fn tiers_that_hide_how_old_an_entry_is_share_the_bound() {
+        let mute = Capabilities { ttl_left: false, ..FULL };
+        for (tiers, seconds) in [
+            (&[FULL, FULL][..], 12),
+            (&[mute, mute], 12),
+            (&[mute, FULL, mute], 12),
+            (&[FULL, mute, FULL], 6),
+            (&[FULL, mute, mute, FULL], 4),
+        ] {
+            let share = share(tiers, Some(Duration::from_secs(12)));
+            assert_eq!(share, Some(Duration::from_secs(seconds)), "{tiers:?}");
+        }
+        assert_eq!(share(&[FULL, mute, FULL], None), None);
     }
 
     #[test]

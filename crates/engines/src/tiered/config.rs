@@ -15,9 +15,11 @@ use super::SCHEME;
 #[derive(Debug, Clone, Copy, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct TieredConfig {
-    /// The longest time for which a tier above the lowest keeps a value, or `off`. It bounds how long this process goes on
-    /// to see what another one has overwritten or deleted below; and how long an entry may outlive its TTL in a tier
-    /// above one that does not tell how much is left of it.
+    /// The longest time for which the tiers above the lowest keep a value, or `off`. It bounds how long this process goes
+    /// on to see what another one has overwritten or deleted below; and how long an entry may outlive its TTL in a tier
+    /// above one that does not tell how much is left of it. `off` is for a stack below which nobody else ever writes: a
+    /// tier above that could once not drop a key is then left out for good, and what a persistent one held when it was
+    /// opened is taken as it is.
     pub(super) l1_ttl: Cap,
     /// Byte limit of each tier that has such a limit and whose own URL does not say it. Servers that were started by
     /// somebody else are left as they are.

@@ -6,8 +6,12 @@
 //! (`capabilities.rs`). A tier above may forget what it likes and fail as it likes; what it must not do is answer with a
 //! value that should have gone, so one that could not drop a key is not asked for a while (`tier.rs`).
 //!
-//! What one process writes, another one's L1 does not see: that is what `l1_ttl` bounds. Two sessions that write one key at
-//! the same moment may leave L1 with the loser's value, for as long.
+//! Within a process nothing that a write has replaced or deleted comes back, whoever reads or writes at the same moment
+//! (`tokens.rs`). What one process writes, another one's L1 does not see: that is what `l1_ttl` bounds. It bounds three more
+//! things, and with `l1_ttl=off` nothing does. An L1 that other processes use too, or that was there before, may hold what has
+//! changed below in the meantime: trust in a tier and fill tokens are known to one process only. A server of a tier above
+//! that is stopped and goes on later may carry out what it was told before and nobody waited for. So may one below that had
+//! failed a write, after its old value was filled in above.
 
 mod capabilities;
 mod config;
@@ -15,6 +19,8 @@ mod read;
 mod session;
 mod store;
 mod tier;
+mod tokens;
+mod trust;
 mod write;
 
 use larder_store::{Engine, Medium};

@@ -1,35 +1,49 @@
 //! The order of reads and fills: from the nearest tier on, and what a tier answers goes into those above it.
 
-use std::mem::{replace, take};
-use std::time::{Duration, Instant};
+use std::borrow::Cow;
+use std::mem::replace;
+use std::time::Instant;
 
 use larder_store::{Capabilities, Meta, Remaining, Result};
 
-use super::tier::{Tier, TierSession};
-
-/// How long after the answer from below a fill may be done: its TTL is shorter by that, so that nothing outlives itself.
-/// One that takes longer is taken back.
-const LATEST_FILL: Duration = Duration::from_millis(10);
+use super::session::Stack;
+use super::tier::{Life, TierSession};
+use super::tokens::{Token, Tokens};
 
 /// Looks a key up. An error of a tier above the lowest is a miss of that tier; one of the lowest is the stack's.
-pub(super) fn get(
-    tiers: &mut [TierSession],
-    capabilities: &Capabilities,
-    key: &[u8],
-    value: &mut Vec<u8>,
-) -> Result<Option<Meta>> {
+pub(super) fn get(stack: &mut Stack, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
+    let Stack { tiers, tokens, capabilities } = stack;
     for level in 0..tiers.len() {
         let (above, from_here) = tiers.split_at_mut(level);
         let [asked, below @ ..] = from_here else { break };
-        let found = if asked.tier.is_believed() { asked.session.get(key, value) } else { Ok(None) };
-        match found {
+        if !below.is_empty() {
+            if !asked.tier.is_believed() {
+                asked.counters.not_asked.add(1);
+                continue;
+            }
+            if !asked.tier.takes(key) {
+                asked.counters.misses.add(1);
+                continue;
+            }
+        }
+        // The nearest tier fills nobody.
+        let before = (level > 0).then(|| (tokens.of(key), Instant::now()));
+        match asked.session.get(key, value) {
             Ok(Some(meta)) => {
                 asked.counters.hits.add(1);
-                fill(above, &asked.tier, key, value, meta);
+                if let Some((token, at)) = before {
+                    let life = Life::told(meta, &asked.tier, at);
+                    fill(above, tokens, token, (key, value, meta.flags, life));
+                }
                 return Ok(Some(told(meta, capabilities)));
             }
-            Err(error) if below.is_empty() => return Err(error),
-            Ok(None) | Err(_) => asked.counters.misses.add(1),
+            Ok(None) => asked.counters.misses.add(1),
+            Err(error) => {
+                asked.counters.errors.add(1);
+                if below.is_empty() {
+                    return Err(error);
+                }
+            }
         }
     }
     value.clear();
@@ -39,75 +53,92 @@ pub(super) fn get(
 /// What a batch needs, kept for its memory.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    /// Which keys nobody has answered yet.
-    missing: Vec<usize>,
-    /// Which of those the tier that is asked has answered.
+    /// Which keys somebody has answered.
     answered: Vec<bool>,
-    /// Those keys; empty between two batches.
-    keys: Vec<&'static [u8]>,
+    /// Which keys the tier is asked for, by their places.
+    asked: Vec<usize>,
+    /// Their tokens.
+    tokens: Vec<Token>,
 }
 
 /// Looks many keys up: each tier is asked once, for what those above it did not answer.
 pub(super) fn get_many(
-    tiers: &mut [TierSession],
-    capabilities: &Capabilities,
+    stack: &mut Stack,
     batch: &mut Batch,
     keys: &[&[u8]],
     hit: &mut dyn FnMut(usize, &[u8], Meta),
 ) -> Result<()> {
-    batch.missing.clear();
-    batch.missing.extend(0..keys.len());
+    let Stack { tiers, tokens, capabilities } = stack;
+    let Batch { answered, asked: places, tokens: before } = batch;
+    answered.clear();
+    answered.resize(keys.len(), false);
+    let mut missing = keys.len();
     for level in 0..tiers.len() {
-        if batch.missing.is_empty() {
+        if missing == 0 {
             break;
         }
         let (above, from_here) = tiers.split_at_mut(level);
         let [asked, below @ ..] = from_here else { break };
-        let Batch { missing, answered, .. } = batch;
-        answered.clear();
-        answered.resize(missing.len(), false);
-        let mut asked_keys = emptied(take(&mut batch.keys));
-        asked_keys.extend(missing.iter().map(|i| keys[*i]));
         let TierSession { tier, counters, session } = asked;
-        let mut found = |at: usize, value: &[u8], meta: Meta| {
-            if replace(&mut answered[at], true) {
+        if !below.is_empty() && !tier.is_believed() {
+            counters.not_asked.add(missing as u64);
+            continue;
+        }
+        // A key that a tier above cannot take would make the whole batch an error there.
+        let is_asked = |i: &usize| !answered[*i] && (below.is_empty() || tier.takes(keys[*i]));
+        places.clear();
+        places.extend((0..keys.len()).filter(is_asked));
+        counters.misses.add((missing - places.len()) as u64);
+        if places.is_empty() {
+            continue;
+        }
+        before.clear();
+        if level > 0 {
+            before.extend(places.iter().map(|i| tokens.of(keys[*i])));
+        }
+        let at = Instant::now();
+        let mut found = 0;
+        let result = session.get_many(&chosen(keys, places), &mut |place, value, meta| {
+            let i = places[place];
+            if replace(&mut answered[i], true) {
                 return;
             }
-            counters.hits.add(1);
-            let i = missing[at];
-            fill(above, tier, keys[i], value, meta);
+            found += 1;
+            if let Some(token) = before.get(place) {
+                let life = Life::told(meta, tier, at);
+                fill(above, tokens, *token, (keys[i], value, meta.flags, life));
+            }
             hit(i, value, told(meta, capabilities));
-        };
-        let result =
-            if tier.is_believed() { session.get_many(&asked_keys, &mut found) } else { Ok(()) };
-        batch.keys = emptied(asked_keys);
+        });
+        missing -= found;
+        counters.hits.add(found as u64);
+        let unanswered = if result.is_ok() { &counters.misses } else { &counters.errors };
+        unanswered.add((places.len() - found) as u64);
         if below.is_empty() {
             result?;
         }
-        let mut answers = answered.iter();
-        missing.retain(|_| !answers.next().copied().unwrap_or(false));
-        counters.misses.add(missing.len() as u64);
     }
     Ok(())
 }
 
-/// Fills the tiers above the one that answered, the lowest of them first.
-fn fill(above: &mut [TierSession], from: &Tier, key: &[u8], value: &[u8], meta: Meta) {
-    let answered = matches!(meta.ttl, Remaining::For(_)).then(Instant::now);
+/// The keys at these places: all of them, as they were given, or a list of some.
+fn chosen<'a, 'b>(keys: &'a [&'b [u8]], places: &[usize]) -> Cow<'a, [&'b [u8]]> {
+    if places.len() == keys.len() {
+        return Cow::Borrowed(keys);
+    }
+    Cow::Owned(places.iter().map(|i| keys[*i]).collect())
+}
+
+/// Fills the tiers above the one that answered, the lowest of them first, unless the key has been written meanwhile.
+fn fill(
+    above: &mut [TierSession],
+    tokens: &Tokens,
+    token: Token,
+    (key, value, flags, life): (&[u8], &[u8], u32, Life),
+) {
     for tier in above.iter_mut().rev() {
-        // Both tiers count in steps, and may tell or keep up to one step more than there is.
-        let steps = from.capabilities.ttl_resolution + tier.tier.capabilities.ttl_resolution;
-        let left = match meta.ttl {
-            Remaining::For(left) => Some(left.saturating_sub(steps + LATEST_FILL)),
-            // Not known is as for ever: `capabilities::check` has seen to it that there is a bound above.
-            Remaining::Forever | Remaining::Unknown => None,
-        };
-        let Some(options) = tier.tier.options(left, meta.flags) else { continue };
-        tier.fill(key, value, options);
-        let is_late = answered.is_some_and(|answered| answered.elapsed() > LATEST_FILL);
-        if is_late && options.ttl == left {
-            tier.drop_key(key);
-        }
+        let Some(_held) = tokens.hold(token) else { return };
+        tier.offer(key, value, flags, life);
     }
 }
 
@@ -117,26 +148,5 @@ fn told(meta: Meta, capabilities: &Capabilities) -> Meta {
         flags: if capabilities.flags { meta.flags } else { 0 },
         version: None,
         ttl: if capabilities.ttl_left { meta.ttl } else { Remaining::Unknown },
-    }
-}
-
-/// The memory of a list of keys, for keys of another lifetime.
-fn emptied<'b>(mut keys: Vec<&[u8]>) -> Vec<&'b [u8]> {
-    keys.clear();
-    // Collecting in place: the list is empty and of the same layout, so its memory goes over.
-    keys.into_iter().map(|_| &[][..]).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_memory_of_a_list_goes_over() {
-        let key = vec![1];
-        let mut keys: Vec<&[u8]> = Vec::with_capacity(100);
-        keys.push(&key);
-        let kept: Vec<&'static [u8]> = emptied(keys);
-        assert!(kept.is_empty() && kept.capacity() == 100, "{}", kept.capacity());
     }
 }

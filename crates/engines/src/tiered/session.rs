@@ -8,26 +8,38 @@ use larder_store::{Capabilities, Meta, Result, Session, SetOptions, SetOutcome};
 
 use super::read::Batch;
 use super::tier::{Tier, TierSession};
+use super::tokens::Tokens;
 use super::{SCHEME, read, write};
+
+/// A session of each tier, and what holds them together.
+pub(super) struct Stack {
+    /// The nearest first.
+    pub(super) tiers: Vec<TierSession>,
+    pub(super) tokens: Arc<Tokens>,
+    pub(super) capabilities: Capabilities,
+}
 
 /// One thread's handle.
 pub(super) struct TieredSession {
-    /// The nearest first.
-    tiers: Vec<TierSession>,
-    capabilities: Capabilities,
+    stack: Stack,
     batch: Batch,
 }
 
 impl TieredSession {
-    pub(super) fn open(tiers: &[Arc<Tier>], capabilities: Capabilities) -> Result<Self> {
+    pub(super) fn open(
+        tiers: &[Arc<Tier>],
+        tokens: &Arc<Tokens>,
+        capabilities: Capabilities,
+    ) -> Result<Self> {
         let tiers = tiers.iter().map(TierSession::open).collect::<Result<_>>()?;
-        Ok(Self { tiers, capabilities, batch: Batch::default() })
+        let stack = Stack { tiers, tokens: Arc::clone(tokens), capabilities };
+        Ok(Self { stack, batch: Batch::default() })
     }
 }
 
 impl fmt::Debug for TieredSession {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = self.tiers.iter().map(|tier| &tier.tier.name);
+        let names = self.stack.tiers.iter().map(|tier| &tier.tier.name);
         f.debug_list().entries(names).finish()
     }
 }
@@ -38,30 +50,30 @@ impl Session for TieredSession {
     }
 
     fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
-        read::get(&mut self.tiers, &self.capabilities, key, value)
+        read::get(&mut self.stack, key, value)
     }
 
     fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
-        read::get_many(&mut self.tiers, &self.capabilities, &mut self.batch, keys, hit)
+        read::get_many(&mut self.stack, &mut self.batch, keys, hit)
     }
 
     fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome> {
-        write::set(&mut self.tiers, &self.capabilities, key, value, options)
+        write::set(&mut self.stack, key, value, options)
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
-        write::delete(&mut self.tiers, key)
+        write::delete(&mut self.stack, key)
     }
 
     fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
-        write::touch(&mut self.tiers, key, ttl)
+        write::touch(&mut self.stack, key, ttl)
     }
 
     fn incr(&mut self, key: &[u8], delta: i64) -> Result<Option<u64>> {
-        write::incr(&mut self.tiers, key, delta)
+        write::incr(&mut self.stack, key, delta)
     }
 
     fn clear(&mut self) -> Result<()> {
-        write::clear(&mut self.tiers, &self.capabilities)
+        write::clear(&mut self.stack)
     }
 }

@@ -9,10 +9,11 @@ use larder_store::{
 };
 
 use super::SCHEME;
-use super::capabilities::{check, combined};
+use super::capabilities::{check, combined, share};
 use super::config::{Cap, TieredConfig};
 use super::session::TieredSession;
 use super::tier::Tier;
+use super::tokens::Tokens;
 
 pub(super) fn open(url: &StoreUrl, catalog: &Catalog) -> Result<Arc<dyn Store>> {
     let config = TieredConfig::from_url(url)?;
@@ -21,20 +22,26 @@ pub(super) fn open(url: &StoreUrl, catalog: &Catalog) -> Result<Arc<dyn Store>> 
         let reason = "a stack has at least two tiers; write `tiered:moka:|memcached:`";
         return Err(Error::InvalidUrl { url: url.to_string(), reason: reason.into() });
     }
-    let mut tiers = Vec::with_capacity(urls.len());
-    for (i, tier) in urls.iter().enumerate() {
+    let mut stores = Vec::with_capacity(urls.len());
+    for (tier, level) in urls.iter().zip(1..) {
         let store = catalog.open(&with_room(tier, config, catalog)?)?;
         let label = tier.name().map_or_else(|| format!("{}:", tier.scheme()), str::to_owned);
-        let is_lowest = i + 1 == urls.len();
-        let cap = config.l1_ttl.0.filter(|_| !is_lowest);
-        tiers.push(Arc::new(Tier::new(format!("L{} {label}", i + 1), store, cap)));
+        stores.push((format!("L{level} {label}"), store));
     }
-    let named: Vec<(&str, Capabilities)> =
-        tiers.iter().map(|tier| (&*tier.name, tier.capabilities)).collect();
-    check(&named, config.l1_ttl.0)?;
-    let each: Vec<Capabilities> = tiers.iter().map(|tier| tier.capabilities).collect();
-    let capabilities = combined(&each, config.l1_ttl.0);
-    Ok(Arc::new(TieredStore { url: url.to_string(), l1_ttl: config.l1_ttl, capabilities, tiers }))
+    let each: Vec<Capabilities> = stores.iter().map(|(_, store)| store.capabilities()).collect();
+    let names = stores.iter().map(|(name, _)| name.as_str());
+    check(&names.zip(each.iter().copied()).collect::<Vec<_>>(), config.l1_ttl.0)?;
+    let cap = share(&each, config.l1_ttl.0);
+    let capabilities = combined(&each, cap);
+    let n_above = stores.len() - 1;
+    let tier = |(i, (name, store))| Arc::new(Tier::new(name, store, cap.filter(|_| i < n_above)));
+    Ok(Arc::new(TieredStore {
+        url: url.to_string(),
+        l1_ttl: config.l1_ttl,
+        capabilities,
+        tiers: stores.into_iter().enumerate().map(tier).collect(),
+        tokens: Arc::default(),
+    }))
 }
 
 /// The URL of a tier with the stack's room for it, where the tier has such a limit and is not somebody's.
@@ -55,6 +62,7 @@ struct TieredStore {
     capabilities: Capabilities,
     /// The nearest first.
     tiers: Vec<Arc<Tier>>,
+    tokens: Arc<Tokens>,
 }
 
 impl Store for TieredStore {
@@ -76,7 +84,7 @@ impl Store for TieredStore {
             settings,
             durability: infos.last().map(|info| info.durability).unwrap_or_default(),
             ownership: most_foreign(&infos),
-            server_pids: infos.iter().flat_map(|info| info.server_pids.clone()).collect(),
+            server_pids: once_each(&infos),
             data_paths: infos.iter().flat_map(|info| info.data_paths.clone()).collect(),
             addresses: infos.iter().flat_map(|info| info.addresses.clone()).collect(),
             file_system: infos.into_iter().rev().find_map(|info| info.file_system),
@@ -88,7 +96,7 @@ impl Store for TieredStore {
     }
 
     fn session(&self) -> Result<Box<dyn Session>> {
-        Ok(Box::new(TieredSession::open(&self.tiers, self.capabilities)?))
+        Ok(Box::new(TieredSession::open(&self.tiers, &self.tokens, self.capabilities)?))
     }
 
     /// Reads are counted here: a hit of any tier is one, a miss is one of the lowest. The rest is the lowest tier's, which
@@ -99,29 +107,31 @@ impl Store for TieredStore {
         let told = self.tiers();
         stats.hits = Some(told.iter().map(|tier| tier.hits).sum());
         stats.misses = told.last().map(|tier| tier.misses);
-        for tier in above {
-            // A tier above that does not answer makes only its own connections unknown.
-            if let Some(more) = tier.store.stats().ok().and_then(|stats| stats.connections) {
-                stats.connections = Some(stats.connections.unwrap_or(0) + more);
-            }
+        if self.tiers.iter().any(|tier| tier.has_servers()) {
+            // One tier that does not tell makes the sum unknown.
+            let told = |tier: &Arc<Tier>| tier.store.stats().ok().and_then(|told| told.connections);
+            let all = above.iter().map(|tier| tier.connections(told(tier)));
+            stats.connections = all.chain([lowest.connections(stats.connections)]).sum();
         }
         Ok(stats)
     }
 
     fn tiers(&self) -> Vec<TierStats> {
         let told = |tier: &Arc<Tier>| {
-            let [hits, misses, fills, refused] = tier.counters.totals();
-            TierStats {
-                name: tier.name.clone(),
-                hits,
-                misses,
-                fills,
-                refused,
-                ..TierStats::default()
-            }
+            let [hits, misses, errors, not_asked, fills, puts, refused] = tier.counters.totals();
+            let name = tier.name.clone();
+            TierStats { name, hits, misses, errors, not_asked, fills, puts, refused }
         };
         self.tiers.iter().map(told).collect()
     }
+}
+
+/// The servers of all tiers, each once: two tiers may share one, which takes its CPU time only once.
+fn once_each(infos: &[StoreInfo]) -> Vec<u32> {
+    let mut pids: Vec<u32> = infos.iter().flat_map(|info| info.server_pids.clone()).collect();
+    pids.sort_unstable();
+    pids.dedup();
+    pids
 }
 
 /// Somebody's where any tier is, a server of ours where any is that.

@@ -1,12 +1,19 @@
-//! One tier of a stack: its store, what it has done, and whether it is believed.
+//! One tier of a stack: its store, what it has done, and how a value is kept there.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use larder_store::{Capabilities, Error, Session, SetMode, SetOptions, SetOutcome, Store};
+use larder_store::{
+    Capabilities, Error, Meta, Ownership, Remaining, Session, SetMode, SetOptions, SetOutcome,
+    Store,
+};
 
+use super::trust::Trust;
 use crate::counters::{Count, Counters, Tally};
+
+/// How long it may take to store a value above: its TTL is shorter by that, so that nothing outlives itself. What takes
+/// longer and is too late for it is taken back.
+const LATEST: Duration = Duration::from_millis(10);
 
 /// One tier, shared by all sessions.
 #[derive(Debug)]
@@ -17,7 +24,9 @@ pub(super) struct Tier {
     pub(super) capabilities: Capabilities,
     pub(super) counters: Counters<TierCounters>,
     /// The longest time for which it keeps a value; none for the lowest.
-    pub(super) cap: Option<Duration>,
+    cap: Option<Duration>,
+    /// Whether it is behind connections.
+    has_servers: bool,
     trust: Trust,
 }
 
@@ -25,37 +34,62 @@ pub(super) struct Tier {
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct TierCounters {
-    /// Keys that it answered.
+    /// As `TierStats` has them.
     pub(super) hits: Count,
-    /// Keys that it was asked for and did not answer.
     pub(super) misses: Count,
-    /// Values that it was given because a tier below answered.
-    pub(super) fills: Count,
-    /// Values that it did not take.
-    pub(super) refused: Count,
+    pub(super) errors: Count,
+    pub(super) not_asked: Count,
+    fills: Count,
+    puts: Count,
+    refused: Count,
 }
 
-impl Tally<4> for TierCounters {
-    fn counts(&self) -> [&Count; 4] {
-        [&self.hits, &self.misses, &self.fills, &self.refused]
+impl Tally<7> for TierCounters {
+    fn counts(&self) -> [&Count; 7] {
+        let Self { hits, misses, errors, not_asked, fills, puts, refused } = self;
+        [hits, misses, errors, not_asked, fills, puts, refused]
     }
 }
 
 impl Tier {
     pub(super) fn new(name: String, store: Arc<dyn Store>, cap: Option<Duration>) -> Self {
-        let capabilities = store.capabilities();
         Self {
             name,
-            store,
-            capabilities,
+            capabilities: store.capabilities(),
             counters: Counters::default(),
             cap,
+            has_servers: store.info().ownership != Ownership::Embedded,
             trust: Trust::default(),
+            store,
         }
     }
 
-    /// How a value is kept here that lives below for `left`, or for ever; `None` where it should not come here at all.
-    pub(super) fn options(&self, left: Option<Duration>, flags: u32) -> Option<SetOptions> {
+    /// Connections that its sessions have opened; `None` where that is not known.
+    pub(super) fn connections(&self, told: Option<u64>) -> Option<u64> {
+        told.or((!self.has_servers).then_some(0))
+    }
+
+    /// Whether it is behind connections.
+    pub(super) fn has_servers(&self) -> bool {
+        self.has_servers
+    }
+
+    /// Whether it may be asked: it has dropped all that it was told to.
+    pub(super) fn is_believed(&self) -> bool {
+        self.trust.is_whole()
+    }
+
+    /// Whether it can have this key at all. One key that is too long makes a whole batch an error.
+    pub(super) fn takes(&self, key: &[u8]) -> bool {
+        self.capabilities.max_key_len.is_none_or(|limit| key.len() <= limit)
+    }
+
+    fn holds(&self, value: &[u8]) -> bool {
+        self.capabilities.max_value_len.is_none_or(|limit| value.len() <= limit)
+    }
+
+    /// How a value is kept here that lives below for `left`, or for ever; `None` where that is too short, or not kept to.
+    fn options(&self, left: Option<Duration>, flags: u32) -> Option<SetOptions> {
         let ttl = match left {
             Some(left) if left.is_zero() || !self.capabilities.ttl => return None,
             Some(left) => Some(self.cap.map_or(left, |cap| cap.min(left))),
@@ -65,13 +99,40 @@ impl Tier {
         Some(SetOptions { ttl, flags, ..SetOptions::default() })
     }
 
-    /// Whether it may be asked: it has dropped all that it was told to.
-    pub(super) fn is_believed(&self) -> bool {
-        self.trust.is_whole()
+    /// It may hold what it should not: nobody asks it until that has passed.
+    fn lose_trust(&self) {
+        self.trust.lose(self.cap.map(|cap| cap + self.capabilities.ttl_resolution));
+    }
+}
+
+/// How long a value lives below: so long from that moment on, or for ever.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Life(Option<(Duration, Instant)>);
+
+impl Life {
+    /// That of a value which is stored below now.
+    pub(super) fn begin(ttl: Option<Duration>) -> Self {
+        Self(ttl.map(|ttl| (ttl, Instant::now())))
     }
 
-    fn holds(&self, value: &[u8]) -> bool {
-        self.capabilities.max_value_len.is_none_or(|limit| value.len() <= limit)
+    /// That of a value which a tier below has told, counted from before it was asked: nobody knows how long the answer has
+    /// been under way.
+    pub(super) fn told(meta: Meta, from: &Tier, asked: Instant) -> Self {
+        match meta.ttl {
+            Remaining::For(left) => Self(Some((left, asked))).less(from),
+            // Not known is as for ever: `capabilities::check` has seen to it that there is a bound above.
+            Remaining::Forever | Remaining::Unknown => Self(None),
+        }
+    }
+
+    /// Shorter by a step in which a tier counts: it may tell or keep up to one step more than there is.
+    fn less(self, tier: &Tier) -> Self {
+        let step = tier.capabilities.ttl_resolution;
+        Self(self.0.map(|(ttl, since)| (ttl.saturating_sub(step), since)))
+    }
+
+    fn left(self) -> Option<Duration> {
+        self.0.map(|(ttl, since)| ttl.saturating_sub(since.elapsed()))
     }
 }
 
@@ -88,132 +149,108 @@ impl TierSession {
         Ok(Self { tier: Arc::clone(tier), session, counters: tier.counters.session() })
     }
 
-    /// Fills in a value that a tier below has answered. Where the tier can tell, only if nobody has put one here since:
-    /// that one is newer.
-    pub(super) fn fill(&mut self, key: &[u8], value: &[u8], options: SetOptions) {
+    /// Offers a value that a tier below has answered. Where the tier can tell, it is stored only if nobody has put one here
+    /// since: that one is newer.
+    pub(super) fn offer(&mut self, key: &[u8], value: &[u8], flags: u32, life: Life) {
         if !self.tier.is_believed() {
             return;
         }
-        if !self.tier.holds(value) {
+        let life = life.less(&self.tier);
+        let Some(options) = self.options(life, flags) else { return };
+        if !self.tier.takes(key) || !self.tier.holds(value) {
             // It was asked just now and had none, so there is no older one to drop.
             self.counters.refused.add(1);
             return;
         }
         let mode = if self.tier.capabilities.add { SetMode::Add } else { SetMode::Set };
-        match self.session.set(key, value, &SetOptions { mode, ..options }) {
-            Ok(SetOutcome::Stored) => self.counters.fills.add(1),
-            Ok(_) => {}
-            Err(error) => self.refuse(key, &error),
+        if self.store(key, value, SetOptions { mode, ..options }, life) {
+            self.counters.fills.add(1);
         }
     }
 
-    /// Stores a value that the lowest tier has acknowledged.
-    pub(super) fn put(&mut self, key: &[u8], value: &[u8], options: SetOptions) {
-        if !self.tier.holds(value) {
+    /// Stores a value that the lowest tier has acknowledged, or at least drops the one before it.
+    pub(super) fn put(&mut self, key: &[u8], value: &[u8], flags: u32, life: Life) {
+        if !self.tier.is_believed() {
+            return;
+        }
+        let Some(options) = self.options(life, flags) else {
+            self.drop_key(key);
+            return;
+        };
+        if !self.tier.takes(key) || !self.tier.holds(value) {
             self.counters.refused.add(1);
             self.drop_key(key);
             return;
         }
-        let set = self.session.set(key, value, &SetOptions { mode: SetMode::Set, ..options });
-        if let Err(error) = set {
-            self.refuse(key, &error);
+        if self.store(key, value, options, life) {
+            self.counters.puts.add(1);
         }
     }
 
-    /// A value could not be stored: what was there before it must not stay.
-    fn refuse(&mut self, key: &[u8], error: &Error) {
-        self.counters.refused.add(1);
-        // A value that is refused as too large leaves none behind: every session promises that.
-        if !matches!(error, Error::ValueTooLarge { .. }) {
-            self.drop_key(key);
-        }
+    fn options(&self, life: Life, flags: u32) -> Option<SetOptions> {
+        self.tier.options(life.left().map(|left| left.saturating_sub(LATEST)), flags)
     }
 
-    /// Removes a key and says whether it was there. A tier that cannot is not believed any more.
-    pub(super) fn drop_key(&mut self, key: &[u8]) -> bool {
-        let deleted = match self.session.delete(key) {
-            Err(error) if error.is_retryable() => self.session.delete(key),
-            deleted => deleted,
-        };
-        match deleted {
-            // What it should not have had any more does not count.
-            Ok(was_there) => was_there && self.tier.is_believed(),
-            // What it does not take it does not hold.
-            Err(Error::KeyTooLong { .. } | Error::InvalidKey { .. }) => false,
-            Err(_) => {
-                let Tier { cap, capabilities, trust, .. } = &*self.tier;
-                trust.lose(cap.map(|cap| cap + capabilities.ttl_resolution));
+    /// Stores a value here, and sees to it that nothing stays which should not. `true` where the tier took it.
+    fn store(&mut self, key: &[u8], value: &[u8], options: SetOptions, life: Life) -> bool {
+        let stored = self.session.set(key, value, &options);
+        if !self.tier.is_believed() {
+            // Trust was lost meanwhile, and would come back before this value has passed.
+            self.tier.lose_trust();
+        }
+        match stored {
+            Ok(SetOutcome::Stored) => {
+                // It took so long that the value would outlive itself.
+                let is_late = |left| options.ttl.is_none_or(|ttl| ttl > left);
+                if life.left().is_some_and(is_late) {
+                    self.drop_key(key);
+                }
+                true
+            }
+            Ok(_) => false,
+            Err(error) => {
+                self.counters.refused.add(1);
+                // What was there before must not stay. A value that is refused as too large leaves none behind: every
+                // session promises that.
+                if !matches!(error, Error::ValueTooLarge { .. }) {
+                    self.drop_key(key);
+                }
                 false
             }
         }
     }
 
-    /// Removes every entry.
+    /// Removes a key and says whether it was there. A tier that cannot is not believed any more.
+    ///
+    /// One that is not believed is not told: it gets nothing new, so when it is believed again all that it holds now has
+    /// passed. A server that hangs would otherwise make every write wait for it.
+    pub(super) fn drop_key(&mut self, key: &[u8]) -> bool {
+        // What it does not take it does not hold.
+        if !self.tier.is_believed() || !self.tier.takes(key) {
+            return false;
+        }
+        let deleted = match self.session.delete(key) {
+            Err(error) if error.is_retryable() => self.session.delete(key),
+            deleted => deleted,
+        };
+        match deleted {
+            Ok(was_there) => was_there,
+            Err(Error::KeyTooLong { .. } | Error::InvalidKey { .. }) => false,
+            Err(_) => {
+                self.tier.lose_trust();
+                false
+            }
+        }
+    }
+
+    /// Removes every entry. A tier above that cannot is not believed any more.
     pub(super) fn clear(&mut self) -> larder_store::Result<()> {
-        self.session.clear()?;
-        self.tier.trust.restore();
-        Ok(())
-    }
-}
-
-/// Whether a tier is believed.
-///
-/// A tier that could not drop a key may hold a value that should have gone. Nobody asks it until everything that it holds
-/// now has passed its longest time; where there is none, until it is cleared.
-#[derive(Debug)]
-struct Trust {
-    opened: Instant,
-    /// Milliseconds after `opened` until which it is not believed; 0 where it is.
-    lost_until_ms: AtomicU64,
-}
-
-impl Default for Trust {
-    fn default() -> Self {
-        Self { opened: Instant::now(), lost_until_ms: AtomicU64::new(0) }
-    }
-}
-
-impl Trust {
-    fn is_whole(&self) -> bool {
-        let until = self.lost_until_ms.load(Ordering::Acquire);
-        until == 0 || until <= self.now_ms()
-    }
-
-    /// Loses it for this time, or for good.
-    fn lose(&self, time: Option<Duration>) {
-        let until = time.map_or(u64::MAX, |time| self.now_ms().saturating_add(millis(time) + 1));
-        self.lost_until_ms.fetch_max(until, Ordering::AcqRel);
-    }
-
-    fn restore(&self) {
-        self.lost_until_ms.store(0, Ordering::Release);
-    }
-
-    fn now_ms(&self) -> u64 {
-        millis(self.opened.elapsed())
-    }
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX - 1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn trust_comes_back_when_all_that_was_held_has_passed() {
-        let trust = Trust::default();
-        assert!(trust.is_whole());
-        trust.lose(Some(Duration::from_millis(50)));
-        assert!(!trust.is_whole());
-        std::thread::sleep(Duration::from_millis(60));
-        assert!(trust.is_whole());
-        trust.lose(None);
-        trust.lose(Some(Duration::ZERO));
-        assert!(!trust.is_whole(), "a later loss shortens no earlier one");
-        trust.restore();
-        assert!(trust.is_whole());
+        let before = self.tier.trust.standing();
+        let cleared = self.session.clear();
+        match &cleared {
+            Ok(()) => self.tier.trust.restore(before),
+            Err(_) => self.tier.lose_trust(),
+        }
+        cleared
     }
 }

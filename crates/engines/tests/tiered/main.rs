@@ -2,8 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
+mod meanwhile;
 mod model;
 mod spy;
+mod trust;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -153,48 +155,6 @@ fn delete_removes_from_every_tier_and_is_true_if_any_had_it() {
 }
 
 #[test]
-fn l1_may_fail_and_everything_goes_on() {
-    let (store, l1, l2) = stack("l1-fails");
-    let mut session = store.session().unwrap();
-    set(&mut *session, "k", b"old", None);
-    l1.fail(true);
-    assert_eq!(get(&mut *session, "k"), Some(b"old".to_vec()));
-    set(&mut *session, "k", b"new", None);
-    assert_eq!(get(&mut *session, "k"), Some(b"new".to_vec()));
-    let mut hits = Vec::new();
-    session.get_many(&[b"k"], &mut |i, value, _| hits.push((i, value.to_vec()))).unwrap();
-    assert_eq!(hits, [(0, b"new".to_vec())]);
-    // It is well again, and still holds what it could not drop: nobody asks it.
-    l1.fail(false);
-    assert_eq!(value(&l1, "k"), Some(b"old".to_vec()));
-    l1.asked();
-    assert_eq!(get(&mut *session, "k"), Some(b"new".to_vec()));
-    assert_eq!(get(&mut *store.session().unwrap(), "k"), Some(b"new".to_vec()), "nor others");
-    assert_eq!(l1.asked(), [""; 0]);
-    // Writes still go there, and once it was emptied it is believed again.
-    session.clear().unwrap();
-    assert!(l2.held("k").is_none());
-    set(&mut *session, "k", b"newest", None);
-    assert_eq!(get(&mut *session, "k"), Some(b"newest".to_vec()));
-    assert_eq!(l1.asked(), ["clear ", "set k", "get k"]);
-}
-
-#[test]
-fn a_tier_that_could_not_drop_a_key_is_believed_again_when_all_of_it_has_passed() {
-    let store = open("tiered:spy:/trust/1|spy:/trust/2|?l1_ttl=100ms");
-    let (l1, mut session) = (spy("/trust/1"), store.session().unwrap());
-    l1.fail(true);
-    set(&mut *session, "k", b"value", None);
-    l1.fail(false);
-    l1.asked();
-    assert!(get(&mut *session, "k").is_some());
-    assert_eq!(l1.asked(), [""; 0]);
-    std::thread::sleep(Duration::from_millis(150));
-    assert!(get(&mut *session, "k").is_some());
-    assert_eq!(l1.asked(), ["get k", "add k"]);
-}
-
-#[test]
 fn a_write_that_fails_below_drops_the_key_above_and_is_the_error() {
     let (store, l1, l2) = stack("l2-fails");
     let mut session = store.session().unwrap();
@@ -263,6 +223,66 @@ fn a_batch_asks_each_tier_once_and_only_for_what_is_missing() {
     // With everything near, nobody else is asked.
     session.get_many(&[b"a", b"b"], &mut |_, _, _| {}).unwrap();
     assert_eq!((l2.asked().len(), l3.asked().len()), (0, 0));
+}
+
+#[test]
+fn a_key_that_l1_cannot_take_spoils_no_batch() {
+    let store = open("tiered:spy:/long/1?max_key=3|spy:/long/2");
+    let [l1, l2] = [1, 2].map(|level| spy(&format!("/long/{level}")));
+    let mut session = store.session().unwrap();
+    for key in ["a", "long", "b"] {
+        l2.put(key, key.as_bytes(), None);
+    }
+    for _ in 0..2 {
+        let mut hits = Vec::new();
+        let keys: [&[u8]; 3] = [b"a", b"long", b"b"];
+        session.get_many(&keys, &mut |i, value, _| hits.push((i, value.to_vec()))).unwrap();
+        hits.sort();
+        assert_eq!(hits, [(0, b"a".to_vec()), (1, b"long".to_vec()), (2, b"b".to_vec())]);
+    }
+    assert_eq!(l1.asked(), ["get_many a b", "add a", "add b", "get_many a b"]);
+    assert_eq!(l2.asked(), ["get_many a long b", "get_many long"]);
+    assert_eq!(get(&mut *session, "long"), Some(b"long".to_vec()));
+    set(&mut *session, "long", b"new", None);
+    assert!(session.delete(b"long").unwrap());
+    assert_eq!(l1.asked(), [""; 0]);
+    // Nothing was asked, and nothing failed: it has none of that key.
+    assert_eq!(counts(&*store), [(2, 5, 2, 4), (5, 0, 0, 0)]);
+    assert_eq!(store.tiers()[0].errors, 0);
+}
+
+#[test]
+fn values_that_are_written_are_counted_apart() {
+    let (store, _, l2) = stack("puts");
+    let mut session = store.session().unwrap();
+    for _ in 0..3 {
+        set(&mut *session, "k", b"value", None);
+    }
+    l2.put("other", b"value", None);
+    get(&mut *session, "other");
+    let l1 = &store.tiers()[0];
+    assert_eq!((l1.puts, l1.fills, l1.refused), (3, 1, 0));
+}
+
+#[test]
+fn connections_are_known_where_every_server_tells_them() {
+    let connections = |tiers: &str| open(&format!("tiered:{tiers}")).stats().unwrap().connections;
+    let known = "spy:/connections/1?server=true&connections=3";
+    let unknown = "spy:/connections/2?server=true";
+    let embedded = "spy:/connections/3";
+    for (tiers, sum) in [
+        (format!("{known}|{known}"), Some(6)),
+        (format!("{embedded}|{known}"), Some(3)),
+        (format!("{known}|{embedded}"), Some(3)),
+        (format!("{known}|{unknown}"), None),
+        (format!("{unknown}|{known}"), None),
+        (format!("{embedded}|{embedded}"), None),
+    ] {
+        assert_eq!(connections(&tiers), sum, "{tiers}");
+    }
+    // One server behind two tiers uses its CPU time once.
+    let both = open(&format!("tiered:{known}|{unknown}"));
+    assert_eq!(both.info().server_pids, [77]);
 }
 
 #[test]

@@ -1,14 +1,16 @@
-//! A tier that is watched: it keeps what it is told, notes what it is asked, and fails when it is told to.
+//! A tier that is watched: it keeps what it is told, notes what it is asked, fails when it is told to, and lets something
+//! else happen in the middle of what it does.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
+use std::thread;
 use std::time::Duration;
 
 use larder_engines::ENGINES;
 use larder_store::{
-    Capabilities, Catalog, Engine, Error, Medium, Meta, Result, Session, SetMode, SetOptions,
-    SetOutcome, Stats, Store, StoreInfo, StoreUrl,
+    Capabilities, Catalog, Engine, Error, Medium, Meta, Ownership, Result, Session, SetMode,
+    SetOptions, SetOutcome, Stats, Store, StoreInfo, StoreUrl,
 };
 use larder_testkit::stores;
 use schemars::{JsonSchema, Schema, schema_for};
@@ -42,13 +44,25 @@ const ENGINE: Engine = Engine {
 struct SpyOptions {
     /// Largest value, in bytes; what it tells of its limits does not name it.
     max: u64,
+    /// Longest key, in bytes; 0 is any. Here the limits do name it.
+    max_key: usize,
     ttl: bool,
     ttl_left: bool,
+    /// It is a server, number 77, which tells of so many connections, or of none.
+    server: bool,
+    connections: Option<u64>,
 }
 
 impl Default for SpyOptions {
     fn default() -> Self {
-        Self { max: u64::MAX, ttl: true, ttl_left: true }
+        Self {
+            max: u64::MAX,
+            max_key: 0,
+            ttl: true,
+            ttl_left: true,
+            server: false,
+            connections: None,
+        }
     }
 }
 
@@ -57,8 +71,34 @@ impl Default for SpyOptions {
 pub(crate) struct Spy {
     map: Arc<dyn Store>,
     log: Mutex<Vec<String>>,
-    pub(crate) fails: AtomicBool,
+    /// What the next operations are, so many of them.
+    fault: Mutex<(Fault, u32)>,
     max: AtomicU64,
+    meanwhile: Mutex<Meanwhile>,
+}
+
+/// How an operation fails.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Fault {
+    /// It would fail again.
+    Lasting,
+    /// It may be done again.
+    Passing,
+}
+
+/// What else happens when the next operation has begun, or before it returns.
+#[derive(Default)]
+struct Meanwhile {
+    begun: Option<Deed>,
+    done: Option<Deed>,
+}
+
+type Deed = Box<dyn FnOnce() + Send>;
+
+impl std::fmt::Debug for Meanwhile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Meanwhile").finish_non_exhaustive()
+    }
 }
 
 /// The tier that stacks name by `spy:PATH`.
@@ -69,8 +109,9 @@ pub(crate) fn spy(path: &str) -> Arc<Spy> {
         Arc::new(Spy {
             map: stores::ENGINES.open(&StoreUrl::parse("map:").unwrap()).unwrap(),
             log: Mutex::default(),
-            fails: AtomicBool::new(false),
+            fault: Mutex::new((Fault::Lasting, 0)),
             max: AtomicU64::new(u64::MAX),
+            meanwhile: Mutex::default(),
         })
     }))
 }
@@ -99,8 +140,33 @@ impl Spy {
         self.map.session().unwrap().delete(key.as_bytes()).unwrap();
     }
 
+    /// Fails everything from now on, or nothing.
     pub(crate) fn fail(&self, fails: bool) {
-        self.fails.store(fails, Ordering::SeqCst);
+        self.fail_with(Fault::Lasting, if fails { u32::MAX } else { 0 });
+    }
+
+    /// Fails the next operations, so many of them.
+    pub(crate) fn fail_with(&self, fault: Fault, times: u32) {
+        *self.fault.lock().unwrap() = (fault, times);
+    }
+
+    /// Has something else happen when the next operation has begun and nothing is done yet.
+    pub(crate) fn when_begun(&self, deed: impl FnOnce() + Send + 'static) {
+        self.meanwhile.lock().unwrap().begun = Some(Box::new(deed));
+    }
+
+    /// Has something else happen when the next operation is done, before anybody knows.
+    pub(crate) fn when_done(&self, deed: impl FnOnce() + Send + 'static) {
+        self.meanwhile.lock().unwrap().done = Some(Box::new(deed));
+    }
+
+    fn end(&self) {
+        let deed = self.meanwhile.lock().unwrap().done.take();
+        if let Some(deed) = deed {
+            deed();
+        }
+        // Where threads race, the others have their chance now.
+        thread::yield_now();
     }
 
     fn log(&self) -> MutexGuard<'_, Vec<String>> {
@@ -109,10 +175,20 @@ impl Spy {
 
     fn note(&self, operation: &str, key: &[u8]) -> Result<()> {
         self.log().push(format!("{operation} {}", String::from_utf8_lossy(key)));
-        if self.fails.load(Ordering::SeqCst) {
-            return Err(Error::Corrupted { engine: SCHEME, what: "told to fail".into() });
+        let deed = self.meanwhile.lock().unwrap().begun.take();
+        if let Some(deed) = deed {
+            deed();
         }
-        Ok(())
+        let mut fault = self.fault.lock().unwrap();
+        if fault.1 == 0 {
+            return Ok(());
+        }
+        fault.1 -= u32::from(fault.1 < u32::MAX);
+        let what = "told to fail".to_owned();
+        Err(match fault.0 {
+            Fault::Lasting => Error::Corrupted { engine: SCHEME, what },
+            Fault::Passing => Error::Unavailable { engine: SCHEME, what, source: None },
+        })
     }
 }
 
@@ -131,22 +207,29 @@ struct SpyStore {
 
 impl Store for SpyStore {
     fn info(&self) -> StoreInfo {
-        StoreInfo { scheme: SCHEME, ..self.spy.map.info() }
+        let mut info = StoreInfo { scheme: SCHEME, ..self.spy.map.info() };
+        if self.options.server {
+            info.ownership = Ownership::Managed;
+            info.server_pids = vec![77];
+        }
+        info
     }
 
     fn capabilities(&self) -> Capabilities {
-        let SpyOptions { ttl, ttl_left, .. } = self.options;
-        Capabilities { ttl, ttl_left, ..self.spy.map.capabilities() }
+        let SpyOptions { ttl, ttl_left, max_key, .. } = self.options;
+        let max_key_len = Some(max_key).filter(|len| *len > 0);
+        Capabilities { ttl, ttl_left, max_key_len, ..self.spy.map.capabilities() }
     }
 
     fn session(&self) -> Result<Box<dyn Session>> {
         let map = self.spy.map.session()?;
-        Ok(Box::new(SpySession { spy: Arc::clone(&self.spy), map }))
+        Ok(Box::new(SpySession { spy: Arc::clone(&self.spy), map, max_key: self.options.max_key }))
     }
 
     fn stats(&self) -> Result<Stats> {
         let mut stats = self.spy.map.stats()?;
         stats.capacity_bytes = Some(self.options.max);
+        stats.connections = self.options.connections;
         Ok(stats)
     }
 }
@@ -154,6 +237,17 @@ impl Store for SpyStore {
 struct SpySession {
     spy: Arc<Spy>,
     map: Box<dyn Session>,
+    max_key: usize,
+}
+
+impl SpySession {
+    fn check(&self, key: &[u8]) -> Result<()> {
+        let limit = self.max_key;
+        if limit > 0 && key.len() > limit {
+            return Err(Error::KeyTooLong { engine: SCHEME, len: key.len(), limit });
+        }
+        Ok(())
+    }
 }
 
 impl Session for SpySession {
@@ -163,12 +257,22 @@ impl Session for SpySession {
 
     fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
         self.spy.note("get", key)?;
-        self.map.get(key, value)
+        self.check(key)?;
+        let found = self.map.get(key, value);
+        self.spy.end();
+        found
     }
 
     fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
         self.spy.note("get_many", &keys.join(&b' '))?;
-        self.map.get_many(keys, hit)
+        keys.iter().try_for_each(|key| self.check(key))?;
+        let mut found = Vec::new();
+        self.map.get_many(keys, &mut |i, value, meta| found.push((i, value.to_vec(), meta)))?;
+        self.spy.end();
+        for (i, value, meta) in found {
+            hit(i, &value, meta);
+        }
+        Ok(())
     }
 
     fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome> {
@@ -184,12 +288,18 @@ impl Session for SpySession {
             let limit = usize::try_from(limit).unwrap_or(usize::MAX);
             return Err(Error::ValueTooLarge { engine: SCHEME, len: value.len(), limit });
         }
-        self.map.set(key, value, options)
+        self.check(key)?;
+        let outcome = self.map.set(key, value, options);
+        self.spy.end();
+        outcome
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
         self.spy.note("delete", key)?;
-        self.map.delete(key)
+        self.check(key)?;
+        let was_there = self.map.delete(key);
+        self.spy.end();
+        was_there
     }
 
     fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
@@ -204,6 +314,8 @@ impl Session for SpySession {
 
     fn clear(&mut self) -> Result<()> {
         self.spy.note("clear", b"")?;
-        self.map.clear()
+        self.map.clear()?;
+        self.spy.end();
+        Ok(())
     }
 }

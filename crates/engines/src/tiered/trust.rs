@@ -1,0 +1,87 @@
+//! Whether a tier is believed.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Whether a tier is believed.
+///
+/// A tier that could not drop a key may hold a value that should have gone. Nobody asks it until everything that it holds
+/// now has passed its longest time; where there is none, until it is cleared.
+#[derive(Debug)]
+pub(super) struct Trust {
+    opened: Instant,
+    /// Milliseconds after `opened` until which it is not believed; 0 where it is.
+    lost_until_ms: AtomicU64,
+}
+
+/// How trust stood at a moment.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Standing(u64);
+
+impl Default for Trust {
+    fn default() -> Self {
+        Self { opened: Instant::now(), lost_until_ms: AtomicU64::new(0) }
+    }
+}
+
+impl Trust {
+    pub(super) fn is_whole(&self) -> bool {
+        let until = self.lost_until_ms.load(Ordering::Acquire);
+        until == 0 || until <= self.now_ms()
+    }
+
+    /// Loses it for this time, or for good.
+    pub(super) fn lose(&self, time: Option<Duration>) {
+        let until = time.map_or(u64::MAX, |time| self.now_ms().saturating_add(millis(time) + 1));
+        self.lost_until_ms.fetch_max(until, Ordering::AcqRel);
+    }
+
+    /// How it stands, for somebody who is about to empty the tier.
+    pub(super) fn standing(&self) -> Standing {
+        Standing(self.lost_until_ms.load(Ordering::Acquire))
+    }
+
+    /// Restores it as far as it had been lost when the tier began to be emptied.
+    pub(super) fn restore(&self, before: Standing) {
+        let lost = &self.lost_until_ms;
+        // Where it is another one by now, a key could not be dropped meanwhile.
+        let _ = lost.compare_exchange(before.0, 0, Ordering::AcqRel, Ordering::Relaxed);
+    }
+
+    fn now_ms(&self) -> u64 {
+        millis(self.opened.elapsed())
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trust_comes_back_when_all_that_was_held_has_passed() {
+        let trust = Trust::default();
+        assert!(trust.is_whole());
+        trust.lose(Some(Duration::from_millis(50)));
+        assert!(!trust.is_whole());
+        std::thread::sleep(Duration::from_millis(60));
+        assert!(trust.is_whole());
+        trust.lose(None);
+        trust.lose(Some(Duration::ZERO));
+        assert!(!trust.is_whole(), "a later loss shortens no earlier one");
+        trust.restore(trust.standing());
+        assert!(trust.is_whole());
+    }
+
+    #[test]
+    fn what_is_lost_while_a_tier_is_emptied_stays_lost() {
+        let trust = Trust::default();
+        let before = trust.standing();
+        trust.lose(Some(Duration::from_secs(10)));
+        trust.restore(before);
+        assert!(!trust.is_whole());
+    }
+}

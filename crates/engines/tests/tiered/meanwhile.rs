@@ -1,0 +1,195 @@
+//! What happens in the middle of something else: nothing that has gone comes back, and nothing outlives itself.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use larder_store::{Remaining, Session, SetMode, SetOptions, Store};
+
+use super::spy::{Spy, spy};
+use super::{get, mode, open, set, stack, ttl, value};
+
+/// A write of the key `k`.
+type Write = fn(&mut dyn Session);
+
+/// What may be written under a key while it is read.
+const WRITES: [(&str, Write); 6] = [
+    ("set", |session| set(session, "k", b"1", None)),
+    ("delete", |session| assert!(session.delete(b"k").unwrap())),
+    ("touch", |session| assert!(session.touch(b"k", None).unwrap())),
+    ("incr", |session| assert!(session.incr(b"k", 1).unwrap().is_some())),
+    ("append", |session| {
+        session.set(b"k", b"0", &mode(SetMode::Append)).unwrap();
+    }),
+    ("clear", |session| session.clear().unwrap()),
+];
+
+fn read(session: &mut dyn Session, by_batch: bool) -> Option<Vec<u8>> {
+    if !by_batch {
+        return get(session, "k");
+    }
+    let mut found = None;
+    session.get_many(&[b"absent", b"k"], &mut |_, value, _| found = Some(value.to_vec())).unwrap();
+    found
+}
+
+/// Has another session of the stack do something in a thread of its own, to its end.
+fn elsewhere(store: &Arc<dyn Store>, write: Write) -> impl FnOnce() + Send + 'static {
+    let store = Arc::clone(store);
+    move || {
+        let write = move || write(&mut *store.session().unwrap());
+        thread::spawn(write).join().unwrap();
+    }
+}
+
+#[test]
+fn what_is_written_while_it_is_read_does_not_come_back() {
+    for (name, write) in WRITES {
+        for by_batch in [false, true] {
+            let (store, l1, l2) = stack(&format!("meanwhile/{name}/{by_batch}"));
+            let mut session = store.session().unwrap();
+            l2.put("k", b"5", None);
+            // The reader has been told the old value, and nobody else knows that yet.
+            let (again, forgetful) = (elsewhere(&store, write), Arc::clone(&l1));
+            l2.when_done(move || {
+                again();
+                // Nor is there a newer one in L1 that a fill would respect.
+                forgetful.lose("k");
+            });
+            assert_eq!(read(&mut *session, by_batch), Some(b"5".to_vec()), "{name}");
+            assert_eq!(value(&l1, "k"), None, "{name}: the old value is back");
+            assert_eq!(read(&mut *session, by_batch), value(&l2, "k"), "{name}");
+        }
+    }
+}
+
+#[test]
+fn nor_what_a_middle_tier_still_held() {
+    let store = open("tiered:spy:/middle/1|spy:/middle/2|spy:/middle/3");
+    let [l1, l2, l3] = [1, 2, 3].map(|level| spy(&format!("/middle/{level}")));
+    let (mut reader, mut writer) = (store.session().unwrap(), store.session().unwrap());
+    set(&mut *writer, "k", b"old", None);
+    l1.lose("k");
+    let (tell, is_told) = mpsc::channel();
+    let (finish, is_finished) = mpsc::channel();
+    let (handle, reading) = mpsc::channel();
+    // The lowest tier has deleted the key, and the middle one is about to. Now a reader asks that one, which answers, and
+    // is not heard before the writer has finished.
+    l2.when_done(move || {
+        tell.send(()).unwrap();
+        is_finished.recv().unwrap();
+    });
+    l2.when_begun(move || {
+        handle.send(thread::spawn(move || get(&mut *reader, "k"))).unwrap();
+        is_told.recv().unwrap();
+    });
+    assert!(writer.delete(b"k").unwrap());
+    finish.send(()).unwrap();
+    assert_eq!(reading.recv().unwrap().join().unwrap(), Some(b"old".to_vec()));
+    for tier in [&l1, &l2, &l3] {
+        assert!(tier.held("k").is_none());
+    }
+}
+
+#[test]
+fn of_two_writers_at_once_the_one_who_lost_below_is_not_left_above() {
+    let (store, l1, l2) = stack("two-writers");
+    let mut session = store.session().unwrap();
+    // The second one does everything while the first one waits for its answer from below.
+    l2.when_done(elsewhere(&store, |session| set(session, "k", b"second", None)));
+    set(&mut *session, "k", b"first", None);
+    assert_eq!(value(&l2, "k"), Some(b"second".to_vec()));
+    assert_ne!(value(&l1, "k"), Some(b"first".to_vec()));
+    assert_eq!(get(&mut *session, "k"), Some(b"second".to_vec()));
+}
+
+#[test]
+fn no_reader_sees_what_is_older_than_the_last_acknowledged_write() {
+    let (store, l1, _) = stack("racing");
+    let (begun, done) = (&AtomicU64::new(0), &AtomicU64::new(0));
+    let is_over = &AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            let mut session = store.session().unwrap();
+            let l1 = Arc::clone(&l1);
+            scope.spawn(move || {
+                for round in 0.. {
+                    if is_over.load(Ordering::SeqCst) {
+                        break;
+                    }
+                    if round % 4 == 0 {
+                        l1.lose("k");
+                    }
+                    let oldest = done.load(Ordering::SeqCst);
+                    let found = get(&mut *session, "k");
+                    let newest = begun.load(Ordering::SeqCst);
+                    let is_right = |number: u64| found == written(number);
+                    if !(oldest..=newest).any(is_right) {
+                        is_over.store(true, Ordering::SeqCst);
+                        panic!("{found:?} is not of the writes {oldest} to {newest}");
+                    }
+                }
+            });
+        }
+        let mut session = store.session().unwrap();
+        for number in 1..20_000 {
+            if is_over.load(Ordering::SeqCst) {
+                break;
+            }
+            begun.store(number, Ordering::SeqCst);
+            match written(number) {
+                Some(value) => set(&mut *session, "k", &value, None),
+                None => drop(session.delete(b"k").unwrap()),
+            }
+            done.store(number, Ordering::SeqCst);
+        }
+        is_over.store(true, Ordering::SeqCst);
+    });
+}
+
+/// What the write of this number leaves: every second one deletes.
+fn written(number: u64) -> Option<Vec<u8>> {
+    (number % 2 != 0).then(|| number.to_string().into_bytes())
+}
+
+#[test]
+fn a_ttl_is_counted_from_before_the_answer_was_under_way() {
+    for by_batch in [false, true] {
+        let (store, l1, l2) = stack(&format!("slow-answer/{by_batch}"));
+        let mut session = store.session().unwrap();
+        l2.put("k", b"value", Some(Duration::from_secs(2)));
+        l2.when_done(|| thread::sleep(Duration::from_millis(500)));
+        assert!(read(&mut *session, by_batch).is_some());
+        assert!(ttl(&l1, "k") <= ttl(&l2, "k"));
+        // What is over when the answer comes is not filled in at all.
+        l1.lose("k");
+        l2.put("k", b"value", Some(Duration::from_millis(100)));
+        l2.when_done(|| thread::sleep(Duration::from_millis(150)));
+        assert!(read(&mut *session, by_batch).is_some());
+        assert_eq!(held_ttl(&l1), None);
+    }
+}
+
+#[test]
+fn what_took_so_long_to_store_that_it_would_outlive_itself_is_taken_back() {
+    let store = open("tiered:spy:/slow-fill/1|spy:/slow-fill/2|?l1_ttl=1s");
+    let [l1, l2] = [1, 2].map(|level| spy(&format!("/slow-fill/{level}")));
+    let mut session = store.session().unwrap();
+    // The bound is below what is left, and above it when the fill is done.
+    l2.put("k", b"value", Some(Duration::from_millis(1100)));
+    let slow = Arc::clone(&l1);
+    l2.when_done(move || slow.when_begun(|| thread::sleep(Duration::from_millis(300))));
+    assert!(get(&mut *session, "k").is_some());
+    assert_eq!(held_ttl(&l1), None);
+    // The same of what is written.
+    let slow = Arc::clone(&l1);
+    l2.when_done(move || slow.when_begun(|| thread::sleep(Duration::from_millis(300))));
+    let ttl = Some(Duration::from_millis(1100));
+    session.set(b"k", b"value", &SetOptions { ttl, ..SetOptions::default() }).unwrap();
+    assert_eq!(held_ttl(&l1), None);
+}
+
+fn held_ttl(spy: &Spy) -> Option<Remaining> {
+    spy.held("k").map(|(_, meta)| meta.ttl)
+}

@@ -1,0 +1,146 @@
+//! A tier above that fails: what it could not drop is never seen, and nobody waits for it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::spy::{Fault, spy};
+use super::{get, open, set, stack, value};
+
+#[test]
+fn l1_may_fail_and_everything_goes_on() {
+    let (store, l1, l2) = stack("l1-fails");
+    let mut session = store.session().unwrap();
+    set(&mut *session, "k", b"old", None);
+    l1.fail(true);
+    assert_eq!(get(&mut *session, "k"), Some(b"old".to_vec()));
+    set(&mut *session, "k", b"new", None);
+    assert_eq!(get(&mut *session, "k"), Some(b"new".to_vec()));
+    let mut hits = Vec::new();
+    session.get_many(&[b"k"], &mut |i, value, _| hits.push((i, value.to_vec()))).unwrap();
+    assert_eq!(hits, [(0, b"new".to_vec())]);
+    // It is well again, and still holds what it could not drop: nobody asks it.
+    l1.fail(false);
+    assert_eq!(value(&l1, "k"), Some(b"old".to_vec()));
+    l1.asked();
+    assert_eq!(get(&mut *session, "k"), Some(b"new".to_vec()));
+    assert_eq!(get(&mut *store.session().unwrap(), "k"), Some(b"new".to_vec()), "nor others");
+    assert_eq!(l1.asked(), [""; 0]);
+    // Nor told anything, until it was emptied; then it is believed again.
+    set(&mut *session, "k", b"newer", None);
+    assert_eq!(l1.asked(), [""; 0]);
+    session.clear().unwrap();
+    assert!(l2.held("k").is_none());
+    set(&mut *session, "k", b"newest", None);
+    assert_eq!(get(&mut *session, "k"), Some(b"newest".to_vec()));
+    assert_eq!(l1.asked(), ["clear ", "set k", "get k"]);
+}
+
+#[test]
+fn a_tier_that_could_not_drop_a_key_is_believed_again_when_all_of_it_has_passed() {
+    let store = open("tiered:spy:/trust/1|spy:/trust/2|?l1_ttl=100ms");
+    let (l1, mut session) = (spy("/trust/1"), store.session().unwrap());
+    l1.fail(true);
+    set(&mut *session, "k", b"value", None);
+    l1.fail(false);
+    l1.asked();
+    assert!(get(&mut *session, "k").is_some());
+    assert_eq!(l1.asked(), [""; 0]);
+    std::thread::sleep(Duration::from_millis(150));
+    assert!(get(&mut *session, "k").is_some());
+    assert_eq!(l1.asked(), ["get k", "add k"]);
+}
+
+#[test]
+fn a_key_that_could_not_be_dropped_at_first_is_dropped_at_last() {
+    let (store, l1, _) = stack("retried");
+    let mut session = store.session().unwrap();
+    set(&mut *session, "k", b"value", None);
+    l1.asked();
+    l1.fail_with(Fault::Passing, 1);
+    assert!(session.delete(b"k").unwrap());
+    assert_eq!(l1.asked(), ["delete k", "delete k"]);
+    assert_eq!((get(&mut *session, "k"), l1.asked()), (None, vec!["get k".to_owned()]));
+    l1.fail_with(Fault::Passing, 2);
+    session.delete(b"k").unwrap();
+    l1.asked();
+    assert_eq!((get(&mut *session, "k"), l1.asked()), (None, Vec::new()));
+}
+
+#[test]
+fn what_could_not_be_cleared_is_not_answered() {
+    let (store, l1, l2) = stack("clear-fails");
+    let mut session = store.session().unwrap();
+    set(&mut *session, "k", b"value", None);
+    l1.fail(true);
+    assert!(session.clear().is_err());
+    l1.fail(false);
+    assert!(l1.held("k").is_some() && l2.held("k").is_none());
+    assert_eq!(get(&mut *session, "k"), None);
+    // One below that could not be cleared still has everything.
+    l2.put("other", b"value", None);
+    l2.fail(true);
+    assert!(session.clear().is_err());
+    l2.fail(false);
+    assert_eq!(get(&mut *session, "other"), Some(b"value".to_vec()));
+}
+
+#[test]
+fn trust_that_is_lost_while_a_tier_is_cleared_is_not_restored() {
+    let (store, l1, _) = stack("clear-races");
+    let (mut session, mut other) = (store.session().unwrap(), store.session().unwrap());
+    // Its delete fails in L1 behind the moment at which that was emptied.
+    let watched = Arc::clone(&l1);
+    l1.when_done(move || {
+        watched.fail(true);
+        other.delete(b"k").unwrap();
+        watched.fail(false);
+    });
+    session.clear().unwrap();
+    l1.asked();
+    assert_eq!((get(&mut *session, "k"), l1.asked()), (None, Vec::new()));
+}
+
+#[test]
+fn a_tier_that_is_not_believed_makes_nobody_wait_and_says_so() {
+    let (store, l1, l2) = stack("hangs");
+    let mut session = store.session().unwrap();
+    l2.put("k", b"value", None);
+    l1.fail(true);
+    assert!(get(&mut *session, "k").is_some());
+    assert_eq!(l1.asked(), ["get k", "add k", "delete k"]);
+    for _ in 0..3 {
+        set(&mut *session, "k", b"value", None);
+        assert!(get(&mut *session, "k").is_some());
+        session.get_many(&[b"k", b"absent"], &mut |_, _, _| {}).unwrap();
+        session.delete(b"k").unwrap();
+    }
+    assert_eq!(l1.asked(), [""; 0]);
+    let told = &store.tiers()[0];
+    assert_eq!((told.hits, told.misses, told.errors, told.not_asked), (0, 0, 1, 9));
+    // Of the lowest, an error is one, and neither a hit nor a miss.
+    l2.fail(true);
+    assert!(session.get(b"k", &mut Vec::new()).is_err());
+    assert!(session.get_many(&[b"k", b"absent"], &mut |_, _, _| {}).is_err());
+    let told = &store.tiers()[1];
+    assert_eq!((told.hits, told.misses, told.errors), (7, 3, 3));
+}
+
+#[test]
+fn a_value_that_was_under_way_when_trust_was_lost_has_passed_when_it_is_back() {
+    let store = open("tiered:spy:/late-put/1|spy:/late-put/2|?l1_ttl=100ms");
+    let l1 = spy("/late-put/1");
+    let (mut session, mut other) = (store.session().unwrap(), store.session().unwrap());
+    let watched = Arc::clone(&l1);
+    l1.when_begun(move || {
+        watched.fail_with(Fault::Lasting, 1);
+        other.delete(b"another").unwrap();
+        // Trust would be back when half of what is stored then has passed.
+        std::thread::sleep(Duration::from_millis(50));
+    });
+    set(&mut *session, "k", b"old", None);
+    // L1 is not told of this delete.
+    session.delete(b"k").unwrap();
+    assert_eq!(value(&l1, "k"), Some(b"old".to_vec()));
+    std::thread::sleep(Duration::from_millis(70));
+    assert_eq!(get(&mut *session, "k"), None);
+}
