@@ -73,6 +73,7 @@ pub(crate) struct Spy {
     log: Mutex<Vec<String>>,
     /// What the next operations are, so many of them.
     fault: Mutex<(Fault, u32)>,
+    failures: AtomicU64,
     max: AtomicU64,
     meanwhile: Mutex<Meanwhile>,
 }
@@ -110,6 +111,7 @@ pub(crate) fn spy(path: &str) -> Arc<Spy> {
             map: stores::ENGINES.open(&StoreUrl::parse("map:").unwrap()).unwrap(),
             log: Mutex::default(),
             fault: Mutex::new((Fault::Lasting, 0)),
+            failures: AtomicU64::new(0),
             max: AtomicU64::new(u64::MAX),
             meanwhile: Mutex::default(),
         })
@@ -150,6 +152,11 @@ impl Spy {
         *self.fault.lock().unwrap() = (fault, times);
     }
 
+    /// How many operations have failed as they were told to.
+    pub(crate) fn failures(&self) -> u64 {
+        self.failures.load(Ordering::SeqCst)
+    }
+
     /// Has something else happen when the next operation has begun and nothing is done yet.
     pub(crate) fn when_begun(&self, deed: impl FnOnce() + Send + 'static) {
         self.meanwhile.lock().unwrap().begun = Some(Box::new(deed));
@@ -184,6 +191,7 @@ impl Spy {
             return Ok(());
         }
         fault.1 -= u32::from(fault.1 < u32::MAX);
+        self.failures.fetch_add(1, Ordering::SeqCst);
         let what = "told to fail".to_owned();
         Err(match fault.0 {
             Fault::Lasting => Error::Corrupted { engine: SCHEME, what },
