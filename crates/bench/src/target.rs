@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use larder_report::{Operation, ReasonKind};
 use larder_store::{
-    ByteSize, Capabilities, Catalog, Error, Medium, Ownership, Result, Session, SetOptions, Store,
-    StoreInfo,
+    ByteSize, Capabilities, Catalog, Error, Medium, Ownership, Result, Session, SetOptions, Stats,
+    Store, StoreInfo,
 };
 
 use crate::guest::{self, Demand, GuestStore};
@@ -78,6 +78,15 @@ impl Target {
         self.guest.as_ref().map(|guest| guest.language().name)
     }
 
+    /// Counters of the servers behind it that are somebody's.
+    pub(crate) fn somebodys(&self) -> Result<Vec<Stats>> {
+        match &self.guest {
+            Some(guest) => guest.somebodys(),
+            None if self.info.ownership == Ownership::External => Ok(vec![self.store.stats()?]),
+            None => Ok(Vec::new()),
+        }
+    }
+
     /// Finds out what it really stores.
     pub(crate) fn probe(&mut self, plan: &Plan) -> Result<()> {
         let Some(first) = plan.points.first().filter(|_| self.capabilities.stores) else {
@@ -90,9 +99,7 @@ impl Target {
         let mut session = self.store.session()?;
         // On a server that is not ours nothing is tried that the plan does not need.
         let needed = Needed { key, value, only: self.info.ownership == Ownership::External };
-        // A point that asks for a TTL where there is none is refused later, with that reason.
         let options = self.set_options(first);
-        let options = SetOptions { ttl: options.ttl.filter(|_| self.capabilities.ttl), ..options };
         self.probed = probe(session.as_mut(), first.keys.prefix(), needed, options)?;
         Ok(())
     }
@@ -152,11 +159,14 @@ impl Target {
         self.lost.get_or_insert_with(|| Lost { reason: error.to_string() });
     }
 
-    /// How values are set at a point.
+    /// How values are set at a point. One that asks for a TTL where there is none is refused, with that reason.
     pub(crate) fn set_options(&self, point: &PlannedPoint) -> SetOptions {
-        let somebodys = self.info.ownership == Ownership::External && self.capabilities.ttl;
-        let safety = somebodys.then_some(SAFETY_TTL);
-        SetOptions { ttl: point.set_options.ttl.or(safety), ..point.set_options }
+        let ends = match &self.guest {
+            Some(guest) => guest.ends_on_somebodys(),
+            None => self.info.ownership == Ownership::External && self.capabilities.ttl,
+        };
+        let asked = point.set_options.ttl.filter(|_| self.capabilities.ttl);
+        SetOptions { ttl: asked.or(ends.then_some(SAFETY_TTL)), ..point.set_options }
     }
 }
 

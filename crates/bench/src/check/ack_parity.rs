@@ -1,6 +1,7 @@
 //! ACK-PARITY: writes whose acknowledgement promises different things.
 
 use larder_report::{Operation, Run, Severity};
+use larder_store::Durability;
 
 use super::{About, Check, Needs, Report, pairs};
 
@@ -26,7 +27,11 @@ impl Check for AckParity {
             let (Some(of_a), Some(of_b)) = (&a.durability, &b.durability) else { continue };
             if of_a != of_b {
                 let text = format!("writes are {of_a}, those of {} are {of_b}", b.name);
-                report.target(Severity::Note, a, text);
+                // Whoever does not even wait for an answer measures how fast a buffer takes bytes.
+                let sent = Durability::Unacknowledged.as_str();
+                let is_sent = of_a == sent || of_b == sent;
+                let severity = if is_sent { Severity::Warn } else { Severity::Note };
+                report.target(severity, a, text);
             }
         }
     }

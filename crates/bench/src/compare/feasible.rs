@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 
-use larder_store::{ByteSize, Medium, Ownership};
+use larder_store::{ByteSize, Medium, Ownership, Stats};
 
 use super::{Permissions, Slot};
 use crate::environment::available_memory;
@@ -43,9 +43,6 @@ pub(crate) fn footprint(plan: &Plan, target: &Target) -> Footprint {
         Medium::Files if in_memory => Footprint { memory: disk, disk },
         Medium::Files => Footprint { memory: 0, disk },
     };
-    if target.info.ownership == Ownership::External {
-        return Footprint::default();
-    }
     target.planned.media.iter().map(of).fold(Footprint::default(), |sum, one| Footprint {
         memory: sum.memory + one.memory,
         disk: sum.disk + one.disk,
@@ -112,10 +109,17 @@ pub(super) fn check_somebodys(
     target: &Target,
     permissions: Permissions,
 ) -> Result<()> {
-    let Some(capacity) = target.capacity_bytes else { return Ok(()) };
     if target.info.ownership != Ownership::External || permissions.yes {
         return Ok(());
     }
+    // One that does not tell what it holds is noticed by the probe.
+    let servers = target.somebodys().unwrap_or_default();
+    servers.into_iter().try_for_each(|stats| check_server(plan, target, stats))
+}
+
+/// The same for one server behind a target.
+fn check_server(plan: &Plan, target: &Target, stats: Stats) -> Result<()> {
+    let Some(capacity) = stats.capacity_bytes else { return Ok(()) };
     let set = plan.points.iter().map(|point| point.working_set_bytes).max().unwrap_or(0);
     let (name, wanted) = (&target.planned.name, ByteSize(set));
     #[expect(clippy::cast_precision_loss, reason = "a share")]
@@ -126,7 +130,7 @@ pub(super) fn check_somebodys(
              tenth; --yes allows it"
         )));
     }
-    let used = target.store.stats().ok().and_then(|stats| stats.bytes).unwrap_or(0);
+    let used = stats.bytes.unwrap_or(0);
     if used.saturating_add(2 * set) > capacity {
         let left = ByteSize(capacity.saturating_sub(used));
         return Err(usage(format!(

@@ -152,15 +152,23 @@ impl Cache {
         }
     }
 
-    /// Where the entries of a URL of this cache take room; of a stack, those of each tier.
+    /// Where the entries of a URL of this cache take room here; of a stack, those of each tier. What is somebody's takes
+    /// none of ours.
     pub(crate) fn media(&self, url: &StoreUrl) -> Vec<Medium> {
         match self.keeps {
             Keeps::Tiers => {
                 let tiers = self.tiers(url).unwrap_or_default();
-                tiers.iter().map(|(cache, _)| cache.engine.medium).collect()
+                tiers.iter().flat_map(|(cache, url)| cache.media(url)).collect()
             }
+            _ if self.is_external(url) => Vec::new(),
             _ => vec![self.engine.medium],
         }
+    }
+
+    /// Whether the program maps files that some tier of a stack lives in, so that they are in its memory.
+    pub(crate) fn has_mapped_tier(&self, url: &StoreUrl) -> bool {
+        let tiers = self.tiers(url).unwrap_or_default();
+        tiers.iter().any(|(cache, _)| cache.can.bound.is_some())
     }
 
     /// The tiers of a URL, from the nearest on: each a cache of the same language.

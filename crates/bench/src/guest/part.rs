@@ -1,5 +1,6 @@
 //! One cache of a guest: all of it, or one of its tiers.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -7,7 +8,8 @@ use std::sync::Arc;
 use larder_host::disk;
 use larder_host::scratch::Place;
 use larder_store::{
-    Capabilities, Catalog, Engine, Error, Result, Stats, Store, StoreInfo, StoreUrl,
+    Capabilities, Catalog, Durability, Engine, Error, Ownership, Result, Stats, Store, StoreInfo,
+    StoreUrl,
 };
 use serde_json::Value;
 
@@ -17,6 +19,9 @@ use super::{Cache, Keeps};
 /// The option by which a cache in files is given room. It says what the cache should hold: pages and buckets that a key
 /// may fill alone let it take more.
 pub(super) const SIZE: &str = "size";
+
+/// The option by which a client sends what is set and does not wait for an answer.
+const NO_WAIT: &str = "nowait";
 
 /// One cache of a guest.
 #[derive(Debug)]
@@ -138,23 +143,43 @@ impl Part {
         Ok(())
     }
 
-    /// Adds what is known of it.
+    /// Whether its servers are somebody's.
+    pub(super) fn is_somebodys(&self) -> bool {
+        let ownership = self.servers.as_ref().map(|servers| servers.info().ownership);
+        ownership == Some(Ownership::External)
+    }
+
+    /// What an acknowledged value survives.
+    pub(super) fn durability(&self) -> Durability {
+        match &self.servers {
+            _ if self.options.get(NO_WAIT) == Some(&Value::Bool(true)) => {
+                Durability::Unacknowledged
+            }
+            Some(servers) => servers.info().durability,
+            None => self.cache.can.durability,
+        }
+    }
+
+    /// The settings of its servers, without those of a client that it does not use.
+    pub(super) fn settings(&self) -> BTreeMap<String, String> {
+        let Some(servers) = &self.servers else { return BTreeMap::new() };
+        let clients = match self.cache.keeps {
+            Keeps::Servers { of_client, .. } => of_client,
+            _ => &[],
+        };
+        let mut settings = servers.info().settings;
+        settings.retain(|name, _| !clients.contains(&name.as_str()));
+        settings
+    }
+
+    /// Adds where it is and whose.
     pub(super) fn describe(&self, info: &mut StoreInfo) {
-        let mut durability = self.cache.can.durability;
         if let Some(servers) = &self.servers {
             let theirs = servers.info();
-            durability = theirs.durability;
             info.ownership = ownership(info.ownership, theirs.ownership);
             info.server_pids.extend(theirs.server_pids);
             info.addresses.extend(theirs.addresses);
-            let clients = match self.cache.keeps {
-                Keeps::Servers { of_client, .. } => of_client,
-                _ => &[],
-            };
-            let of_server = theirs.settings.into_iter();
-            info.settings.extend(of_server.filter(|(name, _)| !clients.contains(&name.as_str())));
         }
-        info.durability = info.durability.max(durability);
         if let Some(folder) = self.folder() {
             info.data_paths.push(folder.into());
             info.file_system = info.file_system.take().or_else(|| disk::file_system(folder).ok());

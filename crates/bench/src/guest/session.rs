@@ -169,7 +169,7 @@ impl Session for GuestSession {
             if options.flags != 0 {
                 return Err(self.unsupported("flags"));
             }
-            if options.ttl.is_some() && !can.ttl {
+            if options.ttl.is_some() && !can.ttl && !self.shared.ends_on_somebodys() {
                 return Err(self.unsupported("ttl"));
             }
             if options.ttl.is_some_and(|ttl| ttl.is_zero()) {

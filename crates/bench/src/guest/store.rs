@@ -154,6 +154,16 @@ impl GuestStore {
         &self.shared
     }
 
+    /// Counters of each server behind it that is somebody's.
+    pub(crate) fn somebodys(&self) -> Result<Vec<Stats>> {
+        self.shared.parts.iter().filter(|part| part.is_somebodys()).map(Part::stats).collect()
+    }
+
+    /// Whether what it leaves on a server that is somebody's ends by a TTL: those of its parts that have one take it.
+    pub(crate) fn ends_on_somebodys(&self) -> bool {
+        self.shared.ends_on_somebodys()
+    }
+
     /// The language that its program is written in.
     pub(crate) fn language(&self) -> &'static super::Language {
         self.shared.cache.language
@@ -235,8 +245,24 @@ impl Shared {
 
     /// What a key and its value may take together, in bytes, where a setting of the cache says so.
     pub(super) fn bound(&self) -> Option<usize> {
-        let bounds = self.parts.iter().filter_map(|part| part.cache.can.bound);
-        bounds.filter_map(|name| self.info.settings.get(name)?.parse().ok()).min()
+        let bounds = (1..).zip(&self.parts).filter_map(|(level, part)| {
+            let name = self.of_tier(level, part.cache.can.bound?);
+            self.info.settings.get(&name)?.parse().ok()
+        });
+        bounds.min()
+    }
+
+    /// The name of a setting, which in a stack begins with the tier that it is of.
+    fn of_tier(&self, level: usize, name: &str) -> String {
+        match self.cache.keeps {
+            Keeps::Tiers => format!("l{level}.{name}"),
+            _ => name.to_owned(),
+        }
+    }
+
+    /// Whether a part that is somebody's has TTLs.
+    pub(super) fn ends_on_somebodys(&self) -> bool {
+        self.parts.iter().any(|part| part.is_somebodys() && part.capabilities().ttl)
     }
 
     /// Whether servers are behind it.
@@ -265,9 +291,13 @@ impl Shared {
             version: Some(format!("{}, {}", opened.cache, opened.language)),
             ..StoreInfo::default()
         };
-        for part in &self.parts {
+        for (level, part) in (1..).zip(&self.parts) {
             part.describe(&mut info);
+            let settings = part.settings().into_iter();
+            info.settings.extend(settings.map(|(name, text)| (self.of_tier(level, &name), text)));
         }
+        // The lowest tier has everything, so it decides what survives.
+        info.durability = self.parts.last().map(Part::durability).unwrap_or_default();
         info.settings.extend(opened.settings);
         info
     }
@@ -286,20 +316,9 @@ impl Store for GuestStore {
         Ok(Box::new(GuestSession::new(Arc::clone(&self.shared))))
     }
 
+    /// Of a stack those of its lowest tier, which has everything: what the tiers above drop is not lost.
     fn stats(&self) -> Result<Stats> {
-        match self.shared.parts.as_slice() {
-            [part] => part.stats(),
-            parts => {
-                // Of a stack, what its servers dropped to make room; how much it holds in all says nothing.
-                let mut stats = Stats::default();
-                for part in parts {
-                    let evictions = part.stats()?.evictions;
-                    stats.evictions =
-                        stats.evictions.into_iter().chain(evictions).reduce(|a, b| a + b);
-                }
-                Ok(stats)
-            }
-        }
+        self.shared.parts.last().map_or_else(|| Ok(Stats::default()), Part::stats)
     }
 }
 

@@ -14,11 +14,11 @@ pub struct PlannedTarget {
     pub name: String,
     /// Its engine.
     pub engine: &'static Engine,
-    /// Where its entries take room; of a stack, those of each tier.
+    /// Where its entries take room here; of a stack, those of each tier. What is somebody's takes none.
     pub media: Vec<Medium>,
     /// Its URL names a server that Larder does not start: somebody's.
     pub external: bool,
-    /// It is a stack, and some tier of it lives in the process that measures.
+    /// It is a stack, and some tier of it lives in the memory of the process that measures.
     pub has_tier_here: bool,
     /// It was typed, not listed by a scenario: that it cannot run is then a failure.
     pub typed: bool,
@@ -35,12 +35,15 @@ impl PlannedTarget {
     ) -> Self {
         let (media, external) = match guest::find(engine.scheme) {
             Some(cache) => (cache.media(&url), cache.is_external(&url)),
-            None => (catalog.media(&url), catalog.is_external(&url)),
+            None => (media_here(&url, catalog), catalog.is_external(&url)),
         };
         let is_here = |tier: &StoreUrl| {
             catalog.find(tier.scheme()).is_ok_and(|engine| engine.recipe.is_none())
         };
-        let has_tier_here = guest::find(engine.scheme).is_none() && url.tiers().iter().any(is_here);
+        let has_tier_here = match guest::find(engine.scheme) {
+            Some(cache) => cache.has_mapped_tier(&url),
+            None => url.tiers().iter().any(is_here),
+        };
         Self { url, name, engine, media, external, has_tier_here, typed }
     }
 
@@ -48,6 +51,15 @@ impl PlannedTarget {
     pub fn is_external(&self) -> bool {
         self.external
     }
+}
+
+/// Where the entries of an engine of this process take room, without what is somebody's.
+fn media_here(url: &StoreUrl, catalog: &Catalog) -> Vec<Medium> {
+    let tiers = url.tiers();
+    if tiers.is_empty() {
+        return if catalog.is_external(url) { Vec::new() } else { catalog.media(url) };
+    }
+    tiers.iter().flat_map(|tier| media_here(tier, catalog)).collect()
 }
 
 pub(super) fn plan_targets(
