@@ -381,6 +381,9 @@ mod tests {
                 .unwrap();
         assert_eq!(url.to_string(), "tiered:redis://a:***@h1|mysql://b:***@h2?token=***|?x=1");
         assert_eq!(url.tiers()[1].password(), Some("sec|ret"));
+        let url = StoreUrl::parse("tiered:x:?token=a%7Cb|moka:|redis://h?password=c|?x=1").unwrap();
+        assert_eq!(url.to_string(), "tiered:x:?token=***|moka:|redis://h?password=***|?x=1");
+        assert_eq!((url.tiers().len(), url.tiers()[0].option("token")), (3, Some("a|b")));
         // A `|` in a password cuts it in two; neither half is shown.
         for (text, shown) in [
             ("redis://me:pa|ss@db", "redis://me:***@db"),
@@ -388,6 +391,14 @@ mod tests {
             ("tiered:moka:|redis://me:12|s:s@db|?x=y", "tiered:moka:|redis://me:***@db|?x=y"),
             ("tiered:redis://me:p|a|s?s@db|moka:", "tiered:redis://me:***@db|moka:"),
             ("tiered:redis://:p|ass@db", "tiered:redis://:***@db"),
+            ("tiered:moka:|mysql://h?password=a|ss", "tiered:moka:|mysql://h?password=***"),
+            ("tiered:x:?token=a|s:s|s|moka:", "tiered:x:?token=***|moka:"),
+            ("tiered:x:?secret=a|s&b=c|?x=1", "tiered:x:?secret=***&b=c|?x=1"),
+            (
+                "tiered:x:?passwd=|ss|lmdb:/tmp/x|moka:?s=1",
+                "tiered:x:?passwd=***|lmdb:/tmp/x|moka:?s=1",
+            ),
+            ("tiered:x://a:p|ss@h?token=a|ss|y:", "tiered:x://a:***@h?token=***|y:"),
         ] {
             let error = StoreUrl::parse(text).unwrap_err().to_string();
             assert!(error.contains(&format!("`{shown}`")) && error.contains("`%7C`"), "{error}");

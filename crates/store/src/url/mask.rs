@@ -9,8 +9,8 @@ pub(super) fn mask(text: &str) -> String {
     if stack::is_stack(text) { mask_stack(text) } else { mask_one(text) }
 }
 
-/// The URL of a stack with the password of each tier masked. What may be a password with a `|` in it is masked up to
-/// its `@`, although it cannot be read as one.
+/// The URL of a stack with the secrets of each tier masked. What may be a password with a `|` in it is masked up to its
+/// `@`, and a secret option up to the next tier, although neither can be read as one.
 fn mask_stack(text: &str) -> String {
     let (scheme, rest) = text.split_once(':').unwrap_or((text, ""));
     let parts: Vec<&str> = rest.split('|').collect();
@@ -84,7 +84,7 @@ pub(super) fn is_host(text: &str) -> bool {
     !text.starts_with(':') && (port.is_empty() || port.strip_prefix(':').is_some_and(is_number))
 }
 
-fn is_secret(name: &str) -> bool {
+pub(super) fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["password", "passwd", "secret", "token"].iter().any(|word| name.contains(word))
 }

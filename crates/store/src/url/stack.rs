@@ -1,6 +1,6 @@
 //! Stacks of stores: which text is one, and where a `|` may be meant for something else.
 
-use super::mask::is_host;
+use super::mask::{is_host, is_secret};
 
 /// What to do about a `|` that separates no tiers.
 pub(super) const HINT: &str =
@@ -19,20 +19,46 @@ pub(super) fn is_stack(text: &str) -> bool {
     first.is_some_and(part)
 }
 
-/// Whether a `|` in a password has cut a part in two, so that the text is not what it reads as.
+/// Whether a `|` in a password or in a secret option has cut a part in two, so that the text is not what it reads as.
 pub(super) fn is_cut(rest: &str) -> bool {
     let parts: Vec<&str> = rest.split('|').collect();
     (0..parts.len()).any(|at| len_of_part(&parts[at..]) > 1)
 }
 
-/// How many pieces belong to the first one: more than it where a `|` in a password may have cut it, up to the last `@` that
-/// no user explains.
+/// How many pieces belong to the first one: more than it where a `|` in a secret option may have cut it, up to what can
+/// only be another part; and where one in a password may have, up to the last `@` that no user explains.
 pub(super) fn len_of_part(pieces: &[&str]) -> usize {
+    let len = len_of_password(pieces);
+    let rest = pieces.get(len..).unwrap_or_default();
+    match pieces.get(len - 1) {
+        Some(last) if ends_in_secret(last) => {
+            len + rest.iter().take_while(|piece| !begins_part(piece)).count()
+        }
+        _ => len,
+    }
+}
+
+fn len_of_password(pieces: &[&str]) -> usize {
     if !pieces.first().is_some_and(|piece| may_go_on(piece)) {
         return 1;
     }
     let rest = pieces.iter().skip(1).take_while(|piece| !piece.contains("://"));
     rest.collect::<Vec<_>>().iter().rposition(|piece| has_bare_at(piece)).map_or(1, |at| at + 2)
+}
+
+/// Whether the last option of a piece is one that nobody may see.
+fn ends_in_secret(piece: &str) -> bool {
+    let last = piece.split_once('?').and_then(|(_, query)| query.rsplit('&').next());
+    last.and_then(|pair| pair.split_once('=')).is_some_and(|(name, _)| is_secret(name))
+}
+
+/// Whether a piece reads as a part from its beginning: the options of the stack, or an engine with nothing, a path from the
+/// root, servers or options behind it. What comes after a secret is that secret's rest if it does not.
+fn begins_part(piece: &str) -> bool {
+    let engine = |(scheme, rest): (&str, &str)| {
+        is_scheme(scheme) && (rest.is_empty() || rest.starts_with(['/', '?']))
+    };
+    piece.starts_with('?') || piece.split_once(':').is_some_and(engine)
 }
 
 /// Whether a piece may have been cut in its password: what should be its hosts has no user and may hold one.
