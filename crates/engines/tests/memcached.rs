@@ -86,7 +86,7 @@ fn values_go_up_to_the_item_limit() {
 
 fn a_smaller_item_limit() {
     for (size, limit) in
-        [("4k", 4 << 10), ("16k", 16 << 10), ("768k", 768 << 10), ("1200k", 1200 << 10)]
+        [("4k", 4 << 10), ("16k", 16 << 10), ("768k", 768 << 10), ("1216k", 1216 << 10)]
     {
         let store = open(&format!("memcached:?item_size={size}"));
         assert_eq!(store.capabilities().max_value_len, Some(limit));
@@ -385,6 +385,7 @@ fn effective_settings_are_read_back() {
     for (name, value) in [
         ("maxbytes", "104857600"),
         ("item_size_max", "2097152"),
+        ("slab_chunk_max", "524288"),
         ("num_threads", "2"),
         ("evictions", "on"),
         ("cas_enabled", "yes"),

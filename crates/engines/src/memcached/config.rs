@@ -13,8 +13,12 @@ const MIB: u64 = 1 << 20;
 /// memcached's largest slab chunk, in bytes, unless it is told another.
 pub(super) const CHUNK_MAX: u64 = 512 << 10;
 
-/// What an item limit is a multiple of, in bytes: a smaller chunk would hold hardly an item.
-const CHUNK_MIN: u64 = 1 << 10;
+/// The smallest chunk of larger items, in bytes: out of smaller ones a server puts every larger value together, piece by
+/// piece, and is none that anybody runs.
+const CHUNK_MIN: u64 = 64 << 10;
+
+/// The smallest item limit that memcached takes, in bytes.
+const ITEM_MIN: u64 = 1 << 10;
 
 /// Options that say how a server is started, and so mean nothing for one that runs already.
 const FOR_MANAGED: [&str; 6] = ["m", "item_size", "i", "server_threads", "nodes", "socket"];
@@ -122,11 +126,12 @@ impl MemcachedConfig {
         if !(1..=64).contains(&config.nodes) {
             return Err(invalid(format!("option `nodes`: {} is not 1 to 64", config.nodes)));
         }
-        if config.chunk_max() < CHUNK_MIN {
-            let ByteSize(bytes) = config.item_size;
+        let ByteSize(item_size) = config.item_size;
+        if item_size != whole_chunks(item_size) {
             return Err(invalid(format!(
-                "option `item_size`: {bytes} is no multiple of 1k; write {}k",
-                bytes.div_ceil(CHUNK_MIN).max(1)
+                "option `item_size`: {item_size} has memcached cut items into chunks of {}; write {}k",
+                config.chunk_max(),
+                whole_chunks(item_size) / ITEM_MIN
             )));
         }
         if config.timeout.0.is_zero() {
@@ -149,6 +154,15 @@ impl MemcachedConfig {
     }
 }
 
+/// The next item limit whose chunks are not too small: a power of two that is one chunk, or some of the smallest.
+fn whole_chunks(item_size: u64) -> u64 {
+    if item_size <= CHUNK_MIN {
+        item_size.max(ITEM_MIN).next_power_of_two()
+    } else {
+        item_size.checked_next_multiple_of(CHUNK_MIN).unwrap_or(u64::MAX)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,12 +182,31 @@ mod tests {
     }
 
     #[test]
+    fn an_item_limit_has_chunks_of_a_good_size() {
+        for (text, chunk) in [
+            ("1k", 1 << 10),
+            ("16k", 16 << 10),
+            ("64k", 64 << 10),
+            ("192k", 64 << 10),
+            ("640k", 128 << 10),
+            ("1m", CHUNK_MAX),
+            ("600m", CHUNK_MAX),
+        ] {
+            let config = read(&format!("memcached:?item_size={text}")).unwrap();
+            assert_eq!(config.chunk_max(), chunk, "{text}");
+        }
+    }
+
+    #[test]
     fn what_makes_no_sense_says_what_would() {
         for (url, needle) in [
             ("memcached://h1?m=64m", "option `m` is for servers that larder starts"),
             ("memcached:///run/x.sock?nodes=2", "option `nodes` is for servers that larder starts"),
             ("memcached:?m=0", "write 64m"),
-            ("memcached:?item_size=600000", "no multiple of 1k; write 586k"),
+            ("memcached:?item_size=600000", "cut items into chunks of 64; write 640k"),
+            ("memcached:?item_size=1000k", "chunks of 8192; write 1024k"),
+            ("memcached:?item_size=1025k", "chunks of 1024; write 1088k"),
+            ("memcached:?i=48k", "chunks of 16384; write 64k"),
             ("memcached:?i=0", "write 1k"),
             ("memcached:?nodes=0", "0 is not 1 to 64"),
             ("memcached:?timeout=0", "write 5s"),

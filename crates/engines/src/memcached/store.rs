@@ -23,10 +23,11 @@ use larder_host::managed::Server;
 use larder_host::relay::Relay;
 
 /// Settings that are read back, by memcached's own names.
-const READ_BACK: [&str; 9] = [
+const READ_BACK: [&str; 10] = [
     "maxbytes",
     "maxconns",
     "item_size_max",
+    "slab_chunk_max",
     "num_threads",
     "evictions",
     "cas_enabled",
