@@ -123,11 +123,12 @@ sub _run ($self, $number) {
     my $plan = $self->{plan} or die Larder::Failure->new('protocol', 'no plan has been loaded');
     $plan->{phases}[$number] or die Larder::Failure->new('protocol', "the plan has no phase $number");
     my %parts = (%$self{qw(plan cache judge)}, phase => $number);
-    my $told  = time;
-    my $tell  = sub ($operations) {
+    my ($told, $last) = (time, 0);
+    my $tell = sub ($operations) {
         exit 0 if $self->{protocol}->has_ended;
-        return if time - $told < ALIVE_S;
-        $told = time;
+        # Who waits for processes that do nothing is not alive.
+        return if $operations == $last || time - $told < ALIVE_S;
+        ($told, $last) = (time, $operations);
         $self->{protocol}->answer({ alive => $operations });
     };
     if ($plan->{processes} > 1) {

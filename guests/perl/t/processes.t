@@ -131,6 +131,28 @@ subtest 'when the guest is killed its children end' => sub {
     ok is_gone($_), 'but they notice' for @children;
 };
 
+SKIP: {
+    skip 'memcached is not installed', 1 if !$server;
+
+    subtest 'a guest whose children do nothing says nothing' => sub {
+        my $folder = File::Temp->newdir;
+        my $plan   = TestPlan->new("$folder", keys => ['key'], processes => 2);
+        my $value  = $plan->value(0, 100);
+        my @gets   = map { [ get => 0, $value ] } 1 .. 100;
+        $plan->phase({ operations => ['get'], time_limit_s => 600, again => JSON::PP::true }, \@gets, \@gets);
+        my $guest = TestGuest->start('memcached', servers => [ $server->address ], options => { io_timeout => 60 });
+        $guest->ask('load ' . $plan->write);
+        $guest->send("run 0\n");
+        ok $guest->answer->{alive} > 0, 'while they work it does';
+        sleep 0.6;
+        $server->pause;
+        ok $guest->answer->{alive} > 0, 'what they did until then it tells';
+        ok !$guest->answers_within(2.5), 'and then no more';
+        $server->resume;
+        ok $guest->answers_within(2.5), 'until they go on';
+    };
+}
+
 subtest 'a child that dies is named' => sub {
     my $folder   = File::Temp->newdir;
     my $guest    = endless_guest("$folder", 3);

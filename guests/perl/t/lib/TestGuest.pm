@@ -60,6 +60,13 @@ sub ask ($self, $command, $bytes = '') {
     return $self->last_answer;
 }
 
+# Whether there is an answer within so many seconds.
+sub answers_within ($self, $seconds) {
+    my $waiting = '';
+    vec($waiting, fileno $self->{from}, 1) = 1;
+    return scalar select $waiting, undef, undef, $seconds;
+}
+
 sub last_answer ($self) {
     my $answer;
     do { $answer = $self->answer } while defined $answer && exists $answer->{alive};
