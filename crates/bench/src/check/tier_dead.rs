@@ -1,12 +1,14 @@
-//! TIER-DEAD: a tier that answers nothing, so that each read costs what all tiers cost.
+//! TIER-DEAD: a tier that answers next to nothing, so that each read costs what all tiers cost.
 
-use larder_report::{Cell, Run, Severity, TierCounts};
+use larder_report::{Run, Severity, TierCounts};
 
 use super::{About, Check, Needs, Report, measured, percent};
 
 /// A tier that is asked so often for each key has had the chance to answer: the first time it may have to learn it.
 const LOOKUPS_A_KEY: u64 = 2;
-/// A tier that does not take more than this share of the values, in percent, deserves a word.
+/// A tier that does not answer one of so many reads that it could have answered might as well not be there.
+const FEWEST_HITS: u64 = 100;
+/// A tier that fails, is not asked or does not take more than this share, in percent, deserves a word.
 const TOLERABLE: f64 = 1.0;
 
 pub(super) struct TierDead;
@@ -15,7 +17,7 @@ impl Check for TierDead {
     fn about(&self) -> &'static About {
         &About {
             id: "TIER-DEAD",
-            sees: "a tier of a stack that never hits although keys repeat, or that does not take the values",
+            sees: "a tier of a stack that hardly ever hits although keys repeat, that fails, or that does not take the values",
             seen_in: "A003: a local cache before a remote one, 113 s ≈ 101 + 3.5 + 8.9: the local one answered nothing",
             advice: "give the tier room, a larger item limit or a longer TTL, or leave it out: every miss of it is paid for",
             needs: Needs::SomeRounds,
@@ -24,14 +26,18 @@ impl Check for TierDead {
 
     fn look(&self, run: &Run, report: &mut Report<'_>) {
         for cell in measured(run) {
-            // The lowest tier is the truth, and NEVER-HITS looks after it.
-            let above = cell.tiers.len().saturating_sub(1);
-            for (level, tier) in cell.tiers[..above].iter().enumerate() {
-                if let Some(text) = is_dead(cell, level) {
+            // A round begins with empty tiers, so a key repeats only within one.
+            let first = cell.counts.distinct_keys * u64::from(cell.rounds.max(1));
+            for level in 0..cell.tiers.len() {
+                // The lowest tier is the truth, and NEVER-HITS looks after it.
+                let [tier, below @ ..] = &cell.tiers[level..] else { continue };
+                if below.is_empty() {
+                    continue;
+                }
+                let keys = cell.counts.distinct_keys;
+                if let Some(text) = is_dead(tier, below, keys, first) {
                     report.cell(Severity::Error, cell, text);
-                } else if percent(tier.refused, values(cell, tier)) > TOLERABLE {
-                    let TierCounts { name, refused, .. } = tier;
-                    let text = format!("{name} refused {refused} of {} values", values(cell, tier));
+                } else if let Some(text) = is_ailing(tier) {
                     report.cell(Severity::Warn, cell, text);
                 }
             }
@@ -39,30 +45,92 @@ impl Check for TierDead {
     }
 }
 
-/// What there is to say of a tier that answered nothing, although it was asked often enough and those below answered.
-fn is_dead(cell: &Cell, level: usize) -> Option<String> {
-    let (tier, below) = (&cell.tiers[level], &cell.tiers[level + 1..]);
+/// What there is to say of a tier that answered next to nothing, although it was asked often enough and those below
+/// answered. So many look-ups, `first`, were the first of their key, which somebody below has to answer.
+fn is_dead(tier: &TierCounts, below: &[TierCounts], keys: u64, first: u64) -> Option<String> {
     let answered: u64 = below.iter().map(|tier| tier.hits).sum();
-    // A round begins with empty tiers, so a key repeats only within one.
-    let often = LOOKUPS_A_KEY * cell.counts.distinct_keys * u64::from(cell.rounds.max(1));
-    if tier.hits > 0 || tier.lookups() <= often || answered == 0 {
+    let TierCounts { name, hits, .. } = tier;
+    let reads = tier.lookups();
+    let is_of_use = *hits > 0 && hits * FEWEST_HITS >= answered.saturating_sub(first);
+    if reads <= LOOKUPS_A_KEY * first || answered == 0 || is_of_use {
         return None;
     }
-    let TierCounts { name, misses, refused, .. } = tier;
-    let keys = cell.counts.distinct_keys;
-    let why = match refused {
-        0 => String::new(),
-        refused => format!(", and refused {refused} values"),
-    };
+    let why: String = ailments(tier, 0.0).map(|text| format!(", {text}")).collect();
     let others: Vec<String> =
         below.iter().map(|tier| format!("{} hit {}", tier.name, tier.hits)).collect();
+    let each = if *hits == 0 { "each" } else { "almost each" };
+    let all = if below.len() == 1 { "both" } else { "all" };
     Some(format!(
-        "{name} answered 0 of {misses} reads of {keys} keys{why}; {}: each read costs both",
+        "{name} answered {hits} of {reads} reads of {keys} keys{why}; {}: {each} read costs {all}",
         others.join(", ")
     ))
 }
 
-/// Values that a tier was to take: in reads, what it missed and a tier below had; in writes, all.
-fn values(cell: &Cell, tier: &TierCounts) -> u64 {
-    if cell.operation.reads() { tier.fills + tier.refused } else { cell.counts.ops }
+/// What there is to say of a tier that does answer.
+fn is_ailing(tier: &TierCounts) -> Option<String> {
+    let told: Vec<String> = ailments(tier, TOLERABLE).collect();
+    (!told.is_empty()).then(|| format!("{} {}", tier.name, told.join(", ")))
+}
+
+/// What went wrong with more than this share, in percent, of what a tier was to do.
+fn ailments(tier: &TierCounts, share: f64) -> impl Iterator<Item = String> {
+    let TierCounts { errors, not_asked, refused, .. } = *tier;
+    let (reads, values) = (tier.lookups(), tier.values());
+    [
+        (errors, reads, format!("failed {errors} of {reads} reads")),
+        (not_asked, reads, format!("could not drop a key, and was not asked {not_asked} times")),
+        (refused, values, format!("refused {refused} of {values} values")),
+    ]
+    .into_iter()
+    .filter(move |(count, of, _)| percent(*count, *of) > share)
+    .map(|(_, _, text)| text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tier(name: &str, hits: u64, misses: u64) -> TierCounts {
+        TierCounts { name: name.into(), hits, misses, ..TierCounts::default() }
+    }
+
+    #[test]
+    fn a_tier_is_dead_when_it_answers_next_to_nothing_of_what_it_could() {
+        // Of 200 keys each was read five times: 800 reads might have been answered by L1.
+        let told = |hits: u64| {
+            let below = [tier("L2", 1000 - hits, 0)];
+            is_dead(&tier("L1", hits, 1000 - hits), &below, 200, 200)
+        };
+        assert!(told(0).unwrap().ends_with("; L2 hit 1000: each read costs both"));
+        let nearly =
+            "L1 answered 7 of 1000 reads of 200 keys; L2 hit 993: almost each read costs both";
+        assert_eq!(told(7).unwrap(), nearly);
+        for hits in [8, 100, 800, 801, 1000] {
+            assert_eq!(told(hits), None, "{hits}");
+        }
+        let below = [tier("L2", 0, 1000), tier("L3", 1000, 0)];
+        let text = is_dead(&tier("L1", 0, 1000), &below, 200, 200).unwrap();
+        assert!(text.ends_with("; L2 hit 0, L3 hit 1000: each read costs all"), "{text}");
+        assert_eq!(is_dead(&tier("L1", 0, 1000), &[tier("L2", 0, 1000)], 200, 200), None);
+        assert_eq!(is_dead(&tier("L1", 0, 400), &[tier("L2", 400, 0)], 200, 200), None);
+    }
+
+    #[test]
+    fn what_was_refused_is_a_share_of_all_that_was_given() {
+        let tier = |fills, puts, refused| TierCounts { fills, puts, refused, ..tier("L1", 90, 10) };
+        assert_eq!(is_ailing(&tier(0, 10_000, 1)), None);
+        assert_eq!(is_ailing(&tier(500, 0, 2)), None);
+        assert_eq!(is_ailing(&tier(90, 900, 10)).as_deref(), None);
+        assert_eq!(is_ailing(&tier(89, 900, 11)).unwrap(), "L1 refused 11 of 1000 values");
+    }
+
+    #[test]
+    fn a_tier_that_fails_or_is_not_asked_says_so() {
+        let lost = TierCounts { errors: 20, not_asked: 880, ..tier("L1", 90, 10) };
+        let text = "failed 20 of 1000 reads, could not drop a key, and was not asked 880 times";
+        assert_eq!(is_ailing(&lost).unwrap(), format!("L1 {text}"));
+        let dead = TierCounts { hits: 0, misses: 100, ..lost };
+        let told = is_dead(&dead, &[tier("L2", 1000, 0)], 100, 100).unwrap();
+        assert!(told.contains(&format!("reads of 100 keys, {text}; L2 hit 1000")), "{told}");
+    }
 }
