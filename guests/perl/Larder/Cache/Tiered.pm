@@ -89,28 +89,35 @@ sub get_many ($self, $keys) {
     return \%found;
 }
 
+# What the farthest did not take, or died of, the nearer ones lose. Each is asked, even if one before it died.
 sub set {
     my ($self, $key, $value, $ttl) = @_;
     my $caches = $self->{caches};
     my $far    = $#$caches;
-    my $stored = $caches->[$far]->set($key, $value, $ttl->[$far]);
-    if (!$stored) {
-        $self->{counts}[$far]{refused}++;
-        $_->delete($key) for @$caches[ 0 .. $far - 1 ];
-        return $stored;
+    my $stored = eval { $caches->[$far]->set($key, $value, $ttl->[$far]) };
+    my $caught = $@;
+    $self->{counts}[$far]{refused}++ if !$stored;
+    for my $n (reverse 0 .. $far - 1) {
+        eval {
+            $stored ? $self->_keep($n, $key, $value, $ttl->[$n]) : $caches->[$n]->delete($key);
+            1;
+        } or $caught ||= $@;
     }
-    $self->_keep($_, $key, $value, $ttl->[$_]) for reverse 0 .. $far - 1;
+    die $caught if $caught;
     return $stored;
 }
 
-# It was there if any tier had it.
+# It was there if any tier had it, and is gone if no tier failed.
 sub delete ($self, $key) {
-    my $found = 0;
+    my ($found, $failed, $caught) = (0, 0, undef);
     for my $cache (reverse @{ $self->{caches} }) {
-        my $here = $cache->delete($key);
-        return undef if !defined $here;    ## no critic (ProhibitExplicitReturnUndef)
-        $found ||= $here;
+        my $here = eval { $cache->delete($key) };
+        $caught ||= $@;
+        $failed ||= !defined $here;
+        $found  ||= $here;
     }
+    die $caught if $caught;
+    return undef if $failed;    ## no critic (ProhibitExplicitReturnUndef)
     return $found ? 1 : 0;
 }
 
@@ -156,12 +163,15 @@ sub _fill ($self, $behind, $key, $value) {
     return;
 }
 
+# A tier that died of a value may still have the older one.
 sub _keep {
     my ($self, $n, $key, $value, $ttl) = @_;
     my $cache = $self->{caches}[$n];
-    return 1 if $cache->set($key, $value, $ttl);
+    return 1 if eval { $cache->set($key, $value, $ttl) };
+    my $caught = $@;
     $self->{counts}[$n]{refused}++;
     $cache->delete($key);
+    die $caught if $caught;
     return 0;
 }
 
