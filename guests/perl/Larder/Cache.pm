@@ -85,6 +85,9 @@ sub refusal ($self, $key, $value, $answer, $took, $asked) {
     return Larder::Failure->new('other', $self->title . ' did not take the value, and does not say why');
 }
 
+# Waits for what is still under way, while the clock runs. Returns whether there may have been anything.
+sub finish ($self) { return 0 }
+
 # Connections opened since the last time this was asked; undef when nobody knows.
 sub connections ($self) { return 0 }
 

@@ -74,6 +74,8 @@ sub run ($self, $from, $seconds) {
         push @{ $block->{notes} }, [ $failed, $to, FAILED, $failure ];
         $next = $to + 1;
     }
+    # What the last operations have left under way is theirs.
+    $block->{end}[ $next - 1 ] = clock_gettime(NOW) if $self->{cache}->finish;
     return ($began, $next);
 }
 

@@ -88,6 +88,16 @@ subtest 'all keys of a request that times out are errors' => sub {
     is_deeply $many->{errors_by_kind}, { timeout => 50 }, 'each is counted';
 };
 
+subtest 'what nobody waited for is waited for before the clock stops' => sub {
+    my ($plan, @values) = new_plan('nowait', 5);
+    $plan->phase({ operations => ['set'] }, [ map { [ set => $_, $values[$_] ] } 0 .. 4 ]);
+    my $ran = run_hung(client(5, nowait => JSON::PP::true), $plan, 0, 0.5);
+    is $ran->{operations}{set}{succeeded}, 5, 'the client takes all sets at once';
+    cmp_ok $ran->{wall_ns}, '>', 300_000_000, 'and the server takes its time';
+    is client(5, nowait => JSON::PP::true, connect => 'operation')->opened->{unavailable},
+        'nowait needs connect=session: a client that is closed after its operation waits for it', 'or there is none';
+};
+
 subtest 'where everything hangs it gives up, whatever the operations' => sub {
     my ($plan, @values) = new_plan('mixed', 5);
     my @round = map { ([ set => $_, $values[$_] ], [ get => $_, $values[$_] ], [ get => 0, $values[0] ]) } 0 .. 4;

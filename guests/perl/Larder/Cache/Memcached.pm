@@ -32,6 +32,7 @@ sub open_cache ($class, $order) {
     my $largest = $order->{largest_bytes} // 0;
     $config{max_size} //= $largest if $largest > MAX_SIZE_BYTES;
     if (($order->{options}{connect} // 'session') eq 'operation') {
+        die "nowait needs connect=session: a client that is closed after its operation waits for it\n" if $config{nowait};
         require Larder::Cache::Memcached::PerOperation;
         $class = 'Larder::Cache::Memcached::PerOperation';
     }
@@ -142,6 +143,12 @@ our @ISA = qw(Larder::Cache::Memcached);
 sub set {
     my ($self, $key, $value, $ttl) = @_;
     $self->SUPER::set($key, $value, $ttl);
+    return 1;
+}
+
+sub finish {
+    my ($self) = @_;
+    $self->nowait_push;
     return 1;
 }
 

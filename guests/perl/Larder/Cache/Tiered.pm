@@ -141,6 +141,8 @@ sub failure_of_miss ($self, @miss) {
 
 sub fails_late ($self) { return $self->{caches}[-1]->fails_late }
 
+sub finish ($self) { return scalar grep { $_->finish } @{ $self->{caches} } }
+
 sub connections ($self) {
     my @opened = map { scalar $_->connections } @{ $self->{caches} };
     return undef if grep { !defined } @opened;    ## no critic (ProhibitExplicitReturnUndef)
