@@ -1,5 +1,7 @@
 //! What a target really stores: the longest key and the largest value that come back whole, found by trying.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::patience::patiently;
 use larder_report::Limits;
 use larder_store::{Error, Result, Session, SetOptions, SetOutcome};
@@ -45,12 +47,14 @@ pub(crate) struct Needed {
 }
 
 /// Finds the limits of a store by bisection, as far as a plan needs them and, unless told otherwise, a bit beyond. Every
-/// key begins with `prefix` and is deleted again.
+/// key begins with `prefix` and is deleted again. When `stop` is set it ends with an error: over a slow wire probing takes a
+/// while.
 pub(crate) fn probe(
     session: &mut dyn Session,
     prefix: &[u8],
     needed: Needed,
     options: SetOptions,
+    stop: &AtomicBool,
 ) -> Result<Probed> {
     if !needed.only {
         let beyond = Needed {
@@ -58,13 +62,13 @@ pub(crate) fn probe(
             value: needed.value.max(VALUES_UP_TO),
             only: false,
         };
-        match probe_up_to(session, prefix, beyond, options) {
+        match probe_up_to(session, prefix, beyond, options, stop) {
             // There was no room for more than is needed: that says nothing of what is.
             Err(Error::Full { .. } | Error::Io { .. }) => {}
             probed => return probed,
         }
     }
-    probe_up_to(session, prefix, needed, options)
+    probe_up_to(session, prefix, needed, options, stop)
 }
 
 fn probe_up_to(
@@ -72,13 +76,14 @@ fn probe_up_to(
     prefix: &[u8],
     top: Needed,
     options: SetOptions,
+    stop: &AtomicBool,
 ) -> Result<Probed> {
     let (key_top, value_top) = (top.key, top.value);
     // No two stretches alike, so that a cut or shifted value is not taken for whole.
     let mut pattern = vec![0; value_top];
     Xoshiro256PlusPlus::seed_from_u64(1).fill_bytes(&mut pattern);
     let shortest = prefix.len() + 2;
-    let mut prober = Prober { session, prefix, pattern: &pattern, options };
+    let mut prober = Prober { session, prefix, pattern: &pattern, options, stop };
     // What does not take the least does not work at all, and says why.
     prober.store(shortest, USUAL.min(value_top))?;
     let key_limits = bisect(shortest, key_top, |len| prober.attempt(len, USUAL))?;
@@ -131,6 +136,7 @@ struct Prober<'a> {
     prefix: &'a [u8],
     pattern: &'a [u8],
     options: SetOptions,
+    stop: &'a AtomicBool,
 }
 
 impl Prober<'_> {
@@ -143,6 +149,10 @@ impl Prober<'_> {
 
     /// Stores and reads back a value; whatever comes of it, its key is deleted.
     fn store(&mut self, key_len: usize, value_len: usize) -> Result<Tried> {
+        if self.stop.load(Ordering::Relaxed) {
+            let what = "interrupted while its limits were being found".into();
+            return Err(Error::Unavailable { engine: self.session.engine(), what, source: None });
+        }
         let mut key = self.prefix.to_vec();
         key.extend_from_slice(b"p~");
         key.resize(key_len.max(key.len()), b'x');

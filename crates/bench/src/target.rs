@@ -1,6 +1,7 @@
 //! A target at hand: opened, described, probed; emptied without harming anybody.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use larder_report::{Operation, ReasonKind};
@@ -87,8 +88,8 @@ impl Target {
         }
     }
 
-    /// Finds out what it really stores.
-    pub(crate) fn probe(&mut self, plan: &Plan) -> Result<()> {
+    /// Finds out what it really stores, unless it is told to stop.
+    pub(crate) fn probe(&mut self, plan: &Plan, stop: &AtomicBool) -> Result<()> {
         let Some(first) = plan.points.first().filter(|_| self.capabilities.stores) else {
             return Ok(());
         };
@@ -100,7 +101,7 @@ impl Target {
         // On a server that is not ours nothing is tried that the plan does not need.
         let needed = Needed { key, value, only: self.info.ownership == Ownership::External };
         let options = self.set_options(first);
-        self.probed = probe(session.as_mut(), first.keys.prefix(), needed, options)?;
+        self.probed = probe(session.as_mut(), first.keys.prefix(), needed, options, stop)?;
         Ok(())
     }
 

@@ -45,9 +45,11 @@ impl FromStr for Via {
         let Some(delay) = text.strip_prefix("delay:") else {
             return Err(format!("`{text}` is no way to a server; write delay:2ms"));
         };
-        let delay: Span = delay
-            .parse()
-            .map_err(|_| format!("`{delay}` is not a delay; write delay:2ms or delay:500us"))?;
+        let wrong =
+            || format!("`{delay}` is not a delay with its unit; write delay:2ms or delay:500us");
+        // A bare number would be seconds, which nobody means who writes `delay:1`.
+        let has_unit = delay.ends_with(|last: char| last.is_ascii_alphabetic());
+        let delay: Span = delay.parse().ok().filter(|_| has_unit).ok_or_else(wrong)?;
         if !(SHORTEST..=LONGEST).contains(&delay.0) {
             return Err(format!("a delay of {delay} is not from 10us to 10s; write delay:2ms"));
         }
@@ -120,8 +122,9 @@ mod tests {
     fn what_is_no_delay_is_told_with_what_would_be_one() {
         for (text, message) in [
             ("2ms", "`2ms` is no way to a server; write delay:2ms"),
-            ("delay:", "`` is not a delay; write delay:2ms or delay:500us"),
-            ("delay:soon", "`soon` is not a delay; write delay:2ms or delay:500us"),
+            ("delay:", "`` is not a delay with its unit; write delay:2ms or delay:500us"),
+            ("delay:soon", "`soon` is not a delay with its unit; write delay:2ms or delay:500us"),
+            ("delay:1", "`1` is not a delay with its unit; write delay:2ms or delay:500us"),
             ("delay:9us", "a delay of 9us is not from 10us to 10s; write delay:2ms"),
             ("delay:11s", "a delay of 11s is not from 10us to 10s; write delay:2ms"),
         ] {

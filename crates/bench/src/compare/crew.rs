@@ -66,7 +66,7 @@ impl<'a> Crew<'a> {
         match self {
             Self::Threads { point, sessions, .. } => {
                 let session = sessions.first_mut().expect("a plan has at least one thread");
-                read_back(&point.keys, &point.values, state, session.as_mut())
+                read_back(&point.keys, &point.values, state, session.as_mut(), stop)
             }
             Self::Guest { point, guest } => guest.read_back(point, state, stop),
         }

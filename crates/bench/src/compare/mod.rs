@@ -168,7 +168,7 @@ fn provision(
             let allowed = feasible::check_somebodys(plan, &target, permissions);
             if allowed.is_ok() {
                 observer.notice(Event::Probing { target: &planned.name });
-                target.probe(plan)?;
+                target.probe(plan, stop)?;
             }
             Ok((target, allowed))
         });

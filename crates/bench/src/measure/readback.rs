@@ -1,5 +1,7 @@
 //! Read-back: what a store acknowledged must be there, whole.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use larder_store::{Result, Session};
 
 use super::draw::KeyState;
@@ -22,16 +24,20 @@ pub struct ReadBack {
     pub wrong: u64,
 }
 
-/// Reads back acknowledged keys, every one or an even sample.
+/// Reads back acknowledged keys, every one or an even sample; as many as there is time for until `stop`.
 pub(crate) fn read_back(
     keys: &KeySpace,
     values: &Values,
     state: &KeyState,
     session: &mut dyn Session,
+    stop: &AtomicBool,
 ) -> Result<ReadBack> {
     let mut found = ReadBack::default();
     let (mut key, mut value) = (Vec::new(), Vec::new());
     for (index, version) in samples(keys, values, state) {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
         key.clear();
         keys.write(index, &mut key);
         found.keys += 1;
