@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// What follows a number and is never parted from it.
-pub(crate) const UNITS: [&str; 16] = [
+const UNITS: [&str; 16] = [
     "%", "ns", "µs", "ms", "s", "min", "h", "B", "KiB", "MiB", "GiB", "TiB", "/s", "k/s", "M/s",
     "G/s",
 ];
@@ -41,20 +41,30 @@ pub(crate) fn wrap(text: &str, limit: usize) -> Vec<String> {
     lines
 }
 
-/// The words of a text, each unit joined to the number before it.
+/// The words of a text; each unit is joined to the number before it, and a probability to its letter.
 fn unbroken(text: &str) -> Vec<String> {
+    let words: Vec<&str> = text.split_whitespace().collect();
     let mut pieces: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        let unit = word.trim_end_matches([',', ';', '.', ':', ')']);
-        match pieces.last_mut() {
-            Some(last) if UNITS.contains(&unit) && last.ends_with(|c: char| c.is_ascii_digit()) => {
-                last.push(' ');
-                last.push_str(word);
-            }
-            _ => pieces.push(word.to_owned()),
-        }
+    let mut at = 0;
+    while at < words.len() {
+        let length = together(&words[at..]);
+        pieces.push(words[at..at + length].join(" "));
+        at += length;
     }
     pieces
+}
+
+/// How many words, from the first one of these on, belong in one line: a number and its unit, or `p = 0.034`.
+pub(crate) fn together(words: &[&str]) -> usize {
+    match words {
+        [p, "=" | "<", _, ..] if p.trim_start_matches('(') == "p" => 3,
+        [number, unit, ..] => {
+            let unit = unit.trim_end_matches([',', ';', '.', ':', ')', ']']);
+            let is_number = number.ends_with(|c: char| c.is_ascii_digit());
+            if is_number && UNITS.contains(&unit) { 2 } else { 1 }
+        }
+        _ => 1,
+    }
 }
 
 /// Shortens text from its middle: both ends of a URL tell more than its middle.
@@ -76,6 +86,9 @@ mod tests {
     #[test]
     fn lines_break_at_spaces_but_never_inside_a_figure() {
         assert_eq!(wrap("it took 12.0 ms, or more", 12), ["it took", "12.0 ms, or", "more"]);
+        assert_eq!(wrap("a is 2× as fast (p = 0.0087)", 20), ["a is 2× as fast", "(p = 0.0087)"]);
+        assert_eq!(wrap("as fast, p < 0.001; at", 12), ["as fast,", "p < 0.001;", "at"]);
+        assert_eq!(wrap("p", 12), ["p"]);
         assert_eq!(wrap("a-very-long-word b", 4), ["a-very-long-word", "b"]);
         assert!(wrap(" ", 10).is_empty());
     }

@@ -3,7 +3,7 @@
 use maud::{Markup, PreEscaped, html};
 
 use crate::model::Run;
-use crate::text::UNITS;
+use crate::text::together;
 
 /// What the report says as a sentence of the page. A name at its beginning stays as it is.
 pub(super) fn sentence(run: &Run, text: &str) -> Markup {
@@ -41,19 +41,15 @@ pub(super) fn with_names(run: &Run, text: &str, set_off: impl Fn(&str) -> Markup
     PreEscaped(markup)
 }
 
-/// The text with each interval and each number with its unit in one line.
+/// The text with each interval, each number with its unit and each probability in one line.
 fn unbroken(text: &str) -> Markup {
     let words: Vec<&str> = text.split(' ').collect();
     let mut at = 0;
     let mut pieces: Vec<(bool, String)> = Vec::new();
     while at < words.len() {
-        let unit =
-            words.get(at + 1).map(|word| word.trim_end_matches([',', ';', '.', ':', ')', ']']));
-        let has_unit = words[at].ends_with(|c: char| c.is_ascii_digit())
-            && unit.is_some_and(|unit| UNITS.contains(&unit));
+        let length = together(&words[at..]);
         let is_interval = words[at].contains('[') && words[at].contains('–');
-        let length = if has_unit { 2 } else { 1 };
-        pieces.push((has_unit || is_interval, words[at..at + length].join(" ")));
+        pieces.push((length > 1 || is_interval, words[at..at + length].join(" ")));
         at += length;
     }
     html! {
@@ -107,6 +103,8 @@ mod tests {
         let text = unbroken("takes 131 ns to 88.4 µs, 1.2× [1.1–1.3] or 7 of 9").into_string();
         let together = r#"takes <span class="nb">131 ns</span> to <span class="nb">88.4 µs,</span> 1.2× <span class="nb">[1.1–1.3]</span> or 7 of 9"#;
         assert_eq!(text, together);
+        let text = unbroken("apart (p = 0.0087), or p").into_string();
+        assert_eq!(text, r#"apart <span class="nb">(p = 0.0087),</span> or p"#);
     }
 
     #[test]
