@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
 use ClaimVerdict::{CannotBeTold, DoesNotHold, Holds, TurnsRound};
+use larder_bench::workload::WorkloadSpec;
 use larder_bench::{BUILT_IN, Permissions, Plan, Scenario, Silent, compare};
 use larder_report::{Article, ArticleFigure, ArticleForm, Claim, ClaimVerdict, Run};
 use larder_store::StoreUrl;
@@ -16,12 +17,13 @@ const HEAD: &str = r#"
     name = "test"
     targets = [
         "sleeps:?name=waits", "spins:?name=works", "sleeps:?micros=150&name=waits longer", "misses:?name=forgets",
+        "spins:?micros=30&name=works as well", "spins:?micros=55&name=works for two",
     ]
     [workload]
     keys = 5
     requests = 60
     data-size = "100"
-    rounds = 7
+    rounds = 9
     [[part]]
     name = "reads"
     workload = { on-miss = "fill", key-pattern = "first" }
@@ -39,10 +41,19 @@ const HEAD: &str = r#"
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn run(lines: &str) -> Run {
+    run_with(HEAD, lines, &WorkloadSpec::default())
+}
+
+/// The same under another head, with what was typed on the command line.
+fn article(head: &str, lines: &str, typed: &WorkloadSpec) -> Article {
+    run_with(head, lines, typed).article.unwrap()
+}
+
+fn run_with(head: &str, lines: &str, typed: &WorkloadSpec) -> Run {
     let file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
-    std::fs::write(file.path(), format!("{HEAD}{lines}")).unwrap();
+    std::fs::write(file.path(), format!("{head}{lines}")).unwrap();
     let scenario = Scenario::find(file.path().to_str().unwrap()).unwrap();
-    let scenario = scenario.resolve(ArticleForm::Corrected, false).unwrap();
+    let scenario = scenario.resolve(ArticleForm::Corrected, false).unwrap().with_workload(typed);
     let plan = Plan::new(&scenario, false, &stores::ENGINES).unwrap();
     let stop = AtomicBool::new(false);
     let catalog = &stores::ENGINES;
@@ -100,7 +111,7 @@ fn figures_are_those_of_the_matching_cells_each_in_its_measure() {
         .cells
         .iter()
         .filter(|cell| {
-            cell.target.starts_with("spins") && cell.point["part"].to_string() == "writes"
+            cell.target == "spins:?name=works" && cell.point["part"].to_string() == "writes"
         })
         .map(|cell| cell.wall_s.unwrap() / cell.counts.ops as f64 * 1e6)
         .sum();
@@ -122,7 +133,7 @@ fn conclusions_hold_turn_round_or_cannot_be_told() {
     };
     let lines = [
         claim("holds", "kind = 'faster'\na = 'works'\nb = ['waits']"),
-        claim("turns", "kind = 'faster'\na = 'waits'\nb = ['works', 'waits longer']"),
+        claim("turns", "kind = 'faster'\na = 'waits'\nb = ['works', 'works as well']"),
         claim("by far", "kind = 'faster'\nfactor = 50\na = 'works'\nb = ['waits']"),
         claim("itself", "kind = 'faster'\na = 'waits'\nb = ['waits']"),
         claim("near", "kind = 'near'\na = 'waits'\nb = ['waits']"),
@@ -130,10 +141,18 @@ fn conclusions_hold_turn_round_or_cannot_be_told() {
         claim("absent", "kind = 'near'\na = 'works'\nb = ['nobody']"),
         claim(
             "forgets",
-            "kind = 'never_hits'\na = 'forgets'\nchecks = ['NEVER-HITS', 'RECONNECT']",
+            "kind = 'never_hits'\na = 'forgets'\nchecks = ['NEVER-HITS', 'RECONNECT', 'SILENT-DROP']",
         ),
         claim("keeps", "kind = 'never_hits'\na = 'works'\nchecks = ['NEVER-HITS']"),
-        claim("parts", "kind = 'sum'\na = 'waits longer'\nb = ['waits', 'works']\nfactor = 3"),
+        claim(
+            "parts",
+            "kind = 'sum'\na = 'works for two'\nb = ['works', 'works as well']\nfactor = 1.3",
+        ),
+        claim(
+            "one of them",
+            "kind = 'near'\na = 'works for two'\nb = ['works as well']\nfactor = 1.3",
+        ),
+        claim("against one", "kind = 'faster'\na = 'waits'\nb = ['works', 'waits longer']"),
         claim("cpu", "kind = 'faster'\nby = 'cpu'\na = 'waits'\nb = ['works']"),
     ];
     let judged = claims(&lines.concat());
@@ -152,18 +171,90 @@ fn conclusions_hold_turn_round_or_cannot_be_told() {
             ("forgets", Holds),
             ("keeps", DoesNotHold),
             ("parts", Holds),
+            ("one of them", DoesNotHold),
+            ("against one", DoesNotHold),
             ("cpu", CannotBeTold),
         ],
         "{judged:#?}"
     );
     assert_eq!(judged[1].evidence.len(), 2, "one for each");
     assert!(judged[0].evidence[0].p.is_some_and(|p| p < 0.01) && judged[4].evidence[0].p.is_none());
+    // Whether a factor is kept is a test like any other, and corrected with them.
+    let factors = |at: usize| judged[at].evidence[0].p_factor.len();
+    assert_eq!((factors(0), factors(2), factors(4)), (0, 1, 2));
+    assert!(judged[2].evidence[0].p_factor[0] > 10.0 * larder_report::smallest_p(9, 9));
     assert_eq!(judged[9].evidence.len(), 1, "together");
     assert_eq!(judged[6].reason.as_deref(), Some("nobody is not among the targets of this run"));
-    assert!(judged[10].reason.as_ref().is_some_and(|reason| reason.contains("not known")));
+    assert!(judged[12].reason.as_ref().is_some_and(|reason| reason.contains("not known")));
     let fired = |at: usize| judged[at].checks.iter().map(|check| check.fired).collect::<Vec<_>>();
-    assert_eq!((fired(7), fired(8)), (vec![true, false], vec![false]));
-    assert_eq!(judged[7].hits, Some([0, 210]));
+    assert_eq!((fired(7), fired(8)), (vec![true, false, true], vec![false]));
+    assert_eq!((judged[7].hits, judged[7].misses), (Some([0, 270]), Some(270)));
+}
+
+#[test]
+fn what_is_concluded_from_figures_that_are_no_result_cannot_be_told_unless_it_names_the_checks() {
+    let claim = |checks: &str| {
+        format!(
+            "[[article.claim]]\nsays = 'x'\nkind = 'faster'\npart = 'writes'\na = 'forgets'\nb = ['waits']\n\
+             checks = [{checks}]\n"
+        )
+    };
+    let lines = [claim("'ONE-KEY'"), claim("'NEVER-HITS'"), claim("'NEVER-HITS', 'SILENT-DROP'")];
+    let judged = claims(&lines.concat());
+    let told: Vec<_> = judged.iter().map(|claim| (claim.verdict, claim.doubts.join(" "))).collect();
+    assert_eq!(
+        told,
+        [
+            (CannotBeTold, "SILENT-DROP NEVER-HITS".into()),
+            (CannotBeTold, "SILENT-DROP".into()),
+            (Holds, String::new()),
+        ]
+    );
+    let reason = judged[1].reason.as_deref().unwrap();
+    assert_eq!(
+        reason,
+        "a figure behind it is no result: SILENT-DROP, which it does not count with"
+    );
+    assert_eq!(judged[1].evidence.len(), 1, "what was measured stands beside it");
+}
+
+#[test]
+fn few_rounds_say_how_many_would_tell() {
+    let claim = "[[article.claim]]\nsays = 'x'\nkind = 'faster'\npart = 'writes'\na = 'works'\nb = ['waits']\n";
+    let judged =
+        article(&HEAD.replace("rounds = 9", "rounds = 4"), claim, &WorkloadSpec::default());
+    assert_eq!(judged.claims[0].verdict, CannotBeTold);
+    let reason = judged.claims[0].reason.as_deref().unwrap();
+    assert_eq!(reason, "4 rounds cannot tell in 1 test: 5 are needed");
+}
+
+#[test]
+fn another_workload_than_the_scenarios_is_set_against_nothing() {
+    let lines = "[[article.figure]]\ntarget = 'works'\npart = 'writes'\nmeasure = 'us_per_op'\npublished = 2.0\n\
+                 [[article.claim]]\nsays = 'x'\nkind = 'faster'\npart = 'writes'\na = 'works'\nb = ['waits']\n";
+    let of = |typed: WorkloadSpec| article(HEAD, lines, &typed);
+    let requests = Some("30".parse().unwrap());
+    let same = of(WorkloadSpec {
+        requests,
+        seed: Some(7),
+        keys: Some("5".parse().unwrap()),
+        threads: Some("1".parse().unwrap()),
+        ..WorkloadSpec::default()
+    });
+    assert!(same.changed.is_empty(), "{:?}", same.changed);
+    assert!(same.figures[0].ratio.is_some());
+    assert_eq!(same.claims[0].verdict, Holds);
+    let other = of(WorkloadSpec {
+        requests,
+        keys: Some("6".parse().unwrap()),
+        data_size: Some("1k".parse().unwrap()),
+        ..WorkloadSpec::default()
+    });
+    assert_eq!(other.changed, ["--keys", "--data-size"]);
+    assert!(other.figures[0].here.is_some() && other.figures[0].ratio.is_none());
+    assert_eq!(other.claims[0].verdict, CannotBeTold);
+    let reason = other.claims[0].reason.as_deref().unwrap();
+    assert_eq!(reason, "--keys, --data-size made another workload of it");
 }
 
 #[test]

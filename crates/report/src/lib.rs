@@ -44,12 +44,12 @@ pub use format::{Format, render};
 pub use json::schema;
 pub use limits::{NOT_SHOWN, not_shown};
 pub use model::{
-    Article, ArticleFigure, ArticleForm, Cell, Check, Claim, ClaimCheck, ClaimKind, ClaimVerdict,
-    Clock, Comparison, Counts, CurvePoint, Environment, Evidence, Floor, Latency, LatencyIntervals,
-    Limits, Measure, Operation, Point, PointValue, ReasonKind, Run, SCHEMA_VERSION, Sample,
-    Severity, Target, TierCounts, Timeline, Verdict,
+    Article, ArticleFigure, ArticleForm, ArticleRate, Cell, Check, Claim, ClaimCheck, ClaimKind,
+    ClaimVerdict, Clock, Comparison, Counts, CurvePoint, Environment, Evidence, Floor, Latency,
+    LatencyIntervals, Limits, Measure, Operation, Point, PointValue, ReasonKind, Run,
+    SCHEMA_VERSION, Sample, Severity, Target, TierCounts, Timeline, Verdict,
 };
-pub use points::{coordinate, label, points, short_label};
+pub use points::{PART, coordinate, label, points, short_label};
 pub use ranking::{Group, Pair, Row, Standing, groups, pair};
 pub use sentences::{Role, Sentence, floor_share, rounds_for_verdict, sentences, smallest_p};
 pub use style::Style;

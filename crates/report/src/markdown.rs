@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::article::{self, Matrix, Said};
+use crate::article::{self, Clocks, Matrix, Said};
 use crate::columns::{BAR, COLUMNS, Column};
 use crate::figures::{bytes, list, rate};
 use crate::findings::{findings, tally};
@@ -34,7 +34,7 @@ fn render(run: &Run) -> String {
         lines.push(format!("### {}{place}{keys}", escaped(group.operation.as_str())));
         lines.push(table(group, &swept));
     }
-    lines.extend(run.article.iter().map(|article| published(run, article)));
+    lines.extend(run.article.iter().map(published));
     if groups.iter().flat_map(|group| &group.rows).any(|row| !row.ties.is_empty()) {
         lines.push("Targets that share a letter under *tie* cannot be told apart.".to_owned());
     }
@@ -62,7 +62,7 @@ fn render(run: &Run) -> String {
 }
 
 /// What an article published: its figures, its matrices, its conclusions.
-fn published(run: &Run, article: &Article) -> String {
+fn published(article: &Article) -> String {
     let mut lines = vec![format!("### {}", escaped(&article::heading(article)))];
     let facts = article::facts(article);
     let facts = facts.iter().map(|(label, text)| format!("- {label}: {}", escaped(text)));
@@ -80,7 +80,11 @@ fn published(run: &Run, article: &Article) -> String {
         }
         lines.push(text);
     }
-    lines.extend(article::matrices(run, article).iter().map(matrix));
+    let clocks = article::matrices(article);
+    lines.extend(clocks.iter().flat_map(matrices));
+    if !clocks.is_empty() {
+        lines.push(article::WAITING.to_owned());
+    }
     let said = article::said(article);
     if !said.is_empty() {
         lines.push(format!("**{}**", article::CONCLUSIONS));
@@ -89,9 +93,14 @@ fn published(run: &Run, article: &Article) -> String {
     lines.join("\n\n")
 }
 
-fn matrix(matrix: &Matrix<'_>) -> String {
+fn matrices(clocks: &Clocks<'_>) -> Vec<String> {
+    clocks.matrices.iter().map(|of| matrix(&clocks.place, of)).collect()
+}
+
+fn matrix(place: &str, matrix: &Matrix<'_>) -> String {
+    let caption = format!("{place}, {}", matrix.caption);
     let names = || matrix.rated.iter().map(|rated| escaped(rated.name));
-    let heads = [escaped(&matrix.caption), "rate".to_owned()].into_iter().chain(names());
+    let heads = [escaped(&caption), "rate".to_owned()].into_iter().chain(names());
     let mut text = pipes(&heads.collect::<Vec<_>>());
     let _ = write!(text, "\n| --- |{}", " ---: |".repeat(matrix.rated.len() + 1));
     for ((name, rated), texts) in names().zip(&matrix.rated).zip(matrix.texts()) {

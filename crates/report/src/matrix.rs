@@ -1,10 +1,12 @@
 //! The matrix that Perl's `cmpthese` prints: each target against each other, slowest first.
 //!
 //! `cmpthese` computes its rates in CPU time of the client, without saying so, and so can call the slower cache the
-//! faster one. Here the rates are by wall clock; a second matrix by CPU follows where that is known, and says where it
-//! tells another story.
+//! faster one. Here the rates are by wall clock; a second matrix by CPU stands beside it where that is known, and says where
+//! it tells another story.
 
 use std::ops::Range;
+
+use anstyle::Style as Look;
 
 use crate::article::heading;
 use crate::figures;
@@ -17,6 +19,10 @@ use crate::points::label;
 use crate::ranking::{Group, Row, Standing, groups, pair};
 use crate::style::{BAD, DOUBT, FAINT, STRONG, Style};
 use crate::table::write_matrices;
+use crate::text::width;
+
+/// Characters between two matrices that stand beside each other.
+const BETWEEN: usize = 4;
 
 /// Stands for a difference that is none.
 const TIE: &str = "~";
@@ -42,48 +48,43 @@ fn render(run: &Run, style: Style) -> String {
         let place = label(group.point, &swept);
         let place = if place.is_empty() { place } else { format!(", {place}") };
         let place = format!("{}{place}", group.operation);
-        write_by_wall(&mut page, run, group, &place, style);
+        write_clocks(&mut page, run, group, &place, style);
         write_others(&mut page, group, &swept);
-        write_by_cpu(&mut page, group, &place, style);
     }
     if !swept.is_empty() {
         write_absent(&mut page, run);
     }
     if let Some(article) = run.article.as_ref().filter(|article| article.matrix) {
         page.heading(&heading(article));
-        write_matrices(&mut page, run, article, style);
+        write_matrices(&mut page, article, style);
     }
     page.into_text()
 }
 
-fn write_by_wall(page: &mut Page, run: &Run, group: &Group<'_>, place: &str, style: Style) {
-    page.paragraph(0, STRONG, &format!("{place}, by wall clock"));
-    let (rows, rated) = rated(group, Row::rate);
-    let tied = |a: usize, b: usize| is_tie(run, group, rows[a], rows[b]);
-    write_matrix(page, style, &rated, &tied);
-}
-
-/// The other matrix, where the CPU time of every target in the first one is known.
-fn write_by_cpu(page: &mut Page, group: &Group<'_>, place: &str, style: Style) {
-    let (by_wall, _) = rated(group, Row::rate);
-    let (by_cpu, rated) = rated(group, per_cpu_second);
-    if by_cpu.is_empty() || by_cpu.len() < by_wall.len() {
-        return;
+/// The matrix by wall clock and beside it the one by CPU, where the CPU time of every target in the first one is known.
+fn write_clocks(page: &mut Page, run: &Run, group: &Group<'_>, place: &str, style: Style) {
+    let (by_wall, wall) = rated(group, Row::rate);
+    let tied = |a: usize, b: usize| is_tie(run, group, by_wall[a], by_wall[b]);
+    let (by_cpu, cpu) = rated(group, per_cpu_second);
+    let known = !by_cpu.is_empty() && by_cpu.len() >= by_wall.len();
+    let differs = known && order(&by_cpu) != order(&by_wall);
+    let look = if differs { DOUBT } else { FAINT };
+    let mut blocks = vec![Block::new(format!("{place}, by wall clock"), STRONG, &wall, &tied)];
+    if known {
+        let caption = format!("{place}, by CPU time of the client");
+        blocks.push(Block::new(caption, look, &cpu, &|_, _| false));
     }
-    page.blank();
-    if order(&by_cpu) == order(&by_wall) {
-        page.paragraph(0, FAINT, &format!("{place}, by CPU time of the client"));
-    } else {
+    write_beside(page, 0, style, &blocks);
+    if blocks[0].texts.iter().flatten().any(|text| text == TIE) {
+        page.paragraph(0, FAINT, &format!("{TIE} cannot be told apart"));
+    }
+    if differs {
         page.paragraph(
             0,
             DOUBT,
-            &format!(
-                "{place}, by CPU time of the client, whose order differs: who waits for a server or a disk spends no CPU, \
-                 and is not faster for it"
-            ),
+            "By CPU time the order differs: who waits for a server or a disk spends no CPU, and is not faster for it.",
         );
     }
-    write_matrix(page, style, &rated, &|_, _| false);
 }
 
 /// Operations for each second of client CPU; `None` where that is not known.
@@ -115,37 +116,75 @@ fn is_tie(run: &Run, group: &Group<'_>, a: &Row<'_>, b: &Row<'_>) -> bool {
         .is_some_and(|pair| pair.verdict == Verdict::Indistinguishable)
 }
 
-/// The matrix with what ties it has.
-fn write_matrix(
-    page: &mut Page,
-    style: Style,
-    rated: &[Rated<'_>],
-    tied: &dyn Fn(usize, usize) -> bool,
-) {
-    let all = 0..rated.len();
-    let texts: Vec<Vec<String>> = all
-        .clone()
-        .map(|row| all.clone().map(|column| difference(rated, row, column, tied)).collect())
-        .collect();
-    write_texts(page, 0, style, rated, &texts);
-    if texts.iter().flatten().any(|text| text == TIE) {
-        page.paragraph(0, FAINT, &format!("{TIE} cannot be told apart"));
+/// A matrix and what stands above it.
+pub(crate) struct Block<'a> {
+    pub(crate) caption: String,
+    pub(crate) look: Look,
+    pub(crate) rated: &'a [Rated<'a>],
+    pub(crate) texts: Vec<Vec<String>>,
+}
+
+impl<'a> Block<'a> {
+    fn new(
+        caption: String,
+        look: Look,
+        rated: &'a [Rated<'a>],
+        tied: &dyn Fn(usize, usize) -> bool,
+    ) -> Self {
+        let all = 0..rated.len();
+        let row = |row| all.clone().map(|column| difference(rated, row, column, tied)).collect();
+        Self { caption, look, rated, texts: all.clone().map(row).collect() }
+    }
+
+    /// Its lines, with how many characters each of them shows; the caption is the first.
+    fn lines(&self, style: Style) -> Vec<(String, usize)> {
+        let whole = |colour| {
+            let style = Style { colour, width: usize::MAX };
+            grid(self.rated, &self.texts, 0..self.rated.len()).lay_out(style).lines
+        };
+        let caption = (style.paint(self.look, &self.caption), width(&self.caption));
+        let shown = whole(false).into_iter().map(|line| width(&line));
+        std::iter::once(caption).chain(whole(style.colour).into_iter().zip(shown)).collect()
+    }
+}
+
+/// Matrices beside each other where there is room for them, else one below the other.
+pub(crate) fn write_beside(page: &mut Page, indent: usize, style: Style, blocks: &[Block<'_>]) {
+    let all: Vec<Vec<(String, usize)>> = blocks.iter().map(|block| block.lines(style)).collect();
+    let widest = |lines: &Vec<(String, usize)>| lines.iter().map(|(_, n)| *n).max().unwrap_or(0);
+    let widths: Vec<usize> = all.iter().map(widest).collect();
+    let gaps = blocks.len().saturating_sub(1) * BETWEEN;
+    if indent + widths.iter().sum::<usize>() + gaps > style.width {
+        for (index, block) in blocks.iter().enumerate() {
+            if index > 0 {
+                page.blank();
+            }
+            page.paragraph(indent, block.look, &block.caption);
+            write_columns(page, indent, style, block);
+        }
+        return;
+    }
+    let height = all.iter().map(Vec::len).max().unwrap_or(0);
+    for row in 0..height {
+        let mut text = " ".repeat(indent);
+        for (lines, widest) in all.iter().zip(&widths) {
+            let (line, shown) = lines.get(row).map_or(("", 0), |(line, n)| (line.as_str(), *n));
+            text.push_str(line);
+            text.push_str(&" ".repeat(widest - shown + BETWEEN));
+        }
+        page.raw(&text);
     }
 }
 
 /// The matrix, in blocks of as many columns as fit beside the names and rates.
-pub(crate) fn write_texts(
-    page: &mut Page,
-    indent: usize,
-    style: Style,
-    rated: &[Rated<'_>],
-    texts: &[Vec<String>],
-) {
+fn write_columns(page: &mut Page, indent: usize, style: Style, of: &Block<'_>) {
+    let (room, n) = (style.width.saturating_sub(indent), of.rated.len());
     let mut from = 0;
-    while from < rated.len() {
-        let block =
-            |to: usize| grid(rated, texts, from..to).lay_out(Style { width: usize::MAX, ..style });
-        let fitting = (from + 1..=rated.len()).rev().find(|to| block(*to).width <= style.width);
+    while from < n {
+        let block = |to: usize| {
+            grid(of.rated, &of.texts, from..to).lay_out(Style { width: usize::MAX, ..style })
+        };
+        let fitting = (from + 1..=n).rev().find(|to| block(*to).width <= room);
         let to = fitting.unwrap_or(from + 1);
         if from > 0 {
             page.blank();

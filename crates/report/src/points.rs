@@ -5,7 +5,7 @@ use larder_store::ByteSize;
 use crate::model::{Point, PointValue, Run};
 
 /// The coordinate that tells the parts of a scenario apart.
-pub(crate) const PART: &str = "part";
+pub const PART: &str = "part";
 
 /// The points of a run, each once: in numeric order where all coordinates are numbers, else as they came.
 pub fn points(run: &Run) -> Vec<&Point> {

@@ -47,7 +47,7 @@ impl Recorder<'_> {
         run.checks = check::run_all(&run);
         run.comparisons = comparisons(&run);
         let article = self.plan.article.as_ref();
-        run.article = article.map(|spec| article::judge(spec, self.plan.form, &run));
+        run.article = article.map(|spec| article::judge(spec, self.plan, &run));
         (run, histograms)
     }
 

@@ -54,6 +54,8 @@ pub struct Plan {
     pub notes: Vec<String>,
     /// As what the scenario is run.
     pub form: ArticleForm,
+    /// The options by which it is another workload than the scenario's; [`Scenario::with_workload`] says.
+    pub changed: Vec<String>,
     /// The article that the scenario repeats.
     pub article: Option<ArticleSpec>,
 }
@@ -98,6 +100,7 @@ impl Plan {
             workload: words,
             notes,
             form: scenario.form,
+            changed: scenario.changed.clone(),
             article: scenario.article.clone(),
         };
         plan.note_mixes();

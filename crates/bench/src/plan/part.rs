@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use larder_report::{ArticleForm, PointValue};
+use larder_report::{ArticleForm, PART, PointValue};
 
 use super::describe::describe;
 use super::point::{Coordinates, PlannedPoint, plan_point};
@@ -11,9 +11,6 @@ use super::{DEFAULT_KEY_SIZE, keys_fit};
 use crate::error::Result;
 use crate::scenario::Scenario;
 use crate::workload::{Count, SizeSpec, Sweep, WorkloadSpec};
-
-/// The coordinate that tells parts apart.
-const COORDINATE: &str = "part";
 
 /// One workload of a scenario.
 #[derive(Debug)]
@@ -45,7 +42,7 @@ impl PlannedPart {
                     let at = Coordinates { data_size, key_size, threads: threads.0 };
                     let mut planned = plan_point(spec, &source, &at, prefix, seed)?;
                     if let Some(name) = name {
-                        planned.point.insert(COORDINATE.into(), PointValue::Text(name.into()));
+                        planned.point.insert(PART.into(), PointValue::Text(name.into()));
                     }
                     points.push(planned);
                 }

@@ -64,9 +64,20 @@ impl Scenario {
         Ok(self)
     }
 
-    /// The scenario with these fields of its workload, in every part.
+    /// The scenario with these fields of its workload, in every part. Remembers which of them make another workload of it.
     #[must_use]
     pub fn with_workload(mut self, workload: &WorkloadSpec) -> Self {
+        let changes: Vec<String> = self
+            .workloads()
+            .iter()
+            .flat_map(|(_, own)| workload.changes(own))
+            .map(|option| format!("--{option}"))
+            .collect();
+        for option in changes {
+            if !self.changed.contains(&option) {
+                self.changed.push(option);
+            }
+        }
         for part in &mut self.parts {
             part.workload = workload.clone().or(std::mem::take(&mut part.workload));
         }

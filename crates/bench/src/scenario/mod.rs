@@ -41,6 +41,9 @@ pub struct Scenario {
     /// As what it is run; [`Scenario::resolve`] says.
     #[serde(skip)]
     pub form: ArticleForm,
+    /// The options that have made another workload of it; [`Scenario::with_workload`] says.
+    #[serde(skip)]
+    pub changed: Vec<String>,
 }
 
 /// The scenarios inside the binary: name and text. A new one is a file and a line here.

@@ -163,6 +163,39 @@ impl WorkloadSpec {
     }
 }
 
+impl WorkloadSpec {
+    /// The fields by which this specification, laid over another one, makes another workload of it. That it is done more
+    /// often, longer, or with other draws is none.
+    pub fn changes(&self, other: &Self) -> Vec<&'static str> {
+        let fields = [
+            ("keys", differs(&self.keys, &other.keys, "")),
+            ("key-size", differs(&self.key_size, &other.key_size, "32")),
+            ("key-pattern", differs(&self.key_pattern, &other.key_pattern, "uniform")),
+            ("data-size", differs(&self.data_size, &other.data_size, "")),
+            ("compressibility", differs(&self.compressibility, &other.compressibility, "0")),
+            ("payload", differs(&self.payload, &other.payload, "")),
+            ("operations", differs(&self.operations, &other.operations, "set,get")),
+            ("ratio", differs(&self.ratio, &other.ratio, "")),
+            ("on-miss", differs(&self.on_miss, &other.on_miss, "skip")),
+            ("multiget", differs(&self.multiget, &other.multiget, "1")),
+            ("ttl", differs(&self.ttl, &other.ttl, "")),
+            ("threads", differs(&self.threads, &other.threads, "1")),
+            ("processes", differs(&self.processes, &other.processes, "1")),
+            ("duration", differs(&self.duration, &other.duration, "")),
+            ("pin", differs(&self.pin, &other.pin, "false")),
+        ];
+        fields.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
+    }
+}
+
+/// Whether a field is given and is not what the other one has, or what there is by default where that has none.
+fn differs<T: FromStr + PartialEq>(own: &Option<T>, other: &Option<T>, default: &str) -> bool {
+    own.as_ref().is_some_and(|own| match other {
+        Some(other) => own != other,
+        None => default.parse().ok().as_ref() != Some(own),
+    })
+}
+
 /// A whole number from 1, as people write it: `20000`, `20k`, `1.5m`; the units are powers of ten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Count(pub u32);

@@ -5,10 +5,10 @@
 mod matrix;
 mod said;
 
-pub(crate) use matrix::{Matrix, matrices};
+pub(crate) use matrix::{Clocks, Matrix, WAITING, matrices};
 pub(crate) use said::{Said, said};
 
-use crate::figures::{nanoseconds, nanoseconds_interval, rate, rate_interval, ratio};
+use crate::figures::{list, nanoseconds, nanoseconds_interval, rate, rate_interval, ratio};
 use crate::model::{Article, ArticleFigure, ArticleForm, Clock, Measure};
 
 /// The heads of the columns behind the targets.
@@ -45,14 +45,23 @@ pub(crate) fn heading(article: &Article) -> String {
 
 /// Labels and texts: which article, whose machine, how it is repeated.
 pub(crate) fn facts(article: &Article) -> [(&'static str, String); 3] {
-    let form = match article.form {
+    let mut form = match article.form {
         ArticleForm::Published => "as it was published, its mistakes included",
         ArticleForm::Corrected => "with its mistakes corrected",
-    };
+    }
+    .to_owned();
+    if !article.changed.is_empty() {
+        let options: Vec<&str> = article.changed.iter().map(String::as_str).collect();
+        form.push_str(&format!(
+            "; changed by {}, so that it is another workload: no figure here is set in a ratio to a published one, \
+             and no conclusion is judged",
+            list(&options)
+        ));
+    }
     [
         ("article", article.title.clone()),
         ("its machine", article.machine.clone()),
-        ("repeated", form.to_owned()),
+        ("repeated", form),
     ]
 }
 
@@ -78,7 +87,7 @@ pub(crate) fn place(part: Option<&str>, operation: &str) -> String {
 pub(crate) fn clock(clock: Clock) -> &'static str {
     match clock {
         Clock::Wall => "by wall clock",
-        Clock::Cpu => "by the client's CPU time, which leaves out all waiting",
+        Clock::Cpu => "by the client's CPU time",
     }
 }
 

@@ -55,11 +55,10 @@ fn of_claim(claim: &Claim) -> Said<'_> {
 
 fn evidence(claim: &Claim) -> Vec<String> {
     let at = place(claim.part.as_deref(), &claim.operation);
-    if let Some(reason) = &claim.reason {
-        return vec![format!("{at}: {reason}")];
-    }
+    let reason = claim.reason.iter().map(|reason| format!("{at}: {reason}"));
     if let Some([hits, reads]) = claim.hits {
-        return vec![format!("{at}: {hits} of {reads} reads of {} hit", claim.a)];
+        let hits = format!("{at}: {hits} of {reads} reads of {} hit", claim.a);
+        return std::iter::once(hits).chain(reason).collect();
     }
     let names: Vec<&str> = claim.b.iter().map(String::as_str).collect();
     let together = format!("{} together", list(&names));
@@ -70,7 +69,7 @@ fn evidence(claim: &Claim) -> Vec<String> {
         };
         format!("{at}: {}", compared(claim, evidence, other))
     };
-    claim.evidence.iter().enumerate().map(sentence).collect()
+    claim.evidence.iter().enumerate().map(sentence).chain(reason).collect()
 }
 
 /// Two times and what lies between them.
@@ -85,17 +84,21 @@ fn compared(claim: &Claim, evidence: &Evidence, other: &str) -> String {
     if claim.kind == ClaimKind::Faster {
         parts.push(lead(claim, evidence, other));
         if claim.factor > 1.0 {
-            parts.push(format!("at least {} was said", ratio(claim.factor)));
+            parts.push(format!("at least {} was said{}", ratio(claim.factor), tested(evidence)));
         }
     } else {
         let share = with_interval(evidence.ratio, evidence.ci95);
         parts.push(format!("the first is {share} the second"));
-        parts.push(format!("up to {} apart counts as alike", ratio(claim.factor)));
-    }
-    if claim.verdict == ClaimVerdict::CannotBeTold && evidence.ci95.is_none() {
-        parts.push("fewer than six rounds do not tell".to_owned());
+        let alike = format!("up to {} apart counts as alike", ratio(claim.factor));
+        parts.push(format!("{alike}{}", tested(evidence)));
     }
     parts.join("; ")
+}
+
+/// How sure it is on which side of the factor the times lie: of two bounds, as sure as of the doubtful one.
+fn tested(evidence: &Evidence) -> String {
+    let least_sure = evidence.p_factor.iter().copied().reduce(f64::max);
+    least_sure.map(|p| format!(", {}", probability(p))).unwrap_or_default()
 }
 
 /// Who is faster, and by how much.

@@ -5,7 +5,8 @@ use maud::{Markup, html};
 use super::text::{capital, with_names};
 use super::view::View;
 use crate::article::{
-    Block, CONCLUSIONS, HEADS, Matrix, Said, blocks, facts, heading, matrices, said,
+    Block, CONCLUSIONS, Clocks, HEADS, Matrix, Said, WAITING, blocks, facts, heading, matrices,
+    said,
 };
 use crate::figures;
 use crate::model::{Article, ClaimVerdict};
@@ -23,7 +24,9 @@ pub(super) fn section(view: &View<'_>, article: &Article) -> Markup {
                 @for said in &said { (conclusion(view, said)) }
             }
             @for block in blocks(article) { (figures_of(&block)) }
-            @for matrix in matrices(view.run, article) { (matrix_of(&matrix)) }
+            @let clocks = matrices(article);
+            @for clocks in &clocks { (matrices_of(clocks)) }
+            @if !clocks.is_empty() { p.prose { (WAITING) } }
         }
     }
 }
@@ -95,21 +98,31 @@ fn here(text: &str, doubtful: bool) -> Markup {
     }
 }
 
-fn matrix_of(matrix: &Matrix<'_>) -> Markup {
+/// The matrices of both clocks beside each other; one below the other where there is no room.
+fn matrices_of(clocks: &Clocks<'_>) -> Markup {
     html! {
-        h3 { (capital(&matrix.caption)) }
-        div.scroll tabindex="0" role="region" aria-label=(matrix.caption) {
-            table.published {
-                thead { tr {
-                    th scope="col" { "target" }
-                    th scope="col" { "rate" }
-                    @for rated in &matrix.rated { th scope="col" { (rated.name) } }
-                } }
-                tbody { @for (rated, texts) in matrix.rated.iter().zip(matrix.texts()) { tr {
-                    th scope="row" { (rated.name) }
-                    td { (figures::rate(rated.rate)) }
-                    @for text in texts { td { (text) } }
-                } } }
+        h3 { (capital(&clocks.place)) ", each against each other" }
+        div.clocks { @for matrix in &clocks.matrices { (matrix_of(&clocks.place, matrix)) } }
+    }
+}
+
+fn matrix_of(place: &str, matrix: &Matrix<'_>) -> Markup {
+    html! {
+        div {
+            h4 { (capital(matrix.caption)) }
+            div.scroll tabindex="0" role="region" aria-label={ (place) ", " (matrix.caption) } {
+                table.published {
+                    thead { tr {
+                        th scope="col" { "target" }
+                        th scope="col" { "rate" }
+                        @for rated in &matrix.rated { th scope="col" { (rated.name) } }
+                    } }
+                    tbody { @for (rated, texts) in matrix.rated.iter().zip(matrix.texts()) { tr {
+                        th scope="row" { (rated.name) }
+                        td { (figures::rate(rated.rate)) }
+                        @for text in texts { td { (text) } }
+                    } } }
+                }
             }
         }
     }

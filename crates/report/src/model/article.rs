@@ -18,9 +18,16 @@ pub struct Article {
     /// Whether this run repeats it as it was published or with its mistakes corrected.
     #[serde(rename = "as")]
     pub form: ArticleForm,
+    /// The options by which this run does something else than the scenario, such as `--keys`. Where there are any, no
+    /// figure here is set in a ratio to a published one, and no conclusion is judged.
+    #[serde(default)]
+    pub changed: Vec<String>,
     /// It showed a matrix of each target against each other, and so do the reports of this run.
     #[serde(default)]
     pub matrix: bool,
+    /// What that matrix is made of: every target of the run at each place that has a published figure.
+    #[serde(default)]
+    pub rates: Vec<ArticleRate>,
     /// Every figure that it published.
     pub figures: Vec<ArticleFigure>,
     /// Every conclusion that it drew.
@@ -95,6 +102,21 @@ pub struct ArticleFigure {
     pub doubts: Vec<String>,
 }
 
+/// How many iterations a target does at a place of the article, by both clocks: the medians of the rounds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ArticleRate {
+    /// The `name` of the target.
+    pub target: String,
+    /// The part of the scenario; `null` where it has only one.
+    pub part: Option<String>,
+    /// What an iteration does: an operation, or several joined by `+`, whose times are added up.
+    pub operation: String,
+    /// Iterations a second of wall clock.
+    pub ops_per_s: f64,
+    /// Iterations a second of the client's CPU; `null` where that time is not known.
+    pub cpu_ops_per_s: Option<f64>,
+}
+
 /// What a published figure is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -139,8 +161,14 @@ pub struct Claim {
     pub evidence: Vec<Evidence>,
     /// For `never_hits`: hits and reads of all rounds.
     pub hits: Option<[u64; 2]>,
-    /// Why nothing can be told, where a figure is missing.
+    /// For `never_hits`: the reads of all rounds that found nothing. What is neither failed, or returned something wrong.
+    #[serde(default)]
+    pub misses: Option<u64>,
+    /// Why nothing can be told, where that does not follow from the evidence.
     pub reason: Option<String>,
+    /// The checks that make a figure behind it no result, and that it does not name itself.
+    #[serde(default)]
+    pub doubts: Vec<String>,
     /// The checks that explain it.
     pub checks: Vec<ClaimCheck>,
 }
@@ -193,10 +221,14 @@ pub struct Evidence {
     pub b_us: f64,
     /// The first over the second.
     pub ratio: f64,
-    /// Its 95 % interval; `null` with fewer than six rounds.
+    /// Its 95 % interval, of this one ratio and uncorrected; `null` with fewer than six rounds.
     pub ci95: Option<[f64; 2]>,
-    /// Probability of such a difference between equals, corrected over all conclusions of the article.
+    /// For `faster`: probability of such a difference between equals, corrected over all tests of the article.
     pub p: Option<f64>,
+    /// Probability that the times lie so far on their side of the factor where they lie just at it, corrected likewise.
+    /// For `faster` one, and none where its factor is 1; for `near` and `sum` one for the lower bound and one for the upper.
+    #[serde(default)]
+    pub p_factor: Vec<f64>,
 }
 
 /// A check that explains a conclusion.

@@ -14,8 +14,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use article::{
-    Article, ArticleFigure, ArticleForm, Claim, ClaimCheck, ClaimKind, ClaimVerdict, Clock,
-    Evidence, Measure,
+    Article, ArticleFigure, ArticleForm, ArticleRate, Claim, ClaimCheck, ClaimKind, ClaimVerdict,
+    Clock, Evidence, Measure,
 };
 pub use cell::{
     Cell, Counts, CurvePoint, Floor, Latency, LatencyIntervals, Operation, ReasonKind, Sample,

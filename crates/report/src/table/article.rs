@@ -1,15 +1,15 @@
 //! What an article published, in the terminal's report.
 
-use crate::article::{CONCLUSIONS, HEADS, blocks, facts, heading, matrices, said};
+use crate::article::{CONCLUSIONS, HEADS, WAITING, blocks, facts, heading, matrices, said};
 use crate::findings::said_of;
 use crate::grid::{ALWAYS, Column, Grid, Piece};
-use crate::matrix::write_texts;
-use crate::model::{Article, ClaimVerdict, Run};
+use crate::matrix::{Block, write_beside};
+use crate::model::{Article, ClaimVerdict};
 use crate::page::Page;
 use crate::style::{BAD, BEST, DOUBT, FAINT, PLAIN, STRONG, Style};
 
 /// Figures, matrices, conclusions.
-pub(super) fn write(page: &mut Page, run: &Run, article: &Article, style: Style) {
+pub(super) fn write(page: &mut Page, article: &Article, style: Style) {
     page.heading(&heading(article));
     super::write_entries(
         page,
@@ -17,7 +17,7 @@ pub(super) fn write(page: &mut Page, run: &Run, article: &Article, style: Style)
         facts(article).map(|(label, text)| (label.into(), text)).into_iter(),
     );
     write_figures(page, article, style);
-    write_matrices(page, run, article, style);
+    write_matrices(page, article, style);
     if !article.claims.is_empty() {
         page.blank();
         page.paragraph(2, STRONG, CONCLUSIONS);
@@ -57,13 +57,22 @@ fn write_figures(page: &mut Page, article: &Article, style: Style) {
     }
 }
 
-/// The matrices that it showed, where it showed one.
-pub(crate) fn write_matrices(page: &mut Page, run: &Run, article: &Article, style: Style) {
-    for matrix in matrices(run, article) {
+/// The matrices that it showed, where it showed one: those of both clocks side by side.
+pub(crate) fn write_matrices(page: &mut Page, article: &Article, style: Style) {
+    let matrices = matrices(article);
+    for clocks in &matrices {
         page.blank();
-        page.paragraph(2, STRONG, &matrix.caption);
-        let style = Style { width: style.width.saturating_sub(2), ..style };
-        write_texts(page, 2, style, &matrix.rated, &matrix.texts());
+        page.paragraph(2, STRONG, &clocks.place);
+        let blocks = clocks.matrices.iter().map(|matrix| Block {
+            caption: matrix.caption.to_owned(),
+            look: FAINT,
+            rated: &matrix.rated,
+            texts: matrix.texts(),
+        });
+        write_beside(page, 2, style, &blocks.collect::<Vec<_>>());
+    }
+    if !matrices.is_empty() {
+        page.paragraph(2, FAINT, WAITING);
     }
 }
 

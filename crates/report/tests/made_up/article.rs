@@ -1,8 +1,8 @@
 //! A run that repeats an article: each kind of figure, each kind of conclusion, each verdict.
 
 use larder_report::{
-    Article, ArticleFigure, ArticleForm, Claim, ClaimCheck, ClaimKind, ClaimVerdict, Clock,
-    Evidence, Measure, Operation, Point, PointValue, Run, Severity,
+    Article, ArticleFigure, ArticleForm, ArticleRate, Claim, ClaimCheck, ClaimKind, ClaimVerdict,
+    Clock, Evidence, Measure, Operation, Point, PointValue, Run, Severity,
 };
 
 use super::plan::Plan;
@@ -28,7 +28,9 @@ pub(crate) fn article() -> Run {
         title: "Three caches that nobody compared, in a language that nobody speaks".into(),
         machine: "one core of a machine that never was, 512 MB".into(),
         form: ArticleForm::Published,
+        changed: Vec::new(),
         matrix: true,
+        rates: rates([first, second, third]),
         figures: figures([first, second, third]),
         claims: claims([first, second, third]),
     });
@@ -73,6 +75,26 @@ fn figures([first, second, third]: [&str; 3]) -> Vec<ArticleFigure> {
     ]
 }
 
+/// At two places; of the last target the CPU time is known at one of them only.
+fn rates([first, second, third]: [&str; 3]) -> Vec<ArticleRate> {
+    let rate = |target: &str, place: (&str, &str), ops_per_s, cpu_ops_per_s| ArticleRate {
+        target: target.into(),
+        part: Some(place.0.into()),
+        operation: place.1.into(),
+        ops_per_s,
+        cpu_ops_per_s,
+    };
+    let (read, write) = (("read-heavy", "get"), ("write-heavy", "set+get"));
+    vec![
+        rate(first, read, 4022.5, Some(192_300.0)),
+        rate(second, read, 228_800.0, Some(32_050.0)),
+        rate(third, read, 5494.0, Some(5510.0)),
+        rate(first, write, 2007.6, Some(1_040_000.0)),
+        rate(second, write, 142_000.0, Some(54_945.0)),
+        rate(third, write, 39_300.0, None),
+    ]
+}
+
 fn claim(says: &str, kind: ClaimKind, a: &str, b: &[&str], verdict: ClaimVerdict) -> Claim {
     Claim {
         says: says.into(),
@@ -86,7 +108,9 @@ fn claim(says: &str, kind: ClaimKind, a: &str, b: &[&str], verdict: ClaimVerdict
         verdict,
         evidence: Vec::new(),
         hits: None,
+        misses: None,
         reason: None,
+        doubts: Vec::new(),
         checks: Vec::new(),
     }
 }
@@ -98,6 +122,7 @@ fn claims([first, second, third]: [&str; 3]) -> Vec<Claim> {
         ratio: a_us / b_us,
         ci95: Some([a_us / b_us * 0.96, a_us / b_us * 1.05]),
         p,
+        p_factor: Vec::new(),
     };
     let fired = |id: &str, fired| ClaimCheck { id: id.into(), fired };
     vec![
@@ -115,7 +140,7 @@ fn claims([first, second, third]: [&str; 3]) -> Vec<Claim> {
         Claim {
             by: Clock::Cpu,
             factor: 10.0,
-            evidence: vec![times(31.2, 5.2, Some(0.0004))],
+            evidence: vec![Evidence { p_factor: vec![0.0004], ..times(31.2, 5.2, Some(0.0004)) }],
             checks: vec![fired("CPU-WALL", false)],
             ..claim(
                 "The first is more than ten times faster than the second.",
@@ -126,7 +151,10 @@ fn claims([first, second, third]: [&str; 3]) -> Vec<Claim> {
             )
         },
         Claim {
-            evidence: vec![times(182.0, 248.6, None)],
+            evidence: vec![Evidence {
+                p_factor: vec![0.0004, 0.0087],
+                ..times(182.0, 248.6, None)
+            }],
             ..claim(
                 "The third is near the first.",
                 ClaimKind::Near,
@@ -136,7 +164,10 @@ fn claims([first, second, third]: [&str; 3]) -> Vec<Claim> {
             )
         },
         Claim {
-            evidence: vec![times(248.6, 186.4, None)],
+            evidence: vec![Evidence {
+                p_factor: vec![0.0004, 0.0004],
+                ..times(248.6, 186.4, None)
+            }],
             factor: 1.2,
             part: Some("write-heavy".into()),
             operation: "set+get".into(),
@@ -150,6 +181,7 @@ fn claims([first, second, third]: [&str; 3]) -> Vec<Claim> {
         },
         Claim {
             hits: Some([0, 200_000]),
+            misses: Some(200_000),
             checks: vec![fired("NEVER-HITS", true)],
             ..claim(
                 "No read of the third hits.",
@@ -161,11 +193,25 @@ fn claims([first, second, third]: [&str; 3]) -> Vec<Claim> {
         },
         Claim {
             evidence: vec![Evidence { ci95: None, ..times(1.01, 1.0, Some(0.4)) }],
+            reason: Some("5 rounds cannot tell in 9 tests: 7 are needed".into()),
             ..claim(
                 "The first beats the second.",
                 ClaimKind::Faster,
                 first,
                 &[second],
+                ClaimVerdict::CannotBeTold,
+            )
+        },
+        Claim {
+            hits: Some([0, 200_000]),
+            misses: Some(150_000),
+            reason: Some("50000 reads failed, or returned something that was not stored".into()),
+            doubts: vec!["ERR-AS-OP".into()],
+            ..claim(
+                "No read of the second hits.",
+                ClaimKind::NeverHits,
+                second,
+                &[],
                 ClaimVerdict::CannotBeTold,
             )
         },

@@ -1,77 +1,111 @@
 //! What a run says to the conclusions of an article.
 //!
-//! Times are compared as rates are everywhere: by ranks over the rounds, corrected for the number of comparisons, here
-//! those of the article. A factor counts as reached, kept or missed only where the whole interval says so.
+//! Times are compared as rates are everywhere: by ranks over the rounds, corrected for the number of tests, here all those
+//! of the article. A factor is tested by ranks as well, between the times of the one and the times of the other so many
+//! times over: it counts as reached, kept or missed only where that test says so.
 
-use larder_report::{Claim, ClaimCheck, ClaimKind, ClaimVerdict, Clock, Evidence, Run, Verdict};
+use larder_report::figures::count;
+use larder_report::{
+    Claim, ClaimCheck, ClaimKind, ClaimVerdict, Clock, Evidence, Run, Verdict, rounds_for_verdict,
+    smallest_p,
+};
 
 use super::times::{Place, Times, find};
 use crate::scenario::ClaimSpec;
-use crate::statistics::{Difference, holm, median};
+use crate::statistics::{Difference, holm, mann_whitney, median};
 
 /// How many times two things that take as much time may differ, where the scenario does not say.
 const NEAR: f64 = 1.5;
 
-/// Judges all conclusions: one family for Holm's correction.
-pub(super) fn judge_claims(specs: &[ClaimSpec], run: &Run) -> Vec<Claim> {
-    let mut claims: Vec<Claim> = specs.iter().map(|spec| examined(spec, run)).collect();
-    let all = || claims.iter().flat_map(|claim| &claim.evidence);
-    let raw: Vec<f64> = all().filter_map(|evidence| evidence.p).collect();
-    let mut corrected = holm(&raw).into_iter();
-    for claim in &mut claims {
-        for evidence in claim.evidence.iter_mut().filter(|evidence| evidence.p.is_some()) {
-            evidence.p = corrected.next();
-        }
-        claim.verdict = verdict(claim);
-    }
-    claims
+/// Judges all conclusions: one family for Holm's correction. Of a workload that options have changed, none is judged.
+pub(super) fn judge_claims(specs: &[ClaimSpec], run: &Run, changed: &[String]) -> Vec<Claim> {
+    let mut examined: Vec<Examined> = specs.iter().map(|spec| Examined::of(spec, run)).collect();
+    let tests = correct(&mut examined);
+    let judged = examined.into_iter().map(|Examined { mut claim, rounds }| {
+        let told = verdict(&claim);
+        let reason = claim.reason.take().or_else(|| untold(&claim, changed));
+        claim.verdict = if reason.is_some() { ClaimVerdict::CannotBeTold } else { told };
+        let few = || too_few(rounds, tests).filter(|_| told == ClaimVerdict::CannotBeTold);
+        claim.reason = reason.or_else(few);
+        claim
+    });
+    judged.collect()
 }
 
 /// A conclusion with its evidence and no verdict yet.
-fn examined(spec: &ClaimSpec, run: &Run) -> Claim {
-    let otherwise = match spec.kind {
+struct Examined {
+    claim: Claim,
+    /// The fewest rounds behind a figure of it; `None` where nothing is tested by ranks.
+    rounds: Option<usize>,
+}
+
+impl Examined {
+    fn of(spec: &ClaimSpec, run: &Run) -> Self {
+        let mut claim = Claim {
+            says: spec.says.clone(),
+            kind: spec.kind,
+            part: spec.part.clone(),
+            operation: place(spec, &spec.a).operation_in(run),
+            by: spec.by,
+            a: spec.a.clone(),
+            b: spec.b.clone(),
+            factor: factor(spec),
+            verdict: ClaimVerdict::CannotBeTold,
+            evidence: Vec::new(),
+            hits: None,
+            misses: None,
+            reason: None,
+            doubts: Vec::new(),
+            checks: checks(spec, run),
+        };
+        let rounds = examine(&mut claim, spec, run).unwrap_or_else(|reason| {
+            claim.reason = Some(reason);
+            None
+        });
+        Self { claim, rounds }
+    }
+}
+
+fn factor(spec: &ClaimSpec) -> f64 {
+    spec.factor.unwrap_or(match spec.kind {
         ClaimKind::Near | ClaimKind::Sum => NEAR,
         ClaimKind::Faster | ClaimKind::NeverHits => 1.0,
-    };
-    let mut claim = Claim {
-        says: spec.says.clone(),
-        kind: spec.kind,
-        part: spec.part.clone(),
-        operation: place(spec, &spec.a).operation_in(run),
-        by: spec.by,
-        a: spec.a.clone(),
-        b: spec.b.clone(),
-        factor: spec.factor.unwrap_or(otherwise),
-        verdict: ClaimVerdict::CannotBeTold,
-        evidence: Vec::new(),
-        hits: None,
-        reason: None,
-        checks: checks(spec, run),
-    };
-    match evidence(spec, run) {
-        Ok((evidence, hits)) => (claim.evidence, claim.hits) = (evidence, hits),
-        Err(reason) => claim.reason = Some(reason),
+    })
+}
+
+/// Corrects every p of the article together; returns how many there are.
+fn correct(examined: &mut [Examined]) -> usize {
+    let all = examined.iter_mut().flat_map(|examined| &mut examined.claim.evidence);
+    let mut tests: Vec<&mut f64> =
+        all.flat_map(|evidence| evidence.p.iter_mut().chain(&mut evidence.p_factor)).collect();
+    let raw: Vec<f64> = tests.iter().map(|p| **p).collect();
+    for (p, corrected) in tests.iter_mut().zip(holm(&raw)) {
+        **p = corrected;
     }
-    claim
+    raw.len()
 }
 
 fn place<'a>(spec: &'a ClaimSpec, target: &'a str) -> Place<'a> {
     Place { target, part: spec.part.as_deref(), operation: spec.operation.as_deref() }
 }
 
-type Found = (Vec<Evidence>, Option<[u64; 2]>);
-
-fn evidence(spec: &ClaimSpec, run: &Run) -> Result<Found, String> {
+/// Fills in the evidence; returns how many rounds stand behind it.
+fn examine(claim: &mut Claim, spec: &ClaimSpec, run: &Run) -> Result<Option<usize>, String> {
     let a = find(run, &place(spec, &spec.a))?;
-    if spec.kind == ClaimKind::NeverHits {
-        let [_, reads] = a.hits;
-        return match reads {
-            0 => Err(format!("{} is not read here", spec.a)),
-            _ => Ok((Vec::new(), Some(a.hits))),
-        };
-    }
     let others: Vec<Times> =
         spec.b.iter().map(|name| find(run, &place(spec, name))).collect::<Result<_, _>>()?;
+    for doubt in others.iter().chain([&a]).flat_map(|times| &times.doubts) {
+        if !spec.checks.contains(doubt) && !claim.doubts.contains(doubt) {
+            claim.doubts.push(doubt.clone());
+        }
+    }
+    if spec.kind == ClaimKind::NeverHits {
+        if a.reads == 0 {
+            return Err(format!("{} is not read here", spec.a));
+        }
+        (claim.hits, claim.misses) = (Some([a.hits, a.reads]), Some(a.missed));
+        return Ok(None);
+    }
     let of = |times: &Times| -> Result<Vec<f64>, String> {
         match spec.by {
             Clock::Wall => Ok(times.wall_s.clone()),
@@ -83,9 +117,10 @@ fn evidence(spec: &ClaimSpec, run: &Run) -> Result<Found, String> {
     if spec.kind == ClaimKind::Sum {
         others = vec![sum(&others)];
     }
-    let each = others.iter().map(|b| compared(spec.kind, &a, b, run.seed));
+    let each = others.iter().map(|b| compared(spec, &a, b, run.seed));
     let all: Option<Vec<Evidence>> = each.collect();
-    Ok((all.ok_or("a round took no time that could be told")?, None))
+    claim.evidence = all.ok_or("a round took no time that could be told")?;
+    Ok(others.iter().chain([&a]).map(Vec::len).min())
 }
 
 /// All of them one after the other, round by round.
@@ -94,12 +129,18 @@ fn sum(times: &[Vec<f64>]) -> Vec<f64> {
     (0..rounds).map(|round| times.iter().map(|times| times[round]).sum()).collect()
 }
 
-fn compared(kind: ClaimKind, a: &[f64], b: &[f64], seed: u64) -> Option<Evidence> {
+fn compared(spec: &ClaimSpec, a: &[f64], b: &[f64], seed: u64) -> Option<Evidence> {
     let Difference { ratio, ci95, p } = Difference::between(a, b, seed)?;
     let us = |times: &[f64]| median(times).map(|seconds| seconds * 1e6);
-    // Whether two things are near, no test for a difference can say.
-    let p = (kind == ClaimKind::Faster).then_some(p);
-    Some(Evidence { a_us: us(a)?, b_us: us(b)?, ratio, ci95, p })
+    let at = |times: f64| mann_whitney(a, &b.iter().map(|b| b * times).collect::<Vec<_>>());
+    let factor = factor(spec);
+    // That two things are near, no test for a difference can say: they are tested against both bounds.
+    let (p, p_factor) = match spec.kind {
+        ClaimKind::Faster if factor > 1.0 => (Some(p), vec![at(factor.recip())]),
+        ClaimKind::Faster => (Some(p), Vec::new()),
+        _ => (None, vec![at(factor.recip()), at(factor)]),
+    };
+    Some(Evidence { a_us: us(a)?, b_us: us(b)?, ratio, ci95, p, p_factor })
 }
 
 /// The checks that explain a conclusion, and which of them fired for a target that it is about.
@@ -114,6 +155,31 @@ fn checks(spec: &ClaimSpec, run: &Run) -> Vec<ClaimCheck> {
     spec.checks.iter().map(|id| ClaimCheck { id: id.clone(), fired: fired(id) }).collect()
 }
 
+/// Why a conclusion is not judged, whatever the evidence looks like.
+fn untold(claim: &Claim, changed: &[String]) -> Option<String> {
+    if !changed.is_empty() {
+        return Some(format!("{} made another workload of it", changed.join(", ")));
+    }
+    if !claim.doubts.is_empty() {
+        let (ids, which) = (claim.doubts.join(", "), "which it does not count with");
+        return Some(format!("a figure behind it is no result: {ids}, {which}"));
+    }
+    let [hits, reads] = claim.hits?;
+    let others = reads - hits - claim.misses?;
+    (hits == 0 && others > 0)
+        .then(|| format!("{others} reads failed, or returned something that was not stored"))
+}
+
+/// Where no order of so few rounds would have told.
+fn too_few(rounds: Option<usize>, tests: usize) -> Option<String> {
+    #[expect(clippy::cast_precision_loss, reason = "a number of tests")]
+    let clearest = |rounds| smallest_p(rounds, rounds) * tests as f64;
+    let rounds = rounds.filter(|rounds| clearest(*rounds) >= Verdict::SIGNIFICANCE)?;
+    let needed = rounds_for_verdict(tests);
+    let tests = count(tests, "test");
+    Some(format!("{rounds} rounds cannot tell in {tests}: {needed} are needed"))
+}
+
 fn verdict(claim: &Claim) -> ClaimVerdict {
     if let Some([hits, _]) = claim.hits {
         return if hits == 0 { ClaimVerdict::Holds } else { ClaimVerdict::DoesNotHold };
@@ -126,47 +192,83 @@ fn verdict(claim: &Claim) -> ClaimVerdict {
             _ => near(evidence, claim.factor),
         })
         .collect();
-    // One against which it fails is enough; otherwise it must hold against each.
-    let worst = [ClaimVerdict::TurnsRound, ClaimVerdict::DoesNotHold, ClaimVerdict::CannotBeTold];
-    let found = worst.into_iter().find(|verdict| verdicts.contains(verdict));
-    let otherwise =
-        if verdicts.is_empty() { ClaimVerdict::CannotBeTold } else { ClaimVerdict::Holds };
-    found.unwrap_or(otherwise)
+    let (all, any) = (
+        |verdict| verdicts.iter().all(|found| *found == verdict),
+        |verdict| verdicts.contains(&verdict),
+    );
+    // One against which it fails is enough; it turns round, or holds, against each or not at all.
+    if verdicts.is_empty() {
+        ClaimVerdict::CannotBeTold
+    } else if all(ClaimVerdict::TurnsRound) {
+        ClaimVerdict::TurnsRound
+    } else if any(ClaimVerdict::TurnsRound) || any(ClaimVerdict::DoesNotHold) {
+        ClaimVerdict::DoesNotHold
+    } else if all(ClaimVerdict::Holds) {
+        ClaimVerdict::Holds
+    } else {
+        ClaimVerdict::CannotBeTold
+    }
+}
+
+fn sure(p: f64) -> bool {
+    p < Verdict::SIGNIFICANCE
 }
 
 /// Whether the first takes less time, by the factor at least.
 fn faster(evidence: &Evidence, factor: f64) -> ClaimVerdict {
-    let sure = evidence.p.is_some_and(|p| p < Verdict::SIGNIFICANCE);
     let differs = 1.0 + Verdict::MIN_DIFFERENCE;
-    if sure && evidence.ratio > differs {
-        return ClaimVerdict::TurnsRound;
-    }
-    let sooner = sure && evidence.ratio.recip() > differs;
-    if factor <= 1.0 {
-        return if sooner { ClaimVerdict::Holds } else { ClaimVerdict::CannotBeTold };
-    }
-    // How many times faster: the interval of the ratio, turned over.
-    let Some([most, least]) = evidence.ci95.map(|ci95| ci95.map(f64::recip)) else {
-        return ClaimVerdict::CannotBeTold;
-    };
-    if sooner && least >= factor {
-        ClaimVerdict::Holds
-    } else if most < factor {
-        ClaimVerdict::DoesNotHold
-    } else {
+    let sooner = evidence.ratio.recip();
+    let tested = evidence.p.is_some_and(sure);
+    let at_factor = evidence.p_factor.first().copied();
+    if tested && evidence.ratio > differs {
+        ClaimVerdict::TurnsRound
+    } else if !at_factor.map_or(tested && sooner > differs, sure) {
         ClaimVerdict::CannotBeTold
+    } else if sooner > factor {
+        ClaimVerdict::Holds
+    } else {
+        ClaimVerdict::DoesNotHold
     }
 }
 
 /// Whether both take as much time, within the factor.
 fn near(evidence: &Evidence, factor: f64) -> ClaimVerdict {
-    let Some([low, high]) = evidence.ci95 else { return ClaimVerdict::CannotBeTold };
-    let within = factor.recip()..=factor;
-    if within.contains(&low) && within.contains(&high) {
-        ClaimVerdict::Holds
-    } else if high < *within.start() || low > *within.end() {
+    let [low, high] = evidence.p_factor[..] else { return ClaimVerdict::CannotBeTold };
+    let (above, below) = (evidence.ratio > factor.recip(), evidence.ratio < factor);
+    if (sure(low) && !above) || (sure(high) && !below) {
         ClaimVerdict::DoesNotHold
+    } else if sure(low) && sure(high) {
+        ClaimVerdict::Holds
     } else {
         ClaimVerdict::CannotBeTold
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_that_fails_is_none_that_found_nothing() {
+        let spec = ClaimSpec {
+            says: "nothing is found".into(),
+            kind: ClaimKind::NeverHits,
+            a: "it".into(),
+            b: Vec::new(),
+            factor: None,
+            by: Clock::Wall,
+            part: None,
+            operation: Some("get".into()),
+            checks: Vec::new(),
+        };
+        let run =
+            Run::from_json(include_str!("../../../../report/tests/fixture/run.json")).unwrap();
+        let of = |hits: u64, misses: u64| {
+            let claim = Examined::of(&spec, &run).claim;
+            untold(&Claim { hits: Some([hits, 100]), misses: Some(misses), ..claim }, &[])
+        };
+        let failed = "90 reads failed, or returned something that was not stored";
+        assert_eq!(of(0, 10).as_deref(), Some(failed));
+        assert_eq!((of(0, 100), of(7, 10)), (None, None));
     }
 }

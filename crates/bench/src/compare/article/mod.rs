@@ -6,33 +6,75 @@
 mod claim;
 mod times;
 
-use larder_report::{Article, ArticleFigure, ArticleForm, Measure, Run};
+use larder_report::{Article, ArticleFigure, ArticleRate, Measure, Run};
 
+use crate::plan::Plan;
 use crate::scenario::{ArticleSpec, FigureSpec};
 use crate::statistics::{median, median_ci95};
 use claim::judge_claims;
 use times::{Place, Times, find};
 
 /// Fills in what this run has to say.
-pub(super) fn judge(spec: &ArticleSpec, form: ArticleForm, run: &Run) -> Article {
+pub(super) fn judge(spec: &ArticleSpec, plan: &Plan, run: &Run) -> Article {
+    let comparable = plan.changed.is_empty();
+    let figure = |figure: &FigureSpec| measured(figure, spec, run, comparable);
     Article {
         id: spec.id.clone(),
         title: spec.title.clone(),
         machine: spec.machine.clone(),
-        form,
+        form: plan.form,
+        changed: plan.changed.clone(),
         matrix: spec.matrix,
-        figures: spec.figures.iter().map(|figure| measured(figure, spec, run)).collect(),
-        claims: judge_claims(&spec.claims, run),
+        rates: if spec.matrix { rates(spec, run) } else { Vec::new() },
+        figures: spec.figures.iter().map(figure).collect(),
+        claims: judge_claims(&spec.claims, run, &plan.changed),
+    }
+}
+
+/// What the matrices are made of: all targets at each place that has a published figure.
+fn rates(spec: &ArticleSpec, run: &Run) -> Vec<ArticleRate> {
+    let mut places: Vec<(Option<&str>, String)> = Vec::new();
+    for figure in &spec.figures {
+        let place = place(figure);
+        let named = (place.part, place.operation_in(run));
+        if !places.contains(&named) {
+            places.push(named);
+        }
+    }
+    let of_place = |(part, operation): &(Option<&str>, String)| -> Vec<ArticleRate> {
+        let rate = |target: &larder_report::Target| {
+            let place = Place { target: &target.name, part: *part, operation: Some(operation) };
+            let times = find(run, &place).ok()?;
+            let rate = |measure| median(&rounds(&times, measure, None).ok()?);
+            Some(ArticleRate {
+                target: target.name.clone(),
+                part: part.map(str::to_owned),
+                operation: operation.clone(),
+                ops_per_s: rate(Measure::OpsPerS)?,
+                cpu_ops_per_s: rate(Measure::CpuOpsPerS),
+            })
+        };
+        run.targets.iter().filter_map(rate).collect()
+    };
+    places.iter().flat_map(of_place).collect()
+}
+
+fn place(figure: &FigureSpec) -> Place<'_> {
+    Place {
+        target: &figure.target,
+        part: figure.part.as_deref(),
+        operation: figure.operation.as_deref(),
     }
 }
 
 /// A published figure beside the one of this run.
-fn measured(spec: &FigureSpec, article: &ArticleSpec, run: &Run) -> ArticleFigure {
-    let place = Place {
-        target: &spec.target,
-        part: spec.part.as_deref(),
-        operation: spec.operation.as_deref(),
-    };
+fn measured(
+    spec: &FigureSpec,
+    article: &ArticleSpec,
+    run: &Run,
+    comparable: bool,
+) -> ArticleFigure {
+    let place = place(spec);
     let iterations = spec.iterations.or(article.iterations);
     let found = find(run, &place);
     let mut figure = ArticleFigure {
@@ -57,8 +99,8 @@ fn measured(spec: &FigureSpec, article: &ArticleSpec, run: &Run) -> ArticleFigur
         Ok(rounds) => {
             figure.here = median(&rounds);
             figure.here_ci95 = median_ci95(&rounds, run.seed);
-            let comparable = figure.here.filter(|_| spec.published > 0.0);
-            figure.ratio = comparable.map(|here| here / spec.published);
+            let here = figure.here.filter(|_| comparable && spec.published > 0.0);
+            figure.ratio = here.map(|here| here / spec.published);
         }
         Err(reason) => figure.reason = Some(reason),
     }

@@ -1,6 +1,6 @@
 //! What an iteration of one target took in each round, added up over the operations that it consists of.
 
-use larder_report::{Cell, Operation, Point, PointValue, ReasonKind, Run, Sample, Severity};
+use larder_report::{Cell, Operation, PART, Point, PointValue, ReasonKind, Run, Sample, Severity};
 
 /// Where the figures of an article are found in a run.
 #[derive(Debug, Clone, Copy)]
@@ -24,8 +24,10 @@ pub(super) struct Times {
     pub(super) misses: Vec<f64>,
     /// Iterations of a round.
     pub(super) iterations: u64,
-    /// Hits and reads of all rounds together.
-    pub(super) hits: [u64; 2],
+    /// Reads of all rounds together, those that hit, and those that found nothing.
+    pub(super) reads: u64,
+    pub(super) hits: u64,
+    pub(super) missed: u64,
     /// The checks that make these figures no result.
     pub(super) doubts: Vec<String>,
 }
@@ -41,7 +43,7 @@ impl Times {
 impl Place<'_> {
     /// Whether a point belongs to the part.
     fn holds(&self, point: &Point) -> bool {
-        match (self.part, point.get("part")) {
+        match (self.part, point.get(PART)) {
             (Some(part), Some(PointValue::Text(name))) => part == name,
             _ => true,
         }
@@ -136,6 +138,7 @@ fn of_cell(run: &Run, cell: &Cell) -> Result<Times, String> {
     let cpu_s = known.then(cpu_s).filter(|seconds| seconds.iter().all(|cpu| *cpu > 0.0));
     let reads = cell.operation.reads();
     let misses = samples.iter().map(|sample| if reads { sample.counts.misses as f64 } else { 0.0 });
+    let of_reads = |count: u64| if reads { count } else { 0 };
     let errors = run.checks.iter().filter(|check| check.severity == Severity::Error);
     let mut doubts: Vec<String> =
         errors.filter(|check| check.disqualifies(cell)).map(|check| check.id.clone()).collect();
@@ -145,7 +148,9 @@ fn of_cell(run: &Run, cell: &Cell) -> Result<Times, String> {
         cpu_s,
         misses: misses.collect(),
         iterations: samples.iter().map(|sample| sample.counts.ops).max().unwrap_or(0),
-        hits: if reads { [cell.counts.hits, cell.counts.ops] } else { [0, 0] },
+        reads: of_reads(cell.counts.ops),
+        hits: of_reads(cell.counts.hits),
+        missed: of_reads(cell.counts.misses),
         doubts,
     })
 }
@@ -165,7 +170,9 @@ impl Times {
             cpu_s: self.cpu_s.zip(other.cpu_s).map(|(a, b)| sum(&a, &b)),
             misses: sum(&self.misses, &other.misses),
             iterations: self.iterations.max(other.iterations),
-            hits: [self.hits[0] + other.hits[0], self.hits[1] + other.hits[1]],
+            reads: self.reads + other.reads,
+            hits: self.hits + other.hits,
+            missed: self.missed + other.missed,
             doubts,
         }
     }
