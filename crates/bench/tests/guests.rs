@@ -46,6 +46,7 @@ fn main() -> ExitCode {
     trials.push(trial_where(memcached, "what_is_left_on_somebodys_server_ends", safety));
     trials.push(trial_where(memcached, "settings_of_tiers_are_told_apart", settings));
     trials.push(trial_where(perl, "processes_share_the_work_of_a_plan", processes));
+    trials.push(trial_where(perl, "processes_without_work_are_no_reason", idle));
     trials.push(trial_where(perl, "threads_without_processes_are_a_reason", threads));
     trials.push(trial_where(perl, "time_ends_a_phase", duration));
     let mmap = || modules(&["Cache::Mmap"]);
@@ -196,6 +197,15 @@ fn processes() {
         assert_eq!((cell.counts.wrong, cell.counts.errors), (0, 0), "{cell:#?}");
         assert!(cell.reason.is_none(), "{cell:#?}");
     }
+}
+
+/// More processes than keys and requests: those without work are no reason.
+fn idle() {
+    let url = "perl+fastmmap:";
+    let run = run(&[url], "keys = 4\nprocesses = 7\nrequests = 5\noperations = 'get'");
+    let cell = cells(&run, url)[0];
+    let counts = cell.counts;
+    assert_eq!((counts.ops, counts.hits, cell.reason.as_deref()), (10, 10, None), "{cell:#?}");
 }
 
 fn threads() {

@@ -96,6 +96,8 @@ pub(super) struct Ran {
 /// What one tier did.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct TierRan {
+    /// The name of its cache.
+    pub(super) name: String,
     pub(super) hits: u64,
     pub(super) misses: u64,
     pub(super) fills: u64,

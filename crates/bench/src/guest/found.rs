@@ -1,16 +1,22 @@
 //! What a guest has counted in a phase, held against the plan. What does not add up is no result, and says so in a sentence.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use larder_report::{Counts, Operation, Timeline};
 use larder_store::TierStats;
 
 use super::answer::{OperationRan, Ran};
+use super::crew::{OVERTIME, PAUSES};
 use super::script::Act;
 use crate::measure::{PhaseResult, Tallies, seconds};
 
 /// The clock of a language may be coarser than ours: so much more time may have passed inside than outside.
 const COARSE_NS: u64 = 1_000_000;
+/// Processor time may be counted in hundredths of a second, that of user and system apart.
+const TICKS_NS: u64 = 40_000_000;
+/// The operations that ask tiers.
+const READS: [Operation; 3] = [Operation::Get, Operation::GetMany, Operation::GetOrSet];
 /// After so many operations of which none succeeded, the rest of the plan would only repeat it.
 const HOPELESS: u64 = 100;
 
@@ -21,24 +27,40 @@ pub(super) struct Frame {
     pub(super) ended_ns: u64,
 }
 
+impl Frame {
+    fn outside_ns(self) -> u64 {
+        self.ended_ns.saturating_sub(self.began_ns)
+    }
+}
+
 /// Adds up what the processes found, after each was checked.
 pub(super) fn add_up(act: &Act, ran: &[Ran], frame: Frame) -> Result<PhaseResult, String> {
-    let begin = ran.iter().map(|ran| ran.start_ns).min().unwrap_or(frame.began_ns);
+    // Whoever had nothing to do began nowhere.
+    let working = || ran.iter().filter(|ran| done_by(ran) > 0);
+    let begin = working().map(|ran| ran.start_ns).min().unwrap_or(frame.began_ns);
     let mut end = begin;
     let mut tallies = Tallies::new(&act.operations);
-    let mut done = Vec::new();
     for (process, ran) in ran.iter().enumerate() {
         check(act, process, ran, frame).map_err(|what| format!("process {process}: {what}"))?;
-        end = end.max(ran.start_ns + ran.wall_ns);
-        done.push(ran.operations.values().map(|found| found.ops).sum());
-        tallies.merge(&counted(act, ran, begin));
+        if done_by(ran) > 0 {
+            end = end.max(ran.start_ns + ran.wall_ns);
+            tallies.merge(&counted(act, ran, begin));
+        }
     }
-    let (distinct_keys, top_key_ops) = act.drawn(&done);
+    let (outside, inside) = (frame.outside_ns(), end - begin);
+    if outside
+        > inside
+            .saturating_mul(PAUSES.into())
+            .saturating_add(u64::try_from(OVERTIME.as_nanos()).unwrap_or(u64::MAX))
+    {
+        return Err(format!("it took {inside} ns, and {outside} ns passed"));
+    }
+    let (distinct_keys, top_key_ops) = act.drawn(&done(ran));
     let (ops, failures) = tallies.failures();
     let cpu_ns: u64 = ran.iter().map(|ran| ran.cpu_user_ns + ran.cpu_system_ns).sum();
     Ok(PhaseResult {
         tallies,
-        wall: Duration::from_nanos(end - begin),
+        wall: Duration::from_nanos(inside),
         client_cpu_s: seconds(cpu_ns),
         distinct_keys,
         top_key_ops,
@@ -48,31 +70,53 @@ pub(super) fn add_up(act: &Act, ran: &[Ran], frame: Frame) -> Result<PhaseResult
 
 /// Whether what one process says can be true.
 fn check(act: &Act, process: usize, ran: &Ran, frame: Frame) -> Result<(), String> {
-    let outside = frame.ended_ns.saturating_sub(frame.began_ns);
+    let outside = frame.outside_ns();
     if ran.wall_ns > outside + COARSE_NS {
         return Err(format!("its phase took {} ns, and {outside} ns passed", ran.wall_ns));
     }
     let inside = frame.began_ns.saturating_sub(COARSE_NS)..=frame.ended_ns + COARSE_NS;
-    if !inside.contains(&ran.start_ns) || !inside.contains(&(ran.start_ns + ran.wall_ns)) {
+    let done = done_by(ran);
+    let is_inside =
+        inside.contains(&ran.start_ns) && inside.contains(&(ran.start_ns + ran.wall_ns));
+    if done > 0 && !is_inside {
         return Err(format!("its phase began at {} ns, when there was none", ran.start_ns));
     }
+    let cpu_ns = ran.cpu_user_ns.saturating_add(ran.cpu_system_ns);
+    // A language may have threads of its own, but not more at once than there are processors.
+    if cpu_ns > ran.wall_ns.saturating_mul(processors()) + TICKS_NS {
+        return Err(format!("it took {cpu_ns} ns of processor time within {} ns", ran.wall_ns));
+    }
+    if let Some(number) = ran.failed.iter().find(|number| !act.numbers.contains(number)) {
+        return Err(format!("value {number} was not stored, and there is none of this number"));
+    }
     let mut busy_ns = 0_u64;
+    let mut unstored = 0;
     for (name, found) in &ran.operations {
         let operation = act.operations.iter().find(|operation| operation.as_str() == name);
         let operation = *operation.ok_or_else(|| format!("`{name}` is no part of the plan"))?;
-        let planned = act.planned(process, operation);
-        check_operation(act, operation, planned, found)
+        let planned = act.planned(process, operation, done);
+        check_operation(act, operation, &planned, found)
+            .and_then(|()| check_sizes(act, operation, found))
             .map_err(|what| format!("{operation}: {what}"))?;
         busy_ns = busy_ns.saturating_add(found.busy_ns);
+        let sets = if operation == Operation::Set { found.errors } else { 0 };
+        unstored += sets + found.failed_fills;
     }
     let missing = act.operations.iter().find(|operation| {
-        act.planned(process, **operation) > 0 && !ran.operations.contains_key(operation.as_str())
+        *act.planned(process, **operation, done).start() > 0
+            && !ran.operations.contains_key(operation.as_str())
     });
     if let Some(missing) = missing {
         return Err(format!("{missing}: nothing was counted"));
     }
+    if act.time_limit.is_none() && done != act.shares[process].len() as u64 {
+        return Err(format!("{done} operations of {}", act.shares[process].len()));
+    }
     if busy_ns > ran.wall_ns + COARSE_NS {
         return Err(format!("its operations took {busy_ns} ns of {}", ran.wall_ns));
+    }
+    if unstored > 0 && ran.failed.is_empty() {
+        return Err(format!("{unstored} values were not stored, and it does not say which"));
     }
     Ok(())
 }
@@ -80,20 +124,17 @@ fn check(act: &Act, process: usize, ran: &Ran, frame: Frame) -> Result<(), Strin
 fn check_operation(
     act: &Act,
     operation: Operation,
-    planned: u64,
+    planned: &RangeInclusive<u64>,
     found: &OperationRan,
 ) -> Result<(), String> {
     let OperationRan { ops, hits, misses, wrong, errors, succeeded, .. } = *found;
-    if act.time_limit.is_none() && ops != planned {
-        return Err(format!("{ops} operations of {planned}"));
-    }
-    if !act.again && ops > planned {
-        return Err(format!("{ops} operations, only {planned} were planned"));
+    if !planned.contains(&ops) {
+        return Err(format!("{ops} operations of {}", planned.end()));
     }
     let answered = if operation.reads() {
-        sum(&[hits, misses, wrong, errors])
+        sum([hits, misses, wrong, errors])
     } else {
-        sum(&[succeeded, misses, errors])
+        sum([succeeded, misses, errors])
     };
     if answered != Some(ops) {
         return Err(format!(
@@ -108,7 +149,11 @@ fn check_operation(
     if right != Some(succeeded) || found.truncated > wrong {
         return Err(format!("{succeeded} succeeded, and {hits} of {ops} were right"));
     }
-    let latencies = sum(&found.latencies.iter().map(|(_, times)| *times).collect::<Vec<_>>());
+    let kinds = sum(found.errors_by_kind.values().copied());
+    if kinds != errors.checked_add(found.failed_fills) {
+        return Err(format!("{errors} errors, and {} of all kinds", kinds.unwrap_or(u64::MAX)));
+    }
+    let latencies = sum(found.latencies.iter().map(|(_, times)| *times));
     // A request of many keys has one latency.
     let expected = match operation {
         Operation::GetMany => succeeded.div_ceil(act.multiget.max(1) as u64)..=succeeded,
@@ -123,15 +168,45 @@ fn check_operation(
     let slots = &found.timeline;
     let in_slots = slots.slot_ns.is_power_of_two()
         && slots.ops.len() == slots.max_ns.len()
-        && sum(&slots.ops) == Some(ops);
+        && sum(slots.ops.iter().copied()) == Some(ops);
     if !in_slots {
         return Err(format!("its timeline is none of {ops} operations"));
     }
     Ok(())
 }
 
-fn sum(numbers: &[u64]) -> Option<u64> {
-    numbers.iter().try_fold(0_u64, |sum, number| sum.checked_add(*number))
+/// Whether latencies and bytes are of the size that they must have.
+fn check_sizes(act: &Act, operation: Operation, found: &OperationRan) -> Result<(), String> {
+    let OperationRan { ops, succeeded, busy_ns, bytes, .. } = *found;
+    let together = found.latencies.iter().map(|(ns, times)| ns.checked_mul(*times));
+    let latency_ns = together.sum::<Option<u64>>().unwrap_or(u64::MAX);
+    // Each is rounded to three digits.
+    let rounding = busy_ns / 50 + ops;
+    if latency_ns > busy_ns.saturating_add(rounding) {
+        return Err(format!("latencies of {latency_ns} ns together, and it took {busy_ns} ns"));
+    }
+    if succeeded == ops && latency_ns < busy_ns.saturating_sub(rounding) {
+        return Err(format!("latencies of {latency_ns} ns together, and it took {busy_ns} ns"));
+    }
+    let most = if matches!(operation, Operation::Delete | Operation::Touch) {
+        0
+    } else {
+        ops.saturating_mul(act.longest_value)
+    };
+    // What was wrong may have had any length.
+    if found.wrong == 0 && bytes > most {
+        return Err(format!("{bytes} bytes of values, which have {most} at most"));
+    }
+    Ok(())
+}
+
+fn sum(numbers: impl IntoIterator<Item = u64>) -> Option<u64> {
+    numbers.into_iter().try_fold(0_u64, u64::checked_add)
+}
+
+/// How many processors this machine has.
+fn processors() -> u64 {
+    std::thread::available_parallelism().map_or(1, |number| number.get() as u64)
 }
 
 /// What one process counted, as a thread of this process would have.
@@ -171,13 +246,15 @@ fn counted(act: &Act, ran: &Ran, begin: u64) -> Tallies {
     tallies
 }
 
-/// Adds what the tiers did; `false` where the processes do not tell of so many.
-pub(super) fn add_tiers(tiers: &mut [TierStats], ran: &[Ran]) -> bool {
-    for found in ran {
-        if found.tiers.len() != tiers.len() {
-            return false;
-        }
-        for (tier, found) in tiers.iter_mut().zip(&found.tiers) {
+/// Adds what the tiers did, whose caches have these names, after it was held against what the reads found.
+pub(super) fn add_tiers(
+    tiers: &mut [TierStats],
+    names: &[&str],
+    ran: &[Ran],
+) -> Result<(), String> {
+    for (process, ran) in ran.iter().enumerate() {
+        check_tiers(names, ran).map_err(|what| format!("process {process}: {what}"))?;
+        for (tier, found) in tiers.iter_mut().zip(&ran.tiers) {
             tier.hits += found.hits;
             tier.misses += found.misses;
             tier.fills += found.fills;
@@ -185,7 +262,35 @@ pub(super) fn add_tiers(tiers: &mut [TierStats], ran: &[Ran]) -> bool {
             tier.refused += found.refused;
         }
     }
-    true
+    Ok(())
+}
+
+fn check_tiers(names: &[&str], ran: &Ran) -> Result<(), String> {
+    let told: Vec<&str> = ran.tiers.iter().map(|tier| tier.name.as_str()).collect();
+    if told != names {
+        return Err(format!("its tiers are [{}], not [{}]", told.join(", "), names.join(", ")));
+    }
+    // Only reads count wrong values and hits; who failed may have asked some of the tiers.
+    let [mut asked, mut right, mut failed] = [0; 3];
+    for (name, found) in &ran.operations {
+        if READS.iter().any(|read| read.as_str() == name) {
+            asked += found.ops - found.errors;
+            right += found.hits + found.wrong;
+            failed += found.errors;
+        }
+    }
+    let hits: u64 = ran.tiers.iter().map(|tier| tier.hits).sum();
+    if !names.is_empty() && !(right..=right + failed).contains(&hits) {
+        return Err(format!("its tiers hit {hits} times, and {right} reads found something"));
+    }
+    for tier in &ran.tiers {
+        let lookups = tier.hits + tier.misses;
+        if !(asked..=asked + failed).contains(&lookups) {
+            return Err(format!("tier {}: {lookups} lookups, {asked} came to it", tier.name));
+        }
+        asked = tier.misses.saturating_sub(failed);
+    }
+    Ok(())
 }
 
 /// Connections that the processes opened; `None` where one does not tell.
@@ -195,7 +300,11 @@ pub(super) fn connections(ran: &[Ran]) -> Option<u64> {
 
 /// What each process carried out.
 pub(super) fn done(ran: &[Ran]) -> Vec<u64> {
-    ran.iter().map(|ran| ran.operations.values().map(|found| found.ops).sum()).collect()
+    ran.iter().map(done_by).collect()
+}
+
+fn done_by(ran: &Ran) -> u64 {
+    ran.operations.values().map(|found| found.ops).fold(0, u64::saturating_add)
 }
 
 /// The numbers of all values that were not acknowledged.

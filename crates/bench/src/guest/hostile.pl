@@ -12,7 +12,7 @@ sub slurp { open my $file, '<', shift or die $!; local $/; return <$file> }
 sub say_json { print encode_json(shift), "\n" }
 
 my $how = decode_json(slurp("$ARGV[0]/open.json"))->{cache};
-my $folder;
+my ($folder, %kept);
 
 if ($how eq 'missing') {
     say_json({ unavailable => 'the module Cache::Nowhere is missing' });
@@ -29,11 +29,26 @@ while (my $line = <STDIN>) {
         say_json($how eq 'unread' ? { error => 'no room for the keys', kind => 'io' } : { loaded => JSON::PP::true });
     }
     elsif ($line =~ /^run (\d+)/) { run($1) }
+    elsif ($line =~ /^(set|get|delete) (\d+)(?: (\d+))?/) { one($1, $2, $3) }
     elsif ($line =~ /^end/) {
         # It was opened to be looked at before.
         sleep 100 if $how eq 'stays' && $folder;
         exit 0;
     }
+}
+
+# One that keeps something is probed before it is measured.
+sub one {
+    my ($what, $key_length, $value_length) = @_;
+    read STDIN, (my $key), $key_length;
+    if ($what eq 'set') {
+        read STDIN, $kept{$key}, $value_length;
+        return say_json({ stored => JSON::PP::true });
+    }
+    my $value = $what eq 'delete' ? delete $kept{$key} : $kept{$key};
+    return say_json({ found => defined $value ? JSON::PP::true : JSON::PP::false }) if $what eq 'delete';
+    say_json({ found => defined $value ? length $value : undef });
+    print $value if defined $value;
 }
 
 sub run {
@@ -71,11 +86,18 @@ sub run {
     $found{misses}    = 2                    if $how eq 'hits';
     $found{misses}    = -1                   if $how eq 'negative';
     $found{latencies} = [[1000, $ops - 1]]   if $how eq 'latencies';
+    $found{latencies} = [[1, $ops]]          if $how eq 'units';
+    $found{bytes}     = 1_000_000 * $ops     if $how eq 'bytes';
+    @found{qw(hits succeeded latencies)} = (0, 0, []) if $how eq 'back' && $name eq 'get';
+    @found{qw(errors succeeded latencies)} = (1, $ops - 1, [[1000, $ops - 1]]) if $how eq 'kinds' || $how eq 'unstored';
+    $found{errors_by_kind} = { refused => 1 } if $how eq 'unstored';
     return say_json({ ran => 0 + $number } ) if $how eq 'silent';
     open my $file, '>', "$folder/ran-$number-0.json" or die $!;
     print $file encode_json({
-        start_ns => $start, wall_ns => $wall, cpu_user_ns => 1000, cpu_system_ns => 0, rss_bytes => 1e6,
-        connections => 0, failed => [], first_error => undef, tiers => [], operations => { $name => \%found },
+        start_ns => $start, wall_ns => $wall, cpu_user_ns => $how eq 'cpu' ? 3600e9 : 1000, cpu_system_ns => 0,
+        rss_bytes => 1e6, connections => 0, failed => $how eq 'failed' ? [$ops + 1] : [], first_error => undef,
+        tiers => $how eq 'tiers' ? [{ name => 'near', hits => 1, misses => 0, fills => 0, refused => 0 }] : [],
+        operations => { $name => \%found },
     });
     close $file;
     say_json({ ran => 0 + $number });

@@ -2,16 +2,18 @@
 //! need. So a guest does in a round exactly what a store of this process does.
 
 use std::collections::HashMap;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::time::Duration;
 
 use larder_report::Operation;
 
 use crate::measure::{Block, Draw, DrawPlan, KeyState, Kind, PhasePlan};
-use crate::workload::{HEADER_LEN, KeySpace, Values};
+use crate::workload::{HEADER_LEN, KeySpace, NOTHING, Values};
 
 /// Where time ends a phase, so many operations are written down at least; behind the last the first follows again.
 const ENDLESS: u64 = 200_000;
+/// In place of a value's number: none is right, whatever a get finds.
+const NO_VALUE: u32 = u32::MAX;
 /// Operations that are drawn at a time.
 const BLOCK: usize = 1024;
 
@@ -40,6 +42,10 @@ pub(super) struct Act {
     pub(super) multiget: usize,
     /// Behind the last operation the first follows again.
     pub(super) again: bool,
+    /// The numbers of all values.
+    pub(super) numbers: RangeInclusive<u32>,
+    /// The most bytes that one has.
+    pub(super) longest_value: u64,
 }
 
 /// One operation. Keys are indices, values numbers.
@@ -123,6 +129,8 @@ impl Script {
             time_limit: plan.time_limit,
             multiget: plan.multiget,
             again,
+            numbers: self.numbers(),
+            longest_value: values.longest() as u64,
         });
     }
 
@@ -146,8 +154,14 @@ impl Script {
             time_limit: None,
             multiget: 1,
             again: false,
+            numbers: self.numbers(),
+            longest_value: self.values.iter().map(|value| value.len.into()).max().unwrap_or(0),
         });
         script
+    }
+
+    fn numbers(&self) -> RangeInclusive<u32> {
+        1..=u32::try_from(self.values.len()).unwrap_or(u32::MAX)
     }
 
     /// Notes what was acknowledged: of each process the operations that it carried out, but for the values that failed.
@@ -180,6 +194,7 @@ impl Script {
             Kind::Set => self.number(op.key, op.version, values),
             // As the measured loop does: what nobody has set yet is its first version.
             Kind::GetOrSet => self.number(op.fill, op.version.max(base + 1), values),
+            Kind::Get if op.version == NOTHING => NO_VALUE,
             Kind::Get => self.numbers.get(&(op.key, op.version)).copied().unwrap_or(0),
             Kind::Delete | Kind::Touch => 0,
         };
@@ -221,11 +236,24 @@ impl Script {
 }
 
 impl Act {
-    /// How many operations of this kind a process has, if it carries out each once.
-    pub(super) fn planned(&self, process: usize, operation: Operation) -> u64 {
+    /// How many operations of this kind are among the first `done` of a process, with those that came round. Where many
+    /// keys are one request, those of the last may have come before what the plan has between them.
+    pub(super) fn planned(
+        &self,
+        process: usize,
+        operation: Operation,
+        done: u64,
+    ) -> RangeInclusive<u64> {
         let steps = &self.steps[self.shares[process].clone()];
-        steps.iter().filter(|step| operation_of(step.kind, self.multiget) == operation).count()
-            as u64
+        let len = steps.len().max(1) as u64;
+        let is_one = |step: &&Step| operation_of(step.kind, self.multiget) == operation;
+        let rounds = if self.again { done / len } else { 0 };
+        let rest = usize::try_from(done - rounds * len).unwrap_or(usize::MAX);
+        let count = |steps: &mut dyn Iterator<Item = &Step>| steps.filter(is_one).count() as u64;
+        let whole = if rounds > 0 { rounds * count(&mut steps.iter()) } else { 0 };
+        let exact = whole + count(&mut steps.iter().take(rest));
+        let slack = self.multiget.saturating_sub(1) as u64;
+        exact.saturating_sub(slack)..=exact + slack
     }
 
     /// Different keys among the operations that each process has carried out, and how often the most frequent one.

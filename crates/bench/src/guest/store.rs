@@ -232,15 +232,19 @@ impl Shared {
         Ok(path)
     }
 
+    /// The names of the caches that its tiers are; none where it is no stack.
+    pub(super) fn tier_names(&self) -> Vec<&'static str> {
+        let is_stack = self.cache.keeps == Keeps::Tiers;
+        self.parts.iter().filter(|_| is_stack).map(|part| part.cache.name).collect()
+    }
+
     /// Its tiers, which have done nothing yet; none where it is no stack.
     pub(super) fn tiers(&self) -> Vec<TierStats> {
-        let is_stack = self.cache.keeps == Keeps::Tiers;
-        let parts = (1..).zip(self.parts.iter().filter(|_| is_stack));
-        let tier = |(place, part): (u32, &Part)| TierStats {
-            name: format!("L{place} {}:", part.cache.name),
+        let tier = |(place, name): (u32, &str)| TierStats {
+            name: format!("L{place} {name}:"),
             ..TierStats::default()
         };
-        parts.map(tier).collect()
+        (1..).zip(self.tier_names()).map(tier).collect()
     }
 
     /// What a key and its value may take together, in bytes, where a setting of the cache says so.

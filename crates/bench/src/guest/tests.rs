@@ -32,6 +32,11 @@ const HOSTILE: Language = Language {
     silence: SILENCE,
 };
 
+/// The same with files of its own, so that what it has stored is read back.
+const fn keeping(scheme: &'static str, name: &'static str) -> Cache {
+    Cache { keeps: Keeps::Files, ..hostile(scheme, name) }
+}
+
 /// A program that behaves as its name says.
 const fn hostile(scheme: &'static str, name: &'static str) -> Cache {
     Cache {
@@ -79,6 +84,14 @@ pub(super) const CACHES: &[Cache] = &[
     hostile("hostile+stays", "stays"),
     hostile("hostile+repeats", "repeats"),
     hostile("hostile+unread", "unread"),
+    hostile("hostile+units", "units"),
+    hostile("hostile+bytes", "bytes"),
+    hostile("hostile+kinds", "kinds"),
+    hostile("hostile+unstored", "unstored"),
+    hostile("hostile+cpu", "cpu"),
+    hostile("hostile+failed", "failed"),
+    hostile("hostile+tiers", "tiers"),
+    keeping("hostile+back", "back"),
     hostile("hostile+leaves", "leaves"),
     hostile("hostile+newer", "newer"),
     hostile("hostile+missing", "missing"),
@@ -165,7 +178,18 @@ fn an_answer_that_is_none_is_no_result() {
             "garbage",
             "answered `Use of uninitialized value`, which docs/guests.md does not know here",
         ),
-        ("counts", "phase 0, process 0: set: 49 operations of 50"),
+        ("counts", "phase 0, process 0: 49 operations of 50"),
+        ("units", "set: latencies of 50 ns together, and it took 50000 ns"),
+        ("bytes", "set: 50000000 bytes of values, which have 51200 at most"),
+        ("kinds", "set: 1 errors, and 0 of all kinds"),
+        ("unstored", "1 values were not stored, and it does not say which"),
+        ("cpu", "it took 3600000000000 ns of processor time within 50000 ns"),
+        ("failed", "value 51 was not stored, and there is none of this number"),
+        ("tiers", "its tiers are [near], not []"),
+        (
+            "back",
+            "read back, process 0: get: 0 hits, 0 misses, 0 wrong and 0 errors are not 50 operations",
+        ),
         ("hits", "set: 0 hits, 2 misses, 0 wrong and 0 errors are not 50 operations"),
         ("latencies", "set: 49 latencies of 50 operations that succeeded"),
         ("negative", "wrote nonsense about process 0: invalid value: integer `-1`"),
