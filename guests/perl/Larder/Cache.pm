@@ -11,7 +11,7 @@ package Larder::Cache;
 #   set($key, $value, $ttl)          true when it was stored; `$ttl` is what `ttl_argument` made of seconds
 #   delete($key), touch($key, $ttl)  true, false when there was no such key, undef when it failed
 # and, if its client tells a failure as a miss,
-#   failure_of_miss($took, $error_number, $asked)  the Larder::Failure that it was, or nothing
+#   failure_of_miss($took, $error_number, $asked)  the Larder::Failure that it was, or undef; without a number it asks
 # and, if it opens a client for every operation,
 #   operation                              that client, for a get and the fill of its miss are one
 # and may have better ones of what follows. What it dies of is an error of the operation.

@@ -82,10 +82,9 @@ sub _set ($self, $arguments) {
 sub _get ($self, $arguments) {
     my ($cache, $key) = ($self->{cache}, $self->{protocol}->bytes($arguments));
     my $began = time;
-    local $! = 0;
     my $value = $cache->get($key);
     if (!defined $value && $cache->can('failure_of_miss')) {
-        my $failure = $cache->failure_of_miss(time - $began, $! + 0, {});
+        my $failure = $cache->failure_of_miss(time - $began, undef, {});
         die $failure if $failure;
     }
     $self->{protocol}->answer(defined $value ? ({ found => length $value }, $value) : { found => undef });

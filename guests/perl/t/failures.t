@@ -92,6 +92,7 @@ SKIP: {
         is_deeply [ @$get{qw(errors misses)} ], [ 20, 0 ], 'is no cache that misses';
         is_deeply [ keys %{ $get->{errors_by_kind} } ], ['io'], 'but an error';
         is $sets->{operations}{set}{errors_by_kind}{io}, 20, 'for sets as well';
+        like $guest->ask('get 4', 'gone')->{error}, qr/^no answer from /, 'nor is one that is probed';
         like $sets->{first_error}, qr/^no answer from 127\.0\.0\.1:\d+$/, 'that names the server';
     };
 }

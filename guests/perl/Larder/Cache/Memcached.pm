@@ -104,9 +104,10 @@ sub refusal ($self, $key, $value, $answer, $took, $asked) {
 }
 
 # What a miss was in truth. The client tells a failure as a miss; but a failure takes as long as the time-out, or
-# leaves another error number than that of waiting for an answer, and then the servers can be asked.
+# leaves another error number than that of waiting for an answer or than none, and then the servers can be asked.
 sub failure_of_miss ($self, $took, $error_number, $asked) {
-    return $self->_timeout($took) // ($error_number == EAGAIN ? undef : $self->_silence($asked));
+    my $is_without_trace = defined $error_number && ($error_number == EAGAIN || !$error_number);
+    return $self->_timeout($took) // ($is_without_trace ? undef : $self->_silence($asked));
 }
 
 # Who reads from a connection that was closed has waited as for any answer.
