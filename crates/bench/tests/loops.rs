@@ -35,6 +35,32 @@ fn a_get_that_returns_the_set_before_the_last_is_wrong() {
 }
 
 #[test]
+fn a_value_that_comes_back_after_its_delete_is_wrong() {
+    for workload in [
+        "keys = 300\nrounds = 1\noperations = 'set+delete+get'",
+        "keys = 300\nrounds = 1\nthreads = 3\noperations = 'set+delete+get'",
+        "keys = 300\nrounds = 1\nrequests = 3000\nratio = '1:4:1'",
+        // Shorter than what a value says of itself.
+        "keys = 300\nrounds = 1\ndata-size = '5'\noperations = 'set+delete+get'",
+    ] {
+        let get = |target: &str| {
+            cell(&run(&stores::ENGINES, &[target], workload), target, Operation::Get).counts
+        };
+        let (undead, sound) = (get("undead:?every=7"), get("map:"));
+        assert!(undead.wrong > 0, "{workload}: {undead:?}");
+        assert_eq!(sound.wrong, 0, "{workload}");
+    }
+    // Where a delete fails, its value may be there.
+    let workload = "keys = 300\nrounds = 1\noperations = 'set+delete+get'";
+    let get = cell(&run(&stores::ENGINES, &["fails:"], workload), "fails:", Operation::Get).counts;
+    assert!(get.wrong == 0 && get.hits > 0, "{get:?}");
+    // What a get-or-set has stored again may be there, too.
+    let workload = "keys = 50\nrounds = 1\nrequests = 3000\nratio = '1:4:1'\non-miss = 'fill'";
+    let fills = run(&stores::ENGINES, &["map:"], workload);
+    assert_eq!(cell(&fills, "map:", Operation::GetOrSet).counts.wrong, 0);
+}
+
+#[test]
 fn what_is_joined_may_stand_in_a_list_and_end_with_a_delete() {
     let workload = "keys = 50\nrounds = 1\noperations = 'set+get,delete'";
     let mixed = run(&stores::ENGINES, &["map:"], workload);

@@ -10,7 +10,7 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::trace::{Trace, TraceKind};
-use crate::workload::{KeySpace, Picker, Ratio, Values, base_version};
+use crate::workload::{KeySpace, NOTHING, Picker, Ratio, Values, base_version};
 
 /// One operation, ready to run.
 ///
@@ -23,7 +23,8 @@ pub(crate) struct Op {
     pub(crate) key: u32,
     /// For a get-or-set: index of the key under which a miss is stored. It is `key` itself, but for `--on-miss fill-next`.
     pub(crate) fill: u32,
-    /// For a set the version to write, for a get the oldest that is right.
+    /// For a set the version to write, for a get the oldest that is right; [`NOTHING`] where no value is, because the thread
+    /// that alone writes this key has deleted it last.
     pub(crate) version: u32,
     /// For what may store: the size of the value, in bytes; for a get-or-set, of the value under the key `fill`.
     pub(crate) len: u32,
@@ -96,6 +97,16 @@ impl Work<'_> {
             Work::Replayed { writes, .. } => *writes,
         };
         possible && threads > 1
+    }
+
+    /// Whether it deletes keys.
+    fn deletes(&self) -> bool {
+        match self {
+            Work::Each { .. } => false,
+            Work::Drawn { ratio, .. } => ratio.deletes > 0,
+            Work::Chained { kinds, .. } => kinds.contains(&Kind::Delete),
+            Work::Replayed { writes, .. } => *writes,
+        }
     }
 
     /// Operations on a key before the next one is drawn.
@@ -221,6 +232,28 @@ impl Block {
     }
 }
 
+/// Which keys a thread has deleted, a bit for each; none where that is not followed.
+#[derive(Debug)]
+struct Gone(Vec<u64>);
+
+impl Gone {
+    fn new(is_followed: bool, keys: u32) -> Self {
+        Self(vec![0; if is_followed { keys.div_ceil(u64::BITS) as usize } else { 0 }])
+    }
+
+    fn has(&self, key: u32) -> bool {
+        let word = self.0.get((key / u64::BITS) as usize);
+        word.is_some_and(|word| word >> (key % u64::BITS) & 1 == 1)
+    }
+
+    fn set(&mut self, key: u32, is_gone: bool) {
+        if let Some(word) = self.0.get_mut((key / u64::BITS) as usize) {
+            let bit = 1 << (key % u64::BITS);
+            *word = if is_gone { *word | bit } else { *word & !bit };
+        }
+    }
+}
+
 /// One thread's share of a phase, drawn block by block.
 #[derive(Debug)]
 pub(crate) struct Draw<'a> {
@@ -240,8 +273,10 @@ pub(crate) struct Draw<'a> {
     next: u64,
     /// Where the phase ends, in draws; `u64::MAX` when time ends it.
     end: u64,
-    /// Keys whose latest set failed: what is stored under them may be the version before.
+    /// Keys whose latest set or delete failed: what is stored under them may be the version before.
     unsure: HashSet<u32>,
+    /// Keys of this thread that were deleted last in this phase.
+    gone: Gone,
 }
 
 /// What the threads of a phase share.
@@ -256,6 +291,14 @@ pub(crate) struct DrawPlan<'a> {
     pub(crate) seed: u64,
     /// Operations of all threads together; `None` when time ends the phase.
     pub(crate) requests: Option<u64>,
+}
+
+impl DrawPlan<'_> {
+    /// Whether a thread knows which of its keys it has deleted last. With fewer keys than threads, some keys have several
+    /// owners.
+    fn follows_deletes(&self) -> bool {
+        self.work.deletes() && !self.work.races(self.threads) && self.threads <= self.keys.count()
+    }
 }
 
 impl<'a> Draw<'a> {
@@ -274,6 +317,7 @@ impl<'a> Draw<'a> {
             next: u64::from(thread),
             end: plan.requests.map_or(u64::MAX, |ops| ops.div_ceil(plan.work.per_key() as u64)),
             unsure: HashSet::new(),
+            gone: Gone::new(plan.follows_deletes(), plan.keys.count()),
         }
     }
 
@@ -306,8 +350,8 @@ impl<'a> Draw<'a> {
         self.next >= self.end
     }
 
-    /// A set failed: later gets in this block and after may rightly see what was there before.
-    pub(crate) fn set_failed(&mut self, block: &mut Block, at: usize) {
+    /// A set or delete failed: later gets in this block and after may rightly see what was there before.
+    pub(crate) fn write_failed(&mut self, block: &mut Block, at: usize) {
         let key = block.ops[at].key;
         self.unsure.insert(key);
         self.state.forget(key);
@@ -377,9 +421,16 @@ impl<'a> Draw<'a> {
     fn push(&mut self, block: &mut Block, key: u32, kind: Kind) {
         let version = match kind {
             Kind::Set => self.state.issue(key),
+            Kind::Get if self.gone.has(key) && !self.unsure.contains(&key) => NOTHING,
             Kind::Get | Kind::GetOrSet => self.oldest_right(key),
             Kind::Delete | Kind::Touch => 0,
         };
+        match kind {
+            // What a get-or-set misses it stores.
+            Kind::Set | Kind::GetOrSet => self.gone.set(key, false),
+            Kind::Delete => self.gone.set(key, true),
+            Kind::Get | Kind::Touch => {}
+        }
         self.state.drawn[key as usize].fetch_add(1, Ordering::Relaxed);
         self.keys.write(key, &mut block.keys);
         block.ends.push(block.keys.len());

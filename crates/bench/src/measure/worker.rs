@@ -163,8 +163,8 @@ impl<'a> Worker<'a> {
             };
             if done.failed {
                 self.count_failure(then, done.at);
-                if op.kind == Kind::Set {
-                    self.draw.set_failed(block, i);
+                if matches!(op.kind, Kind::Set | Kind::Delete) {
+                    self.draw.write_failed(block, i);
                 }
             } else {
                 self.failures = 0;

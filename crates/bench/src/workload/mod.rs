@@ -13,4 +13,4 @@ pub use ratio::Ratio;
 pub use sizes::{SizeSpec, Sweep};
 pub use spec::{Count, OnMiss, Operations, Share, WorkloadSpec};
 pub(crate) use values::HEADER_LEN;
-pub use values::{Composer, Finding, Sizes, Values, base_version};
+pub use values::{Composer, Finding, NOTHING, Sizes, Values, base_version};

@@ -29,6 +29,9 @@ pub fn base_version(turn: u32) -> u32 {
     (turn % BASES + 1) * VERSIONS_PER_TURN
 }
 
+/// In place of the oldest version that is right: nothing is there, so no value is right. No value has this version.
+pub const NOTHING: u32 = u32::MAX;
+
 /// All values of a run, as a pool and a rule.
 #[derive(Debug, Clone)]
 pub struct Values {
@@ -188,7 +191,10 @@ impl Values {
         let tag = self.tag(index);
         let expected = self.len_of(index);
         let begins = |version| self.pool[offset(tag, version)..].starts_with(value);
-        if value.len() > expected || !(oldest..=newest.max(oldest)).rev().any(begins) {
+        if value.len() > expected
+            || oldest == NOTHING
+            || !(oldest..=newest.max(oldest)).rev().any(begins)
+        {
             Finding::Wrong
         } else if value.len() < expected {
             Finding::Truncated
@@ -316,6 +322,18 @@ mod tests {
                 assert_eq!(verify(&values, index, version + 1, &value), Finding::Wrong, "old");
                 assert_eq!(verify(&values, index + 1, version, &value), Finding::Wrong, "swapped");
                 assert_eq!(values.verify_any(&value), Finding::Right);
+            }
+        }
+    }
+
+    #[test]
+    fn where_nothing_is_no_value_is_right() {
+        for size in ["0", "1", "23", "24", "100"] {
+            let values = values(size);
+            for version in [1, base_version(3), u32::MAX - 1] {
+                let value = made(&values, 5, version);
+                let found = values.verify(5, NOTHING, || version, &value);
+                assert_eq!(found, Finding::Wrong, "{size}, {version}");
             }
         }
     }

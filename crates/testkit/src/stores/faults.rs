@@ -18,6 +18,7 @@ pub(super) enum Fault {
     Truncates { keep: usize },
     Swaps { every: u64 },
     Stale { every: u64 },
+    Undead { every: u64 },
     Fails { every: u64 },
     Drowns { after: u64 },
     Sleeps(Duration),
@@ -75,6 +76,11 @@ impl Fault {
             Self::Stale { every } => !(is_overwrite && sets.is_multiple_of(every)),
             _ => true,
         }
+    }
+
+    /// Whether this delete is carried out, or only acknowledged.
+    pub(super) fn deletes(self, operations: u64) -> bool {
+        !matches!(self, Self::Undead { every } if operations.is_multiple_of(every))
     }
 
     /// Whether no entry is ever found.
@@ -208,6 +214,14 @@ pub(super) const STALE: Engine = engine(
     "Keeps the older value at some overwrites",
     || schemars::schema_for!(EveryOptions),
     |url, _| Ok(MapStore::open("stale", url, Fault::Stale { every: every("stale", url)? })),
+);
+
+pub(super) const UNDEAD: Engine = engine(
+    "undead",
+    "undead:?every=10",
+    "Keeps some of what it is told to delete",
+    || schemars::schema_for!(EveryOptions),
+    |url, _| Ok(MapStore::open("undead", url, Fault::Undead { every: every("undead", url)? })),
 );
 
 pub(super) const FAILS: Engine = engine(

@@ -211,7 +211,11 @@ impl Session for MapSession {
 
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
         let mut map = self.shared.begin(key)?;
-        let there = map.entries.remove(key).is_some();
+        let there = if self.shared.fault.deletes(map.operations) {
+            map.entries.remove(key).is_some()
+        } else {
+            map.entries.contains_key(key)
+        };
         map.stats[DELETES] += u64::from(there);
         Ok(there)
     }

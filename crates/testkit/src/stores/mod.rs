@@ -10,6 +10,7 @@
 //! | `truncates:` | keeps the first 1024 bytes of a value |
 //! | `swaps:` | answers each tenth hit with another key's value of the same length |
 //! | `stale:` | keeps the older value at each tenth overwrite |
+//! | `undead:` | acknowledges every delete and keeps each tenth entry |
 //! | `fails:` | answers each tenth operation with an error |
 //! | `drowns:` | refuses every set after the first thousand |
 //! | `sleeps:` | sleeps 50 µs in each operation: time without work |
@@ -37,6 +38,7 @@ pub const LIST: &[Engine] = &[
     faults::TRUNCATES,
     faults::SWAPS,
     faults::STALE,
+    faults::UNDEAD,
     faults::FAILS,
     faults::DROWNS,
     faults::SLEEPS,
