@@ -52,6 +52,7 @@ sub fill ($self, $first, $count) {
                 $value->[$n] = $held;
             }
             my $right = $value->[$n] || $newest->[ $key->[$n] ];
+            $right = 0 if $right == Larder::Plan::NOTHING;
             push @text, $right ? $read->{$right} // $self->_compose($read, $right) : 1;
             $plan->numbers_of($key->[$n]) if $numbers && !$numbers->[ $key->[$n] ];
         }

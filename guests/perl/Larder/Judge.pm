@@ -34,7 +34,8 @@ sub verdict ($self, $block, $n, $got) {
 }
 
 # Whether it is one of the values from the key's newest to the oldest that is right. A hot key has thousands of them and
-# the clock runs, so its number is looked up by its first bytes, and it is compared with that one alone.
+# the clock runs, so its number is looked up by its first bytes, and it is compared with that one alone. Where nothing
+# may be there no number is large enough.
 sub _is_right ($self, $block, $n, $got) {
     my ($plan, $key, $oldest) = ($self->{plan}, $block->{key_index}[$n], $block->{value}[$n]);
     my $number = $plan->numbers_of($key)->{ substr $got, 0, Larder::Plan::HEADER_BYTES } // return 0;

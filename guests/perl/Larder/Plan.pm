@@ -19,6 +19,8 @@ use constant {
     VALUE_BYTES     => 36,
     HEADER_BYTES    => 24,
 };
+# The value of a get where nothing may be there; larger than the number of any.
+use constant NOTHING => 0xFFFF_FFFF;
 
 sub read_from ($class, $folder) {
     my $plan = read_json("$folder/plan.json");

@@ -1,13 +1,20 @@
 use v5.36;
 
 use FindBin ();
-use lib "$FindBin::Bin/lib";
+use lib "$FindBin::Bin/lib", "$FindBin::Bin/..";
 
 use File::Temp ();
 use Test::More;
 
-use TestGuest ();
-use TestPlan  ();
+use TestGuest           ();
+use TestPlan            ();
+use Larder::Cache       ();
+use Larder::Cache::Null ();
+use Larder::Judge       ();
+use Larder::Phase       ();
+use Larder::Plan        ();
+use Larder::Processes   ();
+use Larder::Protocol    ();
 
 # The cache is tampered with by commands between the phases of a plan, and what the gets find is compared.
 my $folder = File::Temp->newdir;
@@ -59,6 +66,57 @@ subtest 'after a set that failed every value of the key is right' => sub {
     my $get = $gets->{operations}{get};
     is $get->{hits} + $get->{misses}, 1, 'what is there is not called wrong';
 };
+
+use constant NOTHING => 0xFFFF_FFFF;
+
+subtest 'what is there after a delete is wrong' => sub {
+    # A delete that the cache acknowledges, and one after which somebody brings the value back.
+    my ($gone, $back) = map { $plan->value($_, 40) } 4, 5;
+    for my $multiget (1, 2) {
+        $plan->{phases} = [];
+        $plan->phase({ operations => [qw(set delete)] },
+            [ [ set => 4, $gone ], [ set => 5, $back ], [ delete => 4 ], [ delete => 5 ] ]);
+        $plan->phase({ operations => [ $multiget > 1 ? 'get_many' : 'get' ], multiget => $multiget },
+            [ [ get => 4, NOTHING ], [ get => 5, NOTHING ] ]);
+        $guest->ask('load ' . $plan->write);
+        $guest->ask('run 0');
+        $guest->set('key-5', $plan->text($back));
+        $guest->ask('run 1');
+        my ($get) = values %{ $guest->result($plan, 1)->[0]{operations} };
+        is_deeply [ @$get{qw(hits misses wrong truncated bytes)} ], [ 0, 1, 1, 0, 40 ], "in requests of $multiget";
+    }
+};
+
+# A cache that does not delete.
+package Stubborn {    ## no critic (RequireFilenameMatchesPackage)
+    use parent -norequire, 'Larder::Cache::Null';
+    sub delete { return undef }    ## no critic (ProhibitExplicitReturnUndef, ProhibitBuiltinHomonyms)
+}
+
+for my $processes (1, 2) {
+    subtest "after a delete that failed it is not, with $processes processes" => sub {
+        my $kept  = TestPlan->new("$folder", keys => ['stays'], processes => $processes);
+        my $value = $kept->value(0, 40);
+        my @idle  = map { [] } 2 .. $processes;
+        $kept->phase({ operations => [qw(set delete)] }, [ [ set => 0, $value ], [ delete => 0 ] ], @idle);
+        $kept->phase({ operations => [qw(set get)] }, [ [ set => 0, $value ], [ get => 0, NOTHING ] ], @idle);
+        my $loaded = Larder::Plan->read_from($kept->write);
+        my %parts  = (plan => $loaded, judge => Larder::Judge->new($loaded), cache => Stubborn->open_cache({}));
+        pipe my $commands, my $to_guest or die "cannot make a pipe: $!\n";
+        open my $answers, '>', '/dev/null' or die "cannot open /dev/null: $!\n";
+        for my $phase (0, 1) {
+            if ($processes > 1) {
+                Larder::Processes->new(Larder::Protocol->new($commands, $answers), %parts, phase => $phase)->run(sub { });
+                next;
+            }
+            my $alone = Larder::Phase->new(%parts, phase => $phase, process => 0);
+            $alone->run(sub { });
+            $alone->write_result("$folder");
+        }
+        my $get = Larder::Plan::read_json("$folder/ran-1-0.json")->{operations}{get};
+        is_deeply [ @$get{qw(hits wrong)} ], [ 1, 0 ], 'what it should have deleted may be there';
+    };
+}
 
 subtest 'a fill that is refused is a miss that did not succeed' => sub {
     my $value = $plan->value(8, 90_000);
