@@ -53,6 +53,12 @@ sub options ($class, $order, @names) {
         grep { defined $options->{$_} } @names;
 }
 
+# Seconds for a cache that has whole ones: rounded up, for a fraction would be none at all.
+sub whole_seconds ($class, $seconds) {
+    return undef if !defined $seconds;    ## no critic (ProhibitExplicitReturnUndef)
+    return int($seconds) == $seconds ? $seconds : int($seconds) + 1;
+}
+
 # What `set` and `touch` take for so many seconds; undef for none.
 sub ttl_argument ($self, $seconds) { return $seconds }
 

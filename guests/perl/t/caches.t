@@ -133,6 +133,15 @@ subtest 'what the user chose is what is opened' => sub {
     is_deeply [ @{ $mmap->opened->{settings} }{qw(bucketsize buckets expiry)} ], [ 12_288, 5, 9 ], 'buckets';
 };
 
+subtest 'a fraction of a second is rounded up, and none is none' => sub {
+    my $fast = TestGuest->start('fastmmap', options => { expire_time => 1.2 });
+    is $fast->opened->{settings}{expire_time}, 2, 'by fastmmap';
+    my $mmap = TestGuest->start('mmap', options => { expiry => 2.5 });
+    is $mmap->opened->{settings}{expiry}, 3, 'by mmap';
+    is +TestGuest->start('mmap')->opened->{settings}{expiry}, 0, 'and nobody said one';
+    like +TestGuest->start('fastmmap')->opened->{settings}{expire_time}, qr/^0?$/, 'nor here';
+};
+
 subtest 'a value expires' => sub {
     for my $cache (qw(filecache mmap fastmmap), $server ? 'memcached' : ()) {
         my $guest = TestGuest->start($cache, @servers);

@@ -4,24 +4,23 @@ package Larder::Cache::FastMmap;
 
 use v5.36;
 
-use Larder::Cache   ();
-use Larder::Failure ();
+use Larder::Cache ();
+use Larder::Room  ();
 
 # Not by `use parent`: the first is loaded when it is needed.
 our @ISA = qw(Cache::FastMmap Larder::Cache);
 
 use constant {
     LEAST_PAGE_BYTES => 64 * 1024,
-    VALUES_IN_PAGE   => 8,
     # What stands before a page, in its table and before a value, generously.
     PAGE_HEAD_BYTES  => 1024,
-    SIZE_BYTES       => 64 * 1024 * 1024,
 };
 
 sub open_cache ($class, $order) {
     Larder::Cache->need('Cache::FastMmap');
     my %given = $class->options($order, qw(page_size num_pages expire_time compressor));
-    $given{expire_time} = _whole($given{expire_time}) if defined $given{expire_time};
+    $given{expire_time} = $class->whole_seconds($given{expire_time});
+    delete $given{expire_time} if !defined $given{expire_time};
     return $class->new(
         share_file => "$order->{folder}/cache.fastmmap",
         init_file  => $order->{fresh} ? 1 : 0,
@@ -33,10 +32,10 @@ sub open_cache ($class, $order) {
     );
 }
 
-# A page takes several of the largest values, for keys do not spread evenly; a prime number of pages takes the size.
+# A prime number of pages takes the size.
 sub _derived ($order, %given) {
-    my $size   = $order->{options}{size} // $order->{room_bytes} // SIZE_BYTES;
-    my $needed = VALUES_IN_PAGE * ($order->{largest_bytes} // 0) + PAGE_HEAD_BYTES;
+    my $size   = Larder::Room::all_bytes($order);
+    my $needed = Larder::Room::needed_bytes($order, PAGE_HEAD_BYTES, 0);
     my $page   = $given{page_size} // LEAST_PAGE_BYTES;
     if (!defined $given{page_size}) {
         $page *= 2 while $page < $needed;
@@ -57,16 +56,12 @@ sub settings ($self) {
 }
 
 # The module takes whole seconds, and a fraction for none at all.
-sub ttl_argument ($self, $seconds) { return defined $seconds ? _whole($seconds) : undef }
+sub ttl_argument ($self, $seconds) { return $self->whole_seconds($seconds) }
 
 sub delete ($self, $key) { return $self->remove($key) ? 1 : 0 }
 
 sub refusal ($self, $key, $value, @) {
-    my $bytes = length($key) + length $value;
-    return Larder::Failure->new(
-        too_large => "key and value of $bytes bytes do not fit into a page of $self->{page_size} bytes");
+    return Larder::Room::too_large($key, $value, "a page of $self->{page_size} bytes");
 }
-
-sub _whole ($seconds) { return int($seconds) == $seconds ? $seconds : int($seconds) + 1 }
 
 1;

@@ -81,9 +81,8 @@ sub settings ($self) {
 
 # The protocol has whole seconds.
 sub ttl_argument ($self, $seconds) {
-    return undef if !defined $seconds;    ## no critic (ProhibitExplicitReturnUndef)
-    my $whole = int($seconds) == $seconds ? $seconds : int($seconds) + 1;
-    return $whole > LONGEST_TTL_S ? time + $whole : $whole;
+    my $whole = $self->whole_seconds($seconds);
+    return defined $whole && $whole > LONGEST_TTL_S ? time + $whole : $whole;
 }
 
 sub get_many ($self, $keys) { return $self->get_multi(@$keys) }

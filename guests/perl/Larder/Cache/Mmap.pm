@@ -5,8 +5,8 @@ package Larder::Cache::Mmap;
 
 use v5.36;
 
-use Larder::Cache   ();
-use Larder::Failure ();
+use Larder::Cache ();
+use Larder::Room  ();
 
 # Not by `use parent`: the first is loaded when it is needed.
 our @ISA = qw(Cache::Mmap Larder::Cache);
@@ -17,10 +17,8 @@ use constant {
     ELEMENT_HEAD_BYTES => 42,
 };
 use constant {
-    PAGE_BYTES       => 4096,
-    LEAST_BUCKETS    => 13,
-    VALUES_IN_BUCKET => 8,
-    SIZE_BYTES       => 64 * 1024 * 1024,
+    PAGE_BYTES    => 4096,
+    LEAST_BUCKETS => 13,
 };
 
 sub open_cache ($class, $order) {
@@ -35,14 +33,12 @@ sub open_cache ($class, $order) {
     return $class->_open($path, { %given, _derived($order, %given) }, $given{expiry});
 }
 
-# A bucket takes several of the largest values, for keys do not spread evenly; all of them together take the size.
+# Buckets are whole pages; all of them together take the size.
 sub _derived ($order, %given) {
-    my $page = $given{pagesize} // PAGE_BYTES;
-    my $size = $order->{options}{size} // $order->{room_bytes} // SIZE_BYTES;
-    my $element = ($order->{largest_bytes} // 0) + ELEMENT_HEAD_BYTES;
-    my $needed  = $given{bucketsize} // VALUES_IN_BUCKET * $element + BUCKET_HEAD_BYTES;
-    my $bucket  = $page * int(($needed + $page - 1) / $page);
-    my $fit    = int($size / $bucket);
+    my $page   = $given{pagesize} // PAGE_BYTES;
+    my $needed = $given{bucketsize} // Larder::Room::needed_bytes($order, BUCKET_HEAD_BYTES, ELEMENT_HEAD_BYTES);
+    my $bucket = $page * int(($needed + $page - 1) / $page);
+    my $fit    = int(Larder::Room::all_bytes($order) / $bucket);
     return (
         pagesize   => $page,
         bucketsize => $bucket,
@@ -51,8 +47,7 @@ sub _derived ($order, %given) {
 }
 
 sub _open ($class, $path, $options, $expiry) {
-    my $seconds = defined $expiry ? _whole($expiry) : 0;
-    my $self    = $class->new($path, { %$options, expiry => $seconds });
+    my $self = $class->new($path, { %$options, expiry => $class->whole_seconds($expiry) // 0 });
     $self->{larder} = { path => $path, options => $options, expiry => $expiry };
     $self->{larder_room} = $self->bucketsize - BUCKET_HEAD_BYTES - ELEMENT_HEAD_BYTES;
     return $self;
@@ -61,7 +56,7 @@ sub _open ($class, $path, $options, $expiry) {
 sub with_ttl ($self, $seconds) {
     my ($path, $options) = @{ $self->{larder} }{qw(path options)};
     my $wanted = $seconds // $options->{expiry};
-    return $self if $self->expiry == (defined $wanted ? _whole($wanted) : 0);
+    return $self if $self->expiry == ($self->whole_seconds($wanted) // 0);
     return (ref $self)->_open($path, $options, $wanted);
 }
 
@@ -86,13 +81,8 @@ sub delete ($self, $key) {
 }
 
 sub refusal ($self, $key, $value, @) {
-    my $bytes = length($key) + length $value;
-    return Larder::Failure->new(too_large =>
-            "key and value of $bytes bytes do not fit into a bucket, which has room for $self->{larder_room}");
+    return Larder::Room::too_large($key, $value, "a bucket, which has room for $self->{larder_room}");
 }
-
-# Expiry is a number of whole seconds, and is over when more than that have passed.
-sub _whole ($seconds) { return int($seconds) == $seconds ? $seconds : int($seconds) + 1 }
 
 package Larder::Cache::Mmap::Frozen;
 
