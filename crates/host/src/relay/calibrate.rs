@@ -29,22 +29,44 @@ const N_PAST: usize = 100;
 /// From so many round trips on there is a 99th percentile.
 const FEWEST_FOR_P99: usize = 100;
 
+/// By how many per cent the median may be off before somebody is told so.
+const TOLERABLE: f64 = 5.0;
+
 /// What a relay adds to a round trip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Added {
+    /// What it was asked to add.
+    pub asked: Duration,
     /// At the median.
     pub median: Duration,
     /// At the 99th percentile; with less than 100 round trips, at most.
     pub p99: Duration,
     /// How many round trips were made.
     pub n_round_trips: usize,
+    /// Whether it runs before whatever else the machine computes, client and servers included, which only some users may
+    /// have it do. On a machine with few processors the same work then takes another time.
+    pub is_realtime: bool,
+}
+
+impl Added {
+    /// By how many per cent the median is longer than asked for, where that is more than a little; below 0 it is shorter.
+    pub fn percent_off(&self) -> Option<f64> {
+        let off = (self.median.as_secs_f64() / self.asked.as_secs_f64() - 1.0) * 100.0;
+        (off.is_finite() && off.abs() > TOLERABLE).then_some(off)
+    }
 }
 
 impl fmt::Display for Added {
-    /// `2.01 ms at the median, 2.14 ms at p99`.
+    /// `2.01 ms at the median, 2.14 ms at p99; at ordinary priority`, and in between how far the median is off, if it is.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let p99 = if self.n_round_trips < FEWEST_FOR_P99 { "most" } else { "p99" };
-        write!(f, "{} at the median, {} at {p99}", Shown(self.median), Shown(self.p99))
+        write!(f, "{} at the median, {} at {p99}", Shown(self.median), Shown(self.p99))?;
+        if let Some(off) = self.percent_off() {
+            let than = if off > 0.0 { "longer" } else { "shorter" };
+            write!(f, "; {:.0} % {than} than asked for", off.abs())?;
+        }
+        let priority = if self.is_realtime { "real-time" } else { "ordinary" };
+        write!(f, "; at {priority} priority")
     }
 }
 
@@ -70,7 +92,8 @@ impl fmt::Display for Shown {
 
 /// Has the relay hold for so long that it adds `delay` at the median, and returns what it adds.
 ///
-/// `through` is the address of the relay to `echo`; `hold` gives the relay its order.
+/// `through` is the address of the relay to `echo`; `hold` gives the relay its order. How the relay runs is for the caller to
+/// say.
 pub(super) fn calibrate(
     delay: Duration,
     echo: &TcpListener,
@@ -111,9 +134,11 @@ fn measure(
     let base = percentile(&mut base, 50);
     let beyond = |time: Duration| time.saturating_sub(base);
     Ok(Added {
+        asked: delay,
         median: beyond(percentile(&mut times, 50)),
         p99: beyond(percentile(&mut times, 99)),
         n_round_trips: times.len(),
+        is_realtime: false,
     })
 }
 
@@ -182,7 +207,26 @@ mod tests {
             (12, 1000, 1000, "12.0 µs at the median, 1.00 ms at p99"),
         ] {
             let (median, p99) = (Duration::from_micros(micros), Duration::from_micros(p99));
-            assert_eq!(Added { median, p99, n_round_trips }.to_string(), shown);
+            let added = Added { asked: median, median, p99, n_round_trips, is_realtime: false };
+            assert_eq!(added.to_string(), format!("{shown}; at ordinary priority"));
+        }
+    }
+
+    #[test]
+    fn a_median_that_is_off_is_told_with_how_far() {
+        for (micros, off) in [
+            (94, "; 6 % shorter than asked for"),
+            (96, ""),
+            (104, ""),
+            (106, "; 6 % longer than asked for"),
+            (310, "; 210 % longer than asked for"),
+        ] {
+            let median = Duration::from_micros(micros);
+            let asked = Duration::from_micros(100);
+            let added =
+                Added { asked, median, p99: median, n_round_trips: 1000, is_realtime: true };
+            let text = added.to_string();
+            assert!(text.ends_with(&format!("at p99{off}; at real-time priority")), "{text}");
         }
     }
 

@@ -99,8 +99,9 @@ impl Relay {
         };
         let mut line = String::new();
         BufReader::new(answers).read_line(&mut line)?;
-        let addresses = process::read_answer(&line)?;
-        Ok(Self { process, orders, addresses, added: Added::default() })
+        let (is_realtime, addresses) = process::read_answer(&line)?;
+        let added = Added { is_realtime, ..Added::default() };
+        Ok(Self { process, orders, addresses, added })
     }
 
     /// Finds out how much less than `delay` is to be held, and what is then added. The last address leads to `echo`,
@@ -109,7 +110,9 @@ impl Relay {
         let through = self.addresses.pop().ok_or(io::ErrorKind::AddrNotAvailable)?;
         let orders = &mut self.orders;
         let mut hold = |delay, held| orders.write_all(process::to_order(delay, held).as_bytes());
-        self.added = calibrate::calibrate(delay, echo, through, &mut hold)?;
+        let is_realtime = self.added.is_realtime;
+        let added = calibrate::calibrate(delay, echo, through, &mut hold)?;
+        self.added = Added { is_realtime, ..added };
         Ok(())
     }
 }

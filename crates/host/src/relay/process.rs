@@ -1,7 +1,8 @@
 //! How a program becomes a relay, and how the two processes speak with each other.
 //!
 //! The relay is told its servers as arguments, one each: `tcp:192.0.2.1:11211,[::1]:11211` or `unix:/path`. It answers
-//! on standard output with one line, `ports 40001 40002`, one for each server, or `failed` and why. On standard input it
+//! on standard output with one line, `ports rr 40001 40002`, how it is scheduled (`rr` before all others, or `other`) and a
+//! port for each server; or `failed` and why. On standard input it
 //! then reads orders, `hold DELAY HELD` in nanoseconds: a new connection waits for DELAY more, and every chunk on its way
 //! to a server is held for HELD. Where standard input ends, so does the relay.
 
@@ -14,9 +15,14 @@ use std::time::Duration;
 
 use super::Destination;
 use super::serve::Server;
+use super::system;
 
 /// The first argument of a program that is to be a relay; nobody types it.
 pub(super) const ROLE: &str = "__larder-relay";
+
+/// How the relay is scheduled, by the system's names.
+const REALTIME: &str = "rr";
+const ORDINARY: &str = "other";
 
 /// Whether this program asks for its role, so that it may be started in another one.
 static CAN_BE_RELAY: AtomicBool = AtomicBool::new(false);
@@ -57,8 +63,9 @@ fn serve(arguments: &[OsString]) -> io::Result<()> {
     let mut answers = io::stdout();
     match server {
         Ok((server, ports)) => {
+            let class = if system::run_before_others() { REALTIME } else { ORDINARY };
             let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
-            writeln!(answers, "ports {}", ports.join(" "))?;
+            writeln!(answers, "ports {class} {}", ports.join(" "))?;
             server.run()
         }
         Err(error) => {
@@ -68,17 +75,19 @@ fn serve(arguments: &[OsString]) -> io::Result<()> {
     }
 }
 
-/// Where the relay listens, as its line on standard output tells.
-pub(super) fn read_answer(line: &str) -> io::Result<Vec<SocketAddr>> {
+/// Whether the relay runs before all others, and where it listens, as its line on standard output tells.
+pub(super) fn read_answer(line: &str) -> io::Result<(bool, Vec<SocketAddr>)> {
     let answer = line.strip_suffix('\n').unwrap_or_default();
     if let Some(reason) = answer.strip_prefix("failed ") {
         return Err(io::Error::other(reason));
     }
-    let ports = answer.strip_prefix("ports ").map(|ports| {
+    let told = || {
+        let (class, ports) = answer.strip_prefix("ports ")?.split_once(' ')?;
         let address = |port: &str| Some((Ipv4Addr::LOCALHOST, port.parse().ok()?).into());
-        ports.split(' ').map(address).collect::<Option<Vec<SocketAddr>>>()
-    });
-    ports.flatten().ok_or_else(|| io::Error::other("it ended at once"))
+        let addresses = ports.split(' ').map(address).collect::<Option<Vec<SocketAddr>>>()?;
+        [REALTIME, ORDINARY].contains(&class).then_some((class == REALTIME, addresses))
+    };
+    told().ok_or_else(|| io::Error::other("it ended at once"))
 }
 
 pub(super) fn to_order(delay: Duration, held: Duration) -> String {
@@ -124,12 +133,19 @@ mod tests {
         let spans = (Duration::from_millis(2), Duration::from_nanos(1_934_567));
         assert_eq!(read_order(to_order(spans.0, spans.1).trim_end()), Some(spans));
         let addresses = ["127.0.0.1:40001", "127.0.0.1:2"].map(|text| text.parse().unwrap());
-        assert_eq!(read_answer("ports 40001 2\n").unwrap(), addresses);
+        for (class, is_realtime) in [("rr", true), ("other", false)] {
+            let answer = read_answer(&format!("ports {class} 40001 2\n")).unwrap();
+            assert_eq!(answer, (is_realtime, addresses.to_vec()));
+        }
     }
 
     #[test]
     fn why_there_is_no_relay_is_told() {
-        for (line, reason) in [("", "it ended at once"), ("failed no room\n", "no room")] {
+        for (line, reason) in [
+            ("", "it ended at once"),
+            ("ports 40001 2\n", "it ended at once"),
+            ("failed no room\n", "no room"),
+        ] {
             assert_eq!(read_answer(line).unwrap_err().to_string(), reason);
         }
     }
