@@ -5,7 +5,7 @@ use std::collections::{BinaryHeap, HashMap};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read as _};
 use std::net::{Ipv4Addr, TcpListener};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::{Duration, Instant};
 
 use super::Destination;
@@ -20,6 +20,10 @@ const ORDERS: u64 = 1;
 const FIRST_DOOR: u64 = 2;
 const FIRST_LINK: u64 = 1 << 32;
 
+/// How long no connections are taken after one could not be: most likely no descriptors were left, and nobody says when
+/// there are.
+const PAUSE: Duration = Duration::from_millis(50);
+
 /// The most that is read at once.
 const BUFFER_LEN: usize = 64 << 10;
 
@@ -32,8 +36,10 @@ pub(super) struct Server {
     timer_end: Option<Instant>,
     orders: Orders,
     doors: Vec<Door>,
-    /// Whether new connections are waited for: not while there are no descriptors left for them.
-    is_accepting: bool,
+    /// Until when no new connections are waited for, if they are not.
+    pause_end: Option<Instant>,
+    /// A descriptor that is kept for the server of the next connection, so that none is taken that leads nowhere.
+    spare: Option<OwnedFd>,
     /// By the first of their two numbers.
     links: HashMap<u64, (Link, usize)>,
     next_link: u64,
@@ -56,7 +62,6 @@ impl Server {
     /// Listens for each destination on a port of its own, which is returned.
     pub(super) fn new(destinations: Vec<Destination>) -> io::Result<(Self, Vec<u16>)> {
         system::raise_open_files();
-        system::run_before_others();
         let doors = destinations.into_iter().map(|destination| {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
             listener.set_nonblocking(true)?;
@@ -74,7 +79,8 @@ impl Server {
             timer_end: None,
             orders,
             doors,
-            is_accepting: false,
+            pause_end: Some(Instant::now()),
+            spare: None,
             links: HashMap::new(),
             next_link: FIRST_LINK,
             due: BinaryHeap::new(),
@@ -82,7 +88,7 @@ impl Server {
             hold: Duration::ZERO,
             buffer: vec![0; BUFFER_LEN].into(),
         };
-        server.accept_more(true)?;
+        server.accept_again()?;
         Ok((server, ports))
     }
 
@@ -109,6 +115,9 @@ impl Server {
                 }
             }
             self.pass_on_due()?;
+            if self.pause_end.is_some_and(|end| end <= Instant::now()) {
+                self.accept_again()?;
+            }
             self.set_timer()?;
         }
     }
@@ -116,14 +125,17 @@ impl Server {
     /// Takes the clients that wait at a door.
     fn accept(&mut self, token: u64) -> io::Result<()> {
         let place = usize::try_from(token - FIRST_DOOR).unwrap_or(usize::MAX);
-        let Some(door) = self.doors.get(place) else { return Ok(()) };
+        let Some(door) = self.doors.get(place).filter(|_| self.pause_end.is_none()) else {
+            return Ok(());
+        };
         match door.listener.accept() {
             Ok((client, _)) => {
                 let opens = Instant::now() + self.delay + self.hold;
+                self.spare = None;
+                let link = Link::new(client.into(), &door.destination, opens);
+                self.keep_spare()?;
                 // Where the server cannot be reached, the client sees its connection end.
-                let Ok(link) = Link::new(client.into(), &door.destination, opens) else {
-                    return Ok(());
-                };
+                let Ok(link) = link else { return Ok(()) };
                 let id = self.next_link;
                 self.next_link += 2;
                 self.links.insert(id, (link, place));
@@ -135,20 +147,38 @@ impl Server {
                 ErrorKind::WouldBlock | ErrorKind::Interrupted | ErrorKind::ConnectionAborted => {
                     Ok(())
                 }
-                // No descriptors are left until a link ends.
-                _ => self.accept_more(false),
+                _ => self.pause(),
             },
         }
     }
 
-    /// Begins or ceases to wait for new connections.
-    fn accept_more(&mut self, is_accepting: bool) -> io::Result<()> {
-        let interest = |is_on| if is_on { READABLE } else { 0 };
-        let (from, to) = (interest(self.is_accepting), interest(is_accepting));
+    /// Keeps a descriptor for the next connection; while there is none, no connection is taken.
+    fn keep_spare(&mut self) -> io::Result<()> {
+        self.spare = self.timer.fd().try_clone_to_owned().ok();
+        if self.spare.is_some() { Ok(()) } else { self.pause() }
+    }
+
+    /// Ceases to wait for new connections for a while. They wait at their doors.
+    fn pause(&mut self) -> io::Result<()> {
+        if self.pause_end.replace(Instant::now() + PAUSE).is_none() {
+            self.watch_doors(READABLE, 0)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for new connections again, if there is a descriptor for one.
+    fn accept_again(&mut self) -> io::Result<()> {
+        self.keep_spare()?;
+        if self.spare.is_some() && self.pause_end.take().is_some() {
+            self.watch_doors(0, READABLE)?;
+        }
+        Ok(())
+    }
+
+    fn watch_doors(&self, from: u32, to: u32) -> io::Result<()> {
         for (door, token) in self.doors.iter().zip(FIRST_DOOR..) {
             self.epoll.watch(door.listener.as_fd(), token, from, to)?;
         }
-        self.is_accepting = is_accepting;
         Ok(())
     }
 
@@ -194,11 +224,12 @@ impl Server {
 
     fn end(&mut self, id: u64) -> io::Result<()> {
         self.links.remove(&id);
-        if self.is_accepting { Ok(()) } else { self.accept_more(true) }
+        if self.pause_end.is_some() { self.accept_again() } else { Ok(()) }
     }
 
     fn set_timer(&mut self) -> io::Result<()> {
-        let next = self.due.peek().map(|Reverse((due, ..))| *due);
+        let due = self.due.peek().map(|Reverse((due, ..))| *due);
+        let next = due.into_iter().chain(self.pause_end).min();
         // One that has ended is set again, too, for it would be told of for ever.
         if next != self.timer_end {
             self.timer.set(next.map(|due| due.saturating_duration_since(Instant::now())))?;
