@@ -156,9 +156,21 @@ sub _server ($class, $address, @command) {
 
 sub address ($self) { return $self->{address} }
 
-# Lets the server hang, or go on.
-sub pause  ($self) { return kill STOP => $self->{pid} }
+# Lets the server hang: what it is sent from then on it does not answer, whichever of its threads was awake.
+sub pause ($self) {
+    kill STOP => $self->{pid};
+    for my $thread (glob "/proc/$self->{pid}/task/*/stat") {
+        sleep 0.001 until _line($thread) =~ /\) T/;
+    }
+    return;
+}
+
 sub resume ($self) { return kill CONT => $self->{pid} }
+
+sub _line ($path) {
+    open my $file, '<', $path or die "cannot open $path: $!\n";
+    return readline $file;
+}
 
 sub DESTROY ($self) {
     local ($?, $!) = ($?, $!);
