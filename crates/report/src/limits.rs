@@ -37,29 +37,54 @@ pub fn not_shown(run: &Run) -> Vec<String> {
 }
 
 fn servers(run: &Run) -> Vec<String> {
-    let owned = |ownership: &str| -> Vec<&str> {
-        let owned = |target: &&Target| {
+    let owned = |ownership: &'static str| {
+        let owned = move |target: &&Target| {
             target.reason.is_none() && target.ownership.as_deref() == Some(ownership)
         };
-        run.targets.iter().filter(owned).map(|target| target.name.as_str()).collect()
+        run.targets.iter().filter(owned)
     };
-    let (managed, external) = (owned("managed"), owned("external"));
+    let name = |target: &'_ Target| target.name.clone();
+    let names = |targets: &[String]| list(&targets.iter().map(String::as_str).collect::<Vec<_>>());
+    let (far, near): (Vec<&Target>, Vec<&Target>) =
+        owned("managed").partition(|target| delay(target).is_some());
+    let managed: Vec<String> = near.into_iter().map(name).collect();
+    let external: Vec<String> = owned("external").map(name).collect();
     let mut sentences = Vec::new();
     if !managed.is_empty() {
         sentences.push(format!(
             "{} ran on this machine beside the client, reached over loopback or a socket: a network adds its delay \
              and its losses, and takes away the fight for the processors.",
-            list(&managed)
+            names(&managed)
+        ));
+    }
+    let mut delays: Vec<String> = far.iter().filter_map(|target| delay(target)).collect();
+    delays.dedup();
+    for added in delays {
+        let behind = far.iter().filter(|target| delay(target).as_ref() == Some(&added));
+        sentences.push(format!(
+            "{} ran on this machine too, and a relay added the delay of a network, {added} a round trip: what a \
+             network loses and how much it carries are not in these figures, and the fight for the processors is.",
+            names(&behind.map(|target| name(target)).collect::<Vec<_>>())
         ));
     }
     if !external.is_empty() {
         let was = if external.len() == 1 { "was" } else { "were" };
         sentences.push(format!(
             "{} {was} running before: its settings are not ours, and what else it did meanwhile is not known.",
-            list(&external)
+            names(&external)
         ));
     }
     sentences
+}
+
+/// The delay that a relay adds to a target, or to a tier of it: `2 ms`.
+fn delay(target: &Target) -> Option<String> {
+    let is_via = |name: &str| name.rsplit('.').next() == Some("via");
+    let (_, via) = target.settings.iter().find(|(name, _)| is_via(name))?;
+    let span = via.strip_prefix("delay:").unwrap_or(via);
+    let digits = span.trim_end_matches(char::is_alphabetic);
+    let unit = if span.ends_with("us") { "µs" } else { &span[digits.len()..] };
+    Some(format!("{digits} {unit}"))
 }
 
 /// Which sizes of values the figures hold for.

@@ -45,23 +45,21 @@ pub(crate) fn heading(article: &Article) -> String {
 
 /// Labels and texts: which article, whose machine, how it is repeated.
 pub(crate) fn facts(article: &Article) -> [(&'static str, String); 3] {
-    let mut form = match article.form {
+    let form = match article.form {
         ArticleForm::Published => "as it was published, its mistakes included",
         ArticleForm::Corrected => "with its mistakes corrected",
-    }
-    .to_owned();
-    if !article.changed.is_empty() {
-        let options: Vec<&str> = article.changed.iter().map(String::as_str).collect();
-        form.push_str(&format!(
-            "; changed by {}, so that it is another workload: no figure here is set in a ratio to a published one, \
-             and no conclusion is judged",
-            list(&options)
-        ));
-    }
+    };
+    let options: Vec<&str> = article.changed.iter().map(String::as_str).collect();
+    let changed = format!(
+        "; changed by {}, so that it is another workload: no figure here is set in a ratio to a published one, and no \
+         conclusion is judged",
+        list(&options)
+    );
+    let changed = if options.is_empty() { "" } else { changed.as_str() };
     [
         ("article", article.title.clone()),
         ("its machine", article.machine.clone()),
-        ("repeated", form),
+        ("repeated", format!("{form}{changed}")),
     ]
 }
 

@@ -56,6 +56,22 @@ fn no_read_hits() {
 }
 
 #[test]
+fn a_server_behind_a_relay_is_not_said_to_lack_the_delay_of_a_network() {
+    let mut run = gets(&[("near", 2e6), ("far", 1e6), ("stack", 1.5e6)]);
+    for (target, via) in run.targets.iter_mut().zip([None, Some("via"), Some("l2.via")]) {
+        target.ownership = Some("managed".into());
+        target.settings.extend(via.map(|name| (name.to_owned(), "delay:500us".to_owned())));
+    }
+    let said = not_shown(&run).join("\n");
+    assert!(
+        said.contains("\nnear ran on this machine beside the client, reached over loopback"),
+        "{said}"
+    );
+    let far = "\nfar and stack ran on this machine too, and a relay added the delay of a network, 500 µs a round trip";
+    assert!(said.contains(far), "{said}");
+}
+
+#[test]
 fn an_interrupted_run() {
     let mut run = gets(&[("a", 2e6), ("b", 1e6)]);
     run.interrupted = true;
