@@ -143,9 +143,43 @@ fn the_built_in_page_is_text_of_thirty_kilobytes_and_works_with_one_key() {
 }
 
 #[test]
+fn what_a_chain_has_stored_is_there_for_the_phase_behind_it() {
+    for (operations, pattern, predicted) in [
+        ("set+get,get_or_set", "first", Some(1.0)),
+        ("set+get,get_or_set", "uniform", None),
+        ("set+get+delete,get_or_set", "first", Some(0.975)),
+        ("get+delete,get_or_set", "uniform", None),
+    ] {
+        let workload = format!(
+            "keys = 20\nrequests = 40\nrounds = 1\nkey-pattern = '{pattern}'\noperations = '{operations}'"
+        );
+        let run = run(&stores::ENGINES, &["map:"], &workload);
+        let read = cell(&run, "map:", Operation::GetOrSet);
+        assert_eq!(read.predicted_hit_ratio, predicted, "{workload}");
+        let hits = predicted.map(|share| (share * 40.0) as u64);
+        assert!(hits.is_none_or(|hits| hits == read.counts.hits), "{workload}: {:?}", read.counts);
+    }
+}
+
+#[test]
+fn a_ttl_lasts_where_it_is_long_beside_the_phase() {
+    let predicted = |lines: &str| {
+        let plan = Plan::new(&scenario(&["map:"], lines), true, &stores::ENGINES).unwrap();
+        plan.points[0].phases.last().unwrap().predicted_hit_ratio
+    };
+    assert_eq!(predicted("duration = '20m'\nttl = '10m'"), None, "it may expire");
+    assert_eq!(predicted("duration = '1m'\nttl = '10m'"), Some(1.0));
+    assert_eq!(predicted("duration = '1s'\nttl = '30s'"), Some(1.0));
+    assert_eq!(predicted("requests = 100\nttl = '30s'"), None, "how long they take is not known");
+    assert_eq!(predicted("requests = 100\nttl = '10m'"), Some(1.0));
+}
+
+#[test]
 fn what_cannot_be_joined_or_verified_is_refused_in_one_line() {
     for (workload, needle) in [
         ("operations = 'set+get'\nmultiget = 8", "--operations set+get one"),
+        ("operations = 'get_or_set'\nmultiget = 8", "--multiget 8: no `get` is measured"),
+        ("operations = 'set,delete'\nmultiget = 8", "leave it out"),
         ("on-miss = 'fill-next'\nratio = '1:10'", "--on-miss fill-next only reads and fills"),
         ("on-miss = 'fill-next'\noperations = 'get'", "--on-miss fill-next is an operation"),
         ("keys = 3\nthreads = 4\noperations = 'set+get'", "--threads 4 with --keys 3"),

@@ -11,8 +11,10 @@ use crate::measure::Kind;
 use crate::trace::Trace;
 use crate::workload::{Distribution, KeyPattern, OnMiss, Ratio, WorkloadSpec};
 
-/// An entry that lives as long outlives its phase: what a time to live of minutes lets expire is not what is measured.
-const LASTING_TTL: Duration = Duration::from_mins(10);
+/// A phase that operations end is not expected to take as long.
+const LONGEST_PHASE: Duration = Duration::from_mins(10);
+/// So many times longer than a phase an entry lives that outlives it: what is done before and between takes its time, too.
+const OUTLIVES: u32 = 10;
 /// Reads only.
 const READS: Ratio = Ratio { sets: 0, gets: 1, deletes: 0 };
 
@@ -93,11 +95,24 @@ pub(super) fn plan_phases(spec: &WorkloadSpec, source: &Source) -> Result<Vec<Pl
         (None, None) if fill => vec![planner.drawn(READS, Kind::GetOrSet, &[Operation::GetOrSet])],
         (None, None) => planner.one_by_one(),
     };
-    let lasting = spec.ttl.is_none_or(|Span(ttl)| ttl >= LASTING_TTL);
+    if let Some(count) = spec.multiget.filter(|_| multiget)
+        && !phases.iter().any(|phase| phase.operations.contains(&Operation::GetMany))
+    {
+        return Err(usage(format!(
+            "--multiget {count}: no `get` is measured that could read so many at once; leave it out"
+        )));
+    }
+    let longest = spec.duration.map_or(LONGEST_PHASE, |Span(limit)| limit * OUTLIVES);
+    let lasting = lasts(spec.ttl.map(|Span(ttl)| ttl), longest);
     if lasting && spec.ratio.is_none_or(|ratio| ratio.deletes == 0) {
         predict_hits(&mut phases, source);
     }
     Ok(phases)
+}
+
+/// Whether what is set is still there after a time that began before it was set.
+fn lasts(ttl: Option<Duration>, time: Duration) -> bool {
+    ttl.is_none_or(|ttl| ttl >= time)
 }
 
 struct Planner<'a> {
@@ -227,24 +242,46 @@ fn recorded_operations(trace: &Trace, read: Operation) -> Vec<Operation> {
     recorded.into_iter().filter(|(_, count)| *count > 0).map(|(operation, _)| operation).collect()
 }
 
+/// Which keys are stored when a phase begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stored {
+    Nothing,
+    /// Those that the pattern has drawn so far.
+    Drawn,
+    /// What is left where the pattern has drawn those that were deleted.
+    Some,
+    All,
+}
+
 /// Hits that follow from the plan alone, for a store with room for everything whose entries do not expire: every read
 /// after a load or after a set of the same key, and every read but the first of each key where misses are filled.
 fn predict_hits(phases: &mut [PlannedPhase], source: &Source) {
-    let mut loaded = false;
+    let mut stored = Stored::Nothing;
+    let one_key =
+        matches!(source.pattern, KeyPattern::Drawn(Distribution::First)) || source.keys == 1;
     for phase in phases {
         match &phase.work {
-            PlannedWork::Each(Kind::Set) => loaded = true,
-            PlannedWork::Each(Kind::Delete) => loaded = false,
+            PlannedWork::Each(Kind::Set) => stored = Stored::All,
+            PlannedWork::Each(Kind::Delete) => stored = Stored::Nothing,
             PlannedWork::Chained(kinds) => {
-                phase.predicted_hit_ratio = chained_hits(kinds, loaded);
-                loaded &= !kinds.contains(&Kind::Delete);
+                phase.predicted_hit_ratio = chained_hits(kinds, stored == Stored::All);
+                stored = after_chain(kinds, stored);
             }
-            PlannedWork::Drawn { .. } if loaded => phase.predicted_hit_ratio = Some(1.0),
+            PlannedWork::Drawn { .. } if stored == Stored::All => {
+                phase.predicted_hit_ratio = Some(1.0);
+            }
+            // Of several keys, which the pattern had drawn before does not follow from the plan.
+            PlannedWork::Drawn { .. } if stored == Stored::Drawn => {
+                phase.predicted_hit_ratio = one_key.then_some(1.0);
+            }
+            PlannedWork::Drawn { .. } if stored == Stored::Some => {}
             PlannedWork::Drawn { ratio, read: Kind::GetOrSet, fills_next } if *ratio == READS => {
                 phase.predicted_hit_ratio =
                     phase.requests.and_then(|requests| filled_hits(source, requests, *fills_next));
+                stored = Stored::Drawn;
             }
             PlannedWork::Replayed { writes: false, read: Kind::Get } => {
+                let loaded = stored == Stored::All;
                 phase.predicted_hit_ratio = Some(if loaded { 1.0 } else { 0.0 });
             }
             PlannedWork::Replayed { writes: false, read: Kind::GetOrSet } => {
@@ -256,6 +293,15 @@ fn predict_hits(phases: &mut [PlannedPhase], source: &Source) {
             }
             _ => {}
         }
+    }
+}
+
+/// What a chain leaves: its last set or delete of a key says whether that one is there.
+fn after_chain(kinds: &[Kind], stored: Stored) -> Stored {
+    match kinds.iter().rfind(|kind| matches!(kind, Kind::Set | Kind::Delete)) {
+        Some(Kind::Set) if stored == Stored::Nothing => Stored::Drawn,
+        Some(Kind::Delete) if stored != Stored::Nothing => Stored::Some,
+        _ => stored,
     }
 }
 
