@@ -1,16 +1,21 @@
 //! What is done to a cache: keys, values, and which operations on them.
 
 mod keys;
+mod on_miss;
+mod operations;
 mod pattern;
 mod ratio;
 mod sizes;
 mod spec;
+mod typed;
 mod values;
 
 pub use keys::{KeySpace, Lengths};
+pub use on_miss::OnMiss;
+pub use operations::Operations;
 pub use pattern::{Distribution, KeyPattern, Picker};
 pub use ratio::Ratio;
 pub use sizes::{SizeSpec, Sweep};
-pub use spec::{Count, OnMiss, Operations, Share, WorkloadSpec};
+pub use spec::{Count, Share, WorkloadSpec};
 pub(crate) use values::HEADER_LEN;
 pub use values::{Composer, Finding, NOTHING, Sizes, Values, base_version};

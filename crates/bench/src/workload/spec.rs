@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
-use larder_report::Operation;
 use larder_store::Span;
-use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
 
-use super::{KeyPattern, Ratio, SizeSpec, Sweep};
+use super::typed::text;
+use super::{KeyPattern, OnMiss, Operations, Ratio, SizeSpec, Sweep};
 
 /// What is done to each target. Every field may be left out; a flag wins over a scenario's field.
 #[derive(Debug, Clone, Default, PartialEq, Args, serde::Deserialize)]
@@ -49,7 +48,7 @@ pub struct WorkloadSpec {
     #[serde(deserialize_with = "text")]
     pub payload: Option<PathBuf>,
 
-    /// What is measured, in this order, each on every key or on --requests: set, get, get_or_set, delete, touch; a + joins
+    /// What is measured, in this order, each on every key or on --requests: set, get, `get_or_set`, delete, touch; a + joins
     /// what is done to one key before the next: set+get [default: set,get]
     #[arg(long, value_name = "LIST", conflicts_with = "ratio")]
     #[serde(deserialize_with = "text")]
@@ -81,8 +80,8 @@ pub struct WorkloadSpec {
     #[serde(deserialize_with = "text", alias = "connections")]
     pub threads: Option<Sweep<Count>>,
 
-    /// Processes of each guest (a cache of another language), forked once its cache is open; a guest has no threads and
-    /// works with so many processes at every --threads [default: 1]
+    /// Processes of each guest (a cache of another language), forked once its cache is open, for it has no threads; where
+    /// it works with more or fewer than others have threads, the two are not compared [default: as many as --threads]
     #[arg(long, value_name = "N")]
     #[serde(deserialize_with = "text")]
     pub processes: Option<Count>,
@@ -168,29 +167,35 @@ impl WorkloadSpec {
     /// often, longer, or with other draws is none.
     pub fn changes(&self, other: &Self) -> Vec<&'static str> {
         let fields = [
-            ("keys", differs(&self.keys, &other.keys, "")),
-            ("key-size", differs(&self.key_size, &other.key_size, "32")),
-            ("key-pattern", differs(&self.key_pattern, &other.key_pattern, "uniform")),
-            ("data-size", differs(&self.data_size, &other.data_size, "")),
-            ("compressibility", differs(&self.compressibility, &other.compressibility, "0")),
-            ("payload", differs(&self.payload, &other.payload, "")),
-            ("operations", differs(&self.operations, &other.operations, "set,get")),
-            ("ratio", differs(&self.ratio, &other.ratio, "")),
-            ("on-miss", differs(&self.on_miss, &other.on_miss, "skip")),
-            ("multiget", differs(&self.multiget, &other.multiget, "1")),
-            ("ttl", differs(&self.ttl, &other.ttl, "")),
-            ("threads", differs(&self.threads, &other.threads, "1")),
-            ("processes", differs(&self.processes, &other.processes, "1")),
-            ("duration", differs(&self.duration, &other.duration, "")),
-            ("pin", differs(&self.pin, &other.pin, "false")),
+            ("keys", differs(self.keys.as_ref(), other.keys.as_ref(), "")),
+            ("key-size", differs(self.key_size.as_ref(), other.key_size.as_ref(), "32")),
+            (
+                "key-pattern",
+                differs(self.key_pattern.as_ref(), other.key_pattern.as_ref(), "uniform"),
+            ),
+            ("data-size", differs(self.data_size.as_ref(), other.data_size.as_ref(), "")),
+            (
+                "compressibility",
+                differs(self.compressibility.as_ref(), other.compressibility.as_ref(), "0"),
+            ),
+            ("payload", differs(self.payload.as_ref(), other.payload.as_ref(), "")),
+            ("operations", differs(self.operations.as_ref(), other.operations.as_ref(), "set,get")),
+            ("ratio", differs(self.ratio.as_ref(), other.ratio.as_ref(), "")),
+            ("on-miss", differs(self.on_miss.as_ref(), other.on_miss.as_ref(), "skip")),
+            ("multiget", differs(self.multiget.as_ref(), other.multiget.as_ref(), "1")),
+            ("ttl", differs(self.ttl.as_ref(), other.ttl.as_ref(), "")),
+            ("threads", differs(self.threads.as_ref(), other.threads.as_ref(), "1")),
+            ("processes", differs(self.processes.as_ref(), other.processes.as_ref(), "1")),
+            ("duration", differs(self.duration.as_ref(), other.duration.as_ref(), "")),
+            ("pin", differs(self.pin.as_ref(), other.pin.as_ref(), "false")),
         ];
         fields.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
     }
 }
 
 /// Whether a field is given and is not what the other one has, or what there is by default where that has none.
-fn differs<T: FromStr + PartialEq>(own: &Option<T>, other: &Option<T>, default: &str) -> bool {
-    own.as_ref().is_some_and(|own| match other {
+fn differs<T: FromStr + PartialEq>(own: Option<&T>, other: Option<&T>, default: &str) -> bool {
+    own.is_some_and(|own| match other {
         Some(other) => own != other,
         None => default.parse().ok().as_ref() != Some(own),
     })
@@ -242,141 +247,6 @@ impl FromStr for Share {
     }
 }
 
-/// What follows a miss.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OnMiss {
-    /// Nothing.
-    #[default]
-    Skip,
-    /// The value is stored.
-    Fill,
-    /// A value is stored, but under the key after the one that was read: a loop that counts its keys up between get and
-    /// set never reads what it stored.
-    FillNext,
-}
-
-impl OnMiss {
-    /// Whether anything is stored.
-    pub fn fills(self) -> bool {
-        self != Self::Skip
-    }
-}
-
-impl fmt::Display for OnMiss {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Skip => "skip",
-            Self::Fill => "fill",
-            Self::FillNext => "fill-next",
-        })
-    }
-}
-
-impl FromStr for OnMiss {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "skip" => Ok(Self::Skip),
-            "fill" => Ok(Self::Fill),
-            "fill-next" => Ok(Self::FillNext),
-            _ => Err(format!("`{text}` is not fill, fill-next or skip")),
-        }
-    }
-}
-
-/// Phases to measure, one after another; what one phase does to each key before the next key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Operations(pub Vec<Vec<Operation>>);
-
-impl FromStr for Operations {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let one = |word: &str| match word.trim() {
-            "set" => Ok(Operation::Set),
-            "get" => Ok(Operation::Get),
-            "get_or_set" => Ok(Operation::GetOrSet),
-            "delete" => Ok(Operation::Delete),
-            "touch" => Ok(Operation::Touch),
-            word => Err(format!("`{word}` is not one of set, get, get_or_set, delete, touch")),
-        };
-        let phase = |phase: &str| phase.split('+').map(one).collect::<Result<Vec<_>, _>>();
-        let phases: Vec<_> = text.split(',').map(phase).collect::<Result<_, _>>()?;
-        let chained = |phase: &&Vec<Operation>| phase.len() > 1;
-        if phases.iter().filter(chained).any(|phase| phase.contains(&Operation::GetOrSet)) {
-            return Err(
-                "`get_or_set` stands alone: it is a get and a set on one key already".into()
-            );
-        }
-        let all = phases.concat();
-        for (i, operation) in all.iter().enumerate() {
-            if all[..i].contains(operation) {
-                return Err(format!("`{operation}` is listed twice"));
-            }
-        }
-        Ok(Self(phases))
-    }
-}
-
-impl fmt::Display for Operations {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let phases = self.0.iter().map(|phase| {
-            phase.iter().map(|operation| operation.as_str()).collect::<Vec<_>>().join("+")
-        });
-        f.pad(&phases.collect::<Vec<_>>().join(","))
-    }
-}
-
-/// Reads a scenario's field as its flag would be typed: text, a number, true or false, or a list for a comma.
-fn text<'de, D: Deserializer<'de>, T: FromStr>(deserializer: D) -> Result<Option<T>, D::Error>
-where
-    T::Err: fmt::Display,
-{
-    let Typed(text) = Typed::deserialize(deserializer)?;
-    text.parse().map(Some).map_err(de::Error::custom)
-}
-
-/// Any scalar as text, a list with commas between.
-struct Typed(String);
-
-impl<'de> Deserialize<'de> for Typed {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct AsTyped;
-        impl<'de> Visitor<'de> for AsTyped {
-            type Value = Typed;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("text, a number, a yes or no, or a list of these")
-            }
-            fn visit_str<E>(self, text: &str) -> Result<Typed, E> {
-                Ok(Typed(text.into()))
-            }
-            fn visit_i64<E>(self, number: i64) -> Result<Typed, E> {
-                Ok(Typed(number.to_string()))
-            }
-            fn visit_u64<E>(self, number: u64) -> Result<Typed, E> {
-                Ok(Typed(number.to_string()))
-            }
-            fn visit_f64<E>(self, number: f64) -> Result<Typed, E> {
-                Ok(Typed(number.to_string()))
-            }
-            fn visit_bool<E>(self, yes: bool) -> Result<Typed, E> {
-                Ok(Typed(yes.to_string()))
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Typed, A::Error> {
-                let mut parts = Vec::new();
-                while let Some(Typed(part)) = list.next_element()? {
-                    parts.push(part);
-                }
-                // A comma belongs to a distribution's own text; a sweep over such is separated by semicolons.
-                let separator = if parts.iter().any(|part| part.contains(':')) { ";" } else { "," };
-                Ok(Typed(parts.join(separator)))
-            }
-        }
-        deserializer.deserialize_any(AsTyped)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -409,21 +279,5 @@ mod tests {
         assert!(merged.operations.is_none() && merged.on_miss == Some(OnMiss::Fill));
         let merged = scenario.or(filling);
         assert!(merged.operations.is_some() && merged.on_miss.is_none());
-    }
-
-    #[test]
-    fn operations_are_few_and_each_once() {
-        let operations: Operations = "set,get".parse().unwrap();
-        assert_eq!(operations.0, [[Operation::Set], [Operation::Get]]);
-        for text in ["get,get", "set+get,get", "get+get"] {
-            assert_eq!(text.parse::<Operations>().unwrap_err(), "`get` is listed twice");
-        }
-        let operations: Operations = "set+get, delete".parse().unwrap();
-        assert_eq!(operations.0, [vec![Operation::Set, Operation::Get], vec![Operation::Delete]]);
-        assert_eq!(operations.to_string(), "set+get,delete");
-        let operations: Operations = "get_or_set".parse().unwrap();
-        assert_eq!(operations.0, [[Operation::GetOrSet]]);
-        assert!("set+get_or_set".parse::<Operations>().unwrap_err().contains("stands alone"));
-        assert!("read".parse::<Operations>().unwrap_err().contains("one of set, get"));
     }
 }
