@@ -1,7 +1,12 @@
 //! The `[article]` of a scenario: what was published, so that a run can be laid beside it.
 
-use larder_report::{ClaimKind, Clock, Measure};
+use larder_report::{ArticleForm, ClaimKind, Clock, Measure, Operation};
+use larder_store::StoreUrl;
 use serde::Deserialize;
+
+use super::Scenario;
+use crate::check::CHECKS;
+use crate::error::{Result, usage};
 
 /// An article, as a scenario's file has it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -69,4 +74,138 @@ pub struct ClaimSpec {
     /// The checks that explain it, by their names.
     #[serde(default)]
     pub checks: Vec<String>,
+}
+
+/// The operations that a figure or a conclusion may name.
+const OPERATIONS: [Operation; 6] = [
+    Operation::Set,
+    Operation::Get,
+    Operation::GetMany,
+    Operation::GetOrSet,
+    Operation::Delete,
+    Operation::Touch,
+];
+
+impl ArticleSpec {
+    /// Refuses what no form of the scenario could ever fill in, and what would be read and not obeyed.
+    pub(super) fn check(&self, scenario: &Scenario) -> Result<()> {
+        let known = Known::of(scenario);
+        for (number, figure) in (1..).zip(&self.figures) {
+            let checked = self.check_figure(figure, &known);
+            checked.map_err(|wrong| self.refused(scenario, "figure", number, &wrong))?;
+        }
+        for (number, claim) in (1..).zip(&self.claims) {
+            let checked = check_claim(claim, &known);
+            checked.map_err(|wrong| self.refused(scenario, "claim", number, &wrong))?;
+        }
+        Ok(())
+    }
+
+    fn refused(&self, scenario: &Scenario, what: &str, number: u32, wrong: &str) -> crate::Error {
+        usage(format!(
+            "scenario `{}`: {what} {number} of article {}: {wrong}",
+            scenario.name, self.id
+        ))
+    }
+
+    fn check_figure(&self, figure: &FigureSpec, known: &Known) -> Result<(), String> {
+        known.target(&figure.target)?;
+        known.part(figure.part.as_deref())?;
+        operations(figure.operation.as_deref())?;
+        if !figure.published.is_finite() || figure.published < 0.0 {
+            return Err(format!("published = {}: give what was measured", figure.published));
+        }
+        let total = matches!(figure.measure, Measure::Wall | Measure::Cpu);
+        if total && figure.iterations.or(self.iterations).is_none_or(|n| n == 0) {
+            return Err("a total counts iterations: say how many with `iterations`".into());
+        }
+        Ok(())
+    }
+}
+
+fn check_claim(claim: &ClaimSpec, known: &Known) -> Result<(), String> {
+    [&claim.a].into_iter().chain(&claim.b).try_for_each(|target| known.target(target))?;
+    known.part(claim.part.as_deref())?;
+    operations(claim.operation.as_deref())?;
+    let unknown = |id: &&String| !CHECKS.iter().any(|check| check.about().id == **id);
+    if let Some(id) = claim.checks.iter().find(unknown) {
+        return Err(format!("no check `{id}`; `larder checks` lists them"));
+    }
+    match (claim.kind, &claim.b[..], claim.factor) {
+        (ClaimKind::NeverHits, [], None) => {}
+        (ClaimKind::NeverHits, ..) => {
+            return Err("`never_hits` is about `a` alone: leave out `b` and `factor`".into());
+        }
+        (_, [], _) => return Err("it compares `a` with nobody: name targets in `b`".into()),
+        (_, _, Some(factor)) if !factor.is_finite() || factor < 1.0 => {
+            return Err(format!("factor = {factor}: so many times, 1 or more"));
+        }
+        (_, b, _) if b.contains(&claim.a) => {
+            return Err(format!("`{}` is `a` and in `b`", claim.a));
+        }
+        _ => {}
+    }
+    if claim.by == Clock::Cpu && claim.kind != ClaimKind::Faster {
+        return Err("`by` belongs to `faster`: all others are by the wall clock".into());
+    }
+    Ok(())
+}
+
+/// Refuses operations that there are none of.
+fn operations(named: Option<&str>) -> Result<(), String> {
+    let known = |name: &&str| OPERATIONS.iter().any(|operation| operation.as_str() == *name);
+    match named.and_then(|named| named.split('+').find(|name| !known(name))) {
+        Some(name) => {
+            let all = OPERATIONS.map(Operation::as_str).join(", ");
+            Err(format!("no operation `{name}`; there are {all}"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// What the forms of a scenario have, all of them together.
+#[derive(Debug, Default)]
+struct Known {
+    targets: Vec<String>,
+    parts: Vec<String>,
+    /// Some form has several parts.
+    several: bool,
+}
+
+impl Known {
+    fn of(scenario: &Scenario) -> Self {
+        let mut known = Self::default();
+        for form in [ArticleForm::Corrected, ArticleForm::Published] {
+            for full in [false, true] {
+                // A form that there is not has nothing.
+                let Ok(of) = scenario.clone().resolve(form, full) else { continue };
+                let urls = of.targets.iter().filter_map(|url| StoreUrl::parse(url).ok());
+                let name =
+                    |url: StoreUrl| url.name().map_or_else(|| url.to_string(), str::to_owned);
+                known.targets.extend(urls.map(name));
+                known.several |= of.parts.len() > 1;
+                known.parts.extend(of.parts.into_iter().map(|part| part.name));
+            }
+        }
+        known
+    }
+
+    fn target(&self, name: &String) -> Result<(), String> {
+        if self.targets.contains(name) {
+            return Ok(());
+        }
+        Err(format!("no target is called `{name}`; give one `name=`"))
+    }
+
+    fn part(&self, name: Option<&str>) -> Result<(), String> {
+        match name {
+            Some(name) if !self.parts.iter().any(|part| part == name) => {
+                Err(format!("no part is called `{name}`"))
+            }
+            None if self.several => {
+                Err("of several parts it names none: say which with `part`".into())
+            }
+            _ => Ok(()),
+        }
+    }
 }

@@ -96,6 +96,9 @@ impl Scenario {
             return Err(usage(format!("scenario `{name}` has no targets")));
         }
         scenario.check_forms()?;
+        if let Some(article) = &scenario.article {
+            article.check(&scenario)?;
+        }
         Ok(scenario)
     }
 }
@@ -111,6 +114,24 @@ mod tests {
             let scenario = Scenario::find(name).unwrap();
             assert_eq!(scenario.name, *name);
             scenario.resolve(ArticleForm::Corrected, false).unwrap();
+        }
+    }
+
+    #[test]
+    fn articles_have_a_short_and_a_long_form_as_published_and_corrected_with_all_that_is_compared()
+    {
+        for name in ["a002", "a003"] {
+            let scenario = Scenario::find(name).unwrap();
+            for form in [ArticleForm::Corrected, ArticleForm::Published] {
+                for full in [false, true] {
+                    // Alone, a form has nothing from the others.
+                    let mut alone = scenario.clone().resolve(form, full).unwrap();
+                    let article = alone.article.take().unwrap();
+                    article.check(&alone).unwrap();
+                    let rounds = |scenario: &Scenario| scenario.workload.rounds.unwrap().0;
+                    assert!(!full || rounds(&alone) >= rounds(&scenario), "{name} {form}");
+                }
+            }
         }
     }
 
@@ -132,6 +153,43 @@ mod tests {
         assert_eq!(scenario.workload.keys, Some(Count(500)));
         assert_eq!(scenario.workload.threads.unwrap().to_string(), "1,2");
         assert_eq!(scenario.workload.pin, Some(true));
+    }
+
+    #[test]
+    fn a_wrong_article_gets_one_line_that_says_where() {
+        let figure = "[[article.figure]]\ntarget = 'memory'\nmeasure = 'wall'\npublished = 5\n";
+        let claim = "[[article.claim]]\nsays = 'x'\nkind = 'faster'\na = 'memory'\nb = ['files']\n";
+        let read = |lines: &str| {
+            let head = "targets = ['moka:?name=memory', 'file:?name=files']\n\
+                        [article]\nid = 'A9'\ntitle = 'x'\nmachine = 'x'\niterations = 10\n";
+            Scenario::parse("mine", &format!("{head}{figure}{claim}{lines}"))
+        };
+        read("").unwrap();
+        let swap = |of: &str, from: &str, to: &str| of.replace(from, to);
+        for (lines, needle) in [
+            (
+                swap(figure, "memory", "memry"),
+                "figure 2 of article A9: no target is called `memry`",
+            ),
+            (format!("{figure}part = 'reads'"), "no part is called `reads`"),
+            (format!("{figure}operation = 'set+gte'"), "no operation `gte`; there are set, get,"),
+            (format!("{figure}iterations = 0"), "say how many with `iterations`"),
+            (swap(figure, "5", "-5"), "published = -5"),
+            (swap(claim, "files", "fils"), "claim 2 of article A9: no target is called `fils`"),
+            (swap(claim, "'files'", ""), "name targets in `b`"),
+            (swap(claim, "files", "memory"), "`memory` is `a` and in `b`"),
+            (format!("{claim}checks = ['NEVER-HIT']"), "no check `NEVER-HIT`"),
+            (format!("{claim}factor = 0.5"), "factor = 0.5: so many times, 1 or more"),
+            (swap(claim, "faster", "never_hits"), "leave out `b` and `factor`"),
+            (swap(claim, "faster", "near") + "by = 'cpu'", "`by` belongs to `faster`"),
+            (
+                format!("{figure}[[part]]\nname = 'a'\n[[part]]\nname = 'b'"),
+                "say which with `part`",
+            ),
+        ] {
+            let error = read(&lines).unwrap_err().to_string();
+            assert!(error.contains(needle) && !error.contains('\n'), "{needle}: {error}");
+        }
     }
 
     #[test]
