@@ -2,6 +2,7 @@
 
 mod article;
 mod book;
+mod comparisons;
 mod crew;
 mod early;
 mod estimate;

@@ -1,19 +1,18 @@
 //! From what was kept to what is published: the run as `run.json` has it.
 
-use std::collections::BTreeMap;
-
 use larder_report::{
-    Cell, Comparison, Counts, Environment, Floor, Operation, Point, ReasonKind, Run,
-    SCHEMA_VERSION, Target as TargetRecord, TierCounts,
+    Cell, Counts, Environment, Floor, Operation, ReasonKind, Run, SCHEMA_VERSION,
+    Target as TargetRecord, TierCounts,
 };
 
 use super::article;
 use super::book::{Book, Entry};
+use super::comparisons::comparisons;
 use super::{CellHistograms, Slot};
 use crate::check;
 use crate::measure::{Tally, curve, figures};
 use crate::plan::{Plan, PlannedPoint};
-use crate::statistics::{Difference, holm, median, median_ci95, percentiles_ci95};
+use crate::statistics::{median, median_ci95, percentiles_ci95};
 
 /// Makes a run of what was kept, as soon as it is known what stands around it.
 pub(super) struct Recorder<'a> {
@@ -262,54 +261,4 @@ fn latencies(
             .map(|entry| (entry.sample.at_s, entry.sample.wall_s, entry.latency.clone()))
             .collect(),
     })
-}
-
-/// Every pair of targets at one point for one operation, but those that keep nothing or whose figures are no result. One family for Holm's
-/// correction: a reader picks the verdicts that stand out from the whole run.
-fn comparisons(run: &Run) -> Vec<Comparison> {
-    let mut groups: BTreeMap<(&Point, Operation), Vec<&Cell>> = BTreeMap::new();
-    for cell in &run.cells {
-        let keeps = run.target(&cell.target).is_some_and(|target| target.stores == Some(true));
-        let sound = !run.checks.iter().any(|check| check.disqualifies(cell));
-        if cell.ops_per_s.is_some() && keeps && sound {
-            groups.entry((&cell.point, cell.operation)).or_default().push(cell);
-        }
-    }
-    let mut found = Vec::new();
-    for ((point, operation), cells) in groups {
-        for (i, a) in cells.iter().enumerate() {
-            for b in &cells[i + 1..] {
-                if let Some(difference) = Difference::between(&rates(a), &rates(b), run.seed) {
-                    found.push((
-                        a.target.clone(),
-                        b.target.clone(),
-                        point.clone(),
-                        operation,
-                        difference,
-                    ));
-                }
-            }
-        }
-    }
-    let raw: Vec<f64> = found.iter().map(|(.., difference)| difference.p).collect();
-    found
-        .into_iter()
-        .zip(holm(&raw))
-        .map(|((a, b, point, operation, difference), p)| Comparison {
-            a,
-            b,
-            point,
-            operation,
-            ratio: difference.ratio,
-            ci95: difference.ci95,
-            p,
-            verdict: difference.verdict(p),
-        })
-        .collect()
-}
-
-/// The rates of the rounds that were carried out to their end.
-fn rates(cell: &Cell) -> Vec<f64> {
-    let whole = cell.samples.iter().filter(|sample| sample.complete);
-    whole.map(|sample| sample.ops_per_s).collect()
 }
