@@ -85,11 +85,17 @@ fn err_as_op() {
 #[test]
 fn cpu_wall() {
     // One waits long and works little, the other works all the time and is done sooner.
-    let targets = ["sleeps:?micros=300", "spins:?micros=60"];
+    let targets = ["sleeps:?micros=300&name=who waits", "spins:?micros=60&name=who works"];
     let tripped = run(&stores::ENGINES, &targets, "keys = 300\nrounds = 2");
     let sound = of(&stores::ENGINES, &["spins:?micros=20", "spins:?micros=60"]);
     fires("CPU-WALL", Severity::Warn, &tripped, &sound);
-    assert!(findings(&tripped, "CPU-WALL")[0].text.contains("the other way round"));
+    let text = &findings(&tripped, "CPU-WALL")[0].text;
+    assert!(text.starts_with("by wall clock who works is "), "{text}");
+    assert!(
+        text.contains(" faster than who waits; by client CPU it is the other way round"),
+        "{text}"
+    );
+    assert!(text.ends_with(" of the time of who waits is not the client's CPU"), "{text}");
 }
 
 #[test]

@@ -37,12 +37,15 @@ impl Check for CpuWall {
                 .filter(|(clearness, a, b)| *clearness > CLEARLY && in_every_round(a.0, b.0))
                 .max_by(|x, y| x.0.total_cmp(&y.0));
             if let Some((_, (a, a_cost), (b, b_cost))) = clearest {
+                let name = |cell: &Cell| {
+                    let target = run.target(&cell.target);
+                    target.map_or_else(|| cell.target.clone(), |target| target.name.clone())
+                };
+                let (slower, faster) = (name(a), name(b));
                 let text = format!(
-                    "by wall clock {} is {:.1} times faster than {}; by client CPU it is the other way round, {:.1} \
-                     times: {:.1} % of its time is not the client's CPU",
-                    b.target,
+                    "by wall clock {faster} is {:.1} times faster than {slower}; by client CPU it is the other way round, {:.1} \
+                     times: {:.1} % of the time of {slower} is not the client's CPU",
                     a_cost.wall_against(b_cost),
-                    a.target,
                     b_cost.cpu_against(a_cost),
                     a_cost.off_cpu() * 100.0
                 );
