@@ -55,15 +55,13 @@ fn is_dead(tier: &TierCounts, below: &[TierCounts], keys: u64, first: u64) -> Op
     if reads <= LOOKUPS_A_KEY * first || answered == 0 || is_of_use {
         return None;
     }
-    let why: String = ailments(tier, 0.0).map(|text| format!(", {text}")).collect();
+    let found = format!("{name} answered {hits} of {reads} reads of {keys} keys");
+    let found: Vec<String> = std::iter::once(found).chain(ailments(tier, 0.0)).collect();
     let others: Vec<String> =
         below.iter().map(|tier| format!("{} hit {}", tier.name, tier.hits)).collect();
     let each = if *hits == 0 { "each" } else { "almost each" };
     let all = if below.len() == 1 { "both" } else { "all" };
-    Some(format!(
-        "{name} answered {hits} of {reads} reads of {keys} keys{why}; {}: {each} read costs {all}",
-        others.join(", ")
-    ))
+    Some(format!("{}; {}: {each} read costs {all}", found.join(", "), others.join(", ")))
 }
 
 /// What there is to say of a tier that does answer.

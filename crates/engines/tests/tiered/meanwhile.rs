@@ -150,7 +150,7 @@ fn no_reader_sees_what_is_older_than_the_last_acknowledged_write() {
 
 /// What the write of this number leaves: every second one deletes.
 fn written(number: u64) -> Option<Vec<u8>> {
-    (number % 2 != 0).then(|| number.to_string().into_bytes())
+    (!number.is_multiple_of(2)).then(|| number.to_string().into_bytes())
 }
 
 #[test]
