@@ -151,7 +151,7 @@ subtest 'time ends a phase' => sub {
     my $null = TestGuest->start('null');
     my $endless = TestPlan->new("$folder", keys => ['key'], replays => 1);
     my $value   = $endless->value(0, 100);
-    my %limited = (time_limit_s => 1.3, again => JSON::PP::true);
+    my %limited = (time_limit_s => 0.5, again => JSON::PP::true);
     $endless->phase({ operations => ['set'], %limited }, [ map { [ set => 0, $value ] } 1 .. 5000 ]);
     $null->ask('load ' . $endless->write);
     $null->send("run 0\n");
@@ -162,7 +162,7 @@ subtest 'time ends a phase' => sub {
     is $answer->{ran}, 0, 'then it is over';
     open my $file, '<', "$folder/ran-0-0.json" or die "no result: $!\n";
     my $ran = JSON::PP->new->decode(scalar readline $file);
-    cmp_ok abs($ran->{wall_ns} / 1e9 - 1.3), '<', 0.1, 'after the time that was given';
+    cmp_ok abs($ran->{wall_ns} / 1e9 - 0.5), '<', 0.1, 'after the time that was given';
     my $slots = @{ $ran->{operations}{set}{timeline}{ops} };
     ok $slots >= 17 && $slots <= 32, 'with 17 to 32 slots of time';
     cmp_ok $alive, '<', $ran->{operations}{set}{ops}, 'and more operations than were told before';
