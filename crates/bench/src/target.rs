@@ -121,11 +121,6 @@ impl Target {
         if point.set_options.ttl.is_some() && !self.capabilities.ttl {
             return Some((ReasonKind::Unsupported, "has no TTL".into()));
         }
-        if self.guest.is_some() && point.processes.is_none() && point.threads > 1 {
-            let threads = point.threads;
-            let text = format!("a guest has no threads; --processes {threads} gives it as many");
-            return Some((ReasonKind::Unsupported, text));
-        }
         if point.has(Operation::Touch) && !self.capabilities.touch {
             return Some((ReasonKind::Unsupported, "has no touch".into()));
         }

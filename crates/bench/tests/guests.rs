@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     trials.push(trial_where(memcached, "settings_of_tiers_are_told_apart", settings));
     trials.push(trial_where(perl, "processes_share_the_work_of_a_plan", processes));
     trials.push(trial_where(perl, "processes_without_work_are_no_reason", idle));
-    trials.push(trial_where(perl, "threads_without_processes_are_a_reason", threads));
+    trials.push(trial_where(perl, "a_guest_has_as_many_processes_as_others_have_threads", threads));
     trials.push(trial_where(perl, "time_ends_a_phase", duration));
     let mmap = || modules(&["Cache::Mmap"]);
     trials.push(trial_where(mmap, "a_ttl_that_a_guest_has_not_is_a_reason", no_ttl));
@@ -209,11 +209,22 @@ fn idle() {
 }
 
 fn threads() {
-    let url = "perl+null:";
-    let run = run(&[url], "keys = 50\nthreads = [1, 4]\noperations = 'set'");
-    let reasons: Vec<_> = cells(&run, url).into_iter().map(|cell| cell.reason.clone()).collect();
-    let refused = "a guest has no threads; --processes 4 gives it as many";
-    assert_eq!(reasons, [None, Some(refused.to_owned())]);
+    let url = "perl+fastmmap:";
+    let workload = "keys = 50\nthreads = [1, 4]\noperations = 'set'\nrounds = 6";
+    let workers = |run: &Run, url: &str| {
+        let cells = cells(run, url);
+        cells.iter().map(|cell| (cell.workers, cell.reason.clone())).collect::<Vec<_>>()
+    };
+    let alike = support::run(&CATALOG, &[url, "moka:"], workload);
+    assert_eq!(workers(&alike, url), [(1, None), (4, None)]);
+    assert_eq!((alike.comparisons.len(), alike.notes.len()), (2, 0), "{:?}", alike.notes);
+    // As many processes as somebody says, and then they are ranked against as many threads only.
+    let told = support::run(&CATALOG, &[url, "moka:"], &format!("{workload}\nprocesses = 4"));
+    assert_eq!(workers(&told, url), [(4, None), (4, None)]);
+    let compared: Vec<_> =
+        told.comparisons.iter().map(|pair| pair.point["threads"].to_string()).collect();
+    assert_eq!(compared, ["4"]);
+    assert!(told.notes[0].contains("guests work with 4 processes"), "{:?}", told.notes);
 }
 
 fn no_ttl() {

@@ -9,6 +9,9 @@ use super::{About, Check, Needs, Report, measured};
 /// Both rankings must differ by this factor before they are said to contradict each other.
 const CLEARLY: f64 = 1.2;
 
+/// Where targets are compared: a point, an operation, and how many work on it.
+type Place<'a> = (&'a Point, Operation, u32);
+
 pub(super) struct CpuWall;
 
 impl Check for CpuWall {
@@ -23,13 +26,16 @@ impl Check for CpuWall {
     }
 
     fn look(&self, run: &Run, report: &mut Report<'_>) {
-        let mut groups: BTreeMap<(&Point, Operation), Vec<(&Cell, Cost)>> = BTreeMap::new();
+        let mut groups: BTreeMap<Place<'_>, Vec<(&Cell, Cost)>> = BTreeMap::new();
         for cell in measured(run) {
             if let Some(cost) = Cost::of(run, cell) {
-                groups.entry((&cell.point, cell.operation)).or_default().push((cell, cost));
+                groups
+                    .entry((&cell.point, cell.operation, cell.workers))
+                    .or_default()
+                    .push((cell, cost));
             }
         }
-        for ((point, operation), cells) in groups {
+        for ((point, operation, _), cells) in groups {
             // The clearest contradiction of the group stands for all of them.
             let contradictions = cells.iter().flat_map(|a| cells.iter().map(move |b| (a, b)));
             let clearest = contradictions
@@ -79,20 +85,16 @@ fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
 struct Cost {
     wall: f64,
     cpu: f64,
-    threads: f64,
+    workers: f64,
 }
 
 impl Cost {
     #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
     fn of(run: &Run, cell: &Cell) -> Option<Self> {
         run.target(&cell.target).filter(|target| target.stores == Some(true))?;
-        let threads = match cell.point.get("threads") {
-            Some(larder_report::PointValue::Number(threads)) => *threads as f64,
-            _ => 1.0,
-        };
         let cpu = cell.client_cpu_s? / cell.counts.ops as f64;
         let wall = cell.wall_s? / cell.counts.ops as f64;
-        (cpu > 0.0 && wall > 0.0).then_some(Self { wall, cpu, threads })
+        (cpu > 0.0 && wall > 0.0).then_some(Self { wall, cpu, workers: cell.workers.into() })
     }
 
     /// How many times longer an operation takes than the other's.
@@ -105,6 +107,6 @@ impl Cost {
     }
 
     fn off_cpu(&self) -> f64 {
-        (1.0 - self.cpu / (self.wall * self.threads)).max(0.0)
+        (1.0 - self.cpu / (self.wall * self.workers)).max(0.0)
     }
 }

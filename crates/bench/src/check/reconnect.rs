@@ -1,6 +1,6 @@
 //! RECONNECT: connections opened again and again.
 
-use larder_report::{PointValue, Run, Severity};
+use larder_report::{Run, Severity};
 
 use super::{About, Check, Needs, Report, measured, percent};
 
@@ -22,16 +22,12 @@ impl Check for Reconnect {
 
     fn look(&self, run: &Run, report: &mut Report<'_>) {
         for cell in measured(run) {
-            let threads = match cell.point.get("threads") {
-                Some(PointValue::Number(threads)) => *threads,
-                _ => 1,
-            };
-            // Each thread connects once to each node at the start, in a stack to those of each tier; only what comes on top is
+            // Each thread, or process of a guest, connects once to each node at the start, in a stack to those of each tier; only what comes on top is
             // repeated.
             let settings = run.target(&cell.target).map(|target| target.settings.iter());
             let lists = settings.into_iter().flatten().filter(|(name, _)| is_nodes(name));
             let nodes = lists.map(|(_, list)| list.split(',').count()).sum::<usize>().max(1);
-            let first = threads * u64::from(cell.rounds) * nodes as u64;
+            let first = u64::from(cell.workers) * u64::from(cell.rounds) * nodes as u64;
             let connections = cell.counts.connections.unwrap_or(0);
             let repeated = connections.saturating_sub(first);
             if percent(repeated, cell.counts.ops) > TOLERABLE {

@@ -9,16 +9,16 @@ use crate::statistics::{Difference, holm};
 /// Every pair of targets at one point for one operation, but those that keep nothing or whose figures are no result.
 /// One family for Holm's correction: a reader picks the verdicts that stand out from the whole run.
 pub(super) fn comparisons(run: &Run) -> Vec<Comparison> {
-    let mut groups: BTreeMap<(&Point, Operation), Vec<&Cell>> = BTreeMap::new();
+    let mut groups: BTreeMap<(&Point, Operation, u32), Vec<&Cell>> = BTreeMap::new();
     for cell in &run.cells {
         let keeps = run.target(&cell.target).is_some_and(|target| target.stores == Some(true));
         let sound = !run.checks.iter().any(|check| check.disqualifies(cell));
         if cell.ops_per_s.is_some() && keeps && sound {
-            groups.entry((&cell.point, cell.operation)).or_default().push(cell);
+            groups.entry((&cell.point, cell.operation, cell.workers)).or_default().push(cell);
         }
     }
     let mut found = Vec::new();
-    for ((point, operation), cells) in groups {
+    for ((point, operation, _), cells) in groups {
         for (i, a) in cells.iter().enumerate() {
             for b in &cells[i + 1..] {
                 if let Some(difference) = Difference::between(&rates(a), &rates(b), run.seed) {

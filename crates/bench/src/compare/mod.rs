@@ -23,7 +23,7 @@ pub use estimate::{Estimate, estimate};
 use crate::error::Result;
 use crate::measure::Packed;
 use crate::observer::{Event, Observer, Silent};
-use crate::plan::{Plan, PlannedTarget};
+use crate::plan::{Plan, PlannedPoint, PlannedTarget};
 use crate::target::Target;
 use book::Book;
 use early::Early;
@@ -77,6 +77,11 @@ impl Slot {
             Self::Open(target) => &target.planned,
             Self::Closed(planned, _) => planned,
         }
+    }
+
+    /// How many work on it at once at a point.
+    pub(crate) fn workers(&self, point: &PlannedPoint) -> u32 {
+        if self.planned().is_guest() { point.guest_processes() } else { point.threads }
     }
 
     fn open_mut(&mut self) -> Option<&mut Target> {

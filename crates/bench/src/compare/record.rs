@@ -141,6 +141,7 @@ fn cell(
         target: slot.planned().url.to_string(),
         point: point.point.clone(),
         operation,
+        workers: slot.workers(point),
         rounds: u32::try_from(rounds.len()).unwrap_or(u32::MAX),
         reason,
         reason_kind,

@@ -104,12 +104,33 @@ impl Plan {
             article: scenario.article.clone(),
         };
         plan.note_mixes();
+        plan.check_processes()?;
         Ok(plan)
     }
 
     /// The turns of the whole plan: rounds × points × targets.
     pub fn turns(&self) -> u64 {
         u64::from(self.rounds) * self.points.len() as u64 * self.targets.len() as u64
+    }
+
+    /// Says where guests work with more or fewer processes than others have threads.
+    fn check_processes(&mut self) -> Result<()> {
+        let n_guests = self.targets.iter().filter(|target| target.is_guest()).count();
+        if n_guests == 0 {
+            return Ok(());
+        }
+        self.points.iter().try_for_each(PlannedPoint::one_process_a_key)?;
+        let differs = |point: &&PlannedPoint| point.guest_processes() != point.threads;
+        if n_guests < self.targets.len()
+            && let Some(point) = self.points.iter().find(differs)
+        {
+            self.notes.push(format!(
+                "guests work with {} processes at every point; where others have another number of threads, the two are \
+                 not compared",
+                point.guest_processes()
+            ));
+        }
+        Ok(())
     }
 
     fn note_mixes(&mut self) {

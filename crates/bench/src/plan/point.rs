@@ -32,7 +32,7 @@ pub struct PlannedPoint {
     pub point: Point,
     /// Sessions, one a thread.
     pub threads: u32,
-    /// Processes of a guest, which has no threads; `None` where nobody said how many.
+    /// Processes of a guest, which has no threads; `None` for as many as others have threads.
     pub processes: Option<u32>,
     /// The keys.
     pub keys: KeySpace,
@@ -75,7 +75,12 @@ impl PlannedPoint {
 
     /// How many processes of a guest share the work.
     pub fn guest_processes(&self) -> u32 {
-        self.processes.unwrap_or(1)
+        self.processes.unwrap_or(self.threads)
+    }
+
+    /// Refuses more processes of a guest than [`one_writer_a_key`] lets write.
+    pub(super) fn one_process_a_key(&self) -> Result<()> {
+        one_writer_a_key(&self.phases, self.keys.count(), ("processes", self.guest_processes()))
     }
 
     /// Every key once, in the order of the phases that visit each; `None` is by index.
@@ -140,7 +145,6 @@ pub(super) fn plan_point(
     let in_order = matches!(source.pattern, KeyPattern::Drawn(Distribution::Sequential));
     let phases = plan_phases(spec, source)?;
     one_writer_a_key(&phases, source.keys, ("threads", at.threads))?;
-    one_writer_a_key(&phases, source.keys, ("processes", processes))?;
     let sizes = (0..source.keys).map(|key| (keys.len_of(key) + values.len_of(key)) as u64);
     Ok(PlannedPoint {
         point: Point::from([

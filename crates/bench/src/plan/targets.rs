@@ -47,6 +47,11 @@ impl PlannedTarget {
         Self { url, name, engine, media, external, has_tier_here, typed }
     }
 
+    /// Whether a program of another language works with it.
+    pub fn is_guest(&self) -> bool {
+        guest::find(self.engine.scheme).is_some()
+    }
+
     /// Whether its URL names a server that Larder does not start: somebody's.
     pub fn is_external(&self) -> bool {
         self.external

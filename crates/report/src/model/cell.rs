@@ -53,6 +53,11 @@ impl fmt::Display for Operation {
     }
 }
 
+/// Runs that were kept before it was told had one.
+fn alone() -> u32 {
+    1
+}
+
 /// The figures of one target at one point for one operation. Counts are totals over equal rounds.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
@@ -62,6 +67,9 @@ pub struct Cell {
     pub point: Point,
     /// What was done.
     pub operation: Operation,
+    /// How many worked at once: threads of Larder, or processes of a guest.
+    #[serde(default = "alone")]
+    pub workers: u32,
     /// How many rounds stand behind the figures.
     pub rounds: u32,
     /// Why there are no figures, or why they are not to be trusted.

@@ -65,6 +65,7 @@ pub(crate) fn cell(target: &str, operation: Operation, rate: Option<f64>) -> Cel
         target: target.into(),
         point: Point::new(),
         operation,
+        workers: 1,
         rounds: if rate.is_some() { 10 } else { 0 },
         reason: None,
         reason_kind: None,

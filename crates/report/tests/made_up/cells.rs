@@ -49,6 +49,7 @@ pub(crate) fn cell(
         target: profile.url.into(),
         point: place.point.clone(),
         operation: place.operation,
+        workers: u32::try_from(whole(threads)).unwrap_or(1),
         rounds,
         reason: None,
         reason_kind: None,
