@@ -55,7 +55,7 @@ const KEYS: [&str; 4] = ["a", "b", "c", "d"];
 const BOUND: Duration = Duration::from_millis(4);
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
     #[test]
     fn a_stack_answers_as_a_map_does(

@@ -127,7 +127,7 @@ fn a_tier_that_is_not_believed_makes_nobody_wait_and_says_so() {
 
 #[test]
 fn a_value_that_was_under_way_when_trust_was_lost_has_passed_when_it_is_back() {
-    let store = open("tiered:spy:/late-put/1|spy:/late-put/2|?l1_ttl=100ms");
+    let store = open("tiered:spy:/late-put/1|spy:/late-put/2|?l1_ttl=1s");
     let l1 = spy("/late-put/1");
     let (mut session, mut other) = (store.session().unwrap(), store.session().unwrap());
     let watched = Arc::clone(&l1);
@@ -135,12 +135,12 @@ fn a_value_that_was_under_way_when_trust_was_lost_has_passed_when_it_is_back() {
         watched.fail_with(Fault::Lasting, 1);
         other.delete(b"another").unwrap();
         // Trust would be back when half of what is stored then has passed.
-        std::thread::sleep(Duration::from_millis(50));
+        std::thread::sleep(Duration::from_millis(500));
     });
     set(&mut *session, "k", b"old", None);
     // L1 is not told of this delete.
     session.delete(b"k").unwrap();
     assert_eq!(value(&l1, "k"), Some(b"old".to_vec()));
-    std::thread::sleep(Duration::from_millis(70));
+    std::thread::sleep(Duration::from_millis(700));
     assert_eq!(get(&mut *session, "k"), None);
 }
