@@ -1,0 +1,142 @@
+//! The scenarios of the articles show what they must, on the real caches and servers, with few rounds and requests.
+
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+
+#[expect(dead_code, reason = "other tests ask for more")]
+mod support;
+
+use std::process::{Command, ExitCode};
+use std::sync::atomic::AtomicBool;
+
+use larder_bench::workload::WorkloadSpec;
+use larder_bench::{BUILT_IN, Permissions, Plan, Scenario, Silent, compare, guest};
+use larder_engines::ENGINES;
+use larder_report::{ArticleForm, Cell, Operation, Run, Severity};
+use larder_store::Catalog;
+use larder_testkit::trial_where;
+use libtest_mimic::Arguments;
+use support::findings;
+
+const CATALOG: Catalog = ENGINES.with_guests(guest::ENGINES);
+
+fn main() -> ExitCode {
+    larder_host::relay::serve_if_asked();
+    let trials = vec![
+        trial_where(|| Ok(()), "all_forms_of_all_scenarios_can_be_planned", forms),
+        trial_where(installed, "a002_as_published_never_hits_and_always_connects", a002_published),
+        trial_where(installed, "a002_corrected_hits_as_predicted", a002_corrected),
+        trial_where(installed, "a003_as_published_pays_for_a_dead_tier", a003_published),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// Whether what both articles are about is there.
+fn installed() -> Result<(), String> {
+    let modules = ["Cache::FileCache", "Cache::Mmap", "Cache::FastMmap", "Cache::Memcached::Fast"];
+    let uses = modules.iter().flat_map(|name| ["-e".to_owned(), format!("use {name};")]);
+    let output = Command::new("perl").args(uses).output().map_err(|error| error.to_string())?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).lines().take(1).collect());
+    }
+    let recipe = ENGINES.find("memcached").unwrap().recipe.unwrap();
+    let found = larder_host::managed::find("memcached", &recipe);
+    found.map(drop).map_err(|error| error.to_string())
+}
+
+/// Runs a scenario in a form, with other fields of its workload.
+fn run(name: &str, form: ArticleForm, workload: &str) -> Run {
+    let workload: WorkloadSpec = toml::from_str(workload).unwrap();
+    let scenario = Scenario::find(name).unwrap().resolve(form, false).unwrap();
+    let plan = Plan::new(&scenario.with_workload(&workload), false, &CATALOG).unwrap();
+    let stop = AtomicBool::new(false);
+    let permissions = Permissions::default();
+    let run = compare(&plan, &CATALOG, Vec::new(), permissions, &Silent, &stop).unwrap().run;
+    for cell in &run.cells {
+        let reason = cell.reason.as_deref().filter(|_| cell.counts.hits > 0);
+        assert_eq!(reason, None, "{cell:#?}");
+        assert_eq!((cell.counts.errors, cell.counts.wrong), (0, 0), "{cell:#?}");
+    }
+    run
+}
+
+/// The targets, by their names, that a check speaks of.
+fn named<'a>(run: &'a Run, id: &str) -> Vec<&'a str> {
+    let found = findings(run, id);
+    let urls: Vec<_> = found.iter().filter_map(|finding| finding.target.as_deref()).collect();
+    let named = run.targets.iter().filter(|target| urls.contains(&target.url.as_str()));
+    named.map(|target| target.name.as_str()).collect()
+}
+
+/// The cells of a target, by its name.
+fn cells<'a>(run: &'a Run, name: &str) -> Vec<&'a Cell> {
+    let target = run.targets.iter().find(|target| target.name == name).unwrap();
+    run.cells.iter().filter(|cell| cell.target == target.url).collect()
+}
+
+fn forms() {
+    for (name, _) in BUILT_IN {
+        let scenario = Scenario::find(name).unwrap();
+        for (form, full, is_there) in [
+            (ArticleForm::Corrected, false, true),
+            (ArticleForm::Corrected, true, scenario.full.is_some()),
+            (ArticleForm::Published, false, scenario.published.is_some()),
+            (
+                ArticleForm::Published,
+                true,
+                scenario.published.iter().any(|form| form.full.is_some()),
+            ),
+        ] {
+            let resolved = scenario.clone().resolve(form, full);
+            assert_eq!(resolved.is_ok(), is_there, "{name}, {form}, full: {full}");
+            if let Ok(resolved) = resolved {
+                let plan = Plan::new(&resolved, false, &CATALOG).unwrap();
+                assert_eq!(plan.targets.len(), resolved.targets.len());
+                assert!(plan.turns() > 0, "{name}, {form}, full: {full}");
+            }
+        }
+        assert!(scenario.article.is_none() || scenario.full.is_some(), "{name} has no long form");
+    }
+}
+
+fn a002_published() {
+    let run = run("a002", ArticleForm::Published, "rounds = 2\nrequests = 300");
+    for cell in &run.cells {
+        assert_eq!((cell.counts.ops, cell.counts.hits, cell.counts.misses), (600, 0, 600));
+    }
+    let all: Vec<&str> = run.targets.iter().map(|target| target.name.as_str()).collect();
+    assert_eq!(named(&run, "NEVER-HITS"), all);
+    assert_eq!(named(&run, "RECONNECT"), all[1..], "the two that connect");
+    for name in &all[1..] {
+        assert!(cells(&run, name)[0].counts.connections >= Some(600));
+    }
+}
+
+fn a002_corrected() {
+    let run = run("a002", ArticleForm::Corrected, "rounds = 2\nkeys = 300\nrequests = 600");
+    for cell in &run.cells {
+        assert_eq!((cell.counts.hits, cell.counts.misses), (600, 600), "{cell:#?}");
+        assert_eq!(cell.predicted_hit_ratio, Some(0.5));
+    }
+    let errors: Vec<_> =
+        run.checks.iter().filter(|check| check.severity == Severity::Error).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+    assert!(named(&run, "NEVER-HITS").is_empty() && named(&run, "RECONNECT").is_empty());
+}
+
+fn a003_published() {
+    let run = run("a003", ArticleForm::Published, "rounds = 2\nrequests = 100");
+    for cell in &run.cells {
+        assert_eq!(cell.counts.misses, 0, "all is stored before it is read: {cell:#?}");
+    }
+    assert_eq!(named(&run, "TIER-DEAD"), ["dead local over remote"]);
+    // What a read takes at least: a busy machine makes each longer, and none shorter.
+    let read_us = |name: &str| {
+        let cell = cells(&run, name).into_iter().find(|cell| cell.operation == Operation::GetOrSet);
+        cell.unwrap().latency_ns.unwrap().p50 as f64 / 1e3
+    };
+    let (remote, local) = (read_us("remote memcached"), read_us("local memcached"));
+    let (dead, live) = (read_us("dead local over remote"), read_us("local over remote"));
+    assert!(local * 2.0 < remote && live * 2.0 < dead, "{local}, {remote}, {live}, {dead} µs");
+    let both = remote + local;
+    assert!(dead > remote && (0.8..1.6).contains(&(dead / both)), "{dead} µs, not {both} µs");
+}
