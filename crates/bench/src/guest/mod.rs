@@ -41,7 +41,7 @@ pub(crate) struct Language {
     /// The file of its program that is started.
     main: &'static str,
     /// All files of its program, with their paths.
-    program: &'static [(&'static str, &'static str)],
+    program: &'static [(&'static str, &'static [u8])],
     /// How long its program may say nothing.
     silence: Duration,
 }

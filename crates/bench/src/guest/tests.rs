@@ -28,7 +28,7 @@ const HOSTILE: Language = Language {
     interpreter: "perl",
     package: "perl",
     main: "hostile.pl",
-    program: &[("hostile.pl", include_str!("hostile.pl"))],
+    program: &[("hostile.pl", include_bytes!("hostile.pl"))],
     silence: SILENCE,
 };
 
