@@ -250,10 +250,13 @@ fn article() {
         assert_eq!(article.claims[0].checks[0].fired, form == "published");
     }
     let listed = scene.larder(&["scenarios"]);
-    assert_contains(
-        &listed.ends_with(0).out,
-        &["a002", "[--as published]", "--as published --full"],
-    );
+    assert_contains(&listed.ends_with(0).out, &["a002", "a003", "[--full, --as published --full]"]);
+    // What is typed makes another workload of it, of which nothing was published.
+    let typed = ["compare", "-q", "-o", "out", "--scenario", "mine.toml", "--keys", "31"];
+    let answer = scene.larder(&typed);
+    let told = ["changed by --keys", "cannot be told: Nothing is found.", "--keys made another"];
+    assert_contains(&answer.ends_with(0).out, &told);
+    assert!(scene.run_json().article.unwrap().figures[0].ratio.is_none());
 }
 
 fn missing() {
