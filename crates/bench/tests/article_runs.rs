@@ -7,6 +7,7 @@ mod support;
 
 use std::process::{Command, ExitCode};
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use larder_bench::workload::WorkloadSpec;
 use larder_bench::{BUILT_IN, Permissions, Plan, Scenario, Silent, compare, guest};
@@ -132,7 +133,7 @@ fn a003_published() {
     // What a read takes at least: a busy machine makes each longer, and none shorter.
     let read_us = |name: &str| {
         let cell = cells(&run, name).into_iter().find(|cell| cell.operation == Operation::GetOrSet);
-        cell.unwrap().latency_ns.unwrap().p50 as f64 / 1e3
+        Duration::from_nanos(cell.unwrap().latency_ns.unwrap().p50).as_secs_f64() * 1e6
     };
     let (remote, local) = (read_us("remote memcached"), read_us("local memcached"));
     let (dead, live) = (read_us("dead local over remote"), read_us("local over remote"));

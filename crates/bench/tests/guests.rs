@@ -48,6 +48,7 @@ fn main() -> ExitCode {
     trials.push(trial_where(perl, "processes_share_the_work_of_a_plan", processes));
     trials.push(trial_where(perl, "processes_without_work_are_no_reason", idle));
     trials.push(trial_where(perl, "a_guest_has_as_many_processes_as_others_have_threads", threads));
+    trials.push(trial_where(perl, "more_operations_than_memory_are_refused", too_much));
     trials.push(trial_where(perl, "time_ends_a_phase", duration));
     let mmap = || modules(&["Cache::Mmap"]);
     trials.push(trial_where(mmap, "a_ttl_that_a_guest_has_not_is_a_reason", no_ttl));
@@ -233,12 +234,25 @@ fn no_ttl() {
     assert_eq!(cells(&run, url)[0].reason.as_deref(), Some("has no TTL"));
 }
 
+/// What a guest is to do is written down, so it must fit into memory.
+fn too_much() {
+    let scenario =
+        |target| support::scenario(&[target], "keys = 100\nrequests = '4000m'\nratio = '1:0'");
+    let stop = AtomicBool::new(false);
+    let refused = Plan::new(&scenario("perl+fastmmap:"), true, &CATALOG)
+        .and_then(|plan| compare(&plan, &CATALOG, vec![], Permissions::default(), &Silent, &stop));
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains("a guest's operations are written down before"), "{refused}");
+    assert!(refused.contains("use fewer --requests"), "{refused}");
+}
+
 fn duration() {
     let url = "perl+fastmmap:";
     let run = run(&[url], "keys = 100\nduration = '300ms'\noperations = ['set', 'get']");
     let get = *cells(&run, url).last().unwrap();
     let seconds = get.wall_s.unwrap();
     assert!((0.55..0.75).contains(&seconds), "{seconds}");
+    assert!(run.notes[0].contains("a guest repeats one list"), "{:?}", run.notes);
     assert_eq!((get.counts.hits, get.counts.distinct_keys), (get.counts.ops, 100), "{get:#?}");
 }
 

@@ -8,7 +8,8 @@ use larder_store::{ByteSize, Medium, Ownership, Stats};
 use super::{Permissions, Slot};
 use crate::environment::available_memory;
 use crate::error::{Result, usage};
-use crate::plan::{Plan, PlannedPoint};
+use crate::guest;
+use crate::plan::{Plan, PlannedPoint, PlannedTarget};
 use crate::target::Target;
 
 /// The share of free memory or disk that a plan may take without `--yes`.
@@ -60,6 +61,9 @@ pub(super) fn check(plan: &Plan, slots: &[Slot], permissions: Permissions) -> Re
             Slot::Closed(..) => None,
         })
     };
+    if targets().any(|target| target.guest.is_some()) {
+        check_guests(plan)?;
+    }
     let memory: u64 =
         targets().map(|target| footprint(plan, target).memory).sum::<u64>() + own(plan);
     if let Some(free) = available_memory().filter(|free| exceeds(memory, *free)) {
@@ -141,13 +145,33 @@ fn check_server(plan: &Plan, target: &Target, stats: Stats) -> Result<()> {
     Ok(())
 }
 
-/// What the run itself takes: pools, key states, orders, traces.
+/// Refuses more operations than there is memory to write them down for a guest, which has one turn at a time.
+fn check_guests(plan: &Plan) -> Result<()> {
+    let memory = written_down(plan);
+    if let Some(free) = available_memory().filter(|free| exceeds(memory, *free)) {
+        return Err(usage(format!(
+            "a guest's operations are written down before, which takes about {} of memory, {} are free; use fewer \
+             --requests or --keys, a --duration, or --yes to try",
+            ByteSize(memory),
+            ByteSize(free)
+        )));
+    }
+    Ok(())
+}
+
+/// What the largest turn of a guest takes, where there is one.
+fn written_down(plan: &Plan) -> u64 {
+    let has_guest = plan.targets.iter().any(PlannedTarget::is_guest);
+    plan.points.iter().filter(|_| has_guest).map(guest::memory_bytes).max().unwrap_or(0)
+}
+
+/// What the run itself takes: pools, key states, orders, traces, and the operations of guests.
 fn own(plan: &Plan) -> u64 {
     let of = |point: &PlannedPoint| {
         20 * point.items
             + u64::from(point.threads + 1) * (point.values.longest() as u64 + (1 << 20))
     };
-    plan.points.iter().map(of).sum()
+    plan.points.iter().map(of).sum::<u64>() + written_down(plan)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a share")]

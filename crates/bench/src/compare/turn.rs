@@ -44,6 +44,8 @@ pub(super) struct Turn<'a> {
     pub(super) stop: &'a AtomicBool,
 }
 
+/// More operations a second than any program of another language gets done.
+const GUEST_OPS_PER_S: f64 = 1e7;
 /// The share of a load that may fail before what stands on it is no result.
 const TOLERABLE_LOAD_FAILURES: f64 = 0.001;
 
@@ -120,6 +122,16 @@ impl Turn<'_> {
             Amount::AtMost(time) if phase.measured => (phase.requests, Some(time)),
             Amount::For(time) if phase.measured => (None, Some(time)),
             _ => (phase.requests, phase.time_limit),
+        };
+        // What a guest is to do is written down first, so that of a trial no more is than any language gets done.
+        let requests = match self.amount {
+            Amount::Trial(time) | Amount::AtMost(time)
+                if target.guest.is_some() && time_limit == Some(time) =>
+            {
+                let most = time.as_secs_f64() * GUEST_OPS_PER_S;
+                requests.map(|requests| requests.min(whole(most)))
+            }
+            _ => requests,
         };
         let batched = phase.operations.contains(&Operation::GetMany);
         PhasePlan {
@@ -336,12 +348,16 @@ fn part(some: u64, all: u64) -> f64 {
     if all > 0 { some as f64 / all as f64 } else { 0.0 }
 }
 
+#[expect(clippy::cast_precision_loss, reason = "a count times a share")]
+fn scaled(count: u64, share: f64) -> u64 {
+    whole(count as f64 * share)
+}
+
 #[expect(
-    clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a count times a share"
+    reason = "a count, which is never negative"
 )]
-fn scaled(count: u64, share: f64) -> u64 {
-    (count as f64 * share).round() as u64
+fn whole(count: f64) -> u64 {
+    count.round() as u64
 }

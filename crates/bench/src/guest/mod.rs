@@ -24,6 +24,7 @@ use larder_store::{Durability, Engine, Medium, Reach, Result, StoreUrl};
 use serde_json::Value;
 
 pub(crate) use crew::GuestCrew;
+pub(crate) use script::memory_bytes;
 pub(crate) use store::{Demand, GuestStore};
 
 /// How long a guest may say nothing until it is taken to hang.
@@ -187,7 +188,7 @@ impl Cache {
         let prefix = format!("{}+", self.language.name);
         let scheme = url.scheme().strip_prefix(&prefix).unwrap_or(url.scheme());
         let scheme = format!("{prefix}{scheme}");
-        let own = |cache: &&'static Self| cache.keeps != Keeps::Tiers;
+        let own = |cache: &&'static Self| !matches!(cache.keeps, Keeps::Tiers | Keeps::Nothing);
         let cache = find(&scheme).filter(own).ok_or_else(|| {
             let known = CACHES.iter().copied().flatten();
             let known =

@@ -8,14 +8,43 @@ use std::time::Duration;
 use larder_report::Operation;
 
 use crate::measure::{Block, Draw, DrawPlan, KeyState, Kind, PhasePlan};
+use crate::plan::{PlannedPhase, PlannedPoint};
 use crate::workload::{HEADER_LEN, KeySpace, NOTHING, Values};
 
 /// Where time ends a phase, so many operations are written down at least; behind the last the first follows again.
 const ENDLESS: u64 = 200_000;
 /// In place of a value's number: none is right, whatever a get finds.
 const NO_VALUE: u32 = u32::MAX;
+/// What an operation takes, in bytes: in a list that doubles as it grows, in a file that may be in memory, and in the
+/// program that reads it.
+const OPERATION_BYTES: u64 = 32 + 16 + 16;
+/// What a value and what a key takes in the same places, without the bytes of a key.
+const ENTRY_BYTES: u64 = 256;
 /// Operations that are drawn at a time.
 const BLOCK: usize = 1024;
+
+/// How many operations of a phase are written down, of which there are as many as the time allows where nobody says.
+fn operations_of(requests: Option<u64>, keys: u32) -> u64 {
+    requests.unwrap_or_else(|| u64::from(keys).max(ENDLESS))
+}
+
+/// What a turn that is written down takes of memory at most, in bytes.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "an estimate"
+)]
+pub(crate) fn memory_bytes(point: &PlannedPoint) -> u64 {
+    let keys = point.keys.count();
+    let phase = |phase: &PlannedPhase| {
+        let operations = operations_of(phase.requests, keys);
+        let values = operations as f64 * phase.share_of_sets();
+        operations.saturating_mul(OPERATION_BYTES).saturating_add(values as u64 * ENTRY_BYTES)
+    };
+    let entries = u64::from(keys) * (2 * ENTRY_BYTES + 3 * point.keys.longest() as u64);
+    point.phases.iter().map(phase).fold(entries, u64::saturating_add)
+}
 
 /// What one process carries out in a turn, and all processes together.
 #[derive(Debug)]
@@ -91,8 +120,8 @@ impl Script {
         (keys, values, state): (&KeySpace, &Values, &KeyState),
     ) {
         let again = plan.requests.is_none();
-        let endless =
-            || u64::from(keys.count()).max(ENDLESS).next_multiple_of(plan.multiget as u64);
+        let written = operations_of(plan.requests, keys.count());
+        let requests = if again { written.next_multiple_of(plan.multiget as u64) } else { written };
         let draws = DrawPlan {
             work: plan.work,
             keys,
@@ -101,7 +130,7 @@ impl Script {
             order: plan.order,
             threads: self.processes,
             seed: plan.seed,
-            requests: Some(plan.requests.unwrap_or_else(endless)),
+            requests: Some(requests),
         };
         let mut steps = Vec::new();
         let mut shares = Vec::new();

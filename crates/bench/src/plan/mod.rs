@@ -105,6 +105,7 @@ impl Plan {
         };
         plan.note_mixes();
         plan.check_processes()?;
+        plan.note_repetition();
         Ok(plan)
     }
 
@@ -131,6 +132,21 @@ impl Plan {
             ));
         }
         Ok(())
+    }
+
+    /// Says that the operations of guests come round where time ends a phase.
+    fn note_repetition(&mut self) {
+        let ends_by_time = |phase: &PlannedPhase| {
+            phase.measured && phase.requests.is_none() && phase.time_limit.is_some()
+        };
+        let has_guest = self.targets.iter().any(PlannedTarget::is_guest);
+        if has_guest && self.points.iter().flat_map(|point| &point.phases).any(ends_by_time) {
+            self.notes.push(
+                "with --duration a guest repeats one list of operations, while others go on drawing: where reads miss \
+                 or fill, or keys differ in how often they come, --requests compares like with like"
+                    .into(),
+            );
+        }
     }
 
     fn note_mixes(&mut self) {

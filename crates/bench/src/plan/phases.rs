@@ -34,6 +34,24 @@ pub struct PlannedPhase {
     pub predicted_hit_ratio: Option<f64>,
 }
 
+impl PlannedPhase {
+    /// The share of its operations that store a value of their own, 0 to 1; a fill stores the first of its key.
+    #[expect(clippy::cast_precision_loss, reason = "a share")]
+    pub(crate) fn share_of_sets(&self) -> f64 {
+        let part = |some: usize, all: usize| some as f64 / all.max(1) as f64;
+        match &self.work {
+            PlannedWork::Each(kind) => part(usize::from(*kind == Kind::Set), 1),
+            PlannedWork::Drawn { ratio: Ratio { sets, gets, deletes }, .. } => {
+                f64::from(*sets) / f64::from(sets + gets + deletes)
+            }
+            PlannedWork::Chained(kinds) => {
+                part(kinds.iter().filter(|kind| **kind == Kind::Set).count(), kinds.len())
+            }
+            PlannedWork::Replayed { writes, .. } => part(usize::from(*writes), 1),
+        }
+    }
+}
+
 /// What a phase does, without what it does it to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PlannedWork {
