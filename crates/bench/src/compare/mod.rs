@@ -8,6 +8,7 @@ mod early;
 mod estimate;
 mod feasible;
 mod floor;
+mod meter;
 mod record;
 mod rounds;
 mod turn;
@@ -183,9 +184,11 @@ fn provision(
                 allowed?;
                 slots.push(Slot::Open(Box::new(target)));
             }
-            Err(error @ (Error::InvalidUrl { .. } | Error::InvalidOptions { .. })) => {
-                return Err(error.into());
-            }
+            Err(
+                error @ (Error::InvalidUrl { .. }
+                | Error::InvalidOptions { .. }
+                | Error::UnknownScheme { .. }),
+            ) => return Err(error.into()),
             Err(error) => {
                 let reason = error.to_string();
                 observer.notice(Event::Unavailable { target: &planned.name, reason: &reason });

@@ -3,14 +3,14 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use larder_report::{Counts, Latency, Operation, Sample, TierCounts};
-use larder_store::{Error, Result, Stats, TierStats};
+use larder_report::{Counts, Latency, Operation, Sample};
+use larder_store::{Error, Result, Stats};
 
 use super::book::Entry;
 use super::crew::Crew;
+use super::meter::{Meter, evicted, resident, tiers_between};
 use crate::measure::{
-    KeyState, Packed, PhasePlan, PhaseResult, ReadBack, disk_bytes, figures, seconds,
-    server_cpu_ns, server_rss_bytes, trim_memory,
+    KeyState, Packed, PhasePlan, PhaseResult, ReadBack, disk_bytes, figures, seconds, trim_memory,
 };
 use crate::plan::{PlannedPhase, PlannedPoint};
 use crate::target::Target;
@@ -245,50 +245,6 @@ struct Measured<'a> {
     after: Meter,
 }
 
-/// What a target has used, and takes, at a moment.
-struct Meter {
-    stats: Option<Stats>,
-    connections: Option<u64>,
-    tiers: Vec<TierStats>,
-    server_cpu_ns: Option<u64>,
-    /// Of the process that measures.
-    rss_bytes: Option<u64>,
-    server_rss_bytes: Option<u64>,
-    major_faults: u64,
-}
-
-impl Meter {
-    fn read(target: &Target, crew: &Crew<'_>) -> Self {
-        let pids = &target.info.server_pids;
-        // A server that has gone is noticed by the operations; here it only makes counters unknown.
-        let stats = target.store.stats().ok();
-        Self {
-            connections: crew.connections(stats.as_ref()),
-            stats,
-            tiers: crew.tiers(),
-            server_cpu_ns: server_cpu_ns(pids),
-            rss_bytes: crew.rss_bytes(),
-            server_rss_bytes: server_rss_bytes(pids),
-            major_faults: crew.major_faults(),
-        }
-    }
-}
-
-/// What each tier of a stack did between two readings.
-fn tiers_between(before: &Meter, after: &Meter) -> Vec<TierCounts> {
-    let counts = |(now, then): (&TierStats, &TierStats)| {
-        let TierStats { name, hits, misses, errors, not_asked, fills, puts, refused } =
-            now.since(then);
-        TierCounts { name, hits, misses, errors, not_asked, fills, puts, refused }
-    };
-    after.tiers.iter().zip(&before.tiers).map(counts).collect()
-}
-
-fn evicted(before: &Meter, after: &Meter) -> Option<u64> {
-    let (now, then) = (after.stats?.evictions?, before.stats?.evictions?);
-    Some(now.saturating_sub(then))
-}
-
 /// What a read-back found belongs to the operation that wrote, or to the first one that stands on a load; with it go all
 /// evictions of the turn, which may explain what is absent.
 fn note_read_back(entries: &mut [Entry], read: ReadBack, evictions: Option<u64>) {
@@ -323,23 +279,6 @@ fn given_up(target: &Target, result: &PhaseResult) -> Error {
     let failures = result.tallies.failures().1;
     let what = format!("{first} ({failures} operations failed)");
     Error::Unavailable { engine, what, source: None }
-}
-
-/// The memory that a target takes: of its servers, or what this process grew by since the turn began; of a stack that is in
-/// both places, both. Servers elsewhere do not tell.
-fn resident(target: &Target, started: &Meter, now: &Meter) -> Option<u64> {
-    let grown = || now.rss_bytes.zip(started.rss_bytes).and_then(grown_by);
-    match target.info.server_pids.as_slice() {
-        [] if target.planned.is_external() => None,
-        [] => grown(),
-        _ if target.planned.has_tier_here => Some(now.server_rss_bytes? + grown()?),
-        _ => now.server_rss_bytes,
-    }
-}
-
-/// By how much memory grew; `None` where it did not, because freed memory was used again: that is not 0.
-fn grown_by((now, then): (u64, u64)) -> Option<u64> {
-    now.checked_sub(then).filter(|growth| *growth > 0)
 }
 
 /// `some` of `all`, 0 to 1.

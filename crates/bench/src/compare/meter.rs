@@ -1,0 +1,70 @@
+//! What a target has used, and takes, before and after a phase.
+
+use larder_report::TierCounts;
+use larder_store::{Stats, TierStats};
+
+use super::crew::Crew;
+use crate::measure::{server_cpu_ns, server_rss_bytes};
+use crate::target::Target;
+
+/// One reading.
+#[derive(Debug)]
+pub(super) struct Meter {
+    pub(super) stats: Option<Stats>,
+    pub(super) connections: Option<u64>,
+    pub(super) tiers: Vec<TierStats>,
+    pub(super) server_cpu_ns: Option<u64>,
+    /// Of the process that measures.
+    pub(super) rss_bytes: Option<u64>,
+    pub(super) server_rss_bytes: Option<u64>,
+    pub(super) major_faults: u64,
+}
+
+impl Meter {
+    pub(super) fn read(target: &Target, crew: &Crew<'_>) -> Self {
+        let pids = &target.info.server_pids;
+        // A server that has gone is noticed by the operations; here it only makes counters unknown.
+        let stats = target.store.stats().ok();
+        Self {
+            connections: crew.connections(stats.as_ref()),
+            stats,
+            tiers: crew.tiers(),
+            server_cpu_ns: server_cpu_ns(pids),
+            rss_bytes: crew.rss_bytes(),
+            server_rss_bytes: server_rss_bytes(pids),
+            major_faults: crew.major_faults(),
+        }
+    }
+}
+
+/// What each tier of a stack did between two readings.
+pub(super) fn tiers_between(before: &Meter, after: &Meter) -> Vec<TierCounts> {
+    let counts = |(now, then): (&TierStats, &TierStats)| {
+        let TierStats { name, hits, misses, errors, not_asked, fills, puts, refused } =
+            now.since(then);
+        TierCounts { name, hits, misses, errors, not_asked, fills, puts, refused }
+    };
+    after.tiers.iter().zip(&before.tiers).map(counts).collect()
+}
+
+pub(super) fn evicted(before: &Meter, after: &Meter) -> Option<u64> {
+    let (now, then) = (after.stats?.evictions?, before.stats?.evictions?);
+    Some(now.saturating_sub(then))
+}
+
+/// The memory that a target takes: of its servers, or what this process grew by since the turn began; of a stack that is in
+/// both places, both. Servers elsewhere do not tell.
+pub(super) fn resident(target: &Target, started: &Meter, now: &Meter) -> Option<u64> {
+    let grown = || now.rss_bytes.zip(started.rss_bytes).and_then(grown_by);
+    match target.info.server_pids.as_slice() {
+        [] if target.planned.is_external() => None,
+        [] => grown(),
+        _ if target.planned.has_tier_here => Some(now.server_rss_bytes? + grown()?),
+        _ => now.server_rss_bytes,
+    }
+}
+
+/// By how much memory grew; `None` where it did not, because freed memory was used again: that is not 0.
+fn grown_by((now, then): (u64, u64)) -> Option<u64> {
+    now.checked_sub(then).filter(|growth| *growth > 0)
+}
