@@ -247,13 +247,11 @@ impl Shared {
         (1..).zip(self.tier_names()).map(tier).collect()
     }
 
-    /// What a key and its value may take together, in bytes, where a setting of the cache says so.
+    /// What a key and its value may take together, in bytes, where a setting of the cache says so; in a stack one of the
+    /// lowest tier, which decides what is stored.
     pub(super) fn bound(&self) -> Option<usize> {
-        let bounds = (1..).zip(&self.parts).filter_map(|(level, part)| {
-            let name = self.of_tier(level, part.cache.can.bound?);
-            self.info.settings.get(&name)?.parse().ok()
-        });
-        bounds.min()
+        let name = self.parts.last()?.cache.can.bound?;
+        self.info.settings.get(&self.of_tier(self.parts.len(), name))?.parse().ok()
     }
 
     /// The name of a setting, which in a stack begins with the tier that it is of.
@@ -320,9 +318,18 @@ impl Store for GuestStore {
         Ok(Box::new(GuestSession::new(Arc::clone(&self.shared))))
     }
 
-    /// Of a stack those of its lowest tier, which has everything: what the tiers above drop is not lost.
+    /// Of a stack what its lowest tier has room for and dropped, for that one has everything: what the tiers above drop is
+    /// not lost. What else its servers count is not what the stack was asked.
     fn stats(&self) -> Result<Stats> {
-        self.shared.parts.last().map_or_else(|| Ok(Stats::default()), Part::stats)
+        let stats = self.shared.parts.last().map_or_else(|| Ok(Stats::default()), Part::stats)?;
+        if self.shared.cache.keeps != Keeps::Tiers {
+            return Ok(stats);
+        }
+        let mut own = Stats::default();
+        own.evictions = stats.evictions;
+        own.bytes = stats.bytes;
+        own.capacity_bytes = stats.capacity_bytes;
+        Ok(own)
     }
 }
 
