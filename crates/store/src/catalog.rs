@@ -30,6 +30,11 @@ pub struct Engine {
 }
 
 impl Engine {
+    /// Whether a scheme is this engine's own, or one of its aliases.
+    pub fn means(&self, scheme: &str) -> bool {
+        self.scheme == scheme || self.aliases.contains(&scheme)
+    }
+
     /// The URL that opens this engine with its defaults: a temporary store, or a managed server. A stack has no default, and
     /// is opened as its example.
     pub fn default_url(&self) -> String {
@@ -137,9 +142,7 @@ impl Catalog {
 
     /// The engine with this scheme or alias.
     pub fn find(&self, scheme: &str) -> Result<&'static Engine> {
-        let is_meant =
-            |engine: &&Engine| engine.scheme == scheme || engine.aliases.contains(&scheme);
-        self.iter().find(is_meant).ok_or_else(|| Error::UnknownScheme {
+        self.iter().find(|engine| engine.means(scheme)).ok_or_else(|| Error::UnknownScheme {
             scheme: scheme.into(),
             known: self
                 .iter()
@@ -153,7 +156,10 @@ impl Catalog {
     pub fn is_external(&self, url: &StoreUrl) -> bool {
         let names_a_server = || {
             let is_named = !(url.hosts().is_empty() && url.path().is_empty());
-            is_named && self.find(url.scheme()).is_ok_and(|engine| engine.recipe.is_some())
+            // What keeps files has its own behind a path, also where a program must be installed for it.
+            let has_server =
+                |engine: &Engine| engine.recipe.is_some() && engine.medium != Medium::Files;
+            is_named && self.find(url.scheme()).is_ok_and(has_server)
         };
         match url.tiers() {
             [] => names_a_server(),

@@ -72,6 +72,12 @@ impl Part {
                 };
                 let url = url.in_scratch();
                 part.options = (cache.options)(&url)?;
+                let path = Path::new(url.path());
+                if !url.path().is_empty() && !path.is_dir() {
+                    let path = path.display();
+                    let what = format!("there is no folder {path}; make it or name another");
+                    return Err(Error::Unavailable { engine: engine.scheme, what, source: None });
+                }
                 part.place = Some(Place::of(engine.scheme, &url)?);
             }
             Keeps::Nothing | Keeps::Tiers => part.options = (cache.options)(url)?,

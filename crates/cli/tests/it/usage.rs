@@ -43,6 +43,14 @@ fn wrong_targets() {
         ("memcached://127.0.0.1:1?m=64m", ["option `m`", "leave out the host, or the option"]),
         ("memcached://a:b", ["`a:b` is not a host", "write h1:11211"]),
         ("memcached:?timeout=0", ["option `timeout`: 0s", "write 5s"]),
+        ("memcached:?via=delay:1", ["`1` is not a delay with its unit", "write delay:2ms"]),
+        ("moka:?via=delay:1ms", ["unknown option `via`", "known: size"]),
+        ("tiered:moka:|nosuch:", ["unknown engine `nosuch:`", "memcached:"]),
+        (
+            "tiered:moka:|perl+null:",
+            ["`perl+null:` lives in another language", "write `perl+tiered:`"],
+        ),
+        ("perl+tiered:null:|memcached:", ["`null:` is no tier of perl", "known: filecache"]),
     ] {
         refused(&scene, &["moka:?name=first", target, "-k", "10", "-r", "1"], &parts);
         refused(&scene, &[target, "--dry-run"], &parts);
@@ -58,7 +66,7 @@ fn wrong_workloads() {
         (&["-r", "5000"], ["--rounds 5000", "at most 1000"]),
         (&["-t", "5000"], ["--threads 5000", "at most 1024"]),
         (&["--compressibility", "2"], ["`2` is not a share", "from 0 to 1"]),
-        (&["--operations", "set,read"], ["`read`", "one of set, get, delete, touch"]),
+        (&["--operations", "set,read"], ["`read`", "one of set, get, get_or_set, delete, touch"]),
         (&["--ratio", "1:10", "--operations", "get"], ["--ratio", "cannot be used with"]),
         (&["--multiget", "10", "--ratio", "1:1"], ["--multiget only reads", "leave out --ratio"]),
         (&["--multiget", "10", "--operations", "set+get"], ["--multiget", "leave out one"]),

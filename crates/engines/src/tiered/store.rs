@@ -22,6 +22,18 @@ pub(super) fn open(url: &StoreUrl, catalog: &Catalog) -> Result<Arc<dyn Store>> 
         let reason = "a stack has at least two tiers; write `tiered:moka:|memcached:`";
         return Err(Error::InvalidUrl { url: url.to_string(), reason: reason.into() });
     }
+    let natives = |tier: &&StoreUrl| catalog.natives().any(|engine| engine.means(tier.scheme()));
+    if let Some(guest) =
+        urls.iter().find(|tier| catalog.find(tier.scheme()).is_ok() && !natives(tier))
+    {
+        let (language, _) = guest.scheme().split_once('+').unwrap_or((guest.scheme(), ""));
+        let reason = format!(
+            "`{}:` lives in another language and would be reached over a pipe; write `{language}+tiered:` for a \
+             stack that does too",
+            guest.scheme()
+        );
+        return Err(Error::InvalidUrl { url: url.to_string(), reason });
+    }
     let mut stores = Vec::with_capacity(urls.len());
     for (tier, level) in urls.iter().zip(1..) {
         let store = catalog.open(&with_room(tier, config, catalog)?)?;
