@@ -46,6 +46,8 @@ pub(super) struct Turn<'a> {
 
 /// More operations a second than any program of another language gets done.
 const GUEST_OPS_PER_S: f64 = 1e7;
+/// How many times as long as the turn so far a TTL must be, so that nothing expires before it has been read back.
+const LASTING_TURNS: u32 = 10;
 /// The share of a load that may fail before what stands on it is no result.
 const TOLERABLE_LOAD_FAILURES: f64 = 0.001;
 
@@ -77,12 +79,12 @@ impl Turn<'_> {
             return Ok(());
         };
         let replays = !target.capabilities.stores;
-        let started = Meter::read(target, &crew);
+        let (began, started) = (Instant::now(), Meter::read(target, &crew));
         let mut read = ReadBack::default();
         let mut checkable = !replays;
         for ((number, phase), plan) in point.phases.iter().enumerate().zip(&plans) {
             if checkable && phase.operations == [Operation::Delete] {
-                read = self.read_back(&state, &mut crew)?;
+                read = self.read_back(&state, &mut crew, began)?;
                 checkable = false;
             }
             let before = Meter::read(target, &crew);
@@ -105,7 +107,7 @@ impl Turn<'_> {
             }
         }
         if checkable {
-            read = self.read_back(&state, &mut crew)?;
+            read = self.read_back(&state, &mut crew, began)?;
         }
         note_read_back(entries, read, evicted(&started, &Meter::read(target, &crew)));
         crew.dismiss()
@@ -151,9 +153,11 @@ impl Turn<'_> {
         }
     }
 
-    /// What was acknowledged must be there, unless its TTL may have passed or the turn was cut short.
-    fn read_back(&self, state: &KeyState, crew: &mut Crew<'_>) -> Result<ReadBack> {
-        let expires = self.point.set_options.ttl.is_some();
+    /// What was acknowledged since the turn began must be there, unless its TTL may have passed, or may pass while it is
+    /// read back, or the turn was cut short.
+    fn read_back(&self, state: &KeyState, crew: &mut Crew<'_>, began: Instant) -> Result<ReadBack> {
+        let ttl = self.point.set_options.ttl;
+        let expires = ttl.is_some_and(|ttl| ttl < LASTING_TURNS * began.elapsed());
         if expires || matches!(self.amount, Amount::Trial(_)) {
             return Ok(ReadBack::default());
         }
