@@ -1,8 +1,8 @@
 //! Guests: caches that live inside another language, which only a program in that language can measure.
 //!
-//! A guest is described by an ordinary [`Engine`] inside a [`Cache`], so that lists, documentation, options and the
+//! A guest is described by an ordinary [`Engine`] inside a `Cache`, so that lists, documentation, options and the
 //! contract suite know it as they know the others. What differs is who does the work: a turn is written down as a plan,
-//! a program of the guest's [`Language`] carries it out with its own client and its own clock, and what it counted comes
+//! a program of the guest's `Language` carries it out with its own client and its own clock, and what it counted comes
 //! back and is held against the plan. `docs/guests.md` is the contract between both sides.
 
 mod answer;

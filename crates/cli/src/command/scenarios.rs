@@ -34,14 +34,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 
 /// A scenario in a line: what it shows, and the flags that it has another form for.
 fn line(scenario: &Scenario) -> String {
-    let longer = |full: bool| if full { " --full" } else { "" };
-    let mut forms = Vec::new();
+    let mut forms = String::new();
     if scenario.full.is_some() {
-        forms.push("--full".to_owned());
+        forms += " [--full]";
     }
     if let Some(published) = &scenario.published {
-        forms.push(format!("--as published{}", longer(published.full.is_some())));
+        forms += " [--as published";
+        forms += if published.full.is_some() { " [--full]]" } else { "]" };
     }
-    let forms = if forms.is_empty() { String::new() } else { format!(" [{}]", forms.join(", ")) };
     format!("{:12} {}{forms}\n", scenario.name, scenario.summary)
 }

@@ -91,9 +91,13 @@ pub(crate) fn clock(clock: Clock) -> &'static str {
 
 fn caption(figure: &ArticleFigure) -> String {
     let of = figure.iterations.map(|n| format!(" of {n} iterations")).unwrap_or_default();
+    let scaled =
+        figure.here_iterations.filter(|here| figure.iterations.is_some_and(|of| of != *here));
+    let scaled = scaled.map(|here| format!(", here scaled from {here} a round"));
+    let scaled = scaled.unwrap_or_default();
     let what = match figure.measure {
-        Measure::Wall => format!("wall clock{of}"),
-        Measure::Cpu => format!("CPU time of the client{of}"),
+        Measure::Wall => format!("wall clock{of}{scaled}"),
+        Measure::Cpu => format!("CPU time of the client{of}{scaled}"),
         Measure::UsPerOp => "wall clock of an iteration".to_owned(),
         Measure::OpsPerS => "iterations per second of wall clock".to_owned(),
         Measure::CpuOpsPerS => "iterations per second of the client's CPU".to_owned(),
