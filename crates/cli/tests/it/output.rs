@@ -250,7 +250,10 @@ fn article() {
         assert_eq!(article.claims[0].checks[0].fired, form == "published");
     }
     let listed = scene.larder(&["scenarios"]);
-    assert_contains(&listed.ends_with(0).out, &["a002", "a003", "[--full] [--as published [--full]]"]);
+    assert_contains(
+        &listed.ends_with(0).out,
+        &["a002", "a003", "[--full] [--as published [--full]]"],
+    );
     // What is typed makes another workload of it, of which nothing was published.
     let typed = ["compare", "-q", "-o", "out", "--scenario", "mine.toml", "--keys", "31"];
     let answer = scene.larder(&typed);

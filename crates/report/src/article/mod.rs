@@ -66,14 +66,31 @@ pub(crate) fn facts(article: &Article) -> [(&'static str, String); 3] {
 /// The figures in blocks, in the order of the article.
 pub(crate) fn blocks(article: &Article) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
+    let mut counted: Vec<Option<String>> = Vec::new();
     for figure in &article.figures {
         let (caption, row) = (caption(figure), row(figure));
-        match blocks.iter_mut().find(|block| block.caption == caption) {
-            Some(block) => block.rows.push(row),
-            None => blocks.push(Block { caption, rows: vec![row] }),
+        if let Some(at) = blocks.iter().position(|block| block.caption == caption) {
+            blocks[at].rows.push(row);
+            counted[at] = counted[at].take().or_else(|| counted_here(figure));
+        } else {
+            blocks.push(Block { caption, rows: vec![row] });
+            counted.push(counted_here(figure));
         }
     }
+    for (block, counted) in blocks.iter_mut().zip(counted) {
+        block.caption.extend(counted);
+    }
     blocks
+}
+
+/// Of how many iterations a total here is, where that is not what was published.
+fn counted_here(figure: &ArticleFigure) -> Option<String> {
+    let here = figure.here_iterations.filter(|here| figure.iterations != Some(*here))?;
+    match figure.measure {
+        Measure::Wall | Measure::Cpu => Some(format!(", here scaled from {here} a round")),
+        Measure::Misses => Some(format!(", here of {here} a round")),
+        Measure::UsPerOp | Measure::OpsPerS | Measure::CpuOpsPerS => None,
+    }
 }
 
 /// A place in words: `write-heavy, set+get`.
@@ -91,20 +108,13 @@ pub(crate) fn clock(clock: Clock) -> &'static str {
 
 fn caption(figure: &ArticleFigure) -> String {
     let of = figure.iterations.map(|n| format!(" of {n} iterations")).unwrap_or_default();
-    let scaled =
-        figure.here_iterations.filter(|here| figure.iterations.is_some_and(|of| of != *here));
-    let scaled = scaled.map(|here| format!(", here scaled from {here} a round"));
-    let scaled = scaled.unwrap_or_default();
     let what = match figure.measure {
-        Measure::Wall => format!("wall clock{of}{scaled}"),
-        Measure::Cpu => format!("CPU time of the client{of}{scaled}"),
+        Measure::Wall => format!("wall clock{of}"),
+        Measure::Cpu => format!("CPU time of the client{of}"),
         Measure::UsPerOp => "wall clock of an iteration".to_owned(),
         Measure::OpsPerS => "iterations per second of wall clock".to_owned(),
         Measure::CpuOpsPerS => "iterations per second of the client's CPU".to_owned(),
-        Measure::Misses => match figure.here_iterations {
-            Some(here) => format!("misses{of}, here of {here} a round"),
-            None => format!("misses{of}"),
-        },
+        Measure::Misses => format!("misses{of}"),
     };
     format!("{}: {what}", place(figure.part.as_deref(), &figure.operation))
 }
