@@ -76,16 +76,6 @@ pub struct ClaimSpec {
     pub checks: Vec<String>,
 }
 
-/// The operations that a figure or a conclusion may name.
-const OPERATIONS: [Operation; 6] = [
-    Operation::Set,
-    Operation::Get,
-    Operation::GetMany,
-    Operation::GetOrSet,
-    Operation::Delete,
-    Operation::Touch,
-];
-
 impl ArticleSpec {
     /// Refuses what no form of the scenario could ever fill in, and what would be read and not obeyed.
     pub(super) fn check(&self, scenario: &Scenario) -> Result<()> {
@@ -153,10 +143,10 @@ fn check_claim(claim: &ClaimSpec, known: &Known) -> Result<(), String> {
 
 /// Refuses operations that there are none of.
 fn operations(named: Option<&str>) -> Result<(), String> {
-    let known = |name: &&str| OPERATIONS.iter().any(|operation| operation.as_str() == *name);
+    let known = |name: &&str| Operation::ALL.iter().any(|operation| operation.as_str() == *name);
     match named.and_then(|named| named.split('+').find(|name| !known(name))) {
         Some(name) => {
-            let all = OPERATIONS.map(Operation::as_str).join(", ");
+            let all = Operation::ALL.map(Operation::as_str).join(", ");
             Err(format!("no operation `{name}`; there are {all}"))
         }
         None => Ok(()),

@@ -30,21 +30,11 @@ const FAMILIES: [Family; 6] = [
     Family::Outcomes,
 ];
 
-/// And then follows.
-const OPERATIONS: [Operation; 6] = [
-    Operation::Set,
-    Operation::Get,
-    Operation::GetMany,
-    Operation::GetOrSet,
-    Operation::Delete,
-    Operation::Touch,
-];
-
 /// Whether a chart of some run can have this id: `rate-get`, `latency-set-4-KiB-p99`.
 pub fn is_chart_id(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     let begins = |family: Family| {
-        OPERATIONS.iter().any(|operation| {
+        Operation::ALL.iter().any(|operation| {
             let rest = text.strip_prefix(&format!("{}-{operation}", family.as_str()));
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
         })

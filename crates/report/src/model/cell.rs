@@ -29,6 +29,10 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// Every operation, in the order of reports.
+    pub const ALL: [Self; 6] =
+        [Self::Set, Self::Get, Self::GetMany, Self::GetOrSet, Self::Delete, Self::Touch];
+
     /// The name in `run.json`.
     pub fn as_str(self) -> &'static str {
         match self {
