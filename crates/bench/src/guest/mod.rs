@@ -57,8 +57,8 @@ pub(crate) struct Cache {
     name: &'static str,
     keeps: Keeps,
     can: Abilities,
-    /// Its options as the program gets them.
-    options: fn(&StoreUrl) -> Result<Value>,
+    /// Its options as the program gets them, from the scheme and a URL that has no others.
+    options: fn(&'static str, &StoreUrl) -> Result<Value>,
 }
 
 /// Where a cache's entries are.

@@ -60,7 +60,7 @@ impl Part {
                 });
                 let is_external = catalog.is_external(&theirs);
                 let theirs = if is_external { theirs } else { bounded(theirs, native) };
-                part.options = (cache.options)(&cache.own_options(url))?;
+                part.options = (cache.options)(engine.scheme, &cache.own_options(url))?;
                 part.servers = Some((native.open)(&theirs, catalog)?);
             }
             Keeps::Files => {
@@ -71,7 +71,7 @@ impl Part {
                     _ => url.clone(),
                 };
                 let url = url.in_scratch();
-                part.options = (cache.options)(&url)?;
+                part.options = (cache.options)(engine.scheme, &url)?;
                 let path = Path::new(url.path());
                 if !url.path().is_empty() && !path.is_dir() {
                     let path = path.display();
@@ -80,7 +80,7 @@ impl Part {
                 }
                 part.place = Some(Place::of(engine.scheme, &url)?);
             }
-            Keeps::Nothing | Keeps::Tiers => part.options = (cache.options)(url)?,
+            Keeps::Nothing | Keeps::Tiers => part.options = (cache.options)(engine.scheme, url)?,
         }
         Ok(part)
     }

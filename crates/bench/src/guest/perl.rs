@@ -67,7 +67,7 @@ pub(super) const CACHES: &[Cache] = &[
             durability: Durability::Volatile,
             ..FILES
         },
-        options: |url| options_of::<Nothing>("perl+null", url),
+        options: options_of::<Nothing>,
     },
     Cache {
         engine: Engine {
@@ -80,7 +80,7 @@ pub(super) const CACHES: &[Cache] = &[
         name: "filecache",
         keeps: Keeps::Files,
         can: FILES,
-        options: |url| options_of::<FileCache>("perl+filecache", url),
+        options: options_of::<FileCache>,
     },
     Cache {
         engine: Engine {
@@ -94,7 +94,7 @@ pub(super) const CACHES: &[Cache] = &[
         keeps: Keeps::Files,
         // Its time to live is one for all.
         can: Abilities { ttl: false, evicts: true, bound: Some("bucketsize"), ..FILES },
-        options: |url| options_of::<Mmap>("perl+mmap", url),
+        options: options_of::<Mmap>,
     },
     Cache {
         engine: Engine {
@@ -107,7 +107,7 @@ pub(super) const CACHES: &[Cache] = &[
         name: "fastmmap",
         keeps: Keeps::Files,
         can: Abilities { evicts: true, bound: Some("page_size"), ..FILES },
-        options: |url| options_of::<FastMmap>("perl+fastmmap", url),
+        options: options_of::<FastMmap>,
     },
     Cache {
         engine: Engine {
@@ -122,7 +122,7 @@ pub(super) const CACHES: &[Cache] = &[
         name: "memcached",
         keeps: Keeps::Servers { scheme: "memcached", of_client: &["connect", "protocol"] },
         can: Abilities { touch: true, batch: true, reach: Reach::Network, ..FILES },
-        options: |url| options_of::<Memcached>("perl+memcached", url),
+        options: options_of::<Memcached>,
     },
     Cache {
         engine: Engine {
@@ -135,7 +135,7 @@ pub(super) const CACHES: &[Cache] = &[
         name: "tiered",
         keeps: Keeps::Tiers,
         can: FILES,
-        options: |url| options_of::<Nothing>("perl+tiered", url),
+        options: options_of::<Nothing>,
     },
 ];
 

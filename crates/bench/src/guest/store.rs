@@ -113,7 +113,7 @@ impl GuestStore {
         demand: Demand,
     ) -> Result<Self> {
         let engine = cache.engine.scheme;
-        let options = (cache.options)(&cache.own_options(url))?;
+        let options = (cache.options)(engine, &cache.own_options(url))?;
         let parts = match cache.keeps {
             Keeps::Tiers => cache
                 .tiers(url)?

@@ -64,7 +64,7 @@ const fn hostile(scheme: &'static str, name: &'static str) -> Cache {
             durability: Durability::Volatile,
             bound: None,
         },
-        options: |_| Ok(serde_json::Value::Null),
+        options: |_, _| Ok(serde_json::Value::Null),
     }
 }
 
