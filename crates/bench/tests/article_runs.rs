@@ -5,7 +5,7 @@
 #[expect(dead_code, reason = "other tests ask for more")]
 mod support;
 
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use larder_bench::{BUILT_IN, Permissions, Plan, Scenario, Silent, compare, guest
 use larder_engines::ENGINES;
 use larder_report::{ArticleForm, Cell, Operation, Run, Severity};
 use larder_store::Catalog;
-use larder_testkit::trial_where;
+use larder_testkit::{has_perl_modules, has_program, trial_where};
 use libtest_mimic::Arguments;
 use support::findings;
 
@@ -34,14 +34,8 @@ fn main() -> ExitCode {
 /// Whether what both articles are about is there.
 fn installed() -> Result<(), String> {
     let modules = ["Cache::FileCache", "Cache::Mmap", "Cache::FastMmap", "Cache::Memcached::Fast"];
-    let uses = modules.iter().flat_map(|name| ["-e".to_owned(), format!("use {name};")]);
-    let output = Command::new("perl").args(uses).output().map_err(|error| error.to_string())?;
-    if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).lines().take(1).collect());
-    }
-    let recipe = ENGINES.find("memcached").unwrap().recipe.unwrap();
-    let found = larder_host::managed::find("memcached", &recipe);
-    found.map(drop).map_err(|error| error.to_string())
+    has_perl_modules(&modules)?;
+    has_program(&ENGINES.find("memcached").unwrap().recipe.unwrap())
 }
 
 /// Runs a scenario in a form, with other fields of its workload.

@@ -7,7 +7,7 @@ mod support;
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -17,7 +17,7 @@ use larder_bench::{Permissions, Plan, Silent, compare, guest};
 use larder_engines::ENGINES;
 use larder_report::{Cell, Run};
 use larder_store::{Catalog, Store, StoreUrl};
-use larder_testkit::trial_where;
+use larder_testkit::{has_perl_modules, has_program, trial_where};
 use libtest_mimic::Arguments;
 
 const CATALOG: Catalog = ENGINES.with_guests(guest::ENGINES);
@@ -50,31 +50,20 @@ fn main() -> ExitCode {
     trials.push(trial_where(perl, "a_guest_has_as_many_processes_as_others_have_threads", threads));
     trials.push(trial_where(perl, "more_operations_than_memory_are_refused", too_much));
     trials.push(trial_where(perl, "time_ends_a_phase", duration));
-    let mmap = || modules(&["Cache::Mmap"]);
+    let mmap = || has_perl_modules(&["Cache::Mmap"]);
     trials.push(trial_where(mmap, "a_ttl_that_a_guest_has_not_is_a_reason", no_ttl));
     trials.push(trial_where(perl, "a_floor_is_that_of_the_targets_language", floors));
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
 /// Whether these modules of Perl are there.
-fn modules(names: &[&str]) -> Result<(), String> {
-    let uses = names.iter().flat_map(|name| ["-e".to_owned(), format!("use {name};")]);
-    match Command::new("perl").args(uses).output() {
-        Ok(output) if output.status.success() => Ok(()),
-        Ok(output) => Err(String::from_utf8_lossy(&output.stderr).lines().take(1).collect()),
-        Err(error) => Err(format!("perl: {error}")),
-    }
-}
-
 fn perl() -> Result<(), String> {
-    modules(&["Cache::FastMmap"])
+    has_perl_modules(&["Cache::FastMmap"])
 }
 
 fn memcached() -> Result<(), String> {
-    modules(&["Cache::FastMmap", "Cache::Memcached::Fast"])?;
-    let recipe = ENGINES.find("memcached").unwrap().recipe.unwrap();
-    let found = larder_host::managed::find("memcached", &recipe);
-    found.map(drop).map_err(|error| error.to_string())
+    has_perl_modules(&["Cache::FastMmap", "Cache::Memcached::Fast"])?;
+    has_program(&ENGINES.find("memcached").unwrap().recipe.unwrap())
 }
 
 fn run(targets: &[&str], workload: &str) -> Run {

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use larder_engines::ENGINES;
 use larder_host::disk::file_system;
 use larder_report::{Operation, Run, Severity};
-use larder_testkit::trial_where;
+use larder_testkit::{has_program, trial_where};
 use libtest_mimic::Arguments;
 use support::{cell, findings};
 
@@ -29,9 +29,7 @@ fn main() -> ExitCode {
 }
 
 fn memcached() -> Result<(), String> {
-    let recipe = ENGINES.find("memcached").unwrap().recipe.unwrap();
-    let found = larder_host::managed::find("memcached", &recipe);
-    found.map(drop).map_err(|error| error.to_string())
+    has_program(&ENGINES.find("memcached").unwrap().recipe.unwrap())
 }
 
 const MEMORY: &str = "/dev/shm";

@@ -2,7 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
-mod managed_support;
 mod memcached_support;
 mod session_support;
 

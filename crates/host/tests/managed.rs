@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use larder_host::managed::{self, Server};
 use larder_host::scratch::ScratchDir;
 use larder_store::Recipe;
-use larder_testkit::trial_where;
+use larder_testkit::{has_program, trial_where};
 use libtest_mimic::{Arguments, Trial};
 
 /// The server of these tests.
@@ -29,8 +29,7 @@ const ROLE: &str = "LARDER_TEST_ROLE";
 
 /// A trial that needs the program of `recipe`.
 fn trial_with(recipe: &'static Recipe, name: &str, run: fn()) -> Trial {
-    let installed = || managed::find("test", recipe).map(drop).map_err(|error| error.to_string());
-    trial_where(installed, name, run)
+    trial_where(|| has_program(recipe), name, run)
 }
 
 fn main() -> ExitCode {

@@ -10,4 +10,4 @@ pub mod stores;
 
 pub use contract::{Outcome, Report, contract, judge};
 pub use random::Random;
-pub use require::{everything_is_required, trial_where};
+pub use require::{everything_is_required, has_perl_modules, has_program, trial_where};

@@ -1,5 +1,9 @@
 //! Trials that need something of the machine: a server, a privilege.
 
+use std::process::Command;
+
+use larder_host::managed;
+use larder_store::Recipe;
 use libtest_mimic::{Completion, Failed, Trial};
 
 /// Whether nothing may be left out: `LARDER_REQUIRE=all` in the environment, as continuous integration sets it.
@@ -22,4 +26,19 @@ pub fn trial_where(
         Err(reason) if everything_is_required() => Err(Failed::from(reason)),
         Err(reason) => Ok(Completion::ignored_with(reason)),
     })
+}
+
+/// The need for the program of a recipe: what is missing, and the package that brings it.
+pub fn has_program(recipe: &Recipe) -> Result<(), String> {
+    managed::find("test", recipe).map(drop).map_err(|error| error.to_string())
+}
+
+/// The need for Perl with these modules: what Perl says of the first that is missing.
+pub fn has_perl_modules(names: &[&str]) -> Result<(), String> {
+    let uses = names.iter().flat_map(|name| ["-e".to_owned(), format!("use {name};")]);
+    match Command::new("perl").args(uses).output() {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(String::from_utf8_lossy(&output.stderr).lines().take(1).collect()),
+        Err(error) => Err(format!("perl: {error}")),
+    }
 }

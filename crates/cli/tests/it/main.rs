@@ -19,7 +19,7 @@ mod usage;
 use std::process::{Command, ExitCode};
 
 use larder_engines::ENGINES;
-use larder_testkit::trial_where;
+use larder_testkit::{has_perl_modules, has_program, trial_where};
 use libtest_mimic::{Arguments, Trial};
 
 /// What a test needs of the machine.
@@ -49,18 +49,10 @@ fn main() -> ExitCode {
 const NOTHING: Need = || Ok(());
 
 /// A memcached that can be started.
-const MEMCACHED: Need = || {
-    let recipe = ENGINES.find("memcached").unwrap().recipe.unwrap();
-    let found = larder_host::managed::find("memcached", &recipe);
-    found.map(drop).map_err(|error| error.to_string())
-};
+const MEMCACHED: Need = || has_program(&ENGINES.find("memcached").unwrap().recipe.unwrap());
 
 /// Perl, with a cache of its own.
-const PERL: Need = || {
-    let tried = Command::new("perl").args(["-e", "use Cache::FastMmap;"]).output();
-    let tried = tried.map_err(|error| format!("perl: {error}"))?;
-    if tried.status.success() { Ok(()) } else { Err("Cache::FastMmap is not installed".into()) }
-};
+const PERL: Need = || has_perl_modules(&["Cache::FastMmap"]);
 
 /// Mounts that nobody else sees.
 const MOUNTS: Need = || {

@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use larder_host::managed::{self, Account, Server};
 use larder_host::scratch::ScratchDir;
+use larder_store::Recipe;
+use larder_testkit::{has_program, trial_where};
 use libtest_mimic::Trial;
 
-use crate::managed_support::{MEMCACHED, trial_with};
+const MEMCACHED: Recipe = Recipe { program: "memcached", package: "memcached" };
 
 /// A trial that needs a real memcached.
 pub(crate) fn trial(name: &str, run: fn()) -> Trial {
-    trial_with(&MEMCACHED, name, run)
+    trial_where(|| has_program(&MEMCACHED), name, run)
 }
 
 /// A memcached that the engine under test did not start, on this port of 127.0.0.1, or on any for 0.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use larder_host::managed::{self, Account, Server};
 use larder_host::scratch::ScratchDir;
 use larder_store::{Error, Recipe, Store};
-use larder_testkit::trial_where;
+use larder_testkit::{has_program, trial_where};
 use libtest_mimic::Trial;
 use redis::FromRedisValue;
 
@@ -19,8 +19,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A trial that needs a real redis-server.
 pub(crate) fn trial(name: &str, run: fn()) -> Trial {
-    let installed = || managed::find("test", &REDIS).map(drop).map_err(|error| error.to_string());
-    trial_where(installed, name, run)
+    trial_where(|| has_program(&REDIS), name, run)
 }
 
 /// Where the nodes of a store are.
