@@ -218,6 +218,10 @@ impl Session for GuestSession {
         if !self.capabilities().clear {
             return Err(self.unsupported("clear"));
         }
+        // What keeps nothing has nothing to remove, and sessions beside this one replay what they have set.
+        if !self.capabilities().stores {
+            return Ok(());
+        }
         self.process = None;
         self.shared.clear()
     }
