@@ -35,7 +35,7 @@ fn main() -> ExitCode {
 fn installed() -> Result<(), String> {
     let modules = ["Cache::FileCache", "Cache::Mmap", "Cache::FastMmap", "Cache::Memcached::Fast"];
     has_perl_modules(&modules)?;
-    has_program(&ENGINES.find("memcached").unwrap().recipe.unwrap())
+    has_program(&ENGINES.find("memcached").unwrap().recipes[0])
 }
 
 /// Runs a scenario in a form, with other fields of its workload.

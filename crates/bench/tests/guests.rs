@@ -63,7 +63,7 @@ fn perl() -> Result<(), String> {
 
 fn memcached() -> Result<(), String> {
     has_perl_modules(&["Cache::FastMmap", "Cache::Memcached::Fast"])?;
-    has_program(&ENGINES.find("memcached").unwrap().recipe.unwrap())
+    has_program(&ENGINES.find("memcached").unwrap().recipes[0])
 }
 
 fn run(targets: &[&str], workload: &str) -> Run {

@@ -29,7 +29,7 @@ fn main() -> ExitCode {
 }
 
 fn memcached() -> Result<(), String> {
-    has_program(&ENGINES.find("memcached").unwrap().recipe.unwrap())
+    has_program(&ENGINES.find("memcached").unwrap().recipes[0])
 }
 
 const MEMORY: &str = "/dev/shm";

@@ -16,7 +16,7 @@ use larder_bench::guest;
 use larder_bench::trace::FORMATS;
 use larder_bench::workload::WorkloadSpec;
 use larder_engines::ENGINES;
-use larder_store::{Catalog, Engine, Medium};
+use larder_store::{Catalog, Engine, Medium, Recipe, Source};
 use pulldown_cmark::{Event, Options, Parser, html};
 
 const HEAD: &str = "<!-- Made from the code by crates/cli/tests/generated.rs. Do not edit; run `just generate`. -->\n";
@@ -35,9 +35,9 @@ of range is an error that names the known ones. Sizes are written `4096`, `4k`, 
 Those that begin with a language and a plus (`perl+fastmmap:`) are guests: caches that live inside another language and
 are measured by a program in it. Their package is that of their client; [guests.md](guests.md) tells how it is done.
 
-An engine of files without a path makes a temporary store. An engine with a Debian package starts that package's
-server for itself when its URL names none, and stops it again. `larder engines` says which of them can run on this
-machine, in which version.
+An engine of files without a path makes a temporary store. An engine of servers starts one for itself when its URL names
+none, and stops it again. What an engine needs is a Debian package, or `--with NAME`: what `./setup.sh --with NAME` puts
+into the user's data folder. `larder engines` says which of them can run on this machine, in which version.
 ";
 
 const CHECKS_HEAD: &str = "\
@@ -61,10 +61,12 @@ MongoDB as a network cache (PHP, 2011); A001, memcached and PostgreSQL (Java, 20
 #[test]
 fn the_page_on_engines_is_up_to_date() {
     let mut page = format!("{HEAD}{ENGINES_HEAD}\n");
-    page += "| engine | what it is | its entries are in | Debian package |\n|---|---|---|---|\n";
+    page += "| engine | what it is | its entries are in | needs |\n|---|---|---|---|\n";
     for engine in CATALOG.iter() {
         let (scheme, summary) = (engine.scheme, cell(engine.summary));
-        let package = engine.recipe.map_or("–".into(), |recipe| format!("`{}`", recipe.package));
+        let sources: Vec<_> =
+            engine.recipes.iter().map(|recipe| format!("`{}`", source(recipe))).collect();
+        let package = if sources.is_empty() { "–".into() } else { sources.join(", ") };
         writeln!(page, "| [`{scheme}:`](#{scheme}) | {summary} | {} | {package} |", place(engine))
             .unwrap();
     }
@@ -151,8 +153,20 @@ fn setup_installs_the_package_of_every_managed_server() {
     let script = fs::read_to_string(path("setup.sh")).unwrap();
     let list = script.lines().find_map(|line| line.strip_prefix("packages=(")?.strip_suffix(')'));
     let installed: Vec<_> = list.expect("setup.sh has a line packages=(…)").split(' ').collect();
-    for recipe in CATALOG.iter().filter_map(|engine| engine.recipe) {
-        assert!(installed.contains(&recipe.package), "setup.sh leaves out {}", recipe.package);
+    let recipes = CATALOG.iter().flat_map(|engine| engine.recipes.first());
+    for package in recipes.filter_map(|recipe| match recipe.source {
+        Source::Debian(package) => Some(package),
+        Source::Setup(_) => None,
+    }) {
+        assert!(installed.contains(&package), "setup.sh leaves out {package}");
+    }
+}
+
+/// What brings a program, as short as a table needs it.
+fn source(recipe: &Recipe) -> String {
+    match recipe.source {
+        Source::Debian(package) => package.into(),
+        Source::Setup(name) => format!("--with {name}"),
     }
 }
 

@@ -22,7 +22,7 @@ use larder_testkit::{has_program, trial_where};
 use libtest_mimic::{Arguments, Trial};
 
 /// The server of these tests.
-const MEMCACHED: Recipe = Recipe { program: "memcached", package: "memcached" };
+const MEMCACHED: Recipe = Recipe::server("memcached", "memcached");
 
 /// What a second process is to do.
 const ROLE: &str = "LARDER_TEST_ROLE";
@@ -272,7 +272,7 @@ fn a_program_that_never_answers() {
 }
 
 fn a_missing_program_names_its_package() {
-    let recipe = Recipe { program: "larder-no-such-server", package: "no-such-package" };
+    let recipe = Recipe::server("larder-no-such-server", "no-such-package");
     let message = managed::find("test", &recipe).unwrap_err().to_string();
     assert_eq!(
         message,

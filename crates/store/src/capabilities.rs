@@ -34,6 +34,8 @@ pub struct Capabilities {
     pub touch: bool,
     /// A native [`get_many`](crate::Session::get_many): one request for many keys.
     pub batch: bool,
+    /// Reads by prefix and by tag: [`Session::groups`](crate::Session::groups).
+    pub groups: bool,
     /// `clear`: everything in the store, or in its own namespace of it, at once.
     pub clear: bool,
     /// What was set is there when the store is opened again.

@@ -21,8 +21,9 @@ pub struct Engine {
     pub medium: Medium,
     /// The option that bounds its size in bytes; a plan sets it to hold the working set when the user did not.
     pub capacity_option: Option<&'static str>,
-    /// The real server that stands behind it when its URL names no host.
-    pub recipe: Option<Recipe>,
+    /// What must be installed for it: the real servers that it can start when its URL names none, the first unless its
+    /// option `server` names another; an interpreter; a library. None where it needs nothing.
+    pub recipes: &'static [Recipe],
     /// The schema of its options struct, from which documentation is made.
     pub options: fn() -> Schema,
     /// Opens a store. The catalog is for engines that are built from others.
@@ -33,6 +34,11 @@ impl Engine {
     /// Whether a scheme is this engine's own, or one of its aliases.
     pub fn means(&self, scheme: &str) -> bool {
         self.scheme == scheme || self.aliases.contains(&scheme)
+    }
+
+    /// Whether real servers stand behind it, so that a host or a path in its URL names one that Larder does not start.
+    pub fn has_servers(&self) -> bool {
+        self.recipes.iter().any(|recipe| recipe.role == Role::Server)
     }
 
     /// The URL that opens this engine with its defaults: a temporary store, or a managed server. A stack has no default, and
@@ -63,13 +69,61 @@ pub enum Medium {
     Tiers,
 }
 
-/// The real server that an engine can start for itself.
-#[derive(Debug, Clone, Copy)]
+/// A program that an engine needs and that is not part of Larder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recipe {
-    /// The program, looked for on `PATH`.
+    /// What it is for.
+    pub role: Role,
+    /// How the option `server` names it; empty for the one that is started where no other is named.
+    pub server: &'static str,
+    /// The program, looked for on `PATH` and among the daemons; of [`Source::Setup`] a file in its folder.
     pub program: &'static str,
-    /// The Debian package that brings it.
-    pub package: &'static str,
+    /// Folders beyond `PATH` in which it may lie. A `*` stands for a version, and the newest is taken.
+    pub folders: &'static [&'static str],
+    /// What brings it.
+    pub source: Source,
+}
+
+/// What a program is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It is started as a server, unless the URL names one that runs already.
+    Server,
+    /// It runs the program of a guest.
+    Interpreter,
+    /// It is loaded into this process.
+    Library,
+}
+
+/// What brings a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The Debian package of this name.
+    Debian(&'static str),
+    /// `./setup.sh --with` this name, into a folder of this name of the user's data.
+    Setup(&'static str),
+}
+
+impl Source {
+    /// The command that brings it.
+    pub fn command(self) -> String {
+        match self {
+            Self::Debian(package) => format!("apt-get install {package}"),
+            Self::Setup(name) => format!("./setup.sh --with {name}"),
+        }
+    }
+}
+
+impl Recipe {
+    /// A program of a Debian package.
+    pub const fn new(role: Role, program: &'static str, package: &'static str) -> Self {
+        Self { role, server: "", program, folders: &[], source: Source::Debian(package) }
+    }
+
+    /// The server that this program of a Debian package is.
+    pub const fn server(program: &'static str, package: &'static str) -> Self {
+        Self::new(Role::Server, program, package)
+    }
 }
 
 /// One option of an engine, as documentation shows it.
@@ -156,10 +210,7 @@ impl Catalog {
     pub fn is_external(&self, url: &StoreUrl) -> bool {
         let names_a_server = || {
             let is_named = !(url.hosts().is_empty() && url.path().is_empty());
-            // What keeps files has its own behind a path, also where a program must be installed for it.
-            let has_server =
-                |engine: &Engine| engine.recipe.is_some() && engine.medium != Medium::Files;
-            is_named && self.find(url.scheme()).is_ok_and(has_server)
+            is_named && self.find(url.scheme()).is_ok_and(Engine::has_servers)
         };
         match url.tiers() {
             [] => names_a_server(),

@@ -33,6 +33,14 @@ pub enum Error {
         /// What is wrong with the key, in one phrase.
         reason: &'static str,
     },
+    /// A tag is empty or longer than [`MAX_TAG_LEN`](crate::MAX_TAG_LEN).
+    #[error("{engine}: tag of {len} bytes is not 1 to {} bytes long", crate::MAX_TAG_LEN)]
+    InvalidTag {
+        /// The scheme of the engine.
+        engine: &'static str,
+        /// Length of the tag, in bytes.
+        len: usize,
+    },
     /// The value is larger than the engine takes. An older value under the key is gone.
     #[error("{engine}: value {} > item limit {}", ByteSize(*len as u64), ByteSize(*limit as u64))]
     ValueTooLarge {
@@ -160,6 +168,7 @@ impl Error {
         match self {
             Self::KeyTooLong { .. } => "key_too_long",
             Self::InvalidKey { .. } => "invalid_key",
+            Self::InvalidTag { .. } => "invalid_tag",
             Self::ValueTooLarge { .. } => "value_too_large",
             Self::Full { .. } => "full",
             Self::Corrupted { .. } => "corrupted",

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::{Capabilities, Error, Result, Stats, StoreInfo, TierStats};
+use crate::{Capabilities, Error, Groups, Result, Stats, StoreInfo, TierStats};
 
 /// An open cache. Shared by all threads; hands out one session to each.
 pub trait Store: fmt::Debug + Send + Sync {
@@ -80,6 +80,11 @@ pub trait Session: Send {
     /// On a server that Larder did not start this is [`Error::Unsupported`]: its entries are somebody's.
     fn clear(&mut self) -> Result<()> {
         Err(Error::Unsupported { engine: self.engine(), operation: "clear" })
+    }
+
+    /// Reads by prefix and by tag; `None` where the engine has none, as [`Capabilities::groups`] says.
+    fn groups(&mut self) -> Option<&mut dyn Groups> {
+        None
     }
 }
 

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use larder_store::{
-    ByteSize, Catalog, Durability, Engine, Medium, Reach, Recipe, Result, Span, Store, StoreUrl,
+    ByteSize, Catalog, Durability, Engine, Medium, Reach, Recipe, Result, Role, Span, Store,
+    StoreUrl,
 };
 use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
@@ -21,8 +22,13 @@ const PERL: Language = Language {
     silence: SILENCE,
 };
 
+/// Perl, and the package that brings what a cache of it is.
+const fn needs(package: &'static str) -> Recipe {
+    Recipe::new(Role::Interpreter, PERL.interpreter, package)
+}
+
 /// An engine of Perl with what most of them have in common.
-const fn engine(scheme: &'static str, package: &'static str) -> Engine {
+const fn engine(scheme: &'static str, recipes: &'static [Recipe]) -> Engine {
     Engine {
         scheme,
         aliases: &[],
@@ -30,7 +36,7 @@ const fn engine(scheme: &'static str, package: &'static str) -> Engine {
         example: "",
         medium: Medium::Files,
         capacity_option: None,
-        recipe: Some(Recipe { program: PERL.interpreter, package }),
+        recipes,
         options: || schema_for!(Nothing),
         open,
     }
@@ -55,7 +61,7 @@ pub(super) const CACHES: &[Cache] = &[
             summary: "Perl: keeps nothing, the floor under every measurement in Perl",
             example: "perl+null:",
             medium: Medium::Nothing,
-            ..engine("perl+null", PERL.package)
+            ..engine("perl+null", &[needs(PERL.package)])
         },
         language: &PERL,
         name: "null",
@@ -74,7 +80,7 @@ pub(super) const CACHES: &[Cache] = &[
             summary: "Perl: Cache::FileCache, one file for each key in folders by its hash",
             example: "perl+filecache:/var/tmp?cache_depth=2",
             options: || schema_for!(FileCache),
-            ..engine("perl+filecache", "libcache-cache-perl")
+            ..engine("perl+filecache", &[needs("libcache-cache-perl")])
         },
         language: &PERL,
         name: "filecache",
@@ -87,7 +93,7 @@ pub(super) const CACHES: &[Cache] = &[
             summary: "Perl: Cache::Mmap, buckets in one file that processes map and lock",
             example: "perl+mmap:/dev/shm?size=64m&bucketsize=64k",
             options: || schema_for!(Mmap),
-            ..engine("perl+mmap", "libcache-mmap-perl")
+            ..engine("perl+mmap", &[needs("libcache-mmap-perl")])
         },
         language: &PERL,
         name: "mmap",
@@ -101,7 +107,7 @@ pub(super) const CACHES: &[Cache] = &[
             summary: "Perl: Cache::FastMmap, pages in one file that processes map and lock, in C",
             example: "perl+fastmmap:/dev/shm?size=64m&page_size=256k",
             options: || schema_for!(FastMmap),
-            ..engine("perl+fastmmap", "libcache-fastmmap-perl")
+            ..engine("perl+fastmmap", &[needs("libcache-fastmmap-perl")])
         },
         language: &PERL,
         name: "fastmmap",
@@ -116,7 +122,7 @@ pub(super) const CACHES: &[Cache] = &[
             medium: Medium::Memory,
             capacity_option: Some("m"),
             options: || schema_for!(Memcached),
-            ..engine("perl+memcached", "libcache-memcached-fast-perl")
+            ..engine("perl+memcached", &[needs("libcache-memcached-fast-perl")])
         },
         language: &PERL,
         name: "memcached",
@@ -129,7 +135,7 @@ pub(super) const CACHES: &[Cache] = &[
             summary: "Perl: the caches above one behind the other; a hit is stored in all that are nearer",
             example: "perl+tiered:fastmmap:/dev/shm?size=4m|memcached:",
             medium: Medium::Tiers,
-            ..engine("perl+tiered", PERL.package)
+            ..engine("perl+tiered", &[needs(PERL.package)])
         },
         language: &PERL,
         name: "tiered",

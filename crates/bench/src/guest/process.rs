@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use larder_host::managed::{self, Group, last_words};
-use larder_store::{Error, Recipe, Result};
+use larder_store::{Error, Recipe, Result, Role};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -54,7 +54,7 @@ impl Process {
         (home, folder): (&Path, PathBuf),
         (open, writes_bytes): (&impl Serialize, u64),
     ) -> Result<(Self, Opened)> {
-        let recipe = Recipe { program: language.interpreter, package: language.package };
+        let recipe = Recipe::new(Role::Interpreter, language.interpreter, language.package);
         let interpreter = managed::find(engine, &recipe)?;
         let failed = |source: io::Error| {
             let what = format!("{} could not be started", language.interpreter);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use larder_engines::ENGINES as NATIVE;
 use larder_report::{Cell, ReasonKind, Run};
-use larder_store::{Catalog, Durability, Engine, Medium, Reach, Recipe};
+use larder_store::{Catalog, Durability, Engine, Medium, Reach, Recipe, Role};
 use schemars::json_schema;
 
 use super::{Abilities, Cache, ENGINES, GuestCrew, Keeps, Language, store};
@@ -37,6 +37,9 @@ const fn keeping(scheme: &'static str, name: &'static str) -> Cache {
     Cache { keeps: Keeps::Files, ..hostile(scheme, name) }
 }
 
+/// What they need.
+const NEEDS: [Recipe; 1] = [Recipe::new(Role::Interpreter, "perl", "perl")];
+
 /// A program that behaves as its name says.
 const fn hostile(scheme: &'static str, name: &'static str) -> Cache {
     Cache {
@@ -47,7 +50,7 @@ const fn hostile(scheme: &'static str, name: &'static str) -> Cache {
             example: "",
             medium: Medium::Nothing,
             capacity_option: None,
-            recipe: Some(Recipe { program: "perl", package: "perl" }),
+            recipes: &NEEDS,
             options: || json_schema!({}),
             open: store::open,
         },

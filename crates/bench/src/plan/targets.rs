@@ -37,9 +37,8 @@ impl PlannedTarget {
             Some(cache) => (cache.media(&url), cache.is_external(&url)),
             None => (media_here(&url, catalog), catalog.is_external(&url)),
         };
-        let is_here = |tier: &StoreUrl| {
-            catalog.find(tier.scheme()).is_ok_and(|engine| engine.recipe.is_none())
-        };
+        let is_here =
+            |tier: &StoreUrl| catalog.find(tier.scheme()).is_ok_and(|engine| !engine.has_servers());
         let has_tier_here = match guest::find(engine.scheme) {
             Some(cache) => cache.has_mapped_tier(&url),
             None => url.tiers().iter().any(is_here),

@@ -78,14 +78,13 @@ fn list(engine: &Engine) -> Listed {
     }
 }
 
-/// Why an engine cannot run here, with the package that brings what is missing.
+/// Why an engine cannot run here, with what brings what is missing.
 fn reason(engine: &Engine, error: &Error) -> String {
     let text = error.to_string();
-    match engine.recipe {
-        Some(recipe)
-            if matches!(error, Error::Unavailable { .. }) && !text.contains(recipe.package) =>
-        {
-            format!("{text} (package {})", recipe.package)
+    let command = engine.recipes.first().map(|recipe| recipe.source.command());
+    match command.filter(|command| !text.contains(command)) {
+        Some(command) if matches!(error, Error::Unavailable { .. }) => {
+            format!("{text} ({command})")
         }
         _ => text,
     }

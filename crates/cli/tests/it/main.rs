@@ -49,7 +49,7 @@ fn main() -> ExitCode {
 const NOTHING: Need = || Ok(());
 
 /// A memcached that can be started.
-const MEMCACHED: Need = || has_program(&ENGINES.find("memcached").unwrap().recipe.unwrap());
+const MEMCACHED: Need = || has_program(&ENGINES.find("memcached").unwrap().recipes[0]);
 
 /// Perl, with a cache of its own.
 const PERL: Need = || has_perl_modules(&["Cache::FastMmap"]);

@@ -278,8 +278,8 @@ fn missing() {
         let run = scene.run_json();
         for cell in &run.cells {
             let engine = ENGINES.find(cell.target.trim_end_matches(':')).unwrap();
-            let reason = engine.recipe.map(|Recipe { program, package }| {
-                format!("{program} is not installed: apt-get install {package}")
+            let reason = engine.recipes.first().map(|Recipe { program, source, .. }| {
+                format!("{program} is not installed: {}", source.command())
             });
             let told = cell.reason.as_deref().unwrap_or_default();
             assert!(reason.as_ref().is_none_or(|reason| told.contains(reason)), "{cell:?}");

@@ -118,6 +118,7 @@ impl Store for FileStore {
             incr: true,
             touch: true,
             batch: false,
+            groups: false,
             clear: true,
             persistent: true,
             evicts: self.shared.budget.is_some(),

@@ -22,7 +22,7 @@ use larder_store::{Engine, Medium, Recipe};
 const SCHEME: &str = "memcached";
 
 /// The server that is started when the URL names none.
-const RECIPE: Recipe = Recipe { program: "memcached", package: "memcached" };
+const RECIPE: Recipe = Recipe::server("memcached", "memcached");
 
 /// The engine as the catalog lists it.
 pub(crate) const ENGINE: Engine = Engine {
@@ -32,7 +32,7 @@ pub(crate) const ENGINE: Engine = Engine {
     example: "memcached://h1:11211,h2:11211?timeout=1s",
     medium: Medium::Memory,
     capacity_option: Some("m"),
-    recipe: Some(RECIPE),
+    recipes: &[RECIPE],
     options: config::schema,
     open: store::open,
 };

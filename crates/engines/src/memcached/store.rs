@@ -221,6 +221,7 @@ impl Store for MemcachedStore {
             incr: true,
             touch: true,
             batch: true,
+            groups: false,
             clear: shared.is_managed(),
             persistent: false,
             evicts: self.info.settings.get("evictions").is_none_or(|setting| setting != "off"),

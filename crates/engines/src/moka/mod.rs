@@ -22,7 +22,7 @@ pub(crate) const ENGINE: Engine = Engine {
     example: "moka:?size=256m",
     medium: Medium::Memory,
     capacity_option: Some("size"),
-    recipe: None,
+    recipes: &[],
     options: config::schema,
     open: store::open,
 };

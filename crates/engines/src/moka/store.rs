@@ -173,6 +173,7 @@ impl Store for MokaStore {
             incr: true,
             touch: true,
             batch: false,
+            groups: false,
             clear: true,
             persistent: false,
             evicts: true,

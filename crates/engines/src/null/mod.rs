@@ -20,7 +20,7 @@ pub(crate) const ENGINE: Engine = Engine {
     example: "null:",
     medium: Medium::Nothing,
     capacity_option: None,
-    recipe: None,
+    recipes: &[],
     options: config::schema,
     open: store::open,
 };

@@ -30,10 +30,11 @@ use larder_store::{Engine, Medium, Recipe};
 const SCHEME: &str = "redis";
 
 /// The server that is started when the URL names none.
-const RECIPE: Recipe = Recipe { program: "redis-server", package: "redis-server" };
+const RECIPE: Recipe = Recipe::server("redis-server", "redis-server");
 
 /// Its fork, which is started instead where the URL says so.
-const VALKEY: Recipe = Recipe { program: "valkey-server", package: "valkey-server" };
+const VALKEY: Recipe =
+    Recipe { server: "valkey", ..Recipe::server("valkey-server", "valkey-server") };
 
 /// The engine as the catalog lists it.
 pub(crate) const ENGINE: Engine = Engine {
@@ -43,7 +44,7 @@ pub(crate) const ENGINE: Engine = Engine {
     example: "redis://user:password@h1:6379/0?timeout=1s",
     medium: Medium::Memory,
     capacity_option: Some("memory"),
-    recipe: Some(RECIPE),
+    recipes: &[RECIPE, VALKEY],
     options: config::schema,
     open: store::open,
 };

@@ -290,6 +290,7 @@ impl Store for RedisStore {
             incr: true,
             touch: true,
             batch: true,
+            groups: false,
             clear: shared.is_managed(),
             persistent: !shared.is_managed() && self.info.durability > Durability::Volatile,
             evicts: setting("maxmemory-policy").starts_with("allkeys")

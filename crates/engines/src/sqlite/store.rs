@@ -196,6 +196,7 @@ impl Store for SqliteStore {
             incr: true,
             touch: true,
             batch: true,
+            groups: false,
             clear: true,
             persistent: true,
             evicts: true,

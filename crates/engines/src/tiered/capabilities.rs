@@ -86,6 +86,7 @@ mod tests {
         incr: true,
         touch: true,
         batch: true,
+        groups: false,
         clear: true,
         persistent: false,
         evicts: true,

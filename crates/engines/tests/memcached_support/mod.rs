@@ -10,7 +10,7 @@ use larder_store::Recipe;
 use larder_testkit::{has_program, trial_where};
 use libtest_mimic::Trial;
 
-const MEMCACHED: Recipe = Recipe { program: "memcached", package: "memcached" };
+const MEMCACHED: Recipe = Recipe::server("memcached", "memcached");
 
 /// A trial that needs a real memcached.
 pub(crate) fn trial(name: &str, run: fn()) -> Trial {

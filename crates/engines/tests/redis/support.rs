@@ -12,7 +12,7 @@ use larder_testkit::{has_program, trial_where};
 use libtest_mimic::Trial;
 use redis::FromRedisValue;
 
-const REDIS: Recipe = Recipe { program: "redis-server", package: "redis-server" };
+const REDIS: Recipe = Recipe::server("redis-server", "redis-server");
 
 /// How long something may take that a busy machine delays, and that is never waited for in vain.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);

@@ -14,27 +14,77 @@ pub use server::{Server, last_words};
 
 use std::path::{Path, PathBuf};
 
-use larder_store::{Error, Recipe, Result};
+use larder_store::{Error, Recipe, Result, Source};
 
-/// Where the program of a recipe is, on `PATH` or among the daemons; the error names the package that brings it.
+/// Where the program of a recipe is; the error names the command that brings it.
 pub fn find(engine: &'static str, recipe: &Recipe) -> Result<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let daemons = ["/usr/local/sbin", "/usr/sbin"].map(PathBuf::from);
-    std::env::split_paths(&path)
-        .chain(daemons)
-        .map(|directory| directory.join(recipe.program))
-        .find(|file| is_program(file))
-        .ok_or_else(|| Error::Unavailable {
-            engine,
-            what: format!(
-                "{} is not installed: apt-get install {}",
-                recipe.program, recipe.package
-            ),
-            source: None,
+    let found = match recipe.source {
+        Source::Debian(_) => {
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            let daemons = ["/usr/local/sbin", "/usr/sbin"].map(PathBuf::from);
+            let versions = recipe.folders.iter().flat_map(|pattern| folders(pattern));
+            std::env::split_paths(&path)
+                .chain(daemons)
+                .chain(versions)
+                .map(|directory| directory.join(recipe.program))
+                .find(|file| is_program(file))
+        }
+        Source::Setup(name) => {
+            let file = data_folder().map(|folder| folder.join(name).join(recipe.program));
+            file.filter(|file| file.is_file())
+        }
+    };
+    found.ok_or_else(|| Error::Unavailable {
+        engine,
+        what: format!("{} is not installed: {}", recipe.program, recipe.source.command()),
+        source: None,
+    })
+}
+
+/// Where `setup.sh --with` puts what no package of the system brings: `larder` in the user's data folder. `None` where
+/// that user has no home.
+pub fn data_folder() -> Option<PathBuf> {
+    let named = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
+    let named = named.filter(|folder| folder.is_absolute());
+    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/share"));
+    Some(named.or_else(home)?.join("larder"))
+}
+
+/// The folders that a pattern with at most one `*` as a component means, the newest version first.
+fn folders(pattern: &str) -> Vec<PathBuf> {
+    let Some((above, below)) = pattern.split_once('*') else { return vec![pattern.into()] };
+    let entries = std::fs::read_dir(above).into_iter().flatten().flatten();
+    let version = |name: &str| name.split('.').map_while(|part| part.parse().ok()).collect();
+    let mut versions: Vec<(Vec<u32>, PathBuf)> = entries
+        .map(|entry| {
+            let folder = entry.path().join(below.trim_start_matches('/'));
+            (version(&entry.file_name().to_string_lossy()), folder)
         })
+        .collect();
+    versions.sort_unstable();
+    versions.into_iter().rev().map(|(_, folder)| folder).collect()
 }
 
 fn is_program(file: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     file.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_several_versions_the_newest_comes_first() {
+        let scratch = crate::scratch::ScratchDir::create("folders").unwrap();
+        let shown = scratch.path().display().to_string();
+        for version in ["9.6", "15", "9.10"] {
+            std::fs::create_dir(scratch.path().join(version)).unwrap();
+        }
+        let found = folders(&format!("{shown}/*/bin"));
+        let wanted = ["15", "9.10", "9.6"].map(|it| scratch.path().join(it).join("bin"));
+        assert_eq!(found, wanted);
+        assert_eq!(folders("/opt/bin"), [PathBuf::from("/opt/bin")]);
+        assert!(folders("/no/such/*/bin").is_empty());
+    }
 }

@@ -64,7 +64,7 @@ const fn engine(
         example,
         medium: Medium::Memory,
         capacity_option: None,
-        recipe: None,
+        recipes: &[],
         options,
         open,
     }

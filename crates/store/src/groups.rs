@@ -1,0 +1,40 @@
+//! Entries that are read together because of what they have in common: the beginning of their keys, or a tag.
+
+use crate::{Meta, Result, SetOptions, SetOutcome};
+
+/// The longest tag, in bytes. No tag is empty.
+pub const MAX_TAG_LEN: usize = 250;
+
+/// What is called for each entry that is found: key, value, and what else is known of it.
+pub type FoundEntry<'a> = dyn FnMut(&[u8], &[u8], Meta) + 'a;
+
+/// A session that can find entries by what they have in common, in one request: what [`Session::groups`] hands out.
+///
+/// An entry has one tag or none. A tag stays with its entry through `append`, `incr` and `touch`, and any other write
+/// of the entry but [`Groups::set_tagged`] takes it away.
+///
+/// [`Session::groups`]: crate::Session::groups
+pub trait Groups {
+    /// Calls `found` for every entry whose key begins with `prefix`, in any order. An empty prefix means all.
+    fn get_prefix(&mut self, prefix: &[u8], found: &mut FoundEntry<'_>) -> Result<()>;
+
+    /// Calls `found` for every entry with this tag, in any order.
+    fn get_tag(&mut self, tag: &[u8], found: &mut FoundEntry<'_>) -> Result<()>;
+
+    /// As [`Session::set`](crate::Session::set), for an entry that has this tag from then on. A set whose condition
+    /// does not hold leaves the tag as it is; [`Append`] and [`Prepend`] are
+    /// [`Unsupported`](crate::Error::Unsupported).
+    ///
+    /// [`Append`]: crate::SetMode::Append
+    /// [`Prepend`]: crate::SetMode::Prepend
+    fn set_tagged(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        options: &SetOptions,
+        tag: &[u8],
+    ) -> Result<SetOutcome>;
+
+    /// Removes every entry with this tag, and says how many that were.
+    fn delete_tag(&mut self, tag: &[u8]) -> Result<u64>;
+}
