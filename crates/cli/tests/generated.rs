@@ -149,16 +149,19 @@ fn the_page_on_scenarios_names_every_field_format_and_scenario() {
 }
 
 #[test]
-fn setup_installs_the_package_of_every_managed_server() {
+fn setup_brings_what_every_recipe_names() {
     let script = fs::read_to_string(path("setup.sh")).unwrap();
-    let list = script.lines().find_map(|line| line.strip_prefix("packages=(")?.strip_suffix(')'));
-    let installed: Vec<_> = list.expect("setup.sh has a line packages=(…)").split(' ').collect();
-    let recipes = CATALOG.iter().flat_map(|engine| engine.recipes.first());
-    for package in recipes.filter_map(|recipe| match recipe.source {
-        Source::Debian(package) => Some(package),
-        Source::Setup(_) => None,
-    }) {
-        assert!(installed.contains(&package), "setup.sh leaves out {package}");
+    let list = |start: &str| -> Vec<&str> {
+        let list = script.lines().find_map(|line| line.strip_prefix(start)?.strip_suffix(')'));
+        list.unwrap_or_else(|| panic!("setup.sh has no line {start}…)")).split(' ').collect()
+    };
+    let (packages, extras) = (list("packages=("), list("extras=("));
+    for recipe in CATALOG.iter().flat_map(|engine| engine.recipes) {
+        let is_brought = match recipe.source {
+            Source::Debian(package) => packages.contains(&package),
+            Source::Setup(name) => extras.contains(&name),
+        };
+        assert!(is_brought, "setup.sh leaves out {:?}", recipe.source);
     }
 }
 
