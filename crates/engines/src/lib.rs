@@ -10,6 +10,9 @@ pub mod counters;
 pub mod decimal;
 pub mod network;
 
+#[cfg(any(feature = "postgresql", feature = "redis"))]
+mod certificate;
+
 #[cfg(feature = "file")]
 mod file;
 #[cfg(feature = "lmdb")]

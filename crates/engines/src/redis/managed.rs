@@ -13,9 +13,10 @@ use std::time::Duration;
 use larder_store::{Error, Result, StoreUrl};
 
 use super::address::{Greeting, Node};
-use super::certificate::Certificates;
+
 use super::config::{AppendOnly, Program, RedisConfig};
 use super::{RECIPE, SCHEME, VALKEY, cluster, survey};
+use crate::certificate::Certificates;
 use crate::network::{self, SOCKET_FILE};
 use larder_host::managed::{self, Account, Server};
 use larder_host::scratch::ScratchDir;
@@ -53,7 +54,7 @@ pub(super) fn start(
     config: &RedisConfig,
     mut greeting: Greeting,
 ) -> Result<Started> {
-    let certificates = config.is_encrypted().then(Certificates::make).transpose()?;
+    let certificates = config.is_encrypted().then(|| Certificates::make(SCHEME)).transpose()?;
     if let Some(certificates) = &certificates {
         greeting = greeting.trusting(certificates.authority.clone());
     }

@@ -10,7 +10,6 @@
 //! hundred nanoseconds an operation, and more for large values, which it reads in pieces of 8 KiB and copies once.
 
 mod address;
-mod certificate;
 mod cluster;
 mod config;
 mod connection;

@@ -3,23 +3,21 @@
 use larder_store::{Error, Result};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
-use super::SCHEME;
-
 /// What a server on this machine needs to be believed, all in PEM.
-pub(super) struct Certificates {
+pub(crate) struct Certificates {
     /// The certificate of an authority which nobody else has ever heard of, and whose key is gone already.
-    pub(super) authority: String,
+    pub(crate) authority: String,
     /// What it says of the server.
-    pub(super) server: String,
+    pub(crate) server: String,
     /// The key of the server.
-    pub(super) key: String,
+    pub(crate) key: String,
 }
 
 impl Certificates {
     /// Makes new ones.
-    pub(super) fn make() -> Result<Self> {
+    pub(crate) fn make(engine: &'static str) -> Result<Self> {
         make().map_err(|error| Error::Unavailable {
-            engine: SCHEME,
+            engine,
             what: format!("a certificate could not be made: {error}"),
             source: None,
         })
