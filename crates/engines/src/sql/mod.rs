@@ -1,0 +1,11 @@
+//! What the engines that speak SQL share: one table, one set of statements with a dialect each, one session.
+//!
+//! An engine brings a [`Connection`](connection::Connection) over its driver, and whatever its server or its file needs.
+//! The statements are made once a store by [`Statements`](statements::Statements) from what a [`Dialect`](dialect::Dialect)
+//! says; no other text of SQL is sent for an entry. Each operation is one statement, and so one round trip and one
+//! transaction; a second one follows only where the first did not apply and the caller is to be told why.
+
+pub(crate) mod connection;
+pub(crate) mod dialect;
+pub(crate) mod places;
+pub(crate) mod statements;

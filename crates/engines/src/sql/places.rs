@@ -1,0 +1,200 @@
+//! Places in a statement: written by name, rendered as a dialect's placeholders.
+//!
+//! A statement is written once, with `:key` where a key goes, however often it goes there. Dialects that number their
+//! placeholders take each value once; the others take it again at each place.
+
+use std::fmt::Write;
+
+use super::connection::{Placeholder, Statement};
+
+/// What a statement is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// The key of the entry.
+    Key,
+    /// Many keys, and so always the last of the values.
+    Keys,
+    /// The value of the entry.
+    Value,
+    /// The version that the entry gets, unless its own is larger already.
+    Version,
+    /// The version that the entry must have.
+    Only,
+    /// When the entry expires; NULL is never.
+    Deadline,
+    /// The flags of the entry.
+    Flags,
+    /// The tag of the entry; NULL is none.
+    Tag,
+    /// The time.
+    Now,
+    /// The smallest key of a range, and the smallest above it.
+    From,
+    /// See [`Place::From`].
+    Below,
+    /// How many rows at most, or how many bytes.
+    Limit,
+}
+
+/// Of which type the value in a place is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A string of bytes.
+    Bytes,
+    /// A number of 64 bits.
+    Integer,
+    /// An array of strings of bytes.
+    Array,
+}
+
+impl Place {
+    const ALL: [Self; 12] = [
+        Self::Key,
+        Self::Keys,
+        Self::Value,
+        Self::Version,
+        Self::Only,
+        Self::Deadline,
+        Self::Flags,
+        Self::Tag,
+        Self::Now,
+        Self::From,
+        Self::Below,
+        Self::Limit,
+    ];
+
+    /// How statements write it, after a colon.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Key => "key",
+            Self::Keys => "keys",
+            Self::Value => "value",
+            Self::Version => "version",
+            Self::Only => "only",
+            Self::Deadline => "deadline",
+            Self::Flags => "flags",
+            Self::Tag => "tag",
+            Self::Now => "now",
+            Self::From => "from",
+            Self::Below => "below",
+            Self::Limit => "limit",
+        }
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|place| place.name() == name)
+    }
+
+    fn kind(self) -> Kind {
+        match self {
+            Self::Key | Self::Value | Self::Tag | Self::From | Self::Below => Kind::Bytes,
+            Self::Keys => Kind::Array,
+            _ => Kind::Integer,
+        }
+    }
+}
+
+/// How a dialect writes its placeholders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// A sign and a number, which may come again: `?1`, `$1`.
+    Numbered(char),
+    /// A question mark, for the next value.
+    Unnumbered,
+}
+
+/// Renders a statement whose values come in the order of `places`. `n_keys` is the number of placeholders that
+/// [`Place::Keys`] becomes; without it, it is one array.
+pub(super) fn render(
+    style: Style,
+    places: &[Place],
+    n_keys: Option<usize>,
+    template: &str,
+) -> Statement {
+    let mut sql = String::with_capacity(template.len());
+    let mut placeholders = Vec::new();
+    let mut put = |sql: &mut String, value: usize, kind: Kind| {
+        if let Style::Unnumbered = style {
+            placeholders.push(Placeholder { value, kind });
+        }
+        // Writing to a string cannot fail.
+        let _ = match style {
+            Style::Numbered(sign) => write!(sql, "{sign}{}", value + 1),
+            Style::Unnumbered => write!(sql, "?"),
+        };
+    };
+    let mut rest = template;
+    while let Some((text, behind)) = rest.split_once(':') {
+        sql.push_str(text);
+        let end = behind.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(behind.len());
+        let (name, behind) = behind.split_at(end);
+        let named = Place::named(name);
+        let value = places.iter().position(|place| Some(*place) == named);
+        let (Some(place), Some(value)) = (named, value) else {
+            unreachable!("a statement has no place `:{name}`: {template}");
+        };
+        match n_keys.filter(|_| place == Place::Keys) {
+            None => put(&mut sql, value, place.kind()),
+            Some(n_keys) => {
+                for key in 0..n_keys {
+                    sql.push_str(if key == 0 { "" } else { ", " });
+                    put(&mut sql, value + key, Kind::Bytes);
+                }
+            }
+        }
+        rest = behind;
+    }
+    sql.push_str(rest);
+    if let Style::Numbered(_) = style {
+        placeholders = numbered(places, n_keys);
+    }
+    Statement { id: 0, sql, finds_one: false, placeholders }
+}
+
+/// The placeholders of a statement that numbers them: the values, each once.
+fn numbered(places: &[Place], n_keys: Option<usize>) -> Vec<Placeholder> {
+    let kinds = places.iter().flat_map(|place| match n_keys {
+        Some(n_keys) if *place == Place::Keys => vec![Kind::Bytes; n_keys],
+        _ => vec![place.kind()],
+    });
+    kinds.enumerate().map(|(value, kind)| Placeholder { value, kind }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::connection::Value;
+
+    const PLACES: &[Place] = &[Place::Now, Place::Keys];
+    const TEMPLATE: &str = "SELECT 1 WHERE key IN (:keys) AND (a > :now OR b > :now)";
+
+    fn order(statement: &Statement) -> Vec<Value<'static>> {
+        let values = [Value::Integer(0), Value::Integer(1), Value::Integer(2)];
+        statement.in_order(&values).collect()
+    }
+
+    #[test]
+    fn numbered_placeholders_take_each_value_once() {
+        let two = render(Style::Numbered('?'), PLACES, Some(2), TEMPLATE);
+        assert_eq!(two.sql, "SELECT 1 WHERE key IN (?2, ?3) AND (a > ?1 OR b > ?1)");
+        assert_eq!(order(&two), [0, 1, 2].map(Value::Integer));
+        let array = render(Style::Numbered('$'), PLACES, None, TEMPLATE);
+        assert_eq!(array.sql, "SELECT 1 WHERE key IN ($2) AND (a > $1 OR b > $1)");
+        assert_eq!(array.kinds().collect::<Vec<_>>(), [Kind::Integer, Kind::Array]);
+    }
+
+    #[test]
+    fn unnumbered_placeholders_take_a_value_at_each_place() {
+        let two = render(Style::Unnumbered, PLACES, Some(2), TEMPLATE);
+        assert_eq!(two.sql, "SELECT 1 WHERE key IN (?, ?) AND (a > ? OR b > ?)");
+        assert_eq!(order(&two), [1, 2, 0, 0].map(Value::Integer));
+        let kinds = [Kind::Bytes, Kind::Bytes, Kind::Integer, Kind::Integer];
+        assert_eq!(two.kinds().collect::<Vec<_>>(), kinds);
+    }
+
+    #[test]
+    #[should_panic(expected = "a statement has no place `:key`")]
+    fn a_place_that_a_statement_is_not_given_is_noticed() {
+        render(Style::Unnumbered, PLACES, None, ":key");
+    }
+}

@@ -1,0 +1,233 @@
+//! Every statement on entries, made once a store.
+//!
+//! A version grows with each change of its row and begins with a number from the clock, so that a row that was dropped and
+//! stored again does not begin where another began. No table of counters is written beside the row.
+//!
+//! Deadlines and times are milliseconds since 1970, by the clock of the client.
+
+use super::connection::Statement;
+use super::dialect::{Dialect, Lookup, Names, Upsert};
+use super::places::{Place, render};
+
+/// The statements on one table. The values that each takes are given in brackets, in their order; those that read give
+/// the columns value, flags, version, deadline, and those that may find many then key.
+#[derive(Debug)]
+pub(crate) struct Statements {
+    /// What makes the table, to be done one after the other; they are not prepared.
+    pub(crate) create: Vec<String>,
+    /// `[key, now]`: reads one entry.
+    pub(crate) get: Statement,
+    /// `[now, keys]`: reads many. Of [`Lookup::Array`] there is one; of [`Lookup::List`] one for each power of two.
+    pub(crate) get_many: Vec<Statement>,
+    /// `[now, from]`: reads the entries whose keys are `from` or above.
+    pub(crate) get_from: Statement,
+    /// `[now, from, below]`: and not `below` or above.
+    pub(crate) get_between: Statement,
+    /// `[tag, now]`: reads the entries with a tag.
+    pub(crate) get_tag: Statement,
+    /// `[key, now]`: the version of an entry, in column 0.
+    pub(crate) version: Statement,
+    /// `[key, value, version, deadline, flags, tag]`: stores in any case.
+    pub(crate) set: Statement,
+    /// As `set`, then `[now]`: stores when the key is absent.
+    pub(crate) add: Statement,
+    /// As `add`: stores when the key is there.
+    pub(crate) replace: Statement,
+    /// As `add`, then `[only]`: stores when the key is there with that version.
+    pub(crate) cas: Statement,
+    /// `[key, value, version, now, only]`: another value for an entry that has that version still.
+    pub(crate) set_value: Statement,
+    /// `[key, value, version, now, limit]`: the value behind the one that is there, when that has at most `limit` bytes.
+    pub(crate) append: Statement,
+    /// As `append`, before it.
+    pub(crate) prepend: Statement,
+    /// `[key, deadline, now]`: another deadline.
+    pub(crate) touch: Statement,
+    /// `[key, now]`: deletes an entry. A row that has expired may stay, for `expire`.
+    pub(crate) delete: Statement,
+    /// `[tag, now]`: deletes the entries with a tag.
+    pub(crate) delete_tag: Statement,
+    /// `[]`: takes everything out.
+    pub(crate) clear: Statement,
+    /// `[now, limit]`: deletes so many rows that have expired, the earliest first.
+    pub(crate) expire: Statement,
+    /// `[]`: how many rows there are, in column 0. Most databases count them one by one.
+    pub(crate) count: Statement,
+    /// Whether an update that leaves its row as it was counts as a change.
+    pub(crate) counts_found: bool,
+    /// How many statements there are to prepare.
+    pub(crate) n_prepared: usize,
+}
+
+impl Statements {
+    /// The statements on a table. Its name needs no escapes in quotes and has no dot; `options` are the dialect's for
+    /// its making.
+    pub(crate) fn new(dialect: &Dialect, table: &str, options: &str) -> Self {
+        Writer { dialect, names: dialect.names(table), n_prepared: 0 }.statements(options)
+    }
+}
+
+/// Columns of an entry that is read.
+const COLUMNS: &str = "value, flags, version, deadline_ms";
+
+/// Holds for a row that has not expired.
+const LIVE: &str = "(deadline_ms IS NULL OR deadline_ms > :now)";
+
+/// The values of an entry that is stored.
+const ENTRY: [Place; 6] =
+    [Place::Key, Place::Value, Place::Version, Place::Deadline, Place::Flags, Place::Tag];
+
+/// Writes statements, and numbers them.
+struct Writer<'d> {
+    dialect: &'d Dialect,
+    names: Names,
+    n_prepared: usize,
+}
+
+impl Writer<'_> {
+    fn statements(mut self, options: &str) -> Statements {
+        let Names { table, key, .. } = &self.names;
+        let (table, key) = (table.clone(), key.clone());
+        let Dialect { create, clear, expire, joined, counts_found, .. } = *self.dialect;
+        let (create, clear) = (create(&self.names, options), clear(&self.names));
+        let expire = expire(&self.names);
+        let one = format!("FROM {table} WHERE {key} = :key AND {LIVE}");
+        let many = format!("SELECT {COLUMNS}, {key} FROM {table} WHERE");
+        let grown = self.grown_version("version", ":version");
+        let further = self.updated_further();
+        let update = format!("UPDATE {table} SET version = {grown}{further}, value =");
+        let entry = "deadline_ms = :deadline, flags = :flags, tag = :tag";
+        let there = format!("WHERE {key} = :key AND {LIVE}");
+        let fits = "AND length(value) <= :limit";
+        let (behind, before) = (joined("value", ":value"), joined(":value", "value"));
+        let joining = [Place::Key, Place::Value, Place::Version, Place::Now, Place::Limit];
+        let only_if = |last: &[Place]| [&ENTRY, last].concat();
+        Statements {
+            create,
+            get: self.one(&[Place::Key, Place::Now], &format!("SELECT {COLUMNS} {one}")),
+            get_many: self.get_many(&many),
+            get_from: self
+                .write(&[Place::Now, Place::From], &format!("{many} {key} >= :from AND {LIVE}")),
+            get_between: self.write(
+                &[Place::Now, Place::From, Place::Below],
+                &format!("{many} {key} >= :from AND {key} < :below AND {LIVE}"),
+            ),
+            get_tag: self
+                .write(&[Place::Tag, Place::Now], &format!("{many} tag = :tag AND {LIVE}")),
+            version: self.one(&[Place::Key, Place::Now], &format!("SELECT version {one}")),
+            set: self.upsert(&ENTRY, None),
+            add: self.upsert(&only_if(&[Place::Now]), Some("deadline_ms <= :now")),
+            replace: self
+                .write(&only_if(&[Place::Now]), &format!("{update} :value, {entry} {there}")),
+            cas: self.write(
+                &only_if(&[Place::Now, Place::Only]),
+                &format!("{update} :value, {entry} {there} AND version = :only"),
+            ),
+            set_value: self.write(
+                &[Place::Key, Place::Value, Place::Version, Place::Now, Place::Only],
+                &format!("{update} :value {there} AND version = :only"),
+            ),
+            append: self.write(&joining, &format!("{update} {behind} {there} {fits}")),
+            prepend: self.write(&joining, &format!("{update} {before} {there} {fits}")),
+            touch: self.write(
+                &[Place::Key, Place::Deadline, Place::Now],
+                &format!("UPDATE {table} SET deadline_ms = :deadline {there}"),
+            ),
+            delete: self.write(&[Place::Key, Place::Now], &format!("DELETE {one}")),
+            delete_tag: self.write(
+                &[Place::Tag, Place::Now],
+                &format!("DELETE FROM {table} WHERE tag = :tag AND {LIVE}"),
+            ),
+            clear: self.write(&[], &clear),
+            expire: self.write(&[Place::Now, Place::Limit], &expire),
+            count: self.one(&[], &format!("SELECT count(*) FROM {table}")),
+            counts_found,
+            n_prepared: self.n_prepared,
+        }
+    }
+
+    fn write(&mut self, places: &[Place], template: &str) -> Statement {
+        self.write_for(places, None, template)
+    }
+
+    /// A statement that at most one row answers.
+    fn one(&mut self, places: &[Place], template: &str) -> Statement {
+        Statement { finds_one: true, ..self.write(places, template) }
+    }
+
+    fn write_for(&mut self, places: &[Place], n_keys: Option<usize>, template: &str) -> Statement {
+        let id = self.n_prepared;
+        self.n_prepared += 1;
+        Statement { id, ..render(self.dialect.style, places, n_keys, template) }
+    }
+
+    fn get_many(&mut self, many: &str) -> Vec<Statement> {
+        let key = self.names.key.clone();
+        let places = [Place::Now, Place::Keys];
+        match self.dialect.lookup {
+            Lookup::Array => {
+                vec![self.write(&places, &format!("{many} {key} = ANY (:keys) AND {LIVE}"))]
+            }
+            Lookup::List(most) => {
+                let template = format!("{many} {key} IN (:keys) AND {LIVE}");
+                let powers = (0..=most.ilog2()).map(|power| 1 << power);
+                powers.map(|n_keys| self.write_for(&places, Some(n_keys), &template)).collect()
+            }
+        }
+    }
+
+    /// A version larger than the one before in any case, though the clock should go back.
+    fn grown_version(&self, old: &str, new: &str) -> String {
+        format!("{}({old} + 1, {new})", self.dialect.larger)
+    }
+
+    /// Assignments to the columns of this dialect alone.
+    fn updated_further(&self) -> String {
+        let further = self.dialect.further.iter();
+        further.map(|further| format!(", {} = {}", further.name, further.updated)).collect()
+    }
+
+    /// Stores an entry; over one that is there only if `condition` holds for that.
+    fn upsert(&mut self, places: &[Place], condition: Option<&str>) -> Statement {
+        let Names { table, key, .. } = &self.names;
+        let further = self.dialect.further.iter();
+        let (names, inserted): (String, String) = further
+            .map(|further| (format!(", {}", further.name), format!(", {}", further.inserted)))
+            .unzip();
+        let insert = format!(
+            "INSERT INTO {table} ({key}, value, version, deadline_ms, flags, tag{names}) \
+             VALUES (:key, :value, :version, :deadline, :flags, :tag{inserted})"
+        );
+        let template = match self.dialect.upsert {
+            Upsert::OnConflict => {
+                let version = self.grown_version(&format!("{table}.version"), "excluded.version");
+                let condition = condition
+                    .map_or(String::new(), |condition| format!(" WHERE {table}.{condition}"));
+                format!(
+                    "{insert} ON CONFLICT ({key}) DO UPDATE SET value = excluded.value, \
+                     version = {version}, flags = excluded.flags, tag = excluded.tag, \
+                     deadline_ms = excluded.deadline_ms{}{condition}",
+                    self.updated_further()
+                )
+            }
+            Upsert::OnDuplicateKey => {
+                let assign = |column: &str, new: &str| match condition {
+                    Some(condition) => format!("{column} = if({condition}, {new}, {column})"),
+                    None => format!("{column} = {new}"),
+                };
+                let copied = |column: &str| assign(column, &format!("values({column})"));
+                let version = self.grown_version("version", "values(version)");
+                // The deadline last, because the conditions of the others are to see the old one.
+                let assignments = [
+                    copied("value"),
+                    assign("version", &version),
+                    copied("flags"),
+                    copied("tag"),
+                    copied("deadline_ms"),
+                ];
+                format!("{insert} ON DUPLICATE KEY UPDATE {}", assignments.join(", "))
+            }
+        };
+        self.write(places, &template)
+    }
+}
