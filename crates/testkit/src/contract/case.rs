@@ -64,6 +64,7 @@ pub(super) const ADD: Need = need(|s| s.capabilities.add, "no add");
 pub(super) const APPEND: Need = need(|s| s.capabilities.append, "no append");
 pub(super) const CLEAR: Need = need(|s| s.capabilities.clear, "no clear");
 pub(super) const FLAGS: Need = need(|s| s.capabilities.flags, "no flags");
+pub(super) const GROUPS: Need = need(|s| s.capabilities.groups, "no reads by prefix or tag");
 pub(super) const INCR: Need = need(|s| s.capabilities.incr, "no incr");
 pub(super) const TOUCH: Need = need(|s| s.capabilities.touch, "no touch");
 pub(super) const TTL: Need = need(|s| s.capabilities.ttl, "no ttl");
@@ -95,4 +96,11 @@ pub(super) const KEEPS_FILES: Need = need(
 pub(super) const SHARES_FILES: Need = need(
     |s| (KEEPS_FILES.has)(s) && s.capabilities.reach >= Reach::Host,
     "keeps no files that several processes may open",
+);
+pub(super) const HAS_NAMESPACES: Need = need(
+    |s| {
+        let has_option = || s.engine.option_docs().iter().any(|option| option.name == "namespace");
+        (KEEPS_FILES.has)(s) && has_option()
+    },
+    "keeps no files with namespaces",
 );

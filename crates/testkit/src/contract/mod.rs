@@ -21,6 +21,7 @@ mod fixture;
 mod flags;
 mod get;
 mod get_many;
+mod groups;
 mod incr;
 mod info;
 mod limits;
@@ -55,6 +56,10 @@ const CASES: &[&[Case]] = &[
     ttl::CASES,
     delete::CASES,
     get_many::CASES,
+    groups::prefix::CASES,
+    groups::tags::CASES,
+    groups::refusals::CASES,
+    groups::together::CASES,
     flags::CASES,
     clear::CASES,
     sessions::CASES,

@@ -1,26 +1,29 @@
 //! Random operations against a map: an entry may vanish where the store evicts, a wrong or old value never
-//! comes back.
+//! comes back, and a tag finds what was stored with it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use larder_store::{Capabilities, Session, SetMode, SetOutcome};
+use larder_store::{Capabilities, Meta, Session, SetMode, SetOutcome};
 use libtest_mimic::Failed;
 
 use super::case::{Case, case};
 use super::expect::{ensure, ensure_eq, mode, same};
 use super::fixture::Fixture;
+use super::groups::{by_prefix, by_tag, groups};
 use crate::Random;
 
 pub(super) const CASES: &[Case] = &[case!(random_operations_agree_with_a_map)];
 
 const STEPS: usize = 2000;
 const KEYS: usize = 40;
+const TAGS: usize = 4;
 
 fn random_operations_agree_with_a_map(fixture: &Fixture) -> Result<(), Failed> {
     let capabilities = fixture.capabilities()?;
     let mut model = Model {
         session: fixture.session()?,
         keys: (0..KEYS).map(|i| fixture.key(i)).collect(),
+        tags: (0..TAGS).map(|i| fixture.key(format_args!("tag {i}"))).collect(),
         entries: HashMap::new(),
         capabilities,
         random: Random::new(20_260_101),
@@ -33,10 +36,17 @@ fn random_operations_agree_with_a_map(fixture: &Fixture) -> Result<(), Failed> {
     Ok(())
 }
 
+/// What the store must have under a key, and which tag it has.
+struct Entry {
+    value: Vec<u8>,
+    tag: Option<usize>,
+}
+
 struct Model {
     session: Box<dyn Session>,
     keys: Vec<Vec<u8>>,
-    entries: HashMap<usize, Vec<u8>>,
+    tags: Vec<Vec<u8>>,
+    entries: HashMap<usize, Entry>,
     capabilities: Capabilities,
     random: Random,
 }
@@ -53,6 +63,7 @@ impl Model {
             9 if can.incr => self.incr(i),
             10 if can.touch => self.touch(i),
             11 => self.get_many(),
+            12..=14 if can.groups => self.group(i, step),
             _ => self.get(i),
         }
     }
@@ -87,7 +98,7 @@ impl Model {
             return self.vanished(i);
         }
         self.known(i, "get")?;
-        same(&self.keys[i], &found, &self.entries[&i])
+        same(&self.keys[i], &found, &self.entries[&i].value)
     }
 
     fn get_many(&mut self) -> Result<(), Failed> {
@@ -97,7 +108,7 @@ impl Model {
         self.session.get_many(&keys, &mut |at, value, _| hits.push((at, value.to_vec())))?;
         for (at, value) in &hits {
             self.known(batch[*at], "get_many")?;
-            same(&self.keys[batch[*at]], value, &self.entries[&batch[*at]])?;
+            same(&self.keys[batch[*at]], value, &self.entries[&batch[*at]].value)?;
         }
         for (at, i) in batch.iter().enumerate() {
             if !hits.iter().any(|(hit, _)| *hit == at) {
@@ -111,7 +122,72 @@ impl Model {
         let value = self.value(i, step);
         let outcome = self.session.set(&self.keys[i], &value, &mode(SetMode::Set))?;
         ensure_eq!(outcome, SetOutcome::Stored, "set of key {i}");
-        self.entries.insert(i, value);
+        self.entries.insert(i, Entry { value, tag: None });
+        Ok(())
+    }
+
+    /// One of what concerns tags. Every other thing that happens to an entry keeps or takes its tag, too.
+    fn group(&mut self, i: usize, step: usize) -> Result<(), Failed> {
+        let tag = self.random.below(TAGS);
+        match self.random.below(10) {
+            0..=4 => self.set_tagged(i, step, tag),
+            5 | 6 => self.get_tag(tag),
+            7 | 8 => self.get_prefix(i),
+            _ => self.delete_tag(tag),
+        }
+    }
+
+    fn set_tagged(&mut self, i: usize, step: usize, tag: usize) -> Result<(), Failed> {
+        let value = self.value(i, step);
+        let (key, name) = (&self.keys[i], &self.tags[tag]);
+        let outcome =
+            groups(&mut *self.session)?.set_tagged(key, &value, &mode(SetMode::Set), name)?;
+        ensure_eq!(outcome, SetOutcome::Stored, "tagged set of key {i}");
+        self.entries.insert(i, Entry { value, tag: Some(tag) });
+        Ok(())
+    }
+
+    fn get_tag(&mut self, tag: usize) -> Result<(), Failed> {
+        let found = by_tag(&mut *self.session, &self.tags[tag])?;
+        self.are_those(&found, |_, entry| entry.tag == Some(tag))
+    }
+
+    /// A key is the beginning of itself, and of others where it ends in a digit.
+    fn get_prefix(&mut self, i: usize) -> Result<(), Failed> {
+        let prefix = self.keys[i].clone();
+        let found = by_prefix(&mut *self.session, &prefix)?;
+        self.are_those(&found, |key, _| key.starts_with(&prefix))
+    }
+
+    fn delete_tag(&mut self, tag: usize) -> Result<(), Failed> {
+        let n_before = self.entries.len();
+        self.entries.retain(|_, entry| entry.tag != Some(tag));
+        let known = (n_before - self.entries.len()) as u64;
+        let removed = groups(&mut *self.session)?.delete_tag(&self.tags[tag])?;
+        let may_be_fewer = self.capabilities.evicts && removed < known;
+        ensure!(removed == known || may_be_fewer, "{removed} removed by a tag of {known}");
+        Ok(())
+    }
+
+    /// What was found is what the model has, but for what made room.
+    fn are_those(
+        &mut self,
+        found: &BTreeMap<Vec<u8>, (Vec<u8>, Meta)>,
+        is_wanted: impl Fn(&[u8], &Entry) -> bool,
+    ) -> Result<(), Failed> {
+        let mut n_right = 0;
+        for i in 0..KEYS {
+            let wanted = self.entries.get(&i).filter(|entry| is_wanted(&self.keys[i], entry));
+            match (found.get(&self.keys[i]), wanted) {
+                (Some((value, _)), Some(entry)) => {
+                    same(&self.keys[i], value, &entry.value)?;
+                    n_right += 1;
+                }
+                (None, Some(_)) => self.vanished(i)?,
+                (_, None) => {}
+            }
+        }
+        ensure_eq!(found.len(), n_right, "the entries that were found");
         Ok(())
     }
 
@@ -131,7 +207,7 @@ impl Model {
             self.vanished(i)?;
         }
         if outcome == SetOutcome::Stored {
-            self.entries.insert(i, value);
+            self.entries.insert(i, Entry { value, tag: None });
         }
         Ok(())
     }
@@ -145,7 +221,7 @@ impl Model {
             SetOutcome::NotStored => self.vanished(i),
             SetOutcome::Stored => {
                 self.known(i, "append")?;
-                let value = self.entries.entry(i).or_default();
+                let Some(Entry { value, .. }) = self.entries.get_mut(&i) else { return Ok(()) };
                 let at = if front { 0 } else { value.len() };
                 value.splice(at..at, tail);
                 Ok(())
@@ -156,13 +232,15 @@ impl Model {
 
     fn incr(&mut self, i: usize) -> Result<(), Failed> {
         let delta = i64::try_from(self.random.below(1000))?;
-        let number = |value: &Vec<u8>| std::str::from_utf8(value).ok()?.parse::<u64>().ok();
+        let number = |entry: &Entry| std::str::from_utf8(&entry.value).ok()?.parse::<u64>().ok();
         let before = self.entries.get(&i).map(number);
         match (self.session.incr(&self.keys[i], delta), before) {
             (Ok(None), _) => self.vanished(i),
             (Ok(Some(sum)), Some(Some(before))) => {
                 ensure_eq!(sum, before.wrapping_add(delta.unsigned_abs()), "incr of key {i}");
-                self.entries.insert(i, sum.to_string().into_bytes());
+                if let Some(entry) = self.entries.get_mut(&i) {
+                    entry.value = sum.to_string().into_bytes();
+                }
                 Ok(())
             }
             (Err(larder_store::Error::NotANumber { .. }), Some(None)) => Ok(()),

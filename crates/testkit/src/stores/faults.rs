@@ -24,6 +24,9 @@ pub(super) enum Fault {
     Sleeps(Duration),
     Spins(Duration),
     Misses,
+    Clings,
+    Untags { every: u64 },
+    Spills,
 }
 
 impl Fault {
@@ -86,6 +89,28 @@ impl Fault {
     /// Whether no entry is ever found.
     pub(super) fn hides(self) -> bool {
         matches!(self, Self::Misses)
+    }
+
+    /// The tag of an entry that is set with this one, in place of one with that.
+    pub(super) fn tag<'a>(
+        self,
+        sets: u64,
+        tag: Option<&'a [u8]>,
+        old: Option<&'a [u8]>,
+    ) -> Option<&'a [u8]> {
+        match self {
+            Self::Clings => tag.or(old),
+            Self::Untags { every } => tag.filter(|_| !(sets + 1).is_multiple_of(every)),
+            _ => tag,
+        }
+    }
+
+    /// The prefix that is really looked for.
+    pub(super) fn looked_for(self, prefix: &[u8]) -> &[u8] {
+        match self {
+            Self::Spills => &prefix[..prefix.len().saturating_sub(1)],
+            _ => prefix,
+        }
     }
 
     /// What a hit answers: the value, or another key's of the same length where there is one.
@@ -273,5 +298,35 @@ pub(super) const MISSES: Engine = engine(
     |url, _| {
         let super::map::MapOptions {} = url.options("misses")?;
         Ok(MapStore::open("misses", url, Fault::Misses))
+    },
+);
+
+pub(super) const CLINGS: Engine = engine(
+    "clings",
+    "clings:",
+    "Keeps the tag of an entry that is set without one",
+    super::map::schema,
+    |url, _| {
+        let super::map::MapOptions {} = url.options("clings")?;
+        Ok(MapStore::open("clings", url, Fault::Clings))
+    },
+);
+
+pub(super) const UNTAGS: Engine = engine(
+    "untags",
+    "untags:?every=10",
+    "Keeps some entries without their tag",
+    || schemars::schema_for!(EveryOptions),
+    |url, _| Ok(MapStore::open("untags", url, Fault::Untags { every: every("untags", url)? })),
+);
+
+pub(super) const SPILLS: Engine = engine(
+    "spills",
+    "spills:",
+    "Leaves the last byte of a prefix out when it reads by it",
+    super::map::schema,
+    |url, _| {
+        let super::map::MapOptions {} = url.options("spills")?;
+        Ok(MapStore::open("spills", url, Fault::Spills))
     },
 );

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use larder_store::{
-    Capabilities, Catalog, Clock, Error, Meta, Remaining, Result, Session, SetMode, SetOptions,
-    SetOutcome, Stats, Store, StoreInfo, StoreUrl,
+    Capabilities, Catalog, Clock, Error, FoundEntry, Groups, MAX_TAG_LEN, Meta, Remaining, Result,
+    Session, SetMode, SetOptions, SetOutcome, Stats, Store, StoreInfo, StoreUrl,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -59,6 +59,19 @@ pub(super) struct Entry {
     flags: u32,
     deadline_ms: Option<u64>,
     version: u64,
+    tag: Option<Vec<u8>>,
+}
+
+impl Entry {
+    fn has_passed(&self, now_ms: u64) -> bool {
+        self.deadline_ms.is_some_and(|deadline| deadline <= now_ms)
+    }
+
+    fn meta(&self, now_ms: u64) -> Meta {
+        let left = |deadline: u64| Duration::from_millis(deadline.saturating_sub(now_ms));
+        let ttl = self.deadline_ms.map_or(Remaining::Forever, |at| Remaining::For(left(at)));
+        Meta { flags: self.flags, version: Some(self.version), ttl }
+    }
 }
 
 impl MapStore {
@@ -95,6 +108,7 @@ impl Store for MapStore {
             append: true,
             incr: true,
             touch: true,
+            groups: true,
             clear: true,
             ..Capabilities::default()
         }
@@ -129,8 +143,7 @@ impl Shared {
         map.operations += 1;
         self.fault.fail(self.scheme, map.operations)?;
         let now = self.clock.now_ms();
-        let passed = |entry: &Entry| entry.deadline_ms.is_some_and(|deadline| deadline <= now);
-        if map.entries.get(key).is_some_and(passed) {
+        if map.entries.get(key).is_some_and(|entry| entry.has_passed(now)) {
             map.entries.remove(key);
         }
         Ok(map)
@@ -150,29 +163,15 @@ struct MapSession {
     shared: Arc<Shared>,
 }
 
-impl Session for MapSession {
-    fn engine(&self) -> &'static str {
-        self.shared.scheme
-    }
-
-    fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
-        value.clear();
-        let shared = &self.shared;
-        let mut map = shared.begin(key)?;
-        let Some(entry) = map.entries.get(key).filter(|_| !shared.fault.hides()) else {
-            map.stats[MISSES] += 1;
-            return Ok(None);
-        };
-        let now = shared.clock.now_ms();
-        let left = |deadline: u64| Duration::from_millis(deadline.saturating_sub(now));
-        let ttl = entry.deadline_ms.map_or(Remaining::Forever, |at| Remaining::For(left(at)));
-        let meta = Meta { flags: entry.flags, version: Some(entry.version), ttl };
-        value.extend_from_slice(shared.fault.answered(&map, key, &entry.value));
-        map.stats[HITS] += 1;
-        Ok(Some(meta))
-    }
-
-    fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome> {
+impl MapSession {
+    /// A set in any mode; the entry has this tag from then on, or none.
+    fn store(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        options: &SetOptions,
+        tag: Option<&[u8]>,
+    ) -> Result<SetOutcome> {
         let shared = &self.shared;
         let mut map = shared.begin(key)?;
         let old = map.entries.get(key);
@@ -188,6 +187,7 @@ impl Session for MapSession {
         if let Some(refused) = refused {
             return Ok(refused);
         }
+        let old_tag = old.and_then(|old| old.tag.as_deref());
         let (value, old) = match (options.mode, old) {
             (SetMode::Append, Some(old)) => ([&old.value, value].concat(), Some(old)),
             (SetMode::Prepend, Some(old)) => ([value, &old.value].concat(), Some(old)),
@@ -198,6 +198,11 @@ impl Session for MapSession {
             flags: old.map_or(options.flags, |old| old.flags),
             deadline_ms: old.map_or(shared.deadline(options.ttl), |old| old.deadline_ms),
             version: map.versions + 1,
+            tag: match old {
+                Some(_) => old_tag,
+                None => shared.fault.tag(map.stats[SETS], tag, old_tag),
+            }
+            .map(<[u8]>::to_vec),
         };
         shared.fault.refuse(shared.scheme, map.stats[SETS])?;
         map.versions += 1;
@@ -207,6 +212,48 @@ impl Session for MapSession {
             map.entries.insert(key.to_vec(), entry);
         }
         Ok(SetOutcome::Stored)
+    }
+
+    /// Hands out the entries that are wanted and there.
+    fn find(
+        &self,
+        is_wanted: impl Fn(&[u8], &Entry) -> bool,
+        found: &mut FoundEntry<'_>,
+    ) -> Result<()> {
+        let shared = &self.shared;
+        let map = shared.begin(b"")?;
+        let now = shared.clock.now_ms();
+        let there = |entry: &Entry| !entry.has_passed(now) && !shared.fault.hides();
+        for (key, entry) in map.entries.iter().filter(|(_, entry)| there(entry)) {
+            if is_wanted(key, entry) {
+                found(key, shared.fault.answered(&map, key, &entry.value), entry.meta(now));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Session for MapSession {
+    fn engine(&self) -> &'static str {
+        self.shared.scheme
+    }
+
+    fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
+        value.clear();
+        let shared = &self.shared;
+        let mut map = shared.begin(key)?;
+        let Some(entry) = map.entries.get(key).filter(|_| !shared.fault.hides()) else {
+            map.stats[MISSES] += 1;
+            return Ok(None);
+        };
+        let meta = entry.meta(shared.clock.now_ms());
+        value.extend_from_slice(shared.fault.answered(&map, key, &entry.value));
+        map.stats[HITS] += 1;
+        Ok(Some(meta))
+    }
+
+    fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome> {
+        self.store(key, value, options, None)
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
@@ -245,5 +292,59 @@ impl Session for MapSession {
     fn clear(&mut self) -> Result<()> {
         self.shared.begin(b"")?.entries.clear();
         Ok(())
+    }
+
+    fn groups(&mut self) -> Option<&mut dyn Groups> {
+        Some(self)
+    }
+}
+
+impl Groups for MapSession {
+    fn get_prefix(&mut self, prefix: &[u8], found: &mut FoundEntry<'_>) -> Result<()> {
+        let fault = self.shared.fault;
+        self.find(|key, _| key.starts_with(fault.looked_for(prefix)), found)
+    }
+
+    fn get_tag(&mut self, tag: &[u8], found: &mut FoundEntry<'_>) -> Result<()> {
+        check_tag(self.shared.scheme, tag)?;
+        self.find(|_, entry| entry.tag.as_deref() == Some(tag), found)
+    }
+
+    fn set_tagged(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        options: &SetOptions,
+        tag: &[u8],
+    ) -> Result<SetOutcome> {
+        let engine = self.shared.scheme;
+        check_tag(engine, tag)?;
+        if matches!(options.mode, SetMode::Append | SetMode::Prepend) {
+            return Err(Error::Unsupported { engine, operation: "set_tagged" });
+        }
+        self.store(key, value, options, Some(tag))
+    }
+
+    fn delete_tag(&mut self, tag: &[u8]) -> Result<u64> {
+        check_tag(self.shared.scheme, tag)?;
+        let shared = &self.shared;
+        let mut map = shared.begin(b"")?;
+        let now = shared.clock.now_ms();
+        let keeps = !shared.fault.deletes(map.operations);
+        let mut deleted = 0;
+        map.entries.retain(|_, entry| {
+            let is_tagged = entry.tag.as_deref() == Some(tag);
+            deleted += u64::from(is_tagged && !entry.has_passed(now));
+            !is_tagged || keeps
+        });
+        map.stats[DELETES] += deleted;
+        Ok(deleted)
+    }
+}
+
+fn check_tag(engine: &'static str, tag: &[u8]) -> Result<()> {
+    match tag.len() {
+        1..=MAX_TAG_LEN => Ok(()),
+        len => Err(Error::InvalidTag { engine, len }),
     }
 }

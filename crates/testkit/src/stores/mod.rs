@@ -16,6 +16,9 @@
 //! | `sleeps:` | sleeps 50 µs in each operation: time without work |
 //! | `spins:` | works 25 µs in each operation |
 //! | `misses:` | acknowledges every set and finds nothing |
+//! | `clings:` | keeps the tag of an entry that is set without one |
+//! | `untags:` | keeps each tenth entry without its tag |
+//! | `spills:` | leaves the last byte of a prefix out when it reads by it |
 
 mod faults;
 mod map;
@@ -44,6 +47,9 @@ pub const LIST: &[Engine] = &[
     faults::SLEEPS,
     faults::SPINS,
     faults::MISSES,
+    faults::CLINGS,
+    faults::UNTAGS,
+    faults::SPILLS,
 ];
 
 /// How an engine opens its stores.

@@ -38,6 +38,20 @@ fn the_contract_finds_each_fault() {
 }
 
 #[test]
+fn the_contract_finds_each_fault_of_groups_and_no_other() {
+    for (url, case) in [
+        ("clings:", "a_plain_set_takes_the_tag_away"),
+        ("untags:", "a_tag_finds_exactly_its_entries"),
+        ("spills:", "a_prefix_finds_exactly_the_keys_that_begin_with_it"),
+    ] {
+        let failed = failures(url);
+        assert!(failed.contains(&case), "{url}: {failed:?}");
+        assert!(failed.contains(&"random_operations_agree_with_a_map"), "{url}: {failed:?}");
+        assert!(!failed.contains(&"set_then_get_returns_the_value"), "{url}: {failed:?}");
+    }
+}
+
+#[test]
 fn what_an_engine_cannot_do_is_ignored_with_its_reason() {
     let reports = judge(&ENGINES, "map:");
     let of = |case: &str| reports.iter().find(|report| report.case == case).cloned();

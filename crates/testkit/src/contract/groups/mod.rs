@@ -1,0 +1,92 @@
+//! Reads by prefix and by tag.
+
+use std::collections::BTreeMap;
+
+use larder_store::{Error, Groups, Meta, Session, SetMode, SetOptions, SetOutcome};
+use libtest_mimic::Failed;
+
+use super::expect::{ensure, ensure_eq, mode, same, shown};
+
+pub(super) mod prefix;
+pub(super) mod refusals;
+pub(super) mod tags;
+pub(super) mod together;
+
+/// What was found: the entries by their keys, each of which came once.
+type Found = BTreeMap<Vec<u8>, (Vec<u8>, Meta)>;
+
+/// What a session has for groups, which its capabilities promise.
+pub(super) fn groups(session: &mut dyn Session) -> larder_store::Result<&mut dyn Groups> {
+    let engine = session.engine();
+    session.groups().ok_or(Error::Unsupported { engine, operation: "groups" })
+}
+
+/// Collects what a read finds; an entry that comes twice fails the case.
+fn collect(
+    read: impl FnOnce(&mut larder_store::FoundEntry<'_>) -> larder_store::Result<()>,
+) -> Result<Found, Failed> {
+    let mut found = Found::new();
+    let mut twice = None;
+    read(&mut |key, value, meta| {
+        if found.insert(key.to_vec(), (value.to_vec(), meta)).is_some() {
+            twice = Some(key.to_vec());
+        }
+    })?;
+    match twice {
+        Some(key) => Err(Failed::from(format!("{} was found twice", shown(&key)))),
+        None => Ok(found),
+    }
+}
+
+/// The entries whose keys begin with `prefix`.
+pub(super) fn by_prefix(session: &mut dyn Session, prefix: &[u8]) -> Result<Found, Failed> {
+    collect(|found| groups(session)?.get_prefix(prefix, found))
+}
+
+/// The entries with this tag.
+pub(super) fn by_tag(session: &mut dyn Session, tag: &[u8]) -> Result<Found, Failed> {
+    collect(|found| groups(session)?.get_tag(tag, found))
+}
+
+/// Stores a tagged value that nothing speaks against.
+pub(super) fn put_tagged(
+    session: &mut dyn Session,
+    key: &[u8],
+    value: &[u8],
+    tag: &[u8],
+) -> Result<(), Failed> {
+    let outcome = groups(session)?.set_tagged(key, value, &SetOptions::default(), tag)?;
+    ensure_eq!(outcome, SetOutcome::Stored, "tagged set of {}", shown(key));
+    Ok(())
+}
+
+/// A tagged set in this mode, and what became of it.
+fn set_tagged(
+    session: &mut dyn Session,
+    key: &[u8],
+    value: &[u8],
+    condition: SetMode,
+    tag: &[u8],
+) -> larder_store::Result<SetOutcome> {
+    groups(session)?.set_tagged(key, value, &mode(condition), tag)
+}
+
+/// The tag finds exactly these entries.
+fn holds_exactly(
+    session: &mut dyn Session,
+    tag: &[u8],
+    wanted: &[(&[u8], &[u8])],
+) -> Result<(), Failed> {
+    agrees(&by_tag(session, tag)?, wanted)
+}
+
+/// What was found is what was wanted: each key with its value, and no other.
+pub(super) fn agrees(found: &Found, wanted: &[(&[u8], &[u8])]) -> Result<(), Failed> {
+    for (key, value) in wanted {
+        let (found, _) = found.get(*key).ok_or_else(|| format!("{} is missing", shown(key)))?;
+        same(key, found, value)?;
+    }
+    let other = found.keys().find(|key| !wanted.iter().any(|(wanted, _)| wanted == key));
+    ensure!(other.is_none(), "{} does not belong to it", shown(other.map_or(b"", |key| key)));
+    Ok(())
+}
