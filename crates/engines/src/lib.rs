@@ -6,6 +6,7 @@
 //! engines are: [`network`] finds servers, [`counters`] counts, [`decimal`] spells numbers. What an engine takes of the
 //! machine (a server, a directory) it takes by `larder-host`.
 
+mod absent;
 pub mod counters;
 pub mod decimal;
 pub mod network;
@@ -34,25 +35,29 @@ mod tiered;
 
 use larder_store::Catalog;
 
-/// Every engine of this build, in the order of the documentation.
-pub const ENGINES: Catalog = Catalog::new(&[
-    #[cfg(feature = "null")]
-    null::ENGINE,
-    #[cfg(feature = "moka")]
-    moka::ENGINE,
-    #[cfg(feature = "file")]
-    file::ENGINE,
-    #[cfg(feature = "lmdb")]
-    lmdb::ENGINE,
-    #[cfg(feature = "sqlite")]
-    sqlite::ENGINE,
-    #[cfg(feature = "memcached")]
-    memcached::ENGINE,
-    #[cfg(feature = "redis")]
-    redis::ENGINE,
-    #[cfg(feature = "tiered")]
-    tiered::ENGINE,
-]);
+/// Lists engines by module and scheme; one whose feature is off is [`absent`].
+macro_rules! engines {
+    ($($module:ident $scheme:literal),* $(,)?) => {
+        Catalog::new(&[$(
+            #[cfg(feature = $scheme)]
+            $module::ENGINE,
+            #[cfg(not(feature = $scheme))]
+            absent::engine($scheme, &[absent::needs($scheme)]),
+        )*])
+    };
+}
+
+/// Every engine, in the order of the documentation.
+pub const ENGINES: Catalog = engines![
+    null "null",
+    moka "moka",
+    file "file",
+    lmdb "lmdb",
+    sqlite "sqlite",
+    memcached "memcached",
+    redis "redis",
+    tiered "tiered",
+];
 
 #[cfg(test)]
 mod tests {

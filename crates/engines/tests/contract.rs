@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use larder_engines::ENGINES;
-use larder_store::StoreUrl;
+use larder_store::{Engine, StoreUrl};
 
 /// What is tried; a URL whose engine this build has not is left out.
 const URLS: &[&str] = &[
@@ -48,5 +48,5 @@ fn main() -> ExitCode {
 
 /// Whether this build has the engine, and those of all tiers.
 fn is_built(url: &StoreUrl) -> bool {
-    ENGINES.find(url.scheme()).is_ok() && url.tiers().iter().all(is_built)
+    ENGINES.find(url.scheme()).is_ok_and(Engine::is_built) && url.tiers().iter().all(is_built)
 }

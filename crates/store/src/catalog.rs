@@ -41,6 +41,11 @@ impl Engine {
         self.recipes.iter().any(|recipe| recipe.role == Role::Server)
     }
 
+    /// Whether this build has it.
+    pub fn is_built(&self) -> bool {
+        !self.recipes.iter().any(|recipe| matches!(recipe.source, Source::Feature(_)))
+    }
+
     /// The URL that opens this engine with its defaults: a temporary store, or a managed server. A stack has no default, and
     /// is opened as its example.
     pub fn default_url(&self) -> String {
@@ -102,6 +107,8 @@ pub enum Source {
     Debian(&'static str),
     /// `./setup.sh --with` this name, into a folder of this name of the user's data.
     Setup(&'static str),
+    /// A build of Larder with this feature of `larder-engines`.
+    Feature(&'static str),
 }
 
 impl Source {
@@ -110,6 +117,9 @@ impl Source {
         match self {
             Self::Debian(package) => format!("apt-get install {package}"),
             Self::Setup(name) => format!("./setup.sh --with {name}"),
+            Self::Feature(name) => {
+                format!("cargo build --release --features larder-engines/{name}")
+            }
         }
     }
 }

@@ -33,6 +33,7 @@ pub fn find(engine: &'static str, recipe: &Recipe) -> Result<PathBuf> {
             let file = data_folder().map(|folder| folder.join(name).join(recipe.program));
             file.filter(|file| file.is_file())
         }
+        Source::Feature(_) => None,
     };
     found.ok_or_else(|| Error::Unavailable {
         engine,

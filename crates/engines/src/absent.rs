@@ -1,0 +1,62 @@
+//! Engines that this build was made without: they are listed, so that a scenario that names one goes on with a reason.
+
+#![cfg_attr(
+    all(feature = "default", not(test)),
+    expect(dead_code, reason = "the default build has every engine")
+)]
+
+use std::sync::Arc;
+
+use larder_store::{Catalog, Engine, Error, Medium, Recipe, Result, Role, Source, Store, StoreUrl};
+use schemars::{Schema, json_schema};
+
+/// An engine that only a build with its feature has. `needs` is that feature.
+pub(crate) const fn engine(scheme: &'static str, needs: &'static [Recipe]) -> Engine {
+    Engine {
+        scheme,
+        aliases: &[],
+        summary: "not in this build",
+        example: "",
+        medium: Medium::Nothing,
+        capacity_option: None,
+        recipes: needs,
+        options: no_options,
+        open,
+    }
+}
+
+/// What brings an engine: the feature of its name.
+pub(crate) const fn needs(scheme: &'static str) -> Recipe {
+    let source = Source::Feature(scheme);
+    Recipe { role: Role::Library, server: "", program: scheme, folders: &[], source }
+}
+
+fn no_options() -> Schema {
+    json_schema!({})
+}
+
+fn open(url: &StoreUrl, catalog: &Catalog) -> Result<Arc<dyn Store>> {
+    let Engine { scheme, recipes, .. } = catalog.find(url.scheme())?;
+    let commands: Vec<String> = recipes.iter().map(|recipe| recipe.source.command()).collect();
+    Err(Error::Unavailable {
+        engine: scheme,
+        what: format!("this build has no {scheme}:; {}", commands.join(" ")),
+        source: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_engine_that_this_build_lacks_says_what_brings_it() {
+        const CATALOG: Catalog = Catalog::new(&[engine("lacking", &[needs("lacking")])]);
+        let url = StoreUrl::parse("lacking:?size=4").unwrap();
+        assert!(!CATALOG.find("lacking").unwrap().is_built());
+        assert_eq!(
+            CATALOG.open(&url).unwrap_err().to_string(),
+            "lacking: this build has no lacking:; cargo build --release --features larder-engines/lacking"
+        );
+    }
+}
