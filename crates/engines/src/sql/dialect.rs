@@ -27,8 +27,8 @@ pub(crate) struct Dialect {
     pub(crate) joined: fn(&str, &str) -> String,
     /// Deletes at most `:limit` rows that had expired at `:now`, the earliest first.
     pub(crate) expire: fn(&Names) -> String,
-    /// Columns beyond those of all, with what an insert and what an update gives them.
-    pub(crate) further: &'static [Further],
+    /// What stands behind the columns of all, where there is a column beyond them.
+    pub(crate) further: Further,
     /// Whether an update that leaves its row as it was counts as a change.
     pub(crate) counts_found: bool,
 }
@@ -66,11 +66,14 @@ pub(crate) enum Lookup {
     List(usize),
 }
 
-/// A column that one dialect alone has.
-#[derive(Debug)]
+/// What a column that one dialect alone has adds to lists; each begins with a comma.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Further {
-    pub(crate) name: &'static str,
+    /// To the columns of an insert.
+    pub(crate) columns: &'static str,
+    /// To its values.
     pub(crate) inserted: &'static str,
+    /// To the assignments of an update.
     pub(crate) updated: &'static str,
 }
 
@@ -123,7 +126,7 @@ pub(crate) const SQLITE: Dialect = Dialect {
              WHERE deadline_ms <= :now ORDER BY deadline_ms LIMIT :limit)"
         )
     },
-    further: &[Further { name: "rewritten", inserted: "0", updated: "1" }],
+    further: Further { columns: ", rewritten", inserted: ", 0", updated: ", rewritten = 1" },
     counts_found: true,
 };
 
@@ -162,11 +165,11 @@ pub(crate) const POSTGRESQL: Dialect = Dialect {
              WHERE deadline_ms <= :now ORDER BY deadline_ms LIMIT :limit) AND deadline_ms <= :now"
         )
     },
-    further: &[],
+    further: Further { columns: "", inserted: "", updated: "" },
     counts_found: true,
 };
 
-/// The longest key of an index of InnoDB.
+/// The longest key of an index of `InnoDB`.
 #[cfg(any(test, feature = "mysql"))]
 pub(crate) const MYSQL_MAX_KEY_LEN: usize = 3072;
 
@@ -193,6 +196,6 @@ pub(crate) const MYSQL: Dialect = Dialect {
     expire: |Names { table, .. }| {
         format!("DELETE FROM {table} WHERE deadline_ms <= :now ORDER BY deadline_ms LIMIT :limit")
     },
-    further: &[],
+    further: Further { columns: "", inserted: "", updated: "" },
     counts_found: false,
 };

@@ -3,9 +3,16 @@
 //! An engine brings a [`Connection`](connection::Connection) over its driver, and whatever its server or its file needs.
 //! The statements are made once a store by [`Statements`](statements::Statements) from what a [`Dialect`](dialect::Dialect)
 //! says; no other text of SQL is sent for an entry. Each operation is one statement, and so one round trip and one
-//! transaction; a second one follows only where the first did not apply and the caller is to be told why.
+//! transaction (`incr` is two); another one follows only where the first did not apply and the caller is to be told why.
 
 pub(crate) mod connection;
 pub(crate) mod dialect;
+#[cfg(any(feature = "postgresql", feature = "mysql"))]
+pub(crate) mod expiry;
+mod groups;
+mod many;
 pub(crate) mod places;
+pub(crate) mod session;
 pub(crate) mod statements;
+pub(crate) mod table;
+mod versions;

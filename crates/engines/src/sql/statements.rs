@@ -6,7 +6,7 @@
 //! Deadlines and times are milliseconds since 1970, by the clock of the client.
 
 use super::connection::Statement;
-use super::dialect::{Dialect, Lookup, Names, Upsert};
+use super::dialect::{Dialect, Further, Lookup, Names, Upsert};
 use super::places::{Place, render};
 
 /// The statements on one table. The values that each takes are given in brackets, in their order; those that read give
@@ -53,8 +53,10 @@ pub(crate) struct Statements {
     pub(crate) expire: Statement,
     /// `[]`: how many rows there are, in column 0. Most databases count them one by one.
     pub(crate) count: Statement,
+    /// How many keys `get_many` takes.
+    pub(super) lookup: Lookup,
     /// Whether an update that leaves its row as it was counts as a change.
-    pub(crate) counts_found: bool,
+    pub(super) counts_found: bool,
     /// How many statements there are to prepare.
     pub(crate) n_prepared: usize,
 }
@@ -94,8 +96,8 @@ impl Writer<'_> {
         let one = format!("FROM {table} WHERE {key} = :key AND {LIVE}");
         let many = format!("SELECT {COLUMNS}, {key} FROM {table} WHERE");
         let grown = self.grown_version("version", ":version");
-        let further = self.updated_further();
-        let update = format!("UPDATE {table} SET version = {grown}{further}, value =");
+        let updated = self.dialect.further.updated;
+        let update = format!("UPDATE {table} SET version = {grown}{updated}, value =");
         let entry = "deadline_ms = :deadline, flags = :flags, tag = :tag";
         let there = format!("WHERE {key} = :key AND {LIVE}");
         let fits = "AND length(value) <= :limit";
@@ -141,6 +143,7 @@ impl Writer<'_> {
             clear: self.write(&[], &clear),
             expire: self.write(&[Place::Now, Place::Limit], &expire),
             count: self.one(&[], &format!("SELECT count(*) FROM {table}")),
+            lookup: self.dialect.lookup,
             counts_found,
             n_prepared: self.n_prepared,
         }
@@ -181,21 +184,12 @@ impl Writer<'_> {
         format!("{}({old} + 1, {new})", self.dialect.larger)
     }
 
-    /// Assignments to the columns of this dialect alone.
-    fn updated_further(&self) -> String {
-        let further = self.dialect.further.iter();
-        further.map(|further| format!(", {} = {}", further.name, further.updated)).collect()
-    }
-
     /// Stores an entry; over one that is there only if `condition` holds for that.
     fn upsert(&mut self, places: &[Place], condition: Option<&str>) -> Statement {
         let Names { table, key, .. } = &self.names;
-        let further = self.dialect.further.iter();
-        let (names, inserted): (String, String) = further
-            .map(|further| (format!(", {}", further.name), format!(", {}", further.inserted)))
-            .unzip();
+        let Further { columns, inserted, updated } = self.dialect.further;
         let insert = format!(
-            "INSERT INTO {table} ({key}, value, version, deadline_ms, flags, tag{names}) \
+            "INSERT INTO {table} ({key}, value, version, deadline_ms, flags, tag{columns}) \
              VALUES (:key, :value, :version, :deadline, :flags, :tag{inserted})"
         );
         let template = match self.dialect.upsert {
@@ -206,8 +200,7 @@ impl Writer<'_> {
                 format!(
                     "{insert} ON CONFLICT ({key}) DO UPDATE SET value = excluded.value, \
                      version = {version}, flags = excluded.flags, tag = excluded.tag, \
-                     deadline_ms = excluded.deadline_ms{}{condition}",
-                    self.updated_further()
+                     deadline_ms = excluded.deadline_ms{updated}{condition}"
                 )
             }
             Upsert::OnDuplicateKey => {
@@ -225,7 +218,7 @@ impl Writer<'_> {
                     copied("tag"),
                     copied("deadline_ms"),
                 ];
-                format!("{insert} ON DUPLICATE KEY UPDATE {}", assignments.join(", "))
+                format!("{insert} ON DUPLICATE KEY UPDATE {}{updated}", assignments.join(", "))
             }
         };
         self.write(places, &template)

@@ -1,0 +1,71 @@
+//! Removal of expired rows from a server that has none of its own.
+
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use larder_store::{Error, Result};
+
+use super::connection::{Connection, Value};
+use super::table::Table;
+
+/// How many rows are deleted with one statement: few enough that sessions hardly wait for it.
+const BATCH: u64 = 256;
+
+/// A thread with a connection of its own, which ends with what it belongs to.
+#[derive(Debug)]
+pub(crate) struct Expiry {
+    /// Nothing is ever sent: that it is gone is the message.
+    end: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Expiry {
+    /// Begins to look for expired rows, each time so long after the last. The connection may be one that is opened by its
+    /// first use. What goes wrong is tried again at the next look: an entry that has expired is never read, so that
+    /// nobody need be told.
+    pub(crate) fn start(
+        table: Arc<Table>,
+        mut connection: impl Connection + 'static,
+        interval: Duration,
+    ) -> Result<Self> {
+        let (end, ended) = channel();
+        let engine = table.engine;
+        let look = move || {
+            while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(interval) {
+                // Whether everything is to end is asked between two batches, too.
+                while let Ok(BATCH..) = expire(&table, &mut connection)
+                    && let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(Duration::ZERO)
+                {
+                }
+            }
+        };
+        let thread = Builder::new().name(format!("{engine} expiry")).spawn(look);
+        let thread = thread.map_err(|source| Error::Io {
+            engine,
+            what: "starting the thread that removes expired rows".into(),
+            source,
+        })?;
+        Ok(Self { end: Some(end), thread: Some(thread) })
+    }
+}
+
+impl Drop for Expiry {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        if let Some(thread) = self.thread.take() {
+            // It has nothing to say, not even when it panicked.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Deletes some rows that have expired; says how many.
+fn expire(table: &Table, connection: &mut dyn Connection) -> Result<u64> {
+    let limit = Value::Integer(i64::try_from(BATCH).unwrap_or(i64::MAX));
+    let values = [Value::Integer(table.now_ms()), limit];
+    let expired = connection.change(&table.statements.expire, &values)?;
+    table.dropped.count(0, expired);
+    Ok(expired)
+}

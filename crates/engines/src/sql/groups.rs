@@ -1,0 +1,102 @@
+//! Entries that are read together: by what their keys begin with, and by tag.
+
+use larder_store::{
+    Error, FoundEntry, Groups, MAX_TAG_LEN, Result, SetMode, SetOptions, SetOutcome,
+};
+
+use super::connection::{Connection, Statement, Value};
+use super::many::KEY;
+use super::session::{SqlSession, entry};
+use super::statements::Statements;
+
+impl<C: Connection> SqlSession<C> {
+    /// Hands out every entry that a statement finds at a time.
+    fn find(
+        &mut self,
+        statement: fn(&Statements) -> &Statement,
+        values: &[Value<'_>],
+        now_ms: i64,
+        found: &mut FoundEntry<'_>,
+    ) -> Result<()> {
+        let Self { table, connection, counters, .. } = self;
+        connection.rows(statement(&table.statements), values, &mut |row| {
+            let (value, meta) = entry(row, now_ms)?;
+            found(row.bytes(KEY)?, value, meta);
+            counters.hits.add_one();
+            Ok(())
+        })
+    }
+
+    fn check_tag(&self, tag: &[u8]) -> Result<()> {
+        match tag.len() {
+            1..=MAX_TAG_LEN => Ok(()),
+            len => Err(Error::InvalidTag { engine: self.table.engine, len }),
+        }
+    }
+}
+
+impl<C: Connection> Groups for SqlSession<C> {
+    fn get_prefix(&mut self, prefix: &[u8], found: &mut FoundEntry<'_>) -> Result<()> {
+        let now_ms = self.table.now_ms();
+        let (now, from) = (Value::Integer(now_ms), Value::Bytes(prefix));
+        match end_of(prefix) {
+            Some(end) => {
+                let values = [now, from, Value::Bytes(&end)];
+                self.find(|statements| &statements.get_between, &values, now_ms, found)
+            }
+            None => self.find(|statements| &statements.get_from, &[now, from], now_ms, found),
+        }
+    }
+
+    fn get_tag(&mut self, tag: &[u8], found: &mut FoundEntry<'_>) -> Result<()> {
+        self.check_tag(tag)?;
+        let now_ms = self.table.now_ms();
+        let values = [Value::Bytes(tag), Value::Integer(now_ms)];
+        self.find(|statements| &statements.get_tag, &values, now_ms, found)
+    }
+
+    fn set_tagged(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        options: &SetOptions,
+        tag: &[u8],
+    ) -> Result<SetOutcome> {
+        self.check_tag(tag)?;
+        match options.mode {
+            SetMode::Append => self.table.unsupported("append with a tag"),
+            SetMode::Prepend => self.table.unsupported("prepend with a tag"),
+            _ => self.store(key, value, options, Value::Bytes(tag)),
+        }
+    }
+
+    fn delete_tag(&mut self, tag: &[u8]) -> Result<u64> {
+        self.check_tag(tag)?;
+        let values = [Value::Bytes(tag), self.now()];
+        let deleted = self.connection.change(&self.table.statements.delete_tag, &values)?;
+        self.counters.deletes.add(deleted);
+        Ok(deleted)
+    }
+}
+
+/// The smallest string of bytes above all that begin with a prefix; `None` where there is none.
+fn end_of(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
+    let mut end = prefix[..=last].to_vec();
+    end[last] += 1;
+    Some(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_prefix_is_above_all_that_begin_with_it() {
+        assert_eq!(end_of(b"page:").as_deref(), Some(&b"page;"[..]));
+        assert_eq!(end_of(b"a\xfe").as_deref(), Some(&b"a\xff"[..]));
+        assert_eq!(end_of(b"a\xff\xff").as_deref(), Some(&b"b"[..]));
+        assert_eq!(end_of(b"\xff\xff"), None);
+        assert_eq!(end_of(b""), None);
+    }
+}

@@ -1,0 +1,66 @@
+//! Reads of many entries by their keys.
+
+use std::iter::{once, repeat_n};
+
+use larder_store::{Meta, Result};
+
+use super::connection::{Connection, Value};
+use super::dialect::Lookup;
+use super::session::{SqlSession, entry};
+
+/// The column of the key, in the answer of a statement that may find many.
+pub(super) const KEY: usize = 4;
+
+impl<C: Connection> SqlSession<C> {
+    /// Looks up keys with as few statements as the dialect allows.
+    pub(super) fn look_up(
+        &mut self,
+        keys: &[&[u8]],
+        hit: &mut dyn FnMut(usize, &[u8], Meta),
+    ) -> Result<()> {
+        let now_ms = self.table.now_ms();
+        let now = Value::Integer(now_ms);
+        match self.table.statements.lookup {
+            Lookup::Array if keys.is_empty() => Ok(()),
+            Lookup::Array => self.look_up_batch(0, &[now, Value::Many(keys)], now_ms, keys, hit),
+            Lookup::List(most) => keys.chunks(most).enumerate().try_for_each(|(n, batch)| {
+                let n_places = batch.len().next_power_of_two();
+                let wanted = batch.iter().map(|key| Value::Bytes(key));
+                let nothing = repeat_n(Value::Null, n_places - batch.len());
+                let values: Vec<_> = once(now).chain(wanted).chain(nothing).collect();
+                let statement = n_places.ilog2() as usize;
+                let mut hit_in_all = |place, value: &[u8], meta| hit(n * most + place, value, meta);
+                self.look_up_batch(statement, &values, now_ms, batch, &mut hit_in_all)
+            }),
+        }
+    }
+
+    /// Looks up keys with one statement. It finds each key once, however often it is asked for.
+    fn look_up_batch(
+        &mut self,
+        statement: usize,
+        values: &[Value<'_>],
+        now_ms: i64,
+        keys: &[&[u8]],
+        hit: &mut dyn FnMut(usize, &[u8], Meta),
+    ) -> Result<()> {
+        let Self { table, connection, places, counters, .. } = self;
+        places.clear();
+        places.extend(0..keys.len());
+        places.sort_unstable_by_key(|place| keys[*place]);
+        let mut n_hits = 0;
+        connection.rows(&table.statements.get_many[statement], values, &mut |row| {
+            let (value, meta) = entry(row, now_ms)?;
+            let key = row.bytes(KEY)?;
+            let first = places.partition_point(|place| keys[*place] < key);
+            for place in places[first..].iter().take_while(|place| keys[**place] == key) {
+                hit(*place, value, meta);
+                n_hits += 1;
+            }
+            Ok(())
+        })?;
+        counters.hits.add(n_hits);
+        counters.misses.add((keys.len() as u64).saturating_sub(n_hits));
+        Ok(())
+    }
+}

@@ -1,0 +1,109 @@
+//! What the sessions of a store share.
+
+use std::time::Duration;
+
+use larder_store::{Capabilities, Clock, Error, Result, Stats};
+
+use super::connection::Connection;
+use super::statements::Statements;
+use crate::counters::{Counters, Dropped};
+
+/// The table of a store, and what is counted on it.
+#[derive(Debug)]
+pub(crate) struct Table {
+    /// The scheme of the engine, for messages.
+    pub(crate) engine: &'static str,
+    pub(crate) statements: Statements,
+    pub(crate) limits: Limits,
+    /// Whether sessions may clear it: not on a server that was not started for this store.
+    pub(crate) may_clear: bool,
+    pub(crate) clock: Clock,
+    pub(crate) counters: Counters,
+    pub(crate) dropped: Dropped,
+}
+
+/// How long things may be, in bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    pub(crate) key_len: usize,
+    pub(crate) value_len: usize,
+}
+
+impl Table {
+    /// A table with these statements, which sessions may clear.
+    pub(crate) fn new(engine: &'static str, statements: Statements, limits: Limits) -> Self {
+        Self {
+            engine,
+            statements,
+            limits,
+            may_clear: true,
+            clock: Clock::system(),
+            counters: Counters::default(),
+            dropped: Dropped::default(),
+        }
+    }
+
+    /// Milliseconds since 1970, as databases count.
+    pub(crate) fn now_ms(&self) -> i64 {
+        i64::try_from(self.clock.now_ms()).unwrap_or(i64::MAX)
+    }
+
+    /// When an entry with this TTL expires; `None` is never.
+    pub(super) fn deadline_ms(&self, ttl: Option<Duration>) -> Option<i64> {
+        let deadline_ms = match ttl? {
+            // Long past, whatever happens to the clock.
+            Duration::ZERO => 1,
+            ttl => self.clock.deadline_ms(ttl),
+        };
+        Some(i64::try_from(deadline_ms).unwrap_or(i64::MAX))
+    }
+
+    /// What sessions on it can do. Who reaches it, what it outlives, and whether it evicts, is the engine's to say.
+    pub(crate) fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            stores: true,
+            ttl: true,
+            ttl_resolution: Duration::from_millis(1),
+            ttl_left: true,
+            flags: true,
+            add: true,
+            version: true,
+            append: true,
+            incr: true,
+            touch: true,
+            batch: true,
+            groups: true,
+            clear: self.may_clear,
+            max_key_len: Some(self.limits.key_len),
+            max_value_len: Some(self.limits.value_len),
+            ..Capabilities::default()
+        }
+    }
+
+    /// What was counted here, and how many rows there are.
+    pub(crate) fn stats(&self, connection: &mut dyn Connection) -> Result<Stats> {
+        let mut stats = self.counters.stats();
+        connection.rows(&self.statements.count, &[], &mut |row| {
+            stats.items = row.integer(0)?.map(i64::unsigned_abs);
+            Ok(())
+        })?;
+        self.dropped.tell(&mut stats);
+        Ok(stats)
+    }
+
+    pub(super) fn check_key(&self, key: &[u8]) -> Result<()> {
+        let (engine, limit) = (self.engine, self.limits.key_len);
+        if key.len() <= limit {
+            return Ok(());
+        }
+        Err(Error::KeyTooLong { engine, len: key.len(), limit })
+    }
+
+    pub(super) fn too_large(&self, len: usize) -> Error {
+        Error::ValueTooLarge { engine: self.engine, len, limit: self.limits.value_len }
+    }
+
+    pub(super) fn unsupported<T>(&self, operation: &'static str) -> Result<T> {
+        Err(Error::Unsupported { engine: self.engine, operation })
+    }
+}
