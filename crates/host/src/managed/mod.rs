@@ -10,7 +10,7 @@ pub(crate) mod watchdog;
 
 pub use account::Account;
 pub use group::Group;
-pub use server::{Server, last_words};
+pub use server::{Server, last_words, run};
 
 use std::path::{Path, PathBuf};
 

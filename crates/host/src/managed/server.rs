@@ -18,25 +18,61 @@ const GRACE: Duration = Duration::from_secs(2);
 /// What a server writes, in its directory.
 const LOG: &str = "server.log";
 
+/// How a program ends that did what it was to do, as [`Group::ended`] tells it.
+const SUCCESS: &str = "exit status 0";
+
+/// How often somebody looks whether a program has come so far.
+const LOOK: Duration = Duration::from_millis(1);
+
 /// A server that this process has started. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Server {
-    engine: &'static str,
-    program: String,
-    process: Group,
+    process: Process,
     directory: ScratchDir,
-    grace: Duration,
+    /// What asks it to end, and how long it may take.
+    farewell: (libc::c_int, Duration),
 }
 
-impl Server {
-    /// Starts a server in a process group of its own, whose files are to be in `directory`.
-    ///
-    /// What it writes goes to a file there. `account` gets the directory; changing to it is the server's affair,
-    /// because each has its own option for that.
-    pub fn start(
+/// Runs a program to its end: what makes the data folder of a server before that can start.
+///
+/// What it writes goes to a file in `directory`, which `account` gets; changing to it is the caller's affair. When the
+/// program fails, or takes longer than `within`, the error tells in one line what it said.
+pub fn run(
+    engine: &'static str,
+    command: Command,
+    directory: &ScratchDir,
+    account: Option<&Account>,
+    within: Duration,
+) -> Result<()> {
+    let process = Process::spawn(engine, command, directory, account)?;
+    let deadline = Instant::now() + within;
+    loop {
+        match process.group.ended() {
+            Some(status) if status == SUCCESS => return Ok(()),
+            Some(status) => {
+                return Err(process.unavailable(directory, &format!("failed ({status})")));
+            }
+            None if Instant::now() >= deadline => {
+                return Err(process.unavailable(directory, &format!("took longer than {within:?}")));
+            }
+            None => sleep(LOOK),
+        }
+    }
+}
+
+/// A program that was started, and what it is called.
+#[derive(Debug)]
+struct Process {
+    engine: &'static str,
+    program: String,
+    group: Group,
+}
+
+impl Process {
+    fn spawn(
         engine: &'static str,
         mut command: Command,
-        directory: ScratchDir,
+        directory: &ScratchDir,
         account: Option<&Account>,
     ) -> Result<Self> {
         let program = Path::new(command.get_program());
@@ -55,15 +91,45 @@ impl Server {
             .stdout(log.try_clone().map_err(failed)?)
             .stderr(log)
             .current_dir(directory.path());
-        let process = Group::spawn(&mut command).map_err(failed)?;
-        Ok(Self { engine, program, process, directory, grace: GRACE })
+        let group = Group::spawn(&mut command).map_err(failed)?;
+        Ok(Self { engine, program, group })
+    }
+
+    fn unavailable(&self, directory: &ScratchDir, what: &str) -> Error {
+        let said = last_words(&fs::read(directory.path().join(LOG)).unwrap_or_default());
+        let said = if said.is_empty() { "it said nothing".into() } else { said };
+        let what = format!("{} {what}: {said}", self.program);
+        Error::Unavailable { engine: self.engine, what, source: None }
+    }
+}
+
+impl Server {
+    /// Starts a server in a process group of its own, whose files are to be in `directory`.
+    ///
+    /// What it writes goes to a file there. `account` gets the directory; changing to it is the server's affair,
+    /// because each has its own option for that.
+    pub fn start(
+        engine: &'static str,
+        command: Command,
+        directory: ScratchDir,
+        account: Option<&Account>,
+    ) -> Result<Self> {
+        let process = Process::spawn(engine, command, &directory, account)?;
+        Ok(Self { process, directory, farewell: (libc::SIGTERM, GRACE) })
     }
 
     /// Has it killed in the end without being asked to end first: for a server with nothing to save, which may
     /// take a second to notice that it was asked.
     #[must_use]
     pub fn without_grace(mut self) -> Self {
-        self.grace = Duration::ZERO;
+        self.farewell.1 = Duration::ZERO;
+        self
+    }
+
+    /// Has it asked to end by this signal: for a server that takes the usual one for leave to finish its work.
+    #[must_use]
+    pub fn ended_by(mut self, signal: libc::c_int) -> Self {
+        self.farewell.0 = signal;
         self
     }
 
@@ -76,44 +142,39 @@ impl Server {
             if let Some(answer) = ask() {
                 return Ok(answer);
             }
-            if let Some(status) = self.process.ended() {
-                return Err(self.unavailable(&format!("ended at once ({status})")));
+            let unavailable = |what: &str| self.process.unavailable(&self.directory, what);
+            if let Some(status) = self.process.group.ended() {
+                return Err(unavailable(&format!("ended at once ({status})")));
             }
             if Instant::now() >= deadline {
-                return Err(self.unavailable(&format!("did not answer within {within:?}")));
+                return Err(unavailable(&format!("did not answer within {within:?}")));
             }
-            sleep(Duration::from_millis(1));
+            sleep(LOOK);
         }
     }
 
     /// Its process id, which is that of its process group too.
     pub fn pid(&self) -> u32 {
-        self.process.pid()
+        self.process.group.pid()
     }
 
     /// Its directory.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
-
-    fn unavailable(&self, what: &str) -> Error {
-        let said = last_words(&fs::read(self.directory.path().join(LOG)).unwrap_or_default());
-        let said = if said.is_empty() { "it said nothing".into() } else { said };
-        let what = format!("{} {what}: {said}", self.program);
-        Error::Unavailable { engine: self.engine, what, source: None }
-    }
 }
 
 impl Drop for Server {
     /// Asks the server to end and waits a little; what is left of its group is killed with it.
     fn drop(&mut self) {
-        if self.grace.is_zero() {
+        let (signal, grace) = self.farewell;
+        if grace.is_zero() {
             return;
         }
-        self.process.signal(libc::SIGTERM);
-        let deadline = Instant::now() + self.grace;
-        while self.process.ended().is_none() && Instant::now() < deadline {
-            sleep(Duration::from_millis(1));
+        self.process.group.signal(signal);
+        let deadline = Instant::now() + grace;
+        while self.process.group.ended().is_none() && Instant::now() < deadline {
+            sleep(LOOK);
         }
     }
 }
