@@ -27,6 +27,10 @@ mod null;
 #[cfg(feature = "redis")]
 mod redis;
 #[cfg(any(feature = "sqlite", feature = "postgresql", feature = "mysql"))]
+#[cfg_attr(
+    not(all(feature = "postgresql", feature = "mysql")),
+    expect(dead_code, reason = "a dialect needs not all that the others need")
+)]
 mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;

@@ -1,176 +1,113 @@
-//! Connections to a file, and SQLite's errors in a person's words.
+//! A session's connection: it writes when it is its turn, and then does what is due for all.
 
-use std::io;
-use std::path::Path;
-use std::sync::Once;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
-use larder_store::{Error, Result, Span};
-use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, ffi};
+use larder_store::Result;
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection as File, ToSql};
 
-use super::SCHEME;
-use super::config::SqliteConfig;
-use super::statements::Statements;
-use larder_host::disk;
+use super::eviction::Writer;
+use super::store::Shared;
+use crate::sql::connection::{Connection, Row, Statement, Value};
 
-/// Marks a file as Larder's: "LRDR".
-const APPLICATION_ID: i64 = 0x4c52_4452;
+/// A connection to the file of a store.
+#[derive(Debug)]
+pub(super) struct SqliteConnection {
+    pub(super) file: File,
+    shared: Arc<Shared>,
+}
 
-/// The format of the tables.
-const FORMAT: i64 = 1;
+impl SqliteConnection {
+    pub(super) fn new(shared: Arc<Shared>, file: File) -> Self {
+        Self { file, shared }
+    }
+}
 
-/// Statements that a connection keeps prepared: all that a session uses.
-const PREPARED: usize = 32;
+impl Connection for SqliteConnection {
+    fn change(&mut self, statement: &Statement, values: &[Value<'_>]) -> Result<u64> {
+        let shared = &*self.shared;
+        let mut turn = shared.upkeep.turn();
+        let write = || {
+            let mut prepared = self.file.prepare_cached(&statement.sql)?;
+            bind(&mut prepared, statement, values)?;
+            prepared.raw_execute()
+        };
+        let done = write().and_then(|n_changed| {
+            let writer = Writer {
+                file: &self.file,
+                expire: &shared.table.statements.expire,
+                eviction: &shared.eviction,
+                now_ms: shared.table.now_ms(),
+            };
+            let dropped = &shared.table.dropped;
+            shared.upkeep.after_write(&mut turn, writer, bytes_in(values), dropped)?;
+            Ok(n_changed as u64)
+        });
+        done.map_err(|error| shared.error(&error))
+    }
 
-/// Opens a file as a session uses it. One that is not there is made.
-pub(super) fn open(path: &Path, config: &SqliteConfig) -> Result<Connection> {
-    let until = Instant::now() + config.timeout.0;
-    loop {
-        // Two processes that open a new file at once: SQLite tells one of them at once that the other is at it.
-        match try_open(path, config) {
-            Err(error) if is_busy(&error) && Instant::now() < until => {
-                sleep(Duration::from_millis(5));
+    fn rows(
+        &mut self,
+        statement: &Statement,
+        values: &[Value<'_>],
+        row: &mut dyn FnMut(&dyn Row) -> Result<()>,
+    ) -> Result<()> {
+        let shared = &*self.shared;
+        shared.upkeep.stand_back();
+        let in_words = |error| shared.error(&error);
+        let mut prepared = self.file.prepare_cached(&statement.sql).map_err(in_words)?;
+        bind(&mut prepared, statement, values).map_err(in_words)?;
+        let mut rows = prepared.raw_query();
+        while let Some(found) = rows.next().map_err(in_words)? {
+            row(&SqliteRow { shared, row: found })?;
+            if statement.finds_one {
+                break;
             }
-            opened => return opened.map_err(|error| in_words(path, config, &error)),
         }
+        Ok(())
     }
 }
 
-/// Tells SQLite not to keep statistics of its memory: they cost every allocation a lock that all sessions share.
-fn without_statistics() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        // SAFETY: this option takes one int, and SQLite itself refuses it when it has begun to work, which only
-        // leaves the statistics on.
-        unsafe { ffi::sqlite3_config(ffi::SQLITE_CONFIG_MEMSTATUS, 0) };
-    });
+/// Puts values into the places of a statement.
+pub(super) fn bind(
+    prepared: &mut rusqlite::Statement<'_>,
+    statement: &Statement,
+    values: &[Value<'_>],
+) -> rusqlite::Result<()> {
+    let mut places = statement.in_order(values).enumerate();
+    places.try_for_each(|(place, value)| prepared.raw_bind_parameter(place + 1, value))
 }
 
-fn try_open(path: &Path, config: &SqliteConfig) -> rusqlite::Result<Connection> {
-    without_statistics();
-    // A connection belongs to one session and so to one thread at a time; it needs no lock of its own.
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-        | OpenFlags::SQLITE_OPEN_CREATE
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(config.timeout.0)?;
-    connection.set_prepared_statement_cache_capacity(PREPARED);
-    // Sets the size of a new file's pages, and so stands before whatever writes the first.
-    connection.pragma_update(None, "page_size", signed(config.page_size.0))?;
-    connection.pragma_update(None, "cache_size", -signed(config.cache.0 / 1024))?;
-    connection.pragma_update(None, "mmap_size", signed(config.mmap.0))?;
-    connection.pragma_update(None, "synchronous", config.sync.pragma())?;
-    Ok(connection)
+/// Bytes of the entry that is written.
+fn bytes_in(values: &[Value<'_>]) -> usize {
+    let len = |value: &Value<'_>| if let Value::Bytes(bytes) = value { bytes.len() } else { 0 };
+    values.iter().map(len).sum()
 }
 
-/// Makes the tables of a namespace in a file that is new or Larder's; any other is refused untouched.
-pub(super) fn prepare_file(
-    connection: &mut Connection,
-    path: &Path,
-    config: &SqliteConfig,
-    statements: &Statements,
-) -> Result<()> {
-    let until = Instant::now() + config.timeout.0;
-    let prepared = loop {
-        match try_prepare(connection, statements) {
-            Err(error) if is_busy(&error) && Instant::now() < until => {
-                sleep(Duration::from_millis(5));
-            }
-            prepared => break prepared.map_err(|error| in_words(path, config, &error))?,
-        }
-    };
-    if prepared {
-        return Ok(());
-    }
-    Err(Error::Unavailable {
-        engine: SCHEME,
-        what: format!(
-            "{} is a database that larder did not make; choose another file",
-            path.display()
-        ),
-        source: None,
-    })
-}
-
-/// `false` when the file is somebody else's.
-fn try_prepare(connection: &mut Connection, statements: &Statements) -> rusqlite::Result<bool> {
-    if !is_new_or_ours(connection)? {
-        return Ok(false);
-    }
-    connection.pragma_update(None, "journal_mode", "WAL")?;
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    transaction.execute_batch(&statements.create)?;
-    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-    transaction.pragma_update(None, "user_version", FORMAT)?;
-    transaction.commit()?;
-    Ok(true)
-}
-
-fn is_new_or_ours(connection: &mut Connection) -> rusqlite::Result<bool> {
-    // One transaction, because another process may be making the tables.
-    let transaction = connection.transaction()?;
-    let number = |sql: &str| transaction.query_row(sql, [], |row| row.get::<_, i64>(0));
-    match number("PRAGMA application_id")? {
-        0 => Ok(number("SELECT count(*) FROM sqlite_schema")? == 0),
-        APPLICATION_ID => Ok(number("PRAGMA user_version")? == FORMAT),
-        _ => Ok(false),
+impl ToSql for Value<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match *self {
+            Self::Bytes(bytes) => ValueRef::Blob(bytes),
+            Self::Integer(number) => ValueRef::Integer(number),
+            Self::Null => ValueRef::Null,
+            Self::Many(_) => unreachable!("the dialect looks keys up by lists"),
+        }))
     }
 }
 
-fn signed(n: u64) -> i64 {
-    i64::try_from(n).unwrap_or(i64::MAX)
+/// A row that was found.
+struct SqliteRow<'r> {
+    shared: &'r Shared,
+    row: &'r rusqlite::Row<'r>,
 }
 
-fn is_busy(error: &rusqlite::Error) -> bool {
-    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
-}
-
-/// An error of SQLite in a person's words.
-pub(super) fn in_words(path: &Path, config: &SqliteConfig, error: &rusqlite::Error) -> Error {
-    let shown = path.display();
-    let full = || {
-        let source = io::ErrorKind::StorageFull.into();
-        disk::io_error(SCHEME, "writing", path, source)
-    };
-    let corrupted =
-        |what: &str| Error::Corrupted { engine: SCHEME, what: format!("{shown} {what}") };
-    let message = match error {
-        rusqlite::Error::SqliteFailure(failure, message) => {
-            message.clone().unwrap_or_else(|| failure.to_string())
-        }
-        error => error.to_string(),
-    };
-    let failed =
-        |kind| disk::io_error(SCHEME, "using", path, io::Error::new(kind, message.clone()));
-    match error.sqlite_error_code() {
-        Some(ErrorCode::DiskFull) => full(),
-        Some(ErrorCode::SystemIoFailure) if disk::has_no_room(path.parent().unwrap_or(path)) => {
-            full()
-        }
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::Busy {
-            engine: SCHEME,
-            what: format!("{shown} was locked for {}; raise `timeout`", Span(config.timeout.0)),
-        },
-        Some(ErrorCode::NotADatabase) => {
-            corrupted("is not an SQLite database; delete it or choose another file")
-        }
-        Some(ErrorCode::DatabaseCorrupt) => {
-            corrupted(&format!("cannot be used ({message}); delete it"))
-        }
-        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
-            failed(io::ErrorKind::PermissionDenied)
-        }
-        Some(ErrorCode::CannotOpen) => disk::io_error(SCHEME, "opening", path, cause(path)),
-        Some(_) => failed(io::ErrorKind::Other),
-        // A column of another type than the schema says.
-        None => corrupted(&format!("holds what larder did not write ({message}); delete it")),
+impl Row for SqliteRow<'_> {
+    fn bytes(&self, column: usize) -> Result<&[u8]> {
+        let bytes = self.row.get_ref(column).and_then(|value| Ok(value.as_blob()?));
+        bytes.map_err(|error| self.shared.error(&error))
     }
-}
 
-/// Why a file cannot be opened, which SQLite does not tell: the same is tried again.
-fn cause(path: &Path) -> io::Error {
-    let mut options = std::fs::OpenOptions::new();
-    let opened = options.read(true).write(true).create(true).truncate(false).open(path);
-    opened.err().unwrap_or_else(|| io::Error::other("SQLite cannot open it"))
+    fn integer(&self, column: usize) -> Result<Option<i64>> {
+        self.row.get(column).map_err(|error| self.shared.error(&error))
+    }
 }

@@ -1,16 +1,15 @@
 //! `sqlite:`: entries as rows of an SQLite file, shared by the processes of a host.
 //!
 //! The file is in WAL mode: readers go on while one writer writes, and a process that is killed leaves the last
-//! whole state behind. A write is one statement, the same as a hand-written cache would use; what a cache needs beyond
+//! whole state behind. A write is one statement of those that all engines of SQL share; what a cache in a file needs beyond
 //! it ([`upkeep`]: expiry, the byte limit, a short log) is looked at every so many writes.
 
 mod config;
 mod connection;
-mod session;
-mod statements;
+mod eviction;
+mod file;
 mod store;
 mod upkeep;
-mod writer;
 
 use larder_store::{Engine, Medium};
 

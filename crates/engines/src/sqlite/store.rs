@@ -4,22 +4,22 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use larder_store::{
-    Capabilities, Catalog, Clock, Durability, Error, Ownership, Reach, Result, Session, Stats,
-    Store, StoreInfo, StoreUrl,
+    Capabilities, Catalog, Durability, Error, Ownership, Reach, Result, Session, Stats, Store,
+    StoreInfo, StoreUrl,
 };
-use rusqlite::Connection;
 
 use super::SCHEME;
 use super::config::{MAX_KEY_LEN, SqliteConfig, Sync};
-use super::connection;
-use super::session::SqliteSession;
-use super::statements::Statements;
+use super::connection::SqliteConnection;
+use super::eviction::{Eviction, pages_in_use};
+use super::file;
 use super::upkeep::Upkeep;
-use super::writer::pages_in_use;
-use crate::counters::{Counters, Dropped};
+use crate::sql::dialect::SQLITE;
+use crate::sql::session::SqlSession;
+use crate::sql::statements::Statements;
+use crate::sql::table::{Limits, Table};
 use larder_host::disk;
 use larder_host::scratch::Place;
 
@@ -31,7 +31,7 @@ const LOG_SUFFIX: &str = "-wal";
 pub(super) struct SqliteStore {
     url: String,
     /// For questions about the store. While it is open, SQLite keeps the files beside the database.
-    connection: Mutex<Connection>,
+    connection: Mutex<SqliteConnection>,
     shared: Arc<Shared>,
 }
 
@@ -40,13 +40,10 @@ pub(super) struct SqliteStore {
 pub(super) struct Shared {
     path: PathBuf,
     config: SqliteConfig,
-    pub(super) statements: Statements,
-    pub(super) max_value_len: usize,
-    clock: Clock,
+    pub(super) table: Arc<Table>,
+    pub(super) eviction: Eviction,
     pub(super) upkeep: Upkeep,
     page_size: u64,
-    pub(super) counters: Counters,
-    pub(super) dropped: Dropped,
     connections: AtomicU64,
     _place: Place,
 }
@@ -61,51 +58,34 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
         Place::Given(path) => std::path::absolute(path)
             .map_err(|source| disk::io_error(SCHEME, "opening", path, source))?,
     };
-    let statements = Statements::new(&config.namespace);
-    let mut connection = connection::open(&path, &config)?;
-    connection::prepare_file(&mut connection, &path, &config, &statements)?;
+    let statements = Statements::new(&SQLITE, &config.namespace, "");
+    let mut connection = file::open(&path, &config)?;
+    file::prepare(&mut connection, &path, &config, &statements)?;
     // A file that was there keeps its own.
     let page_size = connection
         .query_row("PRAGMA page_size", [], |row| row.get::<_, u32>(0).map(u64::from))
-        .map_err(|error| connection::in_words(&path, &config, &error))?;
+        .map_err(|error| file::in_words(&path, &config, &error))?;
     config.check_size(page_size)?;
     let log = beside(&path, LOG_SUFFIX);
-    let shared = Shared {
-        max_value_len: config.max_value_len(page_size),
+    let limits = Limits { key_len: MAX_KEY_LEN, value_len: config.max_value_len(page_size) };
+    let shared = Arc::new(Shared {
+        table: Arc::new(Table::new(SCHEME, statements, limits)),
+        eviction: Eviction::new(&config.namespace),
         upkeep: Upkeep::new(config.size.0, page_size, log, config.timeout.0),
         page_size,
         path,
         config,
-        statements,
-        clock: Clock::system(),
-        counters: Counters::default(),
-        dropped: Dropped::default(),
         connections: AtomicU64::new(0),
         _place: place,
-    };
-    let connection = Mutex::new(connection);
-    Ok(Arc::new(SqliteStore { url: url.to_string(), connection, shared: Arc::new(shared) }))
+    });
+    let connection = Mutex::new(SqliteConnection::new(Arc::clone(&shared), connection));
+    Ok(Arc::new(SqliteStore { url: url.to_string(), connection, shared }))
 }
 
 impl Shared {
-    /// Milliseconds since 1970, as SQLite counts.
-    pub(super) fn now_ms(&self) -> i64 {
-        i64::try_from(self.clock.now_ms()).unwrap_or(i64::MAX)
-    }
-
-    /// When an entry with this TTL expires; `None` is never.
-    pub(super) fn deadline_ms(&self, ttl: Option<Duration>) -> Option<i64> {
-        let deadline_ms = match ttl? {
-            // Long past, whatever happens to the clock.
-            Duration::ZERO => 1,
-            ttl => self.clock.deadline_ms(ttl),
-        };
-        Some(i64::try_from(deadline_ms).unwrap_or(i64::MAX))
-    }
-
     /// An error of SQLite in a person's words.
     pub(super) fn error(&self, error: &rusqlite::Error) -> Error {
-        connection::in_words(&self.path, &self.config, error)
+        file::in_words(&self.path, &self.config, error)
     }
 
     /// The database and what SQLite keeps beside it.
@@ -136,7 +116,7 @@ impl SqliteStore {
             "wal_autocheckpoint",
         ];
         let read = |name: &str| {
-            let value = connection.query_row(&format!("PRAGMA {name}"), [], |row| {
+            let value = connection.file.query_row(&format!("PRAGMA {name}"), [], |row| {
                 Ok(match row.get_ref(0)? {
                     rusqlite::types::ValueRef::Integer(number) => number.to_string(),
                     other => other.as_str().unwrap_or_default().to_owned(),
@@ -184,48 +164,26 @@ impl Store for SqliteStore {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            stores: true,
-            ttl: true,
-            ttl_resolution: Duration::from_millis(1),
-            ttl_left: true,
-            flags: true,
-            add: true,
-            version: true,
-            append: true,
-            incr: true,
-            touch: true,
-            batch: true,
-            groups: false,
-            clear: true,
-            persistent: true,
-            evicts: true,
-            reach: Reach::Host,
-            max_key_len: Some(MAX_KEY_LEN),
-            max_value_len: Some(self.shared.max_value_len),
-        }
+        let ours = self.shared.table.capabilities();
+        Capabilities { persistent: true, evicts: true, reach: Reach::Host, ..ours }
     }
 
     fn session(&self) -> Result<Box<dyn Session>> {
-        let connection = connection::open(&self.shared.path, &self.shared.config)?;
-        self.shared.connections.fetch_add(1, Ordering::Relaxed);
-        Ok(Box::new(SqliteSession::new(Arc::clone(&self.shared), connection)))
+        let shared = Arc::clone(&self.shared);
+        let connection = file::open(&shared.path, &shared.config)?;
+        shared.connections.fetch_add(1, Ordering::Relaxed);
+        let table = Arc::clone(&shared.table);
+        Ok(Box::new(SqlSession::new(table, SqliteConnection::new(shared, connection))))
     }
 
     fn stats(&self) -> Result<Stats> {
-        let Shared { counters, dropped, connections, statements, page_size, .. } = &*self.shared;
-        let mut stats = counters.stats();
-        let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
-        let read = || {
-            let items = connection.query_row(&statements.count, [], |row| row.get::<_, i64>(0))?;
-            Ok((items.unsigned_abs(), pages_in_use(&connection)?.unsigned_abs()))
-        };
-        let (items, pages) = read().map_err(|error| self.shared.error(&error))?;
-        stats.bytes = Some(pages * page_size);
-        stats.items = Some(items);
-        stats.capacity_bytes = Some(self.shared.config.size.0);
+        let Shared { table, connections, page_size, config, .. } = &*self.shared;
+        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stats = table.stats(&mut *connection)?;
+        let pages = pages_in_use(&connection.file).map_err(|error| self.shared.error(&error))?;
+        stats.bytes = Some(pages.unsigned_abs() * page_size);
+        stats.capacity_bytes = Some(config.size.0);
         stats.connections = Some(connections.load(Ordering::Relaxed));
-        dropped.tell(&mut stats);
         Ok(stats)
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, Result};
 
-use super::writer::Writer;
+use super::eviction::Writer;
 use crate::counters::Dropped;
 
 /// How many writes of a process pass between two looks for expired rows. More are dropped at a look than can have
@@ -100,7 +100,7 @@ impl Upkeep {
         turn.since_log += bytes + SMALL_WRITE_BYTES;
         if turn.since_log >= LOG_BYTES {
             turn.since_log = 0;
-            self.shorten_log(writer.connection);
+            self.shorten_log(writer.file);
         }
         Ok(())
     }
