@@ -110,22 +110,16 @@ impl<C: Connection> SqlSession<C> {
     ) -> Result<SetOutcome> {
         let deadline = deadline(&self.table, options.ttl);
         let flags = Value::Integer(options.flags.into());
-        let only = match mode {
+        let (now, only) = match mode {
+            SetMode::Set => (Value::Null, Value::Null),
             // No version of ours is negative, and so none that is too large for a database is there.
-            SetMode::Cas(version) => i64::try_from(version).unwrap_or(-1),
-            _ => 0,
+            SetMode::Cas(version) => {
+                (self.now(), Value::Integer(i64::try_from(version).unwrap_or(-1)))
+            }
+            _ => (self.now(), Value::Null),
         };
         let (key_value, version) = (Value::Bytes(key), self.next_version());
-        let values = [
-            key_value,
-            Value::Bytes(value),
-            version,
-            deadline,
-            flags,
-            tag,
-            self.now(),
-            Value::Integer(only),
-        ];
+        let values = [key_value, Value::Bytes(value), version, deadline, flags, tag, now, only];
         let or_not = |stored: bool| if stored { SetOutcome::Stored } else { SetOutcome::NotStored };
         match mode {
             SetMode::Add => self.changes(|all| &all.add, &values[..7]).map(or_not),

@@ -33,14 +33,9 @@ impl Connection for SqliteConnection {
             prepared.raw_execute()
         };
         let done = write().and_then(|n_changed| {
-            let writer = Writer {
-                file: &self.file,
-                expire: &shared.table.statements.expire,
-                eviction: &shared.eviction,
-                now_ms: shared.table.now_ms(),
-            };
-            let dropped = &shared.table.dropped;
-            shared.upkeep.after_write(&mut turn, writer, bytes_in(values), dropped)?;
+            let Shared { table, eviction, .. } = shared;
+            let writer = Writer { file: &self.file, table, eviction };
+            shared.upkeep.after_write(&mut turn, writer, bytes_in(values))?;
             Ok(n_changed as u64)
         });
         done.map_err(|error| shared.error(&error))

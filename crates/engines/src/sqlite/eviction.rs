@@ -7,7 +7,8 @@
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Result};
 
 use super::connection::bind;
-use crate::sql::connection::{Statement, Value};
+use crate::sql::connection::Value;
+use crate::sql::table::Table;
 
 /// How many expired rows are dropped at once.
 const EXPIRED_AT_ONCE: i64 = 64;
@@ -49,10 +50,8 @@ impl Eviction {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Writer<'c> {
     pub(super) file: &'c Connection,
-    pub(super) expire: &'c Statement,
+    pub(super) table: &'c Table,
     pub(super) eviction: &'c Eviction,
-    /// Milliseconds since 1970.
-    pub(super) now_ms: i64,
 }
 
 impl<'c> Writer<'c> {
@@ -76,9 +75,10 @@ impl<'c> Writer<'c> {
 
     /// Drops expired rows, a bounded number of them; says how many.
     pub(super) fn expire(&self) -> Result<u64> {
-        let mut expire = self.prepare(&self.expire.sql)?;
-        let values = [Value::Integer(self.now_ms), Value::Integer(EXPIRED_AT_ONCE)];
-        bind(&mut expire, self.expire, &values)?;
+        let statement = &self.table.statements.expire;
+        let mut expire = self.prepare(&statement.sql)?;
+        let values = [Value::Integer(self.table.now_ms()), Value::Integer(EXPIRED_AT_ONCE)];
+        bind(&mut expire, statement, &values)?;
         Ok(expire.raw_execute()? as u64)
     }
 

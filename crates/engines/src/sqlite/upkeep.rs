@@ -8,7 +8,6 @@ use std::time::Duration;
 use rusqlite::{Connection, Result};
 
 use super::eviction::Writer;
-use crate::counters::Dropped;
 
 /// How many writes of a process pass between two looks for expired rows. More are dropped at a look than can have
 /// been added.
@@ -83,9 +82,8 @@ impl Upkeep {
         turn: &mut Turn,
         writer: Writer<'_>,
         entry_len: usize,
-        dropped: &Dropped,
     ) -> Result<()> {
-        let bytes = entry_len as u64;
+        let (bytes, dropped) = (entry_len as u64, &writer.table.dropped);
         turn.n_writes += 1;
         if turn.n_writes % WRITES_PER_EXPIRY == 1 {
             dropped.count(0, writer.expire()?);
