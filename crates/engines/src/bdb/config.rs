@@ -1,0 +1,136 @@
+//! The options of `bdb:`.
+
+use std::time::Duration;
+
+use larder_store::{ByteSize, Error, Result, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::SCHEME;
+
+/// The longest key. BerkeleyDB itself takes any; one that is longer than about a quarter of a page is stored apart from
+/// the tree, and looked at there by each comparison.
+pub(super) const MAX_KEY_LEN: usize = 4096;
+
+/// The smallest cache that holds the pages of some threads at work.
+const MIN_CACHE: ByteSize = ByteSize(1 << 20);
+
+/// The least log between two checkpoints: a file of it.
+const MIN_LOG: ByteSize = ByteSize(10 << 20);
+
+/// The options of `bdb:`.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct BdbConfig {
+    /// How the entries are kept: `btree`, in the order of their keys, or `hash`. A folder keeps the one that it was
+    /// made with.
+    #[serde(rename = "type")]
+    pub(super) kind: Kind,
+    /// What a write waits for. `off`: for nothing; it is in the memory of the process (`DB_TXN_NOSYNC`), and a kill costs the
+    /// last ones. `write`: until the log is in the system's page cache (`DB_TXN_WRITE_NOSYNC`), which survives the end of
+    /// the process. `on`: until the log is on the disk. In each case what is there after a crash is whole.
+    pub(super) sync: Sync,
+    /// How often all changed pages are brought to the disk, by a thread of its own and while the work goes on: what a loss
+    /// of power costs at most without `sync=on`. The work waits for it where it wants the same pages or the same disk, and
+    /// that is part of what is measured. 0: only as `log` says.
+    pub(super) checkpoint: Span,
+    /// A checkpoint comes, too, when so much has been logged since the last, so that the log does not fill the disk: what is
+    /// older is removed.
+    pub(super) log: ByteSize,
+    /// Memory for pages. BerkeleyDB adds a quarter for itself, below 500 MiB.
+    pub(super) cache: ByteSize,
+    /// Size of a page, a power of two from 512 to 64k. Without it: that of the file system's blocks. A folder keeps the one
+    /// that it was made with.
+    pub(super) page_size: Option<ByteSize>,
+}
+
+/// How the entries are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Kind {
+    Btree,
+    Hash,
+}
+
+/// What a write waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Sync {
+    Off,
+    Write,
+    On,
+}
+
+impl Sync {
+    /// As the option names it.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Write => "write",
+            Self::On => "on",
+        }
+    }
+}
+
+impl Default for BdbConfig {
+    /// What article A004 gave `MemcacheDB`: no sync, and a checkpoint every five minutes.
+    fn default() -> Self {
+        Self {
+            kind: Kind::Btree,
+            sync: Sync::Off,
+            checkpoint: Span(Duration::from_mins(5)),
+            log: ByteSize(1 << 30),
+            cache: ByteSize(64 << 20),
+            page_size: None,
+        }
+    }
+}
+
+impl BdbConfig {
+    /// Refuses what cannot work, naming the option.
+    pub(super) fn check(&self) -> Result<()> {
+        let refuse = |reason: String| Err(Error::InvalidOptions { engine: SCHEME, reason });
+        if let Some(ByteSize(page)) = self.page_size
+            && !(page.is_power_of_two() && (512..=65_536).contains(&page))
+        {
+            return refuse(format!(
+                "option `page_size`: {page} is not a power of two from 512 to 65536"
+            ));
+        }
+        for (name, size, least) in [("cache", self.cache, MIN_CACHE), ("log", self.log, MIN_LOG)] {
+            if size < least {
+                return refuse(format!("option `{name}`: {size} < {least}, the smallest"));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use larder_store::StoreUrl;
+
+    use super::*;
+
+    fn read(query: &str) -> Result<BdbConfig> {
+        let config: BdbConfig = StoreUrl::parse(&format!("bdb:?{query}"))?.options(SCHEME)?;
+        config.check().map(|()| config)
+    }
+
+    #[test]
+    fn what_cannot_work_is_refused_with_the_option_and_the_limit() {
+        for (query, needle) in [
+            ("type=queue", "option `type`: `queue` is not one of btree, hash"),
+            ("sync=sometimes", "option `sync`: `sometimes` is not one of off, write, on"),
+            ("page_size=5000", "option `page_size`: 5000 is not a power of two"),
+            ("page_size=128k", "option `page_size`: 131072 is not"),
+            ("cache=4k", "option `cache`: 4 KiB < 1 MiB, the smallest"),
+            ("log=1m", "option `log`: 1 MiB < 10 MiB, the smallest"),
+            ("checkpoint=often", "option `checkpoint`"),
+            ("size=1g", "unknown option `size`; known: type, sync, checkpoint"),
+        ] {
+            let error = read(query).unwrap_err().to_string();
+            assert!(error.contains(needle), "{query}: {error}");
+        }
+    }
+}

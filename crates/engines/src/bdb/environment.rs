@@ -1,0 +1,150 @@
+//! A folder that this process has open, and BerkeleyDB's errors in a person's words.
+
+use std::ffi::CString;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use larder_host::disk;
+use larder_host::scratch::Place;
+use larder_store::{ByteSize, Error, Result};
+
+use super::SCHEME;
+use super::config::{BdbConfig, Kind};
+use super::shim::{Bdb, Fault, Loaded, Terms};
+
+/// The file that says whose folder it is, and that the process which has it open holds a lock of.
+const LOCK_FILE: &str = "larder.lock";
+
+/// An open folder.
+#[derive(Debug)]
+pub(super) struct Environment {
+    /// Closed before the lock is given up, and the lock before a folder of our own vanishes.
+    bdb: Bdb,
+    _lock: File,
+    folder: PathBuf,
+    place: Place,
+}
+
+impl Environment {
+    /// Opens a folder, made when it is missing. One that another process has open, or that another program has made, is
+    /// refused untouched: to open an environment that somebody works with would destroy it.
+    pub(super) fn open(place: Place, config: &BdbConfig) -> Result<Self> {
+        let loaded = Loaded::get()?;
+        let failed = |source| disk::io_error(SCHEME, "opening", place.path(), source);
+        if fs::metadata(place.path()).is_ok_and(|metadata| !metadata.is_dir()) {
+            return Err(failed(io::ErrorKind::NotADirectory.into()));
+        }
+        fs::create_dir_all(place.path()).map_err(failed)?;
+        let folder = place.path().canonicalize().map_err(failed)?;
+        let lock = lock(&folder)?;
+        let name =
+            CString::new(folder.as_os_str().as_bytes()).map_err(|error| failed(error.into()))?;
+        let terms = Terms {
+            cache: config.cache.0,
+            sync: config.sync,
+            is_hash: config.kind == Kind::Hash,
+            page_size: config
+                .page_size
+                .map_or(0, |ByteSize(bytes)| u32::try_from(bytes).unwrap_or(u32::MAX)),
+        };
+        let bdb = loaded.open(&name, terms).map_err(|fault| refused(&folder, fault))?;
+        Ok(Self { bdb, _lock: lock, folder, place })
+    }
+
+    /// What is open.
+    pub(super) fn bdb(&self) -> &Bdb {
+        &self.bdb
+    }
+
+    /// Where it is.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Whether it stays when it is closed.
+    pub(super) fn is_kept(&self) -> bool {
+        matches!(self.place, Place::Given(_))
+    }
+
+    /// What went wrong while it was open.
+    pub(super) fn error(&self, fault: Fault) -> Error {
+        in_words(&self.folder, fault)
+    }
+}
+
+/// Takes the folder for this process, and marks it as Larder's.
+fn lock(folder: &Path) -> Result<File> {
+    let path = folder.join(LOCK_FILE);
+    let failed = |source| disk::io_error(SCHEME, "opening", &path, source);
+    let unavailable = |what: String| Error::Unavailable { engine: SCHEME, what, source: None };
+    if !path.exists() && holds_databases(folder).map_err(failed)? {
+        return Err(unavailable(format!(
+            "{} holds databases that larder did not make; choose another folder",
+            folder.display()
+        )));
+    }
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    let file = options.open(&path).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(unavailable(format!(
+            "{} is open already; one store at a time may have it",
+            folder.display()
+        ))),
+        Err(TryLockError::Error(source)) => Err(failed(source)),
+    }
+}
+
+/// Whether a folder has what may belong to an environment of BerkeleyDB.
+fn holds_databases(folder: &Path) -> io::Result<bool> {
+    for entry in fs::read_dir(folder)? {
+        let name = entry?.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with("log.0") || name.starts_with("__db.") || name.ends_with(".db") {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Why a folder could not be opened.
+fn refused(folder: &Path, fault: Fault) -> Error {
+    match fault {
+        // What BerkeleyDB says of files that are not its own.
+        Fault::Failed { code, words } if code == libc::EINVAL => {
+            let what = format!(
+                "{} cannot be opened ({words}); delete it or choose another",
+                folder.display()
+            );
+            Error::Corrupted { engine: SCHEME, what }
+        }
+        fault => in_words(folder, fault),
+    }
+}
+
+fn in_words(folder: &Path, fault: Fault) -> Error {
+    let shown = folder.display();
+    match fault {
+        Fault::Deadlock => Error::Busy {
+            engine: SCHEME,
+            what: format!("{shown}: others changed the same pages at every try; use fewer threads"),
+        },
+        Fault::Failed { code, words } if code > 0 => {
+            let cause = io::Error::from_raw_os_error(code);
+            // Its own words for what is not the system's: they say more than `invalid argument`.
+            let cause =
+                if code == libc::EINVAL { io::Error::new(cause.kind(), words) } else { cause };
+            disk::io_error(SCHEME, "using", folder, cause)
+        }
+        Fault::Failed { words, .. } => Error::Corrupted {
+            engine: SCHEME,
+            what: format!(
+                "{shown} cannot be used any longer ({words}); open it again, or delete it"
+            ),
+        },
+    }
+}

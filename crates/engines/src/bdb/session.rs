@@ -1,0 +1,330 @@
+//! One thread's handle: transactions that are begun anew when they lose a deadlock, and buffers.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::{sleep, yield_now};
+use std::time::Duration;
+
+use larder_store::{Error, Meta, Result, Session, SetMode, SetOptions, SetOutcome};
+
+use super::SCHEME;
+use super::config::MAX_KEY_LEN;
+use super::shim::{Fault, Outcome, Table, Transaction};
+use super::store::{Core, MAX_VALUE_LEN, Shared};
+use crate::counters::SessionCounters;
+use crate::decimal::{self, Digits};
+use crate::header::{HEADER_LEN, Header};
+
+/// How often a transaction that lost a deadlock is begun anew. The loser of each is the one that has done least, so that
+/// somebody always comes to an end; who loses so often has had a second for it.
+const TRIES: u32 = 1000;
+
+/// Up to so many tries it only gives way; after that it sleeps, so that those whom it meets can end.
+const TRIES_AT_ONCE: u32 = 10;
+
+/// Length of a deadline in the expiry index, before the key.
+const DEADLINE_LEN: usize = 8;
+
+/// How long the key of the expiry index is.
+pub(super) const fn expiry_key_len(key_len: usize) -> usize {
+    DEADLINE_LEN + key_len
+}
+
+/// One thread's handle on a BerkeleyDB store.
+pub(super) struct BdbSession {
+    shared: Arc<Shared>,
+    counters: Arc<SessionCounters>,
+    /// A record, as it is read or as it is going to be written.
+    record: Vec<u8>,
+    /// A record as it was found, where a new one is made of it.
+    found: Vec<u8>,
+}
+
+/// What became of a set inside its transaction.
+enum Set {
+    Done(SetOutcome),
+    TooLarge(usize),
+}
+
+/// What became of an incr inside its transaction.
+enum Sum {
+    Absent,
+    NotANumber,
+    Is(u64),
+}
+
+impl BdbSession {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        let counters = shared.core.counters.session();
+        Self { shared, counters, record: Vec::new(), found: Vec::new() }
+    }
+
+    /// Does `work` in one transaction and commits it.
+    fn write<T>(&mut self, mut work: impl FnMut(&mut Writer<'_>) -> Outcome<T>) -> Result<T> {
+        let Self { shared, record, found, .. } = self;
+        let core = &*shared.core;
+        again(core, || {
+            let txn = core.environment.bdb().begin()?;
+            let mut writer = Writer { core, txn, record, found };
+            let done = work(&mut writer)?;
+            writer.txn.commit()?;
+            Ok(done)
+        })
+    }
+}
+
+/// Does what may lose a deadlock until it does not.
+fn again<T>(core: &Core, mut work: impl FnMut() -> Outcome<T>) -> Result<T> {
+    for n in 1..TRIES {
+        match work() {
+            Err(Fault::Deadlock) if n < TRIES_AT_ONCE => yield_now(),
+            Err(Fault::Deadlock) => sleep(Duration::from_millis(1)),
+            done => return done.map_err(|fault| core.environment.error(fault)),
+        }
+    }
+    work().map_err(|fault| core.environment.error(fault))
+}
+
+/// When an entry with this TTL expires; 0 is never.
+fn deadline_ms(core: &Core, ttl: Option<Duration>) -> u64 {
+    match ttl {
+        None => 0,
+        // Long past, whatever happens to the clock.
+        Some(Duration::ZERO) => 1,
+        Some(ttl) => core.clock.deadline_ms(ttl),
+    }
+}
+
+/// One transaction that changes an entry.
+struct Writer<'a> {
+    core: &'a Core,
+    txn: Transaction<'a>,
+    record: &'a mut Vec<u8>,
+    found: &'a mut Vec<u8>,
+}
+
+impl Writer<'_> {
+    /// The header under `key`, expired or not.
+    fn header(&self, key: &[u8]) -> Outcome<Option<Header>> {
+        let head: Option<[u8; HEADER_LEN]> = self.txn.head(key)?;
+        Ok(head.and_then(|head| Header::from_bytes(&head)))
+    }
+
+    /// The header under `key` if a write must know it: to take it out of the expiry index.
+    fn replaced(&self, key: &[u8]) -> Outcome<Option<Header>> {
+        let may_have_deadline = self.core.has_deadlines.load(Ordering::Relaxed);
+        if may_have_deadline { self.header(key) } else { Ok(None) }
+    }
+
+    /// Whether an entry is there for whoever asks now.
+    fn is_live(&self, header: Header) -> bool {
+        header.meta(|| self.core.clock.now_ms()).is_some()
+    }
+
+    /// Reads the record under `key` into `found`; its header, if it is there for whoever asks now.
+    fn find(&mut self, key: &[u8]) -> Outcome<Option<Header>> {
+        if !self.txn.get(key, self.found)? {
+            return Ok(None);
+        }
+        let header = Header::split(self.found).map(|(header, _)| header);
+        Ok(header.filter(|header| self.is_live(*header)))
+    }
+
+    /// Stores the header and the value in two parts, in place of what was under the key with this deadline.
+    fn put(
+        &mut self,
+        key: &[u8],
+        old_deadline_ms: u64,
+        (deadline_ms, flags): (u64, u32),
+        parts: [&[u8]; 2],
+    ) -> Outcome<()> {
+        let header = Header { deadline_ms, version: self.core.next_version(), flags };
+        self.record.clear();
+        self.record.extend_from_slice(&header.to_bytes());
+        self.record.extend_from_slice(parts[0]);
+        self.record.extend_from_slice(parts[1]);
+        self.txn.put(Table::Entries, key, self.record)?;
+        self.list(key, old_deadline_ms, deadline_ms)
+    }
+
+    /// Joins a value to the one that was found, and stores that with what the entry was set with.
+    fn put_joined(&mut self, key: &[u8], old: Header, mode: SetMode, value: &[u8]) -> Outcome<()> {
+        let found = std::mem::take(self.found);
+        let other = &found[HEADER_LEN..];
+        let parts = if mode == SetMode::Prepend { [value, other] } else { [other, value] };
+        let put = self.put(key, old.deadline_ms, (old.deadline_ms, old.flags), parts);
+        *self.found = found;
+        put
+    }
+
+    /// Gives an entry another deadline. Its value stays, and so does its version.
+    fn set_deadline(&mut self, key: &[u8], old: Header, deadline_ms: u64) -> Outcome<()> {
+        self.txn.put_head(key, &Header { deadline_ms, ..old }.to_bytes())?;
+        self.list(key, old.deadline_ms, deadline_ms)
+    }
+
+    /// Removes the entry that was found under `key`.
+    fn remove(&mut self, key: &[u8], old: Header) -> Outcome<()> {
+        self.txn.delete(Table::Entries, key)?;
+        self.list(key, old.deadline_ms, 0)
+    }
+
+    /// Moves an entry in the expiry index; 0 is in no place of it.
+    fn list(&mut self, key: &[u8], old_deadline_ms: u64, deadline_ms: u64) -> Outcome<()> {
+        if old_deadline_ms == deadline_ms {
+            return Ok(());
+        }
+        let listed = |deadline_ms: u64| [&deadline_ms.to_be_bytes()[..], key].concat();
+        if old_deadline_ms != 0 {
+            self.txn.delete(Table::Expiry, &listed(old_deadline_ms))?;
+        }
+        if deadline_ms != 0 {
+            self.core.has_deadlines.store(true, Ordering::Relaxed);
+            self.txn.put(Table::Expiry, &listed(deadline_ms), &[])?;
+        }
+        Ok(())
+    }
+
+    /// The set itself.
+    fn set(&mut self, key: &[u8], value: &[u8], mode: SetMode, terms: (u64, u32)) -> Outcome<Set> {
+        let is_joined = matches!(mode, SetMode::Append | SetMode::Prepend);
+        let old = match mode {
+            SetMode::Set if value.len() <= MAX_VALUE_LEN => self.replaced(key)?,
+            SetMode::Append | SetMode::Prepend => self.find(key)?,
+            _ => self.header(key)?,
+        };
+        let there = old.filter(|old| self.is_live(*old));
+        if let Some(refused) = refusal(mode, there) {
+            return Ok(Set::Done(refused));
+        }
+        let joined = there.filter(|_| is_joined);
+        let len = value.len() + joined.map_or(0, |_| self.found.len() - HEADER_LEN);
+        if len > MAX_VALUE_LEN {
+            old.map_or(Ok(()), |old| self.remove(key, old))?;
+            return Ok(Set::TooLarge(len));
+        }
+        match joined {
+            Some(old) => self.put_joined(key, old, mode, value)?,
+            None => self.put(key, old.map_or(0, |old| old.deadline_ms), terms, [value, &[]])?,
+        }
+        Ok(Set::Done(SetOutcome::Stored))
+    }
+}
+
+impl Session for BdbSession {
+    fn engine(&self) -> &'static str {
+        SCHEME
+    }
+
+    fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
+        value.clear();
+        check_key(key)?;
+        let core = &*self.shared.core;
+        let is_there = again(core, || core.environment.bdb().get(key, value))?;
+        let header = if is_there {
+            let Some((header, _)) = Header::split(value) else {
+                value.clear();
+                let what = format!(
+                    "{} holds a record without its header; delete it",
+                    core.environment.folder().display()
+                );
+                return Err(Error::Corrupted { engine: SCHEME, what });
+            };
+            header.meta(|| core.clock.now_ms())
+        } else {
+            None
+        };
+        if header.is_some() {
+            value.drain(..HEADER_LEN);
+        } else {
+            value.clear();
+        }
+        Ok(self.counters.looked_up(header))
+    }
+
+    fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome> {
+        check_key(key)?;
+        let terms = (deadline_ms(&self.shared.core, options.ttl), options.flags);
+        match self.write(|writer| writer.set(key, value, options.mode, terms))? {
+            Set::Done(outcome) => {
+                if outcome == SetOutcome::Stored {
+                    self.counters.sets.add_one();
+                }
+                Ok(outcome)
+            }
+            Set::TooLarge(len) => {
+                Err(Error::ValueTooLarge { engine: SCHEME, len, limit: MAX_VALUE_LEN })
+            }
+        }
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<bool> {
+        check_key(key)?;
+        let deleted = self.write(|writer| {
+            let Some(old) = writer.header(key)? else { return Ok(false) };
+            let there = writer.is_live(old);
+            writer.remove(key, old).map(|()| there)
+        })?;
+        if deleted {
+            self.counters.deletes.add_one();
+        }
+        Ok(deleted)
+    }
+
+    fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
+        check_key(key)?;
+        let deadline_ms = deadline_ms(&self.shared.core, ttl);
+        self.write(|writer| {
+            let old = writer.header(key)?.filter(|old| writer.is_live(*old));
+            let Some(old) = old else { return Ok(false) };
+            writer.set_deadline(key, old, deadline_ms).map(|()| true)
+        })
+    }
+
+    fn incr(&mut self, key: &[u8], delta: i64) -> Result<Option<u64>> {
+        check_key(key)?;
+        let sum = self.write(|writer| {
+            let Some(old) = writer.find(key)? else { return Ok(Sum::Absent) };
+            let Some(sum) = decimal::add(&writer.found[HEADER_LEN..], delta) else {
+                return Ok(Sum::NotANumber);
+            };
+            let terms = (old.deadline_ms, old.flags);
+            writer.put(key, old.deadline_ms, terms, [Digits::new(sum).as_bytes(), &[]])?;
+            Ok(Sum::Is(sum))
+        })?;
+        match sum {
+            Sum::Is(sum) => Ok(Some(sum)),
+            Sum::Absent => Ok(None),
+            Sum::NotANumber => Err(Error::NotANumber { engine: SCHEME }),
+        }
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        self.write(|writer| {
+            writer.txn.truncate(Table::Entries)?;
+            writer.txn.truncate(Table::Expiry)
+        })
+    }
+}
+
+fn check_key(key: &[u8]) -> Result<()> {
+    match key.len() {
+        1..=MAX_KEY_LEN => Ok(()),
+        0 => Err(Error::InvalidKey { engine: SCHEME, reason: "it is empty" }),
+        len => Err(Error::KeyTooLong { engine: SCHEME, len, limit: MAX_KEY_LEN }),
+    }
+}
+
+/// Why a set in this mode stores nothing, given what is there.
+fn refusal(mode: SetMode, there: Option<Header>) -> Option<SetOutcome> {
+    match (mode, there) {
+        (SetMode::Add, Some(_)) | (SetMode::Replace | SetMode::Append | SetMode::Prepend, None) => {
+            Some(SetOutcome::NotStored)
+        }
+        (SetMode::Cas(_), None) => Some(SetOutcome::NotFound),
+        (SetMode::Cas(version), Some(found)) if found.version != version => {
+            Some(SetOutcome::Exists)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,191 @@
+//! An open BerkeleyDB store.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use larder_host::disk;
+use larder_host::scratch::Place;
+use larder_store::{
+    ByteSize, Capabilities, Catalog, Clock, Durability, FileSystem, Ownership, Reach, Result,
+    Session, Span, Stats, Store, StoreInfo, StoreUrl,
+};
+
+use super::SCHEME;
+use super::config::{BdbConfig, Kind, MAX_KEY_LEN, Sync};
+use super::environment::Environment;
+use super::session::BdbSession;
+use super::upkeep::Upkeep;
+use crate::counters::{Counters, Dropped};
+use crate::header::HEADER_LEN;
+
+/// The largest value: BerkeleyDB counts the bytes of a record in 32 bits.
+pub(super) const MAX_VALUE_LEN: usize = u32::MAX as usize - HEADER_LEN;
+
+/// An open BerkeleyDB store.
+#[derive(Debug)]
+struct BdbStore {
+    url: String,
+    shared: Arc<Shared>,
+}
+
+/// What the sessions of a store have in common; with the last of them ends the upkeep.
+#[derive(Debug)]
+pub(super) struct Shared {
+    _upkeep: Upkeep,
+    pub(super) core: Arc<Core>,
+}
+
+/// What sessions and upkeep have in common.
+#[derive(Debug)]
+pub(super) struct Core {
+    pub(super) environment: Environment,
+    pub(super) config: BdbConfig,
+    pub(super) clock: Clock,
+    pub(super) counters: Counters,
+    pub(super) dropped: Dropped,
+    /// The last version that was given.
+    version: AtomicU64,
+    /// Whether any entry has had a deadline. As long as none has, a write need not look what it replaces.
+    pub(super) has_deadlines: AtomicBool,
+}
+
+/// Opens the folder of a URL.
+pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
+    let config: BdbConfig = url.options(SCHEME)?;
+    config.check()?;
+    let environment = Environment::open(Place::of(SCHEME, url)?, &config)?;
+    let listed = environment
+        .bdb()
+        .begin()
+        .and_then(|txn| Ok(txn.first_to_expire(&mut [0; 8 + MAX_KEY_LEN])?.is_some()));
+    let has_deadlines = listed.map_err(|fault| environment.error(fault))?;
+    let core = Arc::new(Core {
+        environment,
+        config,
+        clock: Clock::system(),
+        counters: Counters::default(),
+        dropped: Dropped::default(),
+        version: AtomicU64::new(first_version()),
+        has_deadlines: AtomicBool::new(has_deadlines),
+    });
+    let upkeep = Upkeep::start(Arc::clone(&core))?;
+    let shared = Arc::new(Shared { _upkeep: upkeep, core });
+    Ok(Arc::new(BdbStore { url: url.to_string(), shared }))
+}
+
+/// Versions go on from the time in nanoseconds: none is given twice, as nobody makes so many changes in a second.
+fn first_version() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX / 2).max(1)
+}
+
+impl Core {
+    /// A version that nothing has yet.
+    pub(super) fn next_version(&self) -> u64 {
+        self.version.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    fn settings(&self) -> BTreeMap<String, String> {
+        let bdb = self.environment.bdb();
+        let kind = if self.config.kind == Kind::Hash { "hash" } else { "btree" };
+        let mut settings = BTreeMap::from([
+            ("type".to_owned(), kind.to_owned()),
+            ("sync".into(), self.config.sync.as_str().into()),
+            ("checkpoint".into(), self.checkpoints()),
+        ]);
+        // One that cannot be read is left out.
+        if let Ok((cache, log_file)) = bdb.settings() {
+            settings.insert("cache".into(), ByteSize(cache).to_string());
+            settings.insert("log_file".into(), ByteSize(log_file.into()).to_string());
+        }
+        if let Ok((_, page_size)) = bdb.pages() {
+            settings.insert("page_size".into(), page_size.to_string());
+        }
+        settings
+    }
+
+    /// When checkpoints are made.
+    fn checkpoints(&self) -> String {
+        let log = self.config.log;
+        match self.config.checkpoint.0 {
+            Duration::ZERO => format!("after {log} of log"),
+            every => format!("every {}, and after {log} of log", Span(every)),
+        }
+    }
+
+    /// What an acknowledged write survives. A checkpoint bounds what a loss of power costs; on a file system in memory
+    /// nothing does.
+    fn durability(&self, under: Option<&FileSystem>) -> Durability {
+        let is_memory = under.is_some_and(FileSystem::is_memory);
+        let is_bounded = !is_memory && !self.config.checkpoint.0.is_zero();
+        match self.config.sync {
+            Sync::On if !is_memory => Durability::FsyncEach,
+            Sync::Off | Sync::Write if is_bounded => Durability::FsyncBatch,
+            Sync::Off => Durability::Volatile,
+            Sync::Write | Sync::On => Durability::OsCache,
+        }
+    }
+}
+
+impl Store for BdbStore {
+    fn info(&self) -> StoreInfo {
+        let core = &self.shared.core;
+        let folder = core.environment.folder();
+        let file_system = disk::file_system(folder).ok();
+        StoreInfo {
+            scheme: SCHEME,
+            url: self.url.clone(),
+            version: Some(core.environment.bdb().version()),
+            settings: core.settings(),
+            durability: core.durability(file_system.as_ref()),
+            ownership: Ownership::Embedded,
+            // The log comes and goes in files of its own.
+            data_paths: vec![folder.to_owned()],
+            file_system,
+            ..StoreInfo::default()
+        }
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            stores: true,
+            ttl: true,
+            ttl_resolution: Duration::from_millis(1),
+            ttl_left: true,
+            flags: true,
+            add: true,
+            version: true,
+            append: true,
+            incr: true,
+            touch: true,
+            // BerkeleyDB reads many keys at once only where they are neighbours.
+            batch: false,
+            groups: false,
+            clear: true,
+            persistent: true,
+            evicts: false,
+            reach: Reach::Process,
+            max_key_len: Some(MAX_KEY_LEN),
+            max_value_len: Some(MAX_VALUE_LEN),
+        }
+    }
+
+    fn session(&self) -> Result<Box<dyn Session>> {
+        Ok(Box::new(BdbSession::new(Arc::clone(&self.shared))))
+    }
+
+    fn stats(&self) -> Result<Stats> {
+        let core = &self.shared.core;
+        let environment = &core.environment;
+        let mut stats = core.counters.stats();
+        core.dropped.tell(&mut stats);
+        stats.evictions = Some(0);
+        // How many entries there are BerkeleyDB knows only by counting them.
+        let (pages, page_size) =
+            environment.bdb().pages().map_err(|fault| environment.error(fault))?;
+        stats.bytes = Some(u64::from(pages) * u64::from(page_size));
+        Ok(stats)
+    }
+}

@@ -1,0 +1,125 @@
+//! What a thread does for all sessions: it makes checkpoints and gives expired entries back.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use larder_store::{Error, Result};
+
+use super::SCHEME;
+use super::config::MAX_KEY_LEN;
+use super::session::expiry_key_len;
+use super::shim::{Outcome, Table};
+use super::store::Core;
+use crate::header::{HEADER_LEN, Header};
+
+/// How often it looks at what has expired and how much has been logged, at most.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// How many entries one transaction gives back: so few that nobody waits long for the pages that it holds.
+const EXPIRED_AT_ONCE: usize = 64;
+
+/// The thread. It ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct Upkeep {
+    ending: Arc<Ending>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Whether the store ends, and what wakes the thread then.
+#[derive(Debug, Default)]
+struct Ending {
+    is_here: Mutex<bool>,
+    came: Condvar,
+}
+
+impl Ending {
+    /// Waits so long; `true` when the store ends.
+    fn within(&self, pause: Duration) -> bool {
+        let is_here = self.is_here.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.came.wait_timeout_while(is_here, pause, |is_here| !*is_here);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+impl Upkeep {
+    pub(super) fn start(core: Arc<Core>) -> Result<Self> {
+        let ending = Arc::new(Ending::default());
+        let until = Arc::clone(&ending);
+        let thread = std::thread::Builder::new()
+            .name("bdb upkeep".into())
+            .spawn(move || work(&core, &until))
+            .map_err(|source| Error::Io {
+                engine: SCHEME,
+                what: "starting a thread".into(),
+                source,
+            })?;
+        Ok(Self { ending, thread: Some(thread) })
+    }
+}
+
+impl Drop for Upkeep {
+    fn drop(&mut self) {
+        *self.ending.is_here.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.ending.came.notify_all();
+        if let Some(thread) = self.thread.take() {
+            // It has nothing to tell.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Until the store ends. A failure is no end: the next look tries again, and whatever is the matter meets those who write.
+fn work(core: &Core, ending: &Ending) {
+    let bdb = core.environment.bdb();
+    let every = Some(core.config.checkpoint.0).filter(|every| !every.is_zero());
+    let log_kilobytes = u32::try_from(core.config.log.0 >> 10).unwrap_or(u32::MAX);
+    let mut last = Instant::now();
+    while !ending.within(PAUSE.min(every.unwrap_or(PAUSE))) {
+        let is_due = every.is_some_and(|every| last.elapsed() >= every);
+        if is_due {
+            last = Instant::now();
+        }
+        // Without an amount it is made in any case, with one only where so much was logged.
+        let _ = bdb.checkpoint(if is_due { 0 } else { log_kilobytes });
+        while let Ok(EXPIRED_AT_ONCE) = expire(core) {
+            if ending.within(Duration::ZERO) {
+                return;
+            }
+        }
+    }
+    if core.environment.is_kept() {
+        // Whoever opens it next has nothing to recover.
+        let _ = bdb.checkpoint(0);
+    }
+}
+
+/// Gives expired entries back, a bounded number of them; says how many it looked at.
+fn expire(core: &Core) -> Outcome<usize> {
+    let txn = core.environment.bdb().begin()?;
+    let now_ms = core.clock.now_ms();
+    let mut buffer = [0; expiry_key_len(MAX_KEY_LEN)];
+    let (mut looked_at, mut removed) = (0, 0);
+    while looked_at < EXPIRED_AT_ONCE {
+        let Some(listed) = txn.first_to_expire(&mut buffer)? else { break };
+        let Some((deadline, key)) = listed.split_first_chunk() else { break };
+        let deadline_ms = u64::from_be_bytes(*deadline);
+        if deadline_ms > now_ms {
+            break;
+        }
+        let head: Option<[u8; HEADER_LEN]> = txn.head(key)?;
+        // The entry may have been written anew since it was listed.
+        if head
+            .and_then(|head| Header::from_bytes(&head))
+            .is_some_and(|it| it.deadline_ms == deadline_ms)
+        {
+            txn.delete(Table::Entries, key)?;
+            removed += 1;
+        }
+        txn.delete(Table::Expiry, listed)?;
+        looked_at += 1;
+    }
+    txn.commit()?;
+    core.dropped.count(0, removed);
+    Ok(looked_at)
+}
