@@ -28,6 +28,8 @@ mod memcached;
 mod moka;
 #[cfg(feature = "null")]
 mod null;
+#[cfg(feature = "postgresql")]
+mod postgresql;
 #[cfg(feature = "redis")]
 mod redis;
 #[cfg(any(feature = "sqlite", feature = "postgresql", feature = "mysql"))]
@@ -65,6 +67,7 @@ pub const ENGINES: Catalog = engines![
     sqlite "sqlite",
     memcached "memcached",
     redis "redis",
+    postgresql "postgresql",
     tiered "tiered",
 ];
 

@@ -51,6 +51,11 @@ pub fn are_local(addresses: &[SocketAddr]) -> bool {
 /// Where a server that is started in `directory` has its socket; an error when the kernel takes no such path.
 pub fn socket_path(engine: &'static str, directory: &Path) -> Result<PathBuf> {
     let path = directory.join(SOCKET_FILE);
+    check_socket_path(engine, &path).map(|()| path)
+}
+
+/// Whether the kernel takes the path of a socket that a server is to have.
+pub fn check_socket_path(engine: &'static str, path: &Path) -> Result<()> {
     if path.as_os_str().len() > SOCKET_PATH_LEN {
         let reason = format!(
             "option `socket`: {} is longer than the {SOCKET_PATH_LEN} bytes of a socket's path; \
@@ -59,7 +64,7 @@ pub fn socket_path(engine: &'static str, directory: &Path) -> Result<PathBuf> {
         );
         return Err(Error::InvalidOptions { engine, reason });
     }
-    Ok(path)
+    Ok(())
 }
 
 /// Puts a relay before these servers where an option asks for it. Its addresses are in the order of the servers.
@@ -69,9 +74,20 @@ pub fn relay(
     timeout: Duration,
     servers: impl FnOnce() -> Result<Vec<Destination>>,
 ) -> Result<Option<Relay>> {
-    let Some(via) = via else { return Ok(None) };
     // A new connection takes two round trips until it has its first answer.
-    let needed = via.delay() * 2;
+    relay_for(engine, via, timeout, 2, servers)
+}
+
+/// As above, for servers that a connection takes so many round trips to until it has its first answer.
+pub fn relay_for(
+    engine: &'static str,
+    via: Option<Via>,
+    timeout: Duration,
+    round_trips: u32,
+    servers: impl FnOnce() -> Result<Vec<Destination>>,
+) -> Result<Option<Relay>> {
+    let Some(via) = via else { return Ok(None) };
+    let needed = via.delay() * round_trips;
     if needed >= timeout {
         let reason = format!(
             "option `via`: the first answer of a connection takes {} by {via}, which `timeout` of {} does not allow; \

@@ -119,7 +119,7 @@ impl Store for LmdbStore {
             incr: true,
             touch: true,
             batch: true,
-            groups: true,
+            groups: false,
             clear: true,
             persistent: true,
             evicts: true,

@@ -1,0 +1,277 @@
+//! One thread's connection to the server.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use futures_core::Stream as _;
+use larder_store::{Error, Result};
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
+use tokio_postgres::tls::MakeTlsConnect;
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, RowStream, SimpleQueryMessage, Socket};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::address::Peer;
+use super::store::Shared;
+use super::{SCHEME, refusal};
+use crate::sql::connection::{Connection, Row, Statement, Value};
+use crate::sql::places::Kind;
+
+/// How often a statement that the server gave up because of another transaction is done in all.
+const ATTEMPTS: usize = 5;
+
+/// How long a connection may take to say that it ends.
+const FAREWELL: Duration = Duration::from_millis(100);
+
+/// What reads and writes the socket, when it is asked to.
+type Wire =
+    tokio_postgres::Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
+
+/// A connection to the server, opened when it is first needed and anew after an error.
+pub(super) struct PostgresqlConnection {
+    peer: Arc<Peer>,
+    /// In this thread alone: nothing moves but while an operation waits.
+    runtime: Runtime,
+    link: Option<Link>,
+    /// What lives as long as a session does, and counts its connections.
+    shared: Option<Arc<Shared>>,
+}
+
+/// An open connection, and what is prepared on it.
+struct Link {
+    client: Client,
+    wire: Pin<Box<Wire>>,
+    prepared: Prepared,
+}
+
+/// What is prepared on a connection, by the places of the statements.
+type Prepared = Vec<Option<tokio_postgres::Statement>>;
+
+impl PostgresqlConnection {
+    /// A connection that is yet to be opened: of a session, or of the store itself.
+    pub(super) fn new(peer: Arc<Peer>, shared: Option<Arc<Shared>>) -> Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|source| {
+            let what = "making what a connection waits with".into();
+            Error::Io { engine: SCHEME, what, source }
+        })?;
+        Ok(Self { peer, runtime, link: None, shared })
+    }
+
+    /// Who is connected to.
+    pub(super) fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
+    /// Does statements that are not prepared, and returns the rows of the last as texts.
+    pub(super) fn simple(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>> {
+        let messages = self.exchange(&async |client, _| client.simple_query(sql).await)?;
+        let rows = messages.iter().filter_map(|message| match message {
+            SimpleQueryMessage::Row(row) => {
+                let texts = (0..row.len()).map(|column| row.get(column).map(ToOwned::to_owned));
+                Some(texts.collect())
+            }
+            _ => None,
+        });
+        Ok(rows.collect())
+    }
+
+    /// Opens the connection if it is not open.
+    pub(super) fn connect(&mut self) -> Result<()> {
+        if self.link.is_some() {
+            return Ok(());
+        }
+        let peer = &self.peer;
+        let (driver, tls) = peer.driver();
+        let connect = async {
+            let (client, wire) = driver.connect(tls).await?;
+            let mut link = Link { client, wire: Box::pin(wire), prepared: Vec::new() };
+            link.drive(async |client, _| client.batch_execute(peer.greeting()).await).await?;
+            Ok(link)
+        };
+        let connected = self.runtime.block_on(async { timeout(peer.timeout(), connect).await });
+        let link = connected
+            .map_err(|_| refusal::timeout(peer))?
+            .map_err(|error| refusal::failed(peer, &error))?;
+        self.link = Some(link);
+        if let Some(shared) = &self.shared {
+            shared.count_connection();
+        }
+        Ok(())
+    }
+
+    /// Does something on the connection, which is not used again when that fails, unless the server only answered with
+    /// an error. What the server gave up because of another transaction is done again.
+    fn exchange<T>(
+        &mut self,
+        act: &impl AsyncFn(&Client, &mut Prepared) -> Result<T, tokio_postgres::Error>,
+    ) -> Result<T> {
+        let mut attempt = 1;
+        loop {
+            self.connect()?;
+            let Self { peer, runtime, link, .. } = self;
+            let Some(open) = link else { return Err(refusal::timeout(peer)) };
+            let error =
+                match runtime.block_on(async { timeout(peer.timeout(), open.drive(act)).await }) {
+                    Ok(Ok(answer)) => return Ok(answer),
+                    Ok(Err(error)) if refusal::is_deadlock(&error) && attempt < ATTEMPTS => {
+                        attempt += 1;
+                        continue;
+                    }
+                    Ok(Err(error)) if refusal::is_harmless(&error) => {
+                        return Err(refusal::failed(peer, &error));
+                    }
+                    Ok(Err(error)) => refusal::failed(peer, &error),
+                    Err(_) => refusal::timeout(peer),
+                };
+            *link = None;
+            return Err(error);
+        }
+    }
+}
+
+impl Connection for PostgresqlConnection {
+    fn change(&mut self, statement: &Statement, values: &[Value<'_>]) -> Result<u64> {
+        self.exchange(&async |client, prepared| {
+            let mut rows = pin!(query(client, prepared, statement, values).await?);
+            while next(&mut rows).await?.is_some() {}
+            Ok(rows.rows_affected().unwrap_or_default())
+        })
+    }
+
+    fn rows(
+        &mut self,
+        statement: &Statement,
+        values: &[Value<'_>],
+        row: &mut dyn FnMut(&dyn Row) -> Result<()>,
+    ) -> Result<()> {
+        let peer = Arc::clone(&self.peer);
+        // Whatever of it is handed out is so once: nothing but a read that has no rows yet is done again.
+        let row = RefCell::new(row);
+        self.exchange(&async |client, prepared| {
+            let mut rows = pin!(query(client, prepared, statement, values).await?);
+            while let Some(found) = next(&mut rows).await? {
+                if let Err(error) = (row.borrow_mut())(&FoundRow { row: &found, peer: &peer }) {
+                    return Ok(Err(error));
+                }
+            }
+            Ok(Ok(()))
+        })?
+    }
+}
+
+/// Sends a statement, which is prepared if it is not yet, with its values.
+async fn query(
+    client: &Client,
+    prepared: &mut Prepared,
+    statement: &Statement,
+    values: &[Value<'_>],
+) -> Result<RowStream, tokio_postgres::Error> {
+    if prepared.len() <= statement.id {
+        prepared.resize(statement.id + 1, None);
+    }
+    let known = match &mut prepared[statement.id] {
+        Some(known) => known,
+        unknown => {
+            let types: Vec<Type> = statement.kinds().map(type_of).collect();
+            unknown.insert(client.prepare_typed(&statement.sql, &types).await?)
+        }
+    };
+    let values = values.iter().zip(statement.kinds()).map(|(value, kind)| parameter(value, kind));
+    client.query_raw(known, values).await
+}
+
+/// The next row of an answer.
+async fn next(
+    rows: &mut Pin<&mut RowStream>,
+) -> Result<Option<tokio_postgres::Row>, tokio_postgres::Error> {
+    poll_fn(|cx| rows.as_mut().poll_next(cx)).await.transpose()
+}
+
+fn type_of(kind: Kind) -> Type {
+    match kind {
+        Kind::Bytes => Type::BYTEA,
+        Kind::Integer => Type::INT8,
+        Kind::Array => Type::BYTEA_ARRAY,
+    }
+}
+
+/// A value as the driver takes it.
+fn parameter<'v>(value: &'v Value<'_>, kind: Kind) -> &'v (dyn ToSql + Sync) {
+    match (value, kind) {
+        (Value::Bytes(bytes), _) => bytes,
+        (Value::Integer(number), _) => number,
+        (Value::Many(many), _) => many,
+        (Value::Null, Kind::Integer) => &None::<i64>,
+        (Value::Null, _) => &None::<&[u8]>,
+    }
+}
+
+/// A row of an answer, and whose answer it is.
+struct FoundRow<'a> {
+    row: &'a tokio_postgres::Row,
+    peer: &'a Peer,
+}
+
+impl Row for FoundRow<'_> {
+    fn bytes(&self, column: usize) -> Result<&[u8]> {
+        self.row.try_get(column).map_err(|error| refusal::failed(self.peer, &error))
+    }
+
+    fn integer(&self, column: usize) -> Result<Option<i64>> {
+        self.row.try_get(column).map_err(|error| refusal::failed(self.peer, &error))
+    }
+}
+
+impl Link {
+    /// Does something that waits for the server, and meanwhile reads and writes the socket.
+    async fn drive<T>(
+        &mut self,
+        act: impl AsyncFnOnce(&Client, &mut Prepared) -> Result<T, tokio_postgres::Error>,
+    ) -> Result<T, tokio_postgres::Error> {
+        let Self { client, wire, prepared } = self;
+        let mut act = pin!(act(client, prepared));
+        poll_fn(|cx| {
+            if let Poll::Ready(answer) = act.as_mut().poll(cx) {
+                return Poll::Ready(answer);
+            }
+            let ended = wire.as_mut().poll(cx);
+            // What has been read may be all that was waited for, or the reason why there is an end.
+            if let Poll::Ready(answer) = act.as_mut().poll(cx) {
+                return Poll::Ready(answer);
+            }
+            match ended {
+                Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+                // It ends without an error when its client is gone, and that is here.
+                Poll::Ready(Ok(())) | Poll::Pending => Poll::Pending,
+            }
+        })
+        .await
+    }
+}
+
+impl Drop for PostgresqlConnection {
+    /// Tells the server that the connection ends: one that just breaks off is written to its log.
+    fn drop(&mut self) {
+        if let Some(Link { client, wire, .. }) = self.link.take() {
+            drop(client);
+            // A server that does not even take that finds out by itself.
+            let _ = self.runtime.block_on(async { timeout(FAREWELL, wire).await });
+        }
+    }
+}
+
+impl fmt::Debug for PostgresqlConnection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresqlConnection")
+            .field("peer", &self.peer)
+            .field("is_open", &self.link.is_some())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,300 @@
+//! Starts PostgreSQL.
+//!
+//! A data folder is made by `initdb` and filled by nobody else. Whoever is on this machine may come to the port, or to
+//! the socket, so that the server lets nobody in without the password, which is made for it alone unless the URL has one.
+
+use std::fs;
+use std::io::{self, Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use larder_host::managed::{self, Account, Server};
+use larder_host::scratch::ScratchDir;
+use larder_store::{Error, Result, StoreUrl};
+use tokio_postgres::config::SslMode;
+
+use super::address::{self, DEFAULT_PORT, Login, Peer, Place};
+use super::config::PostgresqlConfig;
+use super::connection::PostgresqlConnection;
+use super::{RECIPE, SCHEME, tls};
+use crate::certificate::Certificates;
+use crate::network;
+
+/// How long the data folder may take to be made, and the server to answer; on a machine with nothing else to do it is a
+/// second for both.
+const START: Duration = Duration::from_mins(1);
+
+/// The data folder, in the server's directory.
+const DATA_FOLDER: &str = "data";
+
+/// What the superuser is to be known by, which nobody needs once the data folder is made.
+const PASSWORD_FILE: &str = "password";
+
+/// The certificate and the key of the server, in its directory, when it has TLS.
+const CERTIFICATE_FILE: &str = "server.pem";
+const KEY_FILE: &str = "key.pem";
+
+/// The user whose the server is where the URL names none, and the database that `initdb` makes.
+const USER: &str = "larder";
+const DATABASE: &str = "postgres";
+
+/// How many sessions a server takes at once, besides those that are kept for its superuser.
+const MAX_CONNECTIONS: u32 = 500;
+
+/// How often another free port is looked for: somebody may take one before the server does.
+const ATTEMPTS: usize = 10;
+
+/// Starts a server as the options say, and waits until it answers.
+pub(super) fn start(url: &StoreUrl, config: &PostgresqlConfig) -> Result<(Server, Peer)> {
+    let launch = Launch {
+        url,
+        config,
+        programs: Programs::find()?,
+        certificates: config.tls.then(|| Certificates::make(SCHEME)).transpose()?,
+    };
+    let mut attempt = 1;
+    loop {
+        match launch.attempt() {
+            Err(Error::Unavailable { what, .. })
+                if what.contains("Address already in use") && attempt < ATTEMPTS =>
+            {
+                attempt += 1;
+            }
+            done => return done,
+        }
+    }
+}
+
+/// Where a server that was started has its data.
+pub(super) fn data_folder(server: &Server) -> PathBuf {
+    server.directory().join(DATA_FOLDER)
+}
+
+/// The programs of one version, from one folder: those of two versions do not fit.
+struct Programs {
+    initdb: PathBuf,
+    postgres: PathBuf,
+}
+
+impl Programs {
+    fn find() -> Result<Self> {
+        // On `PATH` there may be no more than a link to one of them.
+        let postgres = managed::find(SCHEME, &RECIPE)?;
+        let postgres = postgres.canonicalize().unwrap_or(postgres);
+        let initdb = postgres.with_file_name("initdb");
+        if initdb.is_file() {
+            return Ok(Self { initdb, postgres });
+        }
+        let what =
+            format!("{} has no initdb beside it: {}", postgres.display(), RECIPE.source.command());
+        Err(Error::Unavailable { engine: SCHEME, what, source: None })
+    }
+}
+
+/// How a server is started.
+struct Launch<'a> {
+    url: &'a StoreUrl,
+    config: &'a PostgresqlConfig,
+    programs: Programs,
+    certificates: Option<Certificates>,
+}
+
+impl Launch<'_> {
+    fn attempt(&self) -> Result<(Server, Peer)> {
+        let directory = ScratchDir::create(SCHEME)?;
+        let account = account(directory.path())?;
+        let login = self.login()?;
+        self.make_data_folder(&directory, account.as_ref(), &login)?;
+        let place = self.place(directory.path())?;
+        let mut command = Command::new(&self.programs.postgres);
+        command.arg("-D").arg(DATA_FOLDER).args(settings(self.config, &place));
+        prepare(&mut command, account.as_ref());
+        let connector = match &self.certificates {
+            Some(Certificates { authority, server, key }) => {
+                for (name, text) in [(CERTIFICATE_FILE, server), (KEY_FILE, key)] {
+                    write(&directory.path().join(name), text, account.as_ref())?;
+                }
+                tls::trusting(authority)?
+            }
+            None => tls::connector(self.config)?,
+        };
+        let encryption = if self.config.tls { SslMode::Require } else { SslMode::Disable };
+        let peer = Peer::new(place, &login, connector, encryption, self.config);
+        // Asked to end as usual it would write down what is going to vanish.
+        let server = Server::start(SCHEME, command, directory, account.as_ref())?;
+        let mut server = server.ended_by(libc::SIGQUIT);
+        let mut control = PostgresqlConnection::new(Arc::new(peer.clone()), None)?;
+        // Nobody else knows the password, or has it.
+        server.answer(START, || control.connect().ok())?;
+        drop(control);
+        forget_segment(&data_folder(&server));
+        Ok((server, peer))
+    }
+
+    /// Whom the URL names, or somebody with a password that nobody can guess.
+    fn login(&self) -> Result<Login> {
+        let named =
+            |text: Option<&str>| text.filter(|text| !text.is_empty()).map(ToOwned::to_owned);
+        let user = named(self.url.user()).unwrap_or_else(|| USER.into());
+        let password = match named(self.url.password()) {
+            Some(password) if password.contains(['\n', '\r']) => {
+                let reason = "a password of a server that larder starts has one line".into();
+                return Err(Error::InvalidUrl { url: self.url.to_string(), reason });
+            }
+            Some(password) => password,
+            None => random_password().map_err(|source| {
+                let what = "drawing a password from /dev/urandom".into();
+                Error::Io { engine: SCHEME, what, source }
+            })?,
+        };
+        Ok(Login { user: Some(user), password: Some(password), database: Some(DATABASE.into()) })
+    }
+
+    fn make_data_folder(
+        &self,
+        directory: &ScratchDir,
+        account: Option<&Account>,
+        login: &Login,
+    ) -> Result<()> {
+        let password_file = directory.path().join(PASSWORD_FILE);
+        write(&password_file, login.password.as_deref().unwrap_or_default(), account)?;
+        let mut command = Command::new(&self.programs.initdb);
+        command
+            .args(["--pgdata", DATA_FOLDER, "--pwfile", PASSWORD_FILE])
+            .args(["--username", login.user.as_deref().unwrap_or(USER)])
+            .args(["--auth", "scram-sha-256", "--encoding", "UTF8", "--locale", "C"])
+            // The folder does not outlive the machine.
+            .arg("--no-sync");
+        prepare(&mut command, account);
+        managed::run(SCHEME, command, directory, account, START)?;
+        fs::remove_file(&password_file).map_err(|source| {
+            let what = format!("removing {}", password_file.display());
+            Error::Io { engine: SCHEME, what, source }
+        })
+    }
+
+    /// Where the server is to be.
+    fn place(&self, directory: &Path) -> Result<Place> {
+        if self.config.socket {
+            network::check_socket_path(SCHEME, &address::socket_in(directory, DEFAULT_PORT))?;
+            return Ok(Place::Unix(directory.into(), DEFAULT_PORT));
+        }
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|it| it.local_addr());
+        let port = port.map_err(|source| {
+            let what = "looking for a free port of 127.0.0.1".into();
+            Error::Io { engine: SCHEME, what, source }
+        })?;
+        Ok(Place::Tcp(Ipv4Addr::LOCALHOST.to_string(), port.port()))
+    }
+}
+
+/// The account that the server runs under; `None` is that of this process.
+fn account(directory: &Path) -> Result<Option<Account>> {
+    let account = Account::for_server(&["postgres", "nobody"], directory);
+    if account.as_ref().is_some_and(|account| account.name == "root") {
+        let what = format!(
+            "postgres does not run as root, and no other account can reach {}; set TMPDIR to a folder that all may enter",
+            directory.display()
+        );
+        return Err(Error::Unavailable { engine: SCHEME, what, source: None });
+    }
+    Ok(account)
+}
+
+/// What is the same for both programs.
+fn prepare(command: &mut Command, account: Option<&Account>) {
+    // Whatever else is set is for another server.
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("PG") {
+            command.env_remove(name);
+        }
+    }
+    command.env("LC_ALL", "C").env("TZ", "UTC");
+    if let Some(account) = account {
+        account.run(command);
+    }
+}
+
+/// The settings of a server, as arguments. What no option names is as PostgreSQL has it by itself, but for the number of
+/// sessions, and for what would remain when the server is killed: memory that is shared by name.
+fn settings(config: &PostgresqlConfig, place: &Place) -> Vec<String> {
+    let (hosts, port, folder) = match place {
+        Place::Tcp(host, port) => (host.as_str(), *port, String::new()),
+        Place::Unix(folder, port) => ("", *port, folder.display().to_string()),
+    };
+    let on = |setting: bool| if setting { "on" } else { "off" }.to_owned();
+    let mut settings = vec![
+        ("listen_addresses", hosts.to_owned()),
+        ("port", port.to_string()),
+        ("unix_socket_directories", folder),
+        ("max_connections", MAX_CONNECTIONS.to_string()),
+        ("shared_buffers", format!("{}kB", config.shared_buffers.0 / 1024)),
+        ("fsync", on(config.fsync)),
+        ("shared_memory_type", "mmap".to_owned()),
+        ("dynamic_shared_memory_type", "mmap".to_owned()),
+        ("ssl", on(config.tls)),
+    ];
+    if config.tls {
+        settings.push(("ssl_cert_file", format!("../{CERTIFICATE_FILE}")));
+        settings.push(("ssl_key_file", format!("../{KEY_FILE}")));
+    }
+    let argument = |(name, value): (&str, String)| ["-c".to_owned(), format!("{name}={value}")];
+    settings.into_iter().flat_map(argument).collect()
+}
+
+/// Writes a file that only the server may read.
+fn write(path: &Path, text: &str, account: Option<&Account>) -> Result<()> {
+    let mut file = fs::OpenOptions::new();
+    file.write(true).create_new(true).mode(0o600);
+    let written = file.open(path).and_then(|mut file| file.write_all(text.as_bytes()));
+    let given = written.and_then(|()| account.map_or(Ok(()), |account| account.own(path)));
+    given.map_err(|source| {
+        let what = format!("writing {}", path.display());
+        Error::Io { engine: SCHEME, what, source }
+    })
+}
+
+/// 128 random bits as text.
+fn random_password() -> io::Result<String> {
+    let mut bits = [0; 16];
+    fs::File::open("/dev/urandom")?.read_exact(&mut bits)?;
+    Ok(format!("{:032x}", u128::from_le_bytes(bits)))
+}
+
+/// Has the kernel drop the one segment of System V memory that a server makes, once the server and all its children are
+/// gone: one that is killed does not get to it. The segment only says whose the data folder is, which nobody else wants.
+fn forget_segment(data_folder: &Path) {
+    let pid_file = fs::read_to_string(data_folder.join("postmaster.pid")).unwrap_or_default();
+    if let Some(segment) = segment_in(&pid_file) {
+        // SAFETY: IPC_RMID takes no structure, and so no memory is read or written. What is still attached stays.
+        unsafe { libc::shmctl(segment, libc::IPC_RMID, std::ptr::null_mut()) };
+    }
+}
+
+/// The segment that the seventh line of `postmaster.pid` names: its key and its number.
+fn segment_in(pid_file: &str) -> Option<libc::c_int> {
+    pid_file.lines().nth(6)?.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_segment_is_on_the_seventh_line() {
+        let text =
+            "4711\n/data\n1700000000\n5432\n/run\n127.0.0.1\n  1234567        98304\nready\n";
+        assert_eq!(segment_in(text), Some(98304));
+        assert_eq!(segment_in("4711\n/data\n"), None);
+    }
+
+    #[test]
+    fn passwords_differ() {
+        let (one, other) = (random_password().unwrap(), random_password().unwrap());
+        assert!(one != other && one.len() == 32, "{one} {other}");
+    }
+}

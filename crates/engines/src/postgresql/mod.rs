@@ -1,0 +1,40 @@
+//! `postgresql:` — entries as rows of a table of PostgreSQL, through the driver `tokio-postgres`.
+//!
+//! The statements and what a cache needs beyond them are those of every SQL engine ([`crate::sql`]). Here is what only
+//! PostgreSQL has: its addresses as libpq writes them, TLS, the server that is started when a URL names none, and the
+//! driver. That is asynchronous and a session is not: each session has a small runtime of its own, in its own thread, and
+//! drives its connection only while it waits for an answer. So an operation wakes nobody else, and has a time limit on
+//! this side whatever the server does.
+
+mod address;
+mod config;
+mod connection;
+mod managed;
+mod refusal;
+mod store;
+mod survey;
+mod table;
+mod tls;
+
+use larder_store::{Engine, Medium, Recipe};
+
+/// The scheme, and the name in messages.
+const SCHEME: &str = "postgresql";
+
+/// The server that is started when the URL names none. Debian puts its programs where no `PATH` leads.
+const RECIPE: Recipe =
+    Recipe { folders: &["/usr/lib/postgresql/*/bin"], ..Recipe::server("postgres", "postgresql") };
+
+/// The engine as the catalog lists it.
+pub(crate) const ENGINE: Engine = Engine {
+    scheme: SCHEME,
+    aliases: &["postgres"],
+    summary: "PostgreSQL: rows of a table, logged or not; with no host, a server is started",
+    example: "postgresql://user:password@h1:5432/database?table=unlogged&sslmode=require",
+    medium: Medium::Files,
+    // A table grows with what it is given; a server has no option that bounds it.
+    capacity_option: None,
+    recipes: &[RECIPE],
+    options: config::schema,
+    open: store::open,
+};

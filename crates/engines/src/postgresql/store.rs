@@ -1,0 +1,184 @@
+//! The open server, shared by its sessions.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use larder_host::disk;
+use larder_host::managed::Server;
+use larder_host::relay::Relay;
+use larder_store::{
+    Capabilities, Catalog, Durability, FileSystem, Ownership, Reach, Result, Session, Stats, Store,
+    StoreInfo, StoreUrl,
+};
+
+use super::address::Peer;
+use super::config::{Persistence, PostgresqlConfig};
+use super::connection::PostgresqlConnection;
+use super::survey::Survey;
+use super::table::OwnTable;
+use super::{SCHEME, managed};
+use crate::network;
+use crate::sql::dialect::{POSTGRESQL, POSTGRESQL_MAX_KEY_LEN};
+use crate::sql::expiry::Expiry;
+use crate::sql::session::SqlSession;
+use crate::sql::statements::Statements;
+use crate::sql::table::{Limits, Table};
+
+/// The largest value. A field takes up to 1 GiB, but a statement must fit into as much with all that is made of it on the
+/// way, several times over.
+const MAX_VALUE_LEN: usize = 256 << 20;
+
+/// How often expired rows are looked for.
+const EXPIRY_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Opens the server that a URL names, or starts one.
+pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
+    let config = PostgresqlConfig::from_url(url)?;
+    let (server, peer) = match Peer::from_url(url, &config)? {
+        Some(peer) => (None, peer),
+        None => managed::start(url, &config).map(|(server, peer)| (Some(server), peer))?,
+    };
+    let timeout = config.timeout.0;
+    let round_trips = peer.round_trips();
+    let destinations = || peer.destination().map(|destination| vec![destination]);
+    let relay = network::relay_for(SCHEME, config.via, timeout, round_trips, destinations)?;
+    let peer = match relay.as_ref().and_then(|relay| relay.addresses().first()) {
+        Some(address) => peer.through(*address),
+        None => peer,
+    };
+    let peer = Arc::new(peer);
+    let options = match config.table {
+        Persistence::Unlogged => "UNLOGGED",
+        Persistence::Logged => "",
+    };
+    let statements = Statements::new(&POSTGRESQL, &config.namespace, options);
+    let mut control = PostgresqlConnection::new(Arc::clone(&peer), None)?;
+    let survey = Survey::of(&mut control)?;
+    let wanted = url.option("table").map(|_| config.table);
+    let own = OwnTable::open(&mut control, &config, wanted, &statements)?;
+    let limits = Limits { key_len: POSTGRESQL_MAX_KEY_LEN, value_len: MAX_VALUE_LEN };
+    let may_clear = server.is_some();
+    let table = Arc::new(Table { may_clear, ..Table::new(SCHEME, statements, limits) });
+    let sweeper = PostgresqlConnection::new(Arc::clone(&peer), None)?;
+    let expiry = Expiry::start(Arc::clone(&table), sweeper, EXPIRY_INTERVAL)?;
+    let shared = Shared {
+        expiry: Some(expiry),
+        control: Mutex::new(control),
+        own,
+        table,
+        peer,
+        n_connections: AtomicU64::new(0),
+        relay,
+        server,
+    };
+    let info = shared.describe(url, &config, &survey);
+    Ok(Arc::new(PostgresqlStore { shared: Arc::new(shared), info }))
+}
+
+/// An open server.
+#[derive(Debug)]
+struct PostgresqlStore {
+    shared: Arc<Shared>,
+    info: StoreInfo,
+}
+
+/// What sessions share; the server and the relay that were started for them end with the last of it.
+#[derive(Debug)]
+pub(super) struct Shared {
+    expiry: Option<Expiry>,
+    /// For questions about the store, which nobody measures.
+    control: Mutex<PostgresqlConnection>,
+    own: OwnTable,
+    table: Arc<Table>,
+    peer: Arc<Peer>,
+    n_connections: AtomicU64,
+    relay: Option<Relay>,
+    server: Option<Server>,
+}
+
+impl Shared {
+    pub(super) fn count_connection(&self) {
+        self.n_connections.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn control(&self) -> MutexGuard<'_, PostgresqlConnection> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn describe(&self, url: &StoreUrl, config: &PostgresqlConfig, survey: &Survey) -> StoreInfo {
+        let mut settings: BTreeMap<String, String> = survey.settings.clone();
+        settings.insert("namespace".into(), config.namespace.clone());
+        settings.insert("table".into(), self.own.persistence.as_str().into());
+        settings.insert("tls".into(), survey.tls.clone().unwrap_or_else(|| "off".into()));
+        settings.extend(network::relay_settings(config.via, self.relay.as_ref()));
+        let data_paths: Vec<PathBuf> = self.server.iter().map(managed::data_folder).collect();
+        let file_system = data_paths.first().and_then(|path| disk::file_system(path).ok());
+        let in_memory = file_system.as_ref().is_some_and(FileSystem::is_memory);
+        let durability = survey.durability(self.own.persistence);
+        StoreInfo {
+            scheme: SCHEME,
+            url: url.to_string(),
+            version: survey.version.clone(),
+            settings,
+            // A sync to memory survives no more than the page cache does.
+            durability: if in_memory { durability.min(Durability::OsCache) } else { durability },
+            ownership: match self.server {
+                Some(_) => Ownership::Managed,
+                None => Ownership::External,
+            },
+            server_pids: match &self.server {
+                Some(server) => vec![server.pid()],
+                None => survey.pid.into_iter().collect(),
+            },
+            addresses: vec![self.peer.reached_at()],
+            data_paths,
+            file_system,
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.expiry = None;
+        if self.server.is_none() {
+            let now_ms = self.table.now_ms();
+            // A server that is gone keeps its table, and nobody is left to be told.
+            let _ = self.own.close(&mut self.control(), now_ms);
+        }
+    }
+}
+
+impl Store for PostgresqlStore {
+    fn info(&self) -> StoreInfo {
+        self.info.clone()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let Shared { table, peer, server, .. } = &*self.shared;
+        Capabilities {
+            persistent: server.is_none() && self.info.durability > Durability::Volatile,
+            reach: if peer.is_unix() { Reach::Host } else { Reach::Network },
+            ..table.capabilities()
+        }
+    }
+
+    fn session(&self) -> Result<Box<dyn Session>> {
+        let Shared { table, peer, .. } = &*self.shared;
+        let shared = Some(Arc::clone(&self.shared));
+        let connection = PostgresqlConnection::new(Arc::clone(peer), shared)?;
+        Ok(Box::new(SqlSession::new(Arc::clone(table), connection)))
+    }
+
+    fn stats(&self) -> Result<Stats> {
+        let Shared { table, own, n_connections, .. } = &*self.shared;
+        let mut control = self.shared.control();
+        let mut stats = table.stats(&mut *control)?;
+        let size = control.simple(&own.size_question())?;
+        stats.bytes = size.first().and_then(|row| row.first()?.as_ref()?.parse().ok());
+        stats.connections = Some(n_connections.load(Ordering::Relaxed));
+        Ok(stats)
+    }
+}

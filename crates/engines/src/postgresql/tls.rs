@@ -1,0 +1,161 @@
+//! Whom a connection trusts.
+
+use std::fs;
+use std::sync::Arc;
+
+use larder_store::{Error, Result};
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::SCHEME;
+use super::config::{PostgresqlConfig, SslMode};
+
+/// Whose certificates are believed, and for which host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trust {
+    /// Anybody's: it is encrypted, and nobody knows for whom.
+    Anybody,
+    /// One of a known authority, for any host.
+    Authority,
+    /// One of a known authority, for this host.
+    Host,
+}
+
+/// What encrypts the connections that the options ask for; without TLS it is not asked to.
+pub(super) fn connector(config: &PostgresqlConfig) -> Result<MakeRustlsConnect> {
+    let trust = match config.sslmode {
+        SslMode::VerifyFull => Trust::Host,
+        SslMode::VerifyCa => Trust::Authority,
+        // As libpq has it.
+        SslMode::Require if config.sslrootcert.is_some() => Trust::Authority,
+        _ => Trust::Anybody,
+    };
+    let authorities = match (&config.sslrootcert, trust) {
+        (Some(path), _) => read_authorities(path)?,
+        (None, Trust::Anybody) => Vec::new(),
+        (None, _) => rustls_native_certs::load_native_certs().certs,
+    };
+    connector_of(trust, authorities)
+}
+
+/// What believes only this authority, whose certificate is in PEM.
+pub(super) fn trusting(authority: &str) -> Result<MakeRustlsConnect> {
+    let certificates = CertificateDer::pem_slice_iter(authority.as_bytes()).flatten().collect();
+    connector_of(Trust::Host, certificates)
+}
+
+fn connector_of(
+    trust: Trust,
+    authorities: Vec<CertificateDer<'static>>,
+) -> Result<MakeRustlsConnect> {
+    let failed = |error: &dyn std::fmt::Display| Error::Unavailable {
+        engine: SCHEME,
+        what: format!("no TLS: {error}"),
+        source: None,
+    };
+    let provider = Arc::new(ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| failed(&error))?;
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(authorities);
+    let config = if trust == Trust::Host {
+        builder.with_root_certificates(roots).with_no_client_auth()
+    } else {
+        let authorities = match trust {
+            Trust::Anybody => None,
+            _ => {
+                let verifier = WebPkiServerVerifier::builder_with_provider(
+                    Arc::new(roots),
+                    Arc::clone(&provider),
+                );
+                Some(verifier.build().map_err(|error| failed(&error))?)
+            }
+        };
+        let verifier = Arc::new(AnyHost { authorities, provider });
+        builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
+    };
+    Ok(MakeRustlsConnect::new(config))
+}
+
+/// The certificates of a file, which must have one.
+fn read_authorities(path: &str) -> Result<Vec<CertificateDer<'static>>> {
+    let pem = fs::read(path).map_err(|source| {
+        let what = format!("option `sslrootcert`: reading {path}");
+        Error::Io { engine: SCHEME, what, source }
+    })?;
+    let certificates: Vec<_> = CertificateDer::pem_slice_iter(&pem).flatten().collect();
+    if certificates.is_empty() {
+        let reason =
+            format!("option `sslrootcert`: there is no certificate in {path}; it must be in PEM");
+        return Err(Error::InvalidOptions { engine: SCHEME, reason });
+    }
+    Ok(certificates)
+}
+
+/// Believes certificates for any host: those of known authorities, or anybody's.
+#[derive(Debug)]
+struct AnyHost {
+    authorities: Option<Arc<WebPkiServerVerifier>>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for AnyHost {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let Some(authorities) = &self.authorities else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        let verified = authorities.verify_server_cert(
+            end_entity,
+            intermediates,
+            server_name,
+            ocsp_response,
+            now,
+        );
+        match verified {
+            // The name is what is looked at last, when everything else was right.
+            Err(rustls::Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) => Ok(ServerCertVerified::assertion()),
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
