@@ -23,19 +23,22 @@ impl<C: Connection> SqlSession<C> {
         match self.table.statements.lookup {
             Lookup::Array if keys.is_empty() => Ok(()),
             Lookup::Array => self.look_up_batch(0, &[now, Value::Many(keys)], now_ms, keys, hit),
-            Lookup::List(most) => keys.chunks(most).enumerate().try_for_each(|(n, batch)| {
-                let n_places = batch.len().next_power_of_two();
-                let wanted = batch.iter().map(|key| Value::Bytes(key));
-                let nothing = repeat_n(Value::Null, n_places - batch.len());
-                let values: Vec<_> = once(now).chain(wanted).chain(nothing).collect();
-                let statement = n_places.ilog2() as usize;
-                let mut hit_in_all = |place, value: &[u8], meta| hit(n * most + place, value, meta);
-                self.look_up_batch(statement, &values, now_ms, batch, &mut hit_in_all)
-            }),
+            Lookup::List(most) | Lookup::Joined(most) => {
+                keys.chunks(most).enumerate().try_for_each(|(n, batch)| {
+                    let n_places = batch.len().next_power_of_two();
+                    let wanted = batch.iter().map(|key| Value::Bytes(key));
+                    let nothing = repeat_n(Value::Null, n_places - batch.len());
+                    let values: Vec<_> = once(now).chain(wanted).chain(nothing).collect();
+                    let statement = n_places.ilog2() as usize;
+                    let mut hit_in_all =
+                        |place, value: &[u8], meta| hit(n * most + place, value, meta);
+                    self.look_up_batch(statement, &values, now_ms, batch, &mut hit_in_all)
+                })
+            }
         }
     }
 
-    /// Looks up keys with one statement. It finds each key once, however often it is asked for.
+    /// Looks up keys with one statement. Unless it gives places, it finds each key once, however often it is asked for.
     fn look_up_batch(
         &mut self,
         statement: usize,
@@ -45,22 +48,51 @@ impl<C: Connection> SqlSession<C> {
         hit: &mut dyn FnMut(usize, &[u8], Meta),
     ) -> Result<()> {
         let Self { table, connection, places, counters, .. } = self;
-        places.clear();
-        places.extend(0..keys.len());
-        places.sort_unstable_by_key(|place| keys[*place]);
+        let gives_places = matches!(table.statements.lookup, Lookup::Joined(_));
+        if !gives_places {
+            places.clear();
+            places.extend(0..keys.len());
+            places.sort_unstable_by_key(|place| keys[*place]);
+        }
         let mut n_hits = 0;
+        let mut hit = |place, value: &[u8], meta| {
+            n_hits += 1;
+            hit(place, value, meta);
+        };
         connection.rows(&table.statements.get_many[statement], values, &mut |row| {
             let (value, meta) = entry(row, now_ms)?;
-            let key = row.bytes(KEY)?;
-            let first = places.partition_point(|place| keys[*place] < key);
-            for place in places[first..].iter().take_while(|place| keys[**place] == key) {
-                hit(*place, value, meta);
-                n_hits += 1;
+            if gives_places {
+                let place = row.integer(KEY)?.and_then(|place| usize::try_from(place).ok());
+                hit(place.unwrap_or_default(), value, meta);
+            } else {
+                let same = places_of(row.bytes(KEY)?, keys, places);
+                same.iter().for_each(|place| hit(*place, value, meta));
             }
             Ok(())
         })?;
         counters.hits.add(n_hits);
         counters.misses.add((keys.len() as u64).saturating_sub(n_hits));
         Ok(())
+    }
+}
+
+/// The places of a key in a list of keys, of which `sorted` are the places in the order of the keys.
+fn places_of<'s>(key: &[u8], keys: &[&[u8]], sorted: &'s [usize]) -> &'s [usize] {
+    let first = sorted.partition_point(|place| keys[*place] < key);
+    let behind = &sorted[first..];
+    &behind[..behind.partition_point(|place| keys[*place] == key)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_is_asked_for_twice_has_two_places() {
+        let keys: &[&[u8]] = &[b"b", b"a", b"b", b"c"];
+        let sorted = [1, 0, 2, 3];
+        assert_eq!(places_of(b"a", keys, &sorted), [1]);
+        assert_eq!(places_of(b"b", keys, &sorted), [0, 2]);
+        assert_eq!(places_of(b"bb", keys, &sorted), [0; 0]);
     }
 }

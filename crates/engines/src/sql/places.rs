@@ -103,14 +103,19 @@ pub(crate) enum Style {
     Unnumbered,
 }
 
-/// Renders a statement whose values come in the order of `places`. `n_keys` is the number of placeholders that
-/// [`Place::Keys`] becomes; without it, it is one array.
-pub(super) fn render(
-    style: Style,
-    places: &[Place],
-    n_keys: Option<usize>,
-    template: &str,
-) -> Statement {
+/// What becomes of [`Place::Keys`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keys {
+    /// One placeholder, for an array.
+    Array,
+    /// So many placeholders: `?, ?`.
+    List(usize),
+    /// So many, with their places in the list: `(0, ?), (1, ?)`.
+    Pairs(usize),
+}
+
+/// Renders a statement whose values come in the order of `places`.
+pub(super) fn render(style: Style, places: &[Place], keys: Keys, template: &str) -> Statement {
     let mut sql = String::with_capacity(template.len());
     let mut placeholders = Vec::new();
     let mut put = |sql: &mut String, value: usize, kind: Kind| {
@@ -133,28 +138,36 @@ pub(super) fn render(
         let (Some(place), Some(value)) = (named, value) else {
             unreachable!("a statement has no place `:{name}`: {template}");
         };
-        match n_keys.filter(|_| place == Place::Keys) {
-            None => put(&mut sql, value, place.kind()),
-            Some(n_keys) => {
+        match keys {
+            Keys::List(n_keys) | Keys::Pairs(n_keys) if place == Place::Keys => {
                 for key in 0..n_keys {
                     sql.push_str(if key == 0 { "" } else { ", " });
-                    put(&mut sql, value + key, Kind::Bytes);
+                    if let Keys::Pairs(_) = keys {
+                        let _ = write!(sql, "({key}, ");
+                        put(&mut sql, value + key, Kind::Bytes);
+                        sql.push(')');
+                    } else {
+                        put(&mut sql, value + key, Kind::Bytes);
+                    }
                 }
             }
+            _ => put(&mut sql, value, place.kind()),
         }
         rest = behind;
     }
     sql.push_str(rest);
     if let Style::Numbered(_) = style {
-        placeholders = numbered(places, n_keys);
+        placeholders = numbered(places, keys);
     }
     Statement { id: 0, sql, finds_one: false, placeholders }
 }
 
 /// The placeholders of a statement that numbers them: the values, each once.
-fn numbered(places: &[Place], n_keys: Option<usize>) -> Vec<Placeholder> {
-    let kinds = places.iter().flat_map(|place| match n_keys {
-        Some(n_keys) if *place == Place::Keys => vec![Kind::Bytes; n_keys],
+fn numbered(places: &[Place], keys: Keys) -> Vec<Placeholder> {
+    let kinds = places.iter().flat_map(|place| match keys {
+        Keys::List(n_keys) | Keys::Pairs(n_keys) if *place == Place::Keys => {
+            vec![Kind::Bytes; n_keys]
+        }
         _ => vec![place.kind()],
     });
     kinds.enumerate().map(|(value, kind)| Placeholder { value, kind }).collect()
@@ -175,17 +188,19 @@ mod tests {
 
     #[test]
     fn numbered_placeholders_take_each_value_once() {
-        let two = render(Style::Numbered('?'), PLACES, Some(2), TEMPLATE);
+        let two = render(Style::Numbered('?'), PLACES, Keys::List(2), TEMPLATE);
         assert_eq!(two.sql, "SELECT 1 WHERE key IN (?2, ?3) AND (a > ?1 OR b > ?1)");
         assert_eq!(order(&two), [0, 1, 2].map(Value::Integer));
-        let array = render(Style::Numbered('$'), PLACES, None, TEMPLATE);
+        let pairs = render(Style::Numbered('?'), PLACES, Keys::Pairs(2), "VALUES :keys");
+        assert_eq!(pairs.sql, "VALUES (0, ?2), (1, ?3)");
+        let array = render(Style::Numbered('$'), PLACES, Keys::Array, TEMPLATE);
         assert_eq!(array.sql, "SELECT 1 WHERE key IN ($2) AND (a > $1 OR b > $1)");
         assert_eq!(array.kinds().collect::<Vec<_>>(), [Kind::Integer, Kind::Array]);
     }
 
     #[test]
     fn unnumbered_placeholders_take_a_value_at_each_place() {
-        let two = render(Style::Unnumbered, PLACES, Some(2), TEMPLATE);
+        let two = render(Style::Unnumbered, PLACES, Keys::List(2), TEMPLATE);
         assert_eq!(two.sql, "SELECT 1 WHERE key IN (?, ?) AND (a > ? OR b > ?)");
         assert_eq!(order(&two), [1, 2, 0, 0].map(Value::Integer));
         let kinds = [Kind::Bytes, Kind::Bytes, Kind::Integer, Kind::Integer];
@@ -195,6 +210,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "a statement has no place `:key`")]
     fn a_place_that_a_statement_is_not_given_is_noticed() {
-        render(Style::Unnumbered, PLACES, None, ":key");
+        render(Style::Unnumbered, PLACES, Keys::Array, ":key");
     }
 }

@@ -7,7 +7,7 @@
 
 use super::connection::Statement;
 use super::dialect::{Dialect, Further, Lookup, Names, Upsert};
-use super::places::{Place, render};
+use super::places::{Keys, Place, render};
 
 /// The statements on one table. The values that each takes are given in brackets, in their order; those that read give
 /// the columns value, flags, version, deadline, and those that may find many then key.
@@ -17,7 +17,7 @@ pub(crate) struct Statements {
     pub(crate) create: Vec<String>,
     /// `[key, now]`: reads one entry.
     pub(crate) get: Statement,
-    /// `[now, keys]`: reads many. Of [`Lookup::Array`] there is one; of [`Lookup::List`] one for each power of two.
+    /// `[now, keys]`: reads many. Of [`Lookup::Array`] there is one, of the others one for each power of two.
     pub(crate) get_many: Vec<Statement>,
     /// `[now, from]`: reads the entries whose keys are `from` or above.
     pub(crate) get_from: Statement,
@@ -79,6 +79,16 @@ const LIVE: &str = "(deadline_ms IS NULL OR deadline_ms > :now)";
 const ENTRY: [Place; 6] =
     [Place::Key, Place::Value, Place::Version, Place::Deadline, Place::Flags, Place::Tag];
 
+/// Reads the entries for which a condition holds.
+fn many(Names { table, key, .. }: &Names, condition: &str) -> String {
+    format!("SELECT {COLUMNS}, {key} FROM {table} WHERE {condition} AND {LIVE}")
+}
+
+/// 1, 2, 4 … up to the largest.
+fn powers(largest: usize) -> impl Iterator<Item = usize> {
+    (0..=largest.ilog2()).map(|power| 1 << power)
+}
+
 /// Writes statements, and numbers them.
 struct Writer<'d> {
     dialect: &'d Dialect,
@@ -94,7 +104,9 @@ impl Writer<'_> {
         let (create, clear) = (create(&self.names, options), clear(&self.names));
         let expire = expire(&self.names);
         let one = format!("FROM {table} WHERE {key} = :key AND {LIVE}");
-        let many = format!("SELECT {COLUMNS}, {key} FROM {table} WHERE");
+        let from = many(&self.names, &format!("{key} >= :from"));
+        let between = many(&self.names, &format!("{key} >= :from AND {key} < :below"));
+        let tagged = many(&self.names, "tag = :tag");
         let grown = self.grown_version("version", ":version");
         let updated = self.dialect.further.updated;
         let update = format!("UPDATE {table} SET version = {grown}{updated}, value =");
@@ -107,15 +119,10 @@ impl Writer<'_> {
         Statements {
             create,
             get: self.one(&[Place::Key, Place::Now], &format!("SELECT {COLUMNS} {one}")),
-            get_many: self.get_many(&many),
-            get_from: self
-                .write(&[Place::Now, Place::From], &format!("{many} {key} >= :from AND {LIVE}")),
-            get_between: self.write(
-                &[Place::Now, Place::From, Place::Below],
-                &format!("{many} {key} >= :from AND {key} < :below AND {LIVE}"),
-            ),
-            get_tag: self
-                .write(&[Place::Tag, Place::Now], &format!("{many} tag = :tag AND {LIVE}")),
+            get_many: self.get_many(),
+            get_from: self.write(&[Place::Now, Place::From], &from),
+            get_between: self.write(&[Place::Now, Place::From, Place::Below], &between),
+            get_tag: self.write(&[Place::Tag, Place::Now], &tagged),
             version: self.one(&[Place::Key, Place::Now], &format!("SELECT version {one}")),
             set: self.upsert(&ENTRY, None),
             add: self.upsert(&only_if(&[Place::Now]), Some("deadline_ms <= :now")),
@@ -150,7 +157,7 @@ impl Writer<'_> {
     }
 
     fn write(&mut self, places: &[Place], template: &str) -> Statement {
-        self.write_for(places, None, template)
+        self.write_for(places, Keys::Array, template)
     }
 
     /// A statement that at most one row answers.
@@ -158,25 +165,34 @@ impl Writer<'_> {
         Statement { finds_one: true, ..self.write(places, template) }
     }
 
-    fn write_for(&mut self, places: &[Place], n_keys: Option<usize>, template: &str) -> Statement {
+    fn write_for(&mut self, places: &[Place], keys: Keys, template: &str) -> Statement {
         let id = self.n_prepared;
         self.n_prepared += 1;
-        Statement { id, ..render(self.dialect.style, places, n_keys, template) }
+        Statement { id, ..render(self.dialect.style, places, keys, template) }
     }
 
-    fn get_many(&mut self, many: &str) -> Vec<Statement> {
-        let key = self.names.key.clone();
-        let places = [Place::Now, Place::Keys];
-        match self.dialect.lookup {
+    fn get_many(&mut self) -> Vec<Statement> {
+        let Names { table, key, .. } = &self.names;
+        let (keys, template) = match self.dialect.lookup {
             Lookup::Array => {
-                vec![self.write(&places, &format!("{many} {key} = ANY (:keys) AND {LIVE}"))]
+                let wanted = format!("{key} = ANY (:keys)");
+                (vec![Keys::Array], many(&self.names, &wanted))
             }
             Lookup::List(most) => {
-                let template = format!("{many} {key} IN (:keys) AND {LIVE}");
-                let powers = (0..=most.ilog2()).map(|power| 1 << power);
-                powers.map(|n_keys| self.write_for(&places, Some(n_keys), &template)).collect()
+                let wanted = format!("{key} IN (:keys)");
+                (powers(most).map(Keys::List).collect(), many(&self.names, &wanted))
             }
-        }
+            // `CROSS` keeps SQLite from walking the table and looking into the list.
+            Lookup::Joined(most) => {
+                let template = format!(
+                    "WITH wanted (place, {key}) AS (VALUES :keys) SELECT {COLUMNS}, place \
+                     FROM wanted CROSS JOIN {table} USING ({key}) WHERE {LIVE}"
+                );
+                (powers(most).map(Keys::Pairs).collect(), template)
+            }
+        };
+        let places = [Place::Now, Place::Keys];
+        keys.into_iter().map(|keys| self.write_for(&places, keys, &template)).collect()
     }
 
     /// A version larger than the one before in any case, though the clock should go back.
