@@ -8,7 +8,7 @@ use std::fs;
 use std::time::Duration;
 
 use embedded::{TestDir, open, open_session, url};
-use larder_store::{Error, SetOptions};
+use larder_store::{Error, SetMode, SetOptions};
 use rusqlite::Connection;
 
 const SCHEME: &str = "sqlite";
@@ -157,27 +157,62 @@ fn the_oldest_that_was_not_rewritten_makes_room() {
     assert_eq!(second, [11, 12, 13, 14, 15, 16, 17, 18, 19], "the second chance is not for ever");
 }
 
-/// Reads of expiry, eviction and single keys use an index: none walks the table.
+/// SQLite joins strings of bytes as text.
 #[test]
-fn no_statement_scans() {
+fn joined_values_keep_bytes_that_are_no_text() {
     let directory = TestDir::create();
     let mut session = open_session(&url(SCHEME, directory.path(), ""));
-    session.set(b"key", b"value", &SetOptions::default()).unwrap();
-    let database = Connection::open(directory.path().join("store")).unwrap();
-    for (sql, wanted) in [
-        (
-            "DELETE FROM cache WHERE id IN (SELECT id FROM cache WHERE deadline_ms <= 5 ORDER BY deadline_ms LIMIT 64)",
-            "cache.expiry",
-        ),
-        (
-            "WITH wanted (place, key) AS (VALUES (0, x'01'), (1, x'02')) SELECT place, value FROM wanted CROSS JOIN cache USING (key)",
-            "autoindex",
-        ),
-    ] {
-        let mut plan = database.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
-        let rows = plan.query_map([], |row| row.get::<_, String>(3)).unwrap();
-        let lines: Vec<_> = rows.map(Result::unwrap).collect();
-        assert!(lines.iter().any(|line| line.contains(wanted)), "{lines:?}");
-        assert!(!lines.iter().any(|line| line.starts_with("SCAN cache")), "{lines:?}");
+    let (first, second, mut found) = ((0..=255).collect::<Vec<u8>>(), [0, 0xff, 0], Vec::new());
+    session.set(b"key", &first, &SetOptions::default()).unwrap();
+    for mode in [SetMode::Append, SetMode::Prepend] {
+        session.set(b"key", &second, &SetOptions { mode, ..SetOptions::default() }).unwrap();
     }
+    session.get(b"key", &mut found).unwrap().unwrap();
+    assert_eq!(found, [&second, &first[..], &second].concat());
+}
+
+/// Tables as they were before entries had tags.
+const TABLES_WITHOUT_TAGS: &str = r#"
+CREATE TABLE "cache" (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, deadline_ms INTEGER, flags INTEGER NOT NULL,
+    version INTEGER NOT NULL, rewritten INTEGER NOT NULL, value BLOB NOT NULL) STRICT;
+CREATE INDEX "cache.expiry" ON "cache" (deadline_ms) WHERE deadline_ms IS NOT NULL;
+CREATE TABLE "other-1" (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, deadline_ms INTEGER, flags INTEGER NOT NULL,
+    version INTEGER NOT NULL, rewritten INTEGER NOT NULL, value BLOB NOT NULL) STRICT;
+CREATE INDEX "other-1.expiry" ON "other-1" (deadline_ms) WHERE deadline_ms IS NOT NULL;
+INSERT INTO "cache" VALUES (1, x'6f6c64', NULL, 7, 5, 0, x'0102');
+PRAGMA application_id = 0x4c524452;
+PRAGMA user_version = 1;
+"#;
+
+#[test]
+fn a_file_from_before_tags_gets_them_and_keeps_its_entries() {
+    let directory = TestDir::create();
+    let before = Connection::open(directory.path().join("store")).unwrap();
+    before.execute_batch(TABLES_WITHOUT_TAGS).unwrap();
+    drop(before);
+    for namespace in ["cache", "other-1"] {
+        let url = url(SCHEME, directory.path(), &format!("namespace={namespace}"));
+        for _ in 0..2 {
+            let mut session = open_session(&url);
+            let groups = session.groups().unwrap();
+            groups.set_tagged(b"new", b"value", &SetOptions::default(), b"tag").unwrap();
+            let mut found = 0;
+            groups.get_tag(b"tag", &mut |_, _, _| found += 1).unwrap();
+            assert_eq!(found, 1, "{namespace}");
+        }
+    }
+    let (mut session, mut value) = (open_session(&url(SCHEME, directory.path(), "")), Vec::new());
+    let meta = session.get(b"old", &mut value).unwrap().unwrap();
+    assert_eq!((meta.flags, meta.version, &value[..]), (7, Some(5), &[1, 2][..]));
+}
+
+#[test]
+fn a_file_of_a_later_format_is_refused() {
+    let directory = TestDir::create();
+    let url = url(SCHEME, directory.path(), "");
+    drop(open(&url).unwrap());
+    let file = Connection::open(directory.path().join("store")).unwrap();
+    file.pragma_update(None, "user_version", 1000).unwrap();
+    let (error, text) = refusal(&url);
+    assert!(matches!(error, Error::Unavailable { .. }) && text.contains("newer larder"), "{text}");
 }

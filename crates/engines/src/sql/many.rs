@@ -65,8 +65,9 @@ impl<C: Connection> SqlSession<C> {
                 let place = row.integer(KEY)?.and_then(|place| usize::try_from(place).ok());
                 hit(place.unwrap_or_default(), value, meta);
             } else {
-                let same = places_of(row.bytes(KEY)?, keys, places);
-                same.iter().for_each(|place| hit(*place, value, meta));
+                for place in places_of(row.bytes(KEY)?, keys, places) {
+                    hit(*place, value, meta);
+                }
             }
             Ok(())
         })?;

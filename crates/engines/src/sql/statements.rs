@@ -240,3 +240,77 @@ impl Writer<'_> {
         self.write(places, &template)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::dialect::{MYSQL, POSTGRESQL, SQLITE};
+
+    fn written(dialect: &Dialect) -> Statements {
+        Statements::new(dialect, "t", "")
+    }
+
+    #[test]
+    fn each_dialect_stores_over_what_has_expired_only() {
+        let on_conflict = |statements: Statements, sign: &str| {
+            let sql = statements.add.sql;
+            let (insert, update) = sql.split_once(" ON CONFLICT (\"key\") DO UPDATE SET ").unwrap();
+            assert!(
+                insert.contains(&format!("VALUES ({sign}1, {sign}2, {sign}3, {sign}4")),
+                "{sql}"
+            );
+            assert!(update.starts_with("value = excluded.value, "), "{sql}");
+            let condition = format!(" WHERE \"t\".deadline_ms <= {sign}7");
+            assert!(update.ends_with(&condition), "{sql}");
+            assert_eq!(statements.set.sql, sql.strip_suffix(&condition).unwrap());
+        };
+        on_conflict(written(&SQLITE), "?");
+        on_conflict(written(&POSTGRESQL), "$");
+        assert_eq!(
+            written(&MYSQL).add.sql,
+            "INSERT INTO `t` (`key`, value, version, deadline_ms, flags, tag) \
+             VALUES (?, ?, ?, ?, ?, ?) ON DUPLICATE KEY UPDATE \
+             value = if(deadline_ms <= ?, values(value), value), \
+             version = if(deadline_ms <= ?, greatest(version + 1, values(version)), version), \
+             flags = if(deadline_ms <= ?, values(flags), flags), \
+             tag = if(deadline_ms <= ?, values(tag), tag), \
+             deadline_ms = if(deadline_ms <= ?, values(deadline_ms), deadline_ms)"
+        );
+    }
+
+    #[test]
+    fn each_dialect_looks_many_keys_up_in_its_way() {
+        let third = |dialect| written(dialect).get_many[2].sql.clone();
+        assert_eq!(
+            third(&SQLITE),
+            "WITH wanted (place, \"key\") AS (VALUES (0, ?2), (1, ?3), (2, ?4), (3, ?5)) \
+             SELECT value, flags, version, deadline_ms, place FROM wanted \
+             CROSS JOIN \"t\" USING (\"key\") WHERE (deadline_ms IS NULL OR deadline_ms > ?1)"
+        );
+        assert_eq!(
+            third(&MYSQL),
+            "SELECT value, flags, version, deadline_ms, `key` FROM `t` \
+             WHERE `key` IN (?, ?, ?, ?) AND (deadline_ms IS NULL OR deadline_ms > ?)"
+        );
+        assert_eq!(
+            written(&POSTGRESQL).get_many[0].sql,
+            "SELECT value, flags, version, deadline_ms, \"key\" FROM \"t\" \
+             WHERE \"key\" = ANY ($2) AND (deadline_ms IS NULL OR deadline_ms > $1)"
+        );
+    }
+
+    #[test]
+    fn every_statement_has_a_place_of_its_own() {
+        for dialect in [&SQLITE, &POSTGRESQL, &MYSQL] {
+            let Statements { n_prepared, get, get_many, set, count, delete_tag, .. } =
+                written(dialect);
+            let mut ids: Vec<_> = get_many.iter().map(|statement| statement.id).collect();
+            ids.extend([get.id, set.id, count.id, delete_tag.id]);
+            assert!(ids.iter().all(|id| *id < n_prepared), "{ids:?} of {n_prepared}");
+            let n_ids = ids.len();
+            ids.sort_unstable();
+            ids.dedup();
+            assert_eq!(ids.len(), n_ids, "{ids:?}");
+        }
+    }
+}

@@ -76,7 +76,7 @@ pub(super) fn prepare(
     statements: &Statements,
 ) -> Result<()> {
     let until = Instant::now() + config.timeout.0;
-    let prepared = loop {
+    let refusal = loop {
         match try_prepare(connection, statements) {
             Err(error) if is_busy(&error) && Instant::now() < until => {
                 sleep(Duration::from_millis(5));
@@ -84,23 +84,19 @@ pub(super) fn prepare(
             prepared => break prepared.map_err(|error| in_words(path, config, &error))?,
         }
     };
-    if prepared {
-        return Ok(());
-    }
-    Err(Error::Unavailable {
-        engine: SCHEME,
-        what: format!(
-            "{} is a database that larder did not make; choose another file",
-            path.display()
-        ),
-        source: None,
-    })
+    let Some(refusal) = refusal else { return Ok(()) };
+    let what = format!("{} {refusal}", path.display());
+    Err(Error::Unavailable { engine: SCHEME, what, source: None })
 }
 
-/// `false` when the file is somebody else's.
-fn try_prepare(connection: &mut Connection, statements: &Statements) -> rusqlite::Result<bool> {
-    if !is_new_or_ours(connection)? {
-        return Ok(false);
+/// Says why a file is refused, if it is.
+fn try_prepare(
+    connection: &mut Connection,
+    statements: &Statements,
+) -> rusqlite::Result<Option<&'static str>> {
+    let refusal = refusal(connection)?;
+    if refusal.is_some() {
+        return Ok(refusal);
     }
     connection.pragma_update(None, "journal_mode", "WAL")?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -113,20 +109,23 @@ fn try_prepare(connection: &mut Connection, statements: &Statements) -> rusqlite
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", FORMAT)?;
     transaction.commit()?;
-    Ok(true)
+    Ok(None)
 }
 
-fn is_new_or_ours(connection: &mut Connection) -> rusqlite::Result<bool> {
+/// Why a file that is neither new nor ours is refused.
+fn refusal(connection: &mut Connection) -> rusqlite::Result<Option<&'static str>> {
     // One transaction, because another process may be making the tables.
     let transaction = connection.transaction()?;
-    match number(&transaction, "PRAGMA application_id")? {
-        0 => Ok(number(&transaction, "SELECT count(*) FROM sqlite_schema")? == 0),
-        APPLICATION_ID => {
-            let format = number(&transaction, "PRAGMA user_version")?;
-            Ok((FORMAT_WITHOUT_TAGS..=FORMAT).contains(&format))
-        }
-        _ => Ok(false),
-    }
+    let is_ours = match number(&transaction, "PRAGMA application_id")? {
+        0 => number(&transaction, "SELECT count(*) FROM sqlite_schema")? == 0,
+        id => id == APPLICATION_ID,
+    };
+    let is_later = number(&transaction, "PRAGMA user_version")? > FORMAT;
+    Ok(match (is_ours, is_later) {
+        (false, _) => Some("is a database that larder did not make; choose another file"),
+        (true, true) => Some("was made by a newer larder; use that, or choose another file"),
+        (true, false) => None,
+    })
 }
 
 /// Gives the tables of all namespaces what the newer format has. SQLite adds a column at the end of a row, where it costs

@@ -11,6 +11,9 @@ mod file;
 mod store;
 mod upkeep;
 
+#[cfg(test)]
+mod tests;
+
 use larder_store::{Engine, Medium};
 
 /// The scheme, and the name in messages.

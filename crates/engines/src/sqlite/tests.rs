@@ -1,0 +1,44 @@
+//! How SQLite does the statements that are sent.
+
+use rusqlite::Connection;
+
+use crate::sql::dialect::SQLITE;
+use crate::sql::statements::Statements;
+
+/// Reads, writes, expiry and groups use an index: only counting walks the table.
+#[test]
+fn no_statement_scans() {
+    let database = Connection::open_in_memory().unwrap();
+    let statements = Statements::new(&SQLITE, "cache", "");
+    for create in &statements.create {
+        database.execute_batch(create).unwrap();
+    }
+    let all = &statements;
+    let one_entry = [
+        &all.get,
+        &all.version,
+        &all.replace,
+        &all.cas,
+        &all.set_value,
+        &all.append,
+        &all.prepend,
+        &all.touch,
+        &all.delete,
+    ];
+    let many = [&all.get_from, &all.get_between].into_iter().chain(&all.get_many);
+    let by_key = one_entry.into_iter().chain(many).map(|one| (one, "autoindex"));
+    let by_tag = [(&all.get_tag, "cache.tags"), (&all.delete_tag, "cache.tags")];
+    let others = by_tag.into_iter().chain([(&all.expire, "cache.expiry")]);
+    for (statement, index) in by_key.chain(others) {
+        let explain = format!("EXPLAIN QUERY PLAN {}", statement.sql);
+        let mut plan = database.prepare(&explain).unwrap();
+        let mut rows = plan.raw_query();
+        let mut lines: Vec<String> = Vec::new();
+        while let Some(row) = rows.next().unwrap() {
+            lines.push(row.get(3).unwrap());
+        }
+        assert!(lines.iter().any(|line| line.contains(index)), "{}: {lines:?}", statement.sql);
+        let scans = lines.iter().any(|line| line.starts_with("SCAN cache"));
+        assert!(!scans, "{}: {lines:?}", statement.sql);
+    }
+}
