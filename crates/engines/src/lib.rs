@@ -4,8 +4,8 @@
 //! and `session.rs`, and knows no other engine; `tiered` opens its
 //! parts with the catalog that it is given. What several share stands beside the folders and is built whichever
 //! engines are: [`network`] finds servers, [`counters`] counts, [`decimal`] spells numbers, [`header`] is
-//! what stands before a value. What an engine takes of the
-//! machine (a server, a directory) it takes by `larder-host`.
+//! what stands before a value. `sql` is what the databases that speak SQL share: all but their drivers. What an engine
+//! takes of the machine (a server, a directory) it takes by `larder-host`.
 
 mod absent;
 pub mod counters;
@@ -33,11 +33,7 @@ mod postgresql;
 #[cfg(feature = "redis")]
 mod redis;
 #[cfg(any(feature = "sqlite", feature = "postgresql", feature = "mysql"))]
-#[cfg_attr(
-    not(all(feature = "postgresql", feature = "mysql")),
-    expect(dead_code, reason = "a dialect needs not all that the others need")
-)]
-mod sql;
+pub mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 #[cfg(feature = "tiered")]

@@ -9,7 +9,7 @@ use super::places::Kind;
 /// A connection on which something went wrong is opened anew by the next call, and its statements are prepared again.
 /// A statement that the database gave up because of another transaction (a deadlock) has done nothing, and a driver
 /// does it again before it reports [`Busy`](larder_store::Error::Busy).
-pub(crate) trait Connection: Send {
+pub trait Connection: Send {
     /// Does a statement that writes, in one round trip, and says how many rows it changed.
     ///
     /// Rows that are inserted and rows that are deleted count one each. An update that gives its row other values
@@ -33,30 +33,30 @@ pub(crate) trait Connection: Send {
 
 /// A statement as a dialect writes it.
 #[derive(Debug, Clone)]
-pub(crate) struct Statement {
+pub struct Statement {
     /// Its place among the prepared ones of a connection: less than
     /// [`Statements::n_prepared`](super::statements::Statements::n_prepared).
-    pub(crate) id: usize,
+    pub id: usize,
     /// Its text, with the dialect's placeholders.
-    pub(crate) sql: String,
+    pub sql: String,
     /// Whether at most one row answers it.
-    pub(crate) finds_one: bool,
+    pub finds_one: bool,
     /// What each placeholder of the text stands for, in the order of their numbers, or of the text where they have none.
     pub(super) placeholders: Vec<Placeholder>,
 }
 
 /// What a placeholder stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Placeholder {
+pub struct Placeholder {
     /// Which of the values that come with the statement.
-    pub(crate) value: usize,
+    pub value: usize,
     /// Of which type that value is, or NULL.
-    pub(crate) kind: Kind,
+    pub kind: Kind,
 }
 
 impl Statement {
     /// The values in the order of the placeholders.
-    pub(crate) fn in_order<'s, 'v>(
+    pub fn in_order<'s, 'v>(
         &'s self,
         values: &'s [Value<'v>],
     ) -> impl ExactSizeIterator<Item = Value<'v>> + 's {
@@ -64,15 +64,14 @@ impl Statement {
     }
 
     /// The types of the placeholders, for a driver that declares them.
-    #[cfg(any(test, feature = "postgresql"))]
-    pub(crate) fn kinds(&self) -> impl ExactSizeIterator<Item = Kind> {
+    pub fn kinds(&self) -> impl ExactSizeIterator<Item = Kind> {
         self.placeholders.iter().map(|placeholder| placeholder.kind)
     }
 }
 
 /// What stands in a place of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Value<'a> {
+pub enum Value<'a> {
     /// A string of bytes.
     Bytes(&'a [u8]),
     /// A number.
@@ -85,7 +84,7 @@ pub(crate) enum Value<'a> {
 }
 
 /// One row of an answer.
-pub(crate) trait Row {
+pub trait Row {
     /// The string of bytes in a column, counted from 0. NULL is an error.
     fn bytes(&self, column: usize) -> Result<&[u8]>;
 

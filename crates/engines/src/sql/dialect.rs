@@ -7,48 +7,48 @@ use super::places::Style;
 /// The table has the columns `key`, `value`, `flags`, `version`, `deadline_ms` and `tag` in all of them, and keys compare
 /// as bytes.
 #[derive(Debug)]
-pub(crate) struct Dialect {
+pub struct Dialect {
     /// Its placeholders.
-    pub(crate) style: Style,
+    pub style: Style,
     /// What stands around a name.
-    pub(crate) quote: char,
+    pub quote: char,
     /// The statements that make table and indices where they are not there, one after the other. The text is the
     /// table's options, which the engine chooses: each dialect says where they stand.
-    pub(crate) create: fn(&Names, &str) -> Vec<String>,
+    pub create: fn(&Names, &str) -> Vec<String>,
     /// Takes all rows out, but leaves the table.
-    pub(crate) clear: fn(&Names) -> String,
+    pub clear: fn(&Names) -> String,
     /// What an insert does where the key is there already.
-    pub(crate) upsert: Upsert,
+    pub upsert: Upsert,
     /// How many keys are looked up.
-    pub(crate) lookup: Lookup,
+    pub lookup: Lookup,
     /// The larger of two numbers.
-    pub(crate) larger: &'static str,
+    pub larger: &'static str,
     /// Two strings of bytes, one behind the other.
-    pub(crate) joined: fn(&str, &str) -> String,
+    pub joined: fn(&str, &str) -> String,
     /// Deletes at most `:limit` rows that had expired at `:now`, the earliest first.
-    pub(crate) expire: fn(&Names) -> String,
+    pub expire: fn(&Names) -> String,
     /// What stands behind the columns of all, where there is a column beyond them.
-    pub(crate) further: Further,
+    pub further: Further,
     /// Whether an update that leaves its row as it was counts as a change.
-    pub(crate) counts_found: bool,
+    pub counts_found: bool,
 }
 
 /// The names of a table and its indices, in quotes.
 #[derive(Debug)]
-pub(crate) struct Names {
+pub struct Names {
     /// The table.
-    pub(crate) table: String,
+    pub table: String,
     /// Its column `key`, which is a word of the language in some dialects.
-    pub(crate) key: String,
+    pub key: String,
     /// The index of deadlines.
-    pub(crate) expiry: String,
+    pub expiry: String,
     /// The index of tags.
-    pub(crate) tags: String,
+    pub tags: String,
 }
 
 /// What an insert does where the key is there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Upsert {
+pub enum Upsert {
     /// `ON CONFLICT (key) DO UPDATE SET … WHERE …`.
     OnConflict,
     /// `ON DUPLICATE KEY UPDATE …`, which has no condition: each assignment has its own, and sees what those before it
@@ -58,7 +58,7 @@ pub(crate) enum Upsert {
 
 /// How many keys are looked up with one statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lookup {
+pub enum Lookup {
     /// As one array, of any length.
     Array,
     /// As a list, for which there is a statement for 1, 2, 4 … keys up to this many, a power of two. What is missing
@@ -71,13 +71,13 @@ pub(crate) enum Lookup {
 
 /// What a column that one dialect alone has adds to lists; each begins with a comma.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Further {
+pub struct Further {
     /// To the columns of an insert.
-    pub(crate) columns: &'static str,
+    pub columns: &'static str,
     /// To its values.
-    pub(crate) inserted: &'static str,
+    pub inserted: &'static str,
     /// To the assignments of an update.
-    pub(crate) updated: &'static str,
+    pub updated: &'static str,
 }
 
 impl Dialect {
@@ -98,8 +98,7 @@ impl Dialect {
 /// The value stands last in its row, so that what is known of an entry is read without its overflow pages. The table has
 /// row ids because a `WITHOUT ROWID` table keeps values in its inner pages: measured with 1 KiB values it was three times
 /// slower in reading and writing, and with 100 bytes no more than a quarter faster.
-#[cfg(any(test, feature = "sqlite"))]
-pub(crate) const SQLITE: Dialect = Dialect {
+pub const SQLITE: Dialect = Dialect {
     style: Style::Numbered('?'),
     quote: '"',
     create: |Names { table, key, expiry, tags }, _| {
@@ -134,12 +133,10 @@ pub(crate) const SQLITE: Dialect = Dialect {
 };
 
 /// The longest key of an index of PostgreSQL: a third of a page, less the head of an entry.
-#[cfg(any(test, feature = "postgresql"))]
-pub(crate) const POSTGRESQL_MAX_KEY_LEN: usize = 2692;
+pub const POSTGRESQL_MAX_KEY_LEN: usize = 2692;
 
 /// PostgreSQL. The options of a table stand before the word: `UNLOGGED`.
-#[cfg(any(test, feature = "postgresql"))]
-pub(crate) const POSTGRESQL: Dialect = Dialect {
+pub const POSTGRESQL: Dialect = Dialect {
     style: Style::Numbered('$'),
     quote: '"',
     create: |Names { table, key, expiry, tags }, options| {
@@ -173,12 +170,10 @@ pub(crate) const POSTGRESQL: Dialect = Dialect {
 };
 
 /// The longest key of an index of `InnoDB`.
-#[cfg(any(test, feature = "mysql"))]
-pub(crate) const MYSQL_MAX_KEY_LEN: usize = 3072;
+pub const MYSQL_MAX_KEY_LEN: usize = 3072;
 
 /// MySQL and MariaDB. The options of a table stand behind its columns: `ENGINE = InnoDB`.
-#[cfg(any(test, feature = "mysql"))]
-pub(crate) const MYSQL: Dialect = Dialect {
+pub const MYSQL: Dialect = Dialect {
     style: Style::Unnumbered,
     quote: '`',
     // No index of its can leave out the rows that have nothing in the column.

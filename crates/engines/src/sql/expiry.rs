@@ -15,7 +15,7 @@ const BATCH: u64 = 256;
 
 /// A thread with a connection of its own, which ends with what it belongs to.
 #[derive(Debug)]
-pub(crate) struct Expiry {
+pub struct Expiry {
     /// Nothing is ever sent: that it is gone is the message.
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -25,7 +25,7 @@ impl Expiry {
     /// Begins to look for expired rows, each time so long after the last. The connection may be one that is opened by its
     /// first use. What goes wrong is tried again at the next look: an entry that has expired is never read, so that
     /// nobody need be told.
-    pub(crate) fn start(
+    pub fn start(
         table: Arc<Table>,
         mut connection: impl Connection + 'static,
         interval: Duration,
@@ -68,4 +68,60 @@ fn expire(table: &Table, connection: &mut dyn Connection) -> Result<u64> {
     let expired = connection.change(&table.statements.expire, &values)?;
     table.dropped.count(0, expired);
     Ok(expired)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::time::Instant;
+
+    use larder_store::Stats;
+
+    use super::*;
+    use crate::sql::connection::{Row, Statement};
+    use crate::sql::dialect::SQLITE;
+    use crate::sql::statements::Statements;
+    use crate::sql::table::Limits;
+
+    /// A database that holds so many expired rows.
+    struct Database(Arc<AtomicU64>);
+
+    impl Connection for Database {
+        fn change(&mut self, _: &Statement, values: &[Value<'_>]) -> Result<u64> {
+            let [Value::Integer(_), Value::Integer(limit)] = values else { panic!("{values:?}") };
+            let left = self.0.load(Ordering::SeqCst);
+            let deleted = left.min(limit.unsigned_abs());
+            self.0.store(left - deleted, Ordering::SeqCst);
+            Ok(deleted)
+        }
+
+        fn rows(
+            &mut self,
+            _: &Statement,
+            _: &[Value<'_>],
+            _: &mut dyn FnMut(&dyn Row) -> Result<()>,
+        ) -> Result<()> {
+            panic!("expiry reads nothing")
+        }
+    }
+
+    #[test]
+    fn what_has_expired_goes_in_batches_until_nothing_is_left() {
+        let statements = Statements::new(&SQLITE, "t", "");
+        let limits = Limits { key_len: 1, value_len: 1 };
+        let table = Arc::new(Table::new("test", statements, limits));
+        let left = Arc::new(AtomicU64::new(2 * BATCH + 1));
+        let connection = Database(Arc::clone(&left));
+        let interval = Duration::from_millis(20);
+        let expiry = Expiry::start(Arc::clone(&table), connection, interval).unwrap();
+        let started = Instant::now();
+        while left.load(Ordering::SeqCst) > 0 && started.elapsed() < Duration::from_secs(10) {
+            std::thread::yield_now();
+        }
+        drop(expiry);
+        let mut stats = Stats::default();
+        table.dropped.tell(&mut stats);
+        assert_eq!(stats.expirations, Some(2 * BATCH + 1));
+        assert_eq!(Arc::strong_count(&left), 1, "the thread has ended, and its connection with it");
+    }
 }

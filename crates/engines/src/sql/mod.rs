@@ -5,14 +5,13 @@
 //! says; no other text of SQL is sent for an entry. Each operation is one statement, and so one round trip and one
 //! transaction (`incr` is two); another one follows only where the first did not apply and the caller is to be told why.
 
-pub(crate) mod connection;
-pub(crate) mod dialect;
-#[cfg(any(feature = "postgresql", feature = "mysql"))]
-pub(crate) mod expiry;
+pub mod connection;
+pub mod dialect;
+pub mod expiry;
 mod groups;
 mod many;
-pub(crate) mod places;
-pub(crate) mod session;
-pub(crate) mod statements;
-pub(crate) mod table;
+pub mod places;
+pub mod session;
+pub mod statements;
+pub mod table;
 mod versions;

@@ -38,7 +38,7 @@ pub(super) enum Place {
 
 /// Of which type the value in a place is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// A string of bytes.
     Bytes,
     /// A number of 64 bits.
@@ -96,7 +96,7 @@ impl Place {
 
 /// How a dialect writes its placeholders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Style {
+pub enum Style {
     /// A sign and a number, which may come again: `?1`, `$1`.
     Numbered(char),
     /// A question mark, for the next value.

@@ -15,7 +15,8 @@ use crate::counters::SessionCounters;
 use crate::decimal::{self, Digits};
 
 /// One thread's handle on a table.
-pub(crate) struct SqlSession<C> {
+#[derive(Debug)]
+pub struct SqlSession<C> {
     pub(super) table: Arc<Table>,
     pub(super) connection: C,
     pub(super) counters: Arc<SessionCounters>,
@@ -27,7 +28,8 @@ pub(crate) struct SqlSession<C> {
 }
 
 impl<C: Connection> SqlSession<C> {
-    pub(crate) fn new(table: Arc<Table>, connection: C) -> Self {
+    /// A session by this connection.
+    pub fn new(table: Arc<Table>, connection: C) -> Self {
         let counters = table.counters.session();
         let versions = Versions::new();
         Self { table, connection, counters, versions, value: Vec::new(), places: Vec::new() }

@@ -12,59 +12,59 @@ use super::places::{Keys, Place, render};
 /// The statements on one table. The values that each takes are given in brackets, in their order; those that read give
 /// the columns value, flags, version, deadline, and those that may find many then key.
 #[derive(Debug)]
-pub(crate) struct Statements {
+pub struct Statements {
     /// What makes the table, to be done one after the other; they are not prepared.
-    pub(crate) create: Vec<String>,
+    pub create: Vec<String>,
     /// `[key, now]`: reads one entry.
-    pub(crate) get: Statement,
+    pub get: Statement,
     /// `[now, keys]`: reads many. Of [`Lookup::Array`] there is one, of the others one for each power of two.
-    pub(crate) get_many: Vec<Statement>,
+    pub get_many: Vec<Statement>,
     /// `[now, from]`: reads the entries whose keys are `from` or above.
-    pub(crate) get_from: Statement,
+    pub get_from: Statement,
     /// `[now, from, below]`: and not `below` or above.
-    pub(crate) get_between: Statement,
+    pub get_between: Statement,
     /// `[tag, now]`: reads the entries with a tag.
-    pub(crate) get_tag: Statement,
+    pub get_tag: Statement,
     /// `[key, now]`: the version of an entry, in column 0.
-    pub(crate) version: Statement,
+    pub version: Statement,
     /// `[key, value, version, deadline, flags, tag]`: stores in any case.
-    pub(crate) set: Statement,
+    pub set: Statement,
     /// As `set`, then `[now]`: stores when the key is absent.
-    pub(crate) add: Statement,
+    pub add: Statement,
     /// As `add`: stores when the key is there.
-    pub(crate) replace: Statement,
+    pub replace: Statement,
     /// As `add`, then `[only]`: stores when the key is there with that version.
-    pub(crate) cas: Statement,
+    pub cas: Statement,
     /// `[key, value, version, now, only]`: another value for an entry that has that version still.
-    pub(crate) set_value: Statement,
+    pub set_value: Statement,
     /// `[key, value, version, now, limit]`: the value behind the one that is there, when that has at most `limit` bytes.
-    pub(crate) append: Statement,
+    pub append: Statement,
     /// As `append`, before it.
-    pub(crate) prepend: Statement,
+    pub prepend: Statement,
     /// `[key, deadline, now]`: another deadline.
-    pub(crate) touch: Statement,
+    pub touch: Statement,
     /// `[key, now]`: deletes an entry. A row that has expired may stay, for `expire`.
-    pub(crate) delete: Statement,
+    pub delete: Statement,
     /// `[tag, now]`: deletes the entries with a tag.
-    pub(crate) delete_tag: Statement,
+    pub delete_tag: Statement,
     /// `[]`: takes everything out.
-    pub(crate) clear: Statement,
+    pub clear: Statement,
     /// `[now, limit]`: deletes so many rows that have expired, the earliest first.
-    pub(crate) expire: Statement,
+    pub expire: Statement,
     /// `[]`: how many rows there are, in column 0. Most databases count them one by one.
-    pub(crate) count: Statement,
+    pub count: Statement,
     /// How many keys `get_many` takes.
     pub(super) lookup: Lookup,
     /// Whether an update that leaves its row as it was counts as a change.
     pub(super) counts_found: bool,
     /// How many statements there are to prepare.
-    pub(crate) n_prepared: usize,
+    pub n_prepared: usize,
 }
 
 impl Statements {
     /// The statements on a table. Its name needs no escapes in quotes and has no dot; `options` are the dialect's for
     /// its making.
-    pub(crate) fn new(dialect: &Dialect, table: &str, options: &str) -> Self {
+    pub fn new(dialect: &Dialect, table: &str, options: &str) -> Self {
         Writer { dialect, names: dialect.names(table), n_prepared: 0 }.statements(options)
     }
 }

@@ -10,28 +10,35 @@ use crate::counters::{Counters, Dropped};
 
 /// The table of a store, and what is counted on it.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub struct Table {
     /// The scheme of the engine, for messages.
-    pub(crate) engine: &'static str,
-    pub(crate) statements: Statements,
-    pub(crate) limits: Limits,
+    pub engine: &'static str,
+    /// What is sent.
+    pub statements: Statements,
+    /// What its columns take.
+    pub limits: Limits,
     /// Whether sessions may clear it: not on a server that was not started for this store.
-    pub(crate) may_clear: bool,
-    pub(crate) clock: Clock,
-    pub(crate) counters: Counters,
-    pub(crate) dropped: Dropped,
+    pub may_clear: bool,
+    /// The time by which its entries expire.
+    pub clock: Clock,
+    /// What its sessions count.
+    pub counters: Counters,
+    /// Rows that left it without being deleted.
+    pub dropped: Dropped,
 }
 
 /// How long things may be, in bytes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
-    pub(crate) key_len: usize,
-    pub(crate) value_len: usize,
+pub struct Limits {
+    /// The longest key.
+    pub key_len: usize,
+    /// The largest value.
+    pub value_len: usize,
 }
 
 impl Table {
     /// A table with these statements, which sessions may clear.
-    pub(crate) fn new(engine: &'static str, statements: Statements, limits: Limits) -> Self {
+    pub fn new(engine: &'static str, statements: Statements, limits: Limits) -> Self {
         Self {
             engine,
             statements,
@@ -44,7 +51,7 @@ impl Table {
     }
 
     /// Milliseconds since 1970, as databases count.
-    pub(crate) fn now_ms(&self) -> i64 {
+    pub fn now_ms(&self) -> i64 {
         i64::try_from(self.clock.now_ms()).unwrap_or(i64::MAX)
     }
 
@@ -59,7 +66,7 @@ impl Table {
     }
 
     /// What sessions on it can do. Who reaches it, what it outlives, and whether it evicts, is the engine's to say.
-    pub(crate) fn capabilities(&self) -> Capabilities {
+    pub fn capabilities(&self) -> Capabilities {
         Capabilities {
             stores: true,
             ttl: true,
@@ -81,7 +88,7 @@ impl Table {
     }
 
     /// What was counted here, and how many rows there are.
-    pub(crate) fn stats(&self, connection: &mut dyn Connection) -> Result<Stats> {
+    pub fn stats(&self, connection: &mut dyn Connection) -> Result<Stats> {
         let mut stats = self.counters.stats();
         connection.rows(&self.statements.count, &[], &mut |row| {
             stats.items = row.integer(0)?.map(i64::unsigned_abs);
