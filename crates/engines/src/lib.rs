@@ -13,7 +13,7 @@ pub mod decimal;
 pub mod header;
 pub mod network;
 
-#[cfg(any(feature = "postgresql", feature = "redis"))]
+#[cfg(any(feature = "mysql", feature = "postgresql", feature = "redis"))]
 mod certificate;
 
 #[cfg(feature = "bdb")]
@@ -26,6 +26,8 @@ mod lmdb;
 mod memcached;
 #[cfg(feature = "moka")]
 mod moka;
+#[cfg(feature = "mysql")]
+mod mysql;
 #[cfg(feature = "null")]
 mod null;
 #[cfg(feature = "postgresql")]
@@ -64,6 +66,7 @@ pub const ENGINES: Catalog = engines![
     memcached "memcached",
     redis "redis",
     postgresql "postgresql",
+    mysql "mysql",
     tiered "tiered",
 ];
 

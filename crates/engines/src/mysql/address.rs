@@ -1,0 +1,305 @@
+//! Where a server is, and how a connection to it begins.
+
+use std::fmt;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use larder_host::relay::Destination;
+use larder_store::{Error, Result, StoreUrl};
+use mysql::{Opts, OptsBuilder, SslOpts};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+
+use super::SCHEME;
+use super::config::{MysqlConfig, Socket, SslMode, names_server};
+use crate::network;
+
+/// The port of a server whose URL names none.
+const DEFAULT_PORT: u16 = 3306;
+
+/// Where a server is, whom it is told that we are, and how it is spoken to.
+#[derive(Clone)]
+pub(super) struct Address {
+    place: Place,
+    /// The relay before it, where there is one.
+    relay: Option<SocketAddr>,
+    user: String,
+    password: Option<String>,
+    database: String,
+    tls: SslMode,
+    authorities: Option<PathBuf>,
+    timeout: Duration,
+    /// The longest packet that it takes, once that is known.
+    packet_len: Option<usize>,
+}
+
+/// Where a server is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    /// On a port of a host.
+    Tcp(String, u16),
+    /// On a socket of this machine.
+    Unix(String),
+}
+
+impl Address {
+    /// The server that a URL names; none for a managed one.
+    pub(super) fn from_url(url: &StoreUrl, config: &MysqlConfig) -> Result<Option<Self>> {
+        let invalid = |reason: String| Error::InvalidUrl { url: url.to_string(), reason };
+        let user = url.user().filter(|user| !user.is_empty());
+        if !names_server(url) {
+            if user.is_some() || url.password().is_some() {
+                return Err(invalid(
+                    "a server that larder starts has an account of its own; name a host, or leave out the user".into(),
+                ));
+            }
+            return Ok(None);
+        }
+        let place = match (&config.socket, url.hosts()) {
+            (Socket::At(path), _) => Place::Unix(path.clone()),
+            (_, [host]) => {
+                let (host, port) = network::split_port(host, DEFAULT_PORT).ok_or_else(|| {
+                    invalid(format!("`{host}` is not a host; write h1:3306 or [::1]:3306"))
+                })?;
+                Place::Tcp(host.into(), port)
+            }
+            (_, []) => {
+                return Err(invalid("no host; write mysql://user:password@host/database".into()));
+            }
+            _ => return Err(invalid("several hosts; one server has the table".into())),
+        };
+        let database = url.path().trim_matches('/');
+        if database.is_empty() || database.contains('/') {
+            return Err(invalid(
+                "no database to make a table in; write mysql://user:password@host/database".into(),
+            ));
+        }
+        let user = user.ok_or_else(|| {
+            invalid("no user; write mysql://user:password@host/database".into())
+        })?;
+        let authorities = config.ssl_ca.as_deref().map(checked_authorities).transpose()?;
+        Ok(Some(Self {
+            tls: if matches!(place, Place::Unix(_)) { SslMode::Disabled } else { config.ssl_mode },
+            place,
+            relay: None,
+            user: user.into(),
+            password: url.password().map(String::from),
+            database: database.into(),
+            authorities,
+            timeout: config.timeout.0,
+            packet_len: None,
+        }))
+    }
+
+    /// A server that was started with this account and database; with TLS where there is an authority to trust.
+    pub(super) fn managed(
+        place: Place,
+        account: &str,
+        password: &str,
+        authorities: Option<PathBuf>,
+        timeout: Duration,
+    ) -> Self {
+        Self {
+            place,
+            relay: None,
+            user: account.into(),
+            password: Some(password.into()),
+            database: account.into(),
+            tls: if authorities.is_some() { SslMode::VerifyIdentity } else { SslMode::Disabled },
+            authorities,
+            timeout,
+            packet_len: None,
+        }
+    }
+
+    /// The same server, reached through a relay.
+    pub(super) fn through(mut self, relay: SocketAddr) -> Self {
+        self.relay = Some(relay);
+        self
+    }
+
+    /// The same server, of which this has been found out: what was preferred is required from then on, and no connection
+    /// asks for the longest packet again.
+    pub(super) fn settled(mut self, is_encrypted: bool, packet_len: usize) -> Self {
+        self.packet_len = Some(packet_len);
+        if self.tls == SslMode::Preferred {
+            self.tls = if is_encrypted { SslMode::Required } else { SslMode::Disabled };
+        }
+        self
+    }
+
+    /// What the library wants to know.
+    pub(super) fn opts(&self, tls: SslMode) -> Opts {
+        // What is silent for a second less than we would wait is told to be busy.
+        let lock_wait = self.timeout.as_secs().saturating_sub(1).max(1);
+        let init = format!(
+            "SET NAMES binary, autocommit = 1, sql_mode = 'STRICT_ALL_TABLES', \
+             innodb_lock_wait_timeout = {lock_wait}"
+        );
+        let mut builder = OptsBuilder::new()
+            .user(Some(&self.user))
+            .pass(self.password.as_deref())
+            .db_name(Some(&self.database))
+            .read_timeout(Some(self.timeout))
+            .write_timeout(Some(self.timeout))
+            .tcp_connect_timeout(Some(self.timeout))
+            // Another socket than the one that was named would be another road than the one that is measured.
+            .prefer_socket(false)
+            // Which program this is is nobody's business on a server that is somebody's.
+            .connect_attrs(None::<std::collections::HashMap<String, String>>)
+            .stmt_cache_size(0)
+            .max_allowed_packet(self.packet_len)
+            .init(vec![init]);
+        builder = match (&self.place, self.relay) {
+            (_, Some(relay)) => {
+                builder.ip_or_hostname(Some(relay.ip().to_string())).tcp_port(relay.port())
+            }
+            (Place::Tcp(host, port), None) => builder.ip_or_hostname(Some(host)).tcp_port(*port),
+            (Place::Unix(path), None) => builder.socket(Some(path)),
+        };
+        if tls != SslMode::Disabled {
+            let mut ssl = SslOpts::default()
+                .with_danger_accept_invalid_certs(!tls.verifies())
+                .with_danger_skip_domain_validation(tls != SslMode::VerifyIdentity);
+            if let Some(file) = &self.authorities {
+                ssl = ssl.with_root_cert_path(Some(file.clone()));
+            }
+            builder = builder.ssl_opts(ssl);
+        }
+        builder.into()
+    }
+
+    /// How connections are encrypted.
+    pub(super) fn tls(&self) -> SslMode {
+        self.tls
+    }
+
+    /// How long the server may be silent.
+    pub(super) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// The database that has the table.
+    pub(super) fn database(&self) -> &str {
+        &self.database
+    }
+
+    /// Whether it is on a socket and no relay is before it.
+    pub(super) fn is_unix(&self) -> bool {
+        self.relay.is_none() && matches!(self.place, Place::Unix(_))
+    }
+
+    /// Whether it is on this machine for certain.
+    pub(super) fn is_local(&self) -> bool {
+        match &self.place {
+            Place::Tcp(host, port) => network::addresses(host, *port)
+                .is_ok_and(|addresses| network::are_local(&addresses)),
+            Place::Unix(_) => true,
+        }
+    }
+
+    /// Where connections go, as a person writes it.
+    pub(super) fn reached_at(&self) -> String {
+        self.relay.map_or_else(|| self.to_string(), |relay| relay.to_string())
+    }
+
+    /// Where a relay to it leads.
+    pub(super) fn destination(&self) -> Result<Destination> {
+        match &self.place {
+            Place::Tcp(host, port) => {
+                let addresses = network::addresses(host, *port);
+                addresses.map(Destination::Tcp).map_err(|source| Error::Unavailable {
+                    engine: SCHEME,
+                    what: format!("{host}: {source}"),
+                    source: Some(source),
+                })
+            }
+            Place::Unix(path) => Ok(Destination::Unix(path.into())),
+        }
+    }
+}
+
+/// A file of certificates, which must have one: the library would take an empty one.
+fn checked_authorities(path: &str) -> Result<PathBuf> {
+    let pem = fs::read(path).map_err(|source| {
+        let what = format!("option `ssl-ca`: reading {path}");
+        Error::Io { engine: SCHEME, what, source }
+    })?;
+    if CertificateDer::pem_slice_iter(&pem).next().is_none() {
+        let reason =
+            format!("option `ssl-ca`: there is no certificate in {path}; it must be in PEM");
+        return Err(Error::InvalidOptions { engine: SCHEME, reason });
+    }
+    Ok(path.into())
+}
+
+impl fmt::Display for Address {
+    /// `host:port`, or the path of a socket.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.place {
+            Place::Tcp(host, port) => f.pad(&network::join_port(host, *port)),
+            Place::Unix(path) => f.pad(path),
+        }
+    }
+}
+
+impl fmt::Debug for Address {
+    /// All but the password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Address")
+            .field("place", &self.place)
+            .field("relay", &self.relay)
+            .field("user", &self.user)
+            .field("database", &self.database)
+            .field("tls", &self.tls)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(url: &str) -> Result<Option<Address>> {
+        let url = StoreUrl::parse(url)?;
+        Address::from_url(&url, &MysqlConfig::from_url(&url)?)
+    }
+
+    #[test]
+    fn a_url_names_a_host_or_a_socket_and_a_database() {
+        assert!(address("mysql:").unwrap().is_none());
+        assert!(address("mysql:?socket=on").unwrap().is_none());
+        let server = address("mysql://me:s%40crt@127.0.0.1/cache").unwrap().unwrap();
+        assert_eq!((server.to_string().as_str(), server.database()), ("127.0.0.1:3306", "cache"));
+        assert!(server.is_local() && !server.is_unix());
+        let opts = server.opts(server.tls());
+        assert_eq!((opts.get_user(), opts.get_pass()), (Some("me"), Some("s@crt")));
+        assert!(opts.get_ssl_opts().is_some());
+        let server = address("mariadb://me@[::1]:5/x").unwrap().unwrap();
+        assert_eq!(server.to_string(), "[::1]:5");
+        let server = address("mysql://me@localhost/x?socket=/run/s").unwrap().unwrap();
+        assert_eq!((server.to_string().as_str(), server.is_unix()), ("/run/s", true));
+        assert!(server.opts(server.tls()).get_ssl_opts().is_none());
+        for (url, needle) in [
+            ("mysql://h1/x", "no user; write mysql://user:password@host/database"),
+            ("mysql://me@h1", "no database to make a table in"),
+            ("mysql://me@h1/a/b", "no database to make a table in"),
+            ("mysql://me@h1,h2/x", "several hosts"),
+            ("mysql://me@a:b/x", "write h1:3306"),
+            ("mysql:///x", "no host"),
+            ("mysql://me:pw@", "an account of its own"),
+        ] {
+            let error = address(url).unwrap_err().to_string();
+            assert!(error.contains(needle), "{url}: {error}");
+        }
+    }
+
+    #[test]
+    fn no_password_is_shown() {
+        let server = address("mysql://me:s%40crt@h1/x").unwrap().unwrap();
+        let shown = format!("{server} {server:?}");
+        assert!(shown.contains("me") && !shown.contains("crt"), "{shown}");
+    }
+}

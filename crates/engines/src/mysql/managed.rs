@@ -1,0 +1,250 @@
+//! Starts MariaDB or MySQL.
+
+use std::fs::{self, File};
+use std::io::{Read, Write as _};
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use larder_host::managed::{self, Account, Server};
+use larder_host::scratch::ScratchDir;
+use larder_store::{Error, Recipe, Result};
+
+use super::address::{Address, Place};
+use super::config::{MysqlConfig, Program, Socket};
+use super::connection::MysqlConnection;
+use super::{MARIADB, MYSQL, SCHEME};
+use crate::certificate::Certificates;
+use crate::network::{self, SOCKET_FILE};
+
+/// What fills an empty directory with the tables that MariaDB keeps its accounts in.
+const INSTALLER: Recipe = Recipe::server("mariadb-install-db", "mariadb-server");
+
+/// How long a server may take to make its files, and then to answer; either takes less than a second.
+const START: Duration = Duration::from_mins(1);
+
+/// How often another free port is looked for: somebody may take one before the server does.
+const ATTEMPTS: usize = 10;
+
+/// The account that is made, and its database.
+const ACCOUNT: &str = "larder";
+
+/// Accounts that a server needs for itself, and that nobody can log in to.
+const INTERNAL: &str = "'mariadb.sys', 'mysql.sys', 'mysql.session', 'mysql.infoschema'";
+
+/// Where its files are, and what it does before it lets anybody in.
+const DATA: &str = "data";
+const INIT_FILE: &str = "accounts.sql";
+
+/// The certificates, and the key of the server, when it has TLS.
+const AUTHORITY_FILE: &str = "authority.pem";
+const SERVER_FILE: &str = "server.pem";
+const KEY_FILE: &str = "key.pem";
+
+/// Starts a server as the options say, on another port while somebody takes the one that was free, and waits until it
+/// answers.
+pub(super) fn start(config: &MysqlConfig) -> Result<(Server, Address)> {
+    let mut attempt = 1;
+    loop {
+        match attempt_start(config) {
+            Err(Error::Unavailable { what, .. })
+                if what.contains("Address already in use") && attempt < ATTEMPTS =>
+            {
+                attempt += 1;
+            }
+            done => return done,
+        }
+    }
+}
+
+/// Where it keeps the tables of our database.
+pub(super) fn tables(server: &Server) -> PathBuf {
+    server.directory().join(DATA).join(ACCOUNT)
+}
+
+fn attempt_start(config: &MysqlConfig) -> Result<(Server, Address)> {
+    let program = match config.server {
+        Program::Mariadb => managed::find(SCHEME, &MARIADB)?,
+        Program::Mysql => find_mysql()?,
+    };
+    let directory = ScratchDir::create(SCHEME)?;
+    let path = directory.path().to_owned();
+    let account = Account::for_server(&["mysql"], &path);
+    install(config, &program, &directory, account.as_ref())?;
+    let password = password()?;
+    let mut files = vec![(INIT_FILE, accounts(&password))];
+    if config.tls {
+        let Certificates { authority, server, key } = Certificates::make(SCHEME)?;
+        files.extend([(AUTHORITY_FILE, authority), (SERVER_FILE, server), (KEY_FILE, key)]);
+    }
+    for (name, text) in &files {
+        write(&path.join(name), text, account.as_ref())?;
+    }
+    let place = if config.socket == Socket::On {
+        let socket = network::socket_path(SCHEME, &path)?;
+        Place::Unix(socket.to_string_lossy().into_owned())
+    } else {
+        Place::Tcp(Ipv4Addr::LOCALHOST.to_string(), free_port()?)
+    };
+    let mut command = Command::new(program);
+    command.args(settings(config, &path, &place)).args(user_option(account.as_ref()));
+    run_as(account.as_ref(), &mut command);
+    let authorities = config.tls.then(|| path.join(AUTHORITY_FILE));
+    let address = Address::managed(place, ACCOUNT, &password, authorities, config.timeout.0);
+    // What it holds ends with it in any case.
+    let mut server =
+        Server::start(SCHEME, command, directory, account.as_ref())?.without_grace();
+    let asked = Arc::new(address.clone());
+    // Another server may have taken the port, which does not let this account in.
+    server.answer(START, || MysqlConnection::control(Arc::clone(&asked)).ask("SELECT 1").ok())?;
+    Ok((server, address))
+}
+
+/// MySQL's own server. Where MariaDB is installed it goes by this name too.
+fn find_mysql() -> Result<PathBuf> {
+    let program = managed::find(SCHEME, &MYSQL)?;
+    let version = Command::new(&program).arg("--version").output();
+    let version = version.map(|said| String::from_utf8_lossy(&said.stdout).into_owned());
+    if version.is_ok_and(|version| version.contains("MariaDB")) {
+        let what = format!("{} is MariaDB; leave out server=mysql", program.display());
+        return Err(Error::Unavailable { engine: SCHEME, what, source: None });
+    }
+    Ok(program)
+}
+
+/// Has the server make its files. Until it has done so, nothing is worth to be synced to the disk.
+fn install(
+    config: &MysqlConfig,
+    program: &Path,
+    directory: &ScratchDir,
+    account: Option<&Account>,
+) -> Result<()> {
+    let data = format!("--datadir={}", directory.path().join(DATA).display());
+    let mut command = match config.server {
+        Program::Mariadb => {
+            let mut command = Command::new(managed::find(SCHEME, &INSTALLER)?);
+            command.args(["--no-defaults", &data]).args([
+                "--auth-root-authentication-method=normal",
+                "--skip-test-db",
+                // Does not ask for the name of this machine, which may take seconds.
+                "--force",
+                "--loose-debug-no-sync",
+            ]);
+            command
+        }
+        Program::Mysql => {
+            let mut command = Command::new(program);
+            command.args(["--no-defaults", &data, "--initialize-insecure"]);
+            command
+        }
+    };
+    command.args(user_option(account)).arg("--innodb-flush-method=nosync");
+    run_as(account, &mut command);
+    managed::run(SCHEME, command, directory, account, START)
+}
+
+/// Has a program run under an account.
+fn run_as(account: Option<&Account>, command: &mut Command) {
+    if let Some(account) = account {
+        account.run(command);
+    }
+}
+
+/// The server does not run as root unless it is told to.
+fn user_option(account: Option<&Account>) -> Option<String> {
+    let root = account.filter(|account| account.name == "root");
+    root.map(|account| format!("--user={}", account.name))
+}
+
+/// The settings of a server. Those which only one of the two knows are marked as such.
+fn settings(config: &MysqlConfig, directory: &Path, place: &Place) -> Vec<String> {
+    let file = |name: &str| directory.join(name).display().to_string();
+    let mut settings = vec![
+        "--no-defaults".into(),
+        format!("--datadir={}", file(DATA)),
+        format!("--socket={}", file(SOCKET_FILE)),
+        format!("--pid-file={}", file("pid")),
+        format!("--init-file={}", file(INIT_FILE)),
+        format!("--innodb-flush-log-at-trx-commit={}", config.flush.as_str()),
+        format!("--innodb-buffer-pool-size={}", config.buffer_pool.0),
+        format!("--max-allowed-packet={}", config.packet.0),
+        // As many as a memcached lets in.
+        "--max-connections=1024".into(),
+        // Nobody replicates from it, and nobody looks at its statistics.
+        "--skip-log-bin".into(),
+        "--performance-schema=OFF".into(),
+        "--skip-name-resolve".into(),
+        "--innodb-buffer-pool-load-at-startup=OFF".into(),
+        // A second port of MySQL 8.
+        "--loose-mysqlx=OFF".into(),
+    ];
+    match place {
+        Place::Tcp(host, port) => {
+            settings.extend([format!("--bind-address={host}"), format!("--port={port}")]);
+        }
+        Place::Unix(_) => settings.push("--skip-networking".into()),
+    }
+    if config.tls {
+        settings.extend([
+            format!("--ssl-ca={}", file(AUTHORITY_FILE)),
+            format!("--ssl-cert={}", file(SERVER_FILE)),
+            format!("--ssl-key={}", file(KEY_FILE)),
+        ]);
+    }
+    settings
+}
+
+/// Leaves no account but ours, which is let in from this machine only. The server does this before it listens to anybody:
+/// a new one would let everybody in as root.
+fn accounts(password: &str) -> String {
+    let account = |host: &str| {
+        format!(
+            "CREATE USER '{ACCOUNT}'@'{host}' IDENTIFIED BY '{password}';\n\
+             GRANT ALL ON {ACCOUNT}.* TO '{ACCOUNT}'@'{host}';\n"
+        )
+    };
+    format!(
+        "DELETE FROM mysql.user WHERE User NOT IN ({INTERNAL});\n\
+         FLUSH PRIVILEGES;\n\
+         CREATE DATABASE {ACCOUNT};\n\
+         {}{}",
+        account("127.0.0.1"),
+        account("localhost"),
+    )
+}
+
+/// A password that nobody can guess.
+fn password() -> Result<String> {
+    let source = Path::new("/dev/urandom");
+    let mut bytes = [0; 16];
+    let read = File::open(source).and_then(|mut file| file.read_exact(&mut bytes));
+    read.map_err(|error| io("reading", source, error))?;
+    Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
+}
+
+/// Writes a file that only the server may read.
+fn write(path: &Path, text: &str, account: Option<&Account>) -> Result<()> {
+    let mut file = fs::OpenOptions::new();
+    file.write(true).create_new(true).mode(0o600);
+    let written = file.open(path).and_then(|mut file| file.write_all(text.as_bytes()));
+    let given = written.and_then(|()| account.map_or(Ok(()), |account| account.own(path)));
+    given.map_err(|source| io("writing", path, source))
+}
+
+fn io(what: &str, path: &Path, source: std::io::Error) -> Error {
+    Error::Io { engine: SCHEME, what: format!("{what} {}", path.display()), source }
+}
+
+/// A port of this machine that nobody listens on now. The server cannot be told to find one.
+fn free_port() -> Result<u16> {
+    let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .and_then(|listener| Ok(listener.local_addr()?.port()));
+    port.map_err(|source| Error::Io {
+        engine: SCHEME,
+        what: "looking for a free port of 127.0.0.1".into(),
+        source,
+    })
+}

@@ -1,0 +1,191 @@
+//! The open server, shared by its sessions.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use larder_host::disk;
+use larder_host::managed::Server;
+use larder_host::relay::Relay;
+use larder_store::{
+    Capabilities, Catalog, Durability, Error, FileSystem, Ownership, Reach, Result, Session, Stats,
+    Store, StoreInfo, StoreUrl,
+};
+
+use super::address::Address;
+use super::config::MysqlConfig;
+use super::connection::MysqlConnection;
+use super::survey::Survey;
+use super::{SCHEME, managed, table};
+use crate::network;
+use crate::sql::dialect::MYSQL;
+use crate::sql::expiry::Expiry;
+use crate::sql::session::SqlSession;
+use crate::sql::statements::Statements;
+use crate::sql::table::{Limits, Table};
+
+/// What a request or a row has beside its value at most: a key, a tag, some numbers, and how long each of them is.
+const AROUND_VALUE: usize = 4096;
+
+/// How long rows may stay that have expired. Nobody reads them.
+const EXPIRY: Duration = Duration::from_secs(1);
+
+/// Opens the server that a URL names, or starts one.
+pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
+    let config = MysqlConfig::from_url(url)?;
+    // Whoever was first has chosen for the whole process, and any choice will do.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let (server, address) = match Address::from_url(url, &config)? {
+        Some(address) => (None, address),
+        None => managed::start(&config).map(|(server, address)| (Some(server), address))?,
+    };
+    // Without the relay that may come before it, so that a server which does not answer is told of by what it does.
+    let mut control = MysqlConnection::control(Arc::new(address.clone()));
+    let survey = Survey::of(&mut control, &address)?;
+    if survey.packet_len <= AROUND_VALUE {
+        let reason = format!(
+            "{address} takes packets of {} bytes, which is no room for values; raise its max_allowed_packet",
+            survey.packet_len
+        );
+        return Err(Error::InvalidOptions { engine: SCHEME, reason });
+    }
+    let mut address = address.settled(survey.is_encrypted, survey.packet_len);
+    let statements = Statements::new(&MYSQL, &config.table, table::OPTIONS);
+    let found = table::prepare(&mut control, &address, &config.table, &statements.create)?;
+    let limits =
+        Limits { key_len: found.key_len, value_len: survey.packet_len - AROUND_VALUE };
+    let destination = || Ok(vec![address.destination()?]);
+    let relay = network::relay(SCHEME, config.via, config.timeout.0, destination);
+    let ours = OurTable {
+        // What a managed server holds ends with it.
+        drop_from: (found.is_new && server.is_none()).then(|| address.clone()),
+        name: config.table.clone(),
+    };
+    let relay = relay?;
+    if let Some(relay) = relay.as_ref().and_then(|relay| relay.addresses().first()) {
+        address = address.through(*relay);
+    }
+    let mut table = Table::new(SCHEME, statements, limits);
+    table.may_clear = server.is_some();
+    let table = Arc::new(table);
+    let address = Arc::new(address);
+    let control = MysqlConnection::control(Arc::clone(&address));
+    let shared = Shared {
+        expiry: Expiry::start(Arc::clone(&table), control, EXPIRY)?,
+        table,
+        address,
+        n_connections: AtomicU64::new(0),
+        ours,
+        relay,
+        server,
+    };
+    let info = shared.describe(url, &config, &survey);
+    Ok(Arc::new(MysqlStore { shared: Arc::new(shared), info }))
+}
+
+/// An open server.
+#[derive(Debug)]
+struct MysqlStore {
+    shared: Arc<Shared>,
+    info: StoreInfo,
+}
+
+/// What sessions share. It ends with the last of them, in the order of its fields: nobody works on the table any more
+/// when it is taken away.
+#[derive(Debug)]
+pub(super) struct Shared {
+    #[expect(dead_code, reason = "works until it is dropped")]
+    expiry: Expiry,
+    table: Arc<Table>,
+    address: Arc<Address>,
+    n_connections: AtomicU64,
+    ours: OurTable,
+    relay: Option<Relay>,
+    server: Option<Server>,
+}
+
+/// A table that was made, perhaps, and is taken away again when it is dropped, if it is empty.
+#[derive(Debug)]
+struct OurTable {
+    /// None where it was there already, or ends with its server.
+    drop_from: Option<Address>,
+    name: String,
+}
+
+impl Drop for OurTable {
+    fn drop(&mut self) {
+        if let Some(address) = self.drop_from.take() {
+            let mut control = MysqlConnection::control(Arc::new(address));
+            // Nobody is left to tell of a failure; an empty table harms nobody.
+            let _ = table::drop_if_empty(&mut control, &self.name);
+        }
+    }
+}
+
+impl Shared {
+    /// Where the server is.
+    pub(super) fn address(&self) -> &Arc<Address> {
+        &self.address
+    }
+
+    pub(super) fn count_connection(&self) {
+        self.n_connections.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn describe(&self, url: &StoreUrl, config: &MysqlConfig, survey: &Survey) -> StoreInfo {
+        let mut settings = survey.settings();
+        settings.insert("tls".into(), if survey.is_encrypted { "on" } else { "off" }.into());
+        settings.insert("table".into(), config.table.clone());
+        settings.extend(network::relay_settings(config.via, self.relay.as_ref()));
+        let data_paths: Vec<_> = self.server.iter().map(managed::tables).collect();
+        let file_system = data_paths.first().and_then(|path| disk::file_system(path).ok());
+        // A sync to memory survives no more than the page cache does.
+        let in_memory = file_system.as_ref().is_some_and(FileSystem::is_memory);
+        let is_managed = self.server.is_some();
+        StoreInfo {
+            scheme: SCHEME,
+            url: url.to_string(),
+            version: survey.version(),
+            settings,
+            durability: if in_memory { Durability::OsCache } else { survey.durability() },
+            ownership: if is_managed { Ownership::Managed } else { Ownership::External },
+            server_pids: match &self.server {
+                Some(server) => vec![server.pid()],
+                None => survey.pid(&self.address).into_iter().collect(),
+            },
+            addresses: vec![self.address.reached_at()],
+            data_paths,
+            file_system,
+        }
+    }
+}
+
+impl Store for MysqlStore {
+    fn info(&self) -> StoreInfo {
+        self.info.clone()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let Shared { table, address, server, .. } = &*self.shared;
+        Capabilities {
+            persistent: server.is_none(),
+            evicts: false,
+            reach: if address.is_unix() { Reach::Host } else { Reach::Network },
+            ..table.capabilities()
+        }
+    }
+
+    fn session(&self) -> Result<Box<dyn Session>> {
+        let connection = MysqlConnection::of_session(Arc::clone(&self.shared));
+        Ok(Box::new(SqlSession::new(Arc::clone(&self.shared.table), connection)))
+    }
+
+    fn stats(&self) -> Result<Stats> {
+        let Shared { table, address, n_connections, ours, .. } = &*self.shared;
+        let mut control = MysqlConnection::control(Arc::clone(address));
+        let mut stats = table.stats(&mut control)?;
+        stats.bytes = table::n_bytes(&mut control, &ours.name)?;
+        stats.connections = Some(n_connections.load(Ordering::Relaxed));
+        Ok(stats)
+    }
+}

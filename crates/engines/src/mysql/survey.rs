@@ -1,0 +1,148 @@
+//! What a server tells of itself: version, settings, the process that it is.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use larder_store::{Durability, Result};
+
+use super::address::Address;
+use super::connection::MysqlConnection;
+use super::refusal;
+
+/// Settings that are read back, by the names of MariaDB and MySQL; each has some that the other has not.
+const READ_BACK: [&str; 13] = [
+    "innodb_flush_log_at_trx_commit",
+    "innodb_flush_method",
+    "innodb_doublewrite",
+    "innodb_buffer_pool_size",
+    "innodb_log_file_size",
+    "innodb_redo_log_capacity",
+    "log_bin",
+    "sync_binlog",
+    "max_allowed_packet",
+    "max_connections",
+    "performance_schema",
+    "query_cache_type",
+    "transaction_isolation",
+];
+
+/// What is asked for beside them, and not shown.
+const ASKED: [&str; 3] = ["version", "pid_file", "datadir"];
+
+/// Programs that may stand behind a process id which a server tells.
+const PROGRAMS: [&str; 2] = ["mariadbd", "mysqld"];
+
+/// What a server told when the store was opened.
+#[derive(Debug)]
+pub(super) struct Survey {
+    variables: BTreeMap<String, String>,
+    /// The longest packet that it takes.
+    pub(super) packet_len: usize,
+    /// Whether what is said to it is encrypted.
+    pub(super) is_encrypted: bool,
+}
+
+impl Survey {
+    /// Asks a server for everything.
+    pub(super) fn of(connection: &mut MysqlConnection, address: &Address) -> Result<Self> {
+        let names: Vec<&str> = READ_BACK.into_iter().chain(ASKED).collect();
+        let sql = format!("SHOW VARIABLES WHERE Variable_name IN ('{}')", names.join("', '"));
+        let mut variables = BTreeMap::new();
+        for row in connection.ask(&sql)? {
+            if let Ok([name, value]) = <[String; 2]>::try_from(row) {
+                variables.insert(name, value);
+            }
+        }
+        let packet_len = variables.get("max_allowed_packet").and_then(|len| len.parse().ok());
+        let packet_len = packet_len.ok_or_else(|| {
+            refusal::protocol(address, "no `max_allowed_packet` among its variables".into())
+        })?;
+        Ok(Self { variables, packet_len, is_encrypted: connection.is_encrypted()? })
+    }
+
+    /// The settings that were read back.
+    pub(super) fn settings(&self) -> BTreeMap<String, String> {
+        let known = READ_BACK.into_iter();
+        let told = known.filter_map(|name| Some((name.to_owned(), self.get(name)?.to_owned())));
+        told.collect()
+    }
+
+    /// What the server is, and its version.
+    pub(super) fn version(&self) -> Option<String> {
+        let version = self.get("version")?;
+        // What stands before is for clients that know no such high version.
+        let version = version.strip_prefix("5.5.5-").unwrap_or(version);
+        Some(match version.split_once("-MariaDB") {
+            Some((version, _)) => format!("MariaDB {version}"),
+            None => format!("MySQL {version}"),
+        })
+    }
+
+    /// What an acknowledged write survives there.
+    pub(super) fn durability(&self) -> Durability {
+        let flush = self.get("innodb_flush_log_at_trx_commit");
+        match (self.get("innodb_flush_method"), flush) {
+            // It is never told to bring anything to the disk.
+            (Some("nosync"), _) => Durability::OsCache,
+            // MariaDB counts to 3, which is 1 of its early days.
+            (_, Some("1" | "3")) => Durability::FsyncEach,
+            // At 0 a second of writes is lost with the process, too.
+            _ => Durability::FsyncBatch,
+        }
+    }
+
+    /// Its process id, when it runs on this machine and says where it has written it.
+    pub(super) fn pid(&self, address: &Address) -> Option<u32> {
+        let file = Path::new(self.get("datadir")?).join(self.get("pid_file")?);
+        let pid = std::fs::read_to_string(file).ok()?.trim().parse().ok()?;
+        (address.is_local() && is_server(pid)).then_some(pid)
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).map(String::as_str)
+    }
+}
+
+/// Whether a process of this machine is such a server: one behind a port may be in another container, whose process
+/// ids and files mean others here.
+fn is_server(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/comm"))
+        .is_ok_and(|name| PROGRAMS.contains(&name.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(variables: &[(&str, &str)]) -> Survey {
+        let pairs = variables.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+        Survey { variables: pairs.collect(), packet_len: 1 << 24, is_encrypted: false }
+    }
+
+    #[test]
+    fn a_server_is_called_by_its_name() {
+        for (version, shown) in [
+            ("10.11.19-MariaDB-0+deb12u1", "MariaDB 10.11.19"),
+            ("5.5.5-10.3.39-MariaDB-log", "MariaDB 10.3.39"),
+            ("8.0.36", "MySQL 8.0.36"),
+            ("5.6.14-log", "MySQL 5.6.14-log"),
+        ] {
+            assert_eq!(told(&[("version", version)]).version().as_deref(), Some(shown));
+        }
+        assert_eq!(told(&[]).version(), None);
+    }
+
+    #[test]
+    fn durability_is_what_the_log_of_the_tables_gives() {
+        for (method, flush, durability) in [
+            ("O_DIRECT", "1", Durability::FsyncEach),
+            ("fsync", "2", Durability::FsyncBatch),
+            ("fsync", "0", Durability::FsyncBatch),
+            ("nosync", "1", Durability::OsCache),
+        ] {
+            let server =
+                [("innodb_flush_method", method), ("innodb_flush_log_at_trx_commit", flush)];
+            assert_eq!(told(&server).durability(), durability, "{method}, {flush}");
+        }
+    }
+}
