@@ -76,9 +76,8 @@ impl Address {
                 "no database to make a table in; write mysql://user:password@host/database".into(),
             ));
         }
-        let user = user.ok_or_else(|| {
-            invalid("no user; write mysql://user:password@host/database".into())
-        })?;
+        let user = user
+            .ok_or_else(|| invalid("no user; write mysql://user:password@host/database".into()))?;
         let authorities = config.ssl_ca.as_deref().map(checked_authorities).transpose()?;
         Ok(Some(Self {
             tls: if matches!(place, Place::Unix(_)) { SslMode::Disabled } else { config.ssl_mode },

@@ -193,9 +193,8 @@ impl Connection for MysqlConnection {
         row: &mut dyn FnMut(&dyn Row) -> Result<()>,
     ) -> Result<()> {
         let read = self.execute(statement, values, |mut answer, address| {
-            answer.try_for_each(|found| {
-                row(&Found { row: found?, address }).map_err(Failure::Reader)
-            })
+            answer
+                .try_for_each(|found| row(&Found { row: found?, address }).map_err(Failure::Reader))
         });
         read.map_err(|failure| self.in_words(failure))
     }

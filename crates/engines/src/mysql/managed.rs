@@ -95,8 +95,7 @@ fn attempt_start(config: &MysqlConfig) -> Result<(Server, Address)> {
     let authorities = config.tls.then(|| path.join(AUTHORITY_FILE));
     let address = Address::managed(place, ACCOUNT, &password, authorities, config.timeout.0);
     // What it holds ends with it in any case.
-    let mut server =
-        Server::start(SCHEME, command, directory, account.as_ref())?.without_grace();
+    let mut server = Server::start(SCHEME, command, directory, account.as_ref())?.without_grace();
     let asked = Arc::new(address.clone());
     // Another server may have taken the port, which does not let this account in.
     server.answer(START, || MysqlConnection::control(Arc::clone(&asked)).ask("SELECT 1").ok())?;

@@ -90,9 +90,7 @@ fn lost(address: &Address, error: &io::Error) -> Error {
         | ErrorKind::ConnectionReset
         | ErrorKind::ConnectionAborted
         | ErrorKind::NotConnected
-        | ErrorKind::UnexpectedEof => {
-            unavailable(format!("{address} closed the connection"))
-        }
+        | ErrorKind::UnexpectedEof => unavailable(format!("{address} closed the connection")),
         ErrorKind::InvalidData if text.contains("peer") || text.contains("certificate") => {
             untrusted(address, &text)
         }
@@ -119,9 +117,7 @@ fn refused(address: &Address, error: &MySqlError) -> Error {
             "{address} has no database `{}`; make it, or name another",
             address.database()
         )),
-        code::INSECURE_TRANSPORT => {
-            unavailable(format!("{answered}; write ssl-mode=REQUIRED"))
-        }
+        code::INSECURE_TRANSPORT => unavailable(format!("{answered}; write ssl-mode=REQUIRED")),
         code::SHUTTING_DOWN | code::KILLED | code::IDLE_TOO_LONG | code::UNKNOWN_STATEMENT => {
             unavailable(answered)
         }
@@ -134,10 +130,9 @@ fn refused(address: &Address, error: &MySqlError) -> Error {
         }
         _ if out_of_room => Error::Full { engine: SCHEME, what: answered },
         code::NO_SUCH_TABLE => protocol(address, format!("{said}; somebody took the table away")),
-        code::PACKET_TOO_LARGE => protocol(
-            address,
-            format!("{said}; it takes less than when the store was opened"),
-        ),
+        code::PACKET_TOO_LARGE => {
+            protocol(address, format!("{said}; it takes less than when the store was opened"))
+        }
         code::READ_ONLY => protocol(address, format!("{said}; name its primary")),
         _ => protocol(address, said),
     }

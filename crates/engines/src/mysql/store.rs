@@ -52,8 +52,7 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     let mut address = address.settled(survey.is_encrypted, survey.packet_len);
     let statements = Statements::new(&MYSQL, &config.table, table::OPTIONS);
     let found = table::prepare(&mut control, &address, &config.table, &statements.create)?;
-    let limits =
-        Limits { key_len: found.key_len, value_len: survey.packet_len - AROUND_VALUE };
+    let limits = Limits { key_len: found.key_len, value_len: survey.packet_len - AROUND_VALUE };
     let destination = || Ok(vec![address.destination()?]);
     let relay = network::relay(SCHEME, config.via, config.timeout.0, destination);
     let ours = OurTable {
