@@ -12,7 +12,7 @@ use larder_store::{
 
 use crate::guest::{self, Demand, GuestStore};
 use crate::patience::patiently;
-use crate::plan::{Plan, PlannedPoint, PlannedTarget};
+use crate::plan::{Plan, PlannedPhase, PlannedPoint, PlannedTarget};
 use crate::probe::{Needed, Probed, probe};
 use crate::workload::KeySpace;
 
@@ -121,10 +121,40 @@ impl Target {
         if point.set_options.ttl.is_some() && !self.capabilities.ttl {
             return Some((ReasonKind::Unsupported, "has no TTL".into()));
         }
-        if point.has(Operation::Touch) && !self.capabilities.touch {
-            return Some((ReasonKind::Unsupported, "has no touch".into()));
-        }
-        None
+        self.lacks_all(point).map(|lack| (ReasonKind::Unsupported, lack.into()))
+    }
+
+    /// What a whole point is left out for: it lacks what every measured phase asks for, or a phase that stores what others
+    /// would then not find.
+    fn lacks_all(&self, point: &PlannedPoint) -> Option<&'static str> {
+        let measured = || point.phases.iter().filter(|phase| phase.measured);
+        let mut stores = measured().filter(|phase| phase.stores());
+        let of_stores = stores.find_map(|phase| self.lack(phase));
+        let of_all = || {
+            let lacks: Option<Vec<_>> = measured().map(|phase| self.lack(phase)).collect();
+            lacks.and_then(|lacks| lacks.first().copied())
+        };
+        of_stores.or_else(of_all)
+    }
+
+    /// What a phase asks for that this target has not; such a phase is left out.
+    pub(crate) fn lack(&self, phase: &PlannedPhase) -> Option<&'static str> {
+        phase.operations.iter().find_map(|operation| match operation {
+            Operation::Touch => (!self.capabilities.touch).then_some("has no touch"),
+            // A store of nothing has the cost of the measuring, which is wanted of it.
+            Operation::GetTag if !self.capabilities.stores && self.guest.is_none() => None,
+            Operation::GetTag => (!self.capabilities.groups).then_some("no reads by tag"),
+            Operation::GetEach => {
+                self.guest.is_some().then_some("a guest reads no groups one by one")
+            }
+            _ => None,
+        })
+    }
+
+    /// Keys of a group, where what is stored at a point has the tag of its group.
+    pub(crate) fn tags(&self, point: &PlannedPoint) -> Option<u32> {
+        let is_tagged = point.has(Operation::GetTag) && self.capabilities.groups;
+        point.group.filter(|_| is_tagged && self.guest.is_none())
     }
 
     /// One session a thread.

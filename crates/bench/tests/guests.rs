@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         ("fills_under_the_next_key", "on-miss = 'fill-next'\nkey-pattern = 'seq'"),
         ("chains", "operations = ['set+get', 'delete']"),
         ("many_keys_a_request", "multiget = 7"),
+        ("groups_of_keys", "operations = ['get_many', 'get']\ngroup = 25"),
         ("touches", "operations = ['set', 'touch', 'get']\nttl = '1h'"),
     ];
     let mut trials: Vec<_> = workloads
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
     trials.push(trial_where(perl, "time_ends_a_phase", duration));
     let mmap = || has_perl_modules(&["Cache::Mmap"]);
     trials.push(trial_where(mmap, "a_ttl_that_a_guest_has_not_is_a_reason", no_ttl));
+    trials.push(trial_where(perl, "ways_to_read_that_a_guest_has_not_are_reasons", ways));
     trials.push(trial_where(perl, "a_floor_is_that_of_the_targets_language", floors));
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -95,6 +97,15 @@ fn agree(workload: &str) {
         assert!(guest.counts.wrong == 0 && guest.counts.ops > 0, "{guest:#?}");
         assert!(guest.latency_ns.is_some() || guest.counts.misses == guest.counts.ops);
     }
+}
+
+fn ways() {
+    let workload = "keys = 100\ngroup = 10\noperations = 'get_each,get_tag,get_many'";
+    let run = run(&["perl+fastmmap:"], workload);
+    let [each, tag, many] = cells(&run, "perl+fastmmap:")[..] else { panic!("{:#?}", run.cells) };
+    assert_eq!(each.reason.as_deref(), Some("a guest reads no groups one by one"));
+    assert_eq!(tag.reason.as_deref(), Some("no reads by tag"));
+    assert_eq!((&many.reason, many.counts.hits), (&None, 200));
 }
 
 fn tiers() {

@@ -9,7 +9,7 @@ use crate::findings::{findings, tally};
 use crate::format::Format;
 use crate::header::{CUSTOM, command, header, warning};
 use crate::limits::{NOT_SHOWN, not_shown};
-use crate::model::{Article, Operation, Run, Target};
+use crate::model::{Article, Run, Target};
 use crate::points::label;
 use crate::ranking::{Group, Row, Standing, groups};
 use crate::sentences::{FIGURES_SAY, sentences};
@@ -30,7 +30,7 @@ fn render(run: &Run) -> String {
     for group in &groups {
         let place = label(group.point, &swept);
         let place = if place.is_empty() { place } else { format!(", {}", escaped(&place)) };
-        let keys = if group.operation == Operation::GetMany { " (counted in keys)" } else { "" };
+        let keys = if group.operation.is_of_many_keys() { " (counted in keys)" } else { "" };
         lines.push(format!("### {}{place}{keys}", escaped(group.operation.as_str())));
         lines.push(table(group, &swept));
     }

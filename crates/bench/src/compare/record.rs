@@ -122,7 +122,7 @@ fn cell(
     entries: &[Entry],
     planned: u32,
 ) -> Cell {
-    let (reason_kind, reason) = reason(slot, point, entries, planned).unzip();
+    let (reason_kind, reason) = reason(slot, (point, operation), entries, planned).unzip();
     let rounds = rounds(entries, reason.is_some());
     let mut counts: Option<Counts> = None;
     for entry in &rounds {
@@ -204,7 +204,7 @@ fn rates_of(rounds: &[&Entry]) -> Vec<f64> {
 /// Why a cell is empty, or its figures are not to be trusted.
 fn reason(
     slot: &Slot,
-    point: &PlannedPoint,
+    (point, operation): (&PlannedPoint, Operation),
     entries: &[Entry],
     planned: u32,
 ) -> Option<(ReasonKind, String)> {
@@ -214,6 +214,11 @@ fn reason(
     };
     if let Some(refusal) = target.refusal(point) {
         return Some(refusal);
+    }
+    let measured = point.phases.iter().filter(|phase| phase.measured);
+    let mut own = measured.filter(|phase| phase.operations.contains(&operation));
+    if let Some(lack) = own.find_map(|phase| target.lack(phase)) {
+        return Some((ReasonKind::Unsupported, lack.into()));
     }
     if let Some(lost) = &target.lost {
         let whole = entries.iter().filter(|entry| entry.sample.complete).count();

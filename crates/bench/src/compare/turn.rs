@@ -87,6 +87,9 @@ impl Turn<'_> {
                 read = self.read_back(&state, &mut crew, began)?;
                 checkable = false;
             }
+            if target.lack(phase).is_some() {
+                continue;
+            }
             let before = Meter::read(target, &crew);
             let Some(result) = crew.run((number, plan), &state, replays, self.stop)? else {
                 return Ok(());
@@ -135,7 +138,9 @@ impl Turn<'_> {
             }
             _ => requests,
         };
-        let batched = phase.operations.contains(&Operation::GetMany);
+        // Of what is left out, nothing is drawn.
+        let requests = if target.lack(phase).is_some() { Some(0) } else { requests };
+        let batched = phase.operations.iter().any(|operation| operation.is_of_many_keys());
         PhasePlan {
             work: self.point.work(phase),
             operations: &phase.operations,
@@ -144,6 +149,7 @@ impl Turn<'_> {
             set_options: target.set_options(self.point),
             touch_ttl: self.point.set_options.ttl,
             multiget: if batched { self.point.multiget } else { 1 },
+            tagged: target.tags(self.point),
             pin: self.point.pin,
             // The same draws for every target of a round, other ones in the next.
             seed: self.seed

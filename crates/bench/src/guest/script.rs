@@ -128,6 +128,7 @@ impl Script {
             values,
             state,
             order: plan.order,
+            tagged: None,
             threads: self.processes,
             seed: plan.seed,
             requests: Some(requests),

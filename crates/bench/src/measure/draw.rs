@@ -72,6 +72,13 @@ pub enum Work<'a> {
         /// What is done to each, in this order.
         kinds: &'a [Kind],
     },
+    /// Every key of a group, in order, before the next group is drawn.
+    Grouped {
+        /// Which groups.
+        picker: &'a Picker,
+        /// Keys of a group.
+        size: u32,
+    },
     /// A trace as it was recorded.
     Replayed {
         /// The recording.
@@ -90,7 +97,7 @@ impl Work<'_> {
     pub(crate) fn races(&self, threads: u32) -> bool {
         let possible = match self {
             // Each key has one writer.
-            Work::Each { .. } | Work::Chained { .. } => false,
+            Work::Each { .. } | Work::Chained { .. } | Work::Grouped { .. } => false,
             Work::Drawn { ratio, read, .. } => {
                 *read == Kind::GetOrSet && (ratio.sets > 0 || ratio.deletes > 0)
             }
@@ -102,17 +109,18 @@ impl Work<'_> {
     /// Whether it deletes keys.
     fn deletes(&self) -> bool {
         match self {
-            Work::Each { .. } => false,
+            Work::Each { .. } | Work::Grouped { .. } => false,
             Work::Drawn { ratio, .. } => ratio.deletes > 0,
             Work::Chained { kinds, .. } => kinds.contains(&Kind::Delete),
             Work::Replayed { writes, .. } => *writes,
         }
     }
 
-    /// Operations on a key before the next one is drawn.
+    /// Operations that are drawn as one: on a key, or on a group of keys, before the next is drawn.
     fn per_key(&self) -> usize {
         match self {
             Work::Chained { kinds, .. } => kinds.len(),
+            Work::Grouped { size, .. } => *size as usize,
             _ => 1,
         }
     }
@@ -202,6 +210,10 @@ pub(crate) struct Block {
     /// As `keys` and `ends`, for fills that go under another key; empty where none does.
     fill_keys: Vec<u8>,
     fill_ends: Vec<usize>,
+    /// The tag of each draw, of which there are so many operations; empty where entries have none.
+    tags: Vec<u8>,
+    tag_ends: Vec<usize>,
+    per_draw: usize,
     picks: Vec<u32>,
 }
 
@@ -223,12 +235,23 @@ impl Block {
         &self.fill_keys[start..self.fill_ends[i]]
     }
 
+    /// The tag of what operation `i` stores or reads; `None` where entries have none.
+    #[inline]
+    pub(crate) fn tag(&self, i: usize) -> Option<&[u8]> {
+        let draw = i / self.per_draw.max(1);
+        let end = *self.tag_ends.get(draw)?;
+        let start = if draw == 0 { 0 } else { self.tag_ends[draw - 1] };
+        Some(&self.tags[start..end])
+    }
+
     fn clear(&mut self) {
         self.ops.clear();
         self.keys.clear();
         self.ends.clear();
         self.fill_keys.clear();
         self.fill_ends.clear();
+        self.tags.clear();
+        self.tag_ends.clear();
     }
 }
 
@@ -273,6 +296,8 @@ pub(crate) struct Draw<'a> {
     next: u64,
     /// Where the phase ends, in draws; `u64::MAX` when time ends it.
     end: u64,
+    /// Keys of a group, where entries have the tag of theirs.
+    tagged: Option<u32>,
     /// Keys whose latest set or delete failed: what is stored under them may be the version before.
     unsure: HashSet<u32>,
     /// Keys of this thread that were deleted last in this phase.
@@ -287,6 +312,8 @@ pub(crate) struct DrawPlan<'a> {
     pub(crate) values: &'a Values,
     pub(crate) state: &'a KeyState,
     pub(crate) order: Option<&'a [u32]>,
+    /// Keys of a group, where entries have the tag of theirs.
+    pub(crate) tagged: Option<u32>,
     pub(crate) threads: u32,
     pub(crate) seed: u64,
     /// Operations of all threads together; `None` when time ends the phase.
@@ -316,6 +343,7 @@ impl<'a> Draw<'a> {
             order: plan.order,
             next: u64::from(thread),
             end: plan.requests.map_or(u64::MAX, |ops| ops.div_ceil(plan.work.per_key() as u64)),
+            tagged: plan.tagged,
             unsure: HashSet::new(),
             gone: Gone::new(plan.follows_deletes(), plan.keys.count()),
         }
@@ -324,16 +352,26 @@ impl<'a> Draw<'a> {
     /// Fills `block` with at most `count` operations, rounded up to a whole chain; leaves it empty when the phase is over.
     pub(crate) fn fill(&mut self, block: &mut Block, count: usize) {
         block.clear();
-        let count = count.div_ceil(self.work.per_key());
+        block.per_draw = self.work.per_key();
+        let count = count.div_ceil(block.per_draw);
         let left = self.end.saturating_sub(self.next).div_ceil(u64::from(self.threads));
         let count = usize::try_from(left).map_or(count, |left| left.min(count));
         block.picks.clear();
         block.picks.resize(count, 0);
-        if let Work::Drawn { picker, .. } | Work::Chained { picker, .. } = self.work {
+        if let Work::Drawn { picker, .. }
+        | Work::Chained { picker, .. }
+        | Work::Grouped { picker, .. } = self.work
+        {
             picker.fill(&mut self.rng, self.next / u64::from(self.threads), &mut block.picks);
         }
         for i in 0..count {
-            if let Work::Chained { kinds, .. } = self.work {
+            let first = block.ops.len();
+            if let Work::Grouped { size, .. } = self.work {
+                let group = self.group(block.picks[i], size);
+                for key in group * size..(group + 1) * size {
+                    self.push(block, key, Kind::Get);
+                }
+            } else if let Work::Chained { kinds, .. } = self.work {
                 let key = self.owned(self.by_pattern(block.picks[i]));
                 for kind in kinds {
                     self.push(block, key, *kind);
@@ -341,8 +379,17 @@ impl<'a> Draw<'a> {
             } else if let Some((key, kind)) = self.choose(block.picks[i]) {
                 self.push(block, key, kind);
             }
+            if let (Some(size), Some(op)) = (self.tagged, block.ops.get(first)) {
+                self.keys.write_tag(op.key / size, &mut block.tags);
+                block.tag_ends.push(block.tags.len());
+            }
             self.next += u64::from(self.threads);
         }
+    }
+
+    /// The keys that operations are drawn from.
+    pub(crate) fn keys(&self) -> &'a KeySpace {
+        self.keys
     }
 
     /// Whether every operation of this thread has been drawn.
@@ -368,7 +415,7 @@ impl<'a> Draw<'a> {
                 let at = self.by_index();
                 Some((self.order.map_or(at, |order| order[at as usize]), kind))
             }
-            Work::Chained { .. } => None,
+            Work::Chained { .. } | Work::Grouped { .. } => None,
             Work::Drawn { ratio, read, .. } => {
                 let pick = self.by_pattern(pick);
                 let kind = self.mix(ratio, read);
@@ -396,6 +443,15 @@ impl<'a> Draw<'a> {
     /// The key that the pattern says. Threads that take keys by index share them out, as with `Each`.
     fn by_pattern(&self, pick: u32) -> u32 {
         if self.order.is_none() { self.by_index() } else { pick }
+    }
+
+    /// The group that the pattern says, taken by its number where keys are taken by index.
+    fn group(&self, pick: u32, size: u32) -> u32 {
+        if self.order.is_some() {
+            return pick;
+        }
+        let n_groups = u64::from(self.keys.count() / size);
+        u32::try_from(self.next % n_groups).expect("below the number of keys")
     }
 
     fn mix(&mut self, ratio: Ratio, read: Kind) -> Kind {

@@ -6,6 +6,7 @@ mod draw;
 mod packed;
 mod phase;
 mod readback;
+mod requests;
 mod resources;
 mod tally;
 mod timeline;

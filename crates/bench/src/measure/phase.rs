@@ -31,6 +31,8 @@ pub struct PhasePlan<'a> {
     pub touch_ttl: Option<Duration>,
     /// Keys a request; 1 reads one by one.
     pub multiget: usize,
+    /// Keys of a group, where entries have the tag of theirs.
+    pub tagged: Option<u32>,
     /// Whether thread i stays on processor i.
     pub pin: bool,
     /// From this every draw follows.
@@ -72,6 +74,7 @@ pub(crate) fn run_phase(
         values,
         state,
         order: plan.order,
+        tagged: plan.tagged,
         threads,
         seed: plan.seed,
         requests: plan.requests,

@@ -17,6 +17,7 @@ use larder_store::{Error, Session, SetOptions, SetOutcome};
 
 use super::clock::{now_ns, thread_cpu_ns};
 use super::draw::{Block, Draw, KeyState, Kind, Op};
+use super::requests::{groups, verify};
 use super::tally::{Tallies, Tally};
 use crate::workload::{Composer, Finding, Values};
 
@@ -49,18 +50,22 @@ pub(super) struct Orders<'a> {
 
 /// One thread at work.
 pub(super) struct Worker<'a> {
-    session: &'a mut dyn Session,
+    pub(super) session: &'a mut dyn Session,
     tallies: Tallies,
-    composer: Composer,
-    draw: Draw<'a>,
-    state: &'a KeyState,
-    orders: Orders<'a>,
-    buffer: Vec<u8>,
+    pub(super) composer: Composer,
+    pub(super) draw: Draw<'a>,
+    pub(super) state: &'a KeyState,
+    pub(super) orders: Orders<'a>,
+    pub(super) buffer: Vec<u8>,
+    /// Which keys of a request were found.
+    pub(super) found: Vec<bool>,
+    /// What a request of many keys is; `None` where operations come one by one.
+    request: Option<Operation>,
     /// Time in the measured segments so far.
     timed_ns: u64,
     /// When the phase began; of a thread alone, so long before the current segment as it has been measured.
-    origin: u64,
-    failures: u32,
+    pub(super) origin: u64,
+    pub(super) failures: u32,
     failing_since: u64,
 }
 
@@ -98,6 +103,8 @@ impl<'a> Worker<'a> {
             state,
             orders,
             buffer,
+            found: vec![false; orders.multiget],
+            request: operations.iter().copied().find(|operation| operation.is_of_many_keys()),
             timed_ns: 0,
             origin: 0,
             failures: 0,
@@ -123,10 +130,9 @@ impl<'a> Worker<'a> {
             let cpu = thread_cpu_ns();
             self.draw.fill(&mut block, size.next_multiple_of(self.orders.multiget));
             draw_cpu_ns += thread_cpu_ns() - cpu;
-            let took = if self.orders.multiget > 1 {
-                self.requests(&block, &mut tallies, left)
-            } else {
-                self.operations(&mut block, &mut tallies, left)
+            let took = match self.request {
+                Some(request) => self.requests(request, &block, tallies.of(request), left),
+                None => self.operations(&mut block, &mut tallies, left),
             };
             self.timed_ns += took;
             size = next_size(size, took);
@@ -138,7 +144,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Begins a measured segment.
-    fn start(&mut self) -> u64 {
+    pub(super) fn start(&mut self) -> u64 {
         let now = now_ns();
         if self.orders.alone {
             self.origin = now - self.timed_ns;
@@ -156,7 +162,7 @@ impl<'a> Worker<'a> {
             let key = block.key(i);
             let done = match op.kind {
                 Kind::Get => self.get(key, op, then, tallies),
-                Kind::Set => self.set(key, op, then, tallies),
+                Kind::Set => self.set((key, block.tag(i)), op, then, tallies),
                 Kind::GetOrSet => self.get_or_set((block, i), op, then, tallies),
                 Kind::Delete => self.delete(key, op, then, tallies),
                 Kind::Touch => self.touch(key, then, tallies),
@@ -195,9 +201,19 @@ impl<'a> Worker<'a> {
     }
 
     #[inline]
-    fn set(&mut self, key: &[u8], op: Op, then: u64, tallies: &mut Tallies) -> Done {
+    fn set(
+        &mut self,
+        (key, tag): (&[u8], Option<&[u8]>),
+        op: Op,
+        then: u64,
+        tallies: &mut Tallies,
+    ) -> Done {
         let value = self.composer.compose(op.key, op.version, op.len);
-        let outcome = self.session.set(key, value, &self.orders.set_options);
+        let outcome = match tag {
+            None => self.session.set(key, value, &self.orders.set_options),
+            Some(tag) => groups(self.session)
+                .and_then(|groups| groups.set_tagged(key, value, &self.orders.set_options, tag)),
+        };
         let now = now_ns();
         let tally = tallies.of(Operation::Set);
         tally.attempted(1, now - self.origin, now - then);
@@ -284,53 +300,12 @@ impl<'a> Worker<'a> {
         Done { at: now, failed: false }
     }
 
-    /// Runs a block as requests of many keys; the latency is the request's, the counts are keys.
-    fn requests(&mut self, block: &Block, tallies: &mut Tallies, left: Option<u64>) -> u64 {
-        let keys: Vec<&[u8]> = (0..block.ops.len()).map(|i| block.key(i)).collect();
-        let start = self.start();
-        let end = left.map_or(u64::MAX, |left| start + left);
-        let mut then = start;
-        let tally = tallies.of(Operation::GetMany);
-        let batch = self.orders.multiget;
-        for (keys, ops) in keys.chunks(batch).zip(block.ops.chunks(batch)) {
-            let asked = keys.len() as u64;
-            let (mut found, mut right) = (0, 0);
-            let answer = self.session.get_many(keys, &mut |i, value, _| {
-                let finding =
-                    verify(self.composer.values(), self.state, self.orders, ops[i], value);
-                found += 1;
-                right += u64::from(finding == Finding::Right);
-                tally.seen(finding, value.len());
-            });
-            let now = now_ns();
-            tally.attempted(asked, now - self.origin, now - then);
-            if let Err(error) = answer {
-                // What was found before the error is counted; the rest of the request failed.
-                tally.counts.errors += asked.saturating_sub(found);
-                tally.note_error(&error);
-                self.count_failure(then, now);
-            } else {
-                self.failures = 0;
-                tally.counts.misses += asked.saturating_sub(found);
-                tally.succeeded += right;
-                if right > 0 {
-                    tally.record(now - then);
-                }
-            }
-            then = now;
-            if then >= end || self.gave_up() {
-                break;
-            }
-        }
-        then - start
-    }
-
     #[inline]
     fn verify(&self, op: Op, value: &[u8]) -> Finding {
         verify(self.composer.values(), self.state, self.orders, op, value)
     }
 
-    fn count_failure(&mut self, then: u64, now: u64) {
+    pub(super) fn count_failure(&mut self, then: u64, now: u64) {
         self.failures += 1;
         if self.failures == 1 {
             self.failing_since = then;
@@ -340,7 +315,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn gave_up(&self) -> bool {
+    pub(super) fn gave_up(&self) -> bool {
         self.failures >= FAILURES_IN_A_ROW
     }
 }
@@ -373,15 +348,6 @@ fn stored(session: &dyn Session, outcome: Result<SetOutcome, Error>) -> Result<(
             peer: "the store".into(),
             message: format!("{refused:?} to a plain set"),
         }),
-    }
-}
-
-#[inline]
-fn verify(values: &Values, state: &KeyState, orders: Orders<'_>, op: Op, value: &[u8]) -> Finding {
-    if orders.replays {
-        values.verify_any(value)
-    } else {
-        values.verify(op.key, op.version, || state.newest(op.key), value)
     }
 }
 

@@ -35,9 +35,12 @@ pub(super) fn describe(
     if let Some(on_miss) = spec.on_miss.filter(|on_miss| on_miss.fills()) {
         say("on-miss", on_miss.to_string());
     }
-    for (name, count) in
-        [("processes", spec.processes), ("multiget", spec.multiget), ("requests", spec.requests)]
-    {
+    for (name, count) in [
+        ("processes", spec.processes),
+        ("multiget", spec.multiget),
+        ("group", spec.group),
+        ("requests", spec.requests),
+    ] {
         if let Some(Count(count)) = count {
             say(name, count.to_string());
         }

@@ -9,7 +9,7 @@ use super::source::Source;
 use crate::error::{Result, usage};
 use crate::measure::Kind;
 use crate::trace::Trace;
-use crate::workload::{Distribution, KeyPattern, OnMiss, Ratio, WorkloadSpec};
+use crate::workload::{Count, Distribution, KeyPattern, OnMiss, Ratio, WorkloadSpec};
 
 /// A phase that operations end is not expected to take as long.
 const LONGEST_PHASE: Duration = Duration::from_mins(10);
@@ -35,6 +35,20 @@ pub struct PlannedPhase {
 }
 
 impl PlannedPhase {
+    /// Whether it stores or deletes anything, so that the phases behind it stand on it.
+    pub(crate) fn stores(&self) -> bool {
+        let changes = |kind: &Kind| matches!(kind, Kind::Set | Kind::GetOrSet | Kind::Delete);
+        match &self.work {
+            PlannedWork::Each(kind) => changes(kind),
+            PlannedWork::Drawn { ratio, read, .. } => {
+                ratio.sets > 0 || ratio.deletes > 0 || changes(read)
+            }
+            PlannedWork::Chained(kinds) => kinds.iter().any(changes),
+            PlannedWork::Grouped => false,
+            PlannedWork::Replayed { read, writes } => *writes || changes(read),
+        }
+    }
+
     /// The share of its operations that store a value of their own, 0 to 1; a fill stores the first of its key.
     #[expect(clippy::cast_precision_loss, reason = "a share")]
     pub(crate) fn share_of_sets(&self) -> f64 {
@@ -47,6 +61,7 @@ impl PlannedPhase {
             PlannedWork::Chained(kinds) => {
                 part(kinds.iter().filter(|kind| **kind == Kind::Set).count(), kinds.len())
             }
+            PlannedWork::Grouped => 0.0,
             PlannedWork::Replayed { writes, .. } => part(usize::from(*writes), 1),
         }
     }
@@ -58,6 +73,7 @@ pub(super) enum PlannedWork {
     Each(Kind),
     Drawn { ratio: Ratio, read: Kind, fills_next: bool },
     Chained(Vec<Kind>),
+    Grouped,
     Replayed { read: Kind, writes: bool },
 }
 
@@ -67,7 +83,7 @@ impl PlannedWork {
         match self {
             Self::Drawn { ratio, .. } => ratio.sets > 0 || ratio.deletes > 0,
             Self::Chained(kinds) => kinds.iter().any(|kind| *kind != Kind::Get),
-            Self::Each(_) | Self::Replayed { .. } => false,
+            Self::Each(_) | Self::Grouped | Self::Replayed { .. } => false,
         }
     }
 }
@@ -103,6 +119,7 @@ pub(super) fn plan_phases(spec: &WorkloadSpec, source: &Source) -> Result<Vec<Pl
         );
         return Err(usage(text));
     }
+    check_groups(spec, source)?;
     let planner = Planner { spec, source, on_miss, multiget };
     let mut phases = match (&source.trace, spec.ratio) {
         (Some(_), Some(_)) => {
@@ -126,6 +143,46 @@ pub(super) fn plan_phases(spec: &WorkloadSpec, source: &Source) -> Result<Vec<Pl
         predict_hits(&mut phases, source);
     }
     Ok(phases)
+}
+
+/// Refuses groups that nobody reads, and reads of groups where there are none.
+fn check_groups(spec: &WorkloadSpec, source: &Source) -> Result<()> {
+    let named = spec.operations.iter().flat_map(|list| list.0.concat());
+    let of_many = named.into_iter().find(|operation| operation.is_of_many_keys());
+    let Some(Count(size)) = spec.group else {
+        return match of_many {
+            Some(Operation::GetMany) => Err(usage(
+                "--operations get_many reads groups: give their size with --group, or say get and --multiget",
+            )),
+            Some(operation) => Err(usage(format!(
+                "--operations {operation} reads groups: give their size with --group"
+            ))),
+            None => Ok(()),
+        };
+    };
+    let (keys, multiget) = (source.keys, spec.multiget.map(|keys| keys.0));
+    if size < 2 || !keys.is_multiple_of(size) {
+        let whole = (keys / size.max(2)).max(1) * size.max(2);
+        return Err(usage(format!(
+            "--group {size} with --keys {keys}: groups have 2 keys or more, each as many; {whole} keys and \
+             --group {} would do",
+            size.max(2)
+        )));
+    }
+    if source.trace.is_some() || spec.ratio.is_some() || spec.on_miss.is_some_and(OnMiss::fills) {
+        return Err(usage(format!(
+            "--group {size} only reads: leave out the trace, --ratio and --on-miss"
+        )));
+    }
+    match multiget {
+        Some(multiget) if multiget != size => Err(usage(format!(
+            "--multiget {multiget} with --group {size}: a request asks for a whole group; give both the same number"
+        ))),
+        None if of_many.is_none() => Err(usage(format!(
+            "--group {size}: nothing reads groups; add get_each, get_many or get_tag to --operations"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Whether what is set is still there after a time that began before it was set.
@@ -174,6 +231,10 @@ impl Planner<'_> {
         let first = named.first().and_then(|phase| phase.first());
         let load = (first != Some(&Operation::Set)).then(|| self.load());
         let phase = |operations: &Vec<Operation>| match operations[..] {
+            [Operation::Get] if self.multiget && self.spec.group.is_some() => {
+                self.grouped(Operation::GetMany)
+            }
+            [operation] if operation.is_of_many_keys() => self.grouped(operation),
             [Operation::Get] => self.drawn(READS, self.read(), &[self.read_operation()]),
             [Operation::GetOrSet] => self.drawn(READS, Kind::GetOrSet, operations),
             [operation] => self.every_key(kind(operation), operation),
@@ -190,6 +251,15 @@ impl Planner<'_> {
         let every_key = u64::from(self.source.keys) * length;
         let phase = self.phase(PlannedWork::Chained(kinds), operations, every_key);
         let requests = phase.requests.map(|requests| requests.next_multiple_of(length));
+        PlannedPhase { requests, ..phase }
+    }
+
+    /// All keys of each group that is drawn. As many keys as there are, or as were asked for, rounded up so that the last
+    /// group is whole.
+    fn grouped(&self, operation: Operation) -> PlannedPhase {
+        let phase = self.phase(PlannedWork::Grouped, &[operation], self.source.keys.into());
+        let size = self.spec.group.map_or(1, |size| size.0.into());
+        let requests = phase.requests.map(|requests| requests.next_multiple_of(size));
         PlannedPhase { requests, ..phase }
     }
 
@@ -241,7 +311,7 @@ impl Planner<'_> {
 /// What carries out an operation that is listed.
 fn kind(operation: Operation) -> Kind {
     match operation {
-        Operation::Get | Operation::GetMany => Kind::Get,
+        Operation::Get | Operation::GetMany | Operation::GetEach | Operation::GetTag => Kind::Get,
         Operation::GetOrSet => Kind::GetOrSet,
         Operation::Delete => Kind::Delete,
         Operation::Touch => Kind::Touch,
@@ -285,7 +355,7 @@ fn predict_hits(phases: &mut [PlannedPhase], source: &Source) {
                 phase.predicted_hit_ratio = chained_hits(kinds, stored == Stored::All);
                 stored = after_chain(kinds, stored);
             }
-            PlannedWork::Drawn { .. } if stored == Stored::All => {
+            PlannedWork::Drawn { .. } | PlannedWork::Grouped if stored == Stored::All => {
                 phase.predicted_hit_ratio = Some(1.0);
             }
             // Of several keys, which the pattern had drawn before does not follow from the plan.

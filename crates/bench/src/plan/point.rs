@@ -42,6 +42,8 @@ pub struct PlannedPoint {
     pub phases: Vec<PlannedPhase>,
     /// Keys a request; 1 reads one by one.
     pub multiget: usize,
+    /// Keys of a group, where they are read together.
+    pub group: Option<u32>,
     /// How values are set.
     pub set_options: SetOptions,
     /// Whether threads stay on their processors.
@@ -51,6 +53,8 @@ pub struct PlannedPoint {
     /// Different keys that are stored.
     pub items: u64,
     picker: Picker,
+    /// Draws groups.
+    group_picker: Option<Picker>,
     trace: Option<Arc<Trace>>,
     /// Every key once, shuffled; `None` where the pattern asks for order.
     order: Option<Vec<u32>>,
@@ -65,6 +69,10 @@ impl PlannedPoint {
                 Work::Drawn { picker: &self.picker, ratio, read, fills_next }
             }
             PlannedWork::Chained(ref kinds) => Work::Chained { picker: &self.picker, kinds },
+            PlannedWork::Grouped => Work::Grouped {
+                picker: self.group_picker.as_ref().expect("only a plan with groups reads them"),
+                size: self.group.unwrap_or(1),
+            },
             PlannedWork::Replayed { read, writes } => Work::Replayed {
                 trace: self.trace.as_deref().expect("only a plan with a trace replays"),
                 read,
@@ -162,7 +170,9 @@ pub(super) fn plan_point(
         processes: spec.processes.map(|processes| processes.0),
         working_set_bytes: sizes.sum(),
         items: source.keys.into(),
-        multiget: spec.multiget.map_or(1, |keys| keys.0 as usize),
+        multiget: spec.group.or(spec.multiget).map_or(1, |keys| keys.0 as usize),
+        group: spec.group.map(|size| size.0),
+        group_picker: spec.group.map(|size| Picker::new(distribution, source.keys / size.0, seed)),
         set_options: SetOptions { ttl: spec.ttl.map(|Span(ttl)| ttl), ..SetOptions::default() },
         pin: spec.pin.unwrap_or(false),
         phases,

@@ -49,6 +49,7 @@ pub struct Scenario {
 /// The scenarios inside the binary: name and text. A new one is a file and a line here.
 pub const BUILT_IN: &[(&str, &str)] = &[
     ("quick", include_str!("../../../../scenarios/quick.toml")),
+    ("page", include_str!("../../../../scenarios/page.toml")),
     ("a002", include_str!("../../../../scenarios/a002.toml")),
     ("a003", include_str!("../../../../scenarios/a003.toml")),
 ];
@@ -211,6 +212,6 @@ mod tests {
             assert!(error.contains(needle) && !error.contains('\n'), "{error}");
         }
         let error = Scenario::find("quik").unwrap_err().to_string();
-        assert!(error.contains("no scenario `quik`; built in: quick, a002"), "{error}");
+        assert!(error.contains("no scenario `quik`; built in: quick, page, a002"), "{error}");
     }
 }

@@ -78,6 +78,24 @@ impl KeySpace {
         (length as usize).max(self.shortest())
     }
 
+    /// The index of a key; `None` for one that cannot be any of these. Whether it is that key to the last byte, only
+    /// [`KeySpace::write`] can say.
+    pub fn index_of(&self, key: &[u8]) -> Option<u32> {
+        let digits = &key[key.len().checked_sub(self.digits)?..];
+        let index = digits.iter().try_fold(0_u32, |index, digit| {
+            let digit = char::from(*digit).to_digit(10)?;
+            index.checked_mul(10)?.checked_add(digit)
+        })?;
+        (index < self.count).then_some(index)
+    }
+
+    /// Appends the tag of a group to `out`: behind the prefix, as a key.
+    pub fn write_tag(&self, group: u32, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.prefix);
+        out.extend_from_slice(b"group ");
+        write_decimal(group, out);
+    }
+
     /// Appends the key with this index to `out`.
     pub fn write(&self, index: u32, out: &mut Vec<u8>) {
         let start = out.len();
@@ -91,6 +109,20 @@ impl KeySpace {
             rest /= 10;
         }
     }
+}
+
+/// Appends a number in decimal digits.
+fn write_decimal(number: u32, out: &mut Vec<u8>) {
+    let start = out.len();
+    let mut rest = number;
+    loop {
+        out.push(b'0' + (rest % 10) as u8);
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    out[start..].reverse();
 }
 
 #[cfg(test)]
@@ -110,6 +142,34 @@ mod tests {
         assert_eq!(key(&space, 0), "larder:00000");
         assert_eq!(key(&space, 999), "larder:00999");
         assert_eq!(space.shortest(), 10);
+    }
+
+    #[test]
+    fn a_key_tells_its_index() {
+        let lengths = Lengths::Drawn("12".parse().unwrap());
+        let space = KeySpace::new(b"larder:", 1000, lengths, 1);
+        for index in [0, 7, 42, 999] {
+            assert_eq!(space.index_of(key(&space, index).as_bytes()), Some(index));
+        }
+        for other in ["", "k", "larder:0000x", "larder:"] {
+            assert_eq!(space.index_of(other.as_bytes()), None, "{other}");
+        }
+        let space = KeySpace::new(b"k", 500, Lengths::Drawn("8".parse().unwrap()), 1);
+        assert_eq!(space.index_of(b"k0000500"), None);
+    }
+
+    #[test]
+    fn tags_are_the_runs_own_and_differ() {
+        let space = KeySpace::new(b"larder:1:", 1000, Lengths::Drawn("12".parse().unwrap()), 1);
+        let tag = |group| {
+            let mut out = Vec::new();
+            space.write_tag(group, &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(
+            (tag(0).as_str(), tag(120).as_str()),
+            ("larder:1:group 0", "larder:1:group 120")
+        );
     }
 
     #[test]

@@ -16,10 +16,15 @@ impl FromStr for Operations {
         let one = |word: &str| match word.trim() {
             "set" => Ok(Operation::Set),
             "get" => Ok(Operation::Get),
+            "get_each" => Ok(Operation::GetEach),
+            "get_many" => Ok(Operation::GetMany),
+            "get_tag" => Ok(Operation::GetTag),
             "get_or_set" => Ok(Operation::GetOrSet),
             "delete" => Ok(Operation::Delete),
             "touch" => Ok(Operation::Touch),
-            word => Err(format!("`{word}` is not one of set, get, get_or_set, delete, touch")),
+            word => Err(format!(
+                "`{word}` is not one of set, get, get_each, get_many, get_tag, get_or_set, delete, touch"
+            )),
         };
         let phase = |phase: &str| phase.split('+').map(one).collect::<Result<Vec<_>, _>>();
         let phases: Vec<_> = text.split(',').map(phase).collect::<Result<_, _>>()?;
@@ -28,6 +33,13 @@ impl FromStr for Operations {
             return Err(
                 "`get_or_set` stands alone: it is a get and a set on one key already".into()
             );
+        }
+        if let Some(of_many) =
+            phases.iter().filter(chained).flatten().find(|operation| operation.is_of_many_keys())
+        {
+            return Err(format!(
+                "`{of_many}` stands alone: it reads many keys, what is joined one"
+            ));
         }
         let all = phases.concat();
         for (i, operation) in all.iter().enumerate() {
@@ -64,6 +76,9 @@ mod tests {
         assert_eq!(operations.to_string(), "set+get,delete");
         let operations: Operations = "get_or_set".parse().unwrap();
         assert_eq!(operations.0, [[Operation::GetOrSet]]);
+        let operations: Operations = "get_each,get_many,get_tag".parse().unwrap();
+        assert_eq!(operations.to_string(), "get_each,get_many,get_tag");
+        assert!("set+get_tag".parse::<Operations>().unwrap_err().contains("`get_tag` stands"));
         assert!("set+get_or_set".parse::<Operations>().unwrap_err().contains("stands alone"));
         assert!("read".parse::<Operations>().unwrap_err().contains("one of set, get"));
     }

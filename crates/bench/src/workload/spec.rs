@@ -49,7 +49,8 @@ pub struct WorkloadSpec {
     pub payload: Option<PathBuf>,
 
     /// What is measured, in this order, each on every key or on --requests: set, get, `get_or_set`, delete, touch; a + joins
-    /// what is done to one key before the next: set+get [default: set,get]
+    /// what is done to one key before the next: set+get; with --group, a whole group one by one (`get_each`), by one
+    /// request for its keys (`get_many`), by its tag (`get_tag`) [default: set,get]
     #[arg(long, value_name = "LIST", conflicts_with = "ratio")]
     #[serde(deserialize_with = "text")]
     pub operations: Option<Operations>,
@@ -69,6 +70,12 @@ pub struct WorkloadSpec {
     #[arg(long, value_name = "N")]
     #[serde(deserialize_with = "text")]
     pub multiget: Option<Count>,
+
+    /// Keys come in groups of this many, one after the other, that are read together; with `get_tag`, each value is stored
+    /// with the tag of its group
+    #[arg(long, value_name = "N")]
+    #[serde(deserialize_with = "text")]
+    pub group: Option<Count>,
 
     /// Give every value this time to live
     #[arg(long, value_name = "TIME")]
@@ -149,6 +156,7 @@ impl WorkloadSpec {
             ratio: self.ratio.or(other.ratio),
             on_miss: self.on_miss.or(other.on_miss),
             multiget: self.multiget.or(other.multiget),
+            group: self.group.or(other.group),
             ttl: self.ttl.or(other.ttl),
             threads: self.threads.or(other.threads),
             processes: self.processes.or(other.processes),
@@ -183,6 +191,7 @@ impl WorkloadSpec {
             ("ratio", differs(self.ratio.as_ref(), other.ratio.as_ref(), "")),
             ("on-miss", differs(self.on_miss.as_ref(), other.on_miss.as_ref(), "skip")),
             ("multiget", differs(self.multiget.as_ref(), other.multiget.as_ref(), "1")),
+            ("group", differs(self.group.as_ref(), other.group.as_ref(), "")),
             ("ttl", differs(self.ttl.as_ref(), other.ttl.as_ref(), "")),
             ("threads", differs(self.threads.as_ref(), other.threads.as_ref(), "1")),
             ("processes", differs(self.processes.as_ref(), other.processes.as_ref(), "1")),

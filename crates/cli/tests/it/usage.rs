@@ -66,7 +66,7 @@ fn wrong_workloads() {
         (&["-r", "5000"], ["--rounds 5000", "at most 1000"]),
         (&["-t", "5000"], ["--threads 5000", "at most 1024"]),
         (&["--compressibility", "2"], ["`2` is not a share", "from 0 to 1"]),
-        (&["--operations", "set,read"], ["`read`", "one of set, get, get_or_set, delete, touch"]),
+        (&["--operations", "set,read"], ["`read`", "one of set, get, get_each, get_many, get_tag"]),
         (&["--ratio", "1:10", "--operations", "get"], ["--ratio", "cannot be used with"]),
         (&["--multiget", "10", "--ratio", "1:1"], ["--multiget only reads", "leave out --ratio"]),
         (&["--multiget", "10", "--operations", "set+get"], ["--multiget", "leave out one"]),

@@ -60,9 +60,9 @@ pub(super) fn charts(run: &Run) -> Vec<Chart> {
 
 fn outcomes(operation: Operation) -> &'static [Outcome] {
     match operation {
-        Operation::Get | Operation::GetMany | Operation::GetOrSet => READS,
+        operation if operation.reads() => READS,
         Operation::Set => STORES,
-        Operation::Delete | Operation::Touch => FINDS,
+        _ => FINDS,
     }
 }
 

@@ -9,8 +9,20 @@ use crate::model::Operation;
 const MAX_ID_LEN: usize = 120;
 
 /// What is said of each chart of gets of many keys, besides how to read it.
-const OF_MANY: &str =
-    " A request asks for several keys: rates, costs and counts are of keys, times of requests.";
+fn of_many(operation: Operation) -> &'static str {
+    match operation {
+        Operation::GetEach => {
+            " The keys of a group are read one by one: rates, costs and counts are of keys, times of groups."
+        }
+        Operation::GetTag => {
+            " A request asks for a group by its tag: rates, costs and counts are of keys, times of requests."
+        }
+        operation if operation.is_of_many_keys() => {
+            " A request asks for several keys: rates, costs and counts are of keys, times of requests."
+        }
+        _ => "",
+    }
+}
 
 /// What a chart is about.
 #[derive(Debug, Clone)]
@@ -42,12 +54,9 @@ pub fn is_chart_id(text: &str) -> bool {
     text.chars().all(plain) && FAMILIES.into_iter().any(begins)
 }
 
-/// What is said of times: it is operations that take them, but of gets of many keys, requests.
+/// What is said of times: it is operations that take them, but of gets of many keys, requests or groups.
 pub(super) fn timed(operation: Operation, text: &str) -> String {
-    match operation {
-        Operation::GetMany => text.replace("operation", "request"),
-        _ => text.to_owned(),
-    }
+    text.replace("operation", operation.timed())
 }
 
 /// What is in the picture.
@@ -88,10 +97,7 @@ impl Subject {
             family: self.family,
             facets: self.facets.clone(),
             title: self.title(what),
-            reading: match self.operation {
-                Operation::GetMany => [reading, OF_MANY].concat(),
-                _ => reading.to_owned(),
-            },
+            reading: [reading, of_many(self.operation)].concat(),
             shape,
             x,
             y,

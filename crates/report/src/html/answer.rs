@@ -7,7 +7,6 @@ use super::text::{capital, sentence};
 use super::view::View;
 use crate::chart::palette::COLOURS;
 use crate::figures;
-use crate::model::Operation;
 use crate::ranking::{Group, Row};
 use crate::sentences::{Role, Sentence, sentences};
 
@@ -26,7 +25,7 @@ pub(super) fn section(view: &View<'_>) -> Markup {
                 @let mine: Vec<&Sentence> =
                     answers.iter().filter(|said| said.operation == Some(operation)).copied().collect();
                 div.verdict {
-                    h3 { (operation) @if operation == Operation::GetMany { " " small { "counted in keys" } } }
+                    h3 { (operation) @if operation.is_of_many_keys() { " " small { "counted in keys" } } }
                     @if view.is_sweep() { (over_the_sweep(view, groups, &mine)) }
                     @else { (at_one_point(view, &groups[0], &mine)) }
                 }

@@ -20,6 +20,10 @@ pub enum Operation {
     Get,
     /// Read many in one request; counted in keys.
     GetMany,
+    /// Read all keys of a group one by one; counted in keys, the time is the group's.
+    GetEach,
+    /// Read a group by its tag, in one request; counted in keys.
+    GetTag,
     /// Read, and on a miss store: the get and its fill are one operation.
     GetOrSet,
     /// Remove.
@@ -30,8 +34,16 @@ pub enum Operation {
 
 impl Operation {
     /// Every operation, in the order of reports.
-    pub const ALL: [Self; 6] =
-        [Self::Set, Self::Get, Self::GetMany, Self::GetOrSet, Self::Delete, Self::Touch];
+    pub const ALL: [Self; 8] = [
+        Self::Set,
+        Self::Get,
+        Self::GetMany,
+        Self::GetEach,
+        Self::GetTag,
+        Self::GetOrSet,
+        Self::Delete,
+        Self::Touch,
+    ];
 
     /// The name in `run.json`.
     pub fn as_str(self) -> &'static str {
@@ -39,6 +51,8 @@ impl Operation {
             Self::Set => "set",
             Self::Get => "get",
             Self::GetMany => "get_many",
+            Self::GetEach => "get_each",
+            Self::GetTag => "get_tag",
             Self::GetOrSet => "get_or_set",
             Self::Delete => "delete",
             Self::Touch => "touch",
@@ -47,7 +61,21 @@ impl Operation {
 
     /// Whether it reads: its operations are hits or misses.
     pub fn reads(self) -> bool {
-        matches!(self, Self::Get | Self::GetMany | Self::GetOrSet)
+        matches!(self, Self::Get | Self::GetOrSet) || self.is_of_many_keys()
+    }
+
+    /// Whether one of its times is that of many keys; its counts and rates are of keys all the same.
+    pub fn is_of_many_keys(self) -> bool {
+        matches!(self, Self::GetMany | Self::GetEach | Self::GetTag)
+    }
+
+    /// What takes a time that is told of it.
+    pub fn timed(self) -> &'static str {
+        match self {
+            Self::GetMany | Self::GetTag => "request",
+            Self::GetEach => "group",
+            _ => "operation",
+        }
     }
 }
 
@@ -142,7 +170,7 @@ pub enum ReasonKind {
 /// What happened to operations. `ops` = `hits` + `misses` + `wrong` + `errors` for an operation that reads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
-    /// Operations attempted; for `get_many`, keys.
+    /// Operations attempted; for `get_many`, `get_each` and `get_tag`, keys.
     pub ops: u64,
     /// Reads that returned the right value.
     pub hits: u64,

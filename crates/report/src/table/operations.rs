@@ -159,8 +159,16 @@ fn write_legend(page: &mut Page, groups: &[Group<'_>], left_out: &[&Column], sty
     if rows().any(Row::is_withheld) {
         legend.push(format!("{MARK}is no result and stands outside the ranking"));
     }
-    if groups.iter().any(|group| group.operation == Operation::GetMany) {
-        legend.push("get_many counts keys".to_owned());
+    let mut of_keys: Vec<&str> = Vec::new();
+    for operation in groups.iter().map(|group| group.operation) {
+        if operation.is_of_many_keys() && !of_keys.contains(&operation.as_str()) {
+            of_keys.push(operation.as_str());
+        }
+    }
+    match of_keys[..] {
+        [] => {}
+        [one] => legend.push(format!("{one} counts keys")),
+        _ => legend.push(format!("{} count keys", of_keys.join(", "))),
     }
     // In the order of the table, each once; a bar is no figure.
     let names: Vec<&str> = COLUMNS

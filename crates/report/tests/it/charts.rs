@@ -230,17 +230,25 @@ fn a_timeline_of_a_mix_has_the_time_of_the_whole_phase_and_the_rate_of_its_share
 }
 
 #[test]
-fn times_of_gets_of_many_keys_are_those_of_requests() {
+fn times_of_gets_of_many_keys_are_those_of_requests_or_groups() {
+    for operation in [Operation::GetMany, Operation::GetEach, Operation::GetTag] {
+        times_are_not_those_of_keys(operation);
+    }
+}
+
+fn times_are_not_those_of_keys(operation: Operation) {
+    let timed = operation.timed();
     let mut run = gets(&[("a", 1e3)]);
     run.cells[0].samples = vec![round(1, 7.5)];
     let of_one: Vec<Chart> = charts(&run);
-    run.cells[0].operation = Operation::GetMany;
+    run.cells[0].operation = operation;
     let of_many: Vec<Chart> = charts(&run);
     assert_eq!(of_one.len(), of_many.len());
     for (one, many) in of_one.iter().zip(&of_many) {
         let words = [&one.title, &one.reading, &one.x.label, &one.y.label];
-        assert!(words.iter().all(|text| !text.contains("request")), "{words:?}");
-        assert!(many.reading.ends_with("are of keys, times of requests."), "{}", many.reading);
+        assert!(words.iter().all(|text| !text.contains(timed)), "{words:?}");
+        let ends = format!("are of keys, times of {timed}s.");
+        assert!(many.reading.ends_with(&ends), "{}", many.reading);
         let words = [&many.title, &many.reading, &many.x.label, &many.y.label];
         let is_time = one.y.unit == larder_report::Unit::Nanoseconds;
         if is_time && one.family != Family::Resources {

@@ -138,6 +138,9 @@ fn keys_are_named_where_keys_are_counted() {
     run.cells[0].operation = Operation::GetMany;
     assert!(render(&run, Format::TABLE, PLAIN).contains("get_many counts keys"));
     assert!(render(&run, Format::MARKDOWN, PLAIN).contains("get_many (counted in keys)"));
+    run.cells.push(run.cells[0].clone());
+    run.cells[1].operation = Operation::GetTag;
+    assert!(render(&run, Format::TABLE, PLAIN).contains("get_many, get_tag count keys"));
 }
 
 #[test]

@@ -113,6 +113,14 @@ impl Fault {
         }
     }
 
+    /// Whether an entry with this tag of its own is found by that one.
+    pub(super) fn finds(self, own: &[u8], tag: &[u8]) -> bool {
+        match self {
+            Self::Spills => own.starts_with(self.looked_for(tag)),
+            _ => own == tag,
+        }
+    }
+
     /// What a hit answers: the value, or another key's of the same length where there is one.
     pub(super) fn answered<'a>(self, map: &'a Map, key: &[u8], value: &'a [u8]) -> &'a [u8] {
         match self {
@@ -323,7 +331,7 @@ pub(super) const UNTAGS: Engine = engine(
 pub(super) const SPILLS: Engine = engine(
     "spills",
     "spills:",
-    "Leaves the last byte of a prefix out when it reads by it",
+    "Leaves the last byte of a prefix or tag out when it reads by it",
     super::map::schema,
     |url, _| {
         let super::map::MapOptions {} = url.options("spills")?;

@@ -307,7 +307,8 @@ impl Groups for MapSession {
 
     fn get_tag(&mut self, tag: &[u8], found: &mut FoundEntry<'_>) -> Result<()> {
         check_tag(self.shared.scheme, tag)?;
-        self.find(|_, entry| entry.tag.as_deref() == Some(tag), found)
+        let fault = self.shared.fault;
+        self.find(|_, entry| entry.tag.as_deref().is_some_and(|own| fault.finds(own, tag)), found)
     }
 
     fn set_tagged(

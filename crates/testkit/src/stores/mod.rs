@@ -18,7 +18,7 @@
 //! | `misses:` | acknowledges every set and finds nothing |
 //! | `clings:` | keeps the tag of an entry that is set without one |
 //! | `untags:` | keeps each tenth entry without its tag |
-//! | `spills:` | leaves the last byte of a prefix out when it reads by it |
+//! | `spills:` | leaves the last byte of a prefix or tag out when it reads by it |
 
 mod faults;
 mod map;

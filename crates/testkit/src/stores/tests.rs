@@ -46,6 +46,8 @@ fn the_contract_finds_each_fault_of_groups_and_no_other() {
     ] {
         let failed = failures(url);
         assert!(failed.contains(&case), "{url}: {failed:?}");
+        let of_tags = "delete_tag_removes_and_counts_its_own_entries";
+        assert!(failed.contains(&of_tags) || url == "clings:", "{url}: {failed:?}");
         assert!(failed.contains(&"random_operations_agree_with_a_map"), "{url}: {failed:?}");
         assert!(!failed.contains(&"set_then_get_returns_the_value"), "{url}: {failed:?}");
     }

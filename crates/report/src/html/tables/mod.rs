@@ -10,7 +10,7 @@ pub(super) use ranking::{badge, pips};
 use maud::{Markup, html};
 
 use super::view::View;
-use crate::model::{Operation, Run};
+use crate::model::Run;
 use crate::ranking::{Group, Row};
 use crate::tiers::{TIERS, tier_lines};
 
@@ -29,7 +29,7 @@ fn of_operation(view: &View<'_>, groups: &[Group<'_>]) -> Markup {
     let operation = groups[0].operation;
     html! {
         h3 id=(View::operation_anchor(operation)) {
-            (operation) @if operation == Operation::GetMany { " " small { "counted in keys" } }
+            (operation) @if operation.is_of_many_keys() { " " small { "counted in keys" } }
         }
         @if view.is_sweep() {
             (matrix::table(view, groups))

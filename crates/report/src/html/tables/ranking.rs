@@ -88,7 +88,7 @@ fn classes<'a>(operation: Operation, rows: &[&Row<'a>]) -> Vec<&'a str> {
     let mut classes: Vec<&str> = rows.iter().map(|row| durability(row)).collect();
     classes.sort_by_key(|class| (rank(class), *class));
     classes.dedup();
-    let writes = !matches!(operation, Operation::Get | Operation::GetMany);
+    let writes = !operation.reads() || operation == Operation::GetOrSet;
     if writes && classes.len() > 1 { classes } else { Vec::new() }
 }
 

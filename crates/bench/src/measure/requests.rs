@@ -1,0 +1,171 @@
+//! Requests of many keys: one time for all of them, and each counted.
+//!
+//! The keys of a group are read in three ways, by as many requests as there are keys, by one that names them all, and by
+//! one that names their tag. What is checked of each entry is the same.
+
+use larder_report::Operation;
+use larder_store::{Error, Groups, Result, Session};
+
+use super::clock::now_ns;
+use super::draw::{Block, KeyState, Op};
+use super::tally::Tally;
+use super::worker::{Orders, Worker};
+use crate::workload::{Finding, KeySpace, Values};
+
+impl Worker<'_> {
+    /// Runs a block as requests of many keys; the latency is the request's, the counts are keys.
+    pub(super) fn requests(
+        &mut self,
+        request: Operation,
+        block: &Block,
+        tally: &mut Tally,
+        left: Option<u64>,
+    ) -> u64 {
+        let keys: Vec<&[u8]> = (0..block.ops.len()).map(|i| block.key(i)).collect();
+        let mut found = std::mem::take(&mut self.found);
+        let start = self.start();
+        let end = left.map_or(u64::MAX, |left| start + left);
+        let mut then = start;
+        let batch = self.orders.multiget;
+        for (keys, first) in keys.chunks(batch).zip((0..).step_by(batch)) {
+            let asked = keys.len() as u64;
+            found.fill(false);
+            let mut answers = Answers {
+                keys,
+                ops: &block.ops[first..first + keys.len()],
+                space: self.draw.keys(),
+                values: self.composer.values(),
+                state: self.state,
+                orders: self.orders,
+                tally: &mut *tally,
+                found: &mut found,
+                n_found: 0,
+                n_right: 0,
+                n_missed: 0,
+            };
+            let answer = match (request, block.tag(first)) {
+                (Operation::GetEach, _) => answers.each(self.session, &mut self.buffer),
+                (Operation::GetTag, Some(tag)) => answers.tagged(self.session, tag),
+                (Operation::GetTag, None) => answers.untagged(self.session),
+                _ => self.session.get_many(keys, &mut |i, value, _| answers.at(i, value)),
+            };
+            let Answers { n_found, n_right, n_missed, .. } = answers;
+            let now = now_ns();
+            // More than was asked for is wrong, and counts too.
+            tally.attempted(asked.max(n_found), now - self.origin, now - then);
+            let open = asked.saturating_sub(n_found + n_missed);
+            tally.counts.misses += n_missed;
+            if let Err(error) = answer {
+                // What was found before the error is counted; the rest of the request failed.
+                tally.counts.errors += open;
+                tally.note_error(&error);
+                self.count_failure(then, now);
+            } else {
+                self.failures = 0;
+                tally.counts.misses += open;
+                tally.succeeded += n_right;
+                if n_right > 0 {
+                    tally.record(now - then);
+                }
+            }
+            then = now;
+            if then >= end || self.gave_up() {
+                break;
+            }
+        }
+        self.found = found;
+        then - start
+    }
+}
+
+/// What is known of a request, and what comes back.
+struct Answers<'a> {
+    keys: &'a [&'a [u8]],
+    ops: &'a [Op],
+    space: &'a KeySpace,
+    values: &'a Values,
+    state: &'a KeyState,
+    orders: Orders<'a>,
+    tally: &'a mut Tally,
+    /// Which of the keys were found.
+    found: &'a mut [bool],
+    n_found: u64,
+    n_right: u64,
+    /// Keys that were said not to be there.
+    n_missed: u64,
+}
+
+impl Answers<'_> {
+    /// Asks for one key after the other.
+    fn each(&mut self, session: &mut dyn Session, buffer: &mut Vec<u8>) -> Result<()> {
+        for (i, key) in self.keys.iter().enumerate() {
+            match session.get(key, buffer)? {
+                Some(_) => self.at(i, buffer),
+                None => self.n_missed += 1,
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for the tag.
+    fn tagged(&mut self, session: &mut dyn Session, tag: &[u8]) -> Result<()> {
+        groups(session)?.get_tag(tag, &mut |key, value, _| self.under(key, value))
+    }
+
+    /// What stands for a tag where nothing is stored, and so none: what comes back is looked at as if by its tag.
+    fn untagged(&mut self, session: &mut dyn Session) -> Result<()> {
+        let keys = self.keys;
+        session.get_many(keys, &mut |i, value, _| self.under(keys[i], value))
+    }
+
+    /// An entry came back under this key, which must be one of the group.
+    #[inline]
+    fn under(&mut self, key: &[u8], value: &[u8]) {
+        let first = self.ops.first().map_or(0, |op| op.key);
+        let at = self.space.index_of(key).and_then(|index| index.checked_sub(first));
+        match at.map(|at| at as usize).filter(|at| self.keys.get(*at) == Some(&key)) {
+            Some(at) => self.at(at, value),
+            None => self.stray(value),
+        }
+    }
+
+    /// The value of the key at this place came back, which must be the first time.
+    #[inline]
+    fn at(&mut self, i: usize, value: &[u8]) {
+        if std::mem::replace(&mut self.found[i], true) {
+            return self.stray(value);
+        }
+        let finding = verify(self.values, self.state, self.orders, self.ops[i], value);
+        self.n_found += 1;
+        self.n_right += u64::from(finding == Finding::Right);
+        self.tally.seen(finding, value.len());
+    }
+
+    /// What nobody asked for.
+    #[cold]
+    fn stray(&mut self, value: &[u8]) {
+        self.n_found += 1;
+        self.tally.seen(Finding::Wrong, value.len());
+    }
+}
+
+/// What a session has for tags.
+pub(super) fn groups(session: &mut dyn Session) -> Result<&mut dyn Groups> {
+    let engine = session.engine();
+    session.groups().ok_or(Error::Unsupported { engine, operation: "get_tag" })
+}
+
+#[inline]
+pub(super) fn verify(
+    values: &Values,
+    state: &KeyState,
+    orders: Orders<'_>,
+    op: Op,
+    value: &[u8],
+) -> Finding {
+    if orders.replays {
+        values.verify_any(value)
+    } else {
+        values.verify(op.key, op.version, || state.newest(op.key), value)
+    }
+}
