@@ -4,10 +4,12 @@
 //! each, against which the contract itself and the checks of a comparison are tested.
 
 mod contract;
+mod postgres;
 mod random;
 mod require;
 pub mod stores;
 
 pub use contract::{Outcome, Report, contract, judge};
+pub use postgres::{POSTGRES, Postgres};
 pub use random::Random;
 pub use require::{everything_is_required, has_perl_modules, has_program, trial_where};

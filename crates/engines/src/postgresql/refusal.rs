@@ -40,7 +40,7 @@ pub(super) fn failed(peer: &Peer, error: &tokio_postgres::Error) -> Error {
         _ if text.contains("not support TLS") => {
             format!("{peer} takes no TLS; write sslmode=prefer or sslmode=disable")
         }
-        _ if text.contains("UnknownIssuer") => {
+        _ if text.contains("UnknownIssuer") || text.contains("BadSignature") => {
             format!("{peer}: {text}; name the file of its authority by `sslrootcert=`")
         }
         _ => format!("{peer}: {text}"),

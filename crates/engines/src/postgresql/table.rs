@@ -11,8 +11,10 @@ use crate::sql::statements::Statements;
 const COLUMNS: &str =
     "deadline_ms bigint, flags bigint, key bytea, tag bytea, value bytea, version bigint";
 
-/// Whose advisory locks these are, among those of everybody: the bytes `lard`.
-const LOCKS: i32 = 0x6c61_7264;
+/// Whose advisory locks these are, among those of everybody. Who makes or drops a table has the one for itself, who uses
+/// it shares the other.
+const MAKING: i32 = 0x6c61_7264;
+const USING: i32 = MAKING + 1;
 
 /// A table that is there.
 #[derive(Debug)]
@@ -35,16 +37,15 @@ impl OwnTable {
         statements: &Statements,
     ) -> Result<Self> {
         let name = &config.namespace;
-        // Whoever else makes or drops it waits until this is done.
-        let lock = lock(name);
-        connection.simple(&format!("BEGIN; SELECT pg_advisory_xact_lock({lock})"))?;
+        let (making, using) = (lock(MAKING, name), lock(USING, name));
+        connection.simple(&format!("BEGIN; SELECT pg_advisory_xact_lock({making})"))?;
         let found = find(connection, name, wanted)?;
         if found.is_none() {
             for statement in &statements.create {
                 connection.simple(statement)?;
             }
         }
-        connection.simple(&format!("SELECT pg_advisory_lock_shared({lock}); COMMIT"))?;
+        connection.simple(&format!("SELECT pg_advisory_lock_shared({using}); COMMIT"))?;
         let is_new = found.is_none();
         let persistence = found.unwrap_or(config.table);
         Ok(Self { name: name.clone(), persistence, is_new })
@@ -56,10 +57,10 @@ impl OwnTable {
             return Ok(());
         }
         let Self { name, .. } = self;
-        let lock = lock(name);
+        let (making, using) = (lock(MAKING, name), lock(USING, name));
         let question = format!(
-            "SELECT pg_advisory_unlock_shared({lock}); BEGIN; \
-             SELECT pg_try_advisory_xact_lock({lock}) AND NOT EXISTS \
+            "BEGIN; SELECT pg_advisory_xact_lock({making}), pg_advisory_unlock_shared({using}); \
+             SELECT pg_try_advisory_xact_lock({using}) AND NOT EXISTS \
              (SELECT FROM \"{name}\" WHERE deadline_ms IS NULL OR deadline_ms > {now_ms})"
         );
         let answer = connection.simple(&question)?;
@@ -76,8 +77,8 @@ impl OwnTable {
 }
 
 /// The advisory lock of a table.
-fn lock(name: &str) -> String {
-    format!("{LOCKS}, hashtext('{name}')")
+fn lock(purpose: i32, name: &str) -> String {
+    format!("{purpose}, hashtext('{name}')")
 }
 
 /// The table of this name as it is, if it is there and can be used.

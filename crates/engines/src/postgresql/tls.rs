@@ -69,15 +69,13 @@ fn connector_of(
     let config = if trust == Trust::Host {
         builder.with_root_certificates(roots).with_no_client_auth()
     } else {
-        let authorities = match trust {
-            Trust::Anybody => None,
-            _ => {
-                let verifier = WebPkiServerVerifier::builder_with_provider(
-                    Arc::new(roots),
-                    Arc::clone(&provider),
-                );
-                Some(verifier.build().map_err(|error| failed(&error))?)
-            }
+        let authorities = if trust == Trust::Anybody {
+            None
+        } else {
+            let roots = Arc::new(roots);
+            let verifier =
+                WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider));
+            Some(verifier.build().map_err(|error| failed(&error))?)
         };
         let verifier = Arc::new(AnyHost { authorities, provider });
         builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()

@@ -88,9 +88,7 @@ pub(super) const EVICTS_AT_ITS_LIMIT: Need =
 pub(super) const REFUSES_AT_ITS_LIMIT: Need =
     need(|s| s.bounded.is_some_and(|c| !c.evicts), "no byte limit at which it refuses");
 pub(super) const KEEPS_FILES: Need = need(
-    |s| {
-        s.capabilities.persistent && s.engine.medium == Medium::Files && !s.engine.has_servers()
-    },
+    |s| s.capabilities.persistent && s.engine.medium == Medium::Files && !s.engine.has_servers(),
     "keeps no files of its own",
 );
 pub(super) const SHARES_FILES: Need = need(

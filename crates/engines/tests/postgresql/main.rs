@@ -1,0 +1,50 @@
+//! `postgresql:` against real servers: its own, somebody's, with and without TLS, stopped and killed.
+
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+
+mod foreign;
+mod full;
+mod killed;
+mod managed;
+mod peer;
+#[path = "../session_support/mod.rs"]
+mod session_support;
+mod stopped;
+mod tls;
+mod wire;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use larder_testkit::{POSTGRES, Random, has_program, trial_where};
+use libtest_mimic::{Arguments, Trial};
+
+/// How long something may take that a busy machine delays, and that is never waited for in vain.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+fn main() -> ExitCode {
+    larder_host::relay::serve_if_asked();
+    killed::hold_if_asked();
+    full::fill_if_asked();
+    let trials = [
+        managed::trials(),
+        foreign::trials(),
+        wire::trials(),
+        tls::trials(),
+        full::trials(),
+        stopped::trials(),
+        killed::trials(),
+    ];
+    let trials = trials.into_iter().flatten().collect();
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// A trial that needs a real PostgreSQL.
+fn trial(name: &str, run: fn()) -> Trial {
+    trial_where(|| has_program(&POSTGRES), name, run)
+}
+
+/// Bytes that no compression makes shorter, and of which no two stretches are alike.
+fn bytes(len: usize) -> Vec<u8> {
+    Random::new(len as u64).bytes(len)
+}

@@ -1,0 +1,164 @@
+//! A server that is stopped in mid-run, then killed and started again: every operation has an outcome, what was
+//! acknowledged is there, and the sessions work on.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{scope, sleep};
+use std::time::{Duration, Instant};
+
+use larder_store::{Error, Session, SetOptions, SetOutcome, Store};
+use larder_testkit::Postgres;
+use libtest_mimic::Trial;
+
+use crate::session_support::{failure, get, open, set};
+use crate::{PATIENCE, bytes, trial};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial("a_server_that_dies_is_an_error_until_it_is_back", a_server_that_dies),
+        trial("a_server_that_pauses_is_a_timeout_until_it_goes_on", a_server_that_pauses),
+        trial("every_operation_is_accounted_for_over_a_restart", over_a_restart),
+    ]
+}
+
+fn a_server_that_dies() {
+    let mut server = Postgres::start(&["fsync=off"]);
+    let store = open(&format!("{}?table=logged", server.url()));
+    let session = &mut *store.session().unwrap();
+    set(session, "key", b"value");
+    server.kill();
+    let address = format!("127.0.0.1:{}", server.port());
+    let closed = failure(session.get(b"key", &mut Vec::new()), "unavailable");
+    assert!(closed.contains(&format!("{address} closed the connection")), "{closed}");
+    let refused = failure(session.get(b"key", &mut Vec::new()), "unavailable");
+    assert!(refused.contains(&format!("{address} refused the connection")), "{refused}");
+    let many = session.get_many(&[b"a", b"b"], &mut |_, _, _| {});
+    assert_eq!(failure(many, "unavailable"), refused);
+    failure(store.stats(), "unavailable");
+    server.restart();
+    assert_eq!(get(session, "key"), Some(b"value".to_vec()));
+    assert_eq!(store.stats().unwrap().connections, Some(2));
+}
+
+fn a_server_that_pauses() {
+    let server = Postgres::start(&["fsync=off"]);
+    let store = open(&format!("{}?timeout=300ms", server.url()));
+    let session = &mut *store.session().unwrap();
+    set(session, "key", b"value");
+    server.pause();
+    // Once on the connection that is open, and once on the way to another.
+    for _ in 0..2 {
+        let start = Instant::now();
+        let message = failure(session.get(b"key", &mut Vec::new()), "timeout");
+        assert!(message.contains("no answer within 300 ms from 127.0.0.1:"), "{message}");
+        assert!((290..2000).contains(&start.elapsed().as_millis()), "{:?}", start.elapsed());
+    }
+    server.go_on();
+    let deadline = Instant::now() + PATIENCE;
+    while session.get(b"key", &mut Vec::new()).is_err() {
+        assert!(Instant::now() < deadline, "the session does not work again");
+    }
+    assert_eq!(get(session, "key"), Some(b"value".to_vec()));
+}
+
+/// What a thread has done.
+#[derive(Debug, Default)]
+struct Done {
+    operations: usize,
+    stored: Vec<usize>,
+    hits: usize,
+    misses: usize,
+    errors: usize,
+}
+
+fn over_a_restart() {
+    const THREADS: usize = 4;
+    let mut server = Postgres::start(&[]);
+    let store = open(&format!("{}?table=logged&timeout=500ms", server.url()));
+    let (ended, n_good) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let done: Vec<Done> = scope(|scope| {
+        let run = |thread: usize| {
+            let (store, ended, n_good) = (&*store, &ended, &n_good);
+            scope.spawn(move || work(store, thread, ended, n_good))
+        };
+        let threads: Vec<_> = (0..THREADS).map(run).collect();
+        let good_ones = |n: usize| {
+            let (start, before) = (Instant::now(), n_good.load(Ordering::SeqCst));
+            while n_good.load(Ordering::SeqCst) < before + n {
+                assert!(start.elapsed() < PATIENCE, "operations fail for good");
+                sleep(Duration::from_millis(1));
+            }
+        };
+        good_ones(500);
+        server.pause();
+        sleep(Duration::from_secs(2));
+        server.kill();
+        sleep(Duration::from_millis(200));
+        server.restart();
+        good_ones(500);
+        ended.store(true, Ordering::SeqCst);
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let session = &mut *store.session().unwrap();
+    for (thread, done) in done.iter().enumerate() {
+        let Done { operations, stored, hits, misses, errors } = done;
+        assert_eq!(*operations, stored.len() + hits + misses + errors, "{thread}: {done:?}");
+        // At the least: one that was under way, and one for each time that it was tried again.
+        assert!(*errors >= 3 && *misses == 0, "{thread}: {errors} errors, {misses} misses");
+        for i in stored {
+            let there = get(session, &key(thread, *i));
+            assert!(
+                there == Some(bytes(1000 + i)),
+                "{thread}: set {i} was acknowledged and is gone"
+            );
+        }
+    }
+}
+
+fn key(thread: usize, i: usize) -> String {
+    format!("key:{thread}:{i}")
+}
+
+/// Stores values and reads them back, until it is told to end; counts each operation and its one outcome.
+fn work(store: &dyn Store, thread: usize, ended: &AtomicBool, n_good: &AtomicUsize) -> Done {
+    let mut session = store.session().unwrap();
+    let mut done = Done::default();
+    for i in 0.. {
+        if ended.load(Ordering::SeqCst) {
+            break;
+        }
+        let key = key(thread, i);
+        done.operations += 1;
+        match session.set(key.as_bytes(), &bytes(1000 + i), &SetOptions::default()) {
+            Ok(outcome) => {
+                assert_eq!(outcome, SetOutcome::Stored);
+                done.stored.push(i);
+                n_good.fetch_add(1, Ordering::SeqCst);
+            }
+            Err(error) => failed(&mut done, &error),
+        }
+        if let Some(last) = done.stored.last() {
+            read(&mut *session, thread, *last, &mut done);
+        }
+    }
+    done
+}
+
+fn read(session: &mut dyn Session, thread: usize, i: usize, done: &mut Done) {
+    let mut value = Vec::new();
+    done.operations += 1;
+    match session.get(key(thread, i).as_bytes(), &mut value) {
+        Ok(Some(_)) => {
+            assert!(value == bytes(1000 + i), "{thread}: a wrong value");
+            done.hits += 1;
+        }
+        Ok(None) => done.misses += 1,
+        Err(error) => failed(done, &error),
+    }
+}
+
+fn failed(done: &mut Done, error: &Error) {
+    assert!(error.is_retryable(), "{error}");
+    done.errors += 1;
+    // A server that refuses connections does so at once.
+    sleep(Duration::from_millis(5));
+}

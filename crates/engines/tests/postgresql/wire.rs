@@ -1,0 +1,91 @@
+//! What goes over the wire: an operation is one request and one answer.
+
+use std::time::Duration;
+
+use larder_store::{Session, SetMode, SetOptions, SetOutcome};
+use larder_testkit::Postgres;
+use libtest_mimic::Trial;
+
+use crate::peer::Relay;
+use crate::session_support::{get, open, set};
+use crate::{bytes, trial};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial("an_operation_is_one_round_trip", an_operation_is_one_round_trip),
+        trial("a_batch_of_100_is_one_round_trip", a_batch_of_100_is_one_round_trip),
+    ]
+}
+
+/// A server that is somebody's, and the way to it on which requests are counted.
+fn counted() -> (Postgres, Relay, String) {
+    let server = Postgres::start(&["fsync=off"]);
+    let relay = Relay::to(server.port());
+    // The store's own questions, and its removal of expired entries, would be counted too: they go on connections of their
+    // own, and so only sessions are asked while nothing expires.
+    let url = format!("postgresql://me:s%40crt@127.0.0.1:{}/postgres", relay.port());
+    (server, relay, url)
+}
+
+/// How many requests an operation takes. The thread that removes what has expired asks once a second, and may come
+/// between: the fewest of several tries are those of the operation.
+fn requests(relay: &Relay, mut operation: impl FnMut()) -> usize {
+    let tries = (0..5).map(|_| {
+        let before = relay.n_requests();
+        operation();
+        relay.n_requests() - before
+    });
+    tries.min().unwrap()
+}
+
+fn an_operation_is_one_round_trip() {
+    let (_server, relay, url) = counted();
+    let store = open(&url);
+    let session = &mut *store.session().unwrap();
+    let options = |mode| SetOptions { mode, ttl: Some(Duration::from_mins(2)), flags: 7 };
+    let mut stored = |mode, outcome| {
+        let set = |session: &mut dyn Session| session.set(b"key", b"7", &options(mode)).unwrap();
+        assert_eq!(set(session), outcome, "{mode:?} is prepared here");
+        assert_eq!(requests(&relay, || assert_eq!(set(session), outcome)), 1, "{mode:?}");
+    };
+    stored(SetMode::Set, SetOutcome::Stored);
+    stored(SetMode::Add, SetOutcome::NotStored);
+    stored(SetMode::Replace, SetOutcome::Stored);
+    stored(SetMode::Append, SetOutcome::Stored);
+    let mut each = |name, operation: &mut dyn FnMut(&mut dyn Session)| {
+        operation(session);
+        assert_eq!(requests(&relay, || operation(session)), 1, "{name}");
+    };
+    each("get", &mut |session| assert!(get(session, "key").is_some()));
+    each("miss", &mut |session| assert!(get(session, "absent").is_none()));
+    each("touch", &mut |session| {
+        assert!(session.touch(b"key", Some(Duration::from_mins(1))).unwrap());
+    });
+    let mut is_there = true;
+    each("delete", &mut |session| {
+        assert_eq!(session.delete(b"key").unwrap(), is_there);
+        is_there = false;
+    });
+    assert_eq!(store.stats().unwrap().connections, Some(1));
+}
+
+fn a_batch_of_100_is_one_round_trip() {
+    let (_server, relay, url) = counted();
+    let store = open(&url);
+    let session = &mut *store.session().unwrap();
+    let keys: Vec<String> = (0..100).map(|i| format!("key:{i}")).collect();
+    for key in &keys {
+        set(session, key, &bytes(1000));
+    }
+    let batch: Vec<&[u8]> = keys.iter().map(String::as_bytes).collect();
+    let mut n_hits = 0;
+    let mut read = || {
+        n_hits = 0;
+        session
+            .get_many(&batch, &mut |_, value, _| n_hits += usize::from(value.len() == 1000))
+            .unwrap();
+        assert_eq!(n_hits, 100);
+    };
+    read();
+    assert_eq!(requests(&relay, read), 1);
+}

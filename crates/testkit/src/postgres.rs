@@ -1,0 +1,195 @@
+//! A PostgreSQL that is somebody's: started, stopped, killed and started again at the same place by a test.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use larder_host::managed::{self, Account, Server};
+use larder_host::scratch::ScratchDir;
+use larder_store::{Recipe, Result};
+
+/// What brings its programs.
+pub const POSTGRES: Recipe =
+    Recipe { folders: &["/usr/lib/postgresql/*/bin"], ..Recipe::server("postgres", "postgresql") };
+
+/// How long something may take that a busy machine delays, and that is never waited for in vain.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A server on a port of 127.0.0.1, where it asks for a password, and on a socket in its folder, where it does not. It ends
+/// when this is dropped.
+#[derive(Debug)]
+pub struct Postgres {
+    server: Option<Server>,
+    folder: ScratchDir,
+    account: Option<Account>,
+    programs: PathBuf,
+    settings: Vec<String>,
+    port: u16,
+}
+
+impl Postgres {
+    /// Makes a server with these settings (`fsync=off`) and starts it. Its superuser is `me` with the password `s@crt`.
+    pub fn start(settings: &[&str]) -> Self {
+        const ATTEMPTS: usize = 10;
+        let postgres = managed::find("test", &POSTGRES).expect("postgres is there");
+        let postgres = postgres.canonicalize().expect("a program is a file");
+        let folder = ScratchDir::create("test").expect("a temporary directory");
+        let account = Account::for_server(&["postgres", "nobody"], folder.path());
+        let mut made = Self {
+            server: None,
+            account,
+            programs: postgres.parent().expect("a program has a folder").into(),
+            settings: settings.iter().map(ToString::to_string).collect(),
+            port: 0,
+            folder,
+        };
+        made.make_data_folder();
+        for attempt in 1.. {
+            let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
+            made.port = free.expect("a free port").port();
+            match made.try_restart() {
+                Err(error)
+                    if error.to_string().contains("already in use") && attempt < ATTEMPTS => {}
+                started => {
+                    started.expect("postgres starts");
+                    break;
+                }
+            }
+        }
+        made
+    }
+
+    /// Where a file of a setting may lie, for the server to read.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Writes a file into its folder that only the server may read.
+    pub fn give(&self, name: &str, text: &str) {
+        let file = self.folder.path().join(name);
+        fs::write(&file, text).expect("a file in the temporary directory");
+        let private = fs::Permissions::from_mode(0o600);
+        fs::set_permissions(&file, private).expect("a file of one's own");
+        if let Some(account) = &self.account {
+            account.own(&file).expect("root gives files away");
+        }
+    }
+
+    /// The port of 127.0.0.1 that it listens on, which is in the name of its socket too.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Its URL, with the password.
+    pub fn url(&self) -> String {
+        format!("postgresql://me:s%40crt@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// The id of the process that has started the others.
+    pub fn pid(&self) -> u32 {
+        self.server.as_ref().expect("it runs").pid()
+    }
+
+    /// What it answers to a question of its superuser, a row a line, columns with `|` between.
+    pub fn ask(&self, question: &str) -> String {
+        let psql = Command::new(self.programs.join("psql"))
+            .args(["-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-U", "me", "-d", "postgres"])
+            .args(["-p", &self.port.to_string(), "-c", question, "-h"])
+            .arg(self.folder.path())
+            .output()
+            .expect("psql runs");
+        assert!(psql.status.success(), "{question}: {}", String::from_utf8_lossy(&psql.stderr));
+        String::from_utf8_lossy(&psql.stdout).trim().to_owned()
+    }
+
+    /// Stops all its processes where they are.
+    pub fn pause(&self) {
+        self.signal("STOP");
+    }
+
+    /// Has its processes go on.
+    pub fn go_on(&self) {
+        self.signal("CONT");
+    }
+
+    /// Kills all its processes.
+    pub fn kill(&mut self) {
+        self.signal("KILL");
+        self.server = None;
+    }
+
+    /// Starts it again after [`Postgres::kill`], with the same data at the same place.
+    pub fn restart(&mut self) {
+        self.try_restart().expect("postgres starts again");
+    }
+
+    fn make_data_folder(&self) {
+        self.give("password", "s@crt");
+        let mut initdb = self.command("initdb");
+        initdb
+            .args(["--username", "me", "--pwfile", "password", "--no-sync"])
+            .args(["--auth-host", "scram-sha-256", "--auth-local", "trust"])
+            .args(["--encoding", "UTF8", "--locale", "C"]);
+        let account = self.account.as_ref();
+        managed::run("test", initdb, &self.folder, account, PATIENCE).expect("initdb");
+    }
+
+    fn try_restart(&mut self) -> Result<()> {
+        let folder = self.folder.path().to_string_lossy();
+        let mut postgres = self.command("postgres");
+        for setting in [
+            "listen_addresses=127.0.0.1",
+            &format!("port={}", self.port),
+            &format!("unix_socket_directories={folder}"),
+            "dynamic_shared_memory_type=mmap",
+        ] {
+            postgres.args(["-c", setting]);
+        }
+        for setting in &self.settings {
+            postgres.args(["-c", setting]);
+        }
+        let logs = ScratchDir::create("test")?;
+        let log = logs.path().join("server.log");
+        let server = Server::start("test", postgres, logs, self.account.as_ref())?;
+        let mut server = server.ended_by(libc::SIGQUIT);
+        server.answer(PATIENCE, || {
+            let log = fs::read_to_string(&log).ok()?;
+            log.contains("database system is ready to accept connections").then_some(())
+        })?;
+        self.server = Some(server);
+        self.forget_segment();
+        Ok(())
+    }
+
+    /// Has the kernel drop the segment of memory that a server leaves when it is killed, once nobody has it any more: the
+    /// seventh line of the file names its key and its number.
+    fn forget_segment(&self) {
+        let file = fs::read_to_string(self.folder.path().join("data/postmaster.pid"));
+        let file = file.expect("a server that runs has it");
+        let segment = file.lines().nth(6).and_then(|line| line.split_whitespace().nth(1));
+        let ipcrm = Command::new("ipcrm").arg("-m").arg(segment.expect("its number")).output();
+        assert!(ipcrm.is_ok_and(|ipcrm| ipcrm.status.success()), "ipcrm -m");
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(self.programs.join(program));
+        command.env("LC_ALL", "C").arg("-D").arg(self.folder.path().join("data"));
+        if let Some(account) = &self.account {
+            account.run(&mut command);
+        }
+        command
+    }
+
+    /// Sends a signal to all its processes, each of which leads a group of its own.
+    fn signal(&self, name: &str) {
+        let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.pid()));
+        let children = children.expect("it runs");
+        let mut kill = Command::new("kill");
+        kill.args(["-s", name, &self.pid().to_string()]).args(children.split_whitespace());
+        // One of them may have ended meanwhile.
+        kill.output().expect("kill runs");
+    }
+}
