@@ -109,10 +109,12 @@ pub enum Source {
     Setup(&'static str),
     /// A build of Larder with this feature of `larder-engines`.
     Feature(&'static str),
+    /// No registry: a person installs it by what this page says.
+    Page(&'static str),
 }
 
 impl Source {
-    /// The command that brings it.
+    /// The command that brings it, or where it is told.
     pub fn command(self) -> String {
         match self {
             Self::Debian(package) => format!("apt-get install {package}"),
@@ -120,6 +122,7 @@ impl Source {
             Self::Feature(name) => {
                 format!("cargo build --release --features larder-engines/{name}")
             }
+            Self::Page(address) => format!("see {address}"),
         }
     }
 }

@@ -19,7 +19,7 @@ use larder_store::{Error, Recipe, Result, Source};
 /// Where the program of a recipe is; the error names the command that brings it.
 pub fn find(engine: &'static str, recipe: &Recipe) -> Result<PathBuf> {
     let found = match recipe.source {
-        Source::Debian(_) => {
+        Source::Debian(_) | Source::Page(_) => {
             let path = std::env::var_os("PATH").unwrap_or_default();
             let daemons = ["/usr/local/sbin", "/usr/sbin"].map(PathBuf::from);
             let versions = recipe.folders.iter().flat_map(|pattern| folders(pattern));
