@@ -9,7 +9,7 @@ set -euo pipefail
 
 # One line each; a test compares them with the engines. The packages are in the order of docs/engines.md.
 packages=(memcached nutcracker redis-server postgresql mariadb-server perl libcache-cache-perl libcache-mmap-perl libcache-fastmmap-perl libcache-memcached-fast-perl)
-extras=(innodb bdb)
+extras=(innodb mongodb bdb)
 
 # What no package brings is made in a folder of the user's data, each extra by its function `bring_NAME`, out of what
 # the packages that its function `packages_of_NAME` names hold. `state_of_NAME` tells what is made: other words than those
@@ -39,6 +39,7 @@ Without options: installs the packages of Debian that the engines need.
                 $data/NAME
                 innodb  MySQL 5.6.14 with its memcached plugin, from Maven (325 MB; 96 MB are kept)
                 bdb     a small library between Larder and BerkeleyDB 5.3, compiled here
+                mongodb mongo-java-server 1.46.0, a stand-in for MongoDB, from Maven (3 MB)
                 all     every NAME, and the packages
   --help        this text
 END
@@ -66,13 +67,45 @@ bring_bdb() {
   gcc -O2 -Wall -Wextra -Werror -shared -fPIC -o "$1/libbdb-shim.so" "$here/crates/engines/src/bdb/shim.c" -ldb-5.3
 }
 
-# Has Maven fetch one artifact, named GROUP:ARTIFACT:VERSION[:TYPE[:CLASSIFIER]], into a repository that is removed at the
-# end: nothing of it stays twice.
+packages_of_mongodb() { echo default-jdk-headless maven; }
+state_of_mongodb() {
+  printf 'mongo-java-server 1.46.0, started by StandIn.java %s\n' \
+    "$(sha256sum "$here/crates/engines/src/mongodb/StandIn.java" | head -c 12)"
+}
+bring_mongodb() {
+  cat >"$scratch/pom.xml" <<END
+<project>
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>larder</groupId>
+  <artifactId>stand-in</artifactId>
+  <version>1</version>
+  <dependencies>
+    <dependency>
+      <groupId>de.bwaldvogel</groupId>
+      <artifactId>mongo-java-server</artifactId>
+      <version>1.46.0</version>
+    </dependency>
+  </dependencies>
+</project>
+END
+  run_maven -f "$scratch/pom.xml" org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
+    -DincludeScope=runtime -DoutputDirectory="$1/lib"
+  javac -Xlint:all -classpath "$1/lib/*" -d "$scratch/classes" "$here/crates/engines/src/mongodb/StandIn.java"
+  printf 'Main-Class: StandIn\nClass-Path: \n' >"$scratch/manifest"
+  # A line of a manifest has at most 72 bytes; one that begins with a space goes on with the one before.
+  (cd "$1" && printf '  %s\n' lib/*.jar) >>"$scratch/manifest"
+  jar --create --file "$1/mongo-java-server.jar" --manifest "$scratch/manifest" -C "$scratch/classes" .
+}
+
+# Has Maven fetch one artifact, named GROUP:ARTIFACT:VERSION[:TYPE[:CLASSIFIER]].
 fetch_from_maven() {
+  run_maven org.apache.maven.plugins:maven-dependency-plugin:3.6.1:get -Dartifact="$1" -Dtransitive=false
+}
+
+# Runs Maven with a repository that is removed at the end: nothing of it stays twice.
+run_maven() {
   repository=$scratch/maven
-  mvn -q -B -Dmaven.repo.local="$repository" \
-    org.apache.maven.plugins:maven-dependency-plugin:3.6.1:get -Dartifact="$1" -Dtransitive=false \
-    >"$scratch/maven.log" 2>&1 || { cat "$scratch/maven.log" >&2; return 1; }
+  mvn -q -B -Dmaven.repo.local="$repository" "$@" >"$scratch/maven.log" 2>&1 || { cat "$scratch/maven.log" >&2; return 1; }
 }
 
 # Makes an extra beside its place and moves it there when it is whole.
