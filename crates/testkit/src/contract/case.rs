@@ -1,6 +1,6 @@
 //! A case, and what a store must have for it.
 
-use larder_store::{Capabilities, Engine, Medium, Reach};
+use larder_store::{Capabilities, Durability, Engine, Medium, Reach};
 use libtest_mimic::Failed;
 
 use super::fixture::Fixture;
@@ -34,6 +34,7 @@ pub(super) use case;
 pub(super) struct Subject {
     pub(super) engine: &'static Engine,
     pub(super) capabilities: Capabilities,
+    pub(super) durability: Durability,
     /// The capabilities when it is opened with a byte limit; `None` where it takes none.
     pub(super) bounded: Option<Capabilities>,
 }
@@ -70,6 +71,8 @@ pub(super) const TOUCH: Need = need(|s| s.capabilities.touch, "no touch");
 pub(super) const TTL: Need = need(|s| s.capabilities.ttl, "no ttl");
 pub(super) const TTL_LEFT: Need = need(|s| s.capabilities.ttl_left, "tells no remaining ttl");
 pub(super) const VERSION: Need = need(|s| s.capabilities.version, "no versions");
+pub(super) const ACKNOWLEDGED: Need =
+    need(|s| s.durability > Durability::Unacknowledged, "nobody waits for its sets");
 pub(super) const LACKS_SOMETHING: Need = need(
     |s| {
         let c = s.capabilities;

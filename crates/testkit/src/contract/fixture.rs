@@ -59,7 +59,7 @@ impl Target {
             let url = StoreUrl::parse(&self.url)?;
             let engine = self.catalog.find(url.scheme())?;
             let store = self.catalog.open(&url)?;
-            let capabilities = store.capabilities();
+            let (capabilities, durability) = (store.capabilities(), store.info().durability);
             let bounded = match engine.capacity_option {
                 Some(option) => {
                     let url = url.or_option(option, &SMALL_LIMIT.to_string());
@@ -67,7 +67,7 @@ impl Target {
                 }
                 None => None,
             };
-            Ok(Open { store, subject: Subject { engine, capabilities, bounded } })
+            Ok(Open { store, subject: Subject { engine, capabilities, durability, bounded } })
         })
     }
 }

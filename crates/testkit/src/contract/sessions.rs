@@ -11,7 +11,7 @@ use super::fixture::Fixture;
 use crate::Random;
 
 pub(super) const CASES: &[Case] = &[
-    case!(sessions_see_each_others_writes),
+    case!(sessions_see_each_others_writes, ACKNOWLEDGED),
     case!(a_session_outlives_the_handle_of_its_store),
     case!(a_session_may_move_to_another_thread),
     case!(eight_threads_read_back_what_they_wrote),
