@@ -13,7 +13,12 @@ pub mod decimal;
 pub mod header;
 pub mod network;
 
-#[cfg(any(feature = "mysql", feature = "postgresql", feature = "redis"))]
+#[cfg(any(
+    feature = "mongodb",
+    feature = "mysql",
+    feature = "postgresql",
+    feature = "redis"
+))]
 mod certificate;
 
 #[cfg(feature = "bdb")]
@@ -26,6 +31,8 @@ mod lmdb;
 mod memcached;
 #[cfg(feature = "moka")]
 mod moka;
+#[cfg(feature = "mongodb")]
+mod mongodb;
 #[cfg(feature = "mysql")]
 mod mysql;
 #[cfg(feature = "null")]
@@ -67,6 +74,7 @@ pub const ENGINES: Catalog = engines![
     redis "redis",
     postgresql "postgresql",
     mysql "mysql",
+    mongodb "mongodb",
     tiered "tiered",
 ];
 

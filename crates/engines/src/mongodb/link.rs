@@ -1,0 +1,134 @@
+//! The driver, driven on the thread that asks.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use larder_store::{Error, Result};
+use mongodb::bson::{Document, RawDocument, RawDocumentBuf};
+use mongodb::error::Result as DriverResult;
+use mongodb::event::EventHandler;
+use mongodb::event::cmap::CmapEvent;
+use mongodb::{Client, Collection, Database};
+use tokio::runtime::{Builder, Runtime};
+
+use super::address::Target;
+use super::{SCHEME, refusal};
+
+/// One thread's way to the servers. Its connections are opened when they are first needed, and anew after an error.
+pub(super) struct Link {
+    // The driver's tasks end with the runtime, which is therefore the last to go.
+    collection: Collection<RawDocumentBuf>,
+    client: Client,
+    database: String,
+    timeout: Duration,
+    peer: String,
+    runtime: Runtime,
+}
+
+/// A runtime whose work is done by the thread that waits for it.
+pub(super) fn runtime() -> Result<Runtime> {
+    Builder::new_current_thread().enable_all().build().map_err(|source| Error::Io {
+        engine: SCHEME,
+        what: "starting the runtime of the driver".into(),
+        source,
+    })
+}
+
+impl Link {
+    /// A way to the servers, whose connections are counted.
+    pub(super) fn new(target: &Target, n_connections: &Arc<AtomicU64>) -> Result<Self> {
+        let runtime = runtime()?;
+        let mut options = target.options.clone();
+        let counter = Arc::clone(n_connections);
+        options.cmap_event_handler = Some(EventHandler::callback(move |event| {
+            if let CmapEvent::ConnectionReady(_) = event {
+                counter.fetch_add(1, Ordering::Relaxed);
+            }
+        }));
+        // The driver starts its tasks where it is made.
+        let client = runtime.block_on(async { Client::with_options(options) });
+        let client =
+            client.map_err(|error| refusal::failed(&target.peer, target.timeout, &error))?;
+        let collection = client.database(&target.database).collection(&target.collection);
+        Ok(Self {
+            collection,
+            client,
+            database: target.database.clone(),
+            timeout: target.timeout,
+            peer: target.peer.clone(),
+            runtime,
+        })
+    }
+
+    /// The collection of entries.
+    pub(super) fn collection(&self) -> &Collection<RawDocumentBuf> {
+        &self.collection
+    }
+
+    /// The database of the collection.
+    pub(super) fn database(&self) -> Database {
+        self.client.database(&self.database)
+    }
+
+    /// The database of the server itself.
+    pub(super) fn admin(&self) -> Database {
+        self.client.database("admin")
+    }
+
+    /// Has the driver do something within the time that an operation may take.
+    pub(super) fn run<T>(&self, operation: impl Future<Output = DriverResult<T>>) -> Result<T> {
+        self.attempt(operation)?.map_err(|error| self.failed(&error))
+    }
+
+    /// As [`Link::run`], for an operation some of whose errors are answers.
+    pub(super) fn attempt<T>(
+        &self,
+        operation: impl Future<Output = DriverResult<T>>,
+    ) -> Result<DriverResult<T>> {
+        let limited = async { tokio::time::timeout(self.timeout, operation).await };
+        self.runtime.block_on(limited).map_err(|_| Error::Timeout {
+            engine: SCHEME,
+            peer: self.peer.clone(),
+            after: self.timeout,
+        })
+    }
+
+    /// Calls `found` for every document that a filter finds: one round trip, as long as they fit into one answer.
+    pub(super) fn find(
+        &self,
+        filter: Document,
+        limit: Option<u32>,
+        found: &mut dyn FnMut(&RawDocument) -> Result<()>,
+    ) -> Result<()> {
+        let mut given = Ok(());
+        self.run(async {
+            let find = self.collection.find(filter);
+            let mut cursor = match limit {
+                // A negative limit is one answer and no cursor behind it.
+                Some(1) => find.limit(-1).await?,
+                Some(n) => find.batch_size(n.max(2)).await?,
+                None => find.batch_size(LARGE_BATCH).await?,
+            };
+            while given.is_ok() && cursor.advance().await? {
+                given = found(cursor.current());
+            }
+            Ok(())
+        })?;
+        given
+    }
+
+    /// What an error of the driver means.
+    pub(super) fn failed(&self, error: &mongodb::error::Error) -> Error {
+        refusal::failed(&self.peer, self.timeout, error)
+    }
+
+    /// How long an operation may take.
+    pub(super) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+}
+
+/// How many documents a server may put into one answer where nobody knows how many there are; it ends an answer at 16 MiB
+/// in any case.
+const LARGE_BATCH: u32 = 1 << 20;

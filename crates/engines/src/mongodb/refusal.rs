@@ -1,0 +1,237 @@
+//! What goes wrong between here and a server, in the words of the contract.
+
+use std::io;
+use std::time::Duration;
+
+use larder_store::Error;
+use mongodb::error::{CommandError, Error as DriverError, ErrorKind, WriteError, WriteFailure};
+
+use super::SCHEME;
+
+/// A message is cut to this length.
+const LONGEST: usize = 200;
+
+/// What servers answer to a document whose key is there already.
+const DUPLICATE_KEY: i32 = 11000;
+
+/// What servers answer who wants to make a collection that is there already.
+const NAMESPACE_EXISTS: i32 = 48;
+
+/// What an error of the driver means.
+#[cold]
+pub(super) fn failed(peer: &str, timeout: Duration, error: &DriverError) -> Error {
+    let unavailable = |what: String| Error::Unavailable { engine: SCHEME, what, source: None };
+    match &*error.kind {
+        ErrorKind::Io(source) => lost(peer, timeout, source),
+        ErrorKind::ServerSelection { message, .. } => unfound(peer, timeout, message),
+        ErrorKind::Authentication { .. } => {
+            unavailable(format!("{peer} refused the user or the password"))
+        }
+        ErrorKind::ConnectionPoolCleared { message, .. } => {
+            unavailable(format!("{peer}: {}", cause(message)))
+        }
+        ErrorKind::Command(CommandError { code, message, .. })
+        | ErrorKind::Write(WriteFailure::WriteError(WriteError { code, message, .. })) => {
+            refused(peer, *code, message)
+        }
+        ErrorKind::Write(WriteFailure::WriteConcernError(error)) => refused(
+            peer,
+            error.code,
+            &format!("the write is done, its concern is not met: {}", error.message),
+        ),
+        ErrorKind::InvalidArgument { message, .. }
+        | ErrorKind::InvalidTlsConfig { message, .. } => {
+            Error::InvalidOptions { engine: SCHEME, reason: one_line(message) }
+        }
+        ErrorKind::DnsResolve { message, .. } => unavailable(one_line(message)),
+        _ => protocol(peer, &message(error)),
+    }
+}
+
+/// A server answered with an error.
+#[cold]
+pub(super) fn refused(peer: &str, code: i32, message: &str) -> Error {
+    let said = one_line(message);
+    let unavailable = |what: String| Error::Unavailable { engine: SCHEME, what, source: None };
+    match code {
+        // Unauthorized, and the three that a server gives when it does not know whom it speaks with.
+        13 if message.contains("requires authentication") => {
+            unavailable(format!("{peer} asks for a password; write mongodb://user:password@host"))
+        }
+        18 => unavailable(format!("{peer} refused the user or the password")),
+        // OutOfDiskSpace, ExceededMemoryLimit.
+        14031 | 146 => Error::Full { engine: SCHEME, what: format!("{peer} answered: {said}") },
+        _ if message.contains("No space left on device") => {
+            Error::Full { engine: SCHEME, what: format!("{peer} answered: {said}") }
+        }
+        // WriteConflict, LockTimeout, TemporarilyUnavailable.
+        112 | 24 | 365 => Error::Busy { engine: SCHEME, what: format!("{peer} answered: {said}") },
+        // NotWritablePrimary and its kin, shutting down, stepping down.
+        10107 | 13435 | 11600 | 11602 | 189 | 91 => unavailable(format!("{peer} answered: {said}")),
+        _ => protocol(peer, &said),
+    }
+}
+
+/// A connection broke, or nobody took one.
+#[cold]
+pub(super) fn lost(peer: &str, timeout: Duration, source: &io::Error) -> Error {
+    use io::ErrorKind::{
+        BrokenPipe, ConnectionAborted, ConnectionRefused, ConnectionReset, TimedOut, UnexpectedEof,
+        WouldBlock,
+    };
+    let what = match source.kind() {
+        TimedOut | WouldBlock => {
+            return Error::Timeout { engine: SCHEME, peer: peer.into(), after: timeout };
+        }
+        ConnectionRefused => format!("{peer} refused the connection; is mongod running there?"),
+        BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof => {
+            format!("{peer} closed the connection")
+        }
+        _ => format!("{peer}: {}", cause(&source.to_string())),
+    };
+    Error::Unavailable { engine: SCHEME, what, source: None }
+}
+
+/// No server that can be asked was found within the time for it. The driver tells the whole topology; what is wrong with
+/// the first server is what a person wants to know.
+fn unfound(peer: &str, timeout: Duration, message: &str) -> Error {
+    let what = match message.split_once("Error: Kind: ") {
+        Some((_, told)) if told.contains("Connection refused") => {
+            format!("{peer} refused the connection; is mongod running there?")
+        }
+        Some((_, told)) if is_timeout(told) => {
+            return Error::Timeout { engine: SCHEME, peer: peer.into(), after: timeout };
+        }
+        Some((_, told)) => format!("{peer}: {}", cause(told)),
+        None if message.contains("wire version") => format!("{peer}: {}", one_line(message)),
+        // Nobody has answered yet, and nobody has failed.
+        None if message.contains("Type: Unknown") => {
+            return Error::Timeout { engine: SCHEME, peer: peer.into(), after: timeout };
+        }
+        None => format!("{peer}: no server for this operation was found: {}", one_line(message)),
+    };
+    Error::Unavailable { engine: SCHEME, what, source: None }
+}
+
+/// Whether what the driver tells of a server is that it did not answer in time.
+fn is_timeout(told: &str) -> bool {
+    let told = told.split(", labels: ").next().unwrap_or_default();
+    told.contains("timed out") || told.contains("timeout")
+}
+
+/// What an error text of the driver says behind its own headings.
+fn cause(told: &str) -> String {
+    let told = told.rsplit("failed with: Kind: ").next().unwrap_or(told);
+    let told = told.split(", labels: ").next().unwrap_or_default();
+    let told = told.trim_start_matches("Kind: ").trim_start_matches("I/O error: ");
+    let told = one_line(told);
+    if told.contains("invalid peer certificate") {
+        return format!("{told}; name the file of its authority by `tlsCAFile=`");
+    }
+    told
+}
+
+/// What an error of the driver says, without labels and sources.
+pub(super) fn message(error: &DriverError) -> String {
+    one_line(&error.kind.to_string())
+}
+
+/// What the driver has against the options of a URL.
+#[cold]
+pub(super) fn unusable(error: &DriverError, reason: String) -> Error {
+    match &*error.kind {
+        ErrorKind::DnsResolve { .. } => {
+            Error::Unavailable { engine: SCHEME, what: reason, source: None }
+        }
+        _ => Error::InvalidOptions { engine: SCHEME, reason },
+    }
+}
+
+/// A text without the password.
+pub(super) fn unmasked(text: &str, password: Option<&str>) -> String {
+    match password.filter(|password| !password.is_empty()) {
+        Some(password) => text.replace(password, "***"),
+        None => text.into(),
+    }
+}
+
+/// Whether a write was refused because the key is there already.
+pub(super) fn is_duplicate(error: &DriverError) -> bool {
+    match &*error.kind {
+        ErrorKind::Command(error) => error.code == DUPLICATE_KEY,
+        ErrorKind::Write(WriteFailure::WriteError(error)) => error.code == DUPLICATE_KEY,
+        _ => false,
+    }
+}
+
+/// Whether a collection could not be made because it is there already.
+pub(super) fn is_there(error: &DriverError) -> bool {
+    matches!(&*error.kind, ErrorKind::Command(error) if error.code == NAMESPACE_EXISTS)
+}
+
+/// An answer that is none, or an error that the contract has no word for.
+#[cold]
+pub(super) fn protocol(peer: &str, message: &str) -> Error {
+    Error::Protocol { engine: SCHEME, peer: peer.into(), message: one_line(message) }
+}
+
+/// A text as one short line.
+pub(super) fn one_line(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIMEOUT: Duration = Duration::from_secs(5);
+
+    fn selection(told: &str) -> String {
+        let message = format!(
+            "Server selection timeout: No available servers. Topology: {{ Type: Single, Servers: [ {{ Address: h1:1, \
+             Type: Unknown{told} }} ] }}"
+        );
+        unfound("h1:1", TIMEOUT, &message).to_string()
+    }
+
+    #[test]
+    fn a_topology_is_cut_down_to_what_is_wrong() {
+        for (told, message) in [
+            (
+                ", Error: Kind: I/O error: Connection refused (os error 111), labels: {}",
+                "mongodb: h1:1 refused the connection; is mongod running there?",
+            ),
+            (
+                ", Error: Kind: I/O error: timed out, labels: {}",
+                "mongodb: no answer within 5000 ms from h1:1",
+            ),
+            ("", "mongodb: no answer within 5000 ms from h1:1"),
+            (
+                ", Error: Kind: I/O error: invalid peer certificate: UnknownIssuer, labels: {\"a\"}, source: None",
+                "mongodb: h1:1: invalid peer certificate: UnknownIssuer; name the file of its authority by `tlsCAFile=`",
+            ),
+        ] {
+            assert_eq!(selection(told), message);
+        }
+    }
+
+    #[test]
+    fn what_a_server_answers_has_its_kind() {
+        for (code, message, kind) in [
+            (13, "command find requires authentication", "unavailable"),
+            (13, "not authorized on x to execute", "protocol"),
+            (14031, "too little room", "full"),
+            (8, "write failed: 28: No space left on device", "full"),
+            (112, "WriteConflict", "busy"),
+            (10107, "not primary", "unavailable"),
+            (2, "cannot use 'w' > 1 when a host is not replicated", "protocol"),
+        ] {
+            let error = refused("h1:1", code, message);
+            assert_eq!(error.kind(), kind, "{error}");
+        }
+    }
+}

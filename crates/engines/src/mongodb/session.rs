@@ -1,0 +1,329 @@
+//! One thread's handle: a driver of its own.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use larder_store::{Error, Groups, Meta, Result, Session, SetMode, SetOptions, SetOutcome};
+use mongodb::bson::spec::BinarySubtype;
+use mongodb::bson::{Binary, Bson, Document, doc};
+
+use super::document::{self, EXPIRES, Found, ID, MAX_KEY_LEN, Terms, VALUE, VERSION, live, text};
+use super::link::Link;
+use super::store::{Shared, too_long};
+use super::unacknowledged::Outbox;
+use super::{SCHEME, refusal};
+use crate::counters::SessionCounters;
+use crate::decimal::{self, Digits};
+
+/// One thread's handle on a collection.
+pub(super) struct MongodbSession {
+    pub(super) link: Link,
+    /// Where plain sets go when nobody waits for them.
+    outbox: Option<Outbox>,
+    pub(super) counters: Arc<SessionCounters>,
+    version: u64,
+    pub(super) shared: Arc<Shared>,
+}
+
+/// What becomes of a value that is there.
+enum Change {
+    To(Vec<u8>),
+    TooLarge(usize),
+}
+
+impl MongodbSession {
+    pub(super) fn new(shared: Arc<Shared>) -> Result<Self> {
+        let link = Link::new(&shared.target, &shared.n_connections)?;
+        let outbox = shared.unanswered.clone().map(|destination| {
+            Outbox::new(destination, &shared.target.peer, shared.target.timeout)
+        });
+        let counters = shared.counters.session();
+        // Counted from anywhere among 2^64: no other session, in no other process, comes by the same version.
+        let version = RandomState::new().hash_one(std::process::id());
+        Ok(Self { link, outbox, counters, version, shared })
+    }
+
+    /// A version that no entry has had.
+    fn next_version(&mut self) -> i64 {
+        self.version = self.version.wrapping_add(1);
+        self.version.cast_signed()
+    }
+
+    /// Waits for the sets that nobody has waited for: what this session does next must find them.
+    pub(super) fn settle(&mut self) -> Result<()> {
+        self.outbox.as_mut().map_or(Ok(()), Outbox::settle)
+    }
+
+    /// Puts an entry with any tag under its key, in one of the modes that do not need the value that is there.
+    pub(super) fn put(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        options: &SetOptions,
+        tag: Option<&[u8]>,
+    ) -> Result<SetOutcome> {
+        check(key)?;
+        self.check_len(key, value.len())?;
+        let deadline_ms = self.shared.deadline_ms(options.ttl);
+        let terms = Terms { version: self.next_version(), flags: options.flags, deadline_ms, tag };
+        let entry = document::of(key, value, &terms);
+        if let (SetMode::Set, Some(outbox)) = (options.mode, &mut self.outbox) {
+            let target = &self.shared.target;
+            if outbox.set(&target.database, &target.collection, &entry)? {
+                self.shared.n_connections.fetch_add(1, Ordering::Relaxed);
+            }
+            return Ok(SetOutcome::Stored);
+        }
+        self.settle()?;
+        let filter = doc! { ID: text(key) };
+        let now_ms = self.shared.now_ms();
+        let (filter, upsert) = match options.mode {
+            SetMode::Set => (filter, true),
+            // Only what has expired gives way, and where something lives the key is there already.
+            SetMode::Add => {
+                (doc! { ID: text(key), EXPIRES: { "$lte": document::date(now_ms) } }, true)
+            }
+            SetMode::Replace => (live(filter, now_ms), false),
+            SetMode::Cas(version) => {
+                (live(doc! { ID: text(key), VERSION: version.cast_signed() }, now_ms), false)
+            }
+            SetMode::Append | SetMode::Prepend => {
+                return Err(Error::Unsupported { engine: SCHEME, operation: "append with a tag" });
+            }
+        };
+        let deadline = Instant::now() + self.link.timeout();
+        loop {
+            let collection = self.link.collection();
+            let replaced = self.link.attempt(async {
+                collection.replace_one(filter.clone(), &entry).upsert(upsert).await
+            })?;
+            return match (replaced, options.mode) {
+                (Ok(_), SetMode::Set | SetMode::Add) => Ok(SetOutcome::Stored),
+                (Ok(done), _) if done.matched_count > 0 => Ok(SetOutcome::Stored),
+                (Ok(_), SetMode::Cas(_)) => self.lost_cas(key),
+                (Ok(_), _) => Ok(SetOutcome::NotStored),
+                (Err(error), SetMode::Add) if refusal::is_duplicate(&error) => {
+                    Ok(SetOutcome::NotStored)
+                }
+                // Another session was first to insert the key, and there is something to replace now.
+                (Err(error), SetMode::Set)
+                    if refusal::is_duplicate(&error) && Instant::now() < deadline =>
+                {
+                    continue;
+                }
+                (Err(error), _) => Err(self.link.failed(&error)),
+            };
+        }
+    }
+
+    /// Why a compare-and-swap did not apply.
+    fn lost_cas(&mut self, key: &[u8]) -> Result<SetOutcome> {
+        let is_there = self.look(key, |_, _| ())?.is_some();
+        Ok(if is_there { SetOutcome::Exists } else { SetOutcome::NotFound })
+    }
+
+    /// Reads a live entry.
+    fn look<T>(
+        &mut self,
+        key: &[u8],
+        read: impl FnOnce(&Found<'_>, i64) -> T,
+    ) -> Result<Option<T>> {
+        self.settle()?;
+        let now_ms = self.shared.now_ms();
+        let (mut read, mut result) = (Some(read), None);
+        self.link.find(doc! { ID: text(key) }, Some(1), &mut |document| {
+            let found = Found::read(document)?;
+            if found.is_live(now_ms) {
+                result = read.take().map(|read| read(&found, now_ms));
+            }
+            Ok(())
+        })?;
+        Ok(result)
+    }
+
+    /// Changes a live value: reads it and writes what it becomes under the version that was read, again when another
+    /// session was faster. `None` where there is none.
+    fn change<T>(
+        &mut self,
+        key: &[u8],
+        mut change: impl FnMut(&[u8]) -> Result<(Change, T)>,
+    ) -> Result<Option<T>> {
+        check(key)?;
+        let deadline = Instant::now() + self.link.timeout();
+        loop {
+            let read = self.look(key, |found, _| (found.version, change(found.value)))?;
+            let Some((version, changed)) = read else { return Ok(None) };
+            let (value, result) = match changed? {
+                (Change::To(value), result) => (value, result),
+                (Change::TooLarge(len), _) => {
+                    self.remove(doc! { ID: text(key) })?;
+                    let limit = self.shared.max_value_len;
+                    return Err(Error::ValueTooLarge { engine: SCHEME, len, limit });
+                }
+            };
+            let value = Binary { subtype: BinarySubtype::Generic, bytes: value };
+            let set = doc! { VALUE: value, VERSION: self.next_version() };
+            let filter = doc! { ID: text(key), VERSION: version };
+            if self.update(filter, doc! { "$set": set })? {
+                return Ok(Some(result));
+            }
+            if Instant::now() >= deadline {
+                let what = "other sessions change this entry all the time".into();
+                return Err(Error::Busy { engine: SCHEME, what });
+            }
+        }
+    }
+
+    /// Puts `more` behind or before the value that is there.
+    fn join(&mut self, key: &[u8], more: &[u8], is_front: bool) -> Result<SetOutcome> {
+        let limit = self.shared.max_value_len;
+        let joined = self.change(key, |value| {
+            let len = value.len() + more.len();
+            let parts = if is_front { [more, value] } else { [value, more] };
+            let change =
+                if len > limit { Change::TooLarge(len) } else { Change::To(parts.concat()) };
+            Ok((change, ()))
+        })?;
+        Ok(joined.map_or(SetOutcome::NotStored, |()| SetOutcome::Stored))
+    }
+
+    /// Changes fields of one document; whether there was one.
+    fn update(&self, filter: Document, update: Document) -> Result<bool> {
+        let collection = self.link.collection();
+        let done = self.link.run(async { collection.update_one(filter, update).await })?;
+        Ok(done.matched_count > 0)
+    }
+
+    /// Removes one document; whether there was one.
+    fn remove(&self, filter: Document) -> Result<bool> {
+        let collection = self.link.collection();
+        let done = self.link.run(async { collection.delete_one(filter).await })?;
+        Ok(done.deleted_count > 0)
+    }
+
+    /// Refuses a value that no document has room for, and leaves none behind.
+    fn check_len(&mut self, key: &[u8], len: usize) -> Result<()> {
+        let limit = self.shared.max_value_len;
+        if len <= limit {
+            return Ok(());
+        }
+        self.settle()?;
+        self.remove(doc! { ID: text(key) })?;
+        Err(Error::ValueTooLarge { engine: SCHEME, len, limit })
+    }
+}
+
+/// Refuses a key that is too long.
+fn check(key: &[u8]) -> Result<()> {
+    if key.len() > MAX_KEY_LEN { Err(too_long(key.len())) } else { Ok(()) }
+}
+
+impl Session for MongodbSession {
+    fn engine(&self) -> &'static str {
+        SCHEME
+    }
+
+    fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
+        value.clear();
+        check(key)?;
+        let found = self.look(key, |found, now_ms| {
+            value.extend_from_slice(found.value);
+            found.meta(now_ms)
+        })?;
+        Ok(self.counters.looked_up(found))
+    }
+
+    fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
+        keys.iter().try_for_each(|key| check(key))?;
+        if keys.is_empty() {
+            return Ok(());
+        }
+        self.settle()?;
+        let mut places: Vec<(String, usize)> =
+            keys.iter().enumerate().map(|(i, key)| (text(key), i)).collect();
+        places.sort_unstable();
+        let mut wanted: Vec<&str> = places.iter().map(|(key, _)| &**key).collect();
+        wanted.dedup();
+        let n_wanted = u32::try_from(wanted.len()).ok();
+        let wanted: Vec<Bson> = wanted.into_iter().map(Bson::from).collect();
+        let now_ms = self.shared.now_ms();
+        let mut n_hits = 0;
+        self.link.find(doc! { ID: { "$in": wanted } }, n_wanted, &mut |document| {
+            let found = Found::read(document)?;
+            let first = places.partition_point(|(key, _)| &**key < found.key);
+            let same = places[first..].iter().take_while(|(key, _)| key == found.key);
+            for (_, i) in same.filter(|_| found.is_live(now_ms)) {
+                n_hits += 1;
+                hit(*i, found.value, found.meta(now_ms));
+            }
+            Ok(())
+        })?;
+        self.counters.hits.add(n_hits);
+        self.counters.misses.add((keys.len() as u64).saturating_sub(n_hits));
+        Ok(())
+    }
+
+    fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome> {
+        let outcome = match options.mode {
+            SetMode::Append => self.join(key, value, false),
+            SetMode::Prepend => self.join(key, value, true),
+            _ => self.put(key, value, options, None),
+        }?;
+        if outcome == SetOutcome::Stored {
+            self.counters.sets.add_one();
+        }
+        Ok(outcome)
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<bool> {
+        check(key)?;
+        self.settle()?;
+        let was_there = self.remove(live(doc! { ID: text(key) }, self.shared.now_ms()))?;
+        if was_there {
+            self.counters.deletes.add_one();
+        }
+        Ok(was_there)
+    }
+
+    fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
+        check(key)?;
+        self.settle()?;
+        let version = self.next_version();
+        let mut update = doc! { "$set": { VERSION: version } };
+        match self.shared.deadline_ms(ttl) {
+            Some(at) => update = doc! { "$set": { VERSION: version, EXPIRES: document::date(at) } },
+            None => drop(update.insert("$unset", doc! { EXPIRES: "" })),
+        }
+        self.update(live(doc! { ID: text(key) }, self.shared.now_ms()), update)
+    }
+
+    fn incr(&mut self, key: &[u8], delta: i64) -> Result<Option<u64>> {
+        self.change(key, |value| {
+            let sum = decimal::add(value, delta).ok_or(Error::NotANumber { engine: SCHEME })?;
+            Ok((Change::To(Digits::new(sum).as_bytes().to_vec()), sum))
+        })
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        if !self.shared.is_managed() {
+            let operation = "clear on a server that larder did not start";
+            return Err(Error::Unsupported { engine: SCHEME, operation });
+        }
+        self.settle()?;
+        self.shared.clear()
+    }
+
+    fn groups(&mut self) -> Option<&mut dyn Groups> {
+        Some(self)
+    }
+}
+
+impl Drop for MongodbSession {
+    /// What nobody waited for is done when the session is gone: whoever looks next finds it.
+    fn drop(&mut self) {
+        // Nobody is left to tell of a failure.
+        let _ = self.settle();
+    }
+}

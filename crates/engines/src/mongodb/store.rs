@@ -1,0 +1,264 @@
+//! The open collection, shared by its sessions.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use larder_host::disk;
+use larder_host::managed::Server;
+use larder_host::relay::{Destination, Relay};
+use larder_store::{
+    Capabilities, Catalog, Clock, Durability, Error, Ownership, Reach, Result, Session, Stats,
+    Store, StoreInfo, StoreUrl,
+};
+use mongodb::bson::doc;
+
+use super::address::Target;
+use super::config::MongodbConfig;
+use super::document::{MAX_KEY_LEN, OVERHEAD};
+use super::link::Link;
+use super::session::MongodbSession;
+use super::survey::{self, Kind, Prepared, Survey};
+use super::{SCHEME, managed, unacknowledged};
+use crate::counters::Counters;
+use crate::network;
+
+/// What is told of a server that only speaks like MongoDB.
+const NO_FIGURE: &str = "a stand-in: says nothing of MongoDB's speed";
+
+/// Opens the servers that a URL names, or starts one.
+pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
+    let config = MongodbConfig::from_url(url)?;
+    let (server, direct, stand_in) = if url.hosts().is_empty() {
+        let started = managed::start(url, &config)?;
+        (Some(started.server), started.target, started.stand_in)
+    } else {
+        (None, Target::named(url, &config)?, None)
+    };
+    // Without the relay that may come before the server, which is then on nobody's account.
+    let control = Link::new(&direct, &Arc::default())?;
+    let mut survey = Survey::of(&control, direct.is_local())?;
+    if let Some(stand_in) = stand_in {
+        survey.version = Some(stand_in);
+    }
+    let prepared = survey::prepare(&control)?;
+    let relay = network::relay(SCHEME, config.via, config.timeout.0, || direct.destinations())?;
+    let target = match relay.as_ref().and_then(|relay| relay.addresses().first()) {
+        Some(address) => direct.clone().through(*address),
+        None => direct.clone(),
+    };
+    let unanswered = if config.waits() {
+        None
+    } else {
+        Some(unacknowledged::destination(target.destinations()?)?)
+    };
+    let shared = Shared {
+        control: Mutex::new(control),
+        is_made: prepared.is_made,
+        max_value_len: survey.largest_document.saturating_sub(OVERHEAD),
+        clock: Clock::system(),
+        counters: Counters::default(),
+        n_connections: Arc::default(),
+        unanswered,
+        target,
+        relay,
+        server,
+    };
+    let info = shared.describe(url, &config, &survey, &prepared);
+    Ok(Arc::new(MongodbStore { shared: Arc::new(shared), info }))
+}
+
+/// An open collection.
+#[derive(Debug)]
+struct MongodbStore {
+    shared: Arc<Shared>,
+    info: StoreInfo,
+}
+
+/// What sessions share; the server and the relay that were started for them end with the last of it.
+pub(super) struct Shared {
+    /// A way to the servers beside those of the sessions, which is not counted with them.
+    control: Mutex<Link>,
+    /// Whether this store made the collection.
+    is_made: bool,
+    pub(super) target: Target,
+    pub(super) max_value_len: usize,
+    pub(super) counters: Counters,
+    pub(super) n_connections: Arc<AtomicU64>,
+    /// Where plain sets go that nobody waits for.
+    pub(super) unanswered: Option<Destination>,
+    clock: Clock,
+    relay: Option<Relay>,
+    server: Option<Server>,
+}
+
+impl Shared {
+    /// Milliseconds since 1970, as MongoDB has them.
+    pub(super) fn now_ms(&self) -> i64 {
+        i64::try_from(self.clock.now_ms()).unwrap_or(i64::MAX)
+    }
+
+    /// When an entry that is stored now with this TTL expires.
+    pub(super) fn deadline_ms(&self, ttl: Option<Duration>) -> Option<i64> {
+        // Dates have an end, and a server that reckons with them must not come to it.
+        const LAST_MS: u64 = 253_402_300_799_999;
+        let deadline_ms = self.clock.deadline_ms(ttl?).min(LAST_MS);
+        Some(i64::try_from(deadline_ms).unwrap_or(i64::MAX))
+    }
+
+    /// Whether the server is ours.
+    pub(super) fn is_managed(&self) -> bool {
+        self.server.is_some()
+    }
+
+    /// Makes the collection anew, empty.
+    pub(super) fn clear(&self) -> Result<()> {
+        let control = self.control();
+        control.run(async { control.collection().drop().await })?;
+        survey::prepare(&control).map(drop)
+    }
+
+    fn control(&self) -> MutexGuard<'_, Link> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn describe(
+        &self,
+        url: &StoreUrl,
+        config: &MongodbConfig,
+        survey: &Survey,
+        prepared: &Prepared,
+    ) -> StoreInfo {
+        let mut settings = BTreeMap::new();
+        let mut tell = |name: &str, value: Option<String>| {
+            settings.extend(value.map(|value| (name.to_owned(), value)));
+        };
+        // The default of a replica set is its own affair, and younger ones wait for a majority.
+        let default_w = if survey.set_name.is_some() { "the set's default" } else { "1" };
+        tell("w", Some(config.w.as_deref().unwrap_or(default_w).into()));
+        tell("journal", config.journal.map(|on| if on { "on" } else { "off" }.into()));
+        tell("nodes", Some(self.target.peer.clone()));
+        tell("database", Some(self.target.database.clone()));
+        tell("collection", Some(self.target.collection.clone()));
+        tell("storage_engine", survey.storage_engine.clone());
+        tell("replica_set", survey.set_name.clone());
+        tell("read_preference", config.readPreference.clone());
+        tell("tls", Some(if self.target.is_encrypted() { "on" } else { "off" }.into()));
+        for (name, index) in &prepared.indexes {
+            tell(name, Some(index.clone()));
+        }
+        if survey.kind == Kind::StandIn {
+            tell("stand_in", Some(NO_FIGURE.into()));
+            tell("ttl_index", Some("none: it removes nothing that has expired".into()));
+        }
+        settings.extend(network::relay_settings(config.via, self.relay.as_ref()));
+        let is_kept = survey.durability(None) > Durability::Volatile;
+        let server = self.server.as_ref();
+        let kept = server.filter(|_| is_kept);
+        let data_paths: Vec<PathBuf> =
+            kept.map(|server| server.directory().to_owned()).into_iter().collect();
+        let durability = if config.waits() {
+            survey.durability(config.journal)
+        } else {
+            Durability::Unacknowledged
+        };
+        StoreInfo {
+            scheme: SCHEME,
+            url: url.to_string(),
+            version: survey.version.clone(),
+            settings,
+            durability,
+            ownership: if self.is_managed() { Ownership::Managed } else { Ownership::External },
+            server_pids: server.map(Server::pid).or(survey.pid).into_iter().collect(),
+            addresses: self.target.addresses(),
+            file_system: data_paths.first().and_then(|path| disk::file_system(path).ok()),
+            data_paths,
+        }
+    }
+}
+
+impl Drop for Shared {
+    /// Leaves nothing on a server of somebody's that was not there: a collection of ours goes when nothing is in it.
+    fn drop(&mut self) {
+        if !self.is_made || self.is_managed() {
+            return;
+        }
+        let control = self.control.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let mut is_empty = true;
+        let looked = control.find(doc! {}, Some(1), &mut |_| {
+            is_empty = false;
+            Ok(())
+        });
+        if looked.is_ok() && is_empty {
+            // Nobody is left to tell of a failure.
+            let _ = control.run(async { control.collection().drop().await });
+        }
+    }
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared")
+            .field("nodes", &self.target.peer)
+            .field("is_made", &self.is_made)
+            .field("relay", &self.relay)
+            .field("server", &self.server)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Store for MongodbStore {
+    fn info(&self) -> StoreInfo {
+        self.info.clone()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let is_managed = self.shared.is_managed();
+        Capabilities {
+            stores: true,
+            ttl: true,
+            ttl_resolution: Duration::from_millis(1),
+            ttl_left: true,
+            flags: true,
+            add: true,
+            version: true,
+            append: true,
+            incr: true,
+            touch: true,
+            batch: true,
+            groups: true,
+            clear: is_managed,
+            persistent: !is_managed && self.info.durability > Durability::Volatile,
+            evicts: false,
+            reach: Reach::Network,
+            max_key_len: Some(MAX_KEY_LEN),
+            max_value_len: Some(self.shared.max_value_len),
+        }
+    }
+
+    fn session(&self) -> Result<Box<dyn Session>> {
+        Ok(Box::new(MongodbSession::new(Arc::clone(&self.shared))?))
+    }
+
+    fn stats(&self) -> Result<Stats> {
+        let shared = &self.shared;
+        let control = shared.control();
+        let mut stats = shared.counters.stats();
+        stats.connections = Some(shared.n_connections.load(Ordering::Relaxed));
+        let collection = control.collection();
+        stats.items = Some(control.run(async { collection.estimated_document_count().await })?);
+        let command = doc! { "collStats": collection.name() };
+        // Not every user may ask for it.
+        let told = control.attempt(async { control.database().run_command(command).await })?;
+        let size = told.ok().and_then(|told| survey::number(&told, "size"));
+        stats.bytes = size.and_then(|size| u64::try_from(size).ok());
+        Ok(stats)
+    }
+}
+
+/// What is said of a key that no document can have.
+pub(super) fn too_long(len: usize) -> Error {
+    Error::KeyTooLong { engine: SCHEME, len, limit: MAX_KEY_LEN }
+}

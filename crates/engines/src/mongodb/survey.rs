@@ -1,0 +1,226 @@
+//! What a server tells of itself: what it is, where its entries are, and the collection that it keeps them in.
+
+use std::fs;
+
+use larder_store::{Durability, Result};
+use mongodb::bson::{Document, doc};
+use mongodb::error::ErrorKind;
+
+use super::document::{EXPIRES, TAG};
+use super::link::Link;
+use super::refusal;
+
+/// The largest document where a server does not tell.
+const LARGEST_DOCUMENT: usize = 16 << 20;
+
+/// Programs that may stand behind a process id which a server tells.
+const PROGRAMS: [&str; 4] = ["mongod", "mongos", "ferretdb", "java"];
+
+/// What the stand-in is called.
+pub(super) const STAND_IN: &str = "mongo-java-server";
+
+/// What a server told when the store was opened.
+#[derive(Debug)]
+pub(super) struct Survey {
+    /// Which program speaks MongoDB's protocol.
+    pub(super) kind: Kind,
+    /// Its version, with its name where that is not MongoDB.
+    pub(super) version: Option<String>,
+    /// What keeps the documents, where it tells.
+    pub(super) storage_engine: Option<String>,
+    /// The replica set that it belongs to.
+    pub(super) set_name: Option<String>,
+    /// Its process id, when it runs on this machine.
+    pub(super) pid: Option<u32>,
+    /// The largest document that it takes, in bytes.
+    pub(super) largest_document: usize,
+}
+
+/// Which program speaks MongoDB's protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Mongodb,
+    FerretDb,
+    /// One that is for tests.
+    StandIn,
+}
+
+impl Survey {
+    /// Asks a server for everything. Only one that does not answer, or lets nobody in, is an error.
+    pub(super) fn of(link: &Link, is_local: bool) -> Result<Self> {
+        let hello = ask(link, doc! { "isMaster": 1 })?.unwrap_or_default();
+        let build = ask(link, doc! { "buildInfo": 1 })?.unwrap_or_default();
+        let status = ask(link, doc! { "serverStatus": 1 })?.unwrap_or_default();
+        let pid = number(&status, "pid").and_then(|pid| u32::try_from(pid).ok());
+        let (kind, version) = named(&build, &status);
+        let largest_document = number(&hello, "maxBsonObjectSize")
+            .and_then(|len| usize::try_from(len).ok())
+            .unwrap_or(LARGEST_DOCUMENT);
+        let storage_engine = status.get_document("storageEngine").ok();
+        Ok(Self {
+            kind,
+            version,
+            storage_engine: storage_engine
+                .and_then(|engine| engine.get_str("name").ok())
+                .map(String::from),
+            set_name: hello.get_str("setName").ok().map(String::from),
+            pid: pid.filter(|pid| is_local && is_server(*pid)),
+            largest_document,
+        })
+    }
+
+    /// What an acknowledged write survives there.
+    pub(super) fn durability(&self, journal: Option<bool>) -> Durability {
+        match (self.kind, self.storage_engine.as_deref(), journal) {
+            (Kind::StandIn, _, _) | (_, Some("inMemory" | "ephemeralForTest"), _) => {
+                Durability::Volatile
+            }
+            // What it keeps them in has settings of its own, which it does not tell.
+            (Kind::FerretDb, _, _) => Durability::OsCache,
+            (Kind::Mongodb, _, Some(true)) => Durability::FsyncEach,
+            // The journal is synced ten times a second, and a majority waits for it by itself.
+            (Kind::Mongodb, _, _) => Durability::FsyncBatch,
+        }
+    }
+}
+
+/// What a server is, and its version.
+fn named(build: &Document, status: &Document) -> (Kind, Option<String>) {
+    let version = build.get_str("version").ok();
+    let ferret = build.get_str("ferretdbVersion").ok();
+    let ferret = ferret.or_else(|| build.get_document("ferretdb").ok()?.get_str("version").ok());
+    if let Some(ferret) = ferret {
+        return (Kind::FerretDb, Some(format!("FerretDB {}", ferret.trim_start_matches('v'))));
+    }
+    match status.get_str("process") {
+        Ok("java") => (Kind::StandIn, Some(STAND_IN.into())),
+        _ => (Kind::Mongodb, version.map(String::from)),
+    }
+}
+
+/// A number that a server gives in any of its types.
+pub(super) fn number(document: &Document, name: &str) -> Option<i64> {
+    let value = document.get(name)?;
+    #[expect(clippy::cast_possible_truncation, reason = "a count that a server gives as a double")]
+    value
+        .as_i64()
+        .or_else(|| value.as_i32().map(i64::from))
+        .or_else(|| value.as_f64().map(|it| it as i64))
+}
+
+/// What a server answers to a command; `None` where it does not have it, or not for this user.
+pub(super) fn ask(link: &Link, command: Document) -> Result<Option<Document>> {
+    match link.attempt(async { link.admin().run_command(command).await })? {
+        Ok(answer) => Ok(Some(answer)),
+        Err(error) if is_forbidden(&error) => Ok(None),
+        Err(error) => Err(link.failed(&error)),
+    }
+}
+
+/// Whether a server answered that it does not have a command, or not for this user who is one.
+fn is_forbidden(error: &mongodb::error::Error) -> bool {
+    const UNAUTHORIZED: i32 = 13;
+    match &*error.kind {
+        ErrorKind::Command(error) => {
+            error.code != UNAUTHORIZED || !error.message.contains("requires authentication")
+        }
+        _ => false,
+    }
+}
+
+/// The collection that was found or made.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    /// Whether it was not there.
+    pub(super) is_made: bool,
+    /// Whether the server removes what has expired, and finds tags by an index: `on`, or why not.
+    pub(super) indexes: [(&'static str, String); 2],
+}
+
+/// Makes the collection where it is missing, and its indexes.
+pub(super) fn prepare(link: &Link) -> Result<Prepared> {
+    let database = link.database();
+    let name = link.collection().name();
+    let names = link
+        .attempt(async { database.list_collection_names().filter(doc! { "name": name }).await })?;
+    let is_there = match names {
+        Ok(names) => names.iter().any(|there| there == name),
+        Err(error) if is_forbidden(&error) => true,
+        Err(error) => return Err(link.failed(&error)),
+    };
+    let mut is_made = false;
+    if !is_there {
+        match link.attempt(async { database.create_collection(name).await })? {
+            Ok(()) => is_made = true,
+            Err(error) if refusal::is_there(&error) => {}
+            Err(error) => return Err(link.failed(&error)),
+        }
+    }
+    let expired = doc! { "key": { EXPIRES: 1 }, "name": "larder_expires", "expireAfterSeconds": 0 };
+    let tagged = doc! { "key": { TAG: 1 }, "name": "larder_tag", "sparse": true };
+    let make = |index: Document| -> Result<String> {
+        let command = doc! { "createIndexes": name, "indexes": [index] };
+        match link.attempt(async { database.run_command(command).await })? {
+            Ok(_) => Ok("on".into()),
+            Err(error) if is_forbidden(&error) => Ok(format!("none: {}", refusal::message(&error))),
+            Err(error) => Err(link.failed(&error)),
+        }
+    };
+    Ok(Prepared { is_made, indexes: [("ttl_index", make(expired)?), ("tag_index", make(tagged)?)] })
+}
+
+/// Whether a process of this machine is such a server: one behind a port may be in another container, whose process
+/// ids mean others here.
+fn is_server(pid: u32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/comm"))
+        .is_ok_and(|name| PROGRAMS.contains(&name.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(kind: Kind, storage_engine: Option<&str>) -> Survey {
+        let storage_engine = storage_engine.map(String::from);
+        let (version, set_name, pid) = (None, None, None);
+        Survey { kind, version, storage_engine, set_name, pid, largest_document: 1 }
+    }
+
+    #[test]
+    fn durability_is_what_the_journal_gives() {
+        for (kind, storage_engine, journal, durability) in [
+            (Kind::Mongodb, Some("wiredTiger"), None, Durability::FsyncBatch),
+            (Kind::Mongodb, Some("wiredTiger"), Some(true), Durability::FsyncEach),
+            (Kind::Mongodb, Some("inMemory"), Some(true), Durability::Volatile),
+            (Kind::Mongodb, None, Some(false), Durability::FsyncBatch),
+            (Kind::StandIn, None, Some(true), Durability::Volatile),
+            (Kind::FerretDb, None, Some(true), Durability::OsCache),
+        ] {
+            assert_eq!(told(kind, storage_engine).durability(journal), durability, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn who_speaks_for_mongodb_is_called_by_its_name() {
+        let mongodb = doc! { "version": "7.0.14" };
+        for (build, status, kind, version) in [
+            (mongodb.clone(), doc! { "process": "mongod" }, Kind::Mongodb, "7.0.14"),
+            (mongodb.clone(), doc! {}, Kind::Mongodb, "7.0.14"),
+            (mongodb, doc! { "process": "java" }, Kind::StandIn, "mongo-java-server"),
+            (
+                doc! { "version": "7.0.42", "ferretdbVersion": "v1.24.0" },
+                doc! { "process": "ferretdb" },
+                Kind::FerretDb,
+                "FerretDB 1.24.0",
+            ),
+            (
+                doc! { "version": "7.0.77", "ferretdb": { "version": "v2.1.0" } },
+                doc! {},
+                Kind::FerretDb,
+                "FerretDB 2.1.0",
+            ),
+        ] {
+            assert_eq!(named(&build, &status), (kind, Some(version.into())));
+        }
+    }
+}
