@@ -6,7 +6,8 @@ use super::case::{Case, case};
 use super::expect::{holds, lacks, put};
 use super::fixture::Fixture;
 
-pub(super) const CASES: &[Case] = &[case!(clear_removes_every_entry_and_the_store_works_on, CLEAR)];
+pub(super) const CASES: &[Case] =
+    &[case!(clear_removes_every_entry_and_the_store_works_on, CLEAR, ACKNOWLEDGED)];
 
 fn clear_removes_every_entry_and_the_store_works_on(fixture: &Fixture) -> Result<(), Failed> {
     let store = fixture.fresh()?;
