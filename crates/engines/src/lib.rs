@@ -13,12 +13,7 @@ pub mod decimal;
 pub mod header;
 pub mod network;
 
-#[cfg(any(
-    feature = "mongodb",
-    feature = "mysql",
-    feature = "postgresql",
-    feature = "redis"
-))]
+#[cfg(any(feature = "mongodb", feature = "mysql", feature = "postgresql", feature = "redis"))]
 mod certificate;
 
 #[cfg(feature = "bdb")]
