@@ -21,7 +21,7 @@ pub struct SqlSession<C> {
     pub(super) connection: C,
     pub(super) counters: Arc<SessionCounters>,
     versions: Versions,
-    /// The number that is counted up.
+    /// What is there, where it must be known to be changed.
     value: Vec<u8>,
     /// Where the keys of a batch stand in it, kept for its memory.
     pub(super) places: Vec<usize>,
@@ -93,7 +93,7 @@ impl<C: Connection> SqlSession<C> {
         }
         let outcome = match options.mode {
             SetMode::Append | SetMode::Prepend => self.join(key, value, options.mode)?,
-            mode => self.put(key, value, mode, options, tag)?,
+            _ => self.put(key, value, options, tag)?,
         };
         if outcome == SetOutcome::Stored {
             self.counters.sets.add_one();
@@ -106,10 +106,10 @@ impl<C: Connection> SqlSession<C> {
         &mut self,
         key: &[u8],
         value: &[u8],
-        mode: SetMode,
         options: &SetOptions,
         tag: Value<'_>,
     ) -> Result<SetOutcome> {
+        let mode = options.mode;
         let deadline = deadline(&self.table, options.ttl);
         let flags = Value::Integer(options.flags.into());
         let (now, only) = match mode {
