@@ -1,0 +1,94 @@
+//! What a session of `mysql:` adds to its driver, and what a batch saves.
+//!
+//! A `get` and a `set` of ours against a prepared statement that does nothing, `DO 0`, on a connection of the same driver
+//! to the same server, in many short slices that take turns: whatever else the machine does falls on both. What is left
+//! between the two is the table. Then a batch of 100 against 100 single gets.
+
+#![expect(clippy::print_stdout, reason = "the result of a benchmark")]
+
+mod turns;
+
+use larder_engines::ENGINES;
+use larder_store::{Result, Session, SetOptions, StoreUrl};
+use mysql::prelude::Queryable;
+use mysql::{Conn, OptsBuilder};
+use turns::{heading, take_turns};
+
+const KEY: &[u8] = b"floor:key:000001";
+
+/// How many keys a batch has.
+const BATCH: usize = 100;
+
+/// Names a server, as in `mysql://user:password@127.0.0.1:3306/database?ssl-mode=DISABLED`: the account of one that is
+/// started is its own.
+const SERVER: &str = "LARDER_FLOOR_MYSQL";
+
+fn main() -> Result<()> {
+    let named = std::env::var(SERVER).ok();
+    let url = StoreUrl::parse(named.as_deref().unwrap_or("mysql:?flush=2"))?;
+    let store = ENGINES.open(&url)?;
+    let session = &mut *store.session()?;
+    heading("operation");
+    if named.is_some() {
+        against_nothing(session, &url)?;
+    }
+    batch(session)
+}
+
+/// Single operations against a statement that does nothing.
+fn against_nothing(session: &mut dyn Session, url: &StoreUrl) -> Result<()> {
+    let mut bare = connect(url);
+    let nothing = bare.prep("DO 0").expect("a statement");
+    let mut floor = || bare.exec_drop(&nothing, ()).expect("mysql answers");
+    let options = SetOptions::default();
+    for value_len in [100, 1024, 16 * 1024] {
+        let value = vec![b'v'; value_len];
+        session.set(KEY, &value, &options)?;
+        let mut found = Vec::new();
+        let get = || {
+            let hit = session.get(KEY, &mut found).expect("mysql answers");
+            assert!(hit.is_some() && found.len() == value_len, "a miss");
+        };
+        take_turns(&format!("get {value_len} bytes"), get, &mut floor);
+        let set = || {
+            session.set(KEY, &value, &options).expect("mysql answers");
+        };
+        take_turns(&format!("set {value_len} bytes"), set, &mut floor);
+    }
+    Ok(())
+}
+
+fn connect(url: &StoreUrl) -> Conn {
+    let (host, port) = url.hosts()[0].split_once(':').expect("host and port");
+    let opts = OptsBuilder::new()
+        .ip_or_hostname(Some(host))
+        .tcp_port(port.parse().expect("a port"))
+        .prefer_socket(false)
+        .user(url.user())
+        .pass(url.password());
+    Conn::new(opts).expect("mysql listens")
+}
+
+/// A batch against as many single gets; the ratio is what the batch takes of their time.
+fn batch(session: &mut dyn Session) -> Result<()> {
+    let keys: Vec<String> = (0..BATCH).map(|i| format!("floor:key:{i:06}")).collect();
+    let keys: Vec<&[u8]> = keys.iter().map(String::as_bytes).collect();
+    for key in &keys {
+        session.set(key, &[b'v'; 100], &SetOptions::default())?;
+    }
+    let session = std::cell::RefCell::new(session);
+    let many = || {
+        let mut n_hits = 0;
+        session.borrow_mut().get_many(&keys, &mut |_, _, _| n_hits += 1).expect("mysql answers");
+        assert_eq!(n_hits, BATCH, "a miss");
+    };
+    let mut found = Vec::new();
+    let singly = || {
+        for key in &keys {
+            let hit = session.borrow_mut().get(key, &mut found).expect("mysql answers");
+            assert!(hit.is_some(), "a miss");
+        }
+    };
+    take_turns("100 gets, batch and single", many, singly);
+    Ok(())
+}

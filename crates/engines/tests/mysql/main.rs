@@ -1,0 +1,32 @@
+//! `mysql:` against real servers: its own, somebody else's, encrypted, killed, silent.
+
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+
+mod foreign;
+mod killed;
+mod managed;
+#[path = "../session_support/mod.rs"]
+mod session_support;
+mod support;
+mod tls;
+mod trouble;
+mod wire;
+
+use std::process::ExitCode;
+
+use libtest_mimic::Arguments;
+
+fn main() -> ExitCode {
+    larder_host::relay::serve_if_asked();
+    killed::hold_if_asked();
+    let trials = [
+        managed::trials(),
+        foreign::trials(),
+        trouble::trials(),
+        wire::trials(),
+        tls::trials(),
+        killed::trials(),
+    ];
+    let trials = trials.into_iter().flatten().collect();
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}

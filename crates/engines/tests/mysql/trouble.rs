@@ -1,0 +1,211 @@
+//! What goes wrong on a server: it is killed, silent, full, or somebody else holds what is needed.
+
+use std::thread::{scope, sleep};
+use std::time::{Duration, Instant};
+
+use larder_store::{Session, SetOptions};
+use libtest_mimic::Trial;
+use mysql::prelude::Queryable;
+
+use crate::session_support::{failure, get, open, set, try_open};
+use crate::support::{MariaDb, PATIENCE, shared, trial};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial("a_server_that_was_killed_is_reached_again", a_server_that_was_killed),
+        trial("silence_is_a_timeout_and_nobody_elses_answer", silence_is_a_timeout),
+        trial("a_lock_that_is_held_is_busy", a_lock_that_is_held_is_busy),
+        trial("a_deadlock_is_done_again", a_deadlock_is_done_again),
+        trial("a_full_table_is_full", a_full_table_is_full),
+        trial("a_connection_that_is_closed_is_opened_again", a_connection_that_is_closed),
+        trial("a_packet_that_is_refused_ends_no_session", a_packet_that_is_refused),
+        trial("too_many_connections_are_busy", too_many_connections_are_busy),
+    ]
+}
+
+/// Tries until it succeeds; every error on the way must be of one of these kinds.
+fn eventually<T>(mut act: impl FnMut() -> larder_store::Result<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match act() {
+            Ok(done) => return done,
+            Err(error) => {
+                assert!(error.is_retryable() && Instant::now() < deadline, "{error}");
+                sleep(Duration::from_millis(5));
+            }
+        }
+    }
+}
+
+fn a_server_that_was_killed() {
+    let mut server = MariaDb::start(&[]);
+    let store = open(&server.url(""));
+    let session = &mut *store.session().unwrap();
+    set(session, "key", b"value");
+    let port = server.port();
+    server.kill();
+    failure(session.get(b"key", &mut Vec::new()), "unavailable");
+    let message = failure(session.set(b"key", b"", &SetOptions::default()), "unavailable");
+    assert!(message.contains(&format!("127.0.0.1:{port} refused the connection")), "{message}");
+    failure(store.stats(), "unavailable");
+    server.start_again();
+    assert_eq!(get(session, "key"), Some(b"value".to_vec()), "the same session");
+    assert_eq!(get(&mut *store.session().unwrap(), "key"), Some(b"value".to_vec()));
+    assert_eq!(store.stats().unwrap().items, Some(1));
+}
+
+fn silence_is_a_timeout() {
+    const SILENCE: Duration = Duration::from_millis(500);
+    let store = open("mysql:?flush=2&timeout=500ms");
+    let address = store.info().addresses[0].clone();
+    let session = &mut *store.session().unwrap();
+    set(session, "slow", b"slow");
+    set(session, "quick", b"quick");
+    let pid = libc::pid_t::try_from(store.info().server_pids[0]).unwrap();
+    let signal = |signal| {
+        // SAFETY: kill touches no memory; the process is the server of the store, which is still open.
+        assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
+    };
+    signal(libc::SIGSTOP);
+    let start = Instant::now();
+    let message = failure(session.get(b"slow", &mut Vec::new()), "timeout");
+    assert_eq!(message, format!("mysql: no answer within 500 ms from {address}"));
+    // Clocks of the kernel are coarse.
+    assert!(start.elapsed() > SILENCE * 9 / 10, "{:?}", start.elapsed());
+    // It does not let anybody in either.
+    failure(session.get(b"quick", &mut Vec::new()), "timeout");
+    failure(store.stats(), "timeout");
+    signal(libc::SIGCONT);
+    let mut value = Vec::new();
+    for key in ["quick", "slow", "quick"] {
+        eventually(|| session.get(key.as_bytes(), &mut value));
+        assert_eq!(value, key.as_bytes());
+    }
+}
+
+fn a_lock_that_is_held_is_busy() {
+    let server = shared();
+    let store = open(&server.url("table=locked&timeout=2s"));
+    let session = &mut *store.session().unwrap();
+    set(session, "key", b"value");
+    let mut owner = server.owner();
+    owner.query_drop("BEGIN").unwrap();
+    owner.query_drop("SELECT 1 FROM locked FOR UPDATE").unwrap();
+    let message = failure(session.set(b"key", b"other", &SetOptions::default()), "busy");
+    assert!(message.contains("Lock wait timeout exceeded"), "{message}");
+    assert_eq!(get(session, "key"), Some(b"value".to_vec()), "readers do not wait");
+    owner.query_drop("ROLLBACK").unwrap();
+    set(session, "key", b"other");
+}
+
+fn a_deadlock_is_done_again() {
+    let server = shared();
+    let store = open(&server.url("table=deadlock&timeout=60s"));
+    let session = &mut *store.session().unwrap();
+    for key in ["a", "b"] {
+        let groups = session.groups().unwrap();
+        groups.set_tagged(key.as_bytes(), b"value", &SetOptions::default(), b"tag").unwrap();
+    }
+    let mut owner = server.owner();
+    // Of two, the one that has changed less is given up.
+    owner.query_drop("CREATE TABLE weight (n INT)").unwrap();
+    owner.query_drop("BEGIN").unwrap();
+    for _ in 0..50 {
+        owner.query_drop("INSERT INTO weight VALUES (1)").unwrap();
+    }
+    owner.query_drop("UPDATE deadlock SET flags = 1 WHERE `key` = 'b'").unwrap();
+    let n_deadlocks = |owner: &mut mysql::Conn| {
+        let (_, n): (String, u64) =
+            owner.query_first("SHOW GLOBAL STATUS LIKE 'Innodb_deadlocks'").unwrap().unwrap();
+        n
+    };
+    let before = n_deadlocks(&mut owner);
+    scope(|scope| {
+        // It takes `a`, and waits for `b`.
+        let deleting = scope.spawn(|| session.groups().unwrap().delete_tag(b"tag"));
+        let waits = "SELECT count(*) FROM information_schema.innodb_lock_waits";
+        let deadline = Instant::now() + PATIENCE;
+        let mut watcher = server.owner();
+        while watcher.query_first::<u64, _>(waits).unwrap() == Some(0) {
+            assert!(Instant::now() < deadline && !deleting.is_finished());
+            sleep(Duration::from_millis(5));
+        }
+        owner.query_drop("UPDATE deadlock SET flags = 1 WHERE `key` = 'a'").unwrap();
+        assert_eq!(n_deadlocks(&mut owner), before + 1);
+        owner.query_drop("COMMIT").unwrap();
+        assert_eq!(deleting.join().unwrap().unwrap(), 2);
+    });
+    assert_eq!((get(session, "a"), get(session, "b")), (None, None));
+}
+
+fn a_full_table_is_full() {
+    let server =
+        MariaDb::start(&["--innodb-file-per-table=OFF", "--innodb-data-file-path=ibdata1:20M"]);
+    let store = open(&server.url(""));
+    let session = &mut *store.session().unwrap();
+    let value = vec![b'v'; 1 << 20];
+    let full = (0..64).find_map(|i| {
+        session.set(format!("key {i}").as_bytes(), &value, &SetOptions::default()).err()
+    });
+    let message = failure(Err::<(), _>(full.unwrap()), "full");
+    assert!(message.contains("answered: The table 'larder' is full"), "{message}");
+    assert_eq!(get(session, "key 0"), Some(value));
+}
+
+fn a_connection_that_is_closed() {
+    let server = shared();
+    let store = open(&server.url("table=closed"));
+    let session = &mut *store.session().unwrap();
+    set(session, "key", b"value");
+    let mut owner = server.owner();
+    let kill_sessions = |owner: &mut mysql::Conn| {
+        let ids: Vec<u64> =
+            owner.query("SELECT id FROM information_schema.processlist WHERE user = 'me'").unwrap();
+        for id in ids {
+            // Those of other tests have to bear it, too, and some are gone by then.
+            let _ = owner.query_drop(format!("KILL {id}"));
+        }
+    };
+    for _ in 0..3 {
+        kill_sessions(&mut owner);
+        let message = failure(session.get(b"key", &mut Vec::new()), "unavailable");
+        assert!(message.contains("127.0.0.1:"), "{message}");
+        assert_eq!(get(session, "key"), Some(b"value".to_vec()));
+    }
+}
+
+fn a_packet_that_is_refused() {
+    let server = MariaDb::start(&["--max-allowed-packet=4M"]);
+    let store = open(&server.url(""));
+    assert_eq!(store.capabilities().max_value_len, Some((4 << 20) - 4096));
+    server.owner().query_drop("SET GLOBAL max_allowed_packet = 1048576").unwrap();
+    let session: &mut dyn Session = &mut *store.session().unwrap();
+    let refused = session.set(b"key", &vec![0; 2 << 20], &SetOptions::default());
+    let error = refused.unwrap_err();
+    // The server closes the connection behind its answer, which may be lost by that.
+    match error.kind() {
+        "protocol" => {
+            assert!(error.to_string().contains("it takes less than when the store was opened"));
+        }
+        kind => assert_eq!(kind, "unavailable", "{error}"),
+    }
+    set(session, "key", b"value");
+    assert_eq!(get(session, "key"), Some(b"value".to_vec()));
+}
+
+fn too_many_connections_are_busy() {
+    let server = MariaDb::start(&["--max-connections=10"]);
+    let store = open(&server.url(""));
+    let others: Vec<mysql::Conn> = (0..8).map(|_| server.owner()).collect();
+    let mut sessions: Vec<_> = (0..12).map(|_| store.session().unwrap()).collect();
+    let refused = sessions
+        .iter_mut()
+        .find_map(|session| session.set(b"key", b"value", &SetOptions::default()).err());
+    let message = failure(Err::<(), _>(refused.unwrap()), "busy");
+    assert!(message.contains("Too many connections"), "{message}");
+    failure(try_open(&server.url("")), "busy");
+    drop(others);
+    for session in &mut sessions[..2] {
+        eventually(|| session.set(b"key", b"value", &SetOptions::default()));
+    }
+}

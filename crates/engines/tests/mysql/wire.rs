@@ -1,0 +1,223 @@
+//! What goes over the wire: how many requests and turns an operation takes, and answers that come in pieces.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use larder_store::{Session, SetMode, SetOptions};
+use libtest_mimic::Trial;
+
+use crate::session_support::{get, open, set};
+use crate::support::{shared, trial};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial("each_operation_is_one_round_trip", each_operation_is_one_round_trip),
+        trial("an_answer_may_come_byte_by_byte", an_answer_may_come_byte_by_byte),
+        trial("a_panic_in_mid_batch_leaves_the_session_in_step", a_panic_in_mid_batch),
+    ]
+}
+
+/// The command by which a prepared statement is done.
+const EXECUTE: u8 = 0x17;
+
+/// Passes everything on between clients and a server, and writes down what is asked.
+struct Relay {
+    port: u16,
+    seen: Arc<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    /// The first byte of each packet that begins a command.
+    commands: Mutex<Vec<u8>>,
+    /// How often a client has spoken after the server had.
+    n_turns: AtomicUsize,
+}
+
+impl Relay {
+    /// A relay to this port of 127.0.0.1, which answers in pieces of so many bytes.
+    fn to(server: u16, piece: usize) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let seen = Arc::new(Seen::default());
+        let shared = Arc::clone(&seen);
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                serve(client, server, piece, &shared);
+            }
+        });
+        Self { port, seen }
+    }
+
+    /// What was asked since this was called last: the commands, and the turns.
+    fn take(&self) -> (Vec<u8>, usize) {
+        let commands = std::mem::take(&mut *self.seen.commands.lock().unwrap());
+        (commands, self.seen.n_turns.swap(0, Ordering::SeqCst))
+    }
+}
+
+fn serve(client: TcpStream, server: u16, piece: usize, seen: &Arc<Seen>) {
+    let server = TcpStream::connect(("127.0.0.1", server)).unwrap();
+    client.set_nodelay(true).unwrap();
+    server.set_nodelay(true).unwrap();
+    let server_spoke = Arc::new(AtomicUsize::new(0));
+    let (from_server, to_client) = (server.try_clone().unwrap(), client.try_clone().unwrap());
+    let spoke = Arc::clone(&server_spoke);
+    thread::spawn(move || {
+        pass_on(from_server, to_client, piece, |_| {
+            spoke.store(1, Ordering::SeqCst);
+        });
+    });
+    let seen = Arc::clone(seen);
+    thread::spawn(move || {
+        let mut packets = Packets::default();
+        pass_on(client, server, usize::MAX, |bytes| {
+            seen.n_turns.fetch_add(server_spoke.swap(0, Ordering::SeqCst), Ordering::SeqCst);
+            packets.read(bytes, &mut seen.commands.lock().unwrap());
+        });
+    });
+}
+
+fn pass_on(mut from: TcpStream, mut to: TcpStream, piece: usize, mut look: impl FnMut(&[u8])) {
+    let mut buffer = vec![0; 1 << 16];
+    while let Ok(len @ 1..) = from.read(&mut buffer) {
+        look(&buffer[..len]);
+        if buffer[..len].chunks(piece).any(|piece| to.write_all(piece).is_err()) {
+            return;
+        }
+    }
+    let _ = to.shutdown(std::net::Shutdown::Both);
+}
+
+/// The packets of a stream: three bytes of length, one of their number, the first of which is 0 in a command.
+#[derive(Default)]
+struct Packets {
+    buffer: Vec<u8>,
+}
+
+impl Packets {
+    fn read(&mut self, bytes: &[u8], commands: &mut Vec<u8>) {
+        self.buffer.extend_from_slice(bytes);
+        while let [a, b, c, number, rest @ ..] = &self.buffer[..] {
+            let len = u32::from_le_bytes([*a, *b, *c, 0]) as usize;
+            if rest.len() < len {
+                return;
+            }
+            if *number == 0
+                && let Some(command) = rest.first()
+            {
+                commands.push(*command);
+            }
+            self.buffer.drain(..4 + len);
+        }
+    }
+}
+
+fn each_operation_is_one_round_trip() {
+    let server = shared();
+    let relay = Relay::to(server.port(), usize::MAX);
+    let store = open(&server.url_at(relay.port, "table=turns"));
+    let session = &mut *store.session().unwrap();
+    let keys: Vec<String> = (0..100).map(|i| format!("key {i}")).collect();
+    for key in &keys {
+        set(session, key, key.as_bytes());
+    }
+    let many: Vec<&[u8]> = keys.iter().map(String::as_bytes).collect();
+    let with = |mode| SetOptions { mode, ..SetOptions::default() };
+    let mut value = Vec::new();
+    let version = session.get(b"key 0", &mut value).unwrap().unwrap().version.unwrap();
+    let mut n_hits = 0;
+    type Operation<'a> = (&'a str, usize, &'a mut dyn FnMut(&mut dyn Session));
+    let operations: [Operation<'_>; 13] = [
+        ("get", 1, &mut |session| drop(session.get(b"key 1", &mut value).unwrap())),
+        ("get_many", 1, &mut |session| {
+            session.get_many(&many, &mut |_, _, _| n_hits += 1).unwrap();
+        }),
+        ("set", 1, &mut |session| set(session, "key 2", b"other")),
+        ("large set", 1, &mut |session| set(session, "key 2", &vec![0; 1 << 20])),
+        ("add", 1, &mut |session| drop(session.set(b"a", b"1", &with(SetMode::Add)).unwrap())),
+        ("replace", 1, &mut |session| {
+            session.set(b"key 3", b"", &with(SetMode::Replace)).unwrap();
+        }),
+        ("cas", 1, &mut |session| {
+            session.set(b"key 0", b"", &with(SetMode::Cas(version))).unwrap();
+        }),
+        ("append", 1, &mut |session| {
+            session.set(b"key 4", b"!", &with(SetMode::Append)).unwrap();
+        }),
+        ("touch", 1, &mut |session| {
+            assert!(session.touch(b"key 5", Some(Duration::from_mins(1))).unwrap());
+        }),
+        ("delete", 1, &mut |session| drop(session.delete(b"key 6").unwrap())),
+        ("get_prefix", 1, &mut |session| {
+            session.groups().unwrap().get_prefix(b"key", &mut |_, _, _| {}).unwrap();
+        }),
+        ("get_tag", 1, &mut |session| {
+            session.groups().unwrap().get_tag(b"tag", &mut |_, _, _| {}).unwrap();
+        }),
+        ("incr", 2, &mut |session| drop(session.incr(b"a", 1).unwrap())),
+    ];
+    for (name, n_round_trips, operation) in operations {
+        // The first time its statement is prepared. What then does not apply makes a second request: not here.
+        operation(session);
+        if name == "add" {
+            session.delete(b"a").unwrap();
+        }
+        if name == "cas" {
+            continue;
+        }
+        if name == "touch" {
+            session.touch(b"key 5", None).unwrap();
+        }
+        relay.take();
+        operation(session);
+        let (commands, n_turns) = relay.take();
+        assert_eq!(commands, vec![EXECUTE; n_round_trips], "{name}");
+        assert_eq!(n_turns, n_round_trips, "{name}");
+    }
+    assert_eq!(n_hits, 200);
+}
+
+fn an_answer_may_come_byte_by_byte() {
+    let server = shared();
+    for piece in [1, 2, 7, 1000] {
+        let relay = Relay::to(server.port(), piece);
+        let store = open(&server.url_at(relay.port, "table=pieces"));
+        let session = &mut *store.session().unwrap();
+        let large = vec![b'\n'; 200 * piece.min(100) + 20];
+        set(session, "large", &large);
+        set(session, "small", b"7");
+        assert_eq!(get(session, "large"), Some(large.clone()), "{piece}");
+        assert_eq!(get(session, "absent"), None);
+        assert_eq!(session.incr(b"small", 34).unwrap(), Some(41));
+        let mut hits = Vec::new();
+        let keys: [&[u8]; 4] = [b"large", b"absent", b"small", b"large"];
+        session.get_many(&keys, &mut |i, value, _| hits.push((i, value.to_vec()))).unwrap();
+        hits.sort_unstable();
+        assert_eq!(hits, [(0, large.clone()), (2, b"41".to_vec()), (3, large)], "{piece}");
+        assert!(session.touch(b"small", None).unwrap() && session.delete(b"small").unwrap());
+    }
+}
+
+fn a_panic_in_mid_batch() {
+    let server = shared();
+    let store = open(&server.url("table=panics"));
+    let session = &mut *store.session().unwrap();
+    for key in ["a", "b", "c"] {
+        set(session, key, key.as_bytes());
+    }
+    let keys: [&[u8]; 3] = [b"a", b"b", b"c"];
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        // Unlike `panic!`, this prints nothing that looks like a failure.
+        session.get_many(&keys, &mut |_, _, _| resume_unwind(Box::new("a test panics on purpose")))
+    }));
+    assert!(panicked.is_err());
+    for key in ["a", "b", "c"] {
+        assert_eq!(get(session, key), Some(key.as_bytes().to_vec()));
+    }
+}
