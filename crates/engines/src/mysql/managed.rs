@@ -122,10 +122,11 @@ fn install(
     account: Option<&Account>,
 ) -> Result<()> {
     let data = format!("--datadir={}", directory.path().join(DATA).display());
+    let temporary = temporary(directory.path());
     let mut command = match config.server {
         Program::Mariadb => {
             let mut command = Command::new(managed::find(SCHEME, &INSTALLER)?);
-            command.args(["--no-defaults", &data]).args([
+            command.args(["--no-defaults", &data, &temporary]).args([
                 "--auth-root-authentication-method=normal",
                 "--skip-test-db",
                 // Does not ask for the name of this machine, which may take seconds.
@@ -136,13 +137,19 @@ fn install(
         }
         Program::Mysql => {
             let mut command = Command::new(program);
-            command.args(["--no-defaults", &data, "--initialize-insecure"]);
+            command.args(["--no-defaults", &data, &temporary, "--initialize-insecure"]);
             command
         }
     };
     command.args(user_option(account)).arg("--innodb-flush-method=nosync");
     run_as(account, &mut command);
     managed::run(SCHEME, command, directory, account, START)
+}
+
+/// Where a server has its temporary tables. It takes away those of others that it finds there when it starts, and so this
+/// must be its own.
+fn temporary(directory: &Path) -> String {
+    format!("--tmpdir={}", directory.display())
 }
 
 /// Has a program run under an account.
@@ -164,6 +171,7 @@ fn settings(config: &MysqlConfig, directory: &Path, place: &Place) -> Vec<String
     let mut settings = vec![
         "--no-defaults".into(),
         format!("--datadir={}", file(DATA)),
+        temporary(directory),
         format!("--socket={}", file(SOCKET_FILE)),
         format!("--pid-file={}", file("pid")),
         format!("--init-file={}", file(INIT_FILE)),

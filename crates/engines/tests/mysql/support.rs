@@ -21,6 +21,9 @@ const INSTALLER: Recipe = Recipe::server("mariadb-install-db", "mariadb-server")
 /// How long something may take that a busy machine delays, and that is never waited for in vain.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
+/// How often another free port is looked for.
+const ATTEMPTS: usize = 10;
+
 /// The account that tests let the engine have, whose password is `s@crt`, and the one that they have for themselves.
 const ACCOUNTS: &str = "CREATE DATABASE cache;\n\
      CREATE USER 'me'@'%' IDENTIFIED BY 's@crt';\n\
@@ -48,7 +51,8 @@ impl MariaDb {
         let account = Account::for_server(&["mysql"], folder.path());
         let data = format!("--datadir={}/data", folder.path().display());
         let mut command = Command::new(managed::find("test", &INSTALLER).unwrap());
-        command.args(["--no-defaults", &data, "--force", "--skip-test-db"]).args([
+        let temporary = format!("--tmpdir={}", folder.path().display());
+        command.args(["--no-defaults", &data, &temporary, "--force", "--skip-test-db"]).args([
             "--auth-root-authentication-method=normal",
             "--innodb-flush-method=nosync",
             "--loose-debug-no-sync",
@@ -64,7 +68,6 @@ impl MariaDb {
         fs::set_permissions(&init, fs::Permissions::from_mode(0o644)).unwrap();
         let arguments = arguments.iter().map(ToString::to_string).collect();
         let mut mariadb = Self { server: None, folder, account, port: 0, arguments };
-        const ATTEMPTS: usize = 10;
         for _ in 0..ATTEMPTS {
             mariadb.port = free_port();
             // Somebody may take a port that was free just now.
@@ -93,6 +96,7 @@ impl MariaDb {
             .args(["--no-defaults", "--bind-address=127.0.0.1", "--skip-name-resolve"])
             .arg(format!("--port={}", self.port))
             .arg(format!("--datadir={}", file("data")))
+            .arg(format!("--tmpdir={}", self.folder.path().display()))
             .arg(format!("--socket={}", self.socket()))
             .arg(format!("--pid-file={}", file("pid")))
             .arg("--innodb-flush-log-at-trx-commit=2")
@@ -126,12 +130,7 @@ impl MariaDb {
 
     /// Where the engine finds it, with these options.
     pub(crate) fn url(&self, options: &str) -> String {
-        self.url_at(self.port, options)
-    }
-
-    /// As above, at another port.
-    pub(crate) fn url_at(&self, port: u16, options: &str) -> String {
-        format!("mysql://me:s%40crt@127.0.0.1:{port}/cache?{options}")
+        url_at(self.port, options)
     }
 
     /// A connection of somebody who may do everything.
@@ -159,6 +158,11 @@ impl MariaDb {
 pub(crate) fn shared() -> &'static MariaDb {
     static SHARED: OnceLock<MariaDb> = OnceLock::new();
     SHARED.get_or_init(|| MariaDb::start(&[]))
+}
+
+/// Where the engine finds a server, or a relay before it, on this port.
+pub(crate) fn url_at(port: u16, options: &str) -> String {
+    format!("mysql://me:s%40crt@127.0.0.1:{port}/cache?{options}")
 }
 
 /// A port that nobody listens on now.

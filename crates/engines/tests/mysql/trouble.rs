@@ -1,5 +1,6 @@
 //! What goes wrong on a server: it is killed, silent, full, or somebody else holds what is needed.
 
+use std::fs;
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
@@ -67,6 +68,11 @@ fn silence_is_a_timeout() {
         assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
     };
     signal(libc::SIGSTOP);
+    let deadline = Instant::now() + PATIENCE;
+    while !is_stopped(pid) {
+        assert!(Instant::now() < deadline, "the server goes on");
+        sleep(Duration::from_millis(1));
+    }
     let start = Instant::now();
     let message = failure(session.get(b"slow", &mut Vec::new()), "timeout");
     assert_eq!(message, format!("mysql: no answer within 500 ms from {address}"));
@@ -81,6 +87,14 @@ fn silence_is_a_timeout() {
         eventually(|| session.get(key.as_bytes(), &mut value));
         assert_eq!(value, key.as_bytes());
     }
+}
+
+/// Whether each thread of a process has been stopped, which takes a moment.
+fn is_stopped(pid: libc::pid_t) -> bool {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    threads.flatten().all(|thread| {
+        fs::read_to_string(thread.path().join("stat")).is_ok_and(|stat| stat.contains(") T "))
+    })
 }
 
 fn a_lock_that_is_held_is_busy() {
@@ -153,21 +167,18 @@ fn a_full_table_is_full() {
 }
 
 fn a_connection_that_is_closed() {
-    let server = shared();
-    let store = open(&server.url("table=closed"));
+    let server = MariaDb::start(&[]);
+    let store = open(&server.url(""));
     let session = &mut *store.session().unwrap();
     set(session, "key", b"value");
     let mut owner = server.owner();
-    let kill_sessions = |owner: &mut mysql::Conn| {
+    for _ in 0..3 {
         let ids: Vec<u64> =
             owner.query("SELECT id FROM information_schema.processlist WHERE user = 'me'").unwrap();
-        for id in ids {
-            // Those of other tests have to bear it, too, and some are gone by then.
-            let _ = owner.query_drop(format!("KILL {id}"));
+        for id in &ids {
+            owner.query_drop(format!("KILL {id}")).unwrap();
         }
-    };
-    for _ in 0..3 {
-        kill_sessions(&mut owner);
+        assert!(!ids.is_empty());
         let message = failure(session.get(b"key", &mut Vec::new()), "unavailable");
         assert!(message.contains("127.0.0.1:"), "{message}");
         assert_eq!(get(session, "key"), Some(b"value".to_vec()));

@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use larder_store::{Session, SetMode, SetOptions};
+use larder_store::{Session, SetMode, SetOptions, SetOutcome};
 use libtest_mimic::Trial;
 
 use crate::session_support::{get, open, set};
-use crate::support::{shared, trial};
+use crate::support::{shared, trial, url_at};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -121,73 +121,74 @@ impl Packets {
 fn each_operation_is_one_round_trip() {
     let server = shared();
     let relay = Relay::to(server.port(), usize::MAX);
-    let store = open(&server.url_at(relay.port, "table=turns"));
+    let store = open(&url_at(relay.port, "table=turns"));
     let session = &mut *store.session().unwrap();
-    let keys: Vec<String> = (0..100).map(|i| format!("key {i}")).collect();
-    for key in &keys {
-        set(session, key, key.as_bytes());
-    }
-    let many: Vec<&[u8]> = keys.iter().map(String::as_bytes).collect();
-    let with = |mode| SetOptions { mode, ..SetOptions::default() };
-    let mut value = Vec::new();
-    let version = session.get(b"key 0", &mut value).unwrap().unwrap().version.unwrap();
-    let mut n_hits = 0;
-    type Operation<'a> = (&'a str, usize, &'a mut dyn FnMut(&mut dyn Session));
-    let operations: [Operation<'_>; 13] = [
-        ("get", 1, &mut |session| drop(session.get(b"key 1", &mut value).unwrap())),
-        ("get_many", 1, &mut |session| {
-            session.get_many(&many, &mut |_, _, _| n_hits += 1).unwrap();
-        }),
-        ("set", 1, &mut |session| set(session, "key 2", b"other")),
-        ("large set", 1, &mut |session| set(session, "key 2", &vec![0; 1 << 20])),
-        ("add", 1, &mut |session| drop(session.set(b"a", b"1", &with(SetMode::Add)).unwrap())),
-        ("replace", 1, &mut |session| {
-            session.set(b"key 3", b"", &with(SetMode::Replace)).unwrap();
-        }),
-        ("cas", 1, &mut |session| {
-            session.set(b"key 0", b"", &with(SetMode::Cas(version))).unwrap();
-        }),
-        ("append", 1, &mut |session| {
-            session.set(b"key 4", b"!", &with(SetMode::Append)).unwrap();
-        }),
-        ("touch", 1, &mut |session| {
-            assert!(session.touch(b"key 5", Some(Duration::from_mins(1))).unwrap());
-        }),
-        ("delete", 1, &mut |session| drop(session.delete(b"key 6").unwrap())),
-        ("get_prefix", 1, &mut |session| {
-            session.groups().unwrap().get_prefix(b"key", &mut |_, _, _| {}).unwrap();
-        }),
-        ("get_tag", 1, &mut |session| {
-            session.groups().unwrap().get_tag(b"tag", &mut |_, _, _| {}).unwrap();
-        }),
-        ("incr", 2, &mut |session| drop(session.incr(b"a", 1).unwrap())),
-    ];
-    for (name, n_round_trips, operation) in operations {
-        // The first time its statement is prepared. What then does not apply makes a second request: not here.
-        operation(session);
-        if name == "add" {
-            session.delete(b"a").unwrap();
-        }
-        if name == "cas" {
-            continue;
-        }
-        if name == "touch" {
-            session.touch(b"key 5", None).unwrap();
-        }
+    // The first time each statement is prepared.
+    do_everything(session, "first", &mut |_, _, operation| operation());
+    do_everything(session, "second", &mut |name, n_round_trips, operation| {
         relay.take();
-        operation(session);
+        operation();
         let (commands, n_turns) = relay.take();
         assert_eq!(commands, vec![EXECUTE; n_round_trips], "{name}");
         assert_eq!(n_turns, n_round_trips, "{name}");
+    });
+}
+
+/// Does an operation, which has a name and is to take so many round trips.
+type Count<'a> = dyn FnMut(&str, usize, &mut dyn FnMut()) + 'a;
+
+/// Has `count` do each operation.
+fn do_everything(session: &mut dyn Session, prefix: &str, count: &mut Count<'_>) {
+    let keys: Vec<String> = (0..100).map(|i| format!("{prefix} {i}")).collect();
+    for key in &keys {
+        set(session, key, b"value");
     }
-    assert_eq!(n_hits, 200);
+    let keys: Vec<&[u8]> = keys.iter().map(String::as_bytes).collect();
+    let mut value = Vec::new();
+    let version = session.get(keys[0], &mut value).unwrap().unwrap().version.unwrap();
+    let store = |session: &mut dyn Session, key: &[u8], mode| {
+        let options = SetOptions { mode, ..SetOptions::default() };
+        assert_eq!(session.set(key, b"7", &options).unwrap(), SetOutcome::Stored);
+    };
+
+    count("get", 1, &mut || assert!(session.get(keys[1], &mut value).unwrap().is_some()));
+    let mut n_hits = 0;
+    count("get_many", 1, &mut || session.get_many(&keys, &mut |_, _, _| n_hits += 1).unwrap());
+    assert_eq!(n_hits, 100);
+    count("set", 1, &mut || store(session, keys[2], SetMode::Set));
+    count("large set", 1, &mut || set(session, &format!("{prefix} large"), &vec![0; 1 << 20]));
+    count("add", 1, &mut || store(session, prefix.as_bytes(), SetMode::Add));
+    count("lost add", 1, &mut || {
+        let add = SetOptions { mode: SetMode::Add, ..SetOptions::default() };
+        assert_eq!(session.set(keys[3], b"", &add).unwrap(), SetOutcome::NotStored);
+    });
+    count("replace", 1, &mut || store(session, keys[4], SetMode::Replace));
+    count("cas", 1, &mut || store(session, keys[0], SetMode::Cas(version)));
+    count("append", 1, &mut || store(session, keys[5], SetMode::Append));
+    count("touch", 1, &mut || {
+        assert!(session.touch(keys[6], Some(Duration::from_mins(1))).unwrap());
+    });
+    count("delete", 1, &mut || assert!(session.delete(keys[7]).unwrap()));
+    count("incr", 2, &mut || assert_eq!(session.incr(keys[2], 1).unwrap(), Some(8)));
+    let groups = session.groups().unwrap();
+    let tagged = SetOptions::default();
+    count("set_tagged", 1, &mut || {
+        groups.set_tagged(keys[8], b"value", &tagged, b"tag").unwrap();
+    });
+    let mut n_found = 0;
+    count("get_tag", 1, &mut || groups.get_tag(b"tag", &mut |_, _, _| n_found += 1).unwrap());
+    count("get_prefix", 1, &mut || {
+        groups.get_prefix(keys[9], &mut |_, _, _| n_found += 1).unwrap();
+    });
+    assert!(n_found > 2, "{n_found}");
+    count("delete_tag", 1, &mut || assert_eq!(groups.delete_tag(b"tag").unwrap(), 1));
 }
 
 fn an_answer_may_come_byte_by_byte() {
     let server = shared();
     for piece in [1, 2, 7, 1000] {
         let relay = Relay::to(server.port(), piece);
-        let store = open(&server.url_at(relay.port, "table=pieces"));
+        let store = open(&url_at(relay.port, "table=pieces"));
         let session = &mut *store.session().unwrap();
         let large = vec![b'\n'; 200 * piece.min(100) + 20];
         set(session, "large", &large);

@@ -179,12 +179,14 @@ impl Drop for Server {
     }
 }
 
-/// The last lines of a log as one, not too long.
+/// The last lines of a log as one, not too long; those that are called errors there, where any are.
 pub fn last_words(log: &[u8]) -> String {
     const LINES: usize = 3;
     const LONGEST: usize = 300;
     let text = String::from_utf8_lossy(&log[log.len().saturating_sub(4096)..]);
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let errors: Vec<&str> = lines.iter().copied().filter(|line| line.contains("ERROR")).collect();
+    let lines = if errors.is_empty() { lines } else { errors };
     let words = lines[lines.len().saturating_sub(LINES)..].join("; ");
     words.chars().filter(|c| !c.is_control()).take(LONGEST).collect()
 }
@@ -196,6 +198,7 @@ mod tests {
     #[test]
     fn the_last_words_are_one_short_line() {
         assert_eq!(last_words(b"a\n\n b\t\r\nc\nd"), "b; c; d");
+        assert_eq!(last_words(b"1 [ERROR] a\nb\nERROR: c\nsee d\ne\nf"), "1 [ERROR] a; ERROR: c");
         assert_eq!(last_words(&[b'x'; 9000]).len(), 300);
         assert_eq!(last_words(b""), "");
     }
