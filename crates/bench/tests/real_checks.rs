@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
+mod failing_servers;
 mod support;
 
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use libtest_mimic::Arguments;
 use support::{cell, findings};
 
 fn main() -> ExitCode {
-    let trials = vec![
+    let mut trials = vec![
         trial_where(memcached, "reconnect_sees_a_connection_for_each_operation", reconnect),
         trial_where(memcached, "oversize_sees_a_value_beyond_the_item_limit", oversize),
         trial_where(memcached, "capacity_sees_a_working_set_that_does_not_fit", capacity),
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
         trial_where(memcached, "tier_dead_sees_an_l1_whose_items_are_too_small", tier_dead),
         trial_where(two_file_systems, "fs_kind_sees_files_in_memory", fs_kind),
     ];
+    trials.extend(failing_servers::trials());
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use larder_report::{Operation, Point, Run};
-use larder_store::{Catalog, Error};
+use larder_store::{Catalog, Error, Ownership};
 
 pub use estimate::{Estimate, estimate};
 
@@ -126,6 +126,7 @@ pub fn compare(
         early.look(&recorder, at, slots, book);
     });
     observer.notice(Event::Ended);
+    tidy_up(plan, &slots);
     let interrupted = stop.load(Ordering::Relaxed);
     let failed = slots.iter().any(|slot| match slot {
         Slot::Open(target) => target.planned.typed && target.lost.is_some(),
@@ -139,6 +140,19 @@ pub fn compare(
         ..outcome.0
     };
     Ok(Outcome { run, histograms: outcome.1, failed })
+}
+
+/// Removes once more what is stored on servers that are not ours and that were lost: one of them may be back. One that is
+/// not keeps it until its time to live is over.
+fn tidy_up(plan: &Plan, slots: &[Slot]) {
+    for slot in slots {
+        if let Slot::Open(target) = slot
+            && target.lost.is_some()
+            && target.info.ownership == Ownership::External
+        {
+            let _ = plan.points.iter().try_for_each(|point| target.empty(&point.keys));
+        }
+    }
 }
 
 /// Tells which targets the warm-up has lost, of which nothing else is told.

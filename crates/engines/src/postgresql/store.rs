@@ -145,8 +145,10 @@ impl Drop for Shared {
         self.expiry = None;
         if self.server.is_none() {
             let now_ms = self.table.now_ms();
-            // A server that is gone keeps its table, and nobody is left to be told.
-            let _ = self.own.close(&mut self.control(), now_ms);
+            let close = || self.own.close(&mut self.control(), now_ms);
+            // A server that was started again since has cut the connection off. One that is gone keeps its table, and
+            // nobody is left to be told.
+            let _ = close().or_else(|_| close());
         }
     }
 }

@@ -1,0 +1,105 @@
+//! Comparisons whose server fails on the way: they end, every operation has an outcome, and the reason stands.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{scope, sleep};
+use std::time::Duration;
+
+use larder_bench::{Event, Observer};
+use larder_engines::ENGINES;
+use larder_report::{Cell, Operation};
+use larder_testkit::{POSTGRES, Postgres, has_program, trial_where};
+use libtest_mimic::Trial;
+
+use crate::support::{cell, observed};
+
+pub(crate) fn trials() -> [Trial; 2] {
+    let postgres = || has_program(&POSTGRES);
+    [
+        trial_where(postgres, "a_pause_of_the_server_is_in_the_latencies", a_pause),
+        trial_where(postgres, "a_server_that_is_killed_is_lost_and_its_operations_counted", killed),
+    ]
+}
+
+/// How long the server stands still.
+const PAUSE: Duration = Duration::from_secs(2);
+
+/// The label of the server in a run.
+const NAME: &str = "postgresql";
+
+/// Tells when the first target's second round has begun.
+struct SecondRound(Mutex<Option<Sender<()>>>);
+
+impl Observer for SecondRound {
+    fn notice(&self, event: Event<'_>) {
+        if let Event::Turn { round: 2, target: NAME, .. } = event {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        }
+    }
+}
+
+/// Compares a server with a map in memory, while something happens in the middle of the server's second round.
+fn run(server: &mut Postgres, happens: impl FnOnce(&mut Postgres) + Send) -> Cell {
+    let target = format!("{}?table=logged&name={NAME}", server.url());
+    let workload = "rounds = 2\nthreads = 2\nkeys = 50\nratio = '1:1'\nduration = '3s'";
+    let (begun, is_begun): (Sender<()>, Receiver<()>) = channel();
+    let observer = SecondRound(Mutex::new(Some(begun)));
+    let run = scope(|scope| {
+        scope.spawn(move || {
+            // Nothing is ever sent: that the sender is gone is the message.
+            is_begun.recv().unwrap_err();
+            sleep(Duration::from_secs(1));
+            happens(server);
+        });
+        observed(&ENGINES, &[&target, "moka:"], workload, &observer).run
+    });
+    let shown = target.replace("s%40crt", "***");
+    let gets = cell(&run, &shown, Operation::Get).clone();
+    for operation in [Operation::Get, Operation::Set] {
+        let counts = &cell(&run, &shown, operation).counts;
+        if operation == Operation::Get {
+            let outcomes = counts.hits + counts.misses + counts.wrong + counts.errors;
+            assert_eq!((counts.ops, counts.wrong), (outcomes, 0), "{counts:?}");
+        }
+        assert_eq!((counts.read_back_absent, counts.read_back_wrong), (0, 0), "{counts:?}");
+    }
+    let other = cell(&run, "moka:", Operation::Get);
+    assert!(other.reason.is_none() && other.rounds == 2, "{other:?}");
+    gets
+}
+
+fn a_pause() {
+    let mut server = Postgres::start(&["fsync=off"]);
+    let gets = run(&mut server, |server| {
+        server.pause();
+        sleep(PAUSE);
+        server.go_on();
+    });
+    assert!(gets.reason.is_none() && gets.counts.errors == 0, "{gets:?}");
+    let slowest = Duration::from_nanos(gets.latency_ns.unwrap().max);
+    assert!(slowest > PAUSE.mul_f64(0.95), "{slowest:?} at most");
+    assert_eq!(tables(&server), "0", "the table is left");
+}
+
+fn killed() {
+    let mut server = Postgres::start(&["fsync=off"]);
+    let gets = run(&mut server, |server| {
+        server.pause();
+        sleep(PAUSE);
+        server.kill();
+        sleep(Duration::from_millis(200));
+        server.restart();
+    });
+    let reason = gets.reason.unwrap();
+    assert!(reason.starts_with("lost after 1 of 2 rounds: postgresql: 127.0.0.1:"), "{reason}");
+    assert!(reason.contains("connection (") && reason.ends_with(" operations failed)"), "{reason}");
+    assert!(gets.counts.errors > 0 && gets.counts.hits > gets.counts.errors, "{:?}", gets.counts);
+    // Those of the first round, and those before the pause and after it in the second.
+    assert_eq!(gets.rounds, 2);
+    assert_eq!(tables(&server), "0", "the table is left");
+}
+
+/// How many tables of ours there are.
+fn tables(server: &Postgres) -> String {
+    server.ask("SELECT count(*) FROM pg_class WHERE relname = 'larder'")
+}
