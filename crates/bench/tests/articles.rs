@@ -8,7 +8,9 @@ use std::sync::{Mutex, PoisonError};
 use ClaimVerdict::{CannotBeTold, DoesNotHold, Holds, TurnsRound};
 use larder_bench::workload::WorkloadSpec;
 use larder_bench::{Permissions, Plan, Scenario, Silent, compare};
-use larder_report::{Article, ArticleFigure, ArticleForm, Claim, ClaimVerdict, Run};
+use larder_report::{
+    Article, ArticleFigure, ArticleForm, Claim, ClaimVerdict, Point, PointValue, Run,
+};
 use larder_testkit::stores;
 
 /// One waits, one works, one forgets.
@@ -268,4 +270,92 @@ fn who_waits_is_faster_by_the_clients_cpu_and_slower_by_the_wall() {
     let judged = claims(&format!("{}{}", claim("wall"), claim("cpu")));
     assert_eq!(judged[0].verdict, ClaimVerdict::TurnsRound, "{:#?}", judged[0]);
     assert_eq!(judged[1].verdict, ClaimVerdict::Holds, "{:#?}", judged[1]);
+}
+
+/// One waits, and so do two at once in half the time; one works.
+const SWEEP: &str = r#"
+    name = "sweep"
+    targets = ["sleeps:?micros=1000&name=waits", "spins:?micros=20&name=works"]
+    [workload]
+    keys = 5
+    requests = 200
+    data-size = "100"
+    rounds = 12
+    operations = "get"
+    threads = [1, 2]
+    [full]
+    workload = { threads = [1, 2, 3] }
+    [article]
+    id = "A998"
+    title = "made up"
+    machine = "none"
+"#;
+
+#[test]
+fn conclusions_from_a_sweep_compare_its_points() {
+    let claim = |says: &str, lines: &str| {
+        format!("[[article.claim]]\nsays = '{says}'\n{lines}\na = 'waits'\nb = ['waits']\n")
+    };
+    let (one, two) = ("[{ threads = 1 }]", "[{ threads = 2 }]");
+    let lines = [
+        claim("more with two", &format!("kind = 'faster'\nat = {two}\nb_at = {one}")),
+        claim("less with two", &format!("kind = 'faster'\nat = {one}\nb_at = {two}")),
+        claim("as much with two", &format!("kind = 'near'\nat = {one}\nb_at = {two}")),
+        claim("as long", &format!("kind = 'near'\nby = 'latency'\nat = {one}\nb_at = {two}")),
+        claim("with three", &format!("kind = 'near'\nat = {one}\nb_at = [{{ threads = 3 }}]")),
+        "[[article.claim]]\nsays = 'always'\nkind = 'faster'\na = 'works'\nb = ['waits']\n\
+         at = [{ threads = 1 }, { threads = 2 }]\n"
+            .to_owned(),
+        "[[article.claim]]\nsays = 'somewhere'\nkind = 'faster'\na = 'works'\nb = ['waits']\n"
+            .to_owned(),
+    ];
+    let judged = article(SWEEP, &lines.concat(), &WorkloadSpec::default()).claims;
+    let verdicts: Vec<_> =
+        judged.iter().map(|claim| (claim.says.as_str(), claim.verdict)).collect();
+    assert_eq!(
+        verdicts,
+        [
+            ("more with two", Holds),
+            ("less with two", TurnsRound),
+            ("as much with two", DoesNotHold),
+            ("as long", Holds),
+            ("with three", CannotBeTold),
+            ("always", Holds),
+            ("somewhere", CannotBeTold),
+        ],
+        "{judged:#?}"
+    );
+    let threads = |n| Point::from([("threads".into(), PointValue::Number(n))]);
+    let places = |at: usize| -> Vec<_> {
+        judged[at].evidence.iter().map(|found| (found.at.clone(), found.b_at.clone())).collect()
+    };
+    assert_eq!(places(0), [(threads(2), threads(1))]);
+    assert_eq!(places(5), [(threads(1), Point::new()), (threads(2), Point::new())]);
+    let reason = |at: usize| judged[at].reason.as_deref().unwrap();
+    assert_eq!(reason(4), "this run does not measure get at threads 3");
+    assert!(reason(6).starts_with("this run sweeps"), "{}", reason(6));
+}
+
+#[test]
+fn a_figure_is_found_at_its_point_or_where_the_sweep_is_best() {
+    let figure = |lines: &str| {
+        format!("[[article.figure]]\ntarget = 'waits'\nmeasure = 'ops_per_s'\n{lines}\n")
+    };
+    let lines = [
+        figure("published = 100\npeak = true"),
+        figure("published = 100\nat = { threads = 1 }"),
+        figure("published = 1\npublished_to = 1000000\nat = { threads = 1 }"),
+        figure("published = 0.1\npublished_to = 0.2\nat = { threads = 1 }"),
+        figure("published = 1\nat = { threads = 3 }"),
+    ];
+    let found = article(SWEEP, &lines.concat(), &WorkloadSpec::default()).figures;
+    let threads = |n| Point::from([("threads".into(), PointValue::Number(n))]);
+    assert_eq!((&found[0].at, &found[1].at), (&threads(2), &threads(1)));
+    let here = |at: usize| found[at].here.unwrap();
+    assert!(here(0) > 1.3 * here(1), "{} beside {}", here(0), here(1));
+    let ratio = |at: usize| found[at].ratio.unwrap();
+    assert!(close(ratio(1), here(1) / 100.0));
+    // Within a span it is what was published, and beyond it so many times the nearer end.
+    assert!(close(ratio(2), 1.0) && close(ratio(3), here(3) / 0.2));
+    assert_eq!(found[4].reason.as_deref(), Some("this run does not measure get at threads 3"));
 }

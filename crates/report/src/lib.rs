@@ -24,6 +24,7 @@ mod markdown;
 mod matrix;
 mod model;
 mod page;
+mod percentiles;
 mod points;
 mod ranking;
 mod sentences;
@@ -46,7 +47,7 @@ pub use limits::{NOT_SHOWN, not_shown};
 pub use model::{
     Article, ArticleFigure, ArticleForm, ArticleRate, Cell, Check, Claim, ClaimCheck, ClaimKind,
     ClaimVerdict, Clock, Comparison, Counts, CurvePoint, Environment, Evidence, Floor, Latency,
-    LatencyIntervals, Limits, Measure, Operation, Point, PointValue, ReasonKind, Run,
+    LatencyIntervals, LatencyTo, Limits, Measure, Operation, Point, PointValue, ReasonKind, Run,
     SCHEMA_VERSION, Sample, Severity, Target, TierCounts, Timeline, Verdict,
 };
 pub use points::{PART, coordinate, label, points, short_label};

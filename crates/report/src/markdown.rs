@@ -10,6 +10,7 @@ use crate::format::Format;
 use crate::header::{CUSTOM, command, header, warning};
 use crate::limits::{NOT_SHOWN, not_shown};
 use crate::model::{Article, Run, Target};
+use crate::percentiles::{Percentiles, heads, percentiles};
 use crate::points::label;
 use crate::ranking::{Group, Row, Standing, groups};
 use crate::sentences::{FIGURES_SAY, sentences};
@@ -34,7 +35,7 @@ fn render(run: &Run) -> String {
         lines.push(format!("### {}{place}{keys}", escaped(group.operation.as_str())));
         lines.push(table(group, &swept));
     }
-    lines.extend(run.article.iter().map(published));
+    lines.extend(run.article.iter().map(|article| published(run, article)));
     if groups.iter().flat_map(|group| &group.rows).any(|row| !row.ties.is_empty()) {
         lines.push("Targets that share a letter under *tie* cannot be told apart.".to_owned());
     }
@@ -61,8 +62,8 @@ fn render(run: &Run) -> String {
     lines.join("\n\n") + "\n"
 }
 
-/// What an article published: its figures, its matrices, its conclusions.
-fn published(article: &Article) -> String {
+/// What an article published: its figures, its matrices, its percentiles, its conclusions.
+fn published(run: &Run, article: &Article) -> String {
     let mut lines = vec![format!("### {}", escaped(&article::heading(article)))];
     let facts = article::facts(article);
     let facts = facts.iter().map(|(label, text)| format!("- {label}: {}", escaped(text)));
@@ -85,12 +86,30 @@ fn published(article: &Article) -> String {
     if !clocks.is_empty() {
         lines.push(article::WAITING.to_owned());
     }
+    lines.extend(percentiles(run).iter().map(up_to_percentiles));
     let said = article::said(article);
     if !said.is_empty() {
         lines.push(format!("**{}**", article::CONCLUSIONS));
         lines.push(said.iter().map(conclusion).collect::<Vec<_>>().join("\n"));
     }
     lines.join("\n\n")
+}
+
+fn up_to_percentiles(table: &Percentiles) -> String {
+    let caption = escaped(&table.caption);
+    let all = [caption].into_iter().chain(heads().map(str::to_owned)).chain(["remark".to_owned()]);
+    let mut text = pipes(&all.collect::<Vec<_>>());
+    let _ = write!(text, "\n| --- |{} --- |", " ---: |".repeat(heads().count()));
+    for row in &table.rows {
+        let name = format!("{}{}", if row.doubtful { "✗ " } else { "" }, escaped(&row.target));
+        let remark = escaped(row.remark.as_deref().unwrap_or_default());
+        let figures = row.figures().map(escaped);
+        text.push('\n');
+        text.push_str(&pipes(
+            &std::iter::once(name).chain(figures).chain([remark]).collect::<Vec<_>>(),
+        ));
+    }
+    text
 }
 
 fn matrices(clocks: &Clocks<'_>) -> Vec<String> {

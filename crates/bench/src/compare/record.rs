@@ -10,7 +10,7 @@ use super::book::{Book, Entry};
 use super::comparisons::comparisons;
 use super::{CellHistograms, Slot};
 use crate::check;
-use crate::measure::{Tally, curve, figures};
+use crate::measure::{Tally, curve, figures, up_to};
 use crate::plan::{Plan, PlannedPoint};
 use crate::statistics::{median, median_ci95, percentiles_ci95};
 
@@ -160,6 +160,7 @@ fn cell(
         latency_ns_ci95: None,
         tiers: tiers(&rounds),
         latency_curve: Vec::new(),
+        latency_to: Vec::new(),
         samples: entries.iter().map(|entry| entry.sample.clone()).collect(),
     }
 }
@@ -188,6 +189,7 @@ fn distribute(cell: &mut Cell, entries: &[Entry], seed: u64) {
     cell.latency_ns = figures(&merged);
     cell.latency_ns_ci95 = percentiles_ci95(&each, seed);
     cell.latency_curve = curve(&merged);
+    cell.latency_to = up_to(&merged);
 }
 
 /// The rounds behind the figures of a cell. One that broke off is none, unless it is all there is. Where there are no

@@ -1,13 +1,15 @@
 //! The whole distribution of a cell's latencies, as points that a chart with the axis log10(1 / (1 − q)) needs.
 
 use hdrhistogram::Histogram;
-use larder_report::CurvePoint;
+use larder_report::{CurvePoint, LatencyTo};
 
 /// What lies beyond the points of each decade, in tenths of it: 30 %, 50 %, 70 %, 80 %, 90 %, then 93 %, 95 % and so on.
 /// They divide a decade of the axis about evenly and have every quantile in them that a table shows.
 const BEYOND: [u64; 5] = [7, 5, 3, 2, 1];
 /// Fewer operations beyond a quantile say more about themselves than about it.
 const LEAST_BEYOND: u64 = 10;
+/// The percentiles up to which operations are summarised.
+const PERCENTS: [u64; 4] = [90, 95, 99, 100];
 
 /// The points of a histogram, by rising quantile, from the fastest (0) to the slowest (1); none of nothing.
 pub(crate) fn curve(latencies: &Histogram<u64>) -> Vec<CurvePoint> {
@@ -20,6 +22,32 @@ pub(crate) fn curve(latencies: &Histogram<u64>) -> Vec<CurvePoint> {
         .chain(inner)
         .chain([CurvePoint(1.0, slowest)])
         .collect()
+}
+
+/// The mean and the slowest of the fastest operations up to each of [`PERCENTS`] that so many can tell; none of nothing.
+#[expect(clippy::cast_precision_loss, reason = "a percentage")]
+pub(crate) fn up_to(latencies: &Histogram<u64>) -> Vec<LatencyTo> {
+    let ops = latencies.len();
+    let told = |percent: &u64| *percent == 100 || ops * (100 - percent) >= LEAST_BEYOND * 100;
+    let to = |percent: u64| {
+        let quantile = percent as f64 / 100.0;
+        let mean = mean_of_fastest(latencies, (ops * percent).div_ceil(100));
+        LatencyTo { quantile, mean, max: latencies.value_at_quantile(quantile) }
+    };
+    if ops == 0 { Vec::new() } else { PERCENTS.into_iter().filter(told).map(to).collect() }
+}
+
+/// The mean of so many of the fastest, 1 or more.
+#[expect(clippy::cast_precision_loss, reason = "three figures are shown")]
+fn mean_of_fastest(latencies: &Histogram<u64>, wanted: u64) -> f64 {
+    let mut left = wanted;
+    let mut sum = 0.0;
+    for bin in latencies.iter_recorded() {
+        let taken = bin.count_at_value().min(left);
+        sum += latencies.median_equivalent(bin.value_iterated_to()) as f64 * taken as f64;
+        left -= taken;
+    }
+    sum / wanted as f64
 }
 
 /// The quantiles between fastest and slowest that so many operations can tell.
@@ -86,5 +114,22 @@ mod tests {
         assert_eq!(quantiles(100_000_000).count(), 35);
         assert_eq!(quantiles(1_000_000_000).last(), Some(0.999_999_99));
         assert!(quantiles(u64::MAX).count() < 100);
+    }
+
+    #[test]
+    fn the_fastest_up_to_a_percentile_have_their_own_mean_and_the_last_of_them_is_the_slowest() {
+        // 97 of 100 take 1 µs, and the others 100 µs.
+        let histogram = of((0..1000).map(|n| if n < 970 { 1000 } else { 100_000 }));
+        let up_to = up_to(&histogram);
+        let found: Vec<_> = up_to.iter().map(|to| (to.quantile, to.max / 1000)).collect();
+        assert_eq!(found, [(0.9, 1), (0.95, 1), (0.99, 100), (1.0, 100)]);
+        let close = |a: f64, b: f64| (a / b - 1.0).abs() < 0.002;
+        assert!(close(up_to[1].mean, 1000.0), "{up_to:?}");
+        assert!(close(up_to[2].mean, (970.0 * 1.0 + 20.0 * 100.0) / 990.0 * 1000.0), "{up_to:?}");
+        assert!(close(up_to[3].mean, histogram.mean()), "{up_to:?}");
+        // Nine operations beyond are too few.
+        let few = super::up_to(&of(1..=90));
+        assert_eq!(few.iter().map(|to| to.quantile).collect::<Vec<_>>(), [1.0]);
+        assert!(super::up_to(&of([])).is_empty());
     }
 }

@@ -22,6 +22,7 @@ use targets::plan_targets;
 
 pub use phases::PlannedPhase;
 pub use point::PlannedPoint;
+pub(crate) use point::size_coordinate;
 pub use targets::PlannedTarget;
 
 /// Rounds, where nobody says how many: with ten a side, two targets that differ in every round reach p = 0.00001.
@@ -56,6 +57,8 @@ pub struct Plan {
     pub form: ArticleForm,
     /// The options by which it is another workload than the scenario's; [`Scenario::with_workload`] says.
     pub changed: Vec<String>,
+    /// What this form of the scenario does less of than the article; [`Scenario::cut`] says.
+    pub cut: Option<String>,
     /// The article that the scenario repeats.
     pub article: Option<ArticleSpec>,
 }
@@ -101,6 +104,7 @@ impl Plan {
             notes,
             form: scenario.form,
             changed: scenario.changed.clone(),
+            cut: scenario.cut.clone(),
             article: scenario.article.clone(),
         };
         plan.note_mixes();

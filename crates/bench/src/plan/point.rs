@@ -158,11 +158,11 @@ pub(super) fn plan_point(
         point: Point::from([
             (
                 "data_size".into(),
-                if values.are_recorded() { recorded() } else { coordinate(at.data_size) },
+                if values.are_recorded() { recorded() } else { size_coordinate(at.data_size) },
             ),
             (
                 "key_size".into(),
-                if keys.are_recorded() { recorded() } else { coordinate(at.key_size) },
+                if keys.are_recorded() { recorded() } else { size_coordinate(at.key_size) },
             ),
             ("threads".into(), PointValue::Number(at.threads.into())),
         ]),
@@ -256,7 +256,8 @@ fn recorded() -> PointValue {
     PointValue::Text("recorded".into())
 }
 
-fn coordinate(size: &SizeSpec) -> PointValue {
+/// A size as a coordinate of a point.
+pub(crate) fn size_coordinate(size: &SizeSpec) -> PointValue {
     size.as_fixed().map_or_else(
         || PointValue::Text(size.to_string()),
         |bytes| PointValue::Number(bytes.into()),

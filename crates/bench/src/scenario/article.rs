@@ -4,9 +4,10 @@ use larder_report::{ArticleForm, ClaimKind, Clock, Measure, Operation};
 use larder_store::StoreUrl;
 use serde::Deserialize;
 
-use super::Scenario;
+use super::{At, Scenario};
 use crate::check::CHECKS;
 use crate::error::{Result, usage};
+use crate::workload::WorkloadSpec;
 
 /// An article, as a scenario's file has it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -23,6 +24,9 @@ pub struct ArticleSpec {
     /// It showed a matrix of each target against each other.
     #[serde(default)]
     pub matrix: bool,
+    /// It showed the least, the mean and the greatest time to several percentiles.
+    #[serde(default)]
+    pub percentiles: bool,
     /// Every figure that it published.
     #[serde(default, rename = "figure")]
     pub figures: Vec<FigureSpec>,
@@ -39,12 +43,19 @@ pub struct FigureSpec {
     pub target: String,
     /// The name of the part; not needed where there is only one.
     pub part: Option<String>,
+    /// Where in the sweep of the part, where it sweeps.
+    pub at: Option<At>,
+    /// It is the best of the sweep.
+    #[serde(default)]
+    pub peak: bool,
     /// What an iteration does: an operation, or several joined by `+`; all that the part measures, where it is left out.
     pub operation: Option<String>,
     /// What the figure is.
     pub measure: Measure,
-    /// The figure.
+    /// The figure, or the lower end of a span.
     pub published: f64,
+    /// The upper end, where a span was published.
+    pub published_to: Option<f64>,
     /// The iterations that it counts, where it is a total.
     pub iterations: Option<u64>,
 }
@@ -64,11 +75,18 @@ pub struct ClaimSpec {
     pub b: Vec<String>,
     /// For `faster` how many times at least, 1 if left out; for `near` and `sum` within which factor, 1.5 if left out.
     pub factor: Option<f64>,
-    /// By which clock `faster` is meant.
+    /// By which clock `faster` or `near` is meant.
     #[serde(default)]
     pub by: Clock,
     /// The name of the part; not needed where there is only one.
     pub part: Option<String>,
+    /// The points of the part's sweep that it is about, each by itself; needed where the part sweeps.
+    #[serde(default)]
+    pub at: Vec<At>,
+    /// Where `b` is taken from, if that is elsewhere: each of these beside each of `at`. Then `a` may stand in `b`, and what
+    /// is compared is what the sweep changes.
+    #[serde(default)]
+    pub b_at: Vec<At>,
     /// An operation, or several joined by `+`; all that the part measures, where it is left out.
     pub operation: Option<String>,
     /// The checks that explain it, by their names.
@@ -101,9 +119,21 @@ impl ArticleSpec {
     fn check_figure(&self, figure: &FigureSpec, known: &Known) -> Result<(), String> {
         known.target(&figure.target)?;
         known.part(figure.part.as_deref())?;
+        known.at(figure.part.as_deref(), figure.at.as_ref())?;
         operations(figure.operation.as_deref())?;
         if !figure.published.is_finite() || figure.published < 0.0 {
             return Err(format!("published = {}: give what was measured", figure.published));
+        }
+        if let Some(to) =
+            figure.published_to.filter(|to| !to.is_finite() || *to <= figure.published)
+        {
+            return Err(format!("published_to = {to}: give the upper end of what was measured"));
+        }
+        let rate = matches!(figure.measure, Measure::OpsPerS | Measure::CpuOpsPerS);
+        if figure.peak && (figure.at.is_some() || !rate) {
+            return Err(
+                "`peak` is the best rate of a sweep: leave out `at`, and give a rate".into()
+            );
         }
         let total = matches!(figure.measure, Measure::Wall | Measure::Cpu);
         if total && figure.iterations.or(self.iterations).is_none_or(|n| n == 0) {
@@ -116,27 +146,43 @@ impl ArticleSpec {
 fn check_claim(claim: &ClaimSpec, known: &Known) -> Result<(), String> {
     [&claim.a].into_iter().chain(&claim.b).try_for_each(|target| known.target(target))?;
     known.part(claim.part.as_deref())?;
+    claim
+        .at
+        .iter()
+        .chain(&claim.b_at)
+        .try_for_each(|at| known.at(claim.part.as_deref(), Some(at)))?;
     operations(claim.operation.as_deref())?;
     let unknown = |id: &&String| !CHECKS.iter().any(|check| check.about().id == **id);
     if let Some(id) = claim.checks.iter().find(unknown) {
         return Err(format!("no check `{id}`; `larder checks` lists them"));
     }
+    if !claim.b_at.is_empty() && claim.at.is_empty() {
+        return Err("`b_at` says where `b` is taken from: say where `a` is with `at`".into());
+    }
+    if let Some(at) = claim.b_at.iter().find(|at| claim.at.contains(at)) {
+        return Err(format!("`b_at` has {at}, where `a` is: name other points"));
+    }
+    let everywhere = claim.at.is_empty() && claim.b_at.is_empty();
     match (claim.kind, &claim.b[..], claim.factor) {
-        (ClaimKind::NeverHits, [], None) => {}
+        (ClaimKind::NeverHits, [], None) if everywhere => {}
         (ClaimKind::NeverHits, ..) => {
-            return Err("`never_hits` is about `a` alone: leave out `b` and `factor`".into());
+            return Err(
+                "`never_hits` is about `a` alone: leave out `b`, `factor`, `at` and `b_at`".into(),
+            );
         }
         (_, [], _) => return Err("it compares `a` with nobody: name targets in `b`".into()),
         (_, _, Some(factor)) if !factor.is_finite() || factor < 1.0 => {
             return Err(format!("factor = {factor}: so many times, 1 or more"));
         }
-        (_, b, _) if b.contains(&claim.a) => {
+        (_, b, _) if b.contains(&claim.a) && claim.b_at.is_empty() => {
             return Err(format!("`{}` is `a` and in `b`", claim.a));
         }
         _ => {}
     }
-    if claim.by == Clock::Cpu && claim.kind != ClaimKind::Faster {
-        return Err("`by` belongs to `faster`: all others are by the wall clock".into());
+    match (claim.by, claim.kind) {
+        (Clock::Wall, _) | (_, ClaimKind::Faster) | (Clock::Latency, ClaimKind::Near) => {}
+        (Clock::Cpu, ClaimKind::Near) => return Err("`by = 'cpu'` belongs to `faster`".into()),
+        _ => return Err("`by` belongs to `faster` and `near`: leave it out".into()),
     }
     Ok(())
 }
@@ -158,6 +204,8 @@ fn operations(named: Option<&str>) -> Result<(), String> {
 struct Known {
     targets: Vec<String>,
     parts: Vec<String>,
+    /// Each workload with the name of its part, where there are several.
+    workloads: Vec<(Option<String>, WorkloadSpec)>,
     /// Some form has several parts.
     several: bool,
 }
@@ -173,6 +221,8 @@ impl Known {
                 let name =
                     |url: StoreUrl| url.name().map_or_else(|| url.to_string(), str::to_owned);
                 known.targets.extend(urls.map(name));
+                let workloads = of.workloads().into_iter();
+                known.workloads.extend(workloads.map(|(part, own)| (part.map(str::to_owned), own)));
                 known.several |= of.parts.len() > 1;
                 known.parts.extend(of.parts.into_iter().map(|part| part.name));
             }
@@ -197,5 +247,16 @@ impl Known {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Refuses a point that no form comes by.
+    fn at(&self, part: Option<&str>, at: Option<&At>) -> Result<(), String> {
+        let here = |name: &Option<String>| name.as_deref().is_none_or(|name| part == Some(name));
+        let Some(at) = at else { return Ok(()) };
+        let mut workloads = self.workloads.iter().filter(|(name, _)| here(name));
+        if workloads.any(|(_, workload)| at.is_in(workload)) {
+            return Ok(());
+        }
+        Err(format!("no form measures {at} there"))
     }
 }

@@ -33,6 +33,8 @@ pub struct Form {
     /// Other parts, all of them.
     #[serde(default, rename = "part")]
     pub parts: Vec<Part>,
+    /// What it does less of than the article that it repeats; nothing where it is empty.
+    pub cut: Option<String>,
     /// What else is different at full length.
     pub full: Option<Box<Self>>,
 }
@@ -101,6 +103,9 @@ impl Scenario {
         }
         if !form.parts.is_empty() {
             self.parts = form.parts;
+        }
+        if let Some(cut) = form.cut {
+            self.cut = Some(cut).filter(|cut| !cut.is_empty());
         }
         self.workload = form.workload.or(std::mem::take(&mut self.workload));
     }

@@ -1,6 +1,7 @@
 //! Scenarios: a comparison with a name, as a TOML file, built in or the user's own.
 
 mod article;
+mod at;
 mod form;
 
 use std::path::Path;
@@ -12,6 +13,7 @@ use crate::error::{Error, Result, usage};
 use crate::workload::WorkloadSpec;
 
 pub use article::{ArticleSpec, ClaimSpec, FigureSpec};
+pub use at::At;
 pub use form::{Form, Part};
 
 /// A comparison as a file describes it.
@@ -32,6 +34,8 @@ pub struct Scenario {
     /// Workloads that are measured one after the other, each under its name; none where there is only the one above.
     #[serde(default, rename = "part")]
     pub parts: Vec<Part>,
+    /// What it does less of than the article that it repeats, in a sentence for the report.
+    pub cut: Option<String>,
     /// What is different as it was published, mistakes included.
     pub published: Option<Form>,
     /// What is different at full length.
@@ -181,8 +185,24 @@ mod tests {
             (swap(claim, "files", "memory"), "`memory` is `a` and in `b`"),
             (format!("{claim}checks = ['NEVER-HIT']"), "no check `NEVER-HIT`"),
             (format!("{claim}factor = 0.5"), "factor = 0.5: so many times, 1 or more"),
-            (swap(claim, "faster", "never_hits"), "leave out `b` and `factor`"),
-            (swap(claim, "faster", "near") + "by = 'cpu'", "`by` belongs to `faster`"),
+            (swap(claim, "faster", "never_hits"), "leave out `b`, `factor`, `at`"),
+            (swap(claim, "faster", "near") + "by = 'cpu'", "`by = 'cpu'` belongs to `faster`"),
+            (
+                swap(claim, "faster", "sum") + "by = 'latency'",
+                "`by` belongs to `faster` and `near`",
+            ),
+            (format!("{figure}at = {{ threads = 4 }}"), "no form measures threads = 4 there"),
+            (
+                format!("{figure}at = {{ data-size = '2k' }}"),
+                "no form measures data-size = 2k there",
+            ),
+            (format!("{figure}peak = true"), "`peak` is the best rate of a sweep"),
+            (format!("{figure}published_to = 4"), "published_to = 4: give the upper end"),
+            (format!("{claim}b_at = [{{ threads = 1 }}]"), "say where `a` is with `at`"),
+            (
+                format!("{claim}at = [{{ threads = 1 }}]\nb_at = [{{ threads = 1 }}]"),
+                "`b_at` has threads = 1, where `a` is",
+            ),
             (
                 format!("{figure}[[part]]\nname = 'a'\n[[part]]\nname = 'b'"),
                 "say which with `part`",

@@ -17,5 +17,6 @@ pub use pattern::{Distribution, KeyPattern, Picker};
 pub use ratio::Ratio;
 pub use sizes::{SizeSpec, Sweep};
 pub use spec::{Count, Share, WorkloadSpec};
+pub(crate) use typed::text;
 pub(crate) use values::HEADER_LEN;
 pub use values::{Composer, Finding, NOTHING, Sizes, Values, base_version};

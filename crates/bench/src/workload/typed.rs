@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
 
 /// Reads a scenario's field as its flag would be typed: text, a number, true or false, or a list for a comma.
-pub(super) fn text<'de, D: Deserializer<'de>, T: FromStr>(
+pub(crate) fn text<'de, D: Deserializer<'de>, T: FromStr>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error>
 where

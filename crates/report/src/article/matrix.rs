@@ -10,6 +10,13 @@ use crate::model::{Article, ArticleRate, Clock};
 pub(crate) const WAITING: &str =
     "The client's CPU time leaves out all waiting, for a server, a network or a disk.";
 
+/// What a clock says of a rate.
+type PerSecond = fn(&ArticleRate) -> Option<f64>;
+
+/// The clocks that matrices are shown by.
+const CLOCKS: [(Clock, PerSecond); 2] =
+    [(Clock::Wall, |rate| Some(rate.ops_per_s)), (Clock::Cpu, |rate| rate.cpu_ops_per_s)];
+
 /// The matrices of a place, to be shown side by side.
 #[derive(Debug)]
 pub(crate) struct Clocks<'a> {
@@ -48,7 +55,7 @@ pub(crate) fn matrices(article: &Article) -> Vec<Clocks<'_>> {
     }
     let clocks = |of: (Option<&str>, &str)| {
         let rates: Vec<&ArticleRate> = article.rates.iter().filter(|rate| at(rate) == of).collect();
-        let matrices = [Clock::Wall, Clock::Cpu].map(|clock| matrix(&rates, clock));
+        let matrices = CLOCKS.map(|clock| matrix(&rates, clock));
         let matrices = matrices.into_iter().filter(|matrix| matrix.rated.len() > 1).collect();
         Clocks { place: place(of.0, of.1), matrices }
     };
@@ -59,12 +66,9 @@ fn at(rate: &ArticleRate) -> (Option<&str>, &str) {
     (rate.part.as_deref(), rate.operation.as_str())
 }
 
-fn matrix<'a>(rates: &[&'a ArticleRate], by: Clock) -> Matrix<'a> {
+fn matrix<'a>(rates: &[&'a ArticleRate], (by, per_second): (Clock, PerSecond)) -> Matrix<'a> {
     let rated = |rate: &&'a ArticleRate| {
-        let per_second = match by {
-            Clock::Wall => Some(rate.ops_per_s),
-            Clock::Cpu => rate.cpu_ops_per_s,
-        };
+        let per_second = per_second(rate);
         Some(Rated { name: rate.target.as_str(), rate: per_second? })
     };
     let mut rated: Vec<Rated<'a>> = rates.iter().filter_map(rated).collect();

@@ -9,7 +9,8 @@ pub(crate) use matrix::{Clocks, Matrix, WAITING, matrices};
 pub(crate) use said::{Said, said};
 
 use crate::figures::{list, nanoseconds, nanoseconds_interval, rate, rate_interval, ratio};
-use crate::model::{Article, ArticleFigure, ArticleForm, Clock, Measure};
+use crate::model::{Article, ArticleFigure, ArticleForm, Clock, Measure, Point};
+use crate::points::label;
 
 /// The heads of the columns behind the targets.
 pub(crate) const HEADS: [&str; 3] = ["published", "here", "here / published"];
@@ -56,10 +57,11 @@ pub(crate) fn facts(article: &Article) -> [(&'static str, String); 3] {
         list(&options)
     );
     let changed = if options.is_empty() { "" } else { changed.as_str() };
+    let cut = article.cut.as_ref().map_or_else(String::new, |cut| format!("; {cut}"));
     [
         ("article", article.title.clone()),
         ("its machine", article.machine.clone()),
-        ("repeated", format!("{form}{changed}")),
+        ("repeated", format!("{form}{cut}{changed}")),
     ]
 }
 
@@ -98,11 +100,23 @@ pub(crate) fn place(part: Option<&str>, operation: &str) -> String {
     part.map_or_else(|| operation.to_owned(), |part| format!("{part}, {operation}"))
 }
 
+/// A place with the point of its sweep: `threads, get at threads 4`.
+pub(crate) fn place_at(part: Option<&str>, operation: &str, at: &Point) -> String {
+    [place(part, operation), at_point(at)].concat()
+}
+
+/// A point in words, to stand behind what was measured there; empty where nothing is swept.
+pub(crate) fn at_point(at: &Point) -> String {
+    let all: Vec<&str> = at.keys().map(String::as_str).collect();
+    if all.is_empty() { String::new() } else { format!(" at {}", label(at, &all)) }
+}
+
 /// A clock in words.
 pub(crate) fn clock(clock: Clock) -> &'static str {
     match clock {
         Clock::Wall => "by wall clock",
         Clock::Cpu => "by the client's CPU time",
+        Clock::Latency => "by mean latency",
     }
 }
 
@@ -116,15 +130,28 @@ fn caption(figure: &ArticleFigure) -> String {
         Measure::CpuOpsPerS => "iterations per second of the client's CPU".to_owned(),
         Measure::Misses => format!("misses{of}"),
     };
-    format!("{}: {what}", place(figure.part.as_deref(), &figure.operation))
+    let (part, operation) = (figure.part.as_deref(), figure.operation.as_str());
+    if figure.peak {
+        return format!("{}: {what}, the most of the sweep", place(part, operation));
+    }
+    format!("{}: {what}", place_at(part, operation, &figure.at))
 }
 
 fn row(figure: &ArticleFigure) -> FigureRow {
     let doubts = || format!("no result: {}", figure.doubts.join(", "));
     let doubtful = !figure.doubts.is_empty() && figure.here.is_some();
     FigureRow {
-        target: figure.target.clone(),
-        published: text(figure.measure, figure.published, None),
+        target: if figure.peak {
+            [figure.target.clone(), at_point(&figure.at)].concat()
+        } else {
+            figure.target.clone()
+        },
+        published: [Some(figure.published), figure.published_to]
+            .into_iter()
+            .flatten()
+            .map(|published| text(figure.measure, published, None))
+            .collect::<Vec<_>>()
+            .join(" to "),
         here: figure
             .here
             .map(|here| text(figure.measure, here, figure.here_ci95))

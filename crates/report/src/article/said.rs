@@ -1,6 +1,6 @@
 //! The conclusions of an article in sentences.
 
-use super::place;
+use super::{at_point, place, place_at};
 use crate::figures::{interval, list, nanoseconds, probability, ratio};
 use crate::model::{Article, Claim, ClaimKind, ClaimVerdict, Clock, Evidence};
 
@@ -63,26 +63,35 @@ fn evidence(claim: &Claim) -> Vec<String> {
     let names: Vec<&str> = claim.b.iter().map(String::as_str).collect();
     let together = format!("{} together", list(&names));
     let sentence = |(n, evidence): (usize, &Evidence)| {
+        // They come round at each point.
         let other = match claim.kind {
             ClaimKind::Sum => together.as_str(),
-            _ => names.get(n).copied().unwrap_or_default(),
+            _ => n.checked_rem(names.len()).map_or("", |n| names[n]),
         };
-        format!("{at}: {}", compared(claim, evidence, other))
+        let (part, operation) = (claim.part.as_deref(), claim.operation.as_str());
+        if evidence.b_at.is_empty() {
+            let at = place_at(part, operation, &evidence.at);
+            return format!("{at}: {}", compared(claim, evidence, (&claim.a, other)));
+        }
+        let here = [claim.a.as_str(), &at_point(&evidence.at)].concat();
+        let there = [other, &at_point(&evidence.b_at)].concat();
+        format!("{at}: {}", compared(claim, evidence, (&here, &there)))
     };
     claim.evidence.iter().enumerate().map(sentence).chain(reason).collect()
 }
 
 /// Two times and what lies between them.
-fn compared(claim: &Claim, evidence: &Evidence, other: &str) -> String {
+fn compared(claim: &Claim, evidence: &Evidence, (one, other): (&str, &str)) -> String {
     let time = |us: f64| nanoseconds(us * 1e3);
     let (a, b) = (time(evidence.a_us), time(evidence.b_us));
     let by = match claim.by {
         Clock::Wall => String::new(),
         Clock::Cpu => " of the client's CPU time".to_owned(),
+        Clock::Latency => " of mean latency".to_owned(),
     };
-    let mut parts = vec![format!("{} {a}, {other} {b}{by}", claim.a)];
+    let mut parts = vec![format!("{one} {a}, {other} {b}{by}")];
     if claim.kind == ClaimKind::Faster {
-        parts.push(lead(claim, evidence, other));
+        parts.push(lead(evidence, one, other));
         if claim.factor > 1.0 {
             parts.push(format!("at least {} was said{}", ratio(claim.factor), tested(evidence)));
         }
@@ -102,10 +111,10 @@ fn tested(evidence: &Evidence) -> String {
 }
 
 /// Who is faster, and by how much.
-fn lead(claim: &Claim, evidence: &Evidence, other: &str) -> String {
+fn lead(evidence: &Evidence, one: &str, other: &str) -> String {
     let turned = evidence.ci95.map(|[low, high]| [high.recip(), low.recip()]);
     let (faster, times) = if evidence.ratio <= 1.0 {
-        (claim.a.as_str(), with_interval(evidence.ratio.recip(), turned))
+        (one, with_interval(evidence.ratio.recip(), turned))
     } else {
         (other, with_interval(evidence.ratio, evidence.ci95))
     };

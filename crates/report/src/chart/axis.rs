@@ -17,6 +17,11 @@ pub(super) fn of_sums(label: &str, unit: Unit) -> Axis {
     Axis { label: label.to_owned(), unit, scale: Scale::Linear, scales: vec![], categories: vec![] }
 }
 
+/// The axis of spans, which reach over many powers of ten and begin nowhere near 0.
+pub(super) fn of_spans(label: &str, unit: Unit) -> Axis {
+    Axis { label: label.to_owned(), unit, scale: Scale::Log, scales: vec![], categories: vec![] }
+}
+
 /// The axis of a coordinate that was swept over numbers. Sizes are tried in steps that multiply.
 pub(super) fn of_coordinate(name: &str, numbers: &[f64]) -> Axis {
     let is_size = name.ends_with("_size");

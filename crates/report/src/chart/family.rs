@@ -10,6 +10,8 @@ pub enum Family {
     Rate,
     /// Latency, against what was swept.
     Latency,
+    /// The least, the mean and the greatest latency up to some percentiles.
+    Spread,
     /// The whole distribution of latencies.
     Percentiles,
     /// How the rounds went: stalls.
@@ -45,6 +47,9 @@ pub struct Manner {
     /// Whether each series stands in a strip of its own, below the one before: over each other they would hide what
     /// they show. Such series have many places, as far from each other as these are from their own.
     pub has_strips: bool,
+    /// Whether each part of a bar is a span in a row of its own, from the least figure over the mean to the greatest: over
+    /// each other they would hide what they show.
+    pub has_spans: bool,
     /// Whether they are shown without a script too, and on paper.
     pub has_stills: bool,
     /// Whether a table of percentiles stands beside them.
@@ -58,6 +63,7 @@ const PLAIN: Manner = Manner {
     better: None,
     is_relative: false,
     has_strips: false,
+    has_spans: false,
     has_stills: false,
     has_table: false,
 };
@@ -77,6 +83,14 @@ const LATENCY: Manner = Manner {
     better: Some(Better::Less),
     is_relative: true,
     has_stills: true,
+    ..PLAIN
+};
+
+const SPREAD: Manner = Manner {
+    name: "spread",
+    heading: "Latency from the least to the greatest",
+    better: Some(Better::Less),
+    has_spans: true,
     ..PLAIN
 };
 
@@ -103,6 +117,7 @@ impl Family {
         match self {
             Self::Rate => &RATE,
             Self::Latency => &LATENCY,
+            Self::Spread => &SPREAD,
             Self::Percentiles => &PERCENTILES,
             Self::Timeline => &TIMELINE,
             Self::Resources => &RESOURCES,

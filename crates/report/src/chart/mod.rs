@@ -15,6 +15,7 @@ pub mod palette;
 mod percentiles;
 mod rate;
 mod resources;
+mod spread;
 mod subject;
 mod sweep;
 mod timeline;
@@ -33,6 +34,7 @@ use crate::model::Run;
 const CHARTS: &[fn(&Run) -> Vec<Chart>] = &[
     rate::charts,
     latency::charts,
+    spread::charts,
     percentiles::charts,
     timeline::charts,
     resources::charts,

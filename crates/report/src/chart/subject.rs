@@ -33,9 +33,10 @@ pub(super) struct Subject {
 }
 
 /// What every id begins with.
-const FAMILIES: [Family; 6] = [
+const FAMILIES: [Family; 7] = [
     Family::Rate,
     Family::Latency,
+    Family::Spread,
     Family::Percentiles,
     Family::Timeline,
     Family::Resources,

@@ -10,6 +10,7 @@ use crate::article::{
 };
 use crate::figures;
 use crate::model::{Article, ClaimVerdict};
+use crate::percentiles::{Percentiles, heads, percentiles};
 
 pub(super) fn section(view: &View<'_>, article: &Article) -> Markup {
     let said = said(article);
@@ -27,6 +28,7 @@ pub(super) fn section(view: &View<'_>, article: &Article) -> Markup {
             @let clocks = matrices(article);
             @for clocks in &clocks { (matrices_of(clocks)) }
             @if !clocks.is_empty() { p.prose { (WAITING) } }
+            @for table in percentiles(view.run) { (up_to_percentiles(&table)) }
         }
     }
 }
@@ -80,6 +82,24 @@ fn figures_of(block: &Block) -> Markup {
                     td { (row.published) }
                     td { (here(&row.here, row.doubtful)) }
                     td { (row.ratio) }
+                } } }
+            }
+        }
+    }
+}
+
+fn up_to_percentiles(table: &Percentiles) -> Markup {
+    html! {
+        h3 { (capital(&table.caption)) }
+        div.scroll tabindex="0" role="region" aria-label=(table.caption) {
+            table.published {
+                thead { tr {
+                    th scope="col" { "target" }
+                    @for head in heads() { th scope="col" { (head) } }
+                } }
+                tbody { @for row in &table.rows { tr {
+                    th scope="row" { (row.target) @if let Some(remark) = &row.remark { small { (remark) } } }
+                    @for text in row.figures() { td { @if row.doubtful { s { (text) } } @else { (text) } } }
                 } } }
             }
         }

@@ -178,10 +178,15 @@ fn stills(charts: &[Chart]) -> Markup {
 fn reserved(chart: &Chart, run: &Run) -> Markup {
     html! {
         @if chart.shape == Shape::Bars {
+            @let names: BTreeSet<&str> = chart.series.iter().map(|series| series.name.as_str()).collect();
+            @let has_spans = chart.family.manner().has_spans;
             div.bars aria-hidden="true" {
-                @if chart.series.iter().any(|series| series.name != chart.series[0].name) { p.part-names { "…" } }
-                @for target in &run.targets { div.bar-row {
-                    span.bar-name { (target.name) } svg.bar width="100%" height="22" {} span.bar-text { "…" }
+                @if names.len() > 1 && !has_spans { p.part-names { "…" } }
+                @for target in &run.targets { @for row in 0..if has_spans { names.len() } else { 1 } {
+                    div.bar-row.span[has_spans].first[has_spans && row == 0] {
+                        span.bar-name { @if row == 0 { (target.name) } }
+                        svg.bar width="100%" height="22" {} span.bar-text { "…" }
+                    }
                 } }
                 div.bar-row.scale { span {} svg.bar-ticks width="100%" height="20" {} }
             }

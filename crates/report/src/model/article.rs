@@ -6,6 +6,8 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Point;
+
 /// An article that a scenario repeats: its figures and its conclusions, each beside what this machine says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Article {
@@ -22,9 +24,15 @@ pub struct Article {
     /// figure here is set in a ratio to a published one, and no conclusion is judged.
     #[serde(default)]
     pub changed: Vec<String>,
+    /// What this form of the scenario does less of than the article did, in a sentence; `null` where it does as much.
+    #[serde(default)]
+    pub cut: Option<String>,
     /// It showed a matrix of each target against each other, and so do the reports of this run.
     #[serde(default)]
     pub matrix: bool,
+    /// It showed the least, the mean and the greatest time to several percentiles, and so do the reports of this run.
+    #[serde(default)]
+    pub percentiles: bool,
     /// What that matrix is made of: every target of the run at each place that has a published figure.
     #[serde(default)]
     pub rates: Vec<ArticleRate>,
@@ -79,6 +87,12 @@ pub struct ArticleFigure {
     pub target: String,
     /// The part of the scenario; `null` where it has only one.
     pub part: Option<String>,
+    /// Where in the sweep of that part; of a peak where it was found here. Empty where nothing is swept.
+    #[serde(default, skip_serializing_if = "Point::is_empty")]
+    pub at: Point,
+    /// It is the best of the sweep, here as in the article.
+    #[serde(default)]
+    pub peak: bool,
     /// What an iteration does: an operation, or several joined by `+`, whose times are added up.
     pub operation: String,
     /// What the figure is.
@@ -87,13 +101,16 @@ pub struct ArticleFigure {
     pub iterations: Option<u64>,
     /// What was published.
     pub published: f64,
+    /// Where a span was published, its upper end.
+    #[serde(default)]
+    pub published_to: Option<f64>,
     /// The same figure on this machine, the median of the rounds.
     pub here: Option<f64>,
     /// Its 95 % interval; `null` with fewer than six rounds.
     pub here_ci95: Option<[f64; 2]>,
     /// Iterations of a round here.
     pub here_iterations: Option<u64>,
-    /// The figure here over the published one.
+    /// The figure here over the published one; of a span, over its nearer end, and 1 within it.
     pub ratio: Option<f64>,
     /// Why there is none here.
     pub reason: Option<String>,
@@ -146,7 +163,7 @@ pub struct Claim {
     pub part: Option<String>,
     /// What it is about: an operation, or several joined by `+`, whose times are added up.
     pub operation: String,
-    /// By which clock; for other kinds than `faster` always the wall clock.
+    /// By which clock; for `sum` and `never_hits` always the wall clock, for `near` not the CPU's.
     #[serde(default)]
     pub by: Clock,
     /// The `name` of the target that it is about.
@@ -157,7 +174,7 @@ pub struct Claim {
     pub factor: f64,
     /// What this run says to it.
     pub verdict: ClaimVerdict,
-    /// The figures behind the verdict: one for each of `b`, for `sum` one.
+    /// The figures behind the verdict: one for each of `b`, for `sum` one; at each of the points that it is about.
     pub evidence: Vec<Evidence>,
     /// For `never_hits`: hits and reads of all rounds.
     pub hits: Option<[u64; 2]>,
@@ -196,6 +213,8 @@ pub enum Clock {
     Wall,
     /// The CPU time of the client, which leaves out all waiting.
     Cpu,
+    /// What an operation takes on average for whoever waits for it, however many do at once.
+    Latency,
 }
 
 /// What a run says to a conclusion.
@@ -215,6 +234,12 @@ pub enum ClaimVerdict {
 /// Two times, the one over the other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
+    /// Where in the sweep `a` was taken from; empty where nothing is swept.
+    #[serde(default, skip_serializing_if = "Point::is_empty")]
+    pub at: Point,
+    /// Where the other was, if that is another point: what the sweep itself changes.
+    #[serde(default, skip_serializing_if = "Point::is_empty")]
+    pub b_at: Point,
     /// The time of `a`, in microseconds an iteration.
     pub a_us: f64,
     /// The time of the other, or of all others together.

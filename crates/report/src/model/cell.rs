@@ -145,6 +145,10 @@ pub struct Cell {
     /// together. Between the two stand only quantiles with at least ten operations beyond them.
     #[serde(default)]
     pub latency_curve: Vec<CurvePoint>,
+    /// The fastest shares of the operations, to 90, 95, 99 and 100 %, all rounds together; only those with at least ten
+    /// operations beyond them, and all.
+    #[serde(default)]
+    pub latency_to: Vec<LatencyTo>,
     /// Each round by itself.
     pub samples: Vec<Sample>,
 }
@@ -259,6 +263,18 @@ pub struct LatencyIntervals {
 /// A point of a distribution, as `[quantile, nanoseconds]`: that share of the operations took at most so long.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CurvePoint(pub f64, pub u64);
+
+/// The fastest operations up to a percentile: how long they took on average, and the slowest of them. The fastest of all
+/// is the same for each of them: `min` of [`Latency`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LatencyTo {
+    /// Which share of the operations, above 0 and up to 1.
+    pub quantile: f64,
+    /// Their mean, in nanoseconds.
+    pub mean: f64,
+    /// The slowest of them, in nanoseconds.
+    pub max: u64,
+}
 
 /// How a round went, in slots of equal length from its start.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -18,8 +18,8 @@ pub use article::{
     Clock, Evidence, Measure,
 };
 pub use cell::{
-    Cell, Counts, CurvePoint, Floor, Latency, LatencyIntervals, Operation, ReasonKind, Sample,
-    TierCounts, Timeline,
+    Cell, Counts, CurvePoint, Floor, Latency, LatencyIntervals, LatencyTo, Operation, ReasonKind,
+    Sample, TierCounts, Timeline,
 };
 pub use verdict::{Check, Comparison, Severity, Verdict};
 

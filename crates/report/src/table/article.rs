@@ -4,12 +4,13 @@ use crate::article::{CONCLUSIONS, HEADS, WAITING, blocks, facts, heading, matric
 use crate::findings::said_of;
 use crate::grid::{ALWAYS, Column, Grid, Piece};
 use crate::matrix::{Block, write_beside};
-use crate::model::{Article, ClaimVerdict};
+use crate::model::{Article, ClaimVerdict, Run};
 use crate::page::Page;
+use crate::percentiles::{heads, percentiles};
 use crate::style::{BAD, BEST, DOUBT, FAINT, PLAIN, STRONG, Style};
 
-/// Figures, matrices, conclusions.
-pub(super) fn write(page: &mut Page, article: &Article, style: Style) {
+/// Figures, matrices, percentiles, conclusions.
+pub(super) fn write(page: &mut Page, run: &Run, article: &Article, style: Style) {
     page.heading(&heading(article));
     super::write_entries(
         page,
@@ -18,6 +19,7 @@ pub(super) fn write(page: &mut Page, article: &Article, style: Style) {
     );
     write_figures(page, article, style);
     write_matrices(page, article, style);
+    write_percentiles(page, run, style);
     if !article.claims.is_empty() {
         page.blank();
         page.paragraph(2, STRONG, CONCLUSIONS);
@@ -34,25 +36,62 @@ fn write_figures(page: &mut Page, article: &Article, style: Style) {
         let heads = HEADS.map(|head| Piece::new(head, FAINT));
         grid.push(std::iter::once(Piece::plain("")).chain(heads).collect());
         for row in &block.rows {
-            let mark = if row.doubtful { "✗ " } else { "" };
             let here = Piece::new(row.here.as_str(), if row.doubtful { BAD } else { STRONG });
-            let name = Piece::plain(format!("{mark}{}", row.target));
             grid.push(vec![
-                name,
+                named(&row.target, row.doubtful),
                 Piece::plain(row.published.as_str()),
                 here,
                 Piece::plain(row.ratio.as_str()),
             ]);
         }
-        let laid = grid.lay_out(Style { width: style.width.saturating_sub(2), ..style });
-        for line in &laid.lines {
-            page.raw(&format!("  {line}"));
+        let rows = block.rows.iter();
+        let remarks = rows.map(|row| (row.target.as_str(), row.remark.as_deref(), row.doubtful));
+        write_grid(page, &grid, remarks, style);
+    }
+}
+
+/// The least, the mean and the greatest times up to percentiles, of an article that showed them.
+fn write_percentiles(page: &mut Page, run: &Run, style: Style) {
+    for table in percentiles(run) {
+        page.blank();
+        page.paragraph(2, STRONG, &table.caption);
+        // Where there is no room for all, the least goes first: it is the same for every percentile.
+        let importances = [1, 2, 3, 4, ALWAYS];
+        let columns = importances.map(|importance| Column { importance, left: false });
+        let mut grid = Grid::new(columns.to_vec(), 0);
+        let heads = heads().map(|head| Piece::new(head, FAINT));
+        grid.push(std::iter::once(Piece::plain("")).chain(heads).collect());
+        for row in &table.rows {
+            let look = if row.doubtful { BAD } else { PLAIN };
+            let figures = row.figures().map(|text| Piece::new(text, look));
+            grid.push(std::iter::once(named(&row.target, row.doubtful)).chain(figures).collect());
         }
-        for row in &block.rows {
-            if let Some(remark) = &row.remark {
-                let look = if row.doubtful { BAD } else { DOUBT };
-                page.paragraph(4, look, &said_of(&row.target, remark));
-            }
+        let rows = table.rows.iter();
+        let remarks = rows.map(|row| (row.target.as_str(), row.remark.as_deref(), row.doubtful));
+        write_grid(page, &grid, remarks, style);
+    }
+}
+
+fn named(target: &str, doubtful: bool) -> Piece {
+    let mark = if doubtful { "✗ " } else { "" };
+    Piece::plain(format!("{mark}{target}"))
+}
+
+/// A table and below it what is to be said of its rows: of which target, what, and whether it is no result.
+fn write_grid<'a>(
+    page: &mut Page,
+    grid: &Grid,
+    remarks: impl Iterator<Item = (&'a str, Option<&'a str>, bool)>,
+    style: Style,
+) {
+    let laid = grid.lay_out(Style { width: style.width.saturating_sub(2), ..style });
+    for line in &laid.lines {
+        page.raw(&format!("  {line}"));
+    }
+    for (target, remark, doubtful) in remarks {
+        if let Some(remark) = remark {
+            let look = if doubtful { BAD } else { DOUBT };
+            page.paragraph(4, look, &said_of(target, remark));
         }
     }
 }

@@ -25,7 +25,7 @@ fn render(run: &Run, style: Style) -> String {
     write_header(&mut page, run);
     operations::write(&mut page, run, style);
     if let Some(article) = &run.article {
-        article::write(&mut page, article, style);
+        article::write(&mut page, run, article, style);
     }
     let tiers = tier_lines(run);
     if !tiers.is_empty() {

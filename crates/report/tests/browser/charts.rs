@@ -19,6 +19,7 @@ pub(crate) const CASES: &[Case] = &[
     ("the_figures_beside_a_curve_are_those_of_its_point", figures_beside_a_curve_are_of_its_point),
     ("a_pointer_is_told_the_figures_beneath_it", a_pointer_is_told_the_figures_beneath_it),
     ("bars_are_told_like_lines", bars_are_told_like_lines),
+    ("spans_have_a_row_for_each_percentile", spans_have_a_row_each),
     ("every_family_of_charts_is_drawn_by_day_and_by_night", every_family_is_drawn),
 ];
 
@@ -256,12 +257,30 @@ fn bars_are_told_like_lines() {
     assert_eq!(page.value::<usize>(bars), cells.len() - 1);
 }
 
+fn spans_have_a_row_each() {
+    let run = one_point();
+    let page = Page::drawn(&run, View::DESK);
+    let cells = &by_point(&run, Operation::Set)[0];
+    let rows = "document.querySelectorAll('#charts-spread .bar-row.span').length";
+    assert_eq!(page.value::<usize>(rows), 4 * cells.len());
+    let lines = "document.querySelectorAll('#charts-spread line.span.whisker').length";
+    assert_eq!(page.value::<usize>(lines), 4 * cells.len());
+    let texts: String = page.value("document.querySelector('#charts-spread .bars').innerText");
+    for cell in cells {
+        let (least, to) = (cell.latency_ns.expect("it has figures").min, cell.latency_to[3]);
+        #[expect(clippy::cast_precision_loss, reason = "three figures are shown")]
+        let figures = [least as f64, to.mean, to.max as f64].map(figures::nanoseconds);
+        let text = format!("all: {}", figures.join(" – "));
+        assert!(texts.contains(&text), "{text} is not in: {texts}");
+    }
+}
+
 fn every_family_is_drawn() {
     for dark in [false, true] {
         let page = Page::drawn(&sweep(), View { dark, ..View::DESK });
         let families: Vec<String> =
             page.value("[...document.querySelectorAll('.panel')].map((it) => it.dataset.family)");
-        assert_eq!(families, ["rate", "latency", "percentiles", "timeline", "resources"]);
+        assert_eq!(families, ["rate", "latency", "spread", "percentiles", "timeline", "resources"]);
         for family in &families {
             let drawn = format!("'#charts-{family} .plot :is(canvas, rect, path)'");
             let marks: usize = page.value(&format!("document.querySelectorAll({drawn}).length"));

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use larder_report::{
-    Cell, Chart, CurvePoint, Family, Operation, PointValue, Run, Sample, Scale, Severity, Shape,
-    Timeline, charts,
+    Cell, Chart, CurvePoint, Family, Latency, LatencyTo, Operation, PointValue, Run, Sample, Scale,
+    Severity, Shape, Timeline, charts,
 };
 
 use super::small::{at, cell, check, gets, size, target};
@@ -305,6 +305,39 @@ fn costs_are_of_an_operation_and_never_nothing() {
     let memcached = disk.absent.iter().find(|absent| absent.name == "memcached:").unwrap();
     assert_eq!(memcached.reason, "not known");
     assert!(disk.series.iter().all(|series| !series.x.contains(&0.0)));
+}
+
+#[test]
+fn spans_reach_from_the_least_over_the_mean_to_the_greatest() {
+    let mut run = gets(&[("steady", 1e6), ("stalls", 1e5)]);
+    for (cell, slowest) in run.cells.iter_mut().zip([9_000, 4_000_000_000]) {
+        cell.latency_ns = Some(Latency { min: 200, max: slowest, ..Latency::default() });
+        let all = LatencyTo { quantile: 1.0, mean: 2_500.0, max: slowest };
+        cell.latency_to = vec![LatencyTo { quantile: 0.9, mean: 400.0, max: 900 }, all];
+    }
+    run.cells[0].latency_to.remove(0);
+    let spread = chart(&run, "spread-get");
+    assert_eq!((spread.shape, spread.y.scale), (Shape::Bars, Scale::Log));
+    let spans: Vec<_> = spread
+        .series
+        .iter()
+        .map(|span| (span.name.as_str(), span.x.len(), span.low[0], span.y[0], span.high[0]))
+        .collect();
+    // Too few operations of the first for 90 %, and of both for 95 and 99 %.
+    assert_eq!(
+        spans,
+        [
+            ("90 %", 1, Some(200.0), Some(400.0), Some(900.0)),
+            ("all", 2, Some(200.0), Some(2_500.0), Some(9_000.0)),
+        ]
+    );
+    assert_eq!(spread.series[1].high[1], Some(4e9), "no stall is left out");
+    assert!(spread.absent.is_empty());
+    let picture = larder_report::svg(&spread, larder_report::Ground::White);
+    assert!(picture.contains("all: 200 ns – 2.50 µs – 4.00 s"), "{picture}");
+    // Runs of before have none.
+    run.cells.iter_mut().for_each(|cell| cell.latency_to.clear());
+    assert!(charts(&run).iter().all(|chart| chart.family != Family::Spread));
 }
 
 #[test]

@@ -84,6 +84,7 @@ pub(crate) fn cell(target: &str, operation: Operation, rate: Option<f64>) -> Cel
         latency_ns_ci95: None,
         tiers: Vec::new(),
         latency_curve: Vec::new(),
+        latency_to: Vec::new(),
         samples: Vec::new(),
     }
 }

@@ -29,7 +29,9 @@ pub(crate) fn article() -> Run {
         machine: "one core of a machine that never was, 512 MB".into(),
         form: ArticleForm::Published,
         changed: Vec::new(),
+        cut: Some("1,000 iterations a round and not 50,000".into()),
         matrix: true,
+        percentiles: true,
         rates: rates([first, second, third]),
         figures: figures([first, second, third]),
         claims: [claims([first, second, third]), untold([first, second])].concat(),
@@ -41,10 +43,13 @@ fn figures([first, second, third]: [&str; 3]) -> Vec<ArticleFigure> {
     let figure = |target: &str, measure, published, here: Option<f64>| ArticleFigure {
         target: target.into(),
         part: Some("read-heavy".into()),
+        at: Point::new(),
+        peak: false,
         operation: "get".into(),
         measure,
         iterations: Some(50_000),
         published,
+        published_to: None,
         here,
         here_ci95: here.map(|here| [here * 0.98, here * 1.03]),
         here_iterations: here.map(|_| 1000),
@@ -118,6 +123,8 @@ fn claim(says: &str, kind: ClaimKind, a: &str, b: &[&str], verdict: ClaimVerdict
 /// One time over another, with an interval.
 fn times(a_us: f64, b_us: f64, p: Option<f64>) -> Evidence {
     Evidence {
+        at: Point::new(),
+        b_at: Point::new(),
         a_us,
         b_us,
         ratio: a_us / b_us,

@@ -3,8 +3,8 @@
 use std::f64::consts::PI;
 
 use larder_report::{
-    Cell, Counts, CurvePoint, Latency, LatencyIntervals, Operation, Point, PointValue, Sample,
-    Timeline,
+    Cell, Counts, CurvePoint, Latency, LatencyIntervals, LatencyTo, Operation, Point, PointValue,
+    Sample, Timeline,
 };
 use larder_testkit::Random;
 
@@ -68,6 +68,7 @@ pub(crate) fn cell(
         latency_ns_ci95: (rounds >= 6).then(|| intervals(&latency)),
         tiers: Vec::new(),
         latency_curve: spread.curve(counts.ops),
+        latency_to: spread.up_to(counts.ops),
         samples,
     }
 }
@@ -179,6 +180,17 @@ impl Spread {
         let inner = beyond.filter(|beyond| real(ops) * beyond >= 10.0).map(|beyond| 1.0 - beyond);
         let inner = inner.map(|quantile| CurvePoint(quantile, whole(self.at(quantile))));
         [CurvePoint(0.0, min)].into_iter().chain(inner).chain([CurvePoint(1.0, max)]).collect()
+    }
+
+    /// The fastest up to 90, 95, 99 and 100 %.
+    fn up_to(self, ops: u64) -> Vec<LatencyTo> {
+        let Latency { mean, max, .. } = self.latency(ops);
+        let inner = [0.9, 0.95, 0.99].map(|quantile| LatencyTo {
+            quantile,
+            mean: short(mean * quantile),
+            max: whole(self.at(quantile)),
+        });
+        inner.into_iter().chain([LatencyTo { quantile: 1.0, mean, max }]).collect()
     }
 }
 

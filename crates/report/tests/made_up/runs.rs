@@ -245,6 +245,7 @@ fn empty(cell: &mut Cell, kind: ReasonKind, reason: &str) {
         latency_ns_ci95: None,
         tiers: Vec::new(),
         latency_curve: Vec::new(),
+        latency_to: Vec::new(),
         samples: Vec::new(),
         ..cell.clone()
     };

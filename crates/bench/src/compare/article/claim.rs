@@ -6,12 +6,12 @@
 
 use larder_report::figures::count;
 use larder_report::{
-    Claim, ClaimCheck, ClaimKind, ClaimVerdict, Clock, Evidence, Run, Verdict, rounds_for_verdict,
-    smallest_p,
+    Claim, ClaimCheck, ClaimKind, ClaimVerdict, Clock, Evidence, Point, Run, Verdict,
+    rounds_for_verdict, smallest_p,
 };
 
 use super::times::{Place, Times, find};
-use crate::scenario::ClaimSpec;
+use crate::scenario::{At, ClaimSpec};
 use crate::statistics::{Difference, holm, mann_whitney, median};
 
 /// How many times two things that take as much time may differ, where the scenario does not say.
@@ -45,7 +45,7 @@ impl Examined {
             says: spec.says.clone(),
             kind: spec.kind,
             part: spec.part.clone(),
-            operation: place(spec, &spec.a).operation_in(run),
+            operation: place(spec, &spec.a, None).operation_in(run),
             by: spec.by,
             a: spec.a.clone(),
             b: spec.b.clone(),
@@ -85,42 +85,75 @@ fn correct(examined: &mut [Examined]) -> usize {
     raw.len()
 }
 
-fn place<'a>(spec: &'a ClaimSpec, target: &'a str) -> Place<'a> {
-    Place { target, part: spec.part.as_deref(), operation: spec.operation.as_deref() }
+fn place<'a>(spec: &'a ClaimSpec, target: &'a str, at: Option<&'a Point>) -> Place<'a> {
+    Place { target, part: spec.part.as_deref(), at, operation: spec.operation.as_deref() }
+}
+
+/// The points that a conclusion is about: where `a` is taken from, and where `b` is. Where nothing is swept, one without
+/// coordinates.
+fn pairs(spec: &ClaimSpec) -> Vec<(Point, Point)> {
+    let points = |at: &[At]| at.iter().map(At::point).collect::<Vec<_>>();
+    let (at, b_at) = (points(&spec.at), points(&spec.b_at));
+    match (at.is_empty(), b_at.is_empty()) {
+        (true, _) => vec![(Point::new(), Point::new())],
+        (false, true) => at.into_iter().map(|at| (at.clone(), at)).collect(),
+        (false, false) => {
+            let beside =
+                |at: &Point| b_at.iter().map(|b_at| (at.clone(), b_at.clone())).collect::<Vec<_>>();
+            at.iter().flat_map(beside).collect()
+        }
+    }
 }
 
 /// Fills in the evidence; returns how many rounds stand behind it.
 fn examine(claim: &mut Claim, spec: &ClaimSpec, run: &Run) -> Result<Option<usize>, String> {
-    let a = find(run, &place(spec, &spec.a))?;
-    let others: Vec<Times> =
-        spec.b.iter().map(|name| find(run, &place(spec, name))).collect::<Result<_, _>>()?;
-    for doubt in others.iter().chain([&a]).flat_map(|times| &times.doubts) {
-        if !spec.checks.contains(doubt) && !claim.doubts.contains(doubt) {
-            claim.doubts.push(doubt.clone());
+    let mut rounds: Option<usize> = None;
+    let mut all = Vec::new();
+    for (at, b_at) in pairs(spec) {
+        let a = find(run, &place(spec, &spec.a, Some(&at)))?;
+        let others = spec.b.iter().map(|name| find(run, &place(spec, name, Some(&b_at))));
+        let others: Vec<Times> = others.collect::<Result<_, _>>()?;
+        for doubt in others.iter().chain([&a]).flat_map(|times| &times.doubts) {
+            if !spec.checks.contains(doubt) && !claim.doubts.contains(doubt) {
+                claim.doubts.push(doubt.clone());
+            }
         }
-    }
-    if spec.kind == ClaimKind::NeverHits {
-        if a.reads == 0 {
-            return Err(format!("{} is not read here", spec.a));
+        if spec.kind == ClaimKind::NeverHits {
+            if a.reads == 0 {
+                return Err(format!("{} is not read here", spec.a));
+            }
+            (claim.hits, claim.misses) = (Some([a.hits, a.reads]), Some(a.missed));
+            return Ok(None);
         }
-        (claim.hits, claim.misses) = (Some([a.hits, a.reads]), Some(a.missed));
-        return Ok(None);
+        let (a, others) = times(spec, &a, &others)?;
+        for b in &others {
+            let evidence = compared(spec, &a, b, run.seed);
+            let evidence = evidence.ok_or("a round took no time that could be told")?;
+            let b_at = if b_at == at { Point::new() } else { b_at.clone() };
+            all.push(Evidence { at: at.clone(), b_at, ..evidence });
+        }
+        rounds = others.iter().chain([&a]).map(Vec::len).chain(rounds).min();
     }
+    claim.evidence = all;
+    Ok(rounds)
+}
+
+/// What both sides of a conclusion took in each round, by its clock; of a sum, the other side in one.
+fn times(
+    spec: &ClaimSpec,
+    a: &Times,
+    others: &[Times],
+) -> Result<(Vec<f64>, Vec<Vec<f64>>), String> {
     let of = |times: &Times| -> Result<Vec<f64>, String> {
         match spec.by {
             Clock::Wall => Ok(times.wall_s.clone()),
             Clock::Cpu => times.cpu_s().map(<[f64]>::to_vec),
+            Clock::Latency => times.latency_s().map(<[f64]>::to_vec),
         }
     };
-    let a = of(&a)?;
-    let mut others: Vec<Vec<f64>> = others.iter().map(of).collect::<Result<_, _>>()?;
-    if spec.kind == ClaimKind::Sum {
-        others = vec![sum(&others)];
-    }
-    let each = others.iter().map(|b| compared(spec, &a, b, run.seed));
-    let all: Option<Vec<Evidence>> = each.collect();
-    claim.evidence = all.ok_or("a round took no time that could be told")?;
-    Ok(others.iter().chain([&a]).map(Vec::len).min())
+    let others: Vec<Vec<f64>> = others.iter().map(of).collect::<Result<_, _>>()?;
+    let others = if spec.kind == ClaimKind::Sum { vec![sum(&others)] } else { others };
+    Ok((of(a)?, others))
 }
 
 /// All of them one after the other, round by round.
@@ -140,17 +173,23 @@ fn compared(spec: &ClaimSpec, a: &[f64], b: &[f64], seed: u64) -> Option<Evidenc
         ClaimKind::Faster => (Some(p), Vec::new()),
         _ => (None, vec![at(factor.recip()), at(factor)]),
     };
-    Some(Evidence { a_us: us(a)?, b_us: us(b)?, ratio, ci95, p, p_factor })
+    let (at, b_at) = (Point::new(), Point::new());
+    Some(Evidence { at, b_at, a_us: us(a)?, b_us: us(b)?, ratio, ci95, p, p_factor })
 }
 
-/// The checks that explain a conclusion, and which of them fired for a target that it is about.
+/// The checks that explain a conclusion, and which of them fired for what it is about.
 fn checks(spec: &ClaimSpec, run: &Run) -> Vec<ClaimCheck> {
-    let targets = || std::iter::once(&spec.a).chain(&spec.b);
+    let pairs = pairs(spec);
+    let places: Vec<Place<'_>> = pairs
+        .iter()
+        .flat_map(|(at, b_at)| {
+            let others = spec.b.iter().map(move |name| place(spec, name, Some(b_at)));
+            std::iter::once(place(spec, &spec.a, Some(at))).chain(others)
+        })
+        .collect();
     let fired = |id: &String| {
-        run.checks
-            .iter()
-            .filter(|check| check.id == *id)
-            .any(|check| targets().any(|target| place(spec, target).concerns(run, check)))
+        let mut mine = run.checks.iter().filter(|check| check.id == *id);
+        mine.any(|check| places.iter().any(|place| place.concerns(run, check)))
     };
     spec.checks.iter().map(|id| ClaimCheck { id: id.clone(), fired: fired(id) }).collect()
 }
@@ -258,6 +297,8 @@ mod tests {
             factor: None,
             by: Clock::Wall,
             part: None,
+            at: Vec::new(),
+            b_at: Vec::new(),
             operation: Some("get".into()),
             checks: Vec::new(),
         };

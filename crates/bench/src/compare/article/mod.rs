@@ -6,10 +6,12 @@
 mod claim;
 mod times;
 
-use larder_report::{Article, ArticleFigure, ArticleRate, Measure, Run};
+use std::cmp::Ordering;
+
+use larder_report::{Article, ArticleFigure, ArticleRate, Measure, Point, PointValue, Run, points};
 
 use crate::plan::Plan;
-use crate::scenario::{ArticleSpec, FigureSpec};
+use crate::scenario::{ArticleSpec, At, FigureSpec};
 use crate::statistics::{median, median_ci95};
 use claim::judge_claims;
 use times::{Place, Times, find};
@@ -24,7 +26,9 @@ pub(super) fn judge(spec: &ArticleSpec, plan: &Plan, run: &Run) -> Article {
         machine: spec.machine.clone(),
         form: plan.form,
         changed: plan.changed.clone(),
+        cut: plan.cut.clone(),
         matrix: spec.matrix,
+        percentiles: spec.percentiles,
         rates: if spec.matrix { rates(spec, run) } else { Vec::new() },
         figures: spec.figures.iter().map(figure).collect(),
         claims: judge_claims(&spec.claims, run, &plan.changed),
@@ -35,7 +39,7 @@ pub(super) fn judge(spec: &ArticleSpec, plan: &Plan, run: &Run) -> Article {
 fn rates(spec: &ArticleSpec, run: &Run) -> Vec<ArticleRate> {
     let mut places: Vec<(Option<&str>, String)> = Vec::new();
     for figure in &spec.figures {
-        let place = place(figure);
+        let place = place(figure, None);
         let named = (place.part, place.operation_in(run));
         if !places.contains(&named) {
             places.push(named);
@@ -43,7 +47,8 @@ fn rates(spec: &ArticleSpec, run: &Run) -> Vec<ArticleRate> {
     }
     let of_place = |(part, operation): &(Option<&str>, String)| -> Vec<ArticleRate> {
         let rate = |target: &larder_report::Target| {
-            let place = Place { target: &target.name, part: *part, operation: Some(operation) };
+            let place =
+                Place { target: &target.name, part: *part, at: None, operation: Some(operation) };
             let times = find(run, &place).ok()?;
             let rate = |measure| median(&rounds(&times, measure, None).ok()?);
             Some(ArticleRate {
@@ -59,10 +64,11 @@ fn rates(spec: &ArticleSpec, run: &Run) -> Vec<ArticleRate> {
     places.iter().flat_map(of_place).collect()
 }
 
-fn place(figure: &FigureSpec) -> Place<'_> {
+fn place<'a>(figure: &'a FigureSpec, at: Option<&'a Point>) -> Place<'a> {
     Place {
         target: &figure.target,
         part: figure.part.as_deref(),
+        at,
         operation: figure.operation.as_deref(),
     }
 }
@@ -74,16 +80,24 @@ fn measured(
     run: &Run,
     comparable: bool,
 ) -> ArticleFigure {
-    let place = place(spec);
+    let at = spec.at.as_ref().map(At::point);
     let iterations = spec.iterations.or(article.iterations);
-    let found = find(run, &place);
+    let found = if spec.peak {
+        peak(spec, run)
+    } else {
+        let found = found(spec, at.as_ref(), iterations, run);
+        found.map(|found| (at.clone().unwrap_or_default(), found))
+    };
     let mut figure = ArticleFigure {
         target: spec.target.clone(),
         part: spec.part.clone(),
-        operation: place.operation_in(run),
+        at: at.clone().unwrap_or_default(),
+        peak: spec.peak,
+        operation: place(spec, at.as_ref()).operation_in(run),
         measure: spec.measure,
         iterations,
         published: spec.published,
+        published_to: spec.published_to,
         here: None,
         here_ci95: None,
         here_iterations: None,
@@ -91,20 +105,58 @@ fn measured(
         reason: None,
         doubts: Vec::new(),
     };
-    match found.and_then(|times| {
-        figure.doubts.clone_from(&times.doubts);
-        figure.here_iterations = Some(times.iterations);
-        rounds(&times, spec.measure, iterations)
-    }) {
-        Ok(rounds) => {
+    match found {
+        Ok((at, Found { times, rounds })) => {
+            figure.at = at;
+            figure.doubts = times.doubts;
+            figure.here_iterations = Some(times.iterations);
             figure.here = median(&rounds);
             figure.here_ci95 = median_ci95(&rounds, run.seed);
             let here = figure.here.filter(|_| comparable && spec.published > 0.0);
-            figure.ratio = here.map(|here| here / spec.published);
+            let nearest =
+                |here: f64| here.clamp(spec.published, spec.published_to.unwrap_or(spec.published));
+            figure.ratio = here.map(|here| here / nearest(here));
         }
         Err(reason) => figure.reason = Some(reason),
     }
     figure
+}
+
+/// What a target took at a place, and the figure of each round.
+struct Found {
+    times: Times,
+    rounds: Vec<f64>,
+}
+
+fn found(
+    spec: &FigureSpec,
+    at: Option<&Point>,
+    iterations: Option<u64>,
+    run: &Run,
+) -> Result<Found, String> {
+    let times = find(run, &place(spec, at))?;
+    let rounds = rounds(&times, spec.measure, iterations)?;
+    Ok(Found { times, rounds })
+}
+
+/// The best of a sweep: of the points that have a figure, the one whose median is the highest, by what is swept.
+fn peak(spec: &FigureSpec, run: &Run) -> Result<(Point, Found), String> {
+    let mut here = points(run);
+    here.retain(|point| place(spec, None).holds(point));
+    let swept = |point: &Point| {
+        let varies = |(name, value): &(&String, &PointValue)| {
+            here.iter().any(|other| other.get(*name) != Some(*value))
+        };
+        let coordinates = point.iter().filter(varies);
+        coordinates.map(|(name, value)| (name.clone(), value.clone())).collect()
+    };
+    let all =
+        here.iter().map(|point| found(spec, Some(point), None, run).map(|of| (swept(point), of)));
+    let height = |found: &Result<(Point, Found), String>| {
+        found.as_ref().ok().and_then(|(_, found)| median(&found.rounds))
+    };
+    all.max_by(|a, b| height(a).partial_cmp(&height(b)).unwrap_or(Ordering::Equal))
+        .unwrap_or_else(|| Err("this run has no such part".to_owned()))
 }
 
 /// The figure of each round.

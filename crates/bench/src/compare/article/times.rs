@@ -1,6 +1,8 @@
 //! What an iteration of one target took in each round, added up over the operations that it consists of.
 
-use larder_report::{Cell, Operation, PART, Point, PointValue, ReasonKind, Run, Sample, Severity};
+use larder_report::{
+    Cell, Operation, PART, Point, PointValue, ReasonKind, Run, Sample, Severity, label,
+};
 
 /// Where the figures of an article are found in a run.
 #[derive(Debug, Clone, Copy)]
@@ -9,6 +11,8 @@ pub(super) struct Place<'a> {
     pub(super) target: &'a str,
     /// The name of the part, where there are several.
     pub(super) part: Option<&'a str>,
+    /// Where in the sweep of the part; `None` for all of it.
+    pub(super) at: Option<&'a Point>,
     /// The operations of an iteration, joined by `+`; all that are measured there, where it is left out.
     pub(super) operation: Option<&'a str>,
 }
@@ -20,6 +24,8 @@ pub(super) struct Times {
     pub(super) wall_s: Vec<f64>,
     /// Seconds of the client's CPU; `None` where they are not known in every round.
     cpu_s: Option<Vec<f64>>,
+    /// Mean latencies in seconds; `None` where they are not known in every round.
+    latency_s: Option<Vec<f64>>,
     /// Reads that found nothing, in a round.
     pub(super) misses: Vec<f64>,
     /// Iterations of a round.
@@ -38,15 +44,23 @@ impl Times {
         let known = self.cpu_s.as_deref();
         known.ok_or_else(|| "the client's CPU time of an iteration is not known".to_owned())
     }
+
+    /// Mean latencies in seconds, or why they are not known.
+    pub(super) fn latency_s(&self) -> Result<&[f64], String> {
+        let known = self.latency_s.as_deref();
+        known.ok_or_else(|| "the latency of an iteration is not known".to_owned())
+    }
 }
 
 impl Place<'_> {
-    /// Whether a point belongs to the part.
-    fn holds(&self, point: &Point) -> bool {
-        match (self.part, point.get(PART)) {
+    /// Whether a point belongs to the part, and is the one that is named.
+    pub(super) fn holds(&self, point: &Point) -> bool {
+        let part = match (self.part, point.get(PART)) {
             (Some(part), Some(PointValue::Text(name))) => part == name,
             _ => true,
-        }
+        };
+        let mut named = self.at.into_iter().flatten();
+        part && named.all(|(name, value)| point.get(name) == Some(value))
     }
 
     /// The operations that this run measures here, in its order.
@@ -89,6 +103,11 @@ impl Place<'_> {
     }
 }
 
+/// A point by all of its coordinates.
+fn named(point: &Point) -> String {
+    label(point, &point.keys().map(String::as_str).collect::<Vec<_>>())
+}
+
 /// The rounds of a place, or why there are none.
 pub(super) fn find(run: &Run, place: &Place<'_>) -> Result<Times, String> {
     let name = place.target;
@@ -100,7 +119,10 @@ pub(super) fn find(run: &Run, place: &Place<'_>) -> Result<Times, String> {
     let operations = place.operations(run);
     let wanted = place.operation.map_or(operations.len(), |named| named.split('+').count());
     if operations.is_empty() || operations.len() < wanted {
-        return Err(format!("this run does not measure {}", place.operation_in(run)));
+        let at = place.at.filter(|at| !at.is_empty()).map(|at| format!(" at {}", named(at)));
+        let at = at.unwrap_or_default();
+        let what = Place { at: None, ..*place }.operation_in(run);
+        return Err(format!("this run does not measure {what}{at}"));
     }
     let mine = |cell: &&Cell| cell.target == target.url && place.holds(&cell.point);
     let mut times: Option<Times> = None;
@@ -136,6 +158,7 @@ fn of_cell(run: &Run, cell: &Cell) -> Result<Times, String> {
     // Less than the clock can tell is not a time.
     let cpu_s = || each(&|sample| sample.client_cpu_s.unwrap_or_default());
     let cpu_s = known.then(cpu_s).filter(|seconds| seconds.iter().all(|cpu| *cpu > 0.0));
+    let latency_s = samples.iter().map(|sample| Some(sample.latency_ns?.mean / 1e9)).collect();
     let reads = cell.operation.reads();
     let misses = samples.iter().map(|sample| if reads { sample.counts.misses as f64 } else { 0.0 });
     let of_reads = |count: u64| if reads { count } else { 0 };
@@ -146,6 +169,7 @@ fn of_cell(run: &Run, cell: &Cell) -> Result<Times, String> {
     Ok(Times {
         wall_s: each(&|sample| sample.wall_s),
         cpu_s,
+        latency_s,
         misses: misses.collect(),
         iterations: samples.iter().map(|sample| sample.counts.ops).max().unwrap_or(0),
         reads: of_reads(cell.counts.ops),
@@ -168,6 +192,7 @@ impl Times {
         Self {
             wall_s: sum(&self.wall_s, &other.wall_s),
             cpu_s: self.cpu_s.zip(other.cpu_s).map(|(a, b)| sum(&a, &b)),
+            latency_s: self.latency_s.zip(other.latency_s).map(|(a, b)| sum(&a, &b)),
             misses: sum(&self.misses, &other.misses),
             iterations: self.iterations.max(other.iterations),
             reads: self.reads + other.reads,

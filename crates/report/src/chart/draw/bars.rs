@@ -27,37 +27,49 @@ struct Piece<'a> {
     ci95: Option<[f64; 2]>,
 }
 
+/// What stands in one row.
+struct Line<'a> {
+    target: usize,
+    pieces: Vec<Piece<'a>>,
+    /// It is the first of its target.
+    is_first: bool,
+}
+
 /// Draws it from here down; returns where it ends.
 pub(super) fn draw(canvas: &mut Canvas, chart: &Chart, top: f64) -> f64 {
-    let rows: Vec<Vec<Piece<'_>>> =
-        (0..chart.x.categories.len()).map(|target| pieces(chart, target)).collect();
-    let ends = rows.iter().filter(|row| !row.is_empty()).flat_map(|row| {
-        let highest = row.iter().filter_map(|piece| piece.ci95.map(|[_, high]| high));
-        std::iter::once(total(row)).chain(highest)
+    let lines = lines(chart);
+    let ends = lines.iter().filter(|line| !line.pieces.is_empty()).flat_map(|line| {
+        let bounds = line.pieces.iter().filter_map(|piece| piece.ci95);
+        // What begins at 0 has no lower end.
+        let from = usize::from(chart.y.scale != Scale::Log);
+        std::iter::once(total(&line.pieces))
+            .chain(bounds.flat_map(move |ci95| ci95.into_iter().skip(from)))
     });
     let along = Mapping::of_figures(&chart.y, ends);
     let wide = |texts: &mut dyn Iterator<Item = String>| {
         texts.map(|text| width(&text, SMALL)).fold(0.0, f64::max)
     };
-    let names = wide(&mut (0..rows.len()).map(|target| name(chart, target, &rows[target])));
-    let said = wide(&mut rows.iter().map(|row| said(chart, row)));
+    let names = wide(&mut lines.iter().map(|line| name(chart, line.target, &line.pieces)));
+    let said = wide(&mut lines.iter().map(|line| said(chart, &line.pieces)));
     let left = EDGE + 18.0 + names + 10.0;
     let top = legend(canvas, chart, top);
     let plot = Plot {
         left,
         top: top + 12.0,
         width: WIDTH - EDGE - said - 12.0 - left,
-        height: ROW * index(rows.len()) + 6.0,
+        height: ROW * index(lines.len()) + 6.0,
     };
     let ticks = along.ticks();
     for tick in ticks.iter().filter(|tick| tick.label.is_some()) {
         let (x, _) = plot.at(tick.at, 0.0);
         canvas.line((x, plot.top), (x, plot.bottom()), Stroke::of(Paint::Line, 1.0));
     }
-    for (line, target) in chart.order.iter().copied().enumerate() {
-        let row = &rows[target];
-        let y = plot.top + ROW * (index(line) + 0.5) + 3.0;
-        label(canvas, chart, target, row, y);
+    for (number, Line { target, pieces, is_first }) in lines.iter().enumerate() {
+        let (target, row) = (*target, pieces);
+        let y = plot.top + ROW * (index(number) + 0.5) + 3.0;
+        if *is_first {
+            label(canvas, chart, target, row, y);
+        }
         let place = |figure: f64| plot.at(along.place(figure), 0.0).0;
         if chart.y.scale == Scale::Log {
             dot(canvas, chart, target, row, y, &place);
@@ -67,6 +79,19 @@ pub(super) fn draw(canvas: &mut Canvas, chart: &Chart, top: f64) -> f64 {
         write_said(canvas, chart, (target, row), y, &plot, &place);
     }
     frame::across(canvas, &plot, &ticks, &chart.y.label)
+}
+
+/// The rows from top to bottom: one a target, or one a span.
+fn lines(chart: &Chart) -> Vec<Line<'_>> {
+    let of_target = |target: &usize| -> Vec<Line<'_>> {
+        let (target, pieces) = (*target, pieces(chart, *target));
+        if !chart.family.manner().has_spans || pieces.is_empty() {
+            return vec![Line { target, pieces, is_first: true }];
+        }
+        let each = pieces.into_iter().enumerate();
+        each.map(|(n, piece)| Line { target, pieces: vec![piece], is_first: n == 0 }).collect()
+    };
+    chart.order.iter().flat_map(of_target).collect()
 }
 
 /// What is known of a target, in the order of the parts.
@@ -157,7 +182,11 @@ fn dot(
     place: &dyn Fn(f64) -> f64,
 ) {
     for piece in row {
-        let text = figure_with(chart.y.unit, piece.figure, piece.ci95);
+        let text = if chart.family.manner().has_spans {
+            said(chart, row)
+        } else {
+            figure_with(chart.y.unit, piece.figure, piece.ci95)
+        };
         canvas.begin(&format!("{}: {text}", chart.x.categories[target]));
         whisker(canvas, piece, y, Paint::Colour(target), place);
         let hollow = piece.series.withheld.is_some();
@@ -178,10 +207,16 @@ fn whisker(
     }
 }
 
-/// The figure of a row in words: of shares the first part, of sums the sum.
+/// The figure of a row in words: of shares the first part, of sums the sum, of a span its three figures.
 fn said(chart: &Chart, row: &[Piece<'_>]) -> String {
     match row {
         [] => String::new(),
+        [Piece { series, figure: mean, ci95: Some([low, high]) }]
+            if chart.family.manner().has_spans =>
+        {
+            let [low, mean, high] = [*low, *mean, *high].map(|ns| figure(chart.y.unit, ns));
+            format!("{}: {low} – {mean} – {high}", series.name)
+        }
         [first, ..] if chart.y.unit == Unit::Share => {
             format!("{} {}", figure(chart.y.unit, first.figure), first.series.name)
         }

@@ -3,9 +3,13 @@
 /** The parts that a chart knows, each with its colour. */
 const partsOf = (chart) => new Map(chart.series.map((series) => [series.name, series.colour]));
 
+/** What stands beside a span: how far it goes, and its three figures. */
+const spanText = (unit, { name, low, value, high }) => `${name}: ${[low, value, high].map(FIGURES[unit]).join(" – ")}`;
+
 /** What stands beside a bar: each part by its name where the chart has several, and what is not known. */
 const rowText = (chart, { parts, several, absent }) => {
   const unit = chart.y.unit;
+  if (chart.manner.has_spans && parts.length) return spanText(unit, parts[0]);
   const seen = parts.filter((part) => part.value > 0 || parts.every((other) => other.value === 0));
   const figures = seen.map((part) => {
     const figure = parts.length === 1 ? withInterval(unit, part.value, part.low, part.high) : FIGURES[unit](part.value);
@@ -15,10 +19,10 @@ const rowText = (chart, { parts, several, absent }) => {
   return [figures.join(" + "), ...lacking].filter(Boolean).join("; ");
 };
 
-/** The parts of the bar of each target that is shown, in the order of the chart. */
+/** The parts of the bar of each target that is shown, in the order of the chart; of spans, a row for each. */
 const rowsOf = (chart, isShown) => {
   const several = partsOf(chart).size > 1;
-  return chart.order.filter(isShown).map((target) => {
+  return chart.order.filter(isShown).flatMap((target) => {
     const parts = chart.series.flatMap((series) => {
       const at = series.x.indexOf(target);
       const value = at < 0 ? null : series.y[at];
@@ -27,11 +31,13 @@ const rowsOf = (chart, isShown) => {
     });
     const absent = chart.absent.filter((one) => one.target === target);
     const total = parts.reduce((sum, part) => sum + part.value, 0);
-    return { target, name: chart.x.categories[target], parts, absent, total, several };
+    const row = { target, name: chart.x.categories[target], parts, absent, total, several, first: true };
+    if (!chart.manner.has_spans || !parts.length) return [row];
+    return parts.map((part, index) => ({ ...row, parts: [part], total: part.value, first: index === 0 }));
   });
 };
 
-const barSvg = (row, look, axis, isLog) => {
+const barSvg = (row, look, axis, isLog, isSpan) => {
   const share = (value) => ((axis.to(value) - axis.range[0]) / (axis.range[1] - axis.range[0])) * 100;
   const percents = (value) => `${Math.max(0, Math.min(100, value)).toFixed(3)}%`;
   const svg = element("svg", { class: "bar", width: "100%", height: "22", "aria-hidden": "true" });
@@ -44,15 +50,16 @@ const barSvg = (row, look, axis, isLog) => {
     const [from, to] = [share(begun), share(begun + part.value)];
     return element("rect", { class: `part ${colour}`, x: percents(from), width: percents(Math.max(to - from, 0.12)), y: 4, height: 14 });
   };
+  const whisker = (part, colour) =>
+    element("line", { class: `whisker ${colour}`, x1: percents(share(part.low)), x2: percents(share(part.high)), y1: 11, y2: 11 });
   let begun = 0;
   for (const part of row.parts) {
     const colour = `s${part.colour ?? look.colour}${part.withheld === null ? "" : " hollow"}`;
+    if (isSpan) svg.append(whisker(part, `span ${colour}`));
     // Of nothing, nothing is drawn: its figure stands beside the bar.
     if (part.value > 0) svg.append(isLog ? endOfBar(part, colour) : stretch(part, colour, begun));
     begun += part.value;
-    if (row.parts.length === 1 && part.low !== null && part.low !== undefined) {
-      svg.append(element("line", { class: "whisker", x1: percents(share(part.low)), x2: percents(share(part.high)), y1: 11, y2: 11 }));
-    }
+    if (!isSpan && row.parts.length === 1 && part.low !== null && part.low !== undefined) svg.append(whisker(part, ""));
   }
   return svg;
 };
@@ -60,7 +67,7 @@ const barSvg = (row, look, axis, isLog) => {
 /** The names of the parts, with their colours. */
 const partNames = (chart) => {
   const parts = partsOf(chart);
-  if (parts.size < 2) return [];
+  if (parts.size < 2 || chart.manner.has_spans) return [];
   const names = [...parts].map(([name, colour]) =>
     element("span", {}, element("svg", { class: `swatch s${colour}`, viewBox: "0 0 12 12", "aria-hidden": "true" }, element("rect", { width: 12, height: 12, fill: "currentColor" })), ` ${name} `));
   return [element("p", { class: "part-names" }, ...names)];
@@ -71,6 +78,7 @@ const drawBars = (plot, chart, looks, isShown, scales, tooltip) => {
   const rows = rowsOf(chart, isShown);
   const values = rows.flatMap((row) => [row.total, ...row.parts.flatMap((part) => [part.low ?? part.value, part.high ?? part.value])]);
   const isLog = scales.y === "log";
+  const isSpan = chart.manner.has_spans;
   const axis = axisOf(chart.y, scales.y, values.filter((value) => value > 0 || !isLog), Math.max(160, plot.clientWidth - 330), { horizontal: true, fromZero: true });
   const share = (tick) => ((axis.to(tick) - axis.range[0]) / (axis.range[1] - axis.range[0])) * 100;
   const made = rows.map((row) => {
@@ -79,9 +87,9 @@ const drawBars = (plot, chart, looks, isShown, scales, tooltip) => {
     const text = rowText(chart, row);
     return {
       row, text, withheld,
-      line: element("div", { class: `bar-row${row.parts.length ? "" : " none"}`, "data-target": row.target },
-        element("span", { class: "bar-name" }, markOf(look), " ", row.name),
-        row.parts.length ? barSvg(row, look, axis, isLog) : element("span", { class: "why" }, text),
+      line: element("div", { class: `bar-row${row.parts.length ? "" : " none"}${isSpan ? " span" : ""}${isSpan && row.first ? " first" : ""}`, "data-target": row.target },
+        element("span", { class: "bar-name" }, ...(row.first ? [markOf(look), " ", row.name] : [])),
+        row.parts.length ? barSvg(row, look, axis, isLog, isSpan) : element("span", { class: "why" }, text),
         row.parts.length ? element("span", { class: `bar-text${withheld ? " withheld" : ""}` }, text) : ""),
     };
   });

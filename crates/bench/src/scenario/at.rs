@@ -1,0 +1,64 @@
+//! A point of a sweep, as a figure or a conclusion of an article names it.
+
+use std::fmt;
+
+use larder_report::{Point, PointValue};
+use serde::Deserialize;
+
+use crate::plan::size_coordinate;
+use crate::workload::{Count, SizeSpec, WorkloadSpec, text};
+
+/// The coordinates of a point; those that it leaves out are not swept.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct At {
+    /// Length of keys.
+    #[serde(deserialize_with = "text")]
+    pub key_size: Option<SizeSpec>,
+    /// Size of values.
+    #[serde(deserialize_with = "text")]
+    pub data_size: Option<SizeSpec>,
+    /// Threads.
+    #[serde(deserialize_with = "text")]
+    pub threads: Option<Count>,
+}
+
+impl At {
+    /// The same, as a run names its points.
+    pub(crate) fn point(&self) -> Point {
+        let sizes = [("data_size", &self.data_size), ("key_size", &self.key_size)];
+        let sizes = sizes
+            .into_iter()
+            .filter_map(|(name, size)| Some((name, size_coordinate(size.as_ref()?))));
+        let threads = self.threads.map(|Count(threads)| PointValue::Number(threads.into()));
+        let coordinates = sizes.chain(threads.map(|threads| ("threads", threads)));
+        coordinates.map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
+    /// Whether a workload comes by here.
+    pub(super) fn is_in(&self, workload: &WorkloadSpec) -> bool {
+        let one = |own: Option<&SizeSpec>, swept: Option<&[SizeSpec]>, otherwise: &str| {
+            own.is_none_or(|own| match swept {
+                Some(swept) => swept.contains(own),
+                None => otherwise.parse().is_ok_and(|otherwise: SizeSpec| otherwise == *own),
+            })
+        };
+        one(self.key_size.as_ref(), workload.key_size.as_deref(), "32")
+            && one(self.data_size.as_ref(), workload.data_size.as_deref(), "1k")
+            && self.threads.is_none_or(|own| match workload.threads.as_deref() {
+                Some(swept) => swept.contains(&own),
+                None => own == Count(1),
+            })
+    }
+}
+
+impl fmt::Display for At {
+    /// As it stands in the file.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let size =
+            |name, size: &Option<SizeSpec>| size.as_ref().map(|size| format!("{name} = {size}"));
+        let threads = self.threads.map(|threads| format!("threads = {threads}"));
+        let named = [size("key-size", &self.key_size), size("data-size", &self.data_size), threads];
+        f.write_str(&named.into_iter().flatten().collect::<Vec<_>>().join(", "))
+    }
+}
