@@ -12,7 +12,7 @@ use std::time::Duration;
 use larder_bench::workload::WorkloadSpec;
 use larder_bench::{BUILT_IN, Permissions, Plan, Scenario, Silent, compare, guest};
 use larder_engines::ENGINES;
-use larder_report::{ArticleForm, Cell, Operation, Run, Severity};
+use larder_report::{ArticleForm, Cell, Check, Operation, PointValue, ReasonKind, Run, Severity};
 use larder_store::Catalog;
 use larder_testkit::{has_perl_modules, has_program, trial_where};
 use libtest_mimic::Arguments;
@@ -24,6 +24,7 @@ fn main() -> ExitCode {
     larder_host::relay::serve_if_asked();
     let trials = vec![
         trial_where(|| Ok(()), "all_forms_of_all_scenarios_can_be_planned", forms),
+        trial_where(databases, "a001_shows_what_is_refused_and_what_is_evicted", a001),
         trial_where(installed, "a002_as_published_never_hits_and_always_connects", a002_published),
         trial_where(installed, "a002_corrected_hits_as_predicted", a002_corrected),
         trial_where(installed, "a003_as_published_pays_for_a_dead_tier", a003_published),
@@ -31,7 +32,14 @@ fn main() -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
-/// Whether what both articles are about is there.
+/// Whether what A001 is about is there.
+fn databases() -> Result<(), String> {
+    let recipe = |engine| has_program(&ENGINES.find(engine).unwrap().recipes[0]);
+    recipe("postgresql")?;
+    recipe("memcached")
+}
+
+/// Whether what A002 and A003 are about is there.
 fn installed() -> Result<(), String> {
     let modules = ["Cache::FileCache", "Cache::Mmap", "Cache::FastMmap", "Cache::Memcached::Fast"];
     has_perl_modules(&modules)?;
@@ -91,6 +99,47 @@ fn forms() {
         }
         assert!(scenario.article.is_none() || scenario.full.is_some(), "{name} has no long form");
     }
+}
+
+fn a001() {
+    // A little more than 64 MiB of the values that memcached takes at most.
+    let run = run("a001", ArticleForm::Corrected, "rounds = 1\nkeys = 70\nrequests = 70");
+    let at = |name: &str, operation, bytes| {
+        let mut cells = cells(&run, name).into_iter();
+        let size = PointValue::Number(bytes);
+        let here = |cell: &&Cell| cell.operation == operation && cell.point["data_size"] == size;
+        cells.find(here).unwrap()
+    };
+    for name in ["memcached", "memcached of 64 MiB", "2 memcacheds", "4 memcacheds"] {
+        let cell = at(name, Operation::Set, 1 << 20);
+        assert_eq!(cell.reason_kind, Some(ReasonKind::Oversize), "{cell:#?}");
+        assert_eq!(cell.reason.as_deref(), Some("value 1 MiB > item limit 1 MiB"));
+        assert_eq!(cell.ops_per_s, None);
+    }
+    for name in ["memcached of larger items", "PostgreSQL"] {
+        let cell = at(name, Operation::Get, 1 << 20);
+        assert_eq!((cell.reason.as_ref(), cell.hit_ratio()), (None, Some(1.0)), "{cell:#?}");
+    }
+    let evicting = at("memcached of 64 MiB", Operation::Get, 1000 << 10);
+    assert!(evicting.hit_ratio().is_some_and(|ratio| ratio < 0.95), "{evicting:#?}");
+    let said = findings(&run, "CAPACITY");
+    let url = &evicting.target;
+    let measures = |text: &str| text.contains("> capacity 64 MiB: this measures eviction; ");
+    let of_it = |check: &&&Check| check.target.as_ref() == Some(url) && measures(&check.text);
+    assert_eq!(said.iter().filter(of_it).count(), 1, "{said:#?}");
+    assert!(named(&run, "CAPACITY").contains(&"memcached of 64 MiB"));
+    assert!(!named(&run, "CAPACITY").contains(&"memcached"));
+
+    let durability = |name: &str| {
+        let target = run.targets.iter().find(|target| target.name == name).unwrap();
+        target.durability.as_deref().unwrap()
+    };
+    let waiting = "PostgreSQL not waiting for the disk";
+    let all = ["PostgreSQL", waiting, "PostgreSQL unlogged", "memcached"].map(durability);
+    assert_eq!(all, ["fsync-each", "fsync-batch", "volatile", "volatile"]);
+    let article = run.article.as_ref().unwrap();
+    let peak = &article.figures[0];
+    assert!(peak.peak && peak.here.is_some() && peak.at.contains_key("key_size"), "{peak:#?}");
 }
 
 fn a002_published() {

@@ -54,6 +54,7 @@ pub struct Scenario {
 pub const BUILT_IN: &[(&str, &str)] = &[
     ("quick", include_str!("../../../../scenarios/quick.toml")),
     ("page", include_str!("../../../../scenarios/page.toml")),
+    ("a001", include_str!("../../../../scenarios/a001.toml")),
     ("a002", include_str!("../../../../scenarios/a002.toml")),
     ("a003", include_str!("../../../../scenarios/a003.toml")),
 ];
@@ -125,7 +126,7 @@ mod tests {
     #[test]
     fn articles_have_a_short_and_a_long_form_as_published_and_corrected_with_all_that_is_compared()
     {
-        for name in ["a002", "a003"] {
+        for name in ["a001", "a002", "a003"] {
             let scenario = Scenario::find(name).unwrap();
             for form in [ArticleForm::Corrected, ArticleForm::Published] {
                 for full in [false, true] {
@@ -232,6 +233,6 @@ mod tests {
             assert!(error.contains(needle) && !error.contains('\n'), "{error}");
         }
         let error = Scenario::find("quik").unwrap_err().to_string();
-        assert!(error.contains("no scenario `quik`; built in: quick, page, a002"), "{error}");
+        assert!(error.contains("no scenario `quik`; built in: quick, page, a001"), "{error}");
     }
 }
