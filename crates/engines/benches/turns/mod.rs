@@ -12,7 +12,13 @@ pub(crate) fn heading(operation: &str) {
 }
 
 /// Measures both, each beginning every other pair, and prints a line.
-pub(crate) fn take_turns(name: &str, mut ours: impl FnMut(), mut bare: impl FnMut()) {
+pub(crate) fn take_turns(name: &str, ours: impl FnMut(), bare: impl FnMut()) {
+    take_turns_of(OPERATIONS_PER_SLICE, name, ours, bare);
+}
+
+/// As above, with slices of so many operations.
+pub(crate) fn take_turns_of(n: u32, name: &str, mut ours: impl FnMut(), mut bare: impl FnMut()) {
+    let slice = |operation: &mut dyn FnMut()| slice(n, operation);
     // Warm both up.
     slice(&mut ours);
     slice(&mut bare);
@@ -33,10 +39,10 @@ pub(crate) fn take_turns(name: &str, mut ours: impl FnMut(), mut bare: impl FnMu
 }
 
 /// Nanoseconds an operation.
-fn slice(operation: &mut impl FnMut()) -> f64 {
+fn slice(n: u32, operation: &mut dyn FnMut()) -> f64 {
     let start = Instant::now();
-    (0..OPERATIONS_PER_SLICE).for_each(|_| operation());
-    start.elapsed().as_secs_f64() * 1e9 / f64::from(OPERATIONS_PER_SLICE)
+    (0..n).for_each(|_| operation());
+    start.elapsed().as_secs_f64() * 1e9 / f64::from(n)
 }
 
 /// The value below which this part of the values lies.

@@ -1,0 +1,23 @@
+//! `mongodb:` against a server that speaks its protocol, plain and encrypted, that is stopped, killed and started again.
+
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+
+mod killed;
+mod server;
+#[path = "../session_support/mod.rs"]
+mod session_support;
+mod support;
+mod tls;
+mod wire;
+
+use std::process::ExitCode;
+
+use libtest_mimic::Arguments;
+
+fn main() -> ExitCode {
+    larder_host::relay::serve_if_asked();
+    killed::hold_if_asked();
+    let trials = [server::trials(), tls::trials(), wire::trials(), killed::trials()];
+    let trials = trials.into_iter().flatten().collect();
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}

@@ -1,0 +1,148 @@
+//! How many requests an operation is.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use libtest_mimic::Trial;
+
+use crate::session_support::{open, set};
+use crate::support::{stand_in_on, trial};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial("a_hundred_keys_are_one_request", a_hundred_keys),
+        trial("each_operation_is_one_request", each_operation),
+        trial("sets_that_nobody_waits_for_are_followed_by_one_answer", one_answer),
+    ]
+}
+
+/// What came by, by the name of the command.
+type Requests = Arc<Mutex<BTreeMap<String, usize>>>;
+
+/// Stands before a server and counts what clients ask it; ends with the test process.
+struct Counter {
+    port: u16,
+    requests: Requests,
+}
+
+impl Counter {
+    fn before(server: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let requests = Requests::default();
+        let counted = Arc::clone(&requests);
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let server = TcpStream::connect(("127.0.0.1", server)).unwrap();
+                client.set_nodelay(true).unwrap();
+                server.set_nodelay(true).unwrap();
+                let (mut answers, mut asker) =
+                    (server.try_clone().unwrap(), client.try_clone().unwrap());
+                thread::spawn(move || std::io::copy(&mut answers, &mut asker));
+                let counted = Arc::clone(&counted);
+                thread::spawn(move || count(client, server, &counted));
+            }
+        });
+        Self { port, requests }
+    }
+
+    /// What was asked since the last time, without what the driver asks on its own account.
+    fn taken(&self) -> Vec<(String, usize)> {
+        let mut taken = std::mem::take(&mut *self.requests.lock().unwrap());
+        taken
+            .retain(|name, _| !["hello", "isMaster", "ismaster", "endSessions"].contains(&&**name));
+        taken.into_iter().collect()
+    }
+}
+
+/// Passes requests on, each counted before it is sent.
+fn count(mut client: TcpStream, mut server: TcpStream, counted: &Requests) -> Option<()> {
+    const OP_MSG: [u8; 4] = 2013_u32.to_le_bytes();
+    loop {
+        let mut message = vec![0; 4];
+        client.read_exact(&mut message).ok()?;
+        let len = u32::from_le_bytes(message[..4].try_into().unwrap()) as usize;
+        message.resize(len, 0);
+        client.read_exact(&mut message[4..]).ok()?;
+        if message[12..16] == OP_MSG {
+            // Behind header, flags, kind, length of the document and type of its first field.
+            let name = message[26..].split(|byte| *byte == 0).next().unwrap();
+            let name = String::from_utf8_lossy(name).into_owned();
+            *counted.lock().unwrap().entry(name).or_default() += 1;
+        }
+        server.write_all(&message).ok()?;
+    }
+}
+
+fn a_hundred_keys() {
+    let (_server, port) = stand_in_on(0, &[]);
+    let counter = Counter::before(port);
+    let store = open(&format!("mongodb://127.0.0.1:{}/?directConnection=on", counter.port));
+    let mut session = store.session().unwrap();
+    let keys: Vec<String> = (0..100).map(|i| format!("key {i}")).collect();
+    for key in &keys {
+        set(&mut *session, key, &[7; 1000]);
+    }
+    counter.taken();
+    let keys: Vec<&[u8]> = keys.iter().map(String::as_bytes).collect();
+    let mut n_hits = 0;
+    session.get_many(&keys, &mut |_, value, _| n_hits += usize::from(value == [7; 1000])).unwrap();
+    assert_eq!((n_hits, counter.taken()), (100, vec![("find".into(), 1)]));
+    let mut n_found = 0;
+    let groups = session.groups().unwrap();
+    groups.get_prefix(b"key ", &mut |_, _, _| n_found += 1).unwrap();
+    assert_eq!((n_found, counter.taken()), (100, vec![("find".into(), 1)]));
+}
+
+fn each_operation() {
+    use larder_store::{Session, SetMode, SetOptions};
+    let (_server, port) = stand_in_on(0, &[]);
+    let counter = Counter::before(port);
+    let store = open(&format!("mongodb://127.0.0.1:{}/?directConnection=on", counter.port));
+    let mut session = store.session().unwrap();
+    let mode = |mode| SetOptions { mode, ..SetOptions::default() };
+    set(&mut *session, "key", b"1");
+    counter.taken();
+    let mut expect = |what: &str, wanted: &[(&str, usize)], act: &dyn Fn(&mut dyn Session)| {
+        act(&mut *session);
+        let wanted: Vec<(String, usize)> =
+            wanted.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect();
+        assert_eq!(counter.taken(), wanted, "{what}");
+    };
+    let one_update: &[(&str, usize)] = &[("update", 1)];
+    for condition in [SetMode::Set, SetMode::Add, SetMode::Replace] {
+        expect(&format!("{condition:?}"), one_update, &|session| {
+            session.set(b"key", b"1", &mode(condition)).unwrap();
+        });
+    }
+    expect("get", &[("find", 1)], &|session| {
+        session.get(b"key", &mut Vec::new()).unwrap().unwrap();
+    });
+    expect("touch", one_update, &|session| assert!(session.touch(b"key", None).unwrap()));
+    let read_and_write: &[(&str, usize)] = &[("find", 1), ("update", 1)];
+    expect("append", read_and_write, &|session| {
+        session.set(b"key", b"2", &mode(SetMode::Append)).unwrap();
+    });
+    expect("incr", read_and_write, &|session| {
+        assert_eq!(session.incr(b"key", 1).unwrap(), Some(13));
+    });
+    expect("delete", &[("delete", 1)], &|session| assert!(session.delete(b"key").unwrap()));
+}
+
+fn one_answer() {
+    let (_server, port) = stand_in_on(0, &[]);
+    let counter = Counter::before(port);
+    let store = open(&format!("mongodb://127.0.0.1:{}/?directConnection=on&w=0", counter.port));
+    let mut session = store.session().unwrap();
+    counter.taken();
+    for _ in 0..10 {
+        set(&mut *session, "key", b"value");
+    }
+    session.get(b"key", &mut Vec::new()).unwrap().unwrap();
+    session.get(b"key", &mut Vec::new()).unwrap().unwrap();
+    let wanted = [("find", 2), ("ping", 1), ("update", 10)];
+    assert_eq!(counter.taken(), wanted.map(|(name, n)| (name.to_owned(), n)));
+}
