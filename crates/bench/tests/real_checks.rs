@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         trial_where(memcached, "reach_parity_sees_a_server_beside_a_map", reach_parity),
         trial_where(memcached, "tier_dead_sees_an_l1_whose_items_are_too_small", tier_dead),
         trial_where(two_file_systems, "fs_kind_sees_files_in_memory", fs_kind),
+        trial_where(stand_in_for_mongodb, "stand_in_sees_who_answers_for_mongodb", stand_in),
     ];
     trials.extend(failing_servers::trials());
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
@@ -32,6 +33,11 @@ fn main() -> ExitCode {
 
 fn memcached() -> Result<(), String> {
     has_program(&ENGINES.find("memcached").unwrap().recipes[0])
+}
+
+fn stand_in_for_mongodb() -> Result<(), String> {
+    let recipes = ENGINES.find("mongodb").unwrap().recipes;
+    recipes.iter().find(|recipe| recipe.server == "stand-in").map(has_program).unwrap()
 }
 
 const MEMORY: &str = "/dev/shm";
@@ -116,6 +122,13 @@ fn reach_parity() {
     let tripped = run(&["moka:", "memcached:"], "keys = 100");
     let sound = run(&["moka:", "moka:?name=b"], "keys = 100");
     fires("REACH-PARITY", Severity::Note, "serves a process", &tripped, &sound);
+}
+
+fn stand_in() {
+    let tripped = run(&["mongodb:?server=stand-in"], "keys = 100");
+    let words = "a stand-in: says nothing of MongoDB's speed";
+    fires("STAND-IN", Severity::Note, words, &tripped, &run(&["moka:"], "keys = 100"));
+    assert!(findings(&tripped, "STAND-IN")[0].text.starts_with("mongo-java-server 1."));
 }
 
 fn fs_kind() {

@@ -16,6 +16,7 @@ mod oversize;
 mod reach_parity;
 mod reconnect;
 mod silent_drop;
+mod stand_in;
 mod tier_dead;
 mod truncated;
 
@@ -69,6 +70,7 @@ pub const CHECKS: &[&dyn Check] = &[
     &tier_dead::TierDead,
     &one_key::OneKey,
     &fs_kind::FsKind,
+    &stand_in::StandIn,
     &ack_parity::AckParity,
     &reach_parity::ReachParity,
 ];

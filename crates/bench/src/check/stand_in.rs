@@ -1,0 +1,27 @@
+//! STAND-IN: a server that speaks another's protocol in its place.
+
+use larder_report::{Run, Severity};
+
+use super::{About, Check, Needs, Report};
+
+pub(super) struct StandIn;
+
+impl Check for StandIn {
+    fn about(&self) -> &'static About {
+        &About {
+            id: "STAND-IN",
+            sees: "a server made for tests that answers in the place of the one that the target is named after",
+            seen_in: "A000: MongoDB, which Debian has no package of",
+            advice: "install the real server, or name one in the URL; until then read what it can do, not how fast it is",
+            needs: Needs::SomeRounds,
+        }
+    }
+
+    fn look(&self, run: &Run, report: &mut Report<'_>) {
+        for target in &run.targets {
+            let Some(what) = target.settings.get("stand_in") else { continue };
+            let version = target.version.as_deref().unwrap_or("an unknown server");
+            report.target(Severity::Note, target, format!("{version} answered, {what}"));
+        }
+    }
+}
