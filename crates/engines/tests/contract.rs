@@ -27,6 +27,8 @@ const URLS: &[&str] = &[
     "memcached:?nodes=4",
     "memcached:?socket=on",
     "memcached:?via=delay:200us",
+    "memcached:?server=twemproxy&nodes=3",
+    "memcached:?server=innodb&column=1048576",
     "redis:",
     "redis:?socket=on",
     "redis:?via=delay:200us",

@@ -21,12 +21,45 @@ const CHUNK_MIN: u64 = 64 << 10;
 const ITEM_MIN: u64 = 1 << 10;
 
 /// Options that say how a server is started, and so mean nothing for one that runs already.
-const FOR_MANAGED: [&str; 6] = ["m", "item_size", "i", "server_threads", "nodes", "socket"];
+const FOR_MANAGED: [&str; 12] = [
+    "server",
+    "m",
+    "item_size",
+    "i",
+    "server_threads",
+    "nodes",
+    "socket",
+    "w_batch",
+    "r_batch",
+    "column",
+    "flush",
+    "buffer_pool",
+];
+
+/// Options that only the memcached plugin of MySQL has, and those that it has not.
+const FOR_INNODB: [&str; 5] = ["w_batch", "r_batch", "column", "flush", "buffer_pool"];
+const NOT_FOR_INNODB: [&str; 6] =
+    ["item_size", "i", "server_threads", "nodes", "socket", "distribution"];
+
+/// Options that twemproxy leaves no choice in.
+const NOT_FOR_TWEMPROXY: [&str; 1] = ["distribution"];
+
+/// The widest VARCHAR: a row of MySQL has 65,535 bytes, and its other columns need some of them.
+const VARCHAR_MAX: u32 = 65_000;
+
+/// The widest column: a MEDIUMBLOB.
+const COLUMN_MAX: u32 = (1 << 24) - 1;
+
+/// The smallest buffer pool of InnoDB, in bytes.
+const BUFFER_POOL_MIN: u64 = 5 * MIB;
 
 /// How the servers are started, where none is named, and how they are spoken to.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct MemcachedConfig {
+    /// What is started: `memcached`; `innodb`, MySQL 5.6 with its memcached plugin, which keeps values in a column of a
+    /// table; or `twemproxy`, `nodes` memcached and a proxy before them that places the keys.
+    pub(super) server: Program,
     /// Memory for the items of each server that is started, as memcached's -m: `64m`, `1g`. A bare number below
     /// 65536 is mebibytes, as for memcached itself.
     pub(super) m: ByteSize,
@@ -46,12 +79,47 @@ pub(super) struct MemcachedConfig {
     pub(super) connect: Connect,
     /// How long a server may stay silent before the operation fails.
     pub(super) timeout: Span,
+    /// Of `server=innodb`: after how many writes of a connection they are committed (`daemon_memcached_w_batch_size`). With
+    /// more than one, a write is acknowledged before it is.
+    pub(super) w_batch: u32,
+    /// Of `server=innodb`: after how many reads of a connection its transaction is renewed
+    /// (`daemon_memcached_r_batch_size`).
+    pub(super) r_batch: u32,
+    /// Of `server=innodb`: characters of the column for values, a VARCHAR; 1024 as shipped. What is longer is cut short
+    /// without a word, and acknowledged. More than 65000 is a MEDIUMBLOB, which takes as much as the protocol: 1 MiB.
+    pub(super) column: u32,
+    /// Of `server=innodb`: when the log reaches the disk (`innodb_flush_log_at_trx_commit`): `1` at each commit, `2` once a
+    /// second, and the system's cache at each commit; `0` both once a second.
+    pub(super) flush: u8,
+    /// Of `server=innodb`: memory for pages (`innodb_buffer_pool_size`). Without it: `m`.
+    pub(super) buffer_pool: Option<ByteSize>,
     /// What stands between the client and the servers: `delay:2ms` is a relay by which every round trip takes so much
     /// longer, and a new connection one more, as if the servers were so far away.
     pub(super) via: Option<Via>,
     /// Which server has a key: `ketama` (libmemcached's weighted ketama, what most clients mean by the word) or
     /// `ketama_unweighted` (its other one, with MD5).
     pub(super) distribution: Distribution,
+}
+
+/// What is started, as the URL names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Program {
+    #[default]
+    Memcached,
+    Innodb,
+    Twemproxy,
+}
+
+impl Program {
+    /// As the option names it.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Memcached => "memcached",
+            Self::Innodb => "innodb",
+            Self::Twemproxy => "twemproxy",
+        }
+    }
 }
 
 /// The protocol, as the URL names it.
@@ -83,9 +151,10 @@ pub(super) enum Distribution {
 }
 
 impl Default for MemcachedConfig {
-    /// memcached's own defaults, and libmemcached's timeout.
+    /// The servers' own defaults, and libmemcached's timeout.
     fn default() -> Self {
         Self {
+            server: Program::Memcached,
             m: ByteSize(64 * MIB),
             item_size: ByteSize(MIB),
             server_threads: 4,
@@ -94,6 +163,11 @@ impl Default for MemcachedConfig {
             protocol: Protocol::Auto,
             connect: Connect::Session,
             timeout: Span(Duration::from_secs(5)),
+            w_batch: 1,
+            r_batch: 1,
+            column: 1024,
+            flush: 1,
+            buffer_pool: None,
             via: None,
             distribution: Distribution::Ketama,
         }
@@ -134,10 +208,62 @@ impl MemcachedConfig {
                 whole_chunks(item_size) / ITEM_MIN
             )));
         }
+        config.check_server(url)?;
         if config.timeout.0.is_zero() {
             return Err(invalid("option `timeout`: 0s is no time to answer; write 5s".into()));
         }
         Ok(config)
+    }
+
+    /// Refuses options that what is started does not have.
+    fn check_server(&self, url: &StoreUrl) -> Result<()> {
+        let refuse = |reason: String| Err(Error::InvalidOptions { engine: SCHEME, reason });
+        let is_innodb = self.server == Program::Innodb;
+        let has_not: &[&str] = match self.server {
+            Program::Memcached => &FOR_INNODB,
+            Program::Innodb => &NOT_FOR_INNODB,
+            Program::Twemproxy => &[&FOR_INNODB[..], &NOT_FOR_TWEMPROXY].concat(),
+        };
+        if let Some(name) = has_not.iter().find(|name| url.option(name).is_some()) {
+            let server = self.server.as_str();
+            return refuse(format!(
+                "option `{name}` means nothing for server={server}; leave it out"
+            ));
+        }
+        if self.server != Program::Memcached && self.protocol == Protocol::Meta {
+            let server = self.server.as_str();
+            return refuse(format!("option `protocol`: server={server} speaks text only"));
+        }
+        if !is_innodb {
+            return Ok(());
+        }
+        for (name, number) in [("w_batch", self.w_batch), ("r_batch", self.r_batch)] {
+            if !(1..=1 << 30).contains(&number) {
+                return refuse(format!("option `{name}`: {number} is not 1 to {}", 1 << 30));
+            }
+        }
+        if !(1..=COLUMN_MAX).contains(&self.column) {
+            return refuse(format!("option `column`: {} is not 1 to {COLUMN_MAX}", self.column));
+        }
+        if self.flush > 2 {
+            return refuse(format!("option `flush`: {} is not 0, 1 or 2", self.flush));
+        }
+        match self.buffer_pool {
+            Some(pool) if pool.0 < BUFFER_POOL_MIN => {
+                refuse(format!("option `buffer_pool`: {pool} < 5 MiB, the smallest"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the column for values is one that cuts them short.
+    pub(super) fn cuts_values(&self) -> bool {
+        self.column <= VARCHAR_MAX
+    }
+
+    /// Bytes of the buffer pool of InnoDB.
+    pub(super) fn buffer_pool_bytes(&self) -> u64 {
+        self.buffer_pool.unwrap_or(self.m).0.max(BUFFER_POOL_MIN)
     }
 
     /// The largest slab chunk with which memcached takes this item limit: one that divides it, and that divides a page.
@@ -210,8 +336,27 @@ mod tests {
             ("memcached:?i=0", "write 1k"),
             ("memcached:?nodes=0", "0 is not 1 to 64"),
             ("memcached:?timeout=0", "write 5s"),
+            ("memcached:?server=mysql", "`mysql` is not one of memcached, innodb, twemproxy"),
+            (
+                "memcached://h1?server=twemproxy",
+                "option `server` is for servers that larder starts",
+            ),
+            ("memcached:?column=4096", "`column` means nothing for server=memcached"),
+            ("memcached:?server=innodb&nodes=2", "`nodes` means nothing for server=innodb"),
+            ("memcached:?server=innodb&column=16777216", "16777216 is not 1 to 16777215"),
+            ("memcached:?server=innodb&column=0", "0 is not 1 to 16777215"),
+            ("memcached:?server=innodb&w_batch=0", "option `w_batch`: 0 is not 1 to"),
+            ("memcached:?server=innodb&flush=3", "3 is not 0, 1 or 2"),
+            ("memcached:?server=innodb&buffer_pool=1m", "1 MiB < 5 MiB"),
+            ("memcached:?server=innodb&protocol=meta", "server=innodb speaks text only"),
+            ("memcached:?server=twemproxy&protocol=meta", "server=twemproxy speaks text only"),
+            (
+                "memcached:?server=twemproxy&w_batch=2",
+                "`w_batch` means nothing for server=twemproxy",
+            ),
+            ("memcached:?server=twemproxy&distribution=ketama", "`distribution` means nothing"),
             ("memcached:?protocol=binary", "not one of auto, text, meta"),
-            ("memcached:?memory=1g", "unknown option `memory`; known: m, i, item_size"),
+            ("memcached:?memory=1g", "unknown option `memory`; known: server, m, i, item_size"),
         ] {
             let error = read(url).unwrap_err().to_string();
             assert!(error.contains(needle), "{url}: {error}");

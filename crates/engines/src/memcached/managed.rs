@@ -1,7 +1,7 @@
-//! Starts memcached.
+//! Starts memcached, and what stands before it or in its place.
 
 use std::net::Ipv4Addr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,20 +10,49 @@ use larder_protocol::ketama::DEFAULT_PORT;
 use larder_store::Result;
 
 use super::address::Node;
-use super::config::{CHUNK_MAX, MemcachedConfig};
-use super::{RECIPE, SCHEME, survey};
+use super::config::{CHUNK_MAX, MemcachedConfig, Program};
+use super::{RECIPE, SCHEME, innodb, survey, twemproxy};
 use crate::network::{self, SOCKET_FILE};
 use larder_host::managed::{self, Account, Server};
 use larder_host::scratch::ScratchDir;
 
 /// How long a memcached may take to answer; it takes some milliseconds.
-const START: Duration = Duration::from_secs(10);
+pub(super) const START: Duration = Duration::from_secs(10);
 
 /// Where a memcached writes the port that it was given.
-const PORT_FILE: &str = "port";
+pub(super) const PORT_FILE: &str = "port";
 
-/// Starts as many servers as the options say, and waits until each answers.
-pub(super) fn start(config: &MemcachedConfig) -> Result<Vec<(Server, Node)>> {
+/// What was started.
+#[derive(Debug, Default)]
+pub(super) struct Started {
+    /// All of it; what depends on others comes first, and so ends first.
+    pub(super) servers: Vec<Server>,
+    /// What sessions speak to.
+    pub(super) nodes: Vec<Node>,
+    /// What is asked about itself, and emptied, where that is not what sessions speak to.
+    pub(super) behind: Vec<Node>,
+    /// What is said of the version beside the number that servers tell.
+    pub(super) version: Option<String>,
+    /// Settings that no server tells.
+    pub(super) settings: Vec<(&'static str, String)>,
+    /// Where values lie on a disk.
+    pub(super) data: Option<PathBuf>,
+}
+
+/// Starts what the options say, and waits until it answers.
+pub(super) fn start(config: &MemcachedConfig) -> Result<Started> {
+    match config.server {
+        Program::Memcached => {
+            let (servers, nodes) = start_nodes(config)?.into_iter().unzip();
+            Ok(Started { servers, nodes, ..Started::default() })
+        }
+        Program::Innodb => innodb::start(config),
+        Program::Twemproxy => twemproxy::start(config),
+    }
+}
+
+/// Starts as many memcached as the options say.
+pub(super) fn start_nodes(config: &MemcachedConfig) -> Result<Vec<(Server, Node)>> {
     let servers: Vec<Server> = (0..config.nodes).map(|_| launch(config)).collect::<Result<_>>()?;
     let nodes = servers.into_iter().zip(0..).map(|(mut server, number)| {
         let path = server.directory().to_owned();
@@ -73,7 +102,7 @@ fn socket_node(directory: &Path) -> Node {
 }
 
 /// Where a server listens, once it has written so: `TCP INET: 34879`.
-fn port_node(directory: &Path) -> Option<Node> {
+pub(super) fn port_node(directory: &Path) -> Option<Node> {
     let text = std::fs::read_to_string(directory.join(PORT_FILE)).ok()?;
     let port = text.lines().find_map(|line| line.strip_prefix("TCP INET: ")?.parse().ok())?;
     Node::tcp(&Ipv4Addr::LOCALHOST.to_string(), port).ok()

@@ -22,6 +22,8 @@ pub(super) struct Part {
     indices: Vec<usize>,
     /// Which of `indices` have been asked for and not answered; what is before them is done.
     asked: Range<usize>,
+    /// Which of those asked for were passed over by the answer so far.
+    skipped: Vec<usize>,
 }
 
 impl Part {
@@ -79,27 +81,39 @@ impl Connection {
     ) -> Result<()> {
         let asked = &part.indices[part.asked.clone()];
         match self.terms.wire {
-            Wire::Text => self.answer_text(keys, asked, large, hit)?,
+            Wire::Text => self.answer_text(keys, asked, &mut part.skipped, large, hit)?,
             Wire::Meta => self.answer_meta(asked, large, hit)?,
         }
         part.asked.start = part.asked.end;
         Ok(())
     }
 
-    /// The values of the keys that are there, in the order of the request, and then an end.
+    /// The values of the keys that are there, and then an end. A server answers in the order of the request; a proxy
+    /// joins the answers of several, and where keys are missing in one the order is another.
     fn answer_text(
         &mut self,
         keys: &[&[u8]],
-        mut asked: &[usize],
+        asked: &[usize],
+        skipped: &mut Vec<usize>,
         large: &mut Vec<u8>,
         hit: &mut dyn FnMut(usize, &[u8], Meta),
     ) -> Result<()> {
+        skipped.clear();
+        let mut next = 0;
         while let Some(header) = self.receive(|input| {
-            text_header(input, |found| asked.iter().position(|index| keys[*index] == found))
+            text_header(input, |found| {
+                let mut places = (next..asked.len()).chain(skipped.iter().copied());
+                places.find(|place| keys[asked[*place]] == found)
+            })
         })? {
-            let index = asked[header.place];
-            asked = &asked[header.place + 1..];
-            self.answer_value(index, &header, large, hit)?;
+            let place = header.place;
+            if place < next {
+                skipped.retain(|skipped| *skipped != place);
+            } else {
+                skipped.extend(next..place);
+                next = place + 1;
+            }
+            self.answer_value(asked[place], &header, large, hit)?;
         }
         Ok(())
     }

@@ -4,25 +4,44 @@
 //! A request is one write and its answer normally one read; a value is copied once, from the receive buffer to
 //! where the caller wants it, and what does not fit that buffer is read there directly. No error of a server is
 //! swallowed, and a connection on which an answer did not come to its end is not used again.
+//!
+//! Two other servers speak the protocol in part, and are started where the URL says so: MySQL's plugin over InnoDB
+//! ([`innodb`]), and a proxy before a pool ([`twemproxy`]). What each leaves out is in [`abilities`].
 
+mod abilities;
 mod address;
 mod config;
 mod connection;
 mod exchange;
+mod innodb;
 mod managed;
 mod many;
 mod session;
 mod socket;
 mod store;
 mod survey;
+mod twemproxy;
 
-use larder_store::{Engine, Medium, Recipe};
+use larder_store::{Engine, Medium, Recipe, Role, Source};
 
 /// The scheme, and the name in messages.
 const SCHEME: &str = "memcached";
 
 /// The server that is started when the URL names none.
 const RECIPE: Recipe = Recipe::server("memcached", "memcached");
+
+/// MySQL with its memcached plugin.
+const INNODB: Recipe = Recipe {
+    role: Role::Server,
+    server: "innodb",
+    program: "bin/mysqld",
+    folders: &[],
+    source: Source::Setup("innodb"),
+};
+
+/// The proxy that stands before servers.
+const TWEMPROXY: Recipe =
+    Recipe { server: "twemproxy", ..Recipe::server("nutcracker", "nutcracker") };
 
 /// The engine as the catalog lists it.
 pub(crate) const ENGINE: Engine = Engine {
@@ -32,7 +51,7 @@ pub(crate) const ENGINE: Engine = Engine {
     example: "memcached://h1:11211,h2:11211?timeout=1s",
     medium: Medium::Memory,
     capacity_option: Some("m"),
-    recipes: &[RECIPE],
+    recipes: &[RECIPE, INNODB, TWEMPROXY],
     options: config::schema,
     open: store::open,
 };

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use larder_protocol::key::{self, KeyFault, MAX_KEY_LEN};
+use larder_protocol::key::{self, KeyFault};
 use larder_protocol::storage::{StorageMode, StorageRequest};
-use larder_protocol::ttl::exptime;
+use larder_protocol::ttl::{LONGEST_RELATIVE, exptime};
 use larder_store::{Error, Meta, Result, Session, SetMode, SetOptions, SetOutcome};
 
 use super::SCHEME;
@@ -16,6 +16,9 @@ use super::store::Shared;
 /// The longest value that a server takes for one: it reads 31 bits, and would read what follows a longer number
 /// as commands.
 const LONGEST_SENT: usize = i32::MAX as usize - 2;
+
+/// A date that has passed: the first one that is not taken for a number of seconds from now.
+const LONG_AGO: i64 = LONGEST_RELATIVE.cast_signed() + 1;
 
 /// A connection to each node, opened when it is first needed and anew after an error.
 #[derive(Debug)]
@@ -41,7 +44,7 @@ impl MemcachedSession {
         key: &[u8],
         operation: impl FnOnce(&mut Connection) -> Result<T>,
     ) -> Result<T> {
-        check(key)?;
+        check(key, self.shared.abilities().max_key_len)?;
         let node = if self.connections.len() == 1 { 0 } else { self.shared.node_of(key) };
         self.on_node(node, operation)
     }
@@ -58,6 +61,14 @@ impl MemcachedSession {
         let result = operation(connection);
         connection.end(&result);
         result
+    }
+
+    /// A TTL as the server takes it.
+    fn exptime(&self, ttl: Option<Duration>) -> Result<i64> {
+        let abilities = self.shared.abilities();
+        able(abilities.ttl || ttl.is_none(), "a TTL")?;
+        let number = exptime(ttl, unix_now_s);
+        Ok(if number < 0 && !abilities.negative_ttl { LONG_AGO } else { number })
     }
 
     /// Asks every node that has keys left, then reads the answers; again while a node has keys left.
@@ -97,7 +108,8 @@ impl Session for MemcachedSession {
     }
 
     fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
-        keys.iter().try_for_each(|key| check(key))?;
+        let max_key_len = self.shared.abilities().max_key_len;
+        keys.iter().try_for_each(|key| check(key, max_key_len))?;
         self.parts.iter_mut().for_each(Part::clear);
         for (i, key) in keys.iter().enumerate() {
             self.parts[self.shared.node_of(key)].push(i);
@@ -123,9 +135,10 @@ impl Session for MemcachedSession {
             return Err(Error::ValueTooLarge { engine: SCHEME, len: value.len(), limit });
         }
         let (flags, exptime) = if keeps_attributes {
+            able(self.shared.abilities().append, "append")?;
             (0, 0)
         } else {
-            (options.flags, exptime(options.ttl, unix_now_s))
+            (options.flags, self.exptime(options.ttl)?)
         };
         let request = StorageRequest { key, len: value.len(), flags, exptime, mode };
         self.on_node_of(key, |connection| connection.set(&request, value))
@@ -136,11 +149,13 @@ impl Session for MemcachedSession {
     }
 
     fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
-        let exptime = exptime(ttl, unix_now_s);
+        able(self.shared.abilities().touch, "touch")?;
+        let exptime = self.exptime(ttl)?;
         self.on_node_of(key, |connection| connection.touch(key, exptime))
     }
 
     fn incr(&mut self, key: &[u8], delta: i64) -> Result<Option<u64>> {
+        able(self.shared.abilities().incr, "incr")?;
         self.on_node_of(key, |connection| connection.incr(key, delta))
     }
 
@@ -149,15 +164,25 @@ impl Session for MemcachedSession {
             let operation = "clear on a server that larder did not start";
             return Err(Error::Unsupported { engine: SCHEME, operation });
         }
+        if self.shared.is_behind_proxy() {
+            return self.shared.flush_behind();
+        }
         (0..self.connections.len()).try_for_each(|node| self.on_node(node, Connection::flush_all))
     }
 }
 
-fn check(key: &[u8]) -> Result<()> {
+/// Refuses what the server cannot do.
+fn able(is_able: bool, operation: &'static str) -> Result<()> {
+    if is_able { Ok(()) } else { Err(Error::Unsupported { engine: SCHEME, operation }) }
+}
+
+fn check(key: &[u8], limit: usize) -> Result<()> {
+    let too_long = || Error::KeyTooLong { engine: SCHEME, len: key.len(), limit };
+    if key.len() > limit {
+        return Err(too_long());
+    }
     key::check(key).map_err(|fault| match fault {
-        KeyFault::TooLong => {
-            Error::KeyTooLong { engine: SCHEME, len: key.len(), limit: MAX_KEY_LEN }
-        }
+        KeyFault::TooLong => too_long(),
         KeyFault::Empty => Error::InvalidKey { engine: SCHEME, reason: "it is empty" },
         KeyFault::Blank => {
             let reason = "it has a blank or a control character; memcached takes neither";

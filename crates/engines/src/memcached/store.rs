@@ -6,19 +6,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use larder_protocol::ketama::{Ketama, PoolServer};
-use larder_protocol::key::MAX_KEY_LEN;
 use larder_store::{
-    Capabilities, Catalog, Durability, Error, Ownership, Reach, Result, Session, Stats, Store,
-    StoreInfo, StoreUrl,
+    Capabilities, Catalog, Durability, Error, FileSystem, Ownership, Reach, Result, Session, Stats,
+    Store, StoreInfo, StoreUrl,
 };
 
+use super::abilities::Abilities;
 use super::address::{Address, Node};
-use super::config::{Connect, Distribution, MemcachedConfig, Protocol};
+use super::config::{Connect, Distribution, MemcachedConfig, Program, Protocol};
 use super::connection::{Connection, Terms, Wire};
+use super::managed::Started;
 use super::session::MemcachedSession;
 use super::survey::{self, Survey};
-use super::{SCHEME, managed};
+use super::{SCHEME, innodb, managed};
 use crate::network::{self, agreed};
+use larder_host::disk;
 use larder_host::managed::Server;
 use larder_host::relay::Relay;
 
@@ -36,26 +38,34 @@ const READ_BACK: [&str; 10] = [
     "lru_maintainer_thread",
 ];
 
+/// Those of them that mean something in MySQL's plugin.
+const READ_BACK_OF_INNODB: [&str; 3] = ["maxconns", "num_threads", "cas_enabled"];
+
 /// Opens the pool that a URL names, or starts one.
 pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     let config = MemcachedConfig::from_url(url)?;
-    let mut nodes = Node::from_url(url)?;
-    let mut servers = Vec::new();
-    if nodes.is_empty() {
-        (servers, nodes) = managed::start(&config)?.into_iter().unzip();
-    }
-    let mut nodes: Vec<Arc<Node>> = nodes.into_iter().map(Arc::new).collect();
+    let named = Node::from_url(url)?;
+    let mut started = if named.is_empty() {
+        managed::start(&config)?
+    } else {
+        Started { nodes: named, ..Started::default() }
+    };
+    let shared = |nodes: Vec<Node>| -> Vec<Arc<Node>> { nodes.into_iter().map(Arc::new).collect() };
+    let mut nodes = shared(std::mem::take(&mut started.nodes));
+    let behind = shared(std::mem::take(&mut started.behind));
     // Without the relay that may come before them, so that a node which does not answer is told of by what it does.
+    let asked = if behind.is_empty() { &nodes } else { &behind };
     let surveys: Vec<Result<Survey>> =
-        nodes.iter().map(|node| Survey::of(node, config.timeout.0)).collect();
+        asked.iter().map(|node| Survey::of(node, config.timeout.0)).collect();
     let destinations = || Ok(nodes.iter().map(|node| node.destination()).collect());
     let relay = network::relay(SCHEME, config.via, config.timeout.0, destinations)?;
     if let Some(relay) = &relay {
         let through = nodes.iter().zip(relay.addresses());
         nodes = through.map(|(node, address)| Arc::new(node.through(*address))).collect();
     }
-    let shared = Shared::new(nodes, servers, relay, &surveys, &config)?;
-    let info = shared.describe(url, &surveys, &config);
+    let servers = std::mem::take(&mut started.servers);
+    let shared = Shared::new(nodes, behind, servers, relay, &surveys, &config)?;
+    let info = shared.describe(url, &surveys, &config, started);
     Ok(Arc::new(MemcachedStore { shared: Arc::new(shared), info }))
 }
 
@@ -70,6 +80,9 @@ struct MemcachedStore {
 #[derive(Debug)]
 pub(super) struct Shared {
     nodes: Vec<Arc<Node>>,
+    /// The servers behind a proxy, which are asked about themselves and emptied in its place.
+    behind: Vec<Arc<Node>>,
+    abilities: Abilities,
     ring: Ketama,
     terms: Terms,
     has_versions: bool,
@@ -82,6 +95,7 @@ impl Shared {
     /// Settles how the pool is spoken to. Some node must answer; one that does not may come back.
     fn new(
         nodes: Vec<Arc<Node>>,
+        behind: Vec<Arc<Node>>,
         servers: Vec<Server>,
         relay: Option<Relay>,
         surveys: &[Result<Survey>],
@@ -93,6 +107,7 @@ impl Shared {
         }
         let wire = match config.protocol {
             Protocol::Text => Wire::Text,
+            _ if config.server != Program::Memcached => Wire::Text,
             Protocol::Auto if !told.iter().all(|survey| survey.speaks_meta) => Wire::Text,
             Protocol::Auto | Protocol::Meta => Wire::Meta,
         };
@@ -116,7 +131,18 @@ impl Shared {
         let has_versions =
             told.iter().all(|survey| setting(survey, "cas_enabled").is_none_or(|on| on == "yes"));
         let n_connections = AtomicU64::new(0);
-        Ok(Self { nodes, ring, terms, has_versions, n_connections, relay, servers })
+        let abilities = Abilities::of(config);
+        Ok(Self {
+            nodes,
+            behind,
+            abilities,
+            ring,
+            terms,
+            has_versions,
+            n_connections,
+            relay,
+            servers,
+        })
     }
 
     /// Which node has `key`.
@@ -143,6 +169,26 @@ impl Shared {
         self.has_versions
     }
 
+    /// What the servers can do.
+    pub(super) fn abilities(&self) -> Abilities {
+        self.abilities
+    }
+
+    /// Whether the nodes that sessions speak to are not those that have the entries.
+    pub(super) fn is_behind_proxy(&self) -> bool {
+        !self.behind.is_empty()
+    }
+
+    /// The nodes that have the entries.
+    fn holders(&self) -> &[Arc<Node>] {
+        if self.is_behind_proxy() { &self.behind } else { &self.nodes }
+    }
+
+    /// Empties the servers behind a proxy.
+    pub(super) fn flush_behind(&self) -> Result<()> {
+        self.behind.iter().try_for_each(|node| survey::flush(node, self.terms.timeout))
+    }
+
     /// The smallest item limit of the nodes that tell theirs.
     pub(super) fn max_value_len(&self) -> Option<usize> {
         self.terms.max_value_len
@@ -153,15 +199,20 @@ impl Shared {
         url: &StoreUrl,
         surveys: &[Result<Survey>],
         config: &MemcachedConfig,
+        started: Started,
     ) -> StoreInfo {
         let told: Vec<(&Node, &Survey)> = self
-            .nodes
+            .holders()
             .iter()
             .zip(surveys)
             .filter_map(|(node, survey)| Some((&**node, survey.as_ref().ok()?)))
             .collect();
         let mut settings = BTreeMap::new();
-        for name in READ_BACK {
+        let read_back = match config.server {
+            Program::Innodb => &READ_BACK_OF_INNODB[..],
+            Program::Memcached | Program::Twemproxy => &READ_BACK,
+        };
+        for name in read_back.iter().copied() {
             let values = told.iter().map(|(node, survey)| (*node, survey.settings.get(name)));
             settings.extend(agreed(values).map(|value| (name.to_owned(), value)));
         }
@@ -169,7 +220,13 @@ impl Shared {
             nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
         };
         settings.insert("nodes".into(), shown(self.nodes.iter().map(|node| &**node).collect()));
-        let silent = self.nodes.iter().zip(surveys).filter(|(_, survey)| survey.is_err());
+        if self.is_behind_proxy() {
+            let behind = self.behind.iter().map(|node| &**node).collect();
+            settings.insert("behind".into(), shown(behind));
+        }
+        let own = started.settings.into_iter().map(|(name, value)| (name.to_owned(), value));
+        settings.extend(own);
+        let silent = self.holders().iter().zip(surveys).filter(|(_, survey)| survey.is_err());
         let silent: Vec<&Node> = silent.map(|(node, _)| &**node).collect();
         if !silent.is_empty() {
             settings.insert("not_answering".into(), shown(silent));
@@ -180,12 +237,27 @@ impl Shared {
         settings.insert("connect".into(), connect.into());
         settings.extend(network::relay_settings(config.via, self.relay.as_ref()));
         let versions = told.iter().map(|(node, survey)| (*node, survey.version.as_ref()));
+        let version = agreed(versions);
+        let version = match (version, started.version) {
+            (Some(number), Some(words)) if config.server == Program::Innodb => {
+                Some(format!("{number} {words}"))
+            }
+            (Some(number), Some(words)) => Some(format!("{words}, memcached {number}")),
+            (version, _) => version,
+        };
+        let file_system = started.data.as_ref().and_then(|data| disk::file_system(data).ok());
+        let is_memory = file_system.as_ref().is_some_and(FileSystem::is_memory);
         StoreInfo {
             scheme: SCHEME,
             url: url.to_string(),
-            version: agreed(versions),
+            version,
             settings,
-            durability: Durability::Volatile,
+            durability: match config.server {
+                Program::Innodb => innodb::durability(config, is_memory),
+                Program::Memcached | Program::Twemproxy => Durability::Volatile,
+            },
+            data_paths: started.data.into_iter().collect(),
+            file_system,
             ownership: if self.is_managed() { Ownership::Managed } else { Ownership::External },
             server_pids: match &self.servers[..] {
                 [] => told.iter().filter_map(|(_, survey)| survey.pid).collect(),
@@ -195,7 +267,6 @@ impl Shared {
                 Some(relay) => relay.addresses().iter().map(ToString::to_string).collect(),
                 None => self.nodes.iter().map(ToString::to_string).collect(),
             },
-            ..StoreInfo::default()
         }
     }
 }
@@ -207,27 +278,29 @@ impl Store for MemcachedStore {
 
     fn capabilities(&self) -> Capabilities {
         let shared = &self.shared;
+        let able = shared.abilities;
         let is_unix = |node: &Arc<Node>| matches!(node.reached_at(), Address::Unix(_));
         let reach = if shared.nodes.iter().all(is_unix) { Reach::Host } else { Reach::Network };
         Capabilities {
             stores: true,
-            ttl: true,
+            ttl: able.ttl,
             ttl_resolution: Duration::from_secs(1),
             ttl_left: shared.terms.wire == Wire::Meta,
             flags: true,
             add: true,
             version: shared.has_versions,
-            append: true,
-            incr: true,
-            touch: true,
+            append: able.append,
+            incr: able.incr,
+            touch: able.touch,
             batch: true,
             groups: false,
             clear: shared.is_managed(),
             persistent: false,
-            evicts: self.info.settings.get("evictions").is_none_or(|setting| setting != "off"),
+            evicts: able.evicts
+                && self.info.settings.get("evictions").is_none_or(|setting| setting != "off"),
             reach,
-            max_key_len: Some(MAX_KEY_LEN),
-            max_value_len: shared.max_value_len(),
+            max_key_len: Some(able.max_key_len),
+            max_value_len: shared.max_value_len().filter(|_| able.tells_limit),
         }
     }
 
@@ -238,7 +311,7 @@ impl Store for MemcachedStore {
     fn stats(&self) -> Result<Stats> {
         let shared = &self.shared;
         let counters: Vec<BTreeMap<String, String>> = shared
-            .nodes
+            .holders()
             .iter()
             .map(|node| survey::counters(node, shared.terms.timeout))
             .collect::<Result<_>>()?;
@@ -251,8 +324,11 @@ impl Store for MemcachedStore {
         stats.misses = sum("get_misses");
         stats.sets = sum("cmd_set");
         stats.deletes = sum("delete_hits");
-        stats.evictions = sum("evictions");
         stats.connections = Some(shared.n_connections.load(Ordering::Relaxed));
+        if !shared.abilities.counts_items {
+            return Ok(stats);
+        }
+        stats.evictions = sum("evictions");
         stats.items = sum("curr_items");
         stats.bytes = sum("bytes");
         stats.capacity_bytes = sum("limit_maxbytes");

@@ -47,6 +47,11 @@ pub(super) fn counters(node: &Arc<Node>, timeout: Duration) -> Result<BTreeMap<S
     ask_stats(&mut control(node, timeout), "")
 }
 
+/// Empties a node.
+pub(super) fn flush(node: &Arc<Node>, timeout: Duration) -> Result<()> {
+    ask(&mut control(node, timeout), Connection::flush_all)
+}
+
 /// Whether a node answers.
 pub(super) fn answers(node: &Arc<Node>, timeout: Duration) -> bool {
     ask_version(&mut control(node, timeout)).is_ok()

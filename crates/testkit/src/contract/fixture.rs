@@ -63,7 +63,9 @@ impl Target {
             let bounded = match engine.capacity_option {
                 Some(option) => {
                     let url = url.or_option(option, &SMALL_LIMIT.to_string());
-                    Some(self.catalog.open(&url)?.capabilities())
+                    let store = self.catalog.open(&url)?;
+                    // What has such an option and tells no capacity is not bounded by it.
+                    store.stats()?.capacity_bytes.map(|_| store.capabilities())
                 }
                 None => None,
             };

@@ -1,0 +1,62 @@
+//! What a server can do of what memcached can.
+
+use larder_protocol::key::MAX_KEY_LEN;
+
+use super::config::{MemcachedConfig, Program};
+
+/// What a server can do of what memcached can; sessions refuse the rest.
+#[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, not one state")]
+pub(super) struct Abilities {
+    /// Entries expire, and are then absent for every command.
+    pub(super) ttl: bool,
+    /// Takes a negative number for a TTL that has passed.
+    pub(super) negative_ttl: bool,
+    pub(super) touch: bool,
+    pub(super) append: bool,
+    pub(super) incr: bool,
+    /// Makes room by dropping entries.
+    pub(super) evicts: bool,
+    /// The item limit that it tells is that of the values that it keeps whole.
+    pub(super) tells_limit: bool,
+    /// What it counts of its entries is what it holds.
+    pub(super) counts_items: bool,
+    /// The longest key.
+    pub(super) max_key_len: usize,
+}
+
+impl Abilities {
+    pub(super) fn of(config: &MemcachedConfig) -> Self {
+        let whole = Self {
+            ttl: true,
+            negative_ttl: true,
+            touch: true,
+            append: true,
+            incr: true,
+            evicts: true,
+            tells_limit: true,
+            counts_items: true,
+            max_key_len: MAX_KEY_LEN,
+        };
+        match config.server {
+            Program::Memcached => whole,
+            // It passes on all else that a session asks; statistics and the flush come from behind it.
+            Program::Twemproxy => Self { negative_ttl: false, ..whole },
+            // As 5.6.14 answers. An expired row is a miss for `get` alone: `add` finds it. `touch` is unknown, `append`
+            // drops the flags, and `incr` of an absent key stores a number that nobody chose. Where values are cut short
+            // and acknowledged, no limit of theirs can be told; nor can keys be longer than their column, because those that
+            // begin alike would be one. Its counts of items are of a cache that it does not use.
+            Program::Innodb => Self {
+                ttl: false,
+                negative_ttl: false,
+                touch: false,
+                append: false,
+                incr: false,
+                evicts: false,
+                tells_limit: !config.cuts_values(),
+                counts_items: false,
+                max_key_len: super::innodb::KEY_COLUMN,
+            },
+        }
+    }
+}

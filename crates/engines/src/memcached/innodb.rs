@@ -1,0 +1,183 @@
+//! Starts MySQL 5.6 with its memcached plugin.
+//!
+//! The plugin is a memcached inside mysqld whose engine reads and writes rows of a table. Nobody speaks SQL here: one
+//! mysqld makes the tables and ends, a second loads the plugin by an init file.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use larder_host::managed::{self, Account, Server};
+use larder_host::scratch::ScratchDir;
+use larder_store::{ByteSize, Durability, Error, Result};
+
+use super::config::MemcachedConfig;
+use super::managed::{PORT_FILE, Started, port_node};
+use super::{INNODB, SCHEME, survey};
+use crate::network;
+
+/// Characters of the column for keys, as MySQL ships it.
+pub(super) const KEY_COLUMN: usize = 32;
+
+/// How long the tables and the server may take; both together take about three seconds.
+const START: Duration = Duration::from_mins(1);
+
+/// Where values lie.
+const DATA: &str = "data";
+
+/// What the first mysqld is given to read, and the second.
+const TABLES_FILE: &str = "tables.sql";
+const INIT_FILE: &str = "init.sql";
+
+/// What the second one does when it is up. A plugin that is loaded before would not find its tables.
+const INIT: &str = "INSTALL PLUGIN daemon_memcached SONAME 'libmemcached.so';\n";
+
+/// MySQL's own tables, which it ships with in this folder.
+const SYSTEM_TABLES: [&str; 2] = ["mysql_system_tables.sql", "mysql_system_tables_data.sql"];
+
+/// Starts the server in a data folder of its own, and waits until the plugin answers.
+pub(super) fn start(config: &MemcachedConfig) -> Result<Started> {
+    let program = managed::find(SCHEME, &INNODB)?;
+    let home = program.ancestors().nth(2).unwrap_or(Path::new("/"));
+    let directory = ScratchDir::create(SCHEME)?;
+    let account = account(directory.path(), home);
+    prepare(directory.path(), home, account.as_ref(), config)?;
+
+    // Its input is a file, which only a shell opens for it.
+    let mut tables = Command::new("/bin/sh");
+    tables.args(["-c", &format!("exec \"$0\" \"$@\" <{TABLES_FILE}")]).arg(&program);
+    common_arguments(&mut tables, directory.path(), home, account.as_ref());
+    tables.args(["--bootstrap", "--default-storage-engine=InnoDB"]);
+    managed::run(SCHEME, tables, &directory, account.as_ref(), START)?;
+
+    let mut command = Command::new(&program);
+    common_arguments(&mut command, directory.path(), home, account.as_ref());
+    let socket = network::socket_path(SCHEME, directory.path())?;
+    let user = account.as_ref().map_or_else(String::new, |account| format!(" -u {}", account.name));
+    command
+        .arg("--skip-networking")
+        .arg(argument("--socket", &socket))
+        .arg(argument("--pid-file", &directory.path().join("pid")))
+        .arg(argument("--init-file", &directory.path().join(INIT_FILE)))
+        .arg(format!("--innodb-flush-log-at-trx-commit={}", config.flush))
+        .arg(format!("--innodb-buffer-pool-size={}", config.buffer_pool_bytes()))
+        .arg(format!("--loose-daemon-memcached-w-batch-size={}", config.w_batch))
+        .arg(format!("--loose-daemon-memcached-r-batch-size={}", config.r_batch))
+        // Without it, the plugin would listen for everybody, on memcached's usual port. Port -1 is any free one.
+        .arg(format!("--loose-daemon-memcached-option=-l 127.0.0.1 -p -1 -U 0{user}"))
+        .env("MEMCACHED_PORT_FILENAME", directory.path().join(PORT_FILE));
+    // What it holds ends with it in any case.
+    let mut server = Server::start(SCHEME, command, directory, account.as_ref())?.without_grace();
+    let path = server.directory().to_owned();
+    let node = server.answer(START, || {
+        let node = port_node(&path)?;
+        survey::answers(&Arc::new(node.clone()), config.timeout.0).then_some(node)
+    })?;
+    Ok(Started {
+        servers: vec![server],
+        nodes: vec![node],
+        version: Some("InnoDB memcached plugin".into()),
+        settings: settings(config),
+        data: Some(path.join(DATA)),
+        ..Started::default()
+    })
+}
+
+/// What an acknowledged set survives. Of a batch of writes, those before its end are acknowledged and not committed.
+pub(super) fn durability(config: &MemcachedConfig, is_memory: bool) -> Durability {
+    match (config.flush, config.w_batch) {
+        (1, 1) if !is_memory => Durability::FsyncEach,
+        (1 | 2, 1) if is_memory => Durability::OsCache,
+        _ if is_memory => Durability::Volatile,
+        _ => Durability::FsyncBatch,
+    }
+}
+
+/// The account of the server: one that reaches its own folder and the program's.
+fn account(directory: &Path, home: &Path) -> Option<Account> {
+    let names = ["mysql", "nobody"];
+    let of_program = Account::for_server(&names, home);
+    match of_program {
+        Some(account) if account.name == "root" => Some(account),
+        _ => Account::for_server(&names, directory),
+    }
+}
+
+/// Makes the files that the servers read, and the folder that they write to.
+fn prepare(
+    directory: &Path,
+    home: &Path,
+    account: Option<&Account>,
+    config: &MemcachedConfig,
+) -> Result<()> {
+    let failed = |what: String| move |source| Error::Io { engine: SCHEME, what, source };
+    let mut sql = b"CREATE DATABASE mysql;\nUSE mysql;\n".to_vec();
+    for name in SYSTEM_TABLES {
+        let file = home.join("share").join(name);
+        let text = fs::read(&file).map_err(failed(format!("reading {}", file.display())))?;
+        sql.extend_from_slice(&text);
+        sql.push(b'\n');
+    }
+    sql.extend_from_slice(tables(config).as_bytes());
+    for (name, text) in [(TABLES_FILE, &sql[..]), (INIT_FILE, INIT.as_bytes())] {
+        let file = directory.join(name);
+        fs::write(&file, text).map_err(failed(format!("writing {}", file.display())))?;
+    }
+    let data = directory.join(DATA);
+    fs::create_dir(&data)
+        .and_then(|()| account.map_or(Ok(()), |account| account.own(&data)))
+        .map_err(failed(format!("creating {}", data.display())))
+}
+
+/// The plugin's tables as `innodb_memcached_config.sql` of MySQL makes them, but for three things: the column of values
+/// is as wide as it was asked for; keys that differ in case are two; and there is no entry to begin with.
+fn tables(config: &MemcachedConfig) -> String {
+    include_str!("innodb.sql")
+        .replace("{key_column}", &KEY_COLUMN.to_string())
+        .replace("{value_column}", &value_column(config))
+}
+
+/// The type of the column for values.
+fn value_column(config: &MemcachedConfig) -> String {
+    if config.cuts_values() { format!("VARCHAR({})", config.column) } else { "MEDIUMBLOB".into() }
+}
+
+/// Arguments of both servers.
+fn common_arguments(
+    command: &mut Command,
+    directory: &Path,
+    home: &Path,
+    account: Option<&Account>,
+) {
+    command
+        .arg("--no-defaults")
+        .arg(argument("--basedir", home))
+        .arg(argument("--datadir", &directory.join(DATA)))
+        .arg(argument("--plugin-dir", &home.join("lib/plugin")))
+        .arg(argument("--lc-messages-dir", &home.join("share")))
+        .arg("--performance-schema=OFF");
+    if let Some(account) = account {
+        command.arg(format!("--user={}", account.name));
+    }
+}
+
+fn argument(name: &str, path: &Path) -> std::ffi::OsString {
+    let mut argument = std::ffi::OsString::from(name);
+    argument.push("=");
+    argument.push(path);
+    argument
+}
+
+/// What the server was started with, by MySQL's own names: its memcached tells nothing of it.
+fn settings(config: &MemcachedConfig) -> Vec<(&'static str, String)> {
+    vec![
+        ("daemon_memcached_w_batch_size", config.w_batch.to_string()),
+        ("daemon_memcached_r_batch_size", config.r_batch.to_string()),
+        ("innodb_flush_log_at_trx_commit", config.flush.to_string()),
+        ("innodb_buffer_pool_size", ByteSize(config.buffer_pool_bytes()).to_string()),
+        ("key_column", format!("VARCHAR({KEY_COLUMN})")),
+        ("value_column", value_column(config)),
+    ]
+}

@@ -1,0 +1,118 @@
+//! Starts twemproxy before a pool of memcached.
+//!
+//! Sessions speak to the proxy alone, which places the keys on the servers behind it and keeps one connection to each.
+//! It passes on what concerns keys, and closes the connection of whoever asks for statistics or a flush: both come from
+//! the servers themselves.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+use larder_host::managed::{self, Account, Server};
+use larder_host::scratch::ScratchDir;
+use larder_store::{Error, Result};
+
+use super::address::{Address, Node};
+use super::config::MemcachedConfig;
+use super::managed::{START, Started, start_nodes};
+use super::{SCHEME, TWEMPROXY, survey};
+use crate::network::{self, SOCKET_FILE};
+
+/// Its configuration.
+const CONFIG_FILE: &str = "twemproxy.yml";
+
+/// How often other free ports are looked for: somebody may take one before the proxy does.
+const ATTEMPTS: usize = 10;
+
+/// Starts the pool and the proxy, and waits until it answers.
+pub(super) fn start(config: &MemcachedConfig) -> Result<Started> {
+    let program = managed::find(SCHEME, &TWEMPROXY)?;
+    let (pool, behind): (Vec<Server>, Vec<Node>) = start_nodes(config)?.into_iter().unzip();
+    let mut attempt = 1;
+    let (proxy, node) = loop {
+        match start_proxy(&program, config, &behind) {
+            Err(Error::Unavailable { what, .. })
+                if what.contains("Address already in use") && attempt < ATTEMPTS =>
+            {
+                attempt += 1;
+            }
+            done => break done?,
+        }
+    };
+    let mut servers = vec![proxy];
+    servers.extend(pool);
+    let settings = vec![("hash", "fnv1a_64".into()), ("distribution", "ketama".into())];
+    let version = version(&program).unwrap_or_else(|| "twemproxy".into());
+    Ok(Started { servers, nodes: vec![node], behind, version: Some(version), settings, data: None })
+}
+
+fn start_proxy(
+    program: &Path,
+    config: &MemcachedConfig,
+    behind: &[Node],
+) -> Result<(Server, Node)> {
+    let directory = ScratchDir::create(SCHEME)?;
+    let account = Account::for_server(&["nutcracker", "memcache", "nobody"], directory.path());
+    let (node, listen) = if config.socket {
+        network::socket_path(SCHEME, directory.path())?;
+        let path = directory.path().join(SOCKET_FILE).display().to_string();
+        (Node::unix(&path), path)
+    } else {
+        let port = free_port()?;
+        (Node::tcp(&Ipv4Addr::LOCALHOST.to_string(), port)?, format!("127.0.0.1:{port}"))
+    };
+    let io = |source| Error::Io { engine: SCHEME, what: format!("writing {CONFIG_FILE}"), source };
+    let text = configuration(&listen, config, behind);
+    fs::write(directory.path().join(CONFIG_FILE), text).map_err(io)?;
+    let mut command = Command::new(program);
+    // Its statistics cannot be turned off, and would be for everybody.
+    command.args(["-c", CONFIG_FILE, "-a", "127.0.0.1", "-s", &free_port()?.to_string()]);
+    if let Some(account) = &account {
+        account.run(&mut command);
+    }
+    let server = Server::start(SCHEME, command, directory, account.as_ref());
+    let mut server = server?.without_grace();
+    let asked = Arc::new(node.clone());
+    server.answer(START, || survey::answers(&asked, config.timeout.0).then_some(()))?;
+    Ok((server, node))
+}
+
+/// What the proxy reads. Keys are placed by the names of the servers, which are the same in every run, and not by their
+/// ports. One that does not answer stays in the pool: its keys fail, and go to nobody else.
+fn configuration(listen: &str, config: &MemcachedConfig, behind: &[Node]) -> String {
+    let mut text = format!(
+        "larder:\n  listen: {listen}\n  hash: fnv1a_64\n  distribution: ketama\n  auto_eject_hosts: false\n  \
+         timeout: {}\n  servers:\n",
+        config.timeout.0.as_millis()
+    );
+    for (node, number) in behind.iter().zip(1..) {
+        let at = match node.reached_at() {
+            Address::Unix(path) => path.display().to_string(),
+            Address::Tcp(_) => node.to_string(),
+        };
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "    - {at}:1 node{number}");
+    }
+    text
+}
+
+fn free_port() -> Result<u16> {
+    let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|it| it.local_addr());
+    port.map(|address| address.port()).map_err(|source| Error::Io {
+        engine: SCHEME,
+        what: "looking for a free port".into(),
+        source,
+    })
+}
+
+/// What the program says it is: `This is nutcracker-0.5.0`.
+fn version(program: &Path) -> Option<String> {
+    let output = Command::new(program).arg("--version").output().ok()?;
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    let version = text.split("nutcracker-").nth(1)?.split_whitespace().next()?;
+    Some(format!("twemproxy {version}"))
+}
