@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         trial_where(memcached, "reconnect_sees_a_connection_for_each_operation", reconnect),
         trial_where(memcached, "oversize_sees_a_value_beyond_the_item_limit", oversize),
         trial_where(memcached, "capacity_sees_a_working_set_that_does_not_fit", capacity),
+        trial_where(innodb, "truncated_sees_a_column_that_cuts_values_short", truncated),
         trial_where(|| Ok(()), "ack_parity_sees_a_sync_beside_memory", ack_parity),
         trial_where(memcached, "reach_parity_sees_a_server_beside_a_map", reach_parity),
         trial_where(memcached, "tier_dead_sees_an_l1_whose_items_are_too_small", tier_dead),
@@ -38,6 +39,11 @@ fn memcached() -> Result<(), String> {
 fn stand_in_for_mongodb() -> Result<(), String> {
     let recipes = ENGINES.find("mongodb").unwrap().recipes;
     recipes.iter().find(|recipe| recipe.server == "stand-in").map(has_program).unwrap()
+}
+
+fn innodb() -> Result<(), String> {
+    let recipes = ENGINES.find("memcached").unwrap().recipes;
+    has_program(recipes.iter().find(|recipe| recipe.server == "innodb").unwrap())
 }
 
 const MEMORY: &str = "/dev/shm";
@@ -110,6 +116,19 @@ fn capacity() {
     let tripped = run(&["memcached:?m=64"], large);
     fires("CAPACITY", Severity::Warn, "> capacity 64 MiB", &tripped, &run(&["memcached:"], large));
     assert!(cell(&tripped, "memcached:?m=64", Operation::Set).counts.evictions > Some(0));
+}
+
+/// The plugin of article A004, as shipped: it acknowledges 2000 bytes and returns 1024.
+fn truncated() {
+    let large = "keys = 100\ndata-size = '2000'";
+    let tripped = run(&["memcached:?server=innodb"], large);
+    let sound = run(&["memcached:?server=innodb&column=4096"], large);
+    fires("TRUNCATED", Severity::Error, "seen to be cut short", &tripped, &sound);
+    let get = |run: &Run| cell(run, &run.targets[0].url, Operation::Get).counts;
+    assert_eq!((get(&tripped).hits, get(&tripped).truncated), (0, get(&tripped).ops));
+    assert_eq!((get(&sound).hits, get(&sound).wrong), (get(&sound).ops, 0));
+    let limit = |run: &Run| run.targets[0].limits.max_value_len;
+    assert_eq!((limit(&tripped), limit(&sound)), (Some(1024), Some(4096)));
 }
 
 fn ack_parity() {
