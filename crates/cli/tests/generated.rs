@@ -149,7 +149,7 @@ fn the_page_on_scenarios_names_every_field_format_and_scenario() {
 }
 
 /// Packages of other servers for the same work that later releases of Debian have and Debian 12 has not.
-const NOT_IN_DEBIAN_12: [&str; 1] = ["valkey-server"];
+const NOT_IN_DEBIAN_12: [&str; 2] = ["valkey-server", "mysql-server"];
 
 #[test]
 fn setup_brings_what_every_recipe_names() {

@@ -1,7 +1,8 @@
 //! `larder engines`: what can be compared, and what can run here.
 
 use clap::Args;
-use larder_store::{ByteSize, Capabilities, Engine, Error, OptionDoc, StoreUrl};
+use larder_host::managed;
+use larder_store::{ByteSize, Capabilities, Engine, Error, OptionDoc, Recipe, StoreUrl};
 use serde::Serialize;
 
 use super::print;
@@ -26,6 +27,17 @@ struct Listed {
     runnable: bool,
     version: Option<String>,
     limits: Limits,
+    reason: Option<String>,
+    /// The other servers that do the same work, by the option `server`.
+    servers: Vec<OtherServer>,
+}
+
+/// A server that is started where the option `server` names it.
+#[derive(Debug, Serialize)]
+struct OtherServer {
+    server: &'static str,
+    runnable: bool,
+    /// What brings it, where it is missing.
     reason: Option<String>,
 }
 
@@ -67,6 +79,12 @@ fn list(engine: &Engine) -> Listed {
         version: None,
         limits: Limits::default(),
         reason: None,
+        servers: engine
+            .recipes
+            .iter()
+            .filter(|recipe| !recipe.server.is_empty())
+            .map(|recipe| other_server(engine, recipe))
+            .collect(),
     };
     match opened {
         Ok(store) => {
@@ -75,6 +93,17 @@ fn list(engine: &Engine) -> Listed {
             Listed { version: store.info().version, limits, ..row }
         }
         Err(error) => Listed { reason: Some(reason(engine, &error)), ..row },
+    }
+}
+
+/// Looks for the program of a server, without starting it.
+fn other_server(engine: &Engine, recipe: &Recipe) -> OtherServer {
+    let found = managed::find(engine.scheme, recipe);
+    let reason = || format!("{} is not installed: {}", recipe.program, recipe.source.command());
+    OtherServer {
+        server: recipe.server,
+        runnable: found.is_ok(),
+        reason: found.is_err().then(reason),
     }
 }
 
@@ -90,7 +119,8 @@ fn reason(engine: &Engine, error: &Error) -> String {
     }
 }
 
-/// Two lines an engine: can it run and how large may things be; what it is, or why it cannot.
+/// Two lines an engine: can it run and how large may things be; what it is, or why it cannot. One more for each other
+/// server.
 fn lines(engine: &Engine, row: &Listed) -> String {
     let limit = |limit: Option<usize>| {
         limit
@@ -105,7 +135,15 @@ fn lines(engine: &Engine, row: &Listed) -> String {
             limit(row.limits.max_value_len)
         ),
     };
-    format!("{:12} {}\n{:12} {state}\n", format!("{}:", engine.scheme), engine.summary, "")
+    let scheme = format!("{}:", engine.scheme);
+    let mut text = format!("{scheme:12} {}\n{:12} {state}\n", engine.summary, "");
+    for OtherServer { server, reason, .. } in &row.servers {
+        let state = reason
+            .as_ref()
+            .map_or("is there".into(), |reason| format!("cannot run here: {reason}"));
+        text += &format!("{:12} server={server}: {state}\n", "");
+    }
+    text
 }
 
 fn options(engine: &Engine) -> String {

@@ -19,7 +19,7 @@
 #endif
 
 /* Changes whenever a function here does, so that a library compiled from an older file is refused. */
-#define INTERFACE 1
+#define INTERFACE 2
 
 /* What BerkeleyDB said last to this thread, which tells more than the number of the error. */
 static _Thread_local char said[256];
@@ -98,10 +98,16 @@ int larder_bdb_settings(DB_ENV *env, uint64_t *cache, uint32_t *log_file)
 	return env->get_lg_max(env, log_file);
 }
 
-/* Brings what commits have changed to the databases' files and the disk. With `kilobytes`, only after so much log. */
+/*
+ * Brings what commits have changed to the databases' files and the disk, and removes the log that is needed no more. With
+ * `kilobytes`, only after so much log.
+ */
 int larder_bdb_checkpoint(DB_ENV *env, uint32_t kilobytes)
 {
-	return env->txn_checkpoint(env, kilobytes, 0, 0);
+	int error = env->txn_checkpoint(env, kilobytes, 0, 0);
+
+	/* DB_LOG_AUTO_REMOVE looks only when a file of the log is full. */
+	return error != 0 ? error : env->log_archive(env, NULL, DB_ARCH_REMOVE);
 }
 
 /* Opens a database of the environment, made when it is missing. A page size of 0 is the file system's. */

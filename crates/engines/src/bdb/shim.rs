@@ -15,7 +15,7 @@ use super::config::Sync;
 use super::{RECIPE, SCHEME};
 
 /// The interface that this file is written for, as `shim.c` tells it.
-const INTERFACE: c_int = 1;
+const INTERFACE: c_int = 2;
 
 const DB_BUFFER_SMALL: c_int = -30999;
 const DB_KEYEMPTY: c_int = -30995;

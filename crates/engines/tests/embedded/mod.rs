@@ -2,7 +2,7 @@
 //! expiry, files that are not its own.
 
 mod disk;
-mod process;
+pub(crate) mod process;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -40,17 +40,17 @@ fn value(key: u64, round: u64) -> Vec<u8> {
 }
 
 /// The round of a value; fails when it is not whole or belongs to another key.
-fn round_of(key: u64, found: &[u8]) -> u64 {
+pub(crate) fn round_of(key: u64, found: &[u8]) -> u64 {
     let round = u64::from_le_bytes(found[8..16].try_into().unwrap());
     assert!(found == value(key, round), "the value of key {key} is not whole");
     round
 }
 
-fn key(i: u64) -> Vec<u8> {
+pub(crate) fn key(i: u64) -> Vec<u8> {
     format!("key {i}").into_bytes()
 }
 
-const KEYS: u64 = 200;
+pub(crate) const KEYS: u64 = 200;
 
 /// Kills a writing process again and again. What it had acknowledged is there, and all that is there is whole.
 pub(crate) fn a_killed_writer_leaves_whole_values(scheme: &str) {

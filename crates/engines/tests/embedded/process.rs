@@ -28,7 +28,7 @@ pub(crate) fn write_until_killed() {
 }
 
 /// Such a process, killed with its owner.
-pub(super) struct OtherWriter {
+pub(crate) struct OtherWriter {
     child: Child,
     rounds: Receiver<u64>,
     /// The last round that somebody asked for.
@@ -37,7 +37,7 @@ pub(super) struct OtherWriter {
 
 impl OtherWriter {
     /// Starts this test program again, as a process that writes.
-    pub(super) fn start(url: &str) -> Self {
+    pub(crate) fn start(url: &str) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "the_writer_that_is_killed", "--ignored", "--nocapture"])
             .env(URL, url)
@@ -58,14 +58,14 @@ impl OtherWriter {
     }
 
     /// Waits until it tells a round that it had not told yet.
-    pub(super) fn next_round(&mut self) {
+    pub(crate) fn next_round(&mut self) {
         self.last = self.rounds.try_iter().last().unwrap_or(self.last);
         let round = self.rounds.recv_timeout(Duration::from_secs(20));
         self.last = round.expect("a process that writes has ended or is stuck");
     }
 
     /// Kills it, and says which round it was the last to tell.
-    pub(super) fn kill(mut self) -> u64 {
+    pub(crate) fn kill(mut self) -> u64 {
         self.child.kill().unwrap();
         self.rounds.iter().last().unwrap_or(self.last)
     }

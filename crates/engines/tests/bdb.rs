@@ -1,0 +1,222 @@
+//! The engine `bdb:` where things go wrong.
+#![expect(clippy::unwrap_used, reason = "a step that fails fails the test")]
+
+#[expect(
+    dead_code,
+    reason = "not all of what embedded engines are tried by fits one that a process has for itself"
+)]
+mod embedded;
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use embedded::process::OtherWriter;
+use embedded::{TestDir, open, open_session, url};
+use larder_engines::ENGINES;
+use larder_store::{Durability, Error, SetOptions};
+use larder_testkit::{has_program, trial_where};
+use libtest_mimic::{Arguments, Trial};
+
+const SCHEME: &str = "bdb";
+
+fn main() -> ExitCode {
+    // In the process that a test about kills starts, this does not return.
+    embedded::write_until_killed();
+    let trials = vec![
+        trial("a_killed_process_leaves_what_it_acknowledged", killed_after_the_log_was_written),
+        trial("a_killed_process_leaves_whole_values", killed_with_commits_in_memory),
+        trial("a_folder_belongs_to_one_store_at_a_time", one_store_at_a_time),
+        trial("databases_of_others_are_refused_and_left_alone", databases_of_others),
+        trial("a_folder_keeps_how_its_entries_are_kept", another_type),
+        trial("expired_entries_are_given_back", expired_entries_are_given_back),
+        trial("checkpoints_keep_the_log_short", checkpoints_keep_the_log_short),
+        trial("threads_that_want_the_same_pages_all_come_to_an_end", many_threads),
+        trial("what_survives_follows_the_options", what_survives_follows_the_options),
+        trial("a_full_disk_is_told", a_full_disk_is_told),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+fn trial(name: &str, run: fn()) -> Trial {
+    let recipe = &ENGINES.find(SCHEME).unwrap().recipes[0];
+    trial_where(|| has_program(recipe), name, run)
+}
+
+fn killed_after_the_log_was_written() {
+    a_killed_process_leaves_whole_values("sync=write", true);
+}
+
+fn killed_with_commits_in_memory() {
+    a_killed_process_leaves_whole_values("sync=off&type=hash", false);
+}
+
+/// Kills a writing process again and again. What is there then is whole; all that was acknowledged is, where a write waits
+/// for its log.
+fn a_killed_process_leaves_whole_values(query: &str, keeps_all: bool) {
+    let directory = TestDir::create();
+    let url = url(SCHEME, directory.path(), query);
+    let mut found = Vec::new();
+    for n in 0..6 {
+        let mut writer = OtherWriter::start(&url);
+        writer.next_round();
+        std::thread::sleep(Duration::from_millis(7 * n));
+        let acknowledged = writer.kill();
+        let mut session = open_session(&url);
+        for i in 0..embedded::KEYS {
+            if session.get(&embedded::key(i), &mut found).unwrap().is_some() {
+                let round = embedded::round_of(i, &found);
+                assert!(round >= acknowledged || !keeps_all, "key {i} is older than acknowledged");
+            } else {
+                assert!(!keeps_all, "key {i} is gone");
+            }
+        }
+        session.set(b"after", b"the kill", &SetOptions::default()).unwrap();
+        session.clear().unwrap();
+    }
+}
+
+fn refusal(url: &str) -> (Error, String) {
+    let error = open(url).map(drop).unwrap_err();
+    let text = error.to_string();
+    assert!(!text.contains('\n'), "{text}");
+    (error, text)
+}
+
+fn one_store_at_a_time() {
+    let directory = TestDir::create();
+    let url = url(SCHEME, directory.path(), "");
+    let mut session = open_session(&url);
+    session.set(b"key", b"value", &SetOptions::default()).unwrap();
+    let (error, text) = refusal(&url);
+    assert!(matches!(error, Error::Unavailable { .. }), "{text}");
+    assert!(text.contains("is open already; one store at a time"), "{text}");
+    drop(session);
+    let mut found = Vec::new();
+    open_session(&url).get(b"key", &mut found).unwrap();
+    assert_eq!(found, b"value");
+}
+
+fn databases_of_others() {
+    let directory = TestDir::create();
+    let folder = directory.path().join("store");
+    std::fs::create_dir(&folder).unwrap();
+    let theirs = folder.join("theirs.db");
+    std::fs::write(&theirs, "data").unwrap();
+    let (_, text) = refusal(&url(SCHEME, directory.path(), ""));
+    assert!(text.contains("databases that larder did not make"), "{text}");
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+    assert_eq!(std::fs::read_to_string(&theirs).unwrap(), "data");
+}
+
+fn another_type() {
+    let directory = TestDir::create();
+    let url = |query: &str| url(SCHEME, directory.path(), query);
+    drop(open(&url("type=btree")).unwrap());
+    let (error, text) = refusal(&url("type=hash"));
+    assert!(matches!(error, Error::Corrupted { .. }), "{text}");
+    drop(open(&url("type=btree")).unwrap());
+}
+
+fn expired_entries_are_given_back() {
+    let store = open("bdb:").unwrap();
+    let mut session = store.session().unwrap();
+    let short = SetOptions { ttl: Some(Duration::from_millis(20)), ..SetOptions::default() };
+    for i in 0..300_u32 {
+        session.set(&i.to_le_bytes(), b"value", &short).unwrap();
+    }
+    // These have another deadline, or none, when the first one comes.
+    let long = SetOptions { ttl: Some(Duration::from_secs(1000)), ..SetOptions::default() };
+    session.set(&1_u32.to_le_bytes(), b"value", &long).unwrap();
+    session.set(&2_u32.to_le_bytes(), b"value", &SetOptions::default()).unwrap();
+    session.touch(&3_u32.to_le_bytes(), None).unwrap();
+    session.delete(&4_u32.to_le_bytes()).unwrap();
+    let until = Instant::now() + Duration::from_secs(10);
+    while store.stats().unwrap().expirations != Some(296) {
+        assert!(Instant::now() < until, "{:?}", store.stats());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    for i in 1..4_u32 {
+        assert!(session.get(&i.to_le_bytes(), &mut Vec::new()).unwrap().is_some(), "key {i}");
+    }
+}
+
+fn checkpoints_keep_the_log_short() {
+    let directory = TestDir::create();
+    let url = url(SCHEME, directory.path(), "checkpoint=50ms&log=10m");
+    let store = open(&url).unwrap();
+    let mut session = store.session().unwrap();
+    let folder = store.info().data_paths.remove(0);
+    let n_logs = || {
+        let entries = std::fs::read_dir(&folder).unwrap();
+        let is_log = |name: &str| name.starts_with("log.");
+        entries
+            .filter(|entry| is_log(&entry.as_ref().unwrap().file_name().to_string_lossy()))
+            .count()
+    };
+    // Ten files of it.
+    for i in 0..2000_u32 {
+        session.set(&(i % 10).to_le_bytes(), &[7; 50_000], &SetOptions::default()).unwrap();
+    }
+    let until = Instant::now() + Duration::from_secs(20);
+    while n_logs() > 2 {
+        assert!(Instant::now() < until, "{} files of the log are left", n_logs());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn many_threads() {
+    let store = &open("bdb:?page_size=512").unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..8_u32 {
+            scope.spawn(move || {
+                let mut session = store.session().unwrap();
+                for i in 0..500_u32 {
+                    let key = (i * (thread + 1) % 97).to_be_bytes();
+                    session.set(&key, &[7; 100], &SetOptions::default()).unwrap();
+                    session
+                        .set(
+                            b"count",
+                            b"0",
+                            &SetOptions {
+                                mode: larder_store::SetMode::Add,
+                                ..SetOptions::default()
+                            },
+                        )
+                        .unwrap();
+                    session.incr(b"count", 1).unwrap();
+                }
+            });
+        }
+    });
+    let mut count = Vec::new();
+    store.session().unwrap().get(b"count", &mut count).unwrap();
+    assert_eq!(count, b"4000");
+}
+
+fn what_survives_follows_the_options() {
+    let folder = TestDir::create();
+    let of = |query: &str| {
+        let info = open(&url(SCHEME, folder.path(), query)).unwrap().info();
+        (info.durability, info.file_system.unwrap().is_memory())
+    };
+    let (_, is_memory) = of("");
+    let on = |disk, memory| if is_memory { memory } else { disk };
+    for (query, durability) in [
+        ("", on(Durability::FsyncBatch, Durability::Volatile)),
+        ("checkpoint=0", Durability::Volatile),
+        ("sync=write", on(Durability::FsyncBatch, Durability::OsCache)),
+        ("sync=write&checkpoint=0", Durability::OsCache),
+        ("sync=on", on(Durability::FsyncEach, Durability::OsCache)),
+    ] {
+        assert_eq!(of(query).0, durability, "{query}");
+    }
+}
+
+fn a_full_disk_is_told() {
+    let Some(disk) = embedded::SmallDisk::mount("32m") else { return };
+    let mut session = open_session(&url(SCHEME, disk.path(), ""));
+    let mut set = |i: u32| session.set(&i.to_le_bytes(), &[7; 16 << 10], &SetOptions::default());
+    let refused = (0..10_000).find_map(|i| set(i).err()).unwrap();
+    assert!(matches!(refused, Error::Full { .. }), "{refused}");
+    assert!(!refused.to_string().contains('\n'), "{refused}");
+}
