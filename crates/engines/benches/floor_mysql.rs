@@ -8,6 +8,8 @@
 
 mod turns;
 
+use std::time::{Duration, Instant};
+
 use larder_engines::ENGINES;
 use larder_store::{Result, Session, SetOptions, StoreUrl};
 use mysql::prelude::Queryable;
@@ -19,6 +21,9 @@ const KEY: &[u8] = b"floor:key:000001";
 /// How many keys a batch has.
 const BATCH: usize = 100;
 
+/// How often either is done.
+const ROUNDS: usize = 500;
+
 /// Names a server, as in `mysql://user:password@127.0.0.1:3306/database?ssl-mode=DISABLED`: the account of one that is
 /// started is its own.
 const SERVER: &str = "LARDER_FLOOR_MYSQL";
@@ -28,8 +33,8 @@ fn main() -> Result<()> {
     let url = StoreUrl::parse(named.as_deref().unwrap_or("mysql:?flush=2"))?;
     let store = ENGINES.open(&url)?;
     let session = &mut *store.session()?;
-    heading("operation");
     if named.is_some() {
+        heading("operation");
         against_nothing(session, &url)?;
     }
     batch(session)
@@ -69,26 +74,36 @@ fn connect(url: &StoreUrl) -> Conn {
     Conn::new(opts).expect("mysql listens")
 }
 
-/// A batch against as many single gets; the ratio is what the batch takes of their time.
+/// A batch against as many single gets, which take turns.
 fn batch(session: &mut dyn Session) -> Result<()> {
     let keys: Vec<String> = (0..BATCH).map(|i| format!("floor:key:{i:06}")).collect();
     let keys: Vec<&[u8]> = keys.iter().map(String::as_bytes).collect();
     for key in &keys {
         session.set(key, &[b'v'; 100], &SetOptions::default())?;
     }
-    let session = std::cell::RefCell::new(session);
-    let many = || {
-        let mut n_hits = 0;
-        session.borrow_mut().get_many(&keys, &mut |_, _, _| n_hits += 1).expect("mysql answers");
-        assert_eq!(n_hits, BATCH, "a miss");
-    };
     let mut found = Vec::new();
-    let singly = || {
+    let mut times = Vec::new();
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        let mut n_hits = 0;
+        session.get_many(&keys, &mut |_, _, _| n_hits += 1)?;
+        let together = start.elapsed();
+        let start = Instant::now();
         for key in &keys {
-            let hit = session.borrow_mut().get(key, &mut found).expect("mysql answers");
-            assert!(hit.is_some(), "a miss");
+            n_hits += usize::from(session.get(key, &mut found)?.is_some());
         }
+        times.push((together, start.elapsed()));
+        assert_eq!(n_hits, 2 * BATCH, "a miss");
+    }
+    let median = |of: fn(&(Duration, Duration)) -> Duration| {
+        let mut times: Vec<Duration> = times.iter().map(of).collect();
+        times.sort_unstable();
+        times[times.len() / 2]
     };
-    take_turns("100 gets, batch and single", many, singly);
+    let (together, singly) = (median(|times| times.0), median(|times| times.1));
+    let ratio = singly.as_secs_f64() / together.as_secs_f64();
+    println!(
+        "{BATCH} gets of 100 bytes: {singly:.1?} singly, {together:.1?} together, {ratio:.1} times"
+    );
     Ok(())
 }
