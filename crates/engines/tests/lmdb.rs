@@ -5,9 +5,12 @@
 mod embedded;
 
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use embedded::{SmallDisk, TestDir, open, open_session, url};
+use heed::types::Bytes;
+use heed::{CommitOrAbort, DatabaseFlags, EnvOpenOptions};
 use larder_store::{Error, SetMode, SetOptions};
 use larder_testkit::Random;
 
@@ -58,6 +61,7 @@ fn expired_entries_are_given_back() {
 #[test]
 fn the_count_of_bytes_agrees_with_what_is_there() {
     const KEYS: usize = 300;
+    const TAG: &[u8] = b"some tag";
     let directory = TestDir::create();
     let store = &open(&url(SCHEME, directory.path(), "size=1m")).unwrap();
     store.session().unwrap().set(b"1", b"", &SetOptions::default()).unwrap();
@@ -70,8 +74,15 @@ fn the_count_of_bytes_agrees_with_what_is_there() {
             let value = vec![b'7'; [1, 100, 2000, 30_000][random.below(4)]];
             let mode = [SetMode::Set, SetMode::Add, SetMode::Replace, SetMode::Append];
             let ttl = (random.below(2) == 0).then_some(Duration::from_secs(1000));
-            match random.below(8) {
+            match random.below(10) {
                 0 => drop(session.delete(&key).unwrap()),
+                8 if random.below(20) == 0 => {
+                    session.groups().unwrap().delete_tag(TAG).unwrap();
+                }
+                8 | 9 => {
+                    let options = SetOptions { ttl, ..SetOptions::default() };
+                    session.groups().unwrap().set_tagged(&key, &value, &options, TAG).unwrap();
+                }
                 1 => drop(session.touch(&key, ttl).unwrap()),
                 // Most are no numbers, or too long for one.
                 2 => drop(session.incr(&key, 1)),
@@ -96,6 +107,10 @@ fn the_count_of_bytes_agrees_with_what_is_there() {
             bytes += (key.len() + found.len()) as u64 + overhead;
         }
     }
+    let mut tagged = 0;
+    session.groups().unwrap().get_tag(TAG, &mut |_, _, _| tagged += TAG.len() as u64).unwrap();
+    assert!(tagged > 0, "no entry has a tag at the end");
+    bytes += tagged;
     let stats = store.stats().unwrap();
     assert_eq!((stats.items, stats.bytes), (Some(items), Some(bytes)), "{stats:?}");
     assert!(stats.evictions > Some(100) && items > 20, "{stats:?}");
@@ -142,8 +157,8 @@ fn what_is_no_lmdb_file_is_refused_and_left_alone() {
 
 #[test]
 fn a_database_of_somebody_else_is_refused() {
+    use heed::Database;
     use heed::types::Str;
-    use heed::{CommitOrAbort, Database, EnvOpenOptions};
     let directory = TestDir::create();
     let folder = directory.path().join("store");
     fs::create_dir(&folder).unwrap();
@@ -164,6 +179,61 @@ fn a_database_of_somebody_else_is_refused() {
     let (error, text) = refusal(&url(SCHEME, directory.path(), ""));
     assert!(matches!(error, Error::Unavailable { .. }), "{text}");
     assert!(text.contains("larder did not make"), "{text}");
+}
+
+/// Makes a file as larder made it before there were tags, or with a format that nobody knows yet.
+fn make_file(folder: &Path, format: &[u8], entries: &[(&[u8], &[u8])]) {
+    fs::create_dir(folder).unwrap();
+    // SAFETY: nobody else knows the folder.
+    let env = unsafe { EnvOpenOptions::new().max_dbs(8).open(folder) }.unwrap();
+    let txn = env.write_txn().unwrap();
+    let opened = env.create_databases_and_commit(txn, |opener, txn| {
+        let main = opener.create_database::<Bytes, Bytes>(txn, None)?;
+        let name = Some("cache.entries");
+        let entries = opener.create_database::<Bytes, Bytes>(txn, name)?;
+        let options = opener.database_options();
+        let mut expiry = options.types::<Bytes, Bytes>();
+        expiry.flags(DatabaseFlags::DUP_SORT).name("cache.expiry").create(txn)?;
+        Ok::<_, heed::Error>(CommitOrAbort::<_, ()>::Commit((main, entries)))
+    });
+    let (main, records) = opened.unwrap().unwrap_commit();
+    let mut txn = env.write_txn().unwrap();
+    main.put(&mut txn, b"larder", format).unwrap();
+    for (key, value) in entries {
+        // No deadline, the first version, flags of 7.
+        let (version, flags) = (1_u64.to_le_bytes(), 7_u32.to_le_bytes());
+        let record = [&[0; 8][..], &version, &flags, value].concat();
+        records.put(&mut txn, key, &record).unwrap();
+    }
+    txn.commit().unwrap();
+}
+
+#[test]
+fn a_file_from_before_there_were_tags_is_taken_over() {
+    let directory = TestDir::create();
+    let (old, kept): (&[u8], &[u8]) = (b"old", b"kept as it is");
+    make_file(&directory.path().join("store"), b"1", &[(b"key", old), (b"other", kept)]);
+    let url = url(SCHEME, directory.path(), "");
+    for _ in 0..2 {
+        let mut session = open_session(&url);
+        let mut found = Vec::new();
+        let meta = session.get(b"other", &mut found).unwrap().unwrap();
+        assert_eq!((meta.flags, found.as_slice()), (7, kept));
+        let groups = session.groups().unwrap();
+        groups.set_tagged(b"key", b"new", &SetOptions::default(), b"tag").unwrap();
+        let mut tagged = Vec::new();
+        groups.get_tag(b"tag", &mut |key, value, _| tagged.push([key, value].concat())).unwrap();
+        assert_eq!(tagged, [b"keynew"]);
+    }
+}
+
+#[test]
+fn a_file_of_a_later_format_is_refused() {
+    let directory = TestDir::create();
+    make_file(&directory.path().join("store"), b"3", &[]);
+    let (error, text) = refusal(&url(SCHEME, directory.path(), ""));
+    assert!(matches!(error, Error::Unavailable { .. }), "{text}");
+    assert!(text.contains("format `3`") && text.contains("choose another folder"), "{text}");
 }
 
 /// Reading behind the end of a file that is mapped would be a signal, and this test would end with it.

@@ -1,6 +1,6 @@
 //! The options of `lmdb:`.
 
-use larder_store::{ByteSize, Error, Result};
+use larder_store::{ByteSize, Error, MAX_TAG_LEN, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ const MAP_STEP: u64 = 64 << 10;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct LmdbConfig {
-    /// Byte limit of the entries: their keys, their values and 30 bytes each. Beyond it, of five neighbouring
+    /// Byte limit of the entries: their keys, their values, their tags and 30 bytes each. Beyond it, of five neighbouring
     /// entries the one written longest ago makes room; expired ones go first. Processes that share a folder
     /// should agree on it, because each evicts down to its own.
     pub(super) size: ByteSize,
@@ -29,7 +29,7 @@ pub(super) struct LmdbConfig {
     /// file may be unreadable and must then be deleted.
     pub(super) sync: bool,
     /// Address space for the file, which never grows beyond it. Room for half-filled pages, large values that
-    /// begin a new page, old versions that are still read and the expiry index must fit too. Without it: four
+    /// begin a new page, old versions that are still read and the indexes of TTLs and tags must fit too. Without it: four
     /// times `size` and 64 MiB. It costs nothing until it is used.
     pub(super) map_size: Option<ByteSize>,
     /// Name of the databases inside the folder: stores of different namespaces share nothing but the file.
@@ -85,13 +85,14 @@ impl LmdbConfig {
         usize::try_from(whole).unwrap_or(usize::MAX / 2 + 1)
     }
 
-    /// The largest value that fits with the longest key, and twice into the map: a new version is written before
+    /// The largest value that fits with the longest key and tag, and twice into the map: a new version is written before
     /// the old one is given up.
     pub(super) fn max_value_len(&self) -> usize {
         let room = self.size.0.min(self.map_bytes() as u64 / 2);
-        let room = room.saturating_sub((ENTRY_OVERHEAD + MAX_KEY_LEN) as u64);
+        let room = room.saturating_sub((ENTRY_OVERHEAD + MAX_KEY_LEN + MAX_TAG_LEN) as u64);
         // LMDB stores lengths in 32 bits.
-        usize::try_from(room.min(u64::from(u32::MAX) - HEADER_LEN as u64)).unwrap_or(usize::MAX)
+        let longest = u64::from(u32::MAX) - (HEADER_LEN + MAX_TAG_LEN) as u64;
+        usize::try_from(room.min(longest)).unwrap_or(usize::MAX)
     }
 }
 
@@ -131,13 +132,13 @@ mod tests {
     fn the_map_is_whole_pages_and_the_value_limit_follows_the_size() {
         let config = read("size=1m&map_size=3000001").unwrap();
         assert_eq!(config.map_bytes(), 46 * (64 << 10));
-        assert_eq!(config.max_value_len(), (1 << 20) - 511 - 30);
+        assert_eq!(config.max_value_len(), (1 << 20) - 511 - 250 - 30);
         let narrow = read("size=1m&map_size=1m").unwrap();
-        assert_eq!(narrow.max_value_len(), (512 << 10) - 511 - 30);
+        assert_eq!(narrow.max_value_len(), (512 << 10) - 511 - 250 - 30);
         let default = read("").unwrap();
         assert_eq!(default.map_bytes(), (4 << 30) + (64 << 20));
         let huge = read("size=16777215t").unwrap();
         assert_eq!(huge.map_bytes() % (64 << 10), 0);
-        assert_eq!(huge.max_value_len(), u32::MAX as usize - HEADER_LEN);
+        assert_eq!(huge.max_value_len(), u32::MAX as usize - HEADER_LEN - MAX_TAG_LEN);
     }
 }

@@ -12,12 +12,14 @@ use super::environment::Environment;
 /// costs every read a little.
 pub(super) const NAMESPACES: u32 = 8;
 
-/// Named databases that an environment has room for: two a namespace.
-pub(super) const DATABASES: u32 = 2 * NAMESPACES;
+/// Named databases that an environment has room for: three a namespace.
+pub(super) const DATABASES: u32 = 3 * NAMESPACES;
 
 /// The key of the main database that says whose file it is, and the format it says.
 const FORMAT_KEY: &str = "larder";
-const FORMAT: &[u8] = b"1";
+const FORMAT: &[u8] = b"2";
+/// The format before there were tags. Its records are records of this one that have none.
+const FORMAT_WITHOUT_TAGS: &[u8] = b"1";
 
 /// The databases of a namespace.
 #[derive(Debug, Clone, Copy)]
@@ -29,6 +31,8 @@ pub(super) struct Databases {
     pub(super) entries: Database<'static, Bytes, Bytes>,
     /// Deadline to the keys that have it.
     pub(super) expiry: Database<'static, U64<BE>, Bytes>,
+    /// Tag to the keys that have it.
+    pub(super) tags: Database<'static, Bytes, Bytes>,
 }
 
 impl Databases {
@@ -40,8 +44,9 @@ impl Databases {
                 let main = opener.create_database::<Str, Bytes>(txn, None)?;
                 match main.get(txn, FORMAT_KEY)? {
                     Some(FORMAT) => {}
+                    Some(FORMAT_WITHOUT_TAGS) => main.put(txn, FORMAT_KEY, FORMAT)?,
                     None if main.is_empty(txn)? => main.put(txn, FORMAT_KEY, FORMAT)?,
-                    _ => return Ok(CommitOrAbort::Abort(())),
+                    format => return Ok(CommitOrAbort::Abort(format.map(<[u8]>::to_vec))),
                 }
                 let entries = format!("{namespace}.entries");
                 let entries = opener.create_database::<Bytes, Bytes>(txn, Some(&entries))?;
@@ -51,26 +56,34 @@ impl Databases {
                     .flags(DatabaseFlags::DUP_SORT)
                     .name(&format!("{namespace}.expiry"))
                     .create(txn)?;
-                Ok::<_, heed::Error>(CommitOrAbort::Commit((main, entries, expiry)))
+                let tags = opener
+                    .database_options()
+                    .types::<Bytes, Bytes>()
+                    .flags(DatabaseFlags::DUP_SORT)
+                    .name(&format!("{namespace}.tags"))
+                    .create(txn)?;
+                Ok::<_, heed::Error>(CommitOrAbort::Commit((main, entries, expiry, tags)))
             })
         });
-        match opened.map_err(|error| environment.error(error))?.commit() {
-            Some((main, entries, expiry)) => Ok(Self { main, entries, expiry }),
-            None => Err(Error::Unavailable {
-                engine: SCHEME,
-                what: format!(
-                    "{} holds a database that larder did not make; choose another folder",
-                    environment.folder().display()
-                ),
-                source: None,
-            }),
-        }
+        let holds = match opened.map_err(|error| environment.error(error))? {
+            CommitOrAbort::Commit((main, entries, expiry, tags)) => {
+                return Ok(Self { main, entries, expiry, tags });
+            }
+            CommitOrAbort::Abort(None) => "a database that larder did not make".to_owned(),
+            CommitOrAbort::Abort(Some(format)) => {
+                format!("entries of a later larder, in format `{}`", format.escape_ascii())
+            }
+        };
+        let folder = environment.folder().display();
+        let what = format!("{folder} holds {holds}; choose another folder");
+        Err(Error::Unavailable { engine: SCHEME, what, source: None })
     }
 
-    /// Pages that the entries and their index take.
+    /// Pages that the entries and their indexes take.
     pub(super) fn pages(&self, txn: &RoTxn) -> heed::Result<usize> {
         let pages =
             |stat: heed::DatabaseStat| stat.branch_pages + stat.leaf_pages + stat.overflow_pages;
-        Ok(pages(self.entries.stat(txn)?) + pages(self.expiry.stat(txn)?))
+        let indexes = pages(self.expiry.stat(txn)?) + pages(self.tags.stat(txn)?);
+        Ok(pages(self.entries.stat(txn)?) + indexes)
     }
 }

@@ -9,6 +9,7 @@
 //! - Reads must not write, so there is no order of use. When there is no room, a hand that sweeps the keys looks
 //!   at the next five entries and drops the one that was written longest ago: sampling, as Redis does it, with
 //!   neighbours for random keys, because neighbours share a page.
+//! - A third tree has the keys of each tag, for those that have one.
 //!
 //! Processes queue to write at a lock of a file, because LMDB's own can leave the living asleep when one that waits
 //! is killed; see [`environment`].
@@ -16,6 +17,7 @@
 mod config;
 mod databases;
 mod environment;
+mod groups;
 mod record;
 mod session;
 mod store;

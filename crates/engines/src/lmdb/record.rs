@@ -1,11 +1,16 @@
-//! The record of an entry: a header of fixed size, then the value.
+//! The record of an entry: a header of fixed size, the tag where it has one, then the value.
 
 use std::time::Duration;
 
-use larder_store::Remaining;
+use larder_store::{MAX_TAG_LEN, Remaining};
 
-/// Length of the header: deadline, version, flags.
+/// Length of the header: deadline, version with the length of the tag, flags.
 pub(super) const HEADER_LEN: usize = 8 + 8 + 4;
+
+/// The length of the tag is the highest byte of the number that has the version below it: 2^56 transactions are more
+/// than a disk lives to see, and an entry without a tag is stored as it was before there were any.
+const VERSION_BITS: u32 = 56;
+const _: () = assert!(MAX_TAG_LEN <= u8::MAX as usize, "the length of a tag is one byte");
 
 /// What an entry takes beside its key and its value: the header, and the node and slot of LMDB's page.
 pub(super) const ENTRY_OVERHEAD: usize = HEADER_LEN + 8 + 2;
@@ -23,31 +28,47 @@ pub(super) struct Header {
     pub(super) version: u64,
     /// The flags it was set with.
     pub(super) flags: u32,
+    /// How long its tag is; 0 where it has none.
+    pub(super) tag_len: u8,
 }
 
-impl Header {
-    /// Splits a record into header and value.
-    pub(super) fn split(record: &[u8]) -> heed::Result<(Self, &[u8])> {
+/// A record and its parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Record<'a> {
+    pub(super) header: Header,
+    pub(super) tag: &'a [u8],
+    pub(super) value: &'a [u8],
+}
+
+impl<'a> Record<'a> {
+    /// Splits what is stored into its parts.
+    pub(super) fn split(stored: &'a [u8]) -> heed::Result<Self> {
         let parts = || {
-            let (deadline, rest) = record.split_first_chunk()?;
+            let (deadline, rest) = stored.split_first_chunk()?;
             let (version, rest) = rest.split_first_chunk()?;
-            let (flags, value) = rest.split_first_chunk()?;
-            let header = Self {
+            let (flags, rest) = rest.split_first_chunk()?;
+            let version = u64::from_le_bytes(*version);
+            let header = Header {
                 deadline_ms: u64::from_le_bytes(*deadline),
-                version: u64::from_le_bytes(*version),
+                version: version & ((1 << VERSION_BITS) - 1),
                 flags: u32::from_le_bytes(*flags),
+                tag_len: (version >> VERSION_BITS) as u8,
             };
+            let (tag, value) = rest.split_at_checked(header.tag_len.into())?;
             // A page that the disk lost reads as zeros.
-            (header.version != 0).then_some((header, value))
+            (header.version != 0).then_some(Self { header, tag, value })
         };
         parts().ok_or_else(|| heed::Error::Decoding("a record without its header".into()))
     }
+}
 
+impl Header {
     /// As it is stored.
     pub(super) fn to_bytes(self) -> [u8; HEADER_LEN] {
         let mut bytes = [0; HEADER_LEN];
         bytes[..8].copy_from_slice(&self.deadline_ms.to_le_bytes());
-        bytes[8..16].copy_from_slice(&self.version.to_le_bytes());
+        let version = self.version | u64::from(self.tag_len) << VERSION_BITS;
+        bytes[8..16].copy_from_slice(&version.to_le_bytes());
         bytes[16..].copy_from_slice(&self.flags.to_le_bytes());
         bytes
     }
@@ -68,9 +89,9 @@ impl Header {
     }
 }
 
-/// What an entry counts towards the byte limit.
-pub(super) fn entry_bytes(key_len: usize, value_len: usize) -> u64 {
-    (key_len + value_len + ENTRY_OVERHEAD) as u64
+/// What an entry counts towards the byte limit: its key, and what is stored behind the header.
+pub(super) fn entry_bytes(key_len: usize, stored_len: usize) -> u64 {
+    (key_len + stored_len + ENTRY_OVERHEAD) as u64
 }
 
 #[cfg(test)]
@@ -79,22 +100,38 @@ mod tests {
 
     #[test]
     fn a_record_splits_into_what_it_was_made_of() {
-        let header = Header { deadline_ms: 1 << 50, version: 7, flags: u32::MAX };
-        let mut record = header.to_bytes().to_vec();
-        record.extend_from_slice(b"value");
-        assert_eq!(Header::split(&record).unwrap(), (header, &b"value"[..]));
+        let longest = [b't'; MAX_TAG_LEN];
+        for tag in [&b""[..], b"t", &longest] {
+            let tag_len = u8::try_from(tag.len()).unwrap();
+            let version = (1 << VERSION_BITS) - 1;
+            let header = Header { deadline_ms: 1 << 50, version, flags: u32::MAX, tag_len };
+            let stored = [&header.to_bytes(), tag, b"value"].concat();
+            let record = Record { header, tag, value: b"value" };
+            assert_eq!(Record::split(&stored).unwrap(), record);
+        }
+    }
+
+    /// What was stored before there were tags.
+    #[test]
+    fn a_record_without_a_tag_is_what_it_always_was() {
+        let header = Header { deadline_ms: 1, version: 2, flags: 3, tag_len: 0 };
+        let stored = [1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0];
+        assert_eq!(header.to_bytes(), stored);
     }
 
     #[test]
     fn what_cannot_be_a_record_is_refused() {
         for len in [0, 1, HEADER_LEN - 1, HEADER_LEN, 4096] {
-            assert!(Header::split(&vec![0; len]).is_err(), "{len} zeros");
+            assert!(Record::split(&vec![0; len]).is_err(), "{len} zeros");
         }
+        let header = Header { deadline_ms: 0, version: 1, flags: 0, tag_len: 3 };
+        let cut_off = [&header.to_bytes()[..], b"ta"].concat();
+        assert!(Record::split(&cut_off).is_err());
     }
 
     #[test]
     fn an_entry_lives_until_its_deadline_and_no_longer() {
-        let header = Header { deadline_ms: 1000, version: 1, flags: 0 };
+        let header = Header { deadline_ms: 1000, version: 1, flags: 0, tag_len: 0 };
         let left = |now_ms| header.remaining(|| now_ms);
         assert_eq!(left(999), Some(Remaining::For(Duration::from_millis(1))));
         assert_eq!((left(1000), left(1001)), (None, None));

@@ -5,13 +5,15 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use heed::MdbError;
-use larder_store::{Error, Meta, Remaining, Result, Session, SetMode, SetOptions, SetOutcome};
+use larder_store::{
+    Error, Groups, Meta, Remaining, Result, Session, SetMode, SetOptions, SetOutcome,
+};
 
 use super::SCHEME;
 use super::config::MAX_KEY_LEN;
-use super::record::{Header, Terms, entry_bytes};
+use super::record::{Record, Terms, entry_bytes};
 use super::store::Shared;
-use super::writer::{Buffers, Found, Writer};
+use super::writer::{Buffers, Found, Tag, Writer};
 use crate::counters::SessionCounters;
 use crate::decimal::{self, Digits};
 
@@ -25,8 +27,8 @@ const TRIES_BEFORE_MAKING_ROOM: u32 = 100;
 
 /// One thread's handle on an LMDB store.
 pub(super) struct LmdbSession {
-    shared: Arc<Shared>,
-    counters: Arc<SessionCounters>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) counters: Arc<SessionCounters>,
     buffers: Buffers,
 }
 
@@ -50,7 +52,7 @@ impl LmdbSession {
     }
 
     /// Does `work` in one write transaction and commits it, making room first where there is none.
-    fn write<T>(
+    pub(super) fn write<T>(
         &mut self,
         bytes: u64,
         mut work: impl FnMut(&mut Writer<'_>) -> heed::Result<T>,
@@ -105,6 +107,38 @@ impl LmdbSession {
     }
 }
 
+impl LmdbSession {
+    /// A set in any mode; the entry has this tag from then on, or none where it is empty.
+    pub(super) fn store(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        options: &SetOptions,
+        tag: &[u8],
+    ) -> Result<SetOutcome> {
+        check_key(key)?;
+        let terms = (self.deadline_ms(options.ttl), options.flags);
+        let limit = self.shared.limits.value_len;
+        let done = self.write(entry_bytes(key.len(), tag.len() + value.len()), |writer| {
+            let old = writer.find(key)?;
+            let there = old.filter(|found| writer.is_live(*found));
+            if let Some(refused) = refusal(options.mode, there) {
+                return Ok(Set::Done(refused));
+            }
+            set(writer, key, value, (options.mode, terms, tag), (old, there), limit)
+        })?;
+        match done {
+            Set::Done(outcome) => {
+                if outcome == SetOutcome::Stored {
+                    self.counters.sets.add_one();
+                }
+                Ok(outcome)
+            }
+            Set::TooLarge(len) => Err(Error::ValueTooLarge { engine: SCHEME, len, limit }),
+        }
+    }
+}
+
 impl Session for LmdbSession {
     fn engine(&self) -> &'static str {
         SCHEME
@@ -115,9 +149,9 @@ impl Session for LmdbSession {
         check_key(key)?;
         let Shared { environment, databases, clock, .. } = &*self.shared;
         let txn = environment.read()?;
-        let record = databases.entries.get(&txn, key).map_err(|error| environment.error(error))?;
-        let found = match record {
-            Some(record) => live(record, || clock.now_ms()),
+        let stored = databases.entries.get(&txn, key).map_err(|error| environment.error(error))?;
+        let found = match stored {
+            Some(stored) => live(stored, || clock.now_ms()),
             None => Ok(None),
         };
         let found = found.map_err(|error| environment.error(error))?;
@@ -133,8 +167,8 @@ impl Session for LmdbSession {
         let Shared { environment, databases, clock, .. } = &*self.shared;
         let txn = environment.read()?;
         for (i, key) in keys.iter().enumerate() {
-            let found = databases.entries.get(&txn, key).and_then(|record| match record {
-                Some(record) => live(record, || clock.now_ms()),
+            let found = databases.entries.get(&txn, key).and_then(|stored| match stored {
+                Some(stored) => live(stored, || clock.now_ms()),
                 None => Ok(None),
             });
             let found = found.map_err(|error| environment.error(error))?;
@@ -146,26 +180,7 @@ impl Session for LmdbSession {
     }
 
     fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome> {
-        check_key(key)?;
-        let terms = (self.deadline_ms(options.ttl), options.flags);
-        let limit = self.shared.limits.value_len;
-        let done = self.write(entry_bytes(key.len(), value.len()), |writer| {
-            let old = writer.find(key)?;
-            let there = old.filter(|found| writer.is_live(*found));
-            if let Some(refused) = refusal(options.mode, there) {
-                return Ok(Set::Done(refused));
-            }
-            set(writer, key, value, (options.mode, terms), (old, there), limit)
-        })?;
-        match done {
-            Set::Done(outcome) => {
-                if outcome == SetOutcome::Stored {
-                    self.counters.sets.add_one();
-                }
-                Ok(outcome)
-            }
-            Set::TooLarge(len) => Err(Error::ValueTooLarge { engine: SCHEME, len, limit }),
-        }
+        self.store(key, value, options, &[])
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
@@ -203,7 +218,8 @@ impl Session for LmdbSession {
                 return Ok(Sum::NotANumber);
             };
             let digits = Digits::new(sum);
-            writer.put(key, Some(found), found.header.terms(), [digits.as_bytes(), &[]])?;
+            let (terms, digits) = (found.header.terms(), digits.as_bytes());
+            writer.put(key, Some(found), terms, Tag::Same, [digits, &[]])?;
             writer.make_room()?;
             Ok(Sum::Is(sum))
         })?;
@@ -221,6 +237,10 @@ impl Session for LmdbSession {
         )]
         self.write(0, |writer| writer.clear())
     }
+
+    fn groups(&mut self) -> Option<&mut dyn Groups> {
+        Some(self)
+    }
 }
 
 fn check_key(key: &[u8]) -> Result<()> {
@@ -231,11 +251,17 @@ fn check_key(key: &[u8]) -> Result<()> {
     }
 }
 
-/// The value of a record and what is known of it; `None` when it has expired.
-fn live(record: &[u8], now_ms: impl FnOnce() -> u64) -> heed::Result<Option<(Meta, &[u8])>> {
-    let (header, value) = Header::split(record)?;
+/// The value of an entry and what is known of it; `None` when it has expired.
+fn live(stored: &[u8], now_ms: impl FnOnce() -> u64) -> heed::Result<Option<(Meta, &[u8])>> {
+    let record = Record::split(stored)?;
+    Ok(meta(record, now_ms).map(|meta| (meta, record.value)))
+}
+
+/// What is known of an entry; `None` when it has expired.
+pub(super) fn meta(record: Record<'_>, now_ms: impl FnOnce() -> u64) -> Option<Meta> {
+    let header = record.header;
     let meta = |ttl: Remaining| Meta { flags: header.flags, version: Some(header.version), ttl };
-    Ok(header.remaining(now_ms).map(|ttl| (meta(ttl), value)))
+    header.remaining(now_ms).map(meta)
 }
 
 /// Why a set in this mode stores nothing, given what is there.
@@ -257,11 +283,11 @@ fn set(
     writer: &mut Writer<'_>,
     key: &[u8],
     value: &[u8],
-    (mode, terms): (SetMode, Terms),
+    (mode, terms, tag): (SetMode, Terms, &[u8]),
     (old, there): (Option<Found>, Option<Found>),
     limit: usize,
 ) -> heed::Result<Set> {
-    // Append and prepend keep what the entry was set with.
+    // Append and prepend keep what the entry was set with, its tag too.
     let joined = there.filter(|_| matches!(mode, SetMode::Append | SetMode::Prepend));
     let len = value.len() + joined.map_or(0, |found| found.value_len);
     if len > limit {
@@ -275,11 +301,11 @@ fn set(
             SetMode::Prepend => [value, &other],
             _ => [&other[..], value],
         };
-        let put = writer.put(key, old, found.header.terms(), parts);
+        let put = writer.put(key, old, found.header.terms(), Tag::Same, parts);
         writer.buffers.value = other;
         put?;
     } else {
-        writer.put(key, old, terms, [value, &[]])?;
+        writer.put(key, old, terms, Tag::New(tag), [value, &[]])?;
     }
     writer.make_room()?;
     Ok(Set::Done(SetOutcome::Stored))

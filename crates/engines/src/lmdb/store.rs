@@ -119,7 +119,7 @@ impl Store for LmdbStore {
             incr: true,
             touch: true,
             batch: true,
-            groups: false,
+            groups: true,
             clear: true,
             persistent: true,
             evicts: true,

@@ -1,4 +1,5 @@
-//! One write transaction: entries, their expiry index and the count of their bytes, changed together.
+//! One write transaction: entries, the indexes of their deadlines and tags, and the count of their bytes, changed
+//! together.
 
 use std::io::Write;
 use std::ops::Bound;
@@ -6,7 +7,7 @@ use std::ops::Bound;
 use heed::RwTxn;
 
 use super::databases::Databases;
-use super::record::{Header, Terms, entry_bytes};
+use super::record::{Header, Record, Terms, entry_bytes};
 use super::usage::Usage;
 
 /// How many expired entries a write gives back at most. Each write adds at most one, so the expired never pile up.
@@ -34,8 +35,19 @@ pub(super) struct Buffers {
     pub(super) usage: Usage,
     /// The value that a new one is joined to.
     pub(super) value: Vec<u8>,
-    /// The key of an entry that makes room.
+    /// The tag of an entry that changes or goes.
+    tag: Vec<u8>,
+    /// The key of an entry that goes without having been named.
     victim: Vec<u8>,
+}
+
+/// The tag of an entry that is stored in place of another.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Tag<'a> {
+    /// The one of the entry that was there, if it had one.
+    Same,
+    /// This one; empty is none.
+    New(&'a [u8]),
 }
 
 /// An entry as it is found before it is changed.
@@ -43,6 +55,17 @@ pub(super) struct Buffers {
 pub(super) struct Found {
     pub(super) header: Header,
     pub(super) value_len: usize,
+}
+
+impl Found {
+    fn new(record: Record<'_>) -> Self {
+        Self { header: record.header, value_len: record.value.len() }
+    }
+
+    /// What it counts towards the byte limit.
+    fn bytes(self, key: &[u8]) -> u64 {
+        entry_bytes(key.len(), usize::from(self.header.tag_len) + self.value_len)
+    }
 }
 
 /// One write transaction.
@@ -90,11 +113,8 @@ impl<'s> Writer<'s> {
 
     /// The entry under `key`, expired or not.
     pub(super) fn find(&self, key: &[u8]) -> heed::Result<Option<Found>> {
-        let Some(record) = self.databases.entries.get(&self.txn, key)? else {
-            return Ok(None);
-        };
-        let (header, value) = Header::split(record)?;
-        Ok(Some(Found { header, value_len: value.len() }))
+        let stored = self.databases.entries.get(&self.txn, key)?;
+        stored.map(|stored| Record::split(stored).map(Found::new)).transpose()
     }
 
     /// Whether an entry is there for whoever asks now.
@@ -106,7 +126,7 @@ impl<'s> Writer<'s> {
     pub(super) fn read_value(&mut self, key: &[u8]) -> heed::Result<()> {
         self.buffers.value.clear();
         if let Some(record) = self.databases.entries.get(&self.txn, key)? {
-            self.buffers.value.extend_from_slice(Header::split(record)?.1);
+            self.buffers.value.extend_from_slice(Record::split(record)?.value);
         }
         Ok(())
     }
@@ -117,10 +137,11 @@ impl<'s> Writer<'s> {
         key: &[u8],
         old: Option<Found>,
         (deadline_ms, flags): Terms,
+        tag: Tag<'_>,
         parts: [&[u8]; 2],
     ) -> heed::Result<()> {
-        let header = Header { deadline_ms, version: self.version(), flags };
-        self.put_record(key, old, header, parts)
+        let header = Header { deadline_ms, version: self.version(), flags, tag_len: 0 };
+        self.put_record(key, old, header, tag, parts)
     }
 
     /// Gives an entry another deadline. Its value stays, and so does its version.
@@ -132,8 +153,8 @@ impl<'s> Writer<'s> {
     ) -> heed::Result<()> {
         self.read_value(key)?;
         let value = std::mem::take(&mut self.buffers.value);
-        let put =
-            self.put_record(key, Some(old), Header { deadline_ms, ..old.header }, [&value, &[]]);
+        let header = Header { deadline_ms, ..old.header };
+        let put = self.put_record(key, Some(old), header, Tag::Same, [&value, &[]]);
         self.buffers.value = value;
         put
     }
@@ -143,17 +164,26 @@ impl<'s> Writer<'s> {
         key: &[u8],
         old: Option<Found>,
         header: Header,
+        tag: Tag<'_>,
         parts: [&[u8]; 2],
     ) -> heed::Result<()> {
         self.changed = true;
+        let old_tag = self.take_tag(key, old)?;
+        let tag = match tag {
+            Tag::Same => &old_tag,
+            Tag::New(tag) => tag,
+        };
+        let tag_len = u8::try_from(tag.len()).expect("checked by the session");
+        let header = Header { tag_len, ..header };
         let head = header.to_bytes();
         let value_len = parts[0].len() + parts[1].len();
         self.databases.entries.put_reserved(
             &mut self.txn,
             key,
-            head.len() + value_len,
+            head.len() + tag.len() + value_len,
             |space| {
                 space.write_all(&head)?;
+                space.write_all(tag)?;
                 space.write_all(parts[0])?;
                 space.write_all(parts[1])
             },
@@ -165,20 +195,75 @@ impl<'s> Writer<'s> {
                 self.databases.expiry.put(&mut self.txn, &header.deadline_ms, key)?;
             }
         }
-        let freed = old.map_or(0, |old| entry_bytes(key.len(), old.value_len));
-        let bytes = self.buffers.usage.bytes() + entry_bytes(key.len(), value_len);
+        if old_tag != tag {
+            self.untag(key, &old_tag)?;
+            if !tag.is_empty() {
+                self.databases.tags.put(&mut self.txn, tag, key)?;
+            }
+        }
+        let freed = old.map_or(0, |old| old.bytes(key));
+        let bytes = self.buffers.usage.bytes() + Found { header, value_len }.bytes(key);
         self.buffers.usage.set_bytes(bytes.saturating_sub(freed));
+        self.buffers.tag = old_tag;
         Ok(())
     }
 
     /// Removes the entry that was found under `key`.
     pub(super) fn remove(&mut self, key: &[u8], old: Found) -> heed::Result<()> {
         self.changed = true;
+        let tag = self.take_tag(key, Some(old))?;
         self.databases.entries.delete(&mut self.txn, key)?;
         self.unlist(key, old.header.deadline_ms)?;
+        self.untag(key, &tag)?;
+        self.buffers.tag = tag;
         let bytes = self.buffers.usage.bytes();
-        let freed = entry_bytes(key.len(), old.value_len);
-        self.buffers.usage.set_bytes(bytes.saturating_sub(freed));
+        self.buffers.usage.set_bytes(bytes.saturating_sub(old.bytes(key)));
+        Ok(())
+    }
+
+    /// Removes every entry with this tag; says how many of them were live.
+    pub(super) fn remove_tagged(&mut self, tag: &[u8]) -> heed::Result<u64> {
+        let mut n_live = 0;
+        while let Some(key) = self.databases.tags.get(&self.txn, tag)? {
+            let mut victim = std::mem::take(&mut self.buffers.victim);
+            victim.clear();
+            victim.extend_from_slice(key);
+            match self.find(&victim)? {
+                Some(found) if self.has_tag(&victim, tag)? => {
+                    n_live += u64::from(self.is_live(found));
+                    self.remove(&victim, found)?;
+                }
+                // The index knows more than the entries: mend it, or this would not end.
+                _ => self.untag(&victim, tag)?,
+            }
+            self.buffers.victim = victim;
+        }
+        Ok(n_live)
+    }
+
+    fn has_tag(&self, key: &[u8], tag: &[u8]) -> heed::Result<bool> {
+        let stored = self.databases.entries.get(&self.txn, key)?;
+        Ok(stored.map(Record::split).transpose()?.is_some_and(|record| record.tag == tag))
+    }
+
+    /// The tag of the entry that was found under `key`, in the buffer for it; empty where it has none.
+    fn take_tag(&mut self, key: &[u8], found: Option<Found>) -> heed::Result<Vec<u8>> {
+        let mut tag = std::mem::take(&mut self.buffers.tag);
+        tag.clear();
+        if found.is_some_and(|found| found.header.tag_len > 0)
+            && let Some(stored) = self.databases.entries.get(&self.txn, key)?
+        {
+            tag.extend_from_slice(Record::split(stored)?.tag);
+        }
+        Ok(tag)
+    }
+
+    /// Takes an entry out of the index of tags.
+    fn untag(&mut self, key: &[u8], tag: &[u8]) -> heed::Result<()> {
+        if !tag.is_empty() {
+            self.changed = true;
+            self.databases.tags.delete_one_duplicate(&mut self.txn, tag, key)?;
+        }
         Ok(())
     }
 
@@ -195,6 +280,7 @@ impl<'s> Writer<'s> {
         self.changed = true;
         self.databases.entries.clear(&mut self.txn)?;
         self.databases.expiry.clear(&mut self.txn)?;
+        self.databases.tags.clear(&mut self.txn)?;
         self.buffers.usage.set_bytes(0);
         self.buffers.usage.set_hand(b"");
         Ok(())
@@ -274,13 +360,12 @@ impl<'s> Writer<'s> {
         for entry in
             self.databases.entries.range(&self.txn, &(start, Bound::Unbounded))?.take(SAMPLE)
         {
-            let (key, record) = entry?;
-            let (header, value) = Header::split(record)?;
+            let (key, stored) = entry?;
+            let found = Found::new(Record::split(stored)?);
+            let version = found.header.version;
             last = key;
-            if header.version != own
-                && oldest.is_none_or(|oldest| header.version < oldest.header.version)
-            {
-                oldest = Some(Found { header, value_len: value.len() });
+            if version != own && oldest.is_none_or(|oldest| version < oldest.header.version) {
+                oldest = Some(found);
                 victim.clear();
                 victim.extend_from_slice(key);
             }
@@ -307,6 +392,63 @@ mod tests {
     use crate::lmdb::environment::Environment;
     use larder_host::scratch::{Place, ScratchDir};
 
+    /// The same of tags.
+    #[test]
+    fn the_index_of_tags_lists_an_entry_once_or_not_at_all() {
+        let place = Place::Own(ScratchDir::create("lmdb").unwrap());
+        let environment = Environment::open(place, &LmdbConfig::default()).unwrap();
+        let databases = Databases::open(&environment, "test").unwrap();
+        let mut buffers = Buffers::default();
+        let write = |buffers: &mut Buffers, work: &mut dyn FnMut(&mut Writer<'_>)| {
+            let txn = environment.env().write_txn().unwrap();
+            let limits = Limits { bytes: 1 << 20, pages: 1 << 10, value_len: 1 << 10 };
+            let mut writer =
+                Writer::new(txn, databases, "test.usage", limits, 10, buffers).unwrap();
+            work(&mut writer);
+            let pairs: Vec<_> = writer.databases.tags.iter(&writer.txn).unwrap().collect();
+            let pairs = pairs.into_iter().map(|pair| pair.map(|(tag, _)| tag.to_vec()));
+            let pairs: Vec<Vec<u8>> = pairs.collect::<heed::Result<_>>().unwrap();
+            writer.commit().unwrap();
+            pairs
+        };
+        // Each step: how the entry is stored and the tag that it has then, or its end.
+        let steps: [(Option<Tag<'_>>, &[u8]); 9] = [
+            (Some(Tag::New(b"")), b""),
+            (Some(Tag::Same), b""),
+            (Some(Tag::New(b"one")), b"one"),
+            (Some(Tag::Same), b"one"),
+            (Some(Tag::New(b"one")), b"one"),
+            (Some(Tag::New(b"another")), b"another"),
+            (Some(Tag::New(b"")), b""),
+            (Some(Tag::New(b"one")), b"one"),
+            (None, b""),
+        ];
+        for (step, wanted) in steps {
+            let listed = write(&mut buffers, &mut |writer| {
+                let old = writer.find(b"key").unwrap();
+                match step {
+                    Some(tag) => writer.put(b"key", old, (0, 0), tag, [b"value", b""]).unwrap(),
+                    None => writer.remove(b"key", old.unwrap()).unwrap(),
+                }
+                let stored = writer.databases.entries.get(&writer.txn, b"key").unwrap();
+                let tag = stored.map(|stored| Record::split(stored).unwrap().tag);
+                assert_eq!(tag.unwrap_or_default(), wanted, "{step:?}");
+            });
+            let wanted: Vec<_> =
+                (!wanted.is_empty()).then(|| wanted.to_vec()).into_iter().collect();
+            assert_eq!(listed, wanted, "{step:?}");
+        }
+        assert_eq!(buffers.usage.bytes(), 0);
+        // A pair too many, as no transaction of ours leaves it, ends no removal and counts as nothing.
+        let listed = write(&mut buffers, &mut |writer| {
+            writer.databases.tags.put(&mut writer.txn, b"one", b"no entry").unwrap();
+            writer.put(b"key", None, (0, 0), Tag::New(b"another"), [b"value", b""]).unwrap();
+            writer.databases.tags.put(&mut writer.txn, b"one", b"key").unwrap();
+            assert_eq!(writer.remove_tagged(b"one").unwrap(), 0);
+        });
+        assert_eq!(listed, [b"another"]);
+    }
+
     /// A deadline that stayed behind in the index would not be seen from outside: only the file would grow.
     #[test]
     fn the_index_lists_an_entry_once_or_not_at_all() {
@@ -324,7 +466,8 @@ mod tests {
             let old = writer.find(b"key").unwrap();
             match (step, old) {
                 (Some(deadline_ms), old) => {
-                    writer.put(b"key", old, (deadline_ms, 0), [b"value", b""]).unwrap();
+                    let tag = Tag::New(b"");
+                    writer.put(b"key", old, (deadline_ms, 0), tag, [b"value", b""]).unwrap();
                 }
                 (None, old) => writer.remove(b"key", old.unwrap()).unwrap(),
             }
