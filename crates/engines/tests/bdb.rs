@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         trial("databases_of_others_are_refused_and_left_alone", databases_of_others),
         trial("a_folder_keeps_how_its_entries_are_kept", another_type),
         trial("expired_entries_are_given_back", expired_entries_are_given_back),
+        trial("checkpoints_keep_the_log_short", checkpoints_keep_the_log_short),
         trial("threads_that_want_the_same_pages_all_come_to_an_end", many_threads),
         trial("what_survives_follows_the_options", what_survives_follows_the_options),
         trial("a_full_disk_is_told", a_full_disk_is_told),
@@ -136,6 +137,33 @@ fn expired_entries_are_given_back() {
     }
     for i in 1..4_u32 {
         assert!(session.get(&i.to_le_bytes(), &mut Vec::new()).unwrap().is_some(), "key {i}");
+    }
+}
+
+fn checkpoints_keep_the_log_short() {
+    let directory = TestDir::create();
+    let url = url(SCHEME, directory.path(), "checkpoint=50ms&log=10m");
+    let store = open(&url).unwrap();
+    let mut session = store.session().unwrap();
+    let value = vec![7; 50_000];
+    let folder = store.info().data_paths.remove(0);
+    let n_logs = || {
+        let entries = std::fs::read_dir(&folder).unwrap();
+        let is_log = |name: &str| name.starts_with("log.");
+        entries
+            .filter(|entry| is_log(&entry.as_ref().unwrap().file_name().to_string_lossy()))
+            .count()
+    };
+    // Ten files of it.
+    for i in 0..2000_u32 {
+        session.set(&(i % 10).to_le_bytes(), &value, &SetOptions::default()).unwrap();
+    }
+    let until = Instant::now() + Duration::from_secs(20);
+    while n_logs() > 2 {
+        assert!(Instant::now() < until, "{} files of the log are left", n_logs());
+        // The log from the beginning of a checkpoint on stays until the next one, which comes only when something changes.
+        session.set(b"key", b"value", &SetOptions::default()).unwrap();
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 
