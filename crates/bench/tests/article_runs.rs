@@ -28,6 +28,8 @@ fn main() -> ExitCode {
         trial_where(installed, "a002_as_published_never_hits_and_always_connects", a002_published),
         trial_where(installed, "a002_corrected_hits_as_predicted", a002_corrected),
         trial_where(installed, "a003_as_published_pays_for_a_dead_tier", a003_published),
+        trial_where(engines, "a004_as_published_cuts_values_without_a_word", a004_published),
+        trial_where(engines, "a004_corrected_keeps_values_whole_and_stalls_in", a004_corrected),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -39,6 +41,12 @@ fn databases() -> Result<(), String> {
     recipe("memcached")
 }
 
+/// Whether what A004 is about is there.
+fn engines() -> Result<(), String> {
+    let recipes = ["memcached", "bdb"].map(|engine| ENGINES.find(engine).unwrap().recipes);
+    recipes.into_iter().flatten().try_for_each(has_program)
+}
+
 /// Whether what A002 and A003 are about is there.
 fn installed() -> Result<(), String> {
     let modules = ["Cache::FileCache", "Cache::Mmap", "Cache::FastMmap", "Cache::Memcached::Fast"];
@@ -48,18 +56,22 @@ fn installed() -> Result<(), String> {
 
 /// Runs a scenario in a form, with other fields of its workload.
 fn run(name: &str, form: ArticleForm, workload: &str) -> Run {
-    let workload: WorkloadSpec = toml::from_str(workload).unwrap();
-    let scenario = Scenario::find(name).unwrap().resolve(form, false).unwrap();
-    let plan = Plan::new(&scenario.with_workload(&workload), false, &CATALOG).unwrap();
-    let stop = AtomicBool::new(false);
-    let permissions = Permissions::default();
-    let run = compare(&plan, &CATALOG, Vec::new(), permissions, &Silent, &stop).unwrap().run;
+    let run = carried_out(name, form, workload);
     for cell in &run.cells {
         let reason = cell.reason.as_deref().filter(|_| cell.counts.hits > 0);
         assert_eq!(reason, None, "{cell:#?}");
         assert_eq!((cell.counts.errors, cell.counts.wrong), (0, 0), "{cell:#?}");
     }
     run
+}
+
+/// The same, whatever became of it.
+fn carried_out(name: &str, form: ArticleForm, workload: &str) -> Run {
+    let workload: WorkloadSpec = toml::from_str(workload).unwrap();
+    let scenario = Scenario::find(name).unwrap().resolve(form, false).unwrap();
+    let plan = Plan::new(&scenario.with_workload(&workload), false, &CATALOG).unwrap();
+    let stop = AtomicBool::new(false);
+    compare(&plan, &CATALOG, Vec::new(), Permissions::default(), &Silent, &stop).unwrap().run
 }
 
 /// The targets, by their names, that a check speaks of.
@@ -183,4 +195,36 @@ fn a003_published() {
     assert!(local * 2.0 < remote && live * 2.0 < dead, "{local}, {remote}, {live}, {dead} µs");
     let both = remote + local;
     assert!(dead > remote && (0.8..1.6).contains(&(dead / both)), "{dead} µs, not {both} µs");
+}
+
+fn a004_published() {
+    let workload = "rounds = 1\nkeys = 200\nrequests = 300";
+    let run = carried_out("a004", ArticleForm::Published, workload);
+    assert_eq!(named(&run, "TRUNCATED"), ["InnoDB at first"]);
+    for target in &run.targets {
+        assert_eq!(target.reason, None, "{target:#?}");
+        for cell in cells(&run, &target.name) {
+            let (counts, cuts) = (cell.counts, target.name == "InnoDB at first");
+            assert_eq!(counts.errors, 0, "all was acknowledged: {cell:#?}");
+            if cell.operation == Operation::Get {
+                assert_eq!((counts.wrong > 0, counts.truncated), (cuts, counts.wrong), "{cell:#?}");
+            }
+        }
+    }
+    assert!(findings(&run, "TRUNCATED").iter().all(|check| check.severity == Severity::Error));
+}
+
+fn a004_corrected() {
+    let run = run("a004", ArticleForm::Corrected, "rounds = 1\nkeys = 200\nrequests = 300");
+    for cell in &run.cells {
+        assert_eq!(cell.reason, None, "{cell:#?}");
+        let all = cell.latency_to.last().unwrap();
+        let latency = cell.latency_ns.unwrap();
+        assert_eq!((all.quantile.to_string(), all.max), ("1".into(), latency.max));
+    }
+    assert!(named(&run, "TRUNCATED").is_empty());
+    for (id, beside) in [("REACH-PARITY", "LMDB"), ("ACK-PARITY", "InnoDB")] {
+        assert!(!findings(&run, id).is_empty(), "{id} says something of {beside}");
+    }
+    assert!(run.article.as_ref().is_some_and(|article| article.percentiles));
 }

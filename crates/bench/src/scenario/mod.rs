@@ -57,6 +57,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("a001", include_str!("../../../../scenarios/a001.toml")),
     ("a002", include_str!("../../../../scenarios/a002.toml")),
     ("a003", include_str!("../../../../scenarios/a003.toml")),
+    ("a004", include_str!("../../../../scenarios/a004.toml")),
 ];
 
 impl Scenario {
@@ -126,7 +127,7 @@ mod tests {
     #[test]
     fn articles_have_a_short_and_a_long_form_as_published_and_corrected_with_all_that_is_compared()
     {
-        for name in ["a001", "a002", "a003"] {
+        for name in ["a001", "a002", "a003", "a004"] {
             let scenario = Scenario::find(name).unwrap();
             for form in [ArticleForm::Corrected, ArticleForm::Published] {
                 for full in [false, true] {
