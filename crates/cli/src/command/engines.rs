@@ -136,14 +136,14 @@ fn lines(engine: &Engine, row: &Listed) -> String {
         ),
     };
     let scheme = format!("{}:", engine.scheme);
-    let mut text = format!("{scheme:12} {}\n{:12} {state}\n", engine.summary, "");
-    for OtherServer { server, reason, .. } in &row.servers {
+    let other = |OtherServer { server, reason, .. }: &OtherServer| {
         let state = reason
             .as_ref()
             .map_or("is there".into(), |reason| format!("cannot run here: {reason}"));
-        text += &format!("{:12} server={server}: {state}\n", "");
-    }
-    text
+        format!("{:12} server={server}: {state}\n", "")
+    };
+    let others: String = row.servers.iter().map(other).collect();
+    format!("{scheme:12} {}\n{:12} {state}\n{others}", engine.summary, "")
 }
 
 fn options(engine: &Engine) -> String {

@@ -156,7 +156,7 @@ fn stopped() {
     set(&mut *session, "key", b"value");
     signal(&server, libc::SIGSTOP);
     // Each of its threads stops when it comes to it.
-    let stopped = || state(&server).starts_with("T");
+    let stopped = || state(&server).starts_with('T');
     let until = Instant::now() + PATIENCE;
     while !stopped() && Instant::now() < until {
         sleep(Duration::from_millis(1));
