@@ -39,7 +39,7 @@ Without options: installs the packages of Debian that the engines need.
                 $data/NAME
                 innodb  MySQL 5.6.14 with its memcached plugin, from Maven (325 MB; 96 MB are kept)
                 bdb     a small library between Larder and BerkeleyDB 5.3, compiled here
-                mongodb mongo-java-server 1.46.0, a stand-in for MongoDB, from Maven (3 MB)
+                mongodb mongo-java-server 1.46.0, a stand-in for MongoDB, from Maven (3 MB; BSD licence, Netty's is Apache)
                 all     every NAME, and the packages
   --help        this text
 END

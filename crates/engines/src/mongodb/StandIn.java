@@ -99,7 +99,9 @@ public final class StandIn {
                 ? null
                 : SslContextBuilder.forServer(new File(arguments[1]), new File(arguments[2])).build();
         MongoBackend backend = new MemoryBackend().version(Version.OLDEST);
-        NioEventLoopGroup group = new NioEventLoopGroup();
+        // It writes its own documents out, not copies: a second thread could change them meanwhile, and a reader would
+        // see what is neither the old nor the new.
+        NioEventLoopGroup group = new NioEventLoopGroup(1);
         ChannelGroup channels = new DefaultChannelGroup(group.next());
         ServerBootstrap server = new ServerBootstrap()
                 .group(group)
