@@ -79,11 +79,18 @@ impl Databases {
         Err(Error::Unavailable { engine: SCHEME, what, source: None })
     }
 
-    /// Pages that the entries and their indexes take.
-    pub(super) fn pages(&self, txn: &RoTxn) -> heed::Result<usize> {
+    /// Whether the entries and their indexes take more than so many pages.
+    ///
+    /// The index of tags is asked only where it matters, because an asked database costs a write a look into the
+    /// directory: a pair of it is no longer than its entry and no page is less than a quarter full, so it never has more
+    /// than four times the pages of the entries.
+    pub(super) fn exceed(&self, txn: &RoTxn, limit: usize) -> heed::Result<bool> {
         let pages =
             |stat: heed::DatabaseStat| stat.branch_pages + stat.leaf_pages + stat.overflow_pages;
-        let indexes = pages(self.expiry.stat(txn)?) + pages(self.tags.stat(txn)?);
-        Ok(pages(self.entries.stat(txn)?) + indexes)
+        let others = pages(self.entries.stat(txn)?) + pages(self.expiry.stat(txn)?);
+        if 5 * others <= limit {
+            return Ok(false);
+        }
+        Ok(others + pages(self.tags.stat(txn)?) > limit)
     }
 }

@@ -324,7 +324,7 @@ impl<'s> Writer<'s> {
 
     fn drop_down_to(&mut self, bytes: u64) -> heed::Result<()> {
         while self.buffers.usage.bytes() > bytes
-            || self.databases.pages(&self.txn)? > self.limits.pages
+            || self.databases.exceed(&self.txn, self.limits.pages)?
         {
             if self.expire()? == 0 && !self.evict()? {
                 break;
