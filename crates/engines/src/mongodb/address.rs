@@ -65,7 +65,7 @@ impl Target {
         let mut options = match parsed {
             Ok(Ok(options)) => options,
             Ok(Err(error)) => {
-                let reason = refusal::unmasked(&refusal::message(&error), url.password());
+                let reason = refusal::masked(&refusal::message(&error), url.password());
                 return Err(refusal::unusable(&error, reason));
             }
             Err(_) => return Err(Error::Timeout { engine: SCHEME, peer, after: timeout }),

@@ -11,6 +11,9 @@ use super::SCHEME;
 /// The collection of entries, and the database where the URL names none.
 pub(super) const DEFAULT_NAME: &str = "larder";
 
+/// The smallest cache that `mongod` starts with.
+const LEAST_CACHE: ByteSize = ByteSize(256 << 20);
+
 /// Options that say how a server is started, and so mean nothing for one that runs already.
 const FOR_MANAGED: [&str; 2] = ["memory", "server"];
 
@@ -53,7 +56,8 @@ pub(super) struct MongodbConfig {
     pub(super) journal: Option<bool>,
     /// How long a write may wait for other servers, in milliseconds.
     pub(super) wtimeoutMS: Option<u64>,
-    /// The collection that holds the entries; it is made where it is missing.
+    /// The collection that holds the entries. It is made where it is missing and stays, empty, for other stores may have
+    /// it open; one with documents that larder did not make is refused.
     pub(super) collection: String,
     /// How long an operation may take before it fails. Half of it is for finding a server that can be asked.
     pub(super) timeout: Span,
@@ -221,6 +225,22 @@ impl MongodbConfig {
         Ok(config)
     }
 
+    /// Refuses less memory than a server can be started with.
+    pub(super) fn check_memory(&self, program: Program) -> Result<()> {
+        match self.memory {
+            Some(memory) if program == Program::Mongod && memory < LEAST_CACHE => {
+                Err(Error::InvalidOptions {
+                    engine: SCHEME,
+                    reason: format!(
+                        "option `memory`: {memory} is less than the cache of mongod takes, {LEAST_CACHE}; write \
+                         memory=256m"
+                    ),
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Whether somebody waits for the answer to a plain set.
     pub(super) fn waits(&self) -> bool {
         self.w.as_deref() != Some("0")
@@ -319,6 +339,16 @@ mod tests {
             assert!(is_encrypted(url), "{url}");
         }
         assert!(!is_encrypted("mongodb://h1") && !is_encrypted("mongodb+srv://h1?tls=off"));
+    }
+
+    #[test]
+    fn mongod_wants_a_cache_that_is_large_enough() {
+        let small = read("mongodb:?memory=100m").unwrap();
+        let message = small.check_memory(Program::Mongod).unwrap_err().to_string();
+        let expected = "option `memory`: 100 MiB is less than the cache of mongod takes, 256 MiB";
+        assert!(message.contains(expected), "{message}");
+        small.check_memory(Program::StandIn).unwrap();
+        read("mongodb:?memory=256m").unwrap().check_memory(Program::Mongod).unwrap();
     }
 
     #[test]

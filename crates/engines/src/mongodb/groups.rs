@@ -14,6 +14,7 @@ impl MongodbSession {
     fn give(&mut self, filter: Document, found: &mut FoundEntry<'_>) -> Result<()> {
         self.settle()?;
         let now_ms = self.shared.now_ms();
+        let counters = &self.counters;
         self.link.find(filter, None, &mut |document| {
             let entry = Found::read(document)?;
             let key = document::bytes(entry.key).ok_or_else(|| Error::Corrupted {
@@ -21,6 +22,7 @@ impl MongodbSession {
                 what: "a document whose `_id` is no key of an entry".into(),
             })?;
             if entry.is_live(now_ms) {
+                counters.hits.add_one();
                 found(&key, entry.value, entry.meta(now_ms));
             }
             Ok(())

@@ -107,7 +107,8 @@ impl Link {
             let mut cursor = match limit {
                 // A negative limit is one answer and no cursor behind it.
                 Some(1) => find.limit(-1).await?,
-                Some(n) => find.batch_size(n.max(2)).await?,
+                // A server that has given as many as were asked for keeps the cursor open until it is asked again.
+                Some(n) => find.batch_size(n.saturating_add(1)).await?,
                 None => find.batch_size(LARGE_BATCH).await?,
             };
             while given.is_ok() && cursor.advance().await? {

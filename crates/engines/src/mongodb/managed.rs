@@ -48,6 +48,7 @@ pub(super) fn start(url: &StoreUrl, config: &MongodbConfig) -> Result<Started> {
         return Err(Error::InvalidUrl { url: url.to_string(), reason: reason.into() });
     }
     let (program, file) = choose(config)?;
+    config.check_memory(program)?;
     let launch = Launch { url, config, file };
     match program {
         Program::StandIn => launch.stand_in(),

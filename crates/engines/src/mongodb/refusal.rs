@@ -17,6 +17,9 @@ const DUPLICATE_KEY: i32 = 11000;
 /// What servers answer who wants to make a collection that is there already.
 const NAMESPACE_EXISTS: i32 = 48;
 
+/// What servers answer who asks for the indexes of a collection that is not there.
+const NAMESPACE_NOT_FOUND: i32 = 26;
+
 /// What an error of the driver means.
 #[cold]
 pub(super) fn failed(peer: &str, timeout: Duration, error: &DriverError) -> Error {
@@ -148,7 +151,7 @@ pub(super) fn unusable(error: &DriverError, reason: String) -> Error {
 }
 
 /// A text without the password.
-pub(super) fn unmasked(text: &str, password: Option<&str>) -> String {
+pub(super) fn masked(text: &str, password: Option<&str>) -> String {
     match password.filter(|password| !password.is_empty()) {
         Some(password) => text.replace(password, "***"),
         None => text.into(),
@@ -167,6 +170,11 @@ pub(super) fn is_duplicate(error: &DriverError) -> bool {
 /// Whether a collection could not be made because it is there already.
 pub(super) fn is_there(error: &DriverError) -> bool {
     matches!(&*error.kind, ErrorKind::Command(error) if error.code == NAMESPACE_EXISTS)
+}
+
+/// Whether a collection was asked for that is not there.
+pub(super) fn is_missing(error: &DriverError) -> bool {
+    matches!(&*error.kind, ErrorKind::Command(error) if error.code == NAMESPACE_NOT_FOUND)
 }
 
 /// An answer that is none, or an error that the contract has no word for.

@@ -65,7 +65,7 @@ impl MongodbSession {
         tag: Option<&[u8]>,
     ) -> Result<SetOutcome> {
         check(key)?;
-        self.check_len(key, value.len())?;
+        self.check_len(key, value.len(), options.mode)?;
         let deadline_ms = self.shared.deadline_ms(options.ttl);
         let terms = Terms { version: self.next_version(), flags: options.flags, deadline_ms, tag };
         let entry = document::of(key, value, &terms);
@@ -158,7 +158,6 @@ impl MongodbSession {
             let (value, result) = match changed? {
                 (Change::To(value), result) => (value, result),
                 (Change::TooLarge(len), _) => {
-                    self.remove(doc! { ID: text(key) })?;
                     let limit = self.shared.max_value_len;
                     return Err(Error::ValueTooLarge { engine: SCHEME, len, limit });
                 }
@@ -203,14 +202,17 @@ impl MongodbSession {
         Ok(done.deleted_count > 0)
     }
 
-    /// Refuses a value that no document has room for, and leaves none behind.
-    fn check_len(&mut self, key: &[u8], len: usize) -> Result<()> {
+    /// Refuses a value that no document has room for. A plain set leaves no older one behind; what takes a condition or
+    /// the value that is there changes nothing.
+    fn check_len(&mut self, key: &[u8], len: usize, mode: SetMode) -> Result<()> {
         let limit = self.shared.max_value_len;
         if len <= limit {
             return Ok(());
         }
-        self.settle()?;
-        self.remove(doc! { ID: text(key) })?;
+        if mode == SetMode::Set {
+            self.settle()?;
+            self.remove(doc! { ID: text(key) })?;
+        }
         Err(Error::ValueTooLarge { engine: SCHEME, len, limit })
     }
 }

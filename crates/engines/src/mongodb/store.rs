@@ -10,8 +10,8 @@ use larder_host::disk;
 use larder_host::managed::Server;
 use larder_host::relay::{Destination, Relay};
 use larder_store::{
-    Capabilities, Catalog, Clock, Durability, Error, Ownership, Reach, Result, Session, Stats,
-    Store, StoreInfo, StoreUrl,
+    Capabilities, Catalog, Clock, Durability, Error, FileSystem, Ownership, Reach, Result, Session,
+    Stats, Store, StoreInfo, StoreUrl,
 };
 use mongodb::bson::doc;
 
@@ -20,7 +20,7 @@ use super::config::MongodbConfig;
 use super::document::{MAX_KEY_LEN, OVERHEAD};
 use super::link::Link;
 use super::session::MongodbSession;
-use super::survey::{self, Kind, Prepared, Survey};
+use super::survey::{self, Indexes, Kind, Survey};
 use super::{SCHEME, managed, unacknowledged};
 use crate::counters::Counters;
 use crate::network;
@@ -43,7 +43,10 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     if let Some(stand_in) = stand_in {
         survey.version = Some(stand_in);
     }
-    let prepared = survey::prepare(&control)?;
+    if !config.waits() {
+        survey.check_unacknowledged(&direct.peer)?;
+    }
+    let indexes = survey::prepare(&control, server.is_some())?;
     let relay = network::relay(SCHEME, config.via, config.timeout.0, || direct.destinations())?;
     let target = match relay.as_ref().and_then(|relay| relay.addresses().first()) {
         Some(address) => direct.clone().through(*address),
@@ -56,7 +59,6 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     };
     let shared = Shared {
         control: Mutex::new(control),
-        is_made: prepared.is_made,
         max_value_len: survey.largest_document.saturating_sub(OVERHEAD),
         clock: Clock::system(),
         counters: Counters::default(),
@@ -66,7 +68,7 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
         relay,
         server,
     };
-    let info = shared.describe(url, &config, &survey, &prepared);
+    let info = shared.describe(url, &config, &survey, &indexes);
     Ok(Arc::new(MongodbStore { shared: Arc::new(shared), info }))
 }
 
@@ -81,8 +83,6 @@ struct MongodbStore {
 pub(super) struct Shared {
     /// A way to the servers beside those of the sessions, which is not counted with them.
     control: Mutex<Link>,
-    /// Whether this store made the collection.
-    is_made: bool,
     pub(super) target: Target,
     pub(super) max_value_len: usize,
     pub(super) counters: Counters,
@@ -104,7 +104,13 @@ impl Shared {
     pub(super) fn deadline_ms(&self, ttl: Option<Duration>) -> Option<i64> {
         // Dates have an end, and a server that reckons with them must not come to it.
         const LAST_MS: u64 = 253_402_300_799_999;
-        let deadline_ms = self.clock.deadline_ms(ttl?).min(LAST_MS);
+        // What lives for no time is long past, also for a server whose clock is behind.
+        const LONG_PAST_MS: i64 = 1;
+        let ttl = ttl?;
+        if ttl.is_zero() {
+            return Some(LONG_PAST_MS);
+        }
+        let deadline_ms = self.clock.deadline_ms(ttl).min(LAST_MS);
         Some(i64::try_from(deadline_ms).unwrap_or(i64::MAX))
     }
 
@@ -117,7 +123,7 @@ impl Shared {
     pub(super) fn clear(&self) -> Result<()> {
         let control = self.control();
         control.run(async { control.collection().drop().await })?;
-        survey::prepare(&control).map(drop)
+        survey::prepare(&control, self.is_managed()).map(drop)
     }
 
     fn control(&self) -> MutexGuard<'_, Link> {
@@ -129,7 +135,7 @@ impl Shared {
         url: &StoreUrl,
         config: &MongodbConfig,
         survey: &Survey,
-        prepared: &Prepared,
+        indexes: &Indexes,
     ) -> StoreInfo {
         let mut settings = BTreeMap::new();
         let mut tell = |name: &str, value: Option<String>| {
@@ -146,7 +152,7 @@ impl Shared {
         tell("replica_set", survey.set_name.clone());
         tell("read_preference", config.readPreference.clone());
         tell("tls", Some(if self.target.is_encrypted() { "on" } else { "off" }.into()));
-        for (name, index) in &prepared.indexes {
+        for (name, index) in indexes {
             tell(name, Some(index.clone()));
         }
         if survey.kind == Kind::StandIn {
@@ -159,10 +165,14 @@ impl Shared {
         let kept = server.filter(|_| is_kept);
         let data_paths: Vec<PathBuf> =
             kept.map(|server| server.directory().to_owned()).into_iter().collect();
-        let durability = if config.waits() {
-            survey.durability(config.journal)
-        } else {
-            Durability::Unacknowledged
+        let file_system = data_paths.first().and_then(|path| disk::file_system(path).ok());
+        let durability = match survey.durability(config.journal) {
+            _ if !config.waits() => Durability::Unacknowledged,
+            // A sync to memory survives no more than the page cache does.
+            durability if file_system.as_ref().is_some_and(FileSystem::is_memory) => {
+                durability.min(Durability::OsCache)
+            }
+            durability => durability,
         };
         StoreInfo {
             scheme: SCHEME,
@@ -173,27 +183,8 @@ impl Shared {
             ownership: if self.is_managed() { Ownership::Managed } else { Ownership::External },
             server_pids: server.map(Server::pid).or(survey.pid).into_iter().collect(),
             addresses: self.target.addresses(),
-            file_system: data_paths.first().and_then(|path| disk::file_system(path).ok()),
+            file_system,
             data_paths,
-        }
-    }
-}
-
-impl Drop for Shared {
-    /// Leaves nothing on a server of somebody's that was not there: a collection of ours goes when nothing is in it.
-    fn drop(&mut self) {
-        if !self.is_made || self.is_managed() {
-            return;
-        }
-        let control = self.control.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let mut is_empty = true;
-        let looked = control.find(doc! {}, Some(1), &mut |_| {
-            is_empty = false;
-            Ok(())
-        });
-        if looked.is_ok() && is_empty {
-            // Nobody is left to tell of a failure.
-            let _ = control.run(async { control.collection().drop().await });
         }
     }
 }
@@ -202,7 +193,6 @@ impl std::fmt::Debug for Shared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Shared")
             .field("nodes", &self.target.peer)
-            .field("is_made", &self.is_made)
             .field("relay", &self.relay)
             .field("server", &self.server)
             .finish_non_exhaustive()

@@ -2,13 +2,13 @@
 
 use std::fs;
 
-use larder_store::{Durability, Result};
+use larder_store::{Durability, Error, Result};
 use mongodb::bson::{Document, doc};
 use mongodb::error::ErrorKind;
 
 use super::document::{EXPIRES, TAG};
 use super::link::Link;
-use super::refusal;
+use super::{SCHEME, refusal};
 
 /// The largest document where a server does not tell.
 const LARGEST_DOCUMENT: usize = 16 << 20;
@@ -30,6 +30,8 @@ pub(super) struct Survey {
     pub(super) storage_engine: Option<String>,
     /// The replica set that it belongs to.
     pub(super) set_name: Option<String>,
+    /// Whether it takes writes.
+    pub(super) is_writable: bool,
     /// Its process id, when it runs on this machine.
     pub(super) pid: Option<u32>,
     /// The largest document that it takes, in bytes.
@@ -64,6 +66,9 @@ impl Survey {
                 .and_then(|engine| engine.get_str("name").ok())
                 .map(String::from),
             set_name: hello.get_str("setName").ok().map(String::from),
+            is_writable: ["isWritablePrimary", "ismaster"]
+                .into_iter()
+                .any(|name| hello.get_bool(name).is_ok_and(|is_primary| is_primary)),
             pid: pid.filter(|pid| is_local && is_server(*pid)),
             largest_document,
         })
@@ -81,6 +86,22 @@ impl Survey {
             // The journal is synced ten times a second, and a majority waits for it by itself.
             (Kind::Mongodb, _, _) => Durability::FsyncBatch,
         }
+    }
+}
+
+impl Survey {
+    /// Refuses a server to which writes that nobody waits for cannot go: they are sent to the host that was named, and
+    /// one that may not take them, now or after the next election, drops them without a word.
+    pub(super) fn check_unacknowledged(&self, peer: &str) -> Result<()> {
+        let what = match &self.set_name {
+            Some(set) => format!("{peer} is a member of the replica set `{set}`"),
+            None if !self.is_writable => format!("{peer} takes no writes"),
+            None => return Ok(()),
+        };
+        let reason = format!(
+            "option `w`: {what}, and writes that nobody waits for go to a server that stands alone; write w=1"
+        );
+        Err(Error::InvalidOptions { engine: SCHEME, reason })
     }
 }
 
@@ -128,45 +149,98 @@ fn is_forbidden(error: &mongodb::error::Error) -> bool {
     }
 }
 
-/// The collection that was found or made.
-#[derive(Debug)]
-pub(super) struct Prepared {
-    /// Whether it was not there.
-    pub(super) is_made: bool,
-    /// Whether the server removes what has expired, and finds tags by an index: `on`, or why not.
-    pub(super) indexes: [(&'static str, String); 2],
+/// Whether the server removes what has expired, and finds tags by an index: `on`, or why not.
+pub(super) type Indexes = [(&'static str, String); 2];
+
+/// The index by which a server removes what has expired, and the one by which it finds tags. A collection with either is
+/// one that larder made.
+const EXPIRES_INDEX: &str = "larder_expires";
+const TAG_INDEX: &str = "larder_tag";
+
+/// Makes the collection where it is missing, and its indexes where the collection is ours. On a server of somebody's one
+/// that was there is theirs: the index that removes what has expired would remove every document of theirs that has
+/// such a field.
+pub(super) fn prepare(link: &Link, is_managed: bool) -> Result<Indexes> {
+    match look(link, is_managed)? {
+        Standing::Ours => index(link),
+        Standing::Empty => {
+            let reason = "none: larder did not make the collection";
+            Ok([("ttl_index", reason.into()), ("tag_index", reason.into())])
+        }
+        Standing::Theirs => {
+            let reason = format!(
+                "option `collection`: `{}.{}` holds documents that larder did not make; name another by `collection=`",
+                link.database().name(),
+                link.collection().name()
+            );
+            Err(Error::InvalidOptions { engine: SCHEME, reason })
+        }
+    }
 }
 
-/// Makes the collection where it is missing, and its indexes.
-pub(super) fn prepare(link: &Link) -> Result<Prepared> {
-    let database = link.database();
-    let name = link.collection().name();
+/// Whose a collection is.
+enum Standing {
+    /// Made by larder, now or earlier.
+    Ours,
+    /// Made by somebody else, and nothing is in it.
+    Empty,
+    /// Made by somebody else, for what is in it.
+    Theirs,
+}
+
+/// Looks whose the collection is, and makes it where it is missing.
+fn look(link: &Link, is_managed: bool) -> Result<Standing> {
+    let (database, collection) = (link.database(), link.collection());
+    let name = collection.name();
     let names = link
         .attempt(async { database.list_collection_names().filter(doc! { "name": name }).await })?;
-    let is_there = match names {
+    let may_be_there = match names {
         Ok(names) => names.iter().any(|there| there == name),
         Err(error) if is_forbidden(&error) => true,
         Err(error) => return Err(link.failed(&error)),
     };
-    let mut is_made = false;
-    if !is_there {
+    if !may_be_there {
         match link.attempt(async { database.create_collection(name).await })? {
-            Ok(()) => is_made = true,
+            Ok(()) => return Ok(Standing::Ours),
             Err(error) if refusal::is_there(&error) => {}
             Err(error) => return Err(link.failed(&error)),
         }
     }
-    let expired = doc! { "key": { EXPIRES: 1 }, "name": "larder_expires", "expireAfterSeconds": 0 };
-    let tagged = doc! { "key": { TAG: 1 }, "name": "larder_tag", "sparse": true };
+    if is_managed {
+        return Ok(Standing::Ours);
+    }
+    match link.attempt(async { collection.list_index_names().await })? {
+        Ok(names) if names.iter().any(|name| [EXPIRES_INDEX, TAG_INDEX].contains(&&**name)) => {
+            return Ok(Standing::Ours);
+        }
+        // Nobody may list it, and it is not there: to make its indexes is to make it.
+        Err(error) if refusal::is_missing(&error) => return Ok(Standing::Ours),
+        Ok(_) => {}
+        // Who may not see the indexes cannot know.
+        Err(error) if is_forbidden(&error) => {}
+        Err(error) => return Err(link.failed(&error)),
+    }
+    let mut standing = Standing::Empty;
+    link.find(doc! {}, Some(1), &mut |_| {
+        standing = Standing::Theirs;
+        Ok(())
+    })?;
+    Ok(standing)
+}
+
+/// Makes the indexes of a collection that is ours.
+fn index(link: &Link) -> Result<Indexes> {
+    let expired = doc! { "key": { EXPIRES: 1 }, "name": EXPIRES_INDEX, "expireAfterSeconds": 0 };
+    let tagged = doc! { "key": { TAG: 1 }, "name": TAG_INDEX, "sparse": true };
     let make = |index: Document| -> Result<String> {
-        let command = doc! { "createIndexes": name, "indexes": [index] };
-        match link.attempt(async { database.run_command(command).await })? {
+        let command = doc! { "createIndexes": link.collection().name(), "indexes": [index] };
+        match link.attempt(async { link.database().run_command(command).await })? {
             Ok(_) => Ok("on".into()),
             Err(error) if is_forbidden(&error) => Ok(format!("none: {}", refusal::message(&error))),
             Err(error) => Err(link.failed(&error)),
         }
     };
-    Ok(Prepared { is_made, indexes: [("ttl_index", make(expired)?), ("tag_index", make(tagged)?)] })
+    Ok([("ttl_index", make(expired)?), ("tag_index", make(tagged)?)])
 }
 
 /// Whether a process of this machine is such a server: one behind a port may be in another container, whose process
@@ -183,7 +257,23 @@ mod tests {
     fn told(kind: Kind, storage_engine: Option<&str>) -> Survey {
         let storage_engine = storage_engine.map(String::from);
         let (version, set_name, pid) = (None, None, None);
-        Survey { kind, version, storage_engine, set_name, pid, largest_document: 1 }
+        let (is_writable, largest_document) = (true, 1);
+        Survey { kind, version, storage_engine, set_name, is_writable, pid, largest_document }
+    }
+
+    #[test]
+    fn writes_that_nobody_waits_for_want_a_server_that_stands_alone() {
+        let alone = told(Kind::Mongodb, None);
+        alone.check_unacknowledged("h1:1").unwrap();
+        let secondary = Survey { is_writable: false, ..told(Kind::Mongodb, None) };
+        let member = Survey { set_name: Some("rs0".into()), ..told(Kind::Mongodb, None) };
+        for (survey, what) in [
+            (secondary, "h1:1 takes no writes"),
+            (member, "h1:1 is a member of the replica set `rs0`"),
+        ] {
+            let message = survey.check_unacknowledged("h1:1").unwrap_err().to_string();
+            assert!(message.contains(what) && message.ends_with("; write w=1"), "{message}");
+        }
     }
 
     #[test]

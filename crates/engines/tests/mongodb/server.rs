@@ -1,7 +1,7 @@
 //! What a server of somebody's keeps, what it refuses, and what happens while it is away.
 
 use std::fs;
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -11,15 +11,16 @@ use larder_store::{
     Durability, Meta, Remaining, Session, SetMode, SetOptions, SetOutcome, StoreUrl,
 };
 use libtest_mimic::Trial;
-use mongodb::bson::doc;
+use mongodb::bson::{DateTime, doc};
 
 use crate::session_support::{failure, get, open, set, try_open};
 use crate::support::{PATIENCE, Stranger, stand_in_on, trial};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
-        trial("a_collection_that_was_made_goes_when_it_is_empty", a_made_collection),
+        trial("a_collection_that_was_made_stays_for_other_stores", a_made_collection),
         trial("what_was_there_stays", what_was_there_stays),
+        trial("a_collection_of_somebodys_is_neither_filled_nor_indexed", somebodys_collection),
         trial("an_entry_is_a_document_that_can_be_read", a_readable_document),
         trial("a_server_of_somebodys_is_not_cleared", no_clear),
         trial("a_server_that_was_killed_is_found_again", killed_and_restarted),
@@ -45,20 +46,20 @@ fn url(port: u16, more: &str) -> String {
 fn a_made_collection() {
     let (_server, port) = stand_in_on(0, &[]);
     let stranger = Stranger::at(port);
-    let store = open(&url(port, "?collection=entries"));
-    assert_eq!(stranger.collections("test"), ["entries"]);
-    let mut session = store.session().unwrap();
+    let first = open(&url(port, "?collection=entries"));
+    assert_eq!(first.info().settings["tag_index"], "on");
+    assert_eq!(stranger.indexes("test", "entries"), ["_id_", "larder_expires", "larder_tag"]);
+    let second = open(&url(port, "?collection=entries"));
+    assert_eq!(second.info().settings["tag_index"], "on");
+    // One that goes takes nothing from another that has it open, whatever is in it.
+    drop(first);
+    let mut session = second.session().unwrap();
     set(&mut *session, "key", b"value");
-    drop((session, store));
-    // Not empty: somebody will want to find what is in it.
-    assert_eq!(stranger.collections("test"), ["entries"]);
+    drop((session, second));
     let store = open(&url(port, "?collection=entries"));
     assert_eq!(get(&mut *store.session().unwrap(), "key").unwrap(), b"value");
     assert!(store.session().unwrap().delete(b"key").unwrap());
     drop(store);
-    // Empty, and not made by this store.
-    assert_eq!(stranger.collections("test"), ["entries"]);
-    drop(open(&url(port, "?collection=others")));
     assert_eq!(stranger.collections("test"), ["entries"]);
 }
 
@@ -71,9 +72,31 @@ fn what_was_there_stays() {
     set(&mut *session, "key", b"ours");
     assert!(session.delete(b"key").unwrap());
     drop((session, store));
-    assert_eq!(stranger.collections("test"), ["theirs"]);
+    assert_eq!(stranger.collections("test"), ["larder", "theirs"]);
     let document = stranger.find("test", "theirs", "key").unwrap();
     assert_eq!(document.get_str("value").unwrap(), "theirs");
+}
+
+fn somebodys_collection() {
+    let (_server, port) = stand_in_on(0, &[]);
+    let stranger = Stranger::at(port);
+    // An index that removes what has expired would remove this one.
+    let session = doc! { "_id": "key", "user": "x", "expires": DateTime::from_millis(1) };
+    stranger.insert("test", "sessions", session.clone());
+    let message = failure(try_open(&url(port, "?collection=sessions")), "invalid_options");
+    let expected = "mongodb: option `collection`: `test.sessions` holds documents that larder did not make; name \
+                    another by `collection=`";
+    assert_eq!(message, expected);
+    assert_eq!(stranger.indexes("test", "sessions"), ["_id_"]);
+    assert_eq!(stranger.find("test", "sessions", "key"), Some(session));
+    // An empty one takes entries, and is not indexed either.
+    stranger.create("test", "empty");
+    let store = open(&url(port, "?collection=empty"));
+    let settings = store.info().settings;
+    assert_eq!(settings["tag_index"], "none: larder did not make the collection");
+    set(&mut *store.session().unwrap(), "key", b"value");
+    assert_eq!(get(&mut *store.session().unwrap(), "key").unwrap(), b"value");
+    assert_eq!(stranger.indexes("test", "empty"), ["_id_"]);
 }
 
 fn a_readable_document() {
@@ -84,6 +107,8 @@ fn a_readable_document() {
         SetOptions { flags: 7, ttl: Some(Duration::from_secs(100)), ..SetOptions::default() };
     let groups = session.groups().unwrap();
     groups.set_tagged(b"page:1", b"value", &options, b"news").unwrap();
+    groups.get_tag(b"news", &mut |_, _, _| {}).unwrap();
+    assert_eq!(store.stats().unwrap().hits, Some(1));
     let document = Stranger::at(port).find("test", "larder", "page:1").unwrap();
     let names: Vec<&str> = document.keys().map(String::as_str).collect();
     assert_eq!(names, ["_id", "value", "version", "flags", "expires", "tag"]);
@@ -213,6 +238,13 @@ fn the_largest_value() {
     value.push(0);
     failure(session.set(&key, &value, &options), "value_too_large");
     assert_eq!(session.get(&key, &mut found).unwrap(), None);
+    // What takes a condition or the value that is there leaves it as it is.
+    set(&mut *session, "key", b"small");
+    for mode in [SetMode::Add, SetMode::Replace, SetMode::Append] {
+        let refused = session.set(b"key", &value, &SetOptions { mode, ..options });
+        failure(refused, "value_too_large");
+        assert_eq!(get(&mut *session, "key").unwrap(), b"small", "{mode:?}");
+    }
     failure(session.set(&[b'k'; 1025], b"value", &options), "key_too_long");
 }
 
@@ -236,10 +268,10 @@ fn who_answered() {
 }
 
 fn nobody_listens() {
-    // Bound and not listening: nobody else gets it.
+    // The port of a client is taken, so that nobody else gets it, and nobody listens there.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    drop(listener);
+    let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let port = client.local_addr().unwrap().port();
     let url = format!("mongodb://me:s3cret@127.0.0.1:{port}/test?timeout=1s");
     let message = failure(try_open(&url), "unavailable");
     assert_eq!(

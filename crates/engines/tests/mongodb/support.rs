@@ -71,6 +71,22 @@ impl Stranger {
         names
     }
 
+    /// The names of a collection's indexes.
+    pub(crate) fn indexes(&self, database: &str, collection: &str) -> Vec<String> {
+        let collection: Collection<Document> =
+            self.client.database(database).collection(collection);
+        let names = self.runtime.block_on(async { collection.list_index_names().await });
+        let mut names = names.unwrap();
+        names.sort();
+        names
+    }
+
+    /// Makes an empty collection.
+    pub(crate) fn create(&self, database: &str, collection: &str) {
+        let database = self.client.database(database);
+        self.runtime.block_on(async { database.create_collection(collection).await }).unwrap();
+    }
+
     pub(crate) fn insert(&self, database: &str, collection: &str, document: Document) {
         let collection: Collection<Document> =
             self.client.database(database).collection(collection);
