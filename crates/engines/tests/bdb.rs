@@ -32,7 +32,6 @@ fn main() -> ExitCode {
         trial("checkpoints_keep_the_log_short", checkpoints_keep_the_log_short),
         trial("threads_that_want_the_same_pages_all_come_to_an_end", many_threads),
         trial("what_survives_follows_the_options", what_survives_follows_the_options),
-        trial("a_full_disk_is_told", a_full_disk_is_told),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -109,12 +108,18 @@ fn databases_of_others() {
 }
 
 fn another_type() {
-    let directory = TestDir::create();
-    let url = |query: &str| url(SCHEME, directory.path(), query);
-    drop(open(&url("type=btree")).unwrap());
-    let (error, text) = refusal(&url("type=hash"));
-    assert!(matches!(error, Error::Corrupted { .. }), "{text}");
-    drop(open(&url("type=btree")).unwrap());
+    for (made_with, wrong) in [("btree", "hash"), ("hash", "btree")] {
+        let directory = TestDir::create();
+        let url = |kind: &str| url(SCHEME, directory.path(), &format!("type={kind}"));
+        open_session(&url(made_with)).set(b"key", b"value", &SetOptions::default()).unwrap();
+        let (error, text) = refusal(&url(wrong));
+        assert!(matches!(error, Error::InvalidOptions { .. }), "{text}");
+        assert!(text.contains(&format!("was made with type={made_with}; write that")), "{text}");
+        assert!(!text.contains("delete"), "{text}");
+        let mut found = Vec::new();
+        open_session(&url(made_with)).get(b"key", &mut found).unwrap();
+        assert_eq!(found, b"value");
+    }
 }
 
 fn expired_entries_are_given_back() {
@@ -213,13 +218,4 @@ fn what_survives_follows_the_options() {
     ] {
         assert_eq!(of(query).0, durability, "{query}");
     }
-}
-
-fn a_full_disk_is_told() {
-    let Some(disk) = embedded::SmallDisk::mount("32m") else { return };
-    let mut session = open_session(&url(SCHEME, disk.path(), ""));
-    let mut set = |i: u32| session.set(&i.to_le_bytes(), &[7; 16 << 10], &SetOptions::default());
-    let refused = (0..10_000).find_map(|i| set(i).err()).unwrap();
-    assert!(matches!(refused, Error::Full { .. }), "{refused}");
-    assert!(!refused.to_string().contains('\n'), "{refused}");
 }

@@ -15,8 +15,14 @@ pub(super) const MAX_KEY_LEN: usize = 4096;
 /// The smallest cache that holds the pages of some threads at work.
 const MIN_CACHE: ByteSize = ByteSize(1 << 20);
 
+/// The largest cache that BerkeleyDB takes.
+const MAX_CACHE: ByteSize = ByteSize(10 << 40);
+
 /// The least log between two checkpoints: a file of it.
 const MIN_LOG: ByteSize = ByteSize(10 << 20);
+
+/// The least time between two checkpoints: below it the disk would do nothing else.
+const MIN_CHECKPOINT: Span = Span(Duration::from_millis(10));
 
 /// The options of `bdb:`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -32,7 +38,7 @@ pub(super) struct BdbConfig {
     pub(super) sync: Sync,
     /// How often all changed pages are brought to the disk, by a thread of its own and while the work goes on: what a loss
     /// of power costs at most without `sync=on`. The work waits for it where it wants the same pages or the same disk, and
-    /// that is part of what is measured. 0: only as `log` says.
+    /// that is part of what is measured. At least 10 ms; 0: only as `log` says.
     pub(super) checkpoint: Span,
     /// A checkpoint comes, too, when so much has been logged since the last, so that the log does not fill the disk: what is
     /// older is removed.
@@ -59,6 +65,16 @@ pub(super) enum Sync {
     Off,
     Write,
     On,
+}
+
+impl Kind {
+    /// As the option names it.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Btree => "btree",
+            Self::Hash => "hash",
+        }
+    }
 }
 
 impl Sync {
@@ -97,10 +113,19 @@ impl BdbConfig {
                 "option `page_size`: {page} is not a power of two from 512 to 65536"
             ));
         }
+        let checkpoint = self.checkpoint;
+        if !checkpoint.0.is_zero() && checkpoint.0 < MIN_CHECKPOINT.0 {
+            return refuse(format!(
+                "option `checkpoint`: {checkpoint} < {MIN_CHECKPOINT}, the smallest; 0 leaves it to `log`"
+            ));
+        }
         for (name, size, least) in [("cache", self.cache, MIN_CACHE), ("log", self.log, MIN_LOG)] {
             if size < least {
                 return refuse(format!("option `{name}`: {size} < {least}, the smallest"));
             }
+        }
+        if self.cache > MAX_CACHE {
+            return refuse(format!("option `cache`: {} > {MAX_CACHE}, the largest", self.cache));
         }
         Ok(())
     }
@@ -125,8 +150,10 @@ mod tests {
             ("page_size=5000", "option `page_size`: 5000 is not a power of two"),
             ("page_size=128k", "option `page_size`: 131072 is not"),
             ("cache=4k", "option `cache`: 4 KiB < 1 MiB, the smallest"),
+            ("cache=20000g", "option `cache`: 19.5 TiB > 10 TiB, the largest"),
             ("log=1m", "option `log`: 1 MiB < 10 MiB, the smallest"),
             ("checkpoint=often", "option `checkpoint`"),
+            ("checkpoint=1us", "option `checkpoint`: 1us < 10ms, the smallest"),
             ("size=1g", "unknown option `size`; known: type, sync, checkpoint"),
         ] {
             let error = read(query).unwrap_err().to_string();

@@ -23,7 +23,7 @@ const LOCK_FILE: &str = "larder.lock";
 pub(super) struct Environment {
     /// Closed before the lock is given up, and the lock before a folder of our own vanishes.
     bdb: Bdb,
-    _lock: File,
+    _lock: Lock,
     folder: PathBuf,
     place: Place,
 }
@@ -75,8 +75,20 @@ impl Environment {
     }
 }
 
+/// The lock of a folder. It is given up by name: a child that this process is about to start has the file open, too, until
+/// its own program runs.
+#[derive(Debug)]
+struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // When the file is closed it is given up in any case.
+        let _ = self.0.unlock();
+    }
+}
+
 /// Takes the folder for this process, and marks it as Larder's.
-fn lock(folder: &Path) -> Result<File> {
+fn lock(folder: &Path) -> Result<Lock> {
     let path = folder.join(LOCK_FILE);
     let failed = |source| disk::io_error(SCHEME, "opening", &path, source);
     let unavailable = |what: String| Error::Unavailable { engine: SCHEME, what, source: None };
@@ -90,7 +102,7 @@ fn lock(folder: &Path) -> Result<File> {
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
     let file = options.open(&path).map_err(failed)?;
     match file.try_lock() {
-        Ok(()) => Ok(file),
+        Ok(()) => Ok(Lock(file)),
         Err(TryLockError::WouldBlock) => Err(unavailable(format!(
             "{} is open already; one store at a time may have it",
             folder.display()
@@ -133,12 +145,20 @@ fn in_words(folder: &Path, fault: Fault) -> Error {
             engine: SCHEME,
             what: format!("{shown}: others changed the same pages at every try; use fewer threads"),
         },
+        Fault::OfType { is_hash } => {
+            let held = if is_hash { Kind::Hash } else { Kind::Btree }.as_str();
+            let reason = format!(
+                "option `type`: {shown} was made with type={held}; write that, or choose another folder"
+            );
+            Error::InvalidOptions { engine: SCHEME, reason }
+        }
         Fault::Failed { code, words } if code > 0 => {
             let cause = io::Error::from_raw_os_error(code);
-            // Its own words for what is not the system's: they say more than `invalid argument`.
-            let cause =
-                if code == libc::EINVAL { io::Error::new(cause.kind(), words) } else { cause };
-            disk::io_error(SCHEME, "using", folder, cause)
+            let number = cause.to_string();
+            // Its own words say more than those of the number, of which it has many meanings; often they are the same.
+            let text =
+                if number.starts_with(&words) { number } else { format!("{number}: {words}") };
+            disk::io_error(SCHEME, "using", folder, io::Error::new(cause.kind(), text))
         }
         Fault::Failed { words, .. } => Error::Corrupted {
             engine: SCHEME,
@@ -146,5 +166,28 @@ fn in_words(folder: &Path, fault: Fault) -> Error {
                 "{shown} cannot be used any longer ({words}); open it again, or delete it"
             ),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn berkeley_db_says_itself_what_a_number_means() {
+        let text = |code: i32, words: &str| {
+            let fault = Fault::Failed { code, words: words.into() };
+            in_words(Path::new("/cache"), fault).to_string()
+        };
+        let locks = "BDB2055 Lock table is out of available lock entries";
+        assert_eq!(
+            text(libc::ENOMEM, locks),
+            format!("bdb: using /cache: Cannot allocate memory (os error 12): {locks}")
+        );
+        assert_eq!(
+            text(libc::EACCES, "Permission denied"),
+            "bdb: using /cache: Permission denied (os error 13)"
+        );
+        assert!(text(libc::ENOSPC, "BDB0126 write: 4096").contains("no room left"));
     }
 }

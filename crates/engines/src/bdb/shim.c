@@ -1,7 +1,7 @@
 /*
  * Plain functions over BerkeleyDB 5.3, whose handles are structures of function pointers that change from release to
  * release: only a C compiler with its header knows them. `./setup.sh --with bdb` compiles this file and links it to the
- * library of the system; shim.rs loads the result, and has the counterpart of each function here.
+ * library of the system; shim/library.rs loads the result, and shim/mod.rs calls each function here.
  *
  * A function returns 0, or an error as BerkeleyDB numbers them. Lengths are in bytes.
  */
@@ -19,16 +19,24 @@
 #endif
 
 /* Changes whenever a function here does, so that a library compiled from an older file is refused. */
-#define INTERFACE 2
+#define INTERFACE 3
 
-/* What BerkeleyDB said last to this thread, which tells more than the number of the error. */
-static _Thread_local char said[256];
+/* What BerkeleyDB said to this thread in its last call, which tells more than the number of the error. */
+static _Thread_local char said[512];
+
+/* Each function that may fail begins with this, so that nobody hears of what befell an earlier call. */
+static void hear_anew(void)
+{
+	said[0] = '\0';
+}
 
 static void listen(const DB_ENV *env, const char *prefix, const char *message)
 {
+	size_t len = strlen(said);
+
 	(void)env;
 	(void)prefix;
-	snprintf(said, sizeof said, "%s", message);
+	snprintf(said + len, sizeof said - len, "%s%s", len != 0 ? "; " : "", message);
 }
 
 int larder_bdb_interface(void)
@@ -42,15 +50,10 @@ void larder_bdb_version(int *major, int *minor, int *patch)
 	db_version(major, minor, patch);
 }
 
-/* What an error is. Valid until the thread's next call. */
+/* What an error of the last call is. Valid until the thread's next one. */
 const char *larder_bdb_words(int error)
 {
 	return said[0] != '\0' ? said : db_strerror(error);
-}
-
-void larder_bdb_forget_words(void)
-{
-	said[0] = '\0';
 }
 
 /*
@@ -64,6 +67,7 @@ int larder_bdb_open_environment(const char *folder, uint64_t cache, int sync, DB
 	const uint32_t flags = DB_CREATE | DB_PRIVATE | DB_THREAD | DB_RECOVER | DB_INIT_TXN | DB_INIT_LOCK |
 	    DB_INIT_LOG | DB_INIT_MPOOL;
 
+	hear_anew();
 	if ((error = db_env_create(&env, 0)) != 0)
 		return error;
 	env->set_errcall(env, listen);
@@ -83,6 +87,7 @@ int larder_bdb_open_environment(const char *folder, uint64_t cache, int sync, DB
 
 int larder_bdb_close_environment(DB_ENV *env)
 {
+	hear_anew();
 	return env->close(env, 0);
 }
 
@@ -92,6 +97,7 @@ int larder_bdb_settings(DB_ENV *env, uint64_t *cache, uint32_t *log_file)
 	uint32_t gigabytes, bytes;
 	int parts, error;
 
+	hear_anew();
 	if ((error = env->get_cachesize(env, &gigabytes, &bytes, &parts)) != 0)
 		return error;
 	*cache = ((uint64_t)gigabytes << 30) + bytes;
@@ -104,8 +110,10 @@ int larder_bdb_settings(DB_ENV *env, uint64_t *cache, uint32_t *log_file)
  */
 int larder_bdb_checkpoint(DB_ENV *env, uint32_t kilobytes)
 {
-	int error = env->txn_checkpoint(env, kilobytes, 0, 0);
+	int error;
 
+	hear_anew();
+	error = env->txn_checkpoint(env, kilobytes, 0, 0);
 	/* DB_LOG_AUTO_REMOVE looks only when a file of the log is full. */
 	return error != 0 ? error : env->log_archive(env, NULL, DB_ARCH_REMOVE);
 }
@@ -116,6 +124,7 @@ int larder_bdb_open_database(DB_ENV *env, const char *name, int is_hash, uint32_
 	DB *db;
 	int error;
 
+	hear_anew();
 	if ((error = db_create(&db, env, 0)) != 0)
 		return error;
 	if ((page_size != 0 && (error = db->set_pagesize(db, page_size)) != 0) ||
@@ -128,24 +137,45 @@ int larder_bdb_open_database(DB_ENV *env, const char *name, int is_hash, uint32_
 	return 0;
 }
 
+/* Says whether a database that is there is a hash table; of other kinds, that it is none. */
+int larder_bdb_is_hash(DB_ENV *env, const char *name, int *is_hash)
+{
+	DB *db;
+	DBTYPE type;
+	int error;
+
+	hear_anew();
+	if ((error = db_create(&db, env, 0)) != 0)
+		return error;
+	if ((error = db->open(db, NULL, name, NULL, DB_UNKNOWN, DB_RDONLY | DB_THREAD, 0)) == 0 &&
+	    (error = db->get_type(db, &type)) == 0)
+		*is_hash = type == DB_HASH;
+	db->close(db, DB_NOSYNC);
+	return error;
+}
+
 int larder_bdb_close_database(DB *db)
 {
+	hear_anew();
 	/* What it holds in memory is in the log, or was written by a checkpoint. */
 	return db->close(db, DB_NOSYNC);
 }
 
 int larder_bdb_begin(DB_ENV *env, DB_TXN **begun)
 {
+	hear_anew();
 	return env->txn_begin(env, NULL, begun, 0);
 }
 
 int larder_bdb_commit(DB_TXN *txn)
 {
+	hear_anew();
 	return txn->commit(txn, 0);
 }
 
 int larder_bdb_abort(DB_TXN *txn)
 {
+	hear_anew();
 	return txn->abort(txn);
 }
 
@@ -178,6 +208,7 @@ int larder_bdb_get(DB *db, DB_TXN *txn, const void *key, uint32_t key_len, int l
 	DBT k = borrowed(key, key_len), v = room(buffer, buffer_len);
 	int error;
 
+	hear_anew();
 	if (head != 0) {
 		v.flags |= DB_DBT_PARTIAL;
 		v.dlen = head;
@@ -193,6 +224,7 @@ int larder_bdb_put(DB *db, DB_TXN *txn, const void *key, uint32_t key_len, const
 {
 	DBT k = borrowed(key, key_len), v = borrowed(value, value_len);
 
+	hear_anew();
 	if (head != 0) {
 		v.flags = DB_DBT_PARTIAL;
 		v.dlen = head;
@@ -204,6 +236,7 @@ int larder_bdb_delete(DB *db, DB_TXN *txn, const void *key, uint32_t key_len)
 {
 	DBT k = borrowed(key, key_len);
 
+	hear_anew();
 	return db->del(db, txn, &k, 0);
 }
 
@@ -214,6 +247,7 @@ int larder_bdb_first(DB *db, DB_TXN *txn, void *buffer, uint32_t buffer_len, uin
 	DBC *cursor;
 	int error, closed;
 
+	hear_anew();
 	nothing.flags |= DB_DBT_PARTIAL;
 	if ((error = db->cursor(db, txn, &cursor, 0)) != 0)
 		return error;
@@ -228,6 +262,7 @@ int larder_bdb_truncate(DB *db, DB_TXN *txn)
 {
 	uint32_t count;
 
+	hear_anew();
 	return db->truncate(db, txn, &count, 0);
 }
 
@@ -237,6 +272,7 @@ int larder_bdb_pages(DB *db, int is_hash, uint32_t *pages, uint32_t *page_size)
 	void *stat = NULL;
 	int error;
 
+	hear_anew();
 	if ((error = db->stat(db, NULL, &stat, DB_FAST_STAT)) != 0)
 		return error;
 	if (is_hash) {

@@ -13,7 +13,7 @@ use larder_store::{
 };
 
 use super::SCHEME;
-use super::config::{BdbConfig, Kind, MAX_KEY_LEN, Sync};
+use super::config::{BdbConfig, MAX_KEY_LEN, Sync};
 use super::environment::Environment;
 use super::session::BdbSession;
 use super::upkeep::Upkeep;
@@ -89,9 +89,8 @@ impl Core {
 
     fn settings(&self) -> BTreeMap<String, String> {
         let bdb = self.environment.bdb();
-        let kind = if self.config.kind == Kind::Hash { "hash" } else { "btree" };
         let mut settings = BTreeMap::from([
-            ("type".to_owned(), kind.to_owned()),
+            ("type".to_owned(), self.config.kind.as_str().to_owned()),
             ("sync".into(), self.config.sync.as_str().into()),
             ("checkpoint".into(), self.checkpoints()),
         ]);

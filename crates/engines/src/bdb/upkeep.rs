@@ -84,7 +84,7 @@ fn work(core: &Core, ending: &Ending) {
         let _ = bdb.checkpoint(if is_due { 0 } else { log_kilobytes });
         while let Ok(EXPIRED_AT_ONCE) = expire(core) {
             if ending.within(Duration::ZERO) {
-                return;
+                break;
             }
         }
     }

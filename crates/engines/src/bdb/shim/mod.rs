@@ -2,184 +2,24 @@
 //!
 //! `shim.c` has the counterpart of each function, and the reasons. Nothing here knows what a record is.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
-use std::path::Path;
-use std::ptr::{NonNull, null_mut};
-use std::sync::OnceLock;
+mod library;
 
-use larder_host::managed;
-use larder_store::{Error, Result};
-use libloading::Library;
+use std::ffi::{CStr, c_int, c_void};
+use std::ptr::{NonNull, null_mut};
+
+use larder_store::Result;
+pub(super) use library::{Fault, Outcome};
+use library::{Handle, Shim};
 
 use super::config::Sync;
-use super::{RECIPE, SCHEME};
-
-/// The interface that this file is written for, as `shim.c` tells it.
-const INTERFACE: c_int = 2;
 
 const DB_BUFFER_SMALL: c_int = -30999;
-const DB_KEYEMPTY: c_int = -30995;
-const DB_LOCK_DEADLOCK: c_int = -30993;
-const DB_LOCK_NOTGRANTED: c_int = -30992;
-const DB_NOTFOUND: c_int = -30988;
 
 /// The first room for a record that is read into memory which has none yet.
 const FIRST_ROOM: usize = 4096;
 
-/// A structure of BerkeleyDB's, of which nothing but its place is known.
-type Handle = *mut c_void;
-
-/// The functions of the library. They stay in memory with it until the process ends.
-struct Shim {
-    version: unsafe extern "C" fn(*mut c_int, *mut c_int, *mut c_int),
-    words: unsafe extern "C" fn(c_int) -> *const c_char,
-    forget_words: unsafe extern "C" fn(),
-    open_environment: unsafe extern "C" fn(*const c_char, u64, c_int, *mut Handle) -> c_int,
-    close_environment: unsafe extern "C" fn(Handle) -> c_int,
-    settings: unsafe extern "C" fn(Handle, *mut u64, *mut u32) -> c_int,
-    checkpoint: unsafe extern "C" fn(Handle, u32) -> c_int,
-    open_database: unsafe extern "C" fn(Handle, *const c_char, c_int, u32, *mut Handle) -> c_int,
-    close_database: unsafe extern "C" fn(Handle) -> c_int,
-    begin: unsafe extern "C" fn(Handle, *mut Handle) -> c_int,
-    commit: unsafe extern "C" fn(Handle) -> c_int,
-    abort: unsafe extern "C" fn(Handle) -> c_int,
-    get: Get,
-    put: unsafe extern "C" fn(Handle, Handle, *const u8, u32, *const u8, u32, u32) -> c_int,
-    delete: unsafe extern "C" fn(Handle, Handle, *const u8, u32) -> c_int,
-    first: unsafe extern "C" fn(Handle, Handle, *mut u8, u32, *mut u32) -> c_int,
-    truncate: unsafe extern "C" fn(Handle, Handle) -> c_int,
-    pages: unsafe extern "C" fn(Handle, c_int, *mut u32, *mut u32) -> c_int,
-    _library: Library,
-}
-
-type Get = unsafe extern "C" fn(
-    Handle,
-    Handle,
-    *const u8,
-    u32,
-    c_int,
-    u32,
-    *mut u8,
-    u32,
-    *mut u32,
-) -> c_int;
-
-impl Shim {
-    /// The library, loaded when it is first needed.
-    fn get() -> Result<&'static Self> {
-        static SHIM: OnceLock<Shim> = OnceLock::new();
-        if let Some(shim) = SHIM.get() {
-            return Ok(shim);
-        }
-        let shim = Self::load(&managed::find(SCHEME, &RECIPE)?)?;
-        Ok(SHIM.get_or_init(|| shim))
-    }
-
-    fn load(file: &Path) -> Result<Self> {
-        let unavailable = |reason: String| Error::Unavailable {
-            engine: SCHEME,
-            what: format!(
-                "{} cannot be used ({}); make it anew: {}",
-                file.display(),
-                reason.replace('\n', " "),
-                RECIPE.source.command()
-            ),
-            source: None,
-        };
-        // SAFETY: the library has no initialisers of its own, and those of libdb do no more than any program's that is
-        // linked to it.
-        let library =
-            unsafe { Library::new(file) }.map_err(|error| unavailable(error.to_string()))?;
-        // SAFETY: a function of this name takes nothing and returns an int in every version of shim.c.
-        let interface: unsafe extern "C" fn() -> c_int =
-            unsafe { function(&library, "larder_bdb_interface") }.map_err(unavailable)?;
-        // SAFETY: as above.
-        let interface = unsafe { interface() };
-        if interface != INTERFACE {
-            return Err(unavailable(format!(
-                "it has interface {interface}, and this larder needs {INTERFACE}"
-            )));
-        }
-        // SAFETY: with this interface, the functions of these names have the types of the fields, as shim.c says.
-        unsafe { Self::functions(library) }.map_err(unavailable)
-    }
-
-    /// # Safety
-    ///
-    /// The library is made of a shim.c whose interface is [`INTERFACE`].
-    unsafe fn functions(library: Library) -> Result<Self, String> {
-        // SAFETY: the types are those of shim.c, as the caller promises.
-        unsafe {
-            Ok(Self {
-                version: function(&library, "larder_bdb_version")?,
-                words: function(&library, "larder_bdb_words")?,
-                forget_words: function(&library, "larder_bdb_forget_words")?,
-                open_environment: function(&library, "larder_bdb_open_environment")?,
-                close_environment: function(&library, "larder_bdb_close_environment")?,
-                settings: function(&library, "larder_bdb_settings")?,
-                checkpoint: function(&library, "larder_bdb_checkpoint")?,
-                open_database: function(&library, "larder_bdb_open_database")?,
-                close_database: function(&library, "larder_bdb_close_database")?,
-                begin: function(&library, "larder_bdb_begin")?,
-                commit: function(&library, "larder_bdb_commit")?,
-                abort: function(&library, "larder_bdb_abort")?,
-                get: function(&library, "larder_bdb_get")?,
-                put: function(&library, "larder_bdb_put")?,
-                delete: function(&library, "larder_bdb_delete")?,
-                first: function(&library, "larder_bdb_first")?,
-                truncate: function(&library, "larder_bdb_truncate")?,
-                pages: function(&library, "larder_bdb_pages")?,
-                _library: library,
-            })
-        }
-    }
-
-    /// What an error number means; `Ok` of none.
-    fn check(&self, code: c_int) -> Outcome<()> {
-        match code {
-            0 => Ok(()),
-            DB_LOCK_DEADLOCK | DB_LOCK_NOTGRANTED => Err(Fault::Deadlock),
-            code => {
-                // SAFETY: the text is a string that ends with a zero, valid until this thread's next call.
-                let words = unsafe { CStr::from_ptr((self.words)(code)) };
-                let words = words.to_string_lossy().replace('\n', " ");
-                // SAFETY: it takes nothing, and only this thread's text changes.
-                unsafe { (self.forget_words)() };
-                Err(Fault::Failed { code, words })
-            }
-        }
-    }
-
-    /// The same where a key may be missing: `false` when it is.
-    fn check_found(&self, code: c_int) -> Outcome<bool> {
-        match code {
-            DB_NOTFOUND | DB_KEYEMPTY => Ok(false),
-            code => self.check(code).map(|()| true),
-        }
-    }
-}
-
-/// A function of the library by its name.
-///
-/// # Safety
-///
-/// `T` is the type of that function, as a pointer.
-unsafe fn function<T: Copy>(library: &Library, name: &str) -> Result<T, String> {
-    // SAFETY: the caller promises the type.
-    unsafe { library.get::<T>(name) }.map(|symbol| *symbol).map_err(|error| error.to_string())
-}
-
-/// Why BerkeleyDB did not do something.
-#[derive(Debug)]
-pub(super) enum Fault {
-    /// Two waited for each other, and this one was to give way: the transaction is to be begun anew.
-    Deadlock,
-    /// An error, by its number (a positive one is the system's) and in BerkeleyDB's words.
-    Failed { code: c_int, words: String },
-}
-
-/// What BerkeleyDB answers.
-pub(super) type Outcome<T> = std::result::Result<T, Fault>;
+/// The file of the entries.
+const ENTRIES: &CStr = c"entries.db";
 
 /// How an environment is opened.
 #[derive(Debug, Clone, Copy)]
@@ -267,7 +107,9 @@ impl Loaded {
             unsafe { (shim.close_environment)(env.as_ptr()) };
             fault
         };
-        let entries = database(c"entries.db", terms.is_hash).map_err(close)?;
+        let entries = database(ENTRIES, terms.is_hash)
+            .map_err(|fault| of_type(shim, env, terms.is_hash).unwrap_or(fault))
+            .map_err(close)?;
         let expiry = database(c"expiry.db", false).map_err(|fault| {
             // SAFETY: the database is open, and nobody else knows of it.
             unsafe { (shim.close_database)(entries.as_ptr()) };
@@ -275,6 +117,15 @@ impl Loaded {
         })?;
         Ok(Bdb { shim, env, entries, expiry, is_hash: terms.is_hash })
     }
+}
+
+/// Why entries could not be opened as a hash table, or as none, if that is because they are the other.
+fn of_type(shim: &Shim, env: NonNull<c_void>, wanted: bool) -> Option<Fault> {
+    let mut is_hash = 0;
+    // SAFETY: the environment is open, the name ends with a zero, and `is_hash` is room for a number.
+    let code = unsafe { (shim.is_hash)(env.as_ptr(), ENTRIES.as_ptr(), &raw mut is_hash) };
+    let is_hash = is_hash != 0;
+    (code == 0 && is_hash != wanted).then_some(Fault::OfType { is_hash })
 }
 
 /// The handle that an `open` made.
