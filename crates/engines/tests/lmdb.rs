@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use embedded::{SmallDisk, TestDir, open, open_session, url};
+use embedded::{TestDir, open, open_session, url};
 use heed::types::Bytes;
 use heed::{CommitOrAbort, DatabaseFlags, EnvOpenOptions};
 use larder_store::{Error, SetMode, SetOptions};
@@ -30,21 +30,6 @@ fn a_killed_writer_leaves_whole_values() {
 #[test]
 fn the_death_of_writers_stops_no_other() {
     embedded::the_death_of_writers_stops_no_other(SCHEME, 60);
-}
-
-#[test]
-fn a_full_disk_is_told_and_costs_nothing_that_was_acknowledged() {
-    embedded::a_full_disk_is_told_and_costs_nothing_that_was_acknowledged(SCHEME);
-}
-
-#[test]
-fn a_store_cannot_be_made_on_a_full_disk() {
-    embedded::a_store_cannot_be_made_on_a_full_disk(SCHEME);
-}
-
-#[test]
-fn a_read_only_disk_is_named() {
-    embedded::a_read_only_disk_is_named(SCHEME);
 }
 
 #[test]
@@ -266,18 +251,6 @@ fn a_file_that_was_cut_off_is_refused_or_read_as_far_as_it_goes() {
         }
     }
     assert!(right > 1000, "only {right} values are left when 16 pages are missing");
-}
-
-#[test]
-fn entries_can_be_deleted_on_a_full_disk() {
-    let Some(disk) = SmallDisk::mount("8m") else { return };
-    let mut session = open_session(&url(SCHEME, disk.path(), ""));
-    let mut set = |i: u64| session.set(&i.to_le_bytes(), &[7; 16 << 10], &SetOptions::default());
-    let stored = (0..2000).find(|i| set(*i).is_err()).unwrap();
-    for i in 0..stored / 2 {
-        assert!(session.delete(&i.to_le_bytes()).unwrap(), "key {i} cannot be deleted");
-    }
-    session.set(b"room", &[7; 16 << 10], &SetOptions::default()).unwrap();
 }
 
 #[test]

@@ -30,21 +30,6 @@ fn the_death_of_writers_stops_no_other() {
 }
 
 #[test]
-fn a_full_disk_is_told_and_costs_nothing_that_was_acknowledged() {
-    embedded::a_full_disk_is_told_and_costs_nothing_that_was_acknowledged(SCHEME);
-}
-
-#[test]
-fn a_store_cannot_be_made_on_a_full_disk() {
-    embedded::a_store_cannot_be_made_on_a_full_disk(SCHEME);
-}
-
-#[test]
-fn a_read_only_disk_is_named() {
-    embedded::a_read_only_disk_is_named(SCHEME);
-}
-
-#[test]
 fn the_byte_limit_holds_and_the_newest_stay() {
     embedded::the_byte_limit_holds_and_the_newest_stay(SCHEME);
 }

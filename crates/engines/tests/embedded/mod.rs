@@ -1,7 +1,7 @@
 //! What every engine that keeps its entries in files of its own must survive: kills, a full disk, its byte limit,
 //! expiry, files that are not its own.
 
-mod disk;
+mod directory;
 pub(crate) mod process;
 
 use std::path::Path;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use larder_engines::ENGINES;
 use larder_store::{Error, Result, Session, SetOptions, Store, StoreUrl};
 
-pub(crate) use disk::{SmallDisk, TestDir};
+pub(crate) use directory::TestDir;
 use process::OtherWriter;
 pub(crate) use process::write_until_killed;
 
@@ -95,56 +95,6 @@ pub(crate) fn the_death_of_writers_stops_no_other(scheme: &str, trials: u32) {
             last.next_round();
         }
     }
-}
-
-/// Fills a disk of 8 MiB. The refusal is `Full`, what was acknowledged before is there, and with room it goes on.
-pub(crate) fn a_full_disk_is_told_and_costs_nothing_that_was_acknowledged(scheme: &str) {
-    let Some(disk) = SmallDisk::mount("8m") else { return };
-    let url = url(scheme, disk.path(), "");
-    let mut session = open_session(&url);
-    let mut stored = 0;
-    let refused = loop {
-        assert!(stored < 2000, "2000 values fitted on a disk of 8 MiB");
-        match session.set(&key(stored), &[7; 16 << 10], &SetOptions::default()) {
-            Ok(_) => stored += 1,
-            Err(error) => break error,
-        }
-    };
-    assert!(matches!(refused, Error::Full { .. }), "{refused}");
-    assert!(!refused.to_string().contains('\n'), "{refused}");
-    assert!(stored > 100, "only {stored} values of 16 KiB fitted on a disk of 8 MiB");
-    let mut found = Vec::new();
-    for i in 0..stored {
-        assert!(session.get(&key(i), &mut found).unwrap().is_some(), "key {i} is gone");
-        assert!(found == [7; 16 << 10], "key {i} is not whole");
-    }
-    disk.grow("16m");
-    session.set(b"small", b"value", &SetOptions::default()).unwrap();
-    session.get(b"small", &mut found).unwrap();
-    assert_eq!(found, b"value");
-    drop(session);
-    open_session(&url).get(b"small", &mut found).unwrap();
-    assert_eq!(found, b"value", "after opening it again");
-}
-
-/// A disk without room for a new store is an error, not a signal.
-pub(crate) fn a_store_cannot_be_made_on_a_full_disk(scheme: &str) {
-    let Some(disk) = SmallDisk::mount("1m") else { return };
-    disk.fill();
-    let error = open(&url(scheme, disk.path(), "")).map(drop).unwrap_err();
-    assert!(matches!(error, Error::Full { .. }), "{error}");
-}
-
-pub(crate) fn a_read_only_disk_is_named(scheme: &str) {
-    let Some(disk) = SmallDisk::mount("8m") else { return };
-    let url = url(scheme, disk.path(), "");
-    drop(open(&url).unwrap());
-    disk.make_read_only();
-    let error = open(&url).map(drop).unwrap_err();
-    let text = error.to_string();
-    assert!(matches!(error, Error::Io { .. }), "{text}");
-    assert!(text.contains("store") && !text.contains('\n'), "{text}");
-    assert!(text.to_lowercase().contains("read") && text.contains("only"), "{text}");
 }
 
 /// Values of all sizes, ten times the limit.
