@@ -91,7 +91,8 @@ fn what_is_not_of_the_group_or_not_found_is_seen() {
     // With sets of their own, sets that fail are no reason.
     let ways = "group = 30\noperations = 'set,get_each,get_many,get_tag'";
     let workload = format!("keys = 600\nrounds = 1\ndata-size = '4k'\n{ways}");
-    let faulty = ["map:", "spills:", "untags:", "truncates:", "swaps:", "fails:", "misses:"];
+    let faulty =
+        ["map:", "spills:", "trades:", "untags:", "truncates:", "swaps:", "fails:", "misses:"];
     for url in faulty {
         let run = run(&stores::ENGINES, &[url], &workload);
         WAYS.iter().for_each(|operation| adds_up(&run, url, *operation));
@@ -103,13 +104,30 @@ fn what_is_not_of_the_group_or_not_found_is_seen() {
                 assert_eq!((each.hits, many.hits, tag.hits), (600, 600, 600));
                 assert!(tag.wrong >= 600, "{tag:?}");
             }
+            // An entry of another group does not stand for the one that is missing.
+            "trades:" => {
+                assert_eq!((each.hits, many.hits, tag.hits), (600, 600, 580));
+                assert_eq!((tag.misses, tag.wrong, tag.ops), (20, 20, 620), "{tag:?}");
+            }
             "untags:" => assert!(tag.misses > 30 && each.misses + many.misses == 0, "{tag:?}"),
             "truncates:" => assert_eq!([each.wrong, many.wrong, tag.wrong], [600; 3]),
             "swaps:" => assert!(each.wrong > 30 && many.wrong > 30, "{each:?} {many:?}"),
-            "fails:" => assert!(each.errors > 30 && tag.errors >= 30, "{each:?} {tag:?}"),
+            // Of keys that are asked for one by one, only those fail that were asked for in vain.
+            "fails:" => {
+                assert_eq!(each.errors, 60, "{each:?}");
+                assert!(tag.errors >= 30, "{tag:?}");
+            }
             _ => assert_eq!([each.misses, many.misses, tag.misses], [600; 3]),
         }
     }
+}
+
+#[test]
+fn keys_that_are_never_asked_for_are_not_counted() {
+    let workload = "keys = 600\nrounds = 1\ngroup = 300\noperations = 'set,get_each'";
+    let run = run(&stores::ENGINES, &["fails:?every=1"], workload);
+    let each = cell(&run, "fails:?every=1", Operation::GetEach);
+    assert!(each.counts.errors <= 100 && each.counts.errors == each.counts.ops, "{each:?}");
 }
 
 #[test]

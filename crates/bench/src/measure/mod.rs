@@ -3,6 +3,7 @@
 mod clock;
 mod curve;
 mod draw;
+mod failures;
 mod packed;
 mod phase;
 mod readback;

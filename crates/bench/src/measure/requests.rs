@@ -8,6 +8,7 @@ use larder_store::{Error, Groups, Result, Session};
 
 use super::clock::now_ns;
 use super::draw::{Block, KeyState, Op};
+use super::failures::Failures;
 use super::tally::Tally;
 use super::worker::{Orders, Worker};
 use crate::workload::{Finding, KeySpace, Values};
@@ -28,7 +29,6 @@ impl Worker<'_> {
         let mut then = start;
         let batch = self.orders.multiget;
         for (keys, first) in keys.chunks(batch).zip((0..).step_by(batch)) {
-            let asked = keys.len() as u64;
             found.fill(false);
             let mut answers = Answers {
                 keys,
@@ -39,37 +39,41 @@ impl Worker<'_> {
                 orders: self.orders,
                 tally: &mut *tally,
                 found: &mut found,
-                n_found: 0,
-                n_right: 0,
-                n_missed: 0,
+                n: Counted::default(),
             };
             let answer = match (request, block.tag(first)) {
-                (Operation::GetEach, _) => answers.each(self.session, &mut self.buffer),
+                (Operation::GetEach, _) => {
+                    answers.each(self.session, &mut self.buffer, (&mut self.failures, then))
+                }
                 (Operation::GetTag, Some(tag)) => answers.tagged(self.session, tag),
                 (Operation::GetTag, None) => answers.untagged(self.session),
                 _ => self.session.get_many(keys, &mut |i, value, _| answers.at(i, value)),
             };
-            let Answers { n_found, n_right, n_missed, .. } = answers;
+            let n = answers.n;
             let now = now_ns();
+            let asked = keys.len() as u64 - n.unasked;
             // More than was asked for is wrong, and counts too.
-            tally.attempted(asked.max(n_found), now - self.origin, now - then);
-            let open = asked.saturating_sub(n_found + n_missed);
-            tally.counts.misses += n_missed;
+            tally.attempted(asked + n.strays, now - self.origin, now - then);
+            let open = asked - (n.found + n.missed + n.failed);
+            tally.counts.misses += n.missed;
+            tally.counts.errors += n.failed;
+            tally.succeeded += n.right;
             if let Err(error) = answer {
                 // What was found before the error is counted; the rest of the request failed.
                 tally.counts.errors += open;
                 tally.note_error(&error);
-                self.count_failure(then, now);
+                self.failures.count(then, now);
             } else {
-                self.failures = 0;
                 tally.counts.misses += open;
-                tally.succeeded += n_right;
-                if n_right > 0 {
-                    tally.record(now - then);
+                if n.failed == 0 {
+                    self.failures.end();
+                    if n.right > 0 {
+                        tally.record(now - then);
+                    }
                 }
             }
             then = now;
-            if then >= end || self.gave_up() {
+            if then >= end || self.failures.gave_up() {
                 break;
             }
         }
@@ -89,20 +93,55 @@ struct Answers<'a> {
     tally: &'a mut Tally,
     /// Which of the keys were found.
     found: &'a mut [bool],
-    n_found: u64,
-    n_right: u64,
+    n: Counted,
+}
+
+/// What became of the keys of a request, and what came back besides.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counted {
+    /// Keys that something came back for.
+    found: u64,
+    /// Of them: with the right value.
+    right: u64,
     /// Keys that were said not to be there.
-    n_missed: u64,
+    missed: u64,
+    /// Keys whose own request failed.
+    failed: u64,
+    /// Keys that were not asked for, because the store kept failing.
+    unasked: u64,
+    /// Entries that nobody asked for. They are counted apart, so that none hides a key that is missing.
+    strays: u64,
 }
 
 impl Answers<'_> {
-    /// Asks for one key after the other.
-    fn each(&mut self, session: &mut dyn Session, buffer: &mut Vec<u8>) -> Result<()> {
+    /// Asks for one key after the other: for the next one after an error, too, unless it is one of too many in a row.
+    fn each(
+        &mut self,
+        session: &mut dyn Session,
+        buffer: &mut Vec<u8>,
+        (failures, then): (&mut Failures, u64),
+    ) -> Result<()> {
+        // When the next one begins; not known after one that did not fail, which reads no clock.
+        let mut begins = Some(then);
         for (i, key) in self.keys.iter().enumerate() {
-            match session.get(key, buffer)? {
-                Some(_) => self.at(i, buffer),
-                None => self.n_missed += 1,
+            match session.get(key, buffer) {
+                Ok(Some(_)) => self.at(i, buffer),
+                Ok(None) => self.n.missed += 1,
+                Err(error) => {
+                    self.n.failed += 1;
+                    self.tally.note_error(&error);
+                    let now = now_ns();
+                    failures.count(begins.unwrap_or(now), now);
+                    begins = Some(now);
+                    if failures.gave_up() {
+                        self.n.unasked = (self.keys.len() - i - 1) as u64;
+                        break;
+                    }
+                    continue;
+                }
             }
+            failures.end();
+            begins = None;
         }
         Ok(())
     }
@@ -136,15 +175,15 @@ impl Answers<'_> {
             return self.stray(value);
         }
         let finding = verify(self.values, self.state, self.orders, self.ops[i], value);
-        self.n_found += 1;
-        self.n_right += u64::from(finding == Finding::Right);
+        self.n.found += 1;
+        self.n.right += u64::from(finding == Finding::Right);
         self.tally.seen(finding, value.len());
     }
 
     /// What nobody asked for.
     #[cold]
     fn stray(&mut self, value: &[u8]) {
-        self.n_found += 1;
+        self.n.strays += 1;
         self.tally.seen(Finding::Wrong, value.len());
     }
 }

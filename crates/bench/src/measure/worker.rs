@@ -17,6 +17,7 @@ use larder_store::{Error, Session, SetOptions, SetOutcome};
 
 use super::clock::{now_ns, thread_cpu_ns};
 use super::draw::{Block, Draw, KeyState, Kind, Op};
+use super::failures::Failures;
 use super::requests::{groups, verify};
 use super::tally::{Tallies, Tally};
 use crate::workload::{Composer, Finding, Values};
@@ -25,10 +26,6 @@ use crate::workload::{Composer, Finding, Values};
 const BLOCK: usize = 1024;
 /// How long a block should take: slow stores get smaller blocks, so that time limits and Ctrl-C are seen.
 const BLOCK_NS: u64 = 20_000_000;
-/// After so many failures in a row the rest would only repeat them.
-const FAILURES_IN_A_ROW: u32 = 100;
-/// And after so much time lost in failures in a row (time-outs).
-const FAILING_NS: u64 = 5_000_000_000;
 
 /// What every thread of a phase does alike.
 #[derive(Debug, Clone, Copy)]
@@ -65,8 +62,7 @@ pub(super) struct Worker<'a> {
     timed_ns: u64,
     /// When the phase began; of a thread alone, so long before the current segment as it has been measured.
     pub(super) origin: u64,
-    pub(super) failures: u32,
-    failing_since: u64,
+    pub(super) failures: Failures,
 }
 
 /// What one thread brings home.
@@ -107,8 +103,7 @@ impl<'a> Worker<'a> {
             request: operations.iter().copied().find(|operation| operation.is_of_many_keys()),
             timed_ns: 0,
             origin: 0,
-            failures: 0,
-            failing_since: 0,
+            failures: Failures::default(),
         }
     }
 
@@ -122,7 +117,7 @@ impl<'a> Worker<'a> {
         let mut size: usize = 16;
         let limit = self.orders.time_limit;
         let limit = limit.map(|limit| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
-        while !self.draw.is_over() && !self.gave_up() {
+        while !self.draw.is_over() && !self.failures.gave_up() {
             let left = limit.map(|limit| limit.saturating_sub(self.timed_ns));
             if self.orders.stop.load(Ordering::Relaxed) || left == Some(0) {
                 break;
@@ -140,7 +135,7 @@ impl<'a> Worker<'a> {
         let cpu_ns = thread_cpu_ns() - cpu_began;
         let wall_ns = if self.orders.alone { self.timed_ns } else { now_ns() - began };
         let timed_cpu_ns = cpu_ns - draw_cpu_ns;
-        Share { tallies, wall_ns, timed_cpu_ns, cpu_ns, gave_up: self.gave_up() }
+        Share { tallies, wall_ns, timed_cpu_ns, cpu_ns, gave_up: self.failures.gave_up() }
     }
 
     /// Begins a measured segment.
@@ -168,15 +163,15 @@ impl<'a> Worker<'a> {
                 Kind::Touch => self.touch(key, then, tallies),
             };
             if done.failed {
-                self.count_failure(then, done.at);
+                self.failures.count(then, done.at);
                 if matches!(op.kind, Kind::Set | Kind::Delete) {
                     self.draw.write_failed(block, i);
                 }
             } else {
-                self.failures = 0;
+                self.failures.end();
             }
             then = done.at;
-            if then >= end || self.gave_up() {
+            if then >= end || self.failures.gave_up() {
                 break;
             }
         }
@@ -303,20 +298,6 @@ impl<'a> Worker<'a> {
     #[inline]
     fn verify(&self, op: Op, value: &[u8]) -> Finding {
         verify(self.composer.values(), self.state, self.orders, op, value)
-    }
-
-    pub(super) fn count_failure(&mut self, then: u64, now: u64) {
-        self.failures += 1;
-        if self.failures == 1 {
-            self.failing_since = then;
-        }
-        if now - self.failing_since > FAILING_NS {
-            self.failures = FAILURES_IN_A_ROW;
-        }
-    }
-
-    pub(super) fn gave_up(&self) -> bool {
-        self.failures >= FAILURES_IN_A_ROW
     }
 }
 

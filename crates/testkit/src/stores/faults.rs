@@ -27,6 +27,7 @@ pub(super) enum Fault {
     Clings,
     Untags { every: u64 },
     Spills,
+    Trades,
 }
 
 impl Fault {
@@ -119,6 +120,11 @@ impl Fault {
             Self::Spills => own.starts_with(self.looked_for(tag)),
             _ => own == tag,
         }
+    }
+
+    /// Whether a read of a group leaves one of its entries out and hands out one of another's.
+    pub(super) fn trades(self) -> bool {
+        matches!(self, Self::Trades)
     }
 
     /// What a hit answers: the value, or another key's of the same length where there is one.
@@ -336,5 +342,16 @@ pub(super) const SPILLS: Engine = engine(
     |url, _| {
         let super::map::MapOptions {} = url.options("spills")?;
         Ok(MapStore::open("spills", url, Fault::Spills))
+    },
+);
+
+pub(super) const TRADES: Engine = engine(
+    "trades",
+    "trades:",
+    "Leaves out one entry of a prefix or tag that it reads by, and hands out another",
+    super::map::schema,
+    |url, _| {
+        let super::map::MapOptions {} = url.options("trades")?;
+        Ok(MapStore::open("trades", url, Fault::Trades))
     },
 );

@@ -224,8 +224,12 @@ impl MapSession {
         let map = shared.begin(b"")?;
         let now = shared.clock.now_ms();
         let there = |entry: &Entry| !entry.has_passed(now) && !shared.fault.hides();
+        let (mut lost, mut strayed) = (!shared.fault.trades(), !shared.fault.trades());
         for (key, entry) in map.entries.iter().filter(|(_, entry)| there(entry)) {
-            if is_wanted(key, entry) {
+            let wanted = is_wanted(key, entry);
+            let traded = if wanted { &mut lost } else { &mut strayed };
+            let is_odd = !std::mem::replace(traded, true);
+            if wanted != is_odd {
                 found(key, shared.fault.answered(&map, key, &entry.value), entry.meta(now));
             }
         }

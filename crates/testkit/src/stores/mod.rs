@@ -19,6 +19,7 @@
 //! | `clings:` | keeps the tag of an entry that is set without one |
 //! | `untags:` | keeps each tenth entry without its tag |
 //! | `spills:` | leaves the last byte of a prefix or tag out when it reads by it |
+//! | `trades:` | leaves one entry of a prefix or tag out when it reads by it, and hands out one of another |
 
 mod faults;
 mod map;
@@ -50,6 +51,7 @@ pub const LIST: &[Engine] = &[
     faults::CLINGS,
     faults::UNTAGS,
     faults::SPILLS,
+    faults::TRADES,
 ];
 
 /// How an engine opens its stores.

@@ -42,6 +42,7 @@ fn the_contract_finds_each_fault_of_groups_and_no_other() {
     for (url, case) in [
         ("clings:", "a_plain_set_takes_the_tag_away"),
         ("untags:", "a_tag_finds_exactly_its_entries"),
+        ("trades:", "a_prefix_finds_exactly_the_keys_that_begin_with_it"),
         ("spills:", "a_prefix_finds_exactly_the_keys_that_begin_with_it"),
     ] {
         let failed = failures(url);
