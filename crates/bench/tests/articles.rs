@@ -306,8 +306,16 @@ fn conclusions_from_a_sweep_compare_its_points() {
         "[[article.claim]]\nsays = 'always'\nkind = 'faster'\na = 'works'\nb = ['waits']\n\
          at = [{ threads = 1 }, { threads = 2 }]\n"
             .to_owned(),
-        "[[article.claim]]\nsays = 'somewhere'\nkind = 'faster'\na = 'works'\nb = ['waits']\n"
-            .to_owned(),
+        claim(
+            "slowest",
+            &format!(
+                "operation = 'get'\nkind = 'near'\nby = 'max'\nfactor = 1000\nat = {two}\nb_at = {one}"
+            ),
+        ),
+        claim(
+            "p99",
+            &format!("operation = 'get'\nkind = 'near'\nby = 'p99'\nat = {two}\nb_at = {one}"),
+        ),
     ];
     let judged = article(SWEEP, &lines.concat(), &WorkloadSpec::default()).claims;
     let verdicts: Vec<_> =
@@ -321,7 +329,8 @@ fn conclusions_from_a_sweep_compare_its_points() {
             ("as long", Holds),
             ("with three", CannotBeTold),
             ("always", Holds),
-            ("somewhere", CannotBeTold),
+            ("slowest", Holds),
+            ("p99", CannotBeTold),
         ],
         "{judged:#?}"
     );
@@ -333,7 +342,9 @@ fn conclusions_from_a_sweep_compare_its_points() {
     assert_eq!(places(5), [(threads(1), Point::new()), (threads(2), Point::new())]);
     let reason = |at: usize| judged[at].reason.as_deref().unwrap();
     assert_eq!(reason(4), "this run does not measure get at threads 3");
-    assert!(reason(6).starts_with("this run sweeps"), "{}", reason(6));
+    let slowest = &judged[6].evidence[0];
+    assert!(slowest.a_us > judged[3].evidence[0].a_us, "{slowest:?}");
+    assert!(reason(7).starts_with("a 99th percentile wants rounds of one"), "{}", reason(7));
 }
 
 #[test]

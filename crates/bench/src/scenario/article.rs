@@ -119,7 +119,9 @@ impl ArticleSpec {
     fn check_figure(&self, figure: &FigureSpec, known: &Known) -> Result<(), String> {
         known.target(&figure.target)?;
         known.part(figure.part.as_deref())?;
-        known.at(figure.part.as_deref(), figure.at.as_ref())?;
+        if !figure.peak {
+            known.at(figure.part.as_deref(), &figure.at.clone().unwrap_or_default())?;
+        }
         operations(figure.operation.as_deref())?;
         if !figure.published.is_finite() || figure.published < 0.0 {
             return Err(format!("published = {}: give what was measured", figure.published));
@@ -146,11 +148,9 @@ impl ArticleSpec {
 fn check_claim(claim: &ClaimSpec, known: &Known) -> Result<(), String> {
     [&claim.a].into_iter().chain(&claim.b).try_for_each(|target| known.target(target))?;
     known.part(claim.part.as_deref())?;
-    claim
-        .at
-        .iter()
-        .chain(&claim.b_at)
-        .try_for_each(|at| known.at(claim.part.as_deref(), Some(at)))?;
+    let everywhere = [At::default()];
+    let at = if claim.at.is_empty() { &everywhere[..] } else { &claim.at };
+    at.iter().chain(&claim.b_at).try_for_each(|at| known.at(claim.part.as_deref(), at))?;
     operations(claim.operation.as_deref())?;
     let unknown = |id: &&String| !CHECKS.iter().any(|check| check.about().id == **id);
     if let Some(id) = claim.checks.iter().find(unknown) {
@@ -162,9 +162,9 @@ fn check_claim(claim: &ClaimSpec, known: &Known) -> Result<(), String> {
     if let Some(at) = claim.b_at.iter().find(|at| claim.at.contains(at)) {
         return Err(format!("`b_at` has {at}, where `a` is: name other points"));
     }
-    let everywhere = claim.at.is_empty() && claim.b_at.is_empty();
+    let no_place = claim.at.is_empty() && claim.b_at.is_empty();
     match (claim.kind, &claim.b[..], claim.factor) {
-        (ClaimKind::NeverHits, [], None) if everywhere => {}
+        (ClaimKind::NeverHits, [], None) if no_place => {}
         (ClaimKind::NeverHits, ..) => {
             return Err(
                 "`never_hits` is about `a` alone: leave out `b`, `factor`, `at` and `b_at`".into(),
@@ -179,12 +179,20 @@ fn check_claim(claim: &ClaimSpec, known: &Known) -> Result<(), String> {
         }
         _ => {}
     }
+    check_clock(claim)
+}
+
+/// Refuses a clock by which such a conclusion is not judged.
+fn check_clock(claim: &ClaimSpec) -> Result<(), String> {
+    let one = claim.operation.as_ref().is_some_and(|named| !named.contains('+'));
     match (claim.by, claim.kind) {
-        (Clock::Wall, _) | (_, ClaimKind::Faster) | (Clock::Latency, ClaimKind::Near) => {}
-        (Clock::Cpu, ClaimKind::Near) => return Err("`by = 'cpu'` belongs to `faster`".into()),
-        _ => return Err("`by` belongs to `faster` and `near`: leave it out".into()),
+        (Clock::P99 | Clock::Max, ClaimKind::Faster | ClaimKind::Near) if !one => {
+            Err("the slowest are those of one operation: name it with `operation`".into())
+        }
+        (Clock::Cpu, ClaimKind::Near) => Err("`by = 'cpu'` belongs to `faster`".into()),
+        (Clock::Wall, _) | (_, ClaimKind::Faster | ClaimKind::Near) => Ok(()),
+        _ => Err("`by` belongs to `faster` and `near`: leave it out".into()),
     }
-    Ok(())
 }
 
 /// Refuses operations that there are none of.
@@ -249,14 +257,18 @@ impl Known {
         }
     }
 
-    /// Refuses a point that no form comes by.
-    fn at(&self, part: Option<&str>, at: Option<&At>) -> Result<(), String> {
+    /// Refuses a point that no form comes by, and one that is several where a form sweeps.
+    fn at(&self, part: Option<&str>, at: &At) -> Result<(), String> {
         let here = |name: &Option<String>| name.as_deref().is_none_or(|name| part == Some(name));
-        let Some(at) = at else { return Ok(()) };
-        let mut workloads = self.workloads.iter().filter(|(name, _)| here(name));
-        if workloads.any(|(_, workload)| at.is_in(workload)) {
-            return Ok(());
+        let workloads = self.workloads.iter().filter(|(name, _)| here(name));
+        let mut by = workloads.filter(|(_, workload)| at.is_in(workload)).peekable();
+        if by.peek().is_none() {
+            return Err(format!("no form measures {at} there"));
         }
-        Err(format!("no form measures {at} there"))
+        let left_out = by.map(|(_, workload)| at.leaves_out(workload)).find(|out| !out.is_empty());
+        match left_out {
+            Some(out) => Err(format!("{} is swept there: name it in `at`", out.join(" and "))),
+            None => Ok(()),
+        }
     }
 }

@@ -50,6 +50,18 @@ impl At {
                 None => own == Count(1),
             })
     }
+
+    /// The coordinates that a workload sweeps and that are not named.
+    pub(super) fn leaves_out(&self, workload: &WorkloadSpec) -> Vec<&'static str> {
+        let several = |sizes: Option<&[SizeSpec]>| sizes.is_some_and(|all| all.len() > 1);
+        let threads = workload.threads.as_deref().is_some_and(|all| all.len() > 1);
+        let swept = [
+            ("key-size", several(workload.key_size.as_deref()) && self.key_size.is_none()),
+            ("data-size", several(workload.data_size.as_deref()) && self.data_size.is_none()),
+            ("threads", threads && self.threads.is_none()),
+        ];
+        swept.into_iter().filter(|(_, left_out)| *left_out).map(|(name, _)| name).collect()
+    }
 }
 
 impl fmt::Display for At {

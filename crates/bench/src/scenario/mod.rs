@@ -198,6 +198,18 @@ mod tests {
                 format!("{figure}at = {{ data-size = '2k' }}"),
                 "no form measures data-size = 2k there",
             ),
+            (
+                format!("{figure}[workload]\nthreads = [1, 2]"),
+                "figure 1 of article A9: threads is swept there: name it in `at`",
+            ),
+            (
+                format!(
+                    "{claim}at = [{{ threads = 1 }}]\n[[part]]\nname = 'a'\n[full.workload]\ndata-size = ['1k', '2k']"
+                ),
+                "figure 1 of article A9: data-size is swept there",
+            ),
+            (swap(claim, "faster", "near") + "by = 'max'", "name it with `operation`"),
+            (format!("{claim}by = 'p99'\noperation = 'set+get'"), "name it with `operation`"),
             (format!("{figure}peak = true"), "`peak` is the best rate of a sweep"),
             (format!("{figure}published_to = 4"), "published_to = 4: give the upper end"),
             (format!("{claim}b_at = [{{ threads = 1 }}]"), "say where `a` is with `at`"),

@@ -117,6 +117,8 @@ pub(crate) fn clock(clock: Clock) -> &'static str {
         Clock::Wall => "by wall clock",
         Clock::Cpu => "by the client's CPU time",
         Clock::Latency => "by mean latency",
+        Clock::P99 => "by the 99th percentile of latency",
+        Clock::Max => "by the slowest operation",
     }
 }
 

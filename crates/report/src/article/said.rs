@@ -88,6 +88,8 @@ fn compared(claim: &Claim, evidence: &Evidence, (one, other): (&str, &str)) -> S
         Clock::Wall => String::new(),
         Clock::Cpu => " of the client's CPU time".to_owned(),
         Clock::Latency => " of mean latency".to_owned(),
+        Clock::P99 => " to the 99th percentile of a round".to_owned(),
+        Clock::Max => " for the slowest of a round".to_owned(),
     };
     let mut parts = vec![format!("{one} {a}, {other} {b}{by}")];
     if claim.kind == ClaimKind::Faster {

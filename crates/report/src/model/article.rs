@@ -215,6 +215,10 @@ pub enum Clock {
     Cpu,
     /// What an operation takes on average for whoever waits for it, however many do at once.
     Latency,
+    /// What 99 % of the operations of a round take at most.
+    P99,
+    /// What the slowest operation of a round takes.
+    Max,
 }
 
 /// What a run says to a conclusion.

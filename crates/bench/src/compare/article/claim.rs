@@ -149,6 +149,8 @@ fn times(
             Clock::Wall => Ok(times.wall_s.clone()),
             Clock::Cpu => times.cpu_s().map(<[f64]>::to_vec),
             Clock::Latency => times.latency_s().map(<[f64]>::to_vec),
+            Clock::P99 => times.p99_s().map(<[f64]>::to_vec),
+            Clock::Max => times.max_s().map(<[f64]>::to_vec),
         }
     };
     let others: Vec<Vec<f64>> = others.iter().map(of).collect::<Result<_, _>>()?;

@@ -1,8 +1,11 @@
 //! What an iteration of one target took in each round, added up over the operations that it consists of.
 
 use larder_report::{
-    Cell, Operation, PART, Point, PointValue, ReasonKind, Run, Sample, Severity, label,
+    Cell, Latency, Operation, PART, Point, PointValue, ReasonKind, Run, Sample, Severity, label,
 };
+
+/// So many operations have ten beyond their 99th percentile; fewer say more about themselves than about it.
+const P99_OPS: u64 = 1000;
 
 /// Where the figures of an article are found in a run.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +29,10 @@ pub(super) struct Times {
     cpu_s: Option<Vec<f64>>,
     /// Mean latencies in seconds; `None` where they are not known in every round.
     latency_s: Option<Vec<f64>>,
+    /// The 99th percentiles of a round in seconds; `None` where the rounds are too short to have one, or do several things.
+    p99_s: Option<Vec<f64>>,
+    /// The slowest of a round in seconds; `None` where they are not known in every round, or do several things.
+    max_s: Option<Vec<f64>>,
     /// Reads that found nothing, in a round.
     pub(super) misses: Vec<f64>,
     /// Iterations of a round.
@@ -49,6 +56,20 @@ impl Times {
     pub(super) fn latency_s(&self) -> Result<&[f64], String> {
         let known = self.latency_s.as_deref();
         known.ok_or_else(|| "the latency of an iteration is not known".to_owned())
+    }
+
+    /// What 99 % of the operations of each round took at most, in seconds, or why that is not known.
+    pub(super) fn p99_s(&self) -> Result<&[f64], String> {
+        let known = self.p99_s.as_deref();
+        known.ok_or_else(|| {
+            format!("a 99th percentile wants rounds of one operation, {P99_OPS} times or more")
+        })
+    }
+
+    /// What the slowest operation of each round took, in seconds, or why that is not known.
+    pub(super) fn max_s(&self) -> Result<&[f64], String> {
+        let known = self.max_s.as_deref();
+        known.ok_or_else(|| "the slowest of each round is not known".to_owned())
     }
 }
 
@@ -159,6 +180,14 @@ fn of_cell(run: &Run, cell: &Cell) -> Result<Times, String> {
     let cpu_s = || each(&|sample| sample.client_cpu_s.unwrap_or_default());
     let cpu_s = known.then(cpu_s).filter(|seconds| seconds.iter().all(|cpu| *cpu > 0.0));
     let latency_s = samples.iter().map(|sample| Some(sample.latency_ns?.mean / 1e9)).collect();
+    let long = samples.iter().all(|sample| succeeded(sample) >= P99_OPS);
+    let slowest = |of: fn(&Latency) -> u64| -> Option<Vec<f64>> {
+        let each = samples.iter().map(|sample| Some(of(&sample.latency_ns?) as f64 / 1e9));
+        each.collect()
+    };
+    let p99_s =
+        slowest(|latency| latency.p99).filter(|_| long && !cell.operation.is_of_many_keys());
+    let max_s = slowest(|latency| latency.max);
     let reads = cell.operation.reads();
     let misses = samples.iter().map(|sample| if reads { sample.counts.misses as f64 } else { 0.0 });
     let of_reads = |count: u64| if reads { count } else { 0 };
@@ -170,6 +199,8 @@ fn of_cell(run: &Run, cell: &Cell) -> Result<Times, String> {
         wall_s: each(&|sample| sample.wall_s),
         cpu_s,
         latency_s,
+        p99_s,
+        max_s,
         misses: misses.collect(),
         iterations: samples.iter().map(|sample| sample.counts.ops).max().unwrap_or(0),
         reads: of_reads(cell.counts.ops),
@@ -177,6 +208,12 @@ fn of_cell(run: &Run, cell: &Cell) -> Result<Times, String> {
         missed: of_reads(cell.counts.misses),
         doubts,
     })
+}
+
+/// The operations whose latencies a round has.
+fn succeeded(sample: &Sample) -> u64 {
+    let counts = &sample.counts;
+    counts.ops.saturating_sub(counts.misses + counts.wrong + counts.errors)
 }
 
 impl Times {
@@ -193,6 +230,9 @@ impl Times {
             wall_s: sum(&self.wall_s, &other.wall_s),
             cpu_s: self.cpu_s.zip(other.cpu_s).map(|(a, b)| sum(&a, &b)),
             latency_s: self.latency_s.zip(other.latency_s).map(|(a, b)| sum(&a, &b)),
+            // The slowest of two things are not slow in the same iteration: they do not add up.
+            p99_s: None,
+            max_s: None,
             misses: sum(&self.misses, &other.misses),
             iterations: self.iterations.max(other.iterations),
             reads: self.reads + other.reads,
