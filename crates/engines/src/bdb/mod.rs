@@ -35,7 +35,8 @@ const RECIPE: Recipe = Recipe {
 pub(crate) const ENGINE: Engine = Engine {
     scheme: SCHEME,
     aliases: &[],
-    summary: "BerkeleyDB 5.3, a transactional B-tree or hash table: a folder that one process has open",
+    summary: "BerkeleyDB 5.3 of the system (Sleepycat licence), a transactional B-tree or hash table: a folder that one \
+              process has open",
     example: "bdb:/var/lib/cache?sync=off&checkpoint=5m",
     medium: Medium::Files,
     capacity_option: None,

@@ -57,8 +57,8 @@ const BUFFER_POOL_MIN: u64 = 5 * MIB;
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct MemcachedConfig {
-    /// What is started: `memcached`; `innodb`, MySQL 5.6 with its memcached plugin, which keeps values in a column of a
-    /// table; or `twemproxy`, `nodes` memcached and a proxy before them that places the keys.
+    /// What is started: `memcached`; `innodb`, MySQL 5.6 of 2013 (GPL v2, no longer maintained) with its memcached plugin,
+    /// which keeps values in a column of a table; or `twemproxy`, `nodes` memcached and a proxy before them that places the keys.
     pub(super) server: Program,
     /// Memory for the items of each server that is started, as memcached's -m: `64m`, `1g`. A bare number below
     /// 65536 is mebibytes, as for memcached itself.
