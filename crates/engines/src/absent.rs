@@ -11,10 +11,14 @@ use larder_store::{Catalog, Engine, Error, Medium, Recipe, Result, Role, Source,
 use schemars::{Schema, json_schema};
 
 /// An engine that only a build with its feature has. `needs` is that feature.
-pub(crate) const fn engine(scheme: &'static str, needs: &'static [Recipe]) -> Engine {
+pub(crate) const fn engine(
+    scheme: &'static str,
+    aliases: &'static [&'static str],
+    needs: &'static [Recipe],
+) -> Engine {
     Engine {
         scheme,
-        aliases: &[],
+        aliases,
         summary: "not in this build",
         example: "",
         medium: Medium::Nothing,
@@ -51,12 +55,15 @@ mod tests {
 
     #[test]
     fn an_engine_that_this_build_lacks_says_what_brings_it() {
-        const CATALOG: Catalog = Catalog::new(&[engine("lacking", &[needs("lacking")])]);
-        let url = StoreUrl::parse("lacking:?size=4").unwrap();
-        assert!(!CATALOG.find("lacking").unwrap().is_built());
-        assert_eq!(
-            CATALOG.open(&url).unwrap_err().to_string(),
-            "lacking: this build has no lacking:; cargo build --release --features larder-engines/lacking"
-        );
+        const CATALOG: Catalog =
+            Catalog::new(&[engine("lacking", &["lackings"], &[needs("lacking")])]);
+        for url in ["lacking:?size=4", "lackings://host:1/"] {
+            let url = StoreUrl::parse(url).unwrap();
+            assert!(!CATALOG.find(url.scheme()).unwrap().is_built());
+            assert_eq!(
+                CATALOG.open(&url).unwrap_err().to_string(),
+                "lacking: this build has no lacking:; cargo build --release --features larder-engines/lacking"
+            );
+        }
     }
 }

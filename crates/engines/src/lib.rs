@@ -45,20 +45,24 @@ mod tiered;
 
 use larder_store::Catalog;
 
-/// Lists engines by module and scheme; one whose feature is off is [`absent`].
+/// Lists engines by module, scheme and aliases; one whose feature is off is [`absent`].
 macro_rules! engines {
-    ($($module:ident $scheme:literal),* $(,)?) => {
-        Catalog::new(&[$(
+    ($($module:ident $scheme:literal $([$($alias:literal)+])?),* $(,)?) => {
+        /// Every engine, in the order of the documentation.
+        pub const ENGINES: Catalog = Catalog::new(&[$(
             #[cfg(feature = $scheme)]
             $module::ENGINE,
             #[cfg(not(feature = $scheme))]
-            absent::engine($scheme, &[absent::needs($scheme)]),
-        )*])
+            absent::engine($scheme, &[$($($alias),+)?], &[absent::needs($scheme)]),
+        )*]);
+
+        /// Every scheme with its aliases, for a test that the engines have them too.
+        #[cfg(test)]
+        const LISTED: &[(&str, &[&str])] = &[$(($scheme, &[$($($alias),+)?])),*];
     };
 }
 
-/// Every engine, in the order of the documentation.
-pub const ENGINES: Catalog = engines![
+engines![
     null "null",
     moka "moka",
     file "file",
@@ -66,10 +70,10 @@ pub const ENGINES: Catalog = engines![
     bdb "bdb",
     sqlite "sqlite",
     memcached "memcached",
-    redis "redis",
-    postgresql "postgresql",
-    mysql "mysql",
-    mongodb "mongodb",
+    redis "redis" ["rediss" "valkey" "valkeys"],
+    postgresql "postgresql" ["postgres"],
+    mysql "mysql" ["mariadb"],
+    mongodb "mongodb" ["mongodb+srv"],
     tiered "tiered",
 ];
 
@@ -87,5 +91,12 @@ mod tests {
             assert!(found.scheme == name || found.aliases.contains(&name), "{name}:");
         }
         assert!(ENGINES.find("no-such-engine").is_err());
+    }
+
+    #[test]
+    fn an_engine_has_the_aliases_that_the_list_names_without_it() {
+        for (scheme, aliases) in LISTED {
+            assert_eq!(ENGINES.find(scheme).unwrap().aliases, *aliases, "{scheme}:");
+        }
     }
 }
