@@ -95,7 +95,9 @@ fn what_is_not_of_the_group_or_not_found_is_seen() {
         ["map:", "spills:", "trades:", "untags:", "truncates:", "swaps:", "fails:", "misses:"];
     for url in faulty {
         let run = run(&stores::ENGINES, &[url], &workload);
-        WAYS.iter().for_each(|operation| adds_up(&run, url, *operation));
+        for operation in WAYS {
+            adds_up(&run, url, operation);
+        }
         let [each, many, tag] = WAYS.map(|operation| cell(&run, url, operation).counts);
         match url {
             "map:" => assert_eq!([each.hits, many.hits, tag.hits], [600; 3]),

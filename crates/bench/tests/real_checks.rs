@@ -126,6 +126,8 @@ fn truncated() {
     fires("TRUNCATED", Severity::Error, "seen to be cut short", &tripped, &sound);
     let get = |run: &Run| cell(run, &run.targets[0].url, Operation::Get).counts;
     assert_eq!((get(&tripped).hits, get(&tripped).truncated), (0, get(&tripped).ops));
+    let set = cell(&tripped, &tripped.targets[0].url, Operation::Set).counts;
+    assert_eq!((set.read_back_wrong, set.truncated), (set.read_back, set.read_back));
     assert_eq!((get(&sound).hits, get(&sound).wrong), (get(&sound).ops, 0));
     let limit = |run: &Run| run.targets[0].limits.max_value_len;
     assert_eq!((limit(&tripped), limit(&sound)), (Some(1024), Some(4096)));

@@ -34,8 +34,10 @@ impl Check for ErrAsOp {
                     kinds.push(kind.clone());
                 }
             }
+            let first = cell.samples.iter().find_map(|sample| sample.first_error.as_ref());
+            let first = first.map_or_else(String::new, |first| format!(", the first: {first}"));
             let text = format!(
-                "{failures} of {} operations failed ({share:.2} %): {}",
+                "{failures} of {} operations failed ({share:.2} %): {}{first}",
                 cell.counts.ops,
                 kinds.join(", ")
             );

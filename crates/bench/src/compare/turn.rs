@@ -233,6 +233,7 @@ impl Turn<'_> {
                         .map(|latency| Latency { mean: shortened(latency.mean), ..latency }),
                     timeline: Some(tally.timeline(result.wall)),
                     errors_by_kind: tally.errors_by_kind.clone(),
+                    first_error: tally.first_error.clone(),
                 },
                 latency: Packed::new(&tally.latency),
                 bytes: tally.bytes,
@@ -266,6 +267,7 @@ fn note_read_back(entries: &mut [Entry], read: ReadBack, evictions: Option<u64>)
         counts.read_back = read.keys;
         counts.read_back_absent = read.absent;
         counts.read_back_wrong = read.wrong;
+        counts.truncated += read.truncated;
     }
 }
 

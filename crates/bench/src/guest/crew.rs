@@ -152,7 +152,8 @@ impl GuestCrew {
                 Err(Error::Unavailable { engine, what, source: None })
             }
             Some(found) => {
-                Ok(ReadBack { keys: found.ops, absent: found.misses, wrong: found.wrong })
+                let (absent, wrong) = (found.misses, found.wrong);
+                Ok(ReadBack { keys: found.ops, absent, wrong, truncated: found.truncated })
             }
             None => Ok(ReadBack::default()),
         }

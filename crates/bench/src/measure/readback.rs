@@ -22,6 +22,8 @@ pub struct ReadBack {
     pub absent: u64,
     /// Of them: not what was stored.
     pub wrong: u64,
+    /// Of those: with the right beginning, cut short.
+    pub truncated: u64,
 }
 
 /// Reads back acknowledged keys, every one or an even sample; as many as there is time for until `stop`.
@@ -41,15 +43,12 @@ pub(crate) fn read_back(
         key.clear();
         keys.write(index, &mut key);
         found.keys += 1;
-        match patiently(|| session.get(&key, &mut value))? {
-            None => found.absent += 1,
-            Some(_)
-                if values.verify(index, version, || state.newest(index), &value)
-                    != Finding::Right =>
-            {
-                found.wrong += 1;
-            }
-            Some(_) => {}
+        if patiently(|| session.get(&key, &mut value))?.is_some() {
+            let finding = values.verify(index, version, || state.newest(index), &value);
+            found.wrong += u64::from(finding != Finding::Right);
+            found.truncated += u64::from(finding == Finding::Truncated);
+        } else {
+            found.absent += 1;
         }
     }
     Ok(found)

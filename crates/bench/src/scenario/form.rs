@@ -80,6 +80,10 @@ impl Scenario {
                 self.changed.push(option);
             }
         }
+        // What a form leaves out is said in figures, and these are others.
+        if workload.keys.is_some() || workload.requests.is_some() || workload.duration.is_some() {
+            self.cut = None;
+        }
         for part in &mut self.parts {
             part.workload = workload.clone().or(std::mem::take(&mut part.workload));
         }

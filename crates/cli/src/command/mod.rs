@@ -26,7 +26,9 @@ fn open(url: &str) -> Result<Arc<dyn Store>> {
 fn open_existing(text: &str) -> anyhow::Result<Arc<dyn Store>> {
     let url = StoreUrl::parse(text)?;
     for part in [std::slice::from_ref(&url), url.tiers()].concat() {
-        let keeps_files = CATALOG.find(part.scheme())?.medium == Medium::Files;
+        let engine = CATALOG.find(part.scheme())?;
+        // The path of a server's URL is the name of a database, or a socket.
+        let keeps_files = engine.medium == Medium::Files && !engine.has_servers();
         if keeps_files && !part.path().is_empty() && !Path::new(part.path()).exists() {
             anyhow::bail!("{url}: there is nothing at {}", part.path());
         }

@@ -2,10 +2,11 @@
 
 use larder_bench::guest;
 use larder_engines::ENGINES;
+use larder_testkit::Postgres;
 
 use crate::foreign::Server;
 use crate::scene::{Scene, assert_contains};
-use crate::{Case, MEMCACHED, NOTHING};
+use crate::{Case, MEMCACHED, NOTHING, POSTGRESQL};
 
 pub(crate) const CASES: &[Case] = &[
     (NOTHING, "engines_lists_what_runs_here", engines),
@@ -13,6 +14,7 @@ pub(crate) const CASES: &[Case] = &[
     (NOTHING, "one_engine_is_shown_with_its_options", engine),
     (NOTHING, "an_entry_is_set_read_and_deleted_in_files", entries_in_files),
     (MEMCACHED, "an_entry_is_set_read_and_deleted_on_a_server", entries_on_a_server),
+    (POSTGRESQL, "an_entry_is_set_read_and_deleted_in_a_database", entries_in_a_database),
     (NOTHING, "what_would_vanish_with_the_command_is_not_stored", vanishing),
     (NOTHING, "an_entry_cannot_be_read_from_where_nobody_listens", nobody),
     (NOTHING, "completions_and_manual_page_name_every_command", generated),
@@ -100,6 +102,26 @@ fn entries_in_files() {
 fn entries_on_a_server() {
     let (scene, server) = (Scene::new(), Server::start(""));
     one_entry(&scene, &server.url);
+    scene.assert_nothing_left();
+}
+
+fn entries_in_a_database() {
+    let (scene, server) = (Scene::new(), Postgres::start(&[]));
+    // By itself the password is shown nowhere.
+    let url = server.url();
+    let (before, after) = url.split_once(":s%40crt@").unwrap();
+    let larder = |arguments: &[&str]| scene.larder(arguments);
+    larder(&["get", &url, "greeting"]).ends_with(1).complains(&[
+        "no key `greeting`",
+        before,
+        after,
+    ]);
+    larder(&["set", &url, "greeting", "good day"]).ends_with(0);
+    assert_eq!(larder(&["get", &url, "greeting"]).ends_with(0).out, "good day");
+    let stats = larder(&["stats", &url, "--format", "json"]).ends_with(0).json();
+    assert_eq!(stats["items"], 1, "{stats:#}");
+    larder(&["delete", &url, "greeting"]).ends_with(0);
+    larder(&["delete", &url, "greeting"]).ends_with(1);
     scene.assert_nothing_left();
 }
 

@@ -51,6 +51,9 @@ const NOTHING: Need = || Ok(());
 /// A memcached that can be started.
 const MEMCACHED: Need = || has_program(&ENGINES.find("memcached").unwrap().recipes[0]);
 
+/// A PostgreSQL that can be started.
+const POSTGRESQL: Need = || has_program(&larder_testkit::POSTGRES);
+
 /// Perl, with a cache of its own.
 const PERL: Need = || has_perl_modules(&["Cache::FastMmap"]);
 

@@ -182,7 +182,7 @@ pub struct Counts {
     pub misses: u64,
     /// Reads that returned something else than what was stored.
     pub wrong: u64,
-    /// Of `wrong`: those with the right beginning, cut short.
+    /// Of `wrong` and `read_back_wrong`: those with the right beginning, cut short.
     pub truncated: u64,
     /// Operations that failed; they enter neither rate nor latency.
     pub errors: u64,
@@ -325,6 +325,9 @@ pub struct Sample {
     pub timeline: Option<Timeline>,
     /// The errors, by kind.
     pub errors_by_kind: BTreeMap<String, u64>,
+    /// The first of them, in the store's own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_error: Option<String>,
 }
 
 /// What the measuring costs: the workload on a store that keeps nothing.

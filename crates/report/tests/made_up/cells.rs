@@ -118,6 +118,7 @@ fn sample(
         latency_ns: Some(spread.latency(ops)),
         timeline: Some(timeline(ops, wall_s, spread, random)),
         errors_by_kind: std::collections::BTreeMap::new(),
+        first_error: None,
     }
 }
 

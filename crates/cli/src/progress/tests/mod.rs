@@ -105,6 +105,7 @@ fn sample(round: u32, ops_per_s: f64, misses: u64) -> Sample {
         latency_ns: None,
         timeline: None,
         errors_by_kind: std::collections::BTreeMap::new(),
+        first_error: None,
     }
 }
 
