@@ -40,6 +40,8 @@ const SYSTEM_TABLES: [&str; 2] = ["mysql_system_tables.sql", "mysql_system_table
 /// Starts the server in a data folder of its own, and waits until the plugin answers.
 pub(super) fn start(config: &MemcachedConfig) -> Result<Started> {
     let program = managed::find(SCHEME, &INNODB)?;
+    // Behind links: whether its account gets there depends on the folders that it really lies in.
+    let program = program.canonicalize().unwrap_or(program);
     let home = program.ancestors().nth(2).unwrap_or(Path::new("/"));
     let directory = ScratchDir::create(SCHEME)?;
     let account = account(directory.path(), home);
