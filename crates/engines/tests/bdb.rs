@@ -7,7 +7,7 @@
 )]
 mod embedded;
 
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use embedded::process::OtherWriter;
@@ -19,15 +19,22 @@ use libtest_mimic::{Arguments, Trial};
 
 const SCHEME: &str = "bdb";
 
+/// Has another process open a store.
+const OPEN: &str = "LARDER_TEST_OPEN";
+
 fn main() -> ExitCode {
-    // In the process that a test about kills starts, this does not return.
+    // In the process that a test about kills starts, the first does not return.
     embedded::write_until_killed();
+    if std::env::var_os(OPEN).is_some() {
+        return tell_why_nothing_opens();
+    }
     let trials = vec![
         trial("a_killed_process_leaves_what_it_acknowledged", killed_after_the_log_was_written),
         trial("a_killed_process_leaves_whole_values", killed_with_commits_in_memory),
         trial("a_folder_belongs_to_one_store_at_a_time", one_store_at_a_time),
         trial("databases_of_others_are_refused_and_left_alone", databases_of_others),
         trial("a_folder_keeps_how_its_entries_are_kept", another_type),
+        trial("a_library_of_another_larder_is_refused", library_of_another_larder),
         trial("expired_entries_are_given_back", expired_entries_are_given_back),
         trial("checkpoints_keep_the_log_short", checkpoints_keep_the_log_short),
         trial("threads_that_want_the_same_pages_all_come_to_an_end", many_threads),
@@ -120,6 +127,31 @@ fn another_type() {
         open_session(&url(made_with)).get(b"key", &mut found).unwrap();
         assert_eq!(found, b"value");
     }
+}
+
+fn library_of_another_larder() {
+    let data = TestDir::create();
+    let folder = data.path().join("larder/bdb");
+    std::fs::create_dir_all(&folder).unwrap();
+    let source = folder.join("old.c");
+    std::fs::write(&source, "int larder_bdb_interface(void) { return 1; }\n").unwrap();
+    // It was there to compile the right one.
+    let mut compiler = Command::new("gcc");
+    compiler.args(["-shared", "-fPIC", "-o"]).arg(folder.join("libbdb-shim.so")).arg(&source);
+    assert!(compiler.status().unwrap().success());
+    let mut other = Command::new(std::env::current_exe().unwrap());
+    let output = other.env(OPEN, "").env("XDG_DATA_HOME", data.path()).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("it has interface 1, and this larder needs "), "{text}");
+    assert!(text.ends_with("; make it anew: ./setup.sh --with bdb\n"), "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
+}
+
+/// In another process, whose library is not ours.
+#[expect(clippy::print_stdout, reason = "how a second process answers the first")]
+fn tell_why_nothing_opens() -> ExitCode {
+    println!("{}", open("bdb:").map(drop).unwrap_err());
+    ExitCode::SUCCESS
 }
 
 fn expired_entries_are_given_back() {

@@ -1,0 +1,89 @@
+//! What stands before memcached or in its place: twemproxy, and the memcached plugin of MySQL.
+
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+
+mod killed;
+#[path = "../session_support/mod.rs"]
+mod session_support;
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use larder_engines::ENGINES;
+use larder_store::{SetOptions, SetOutcome};
+use larder_testkit::{has_program, trial_where};
+use libtest_mimic::{Arguments, Trial};
+use session_support::{failure, get, open, set};
+
+/// How long something may take that takes no time.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+fn main() -> ExitCode {
+    killed::hold_if_asked();
+    let trials = vec![
+        trial("innodb", "nothing_of_innodb_is_left_after_kill_9", || {
+            killed::nothing_is_left("memcached:?server=innodb", 1);
+        }),
+        trial("twemproxy", "nothing_of_twemproxy_is_left_after_kill_9", || {
+            killed::nothing_is_left("memcached:?server=twemproxy&nodes=2", 3);
+        }),
+        trial("innodb", "a_killed_mysqld_is_an_error", || {
+            a_killed_server_is_an_error("memcached:?server=innodb");
+        }),
+        trial("twemproxy", "a_killed_proxy_is_an_error", || {
+            a_killed_server_is_an_error("memcached:?server=twemproxy");
+        }),
+        trial("innodb", "a_column_cuts_values_and_bounds_keys", a_column_cuts_values),
+        trial("innodb", "a_new_entry_is_seen_before_its_batch_is_committed", a_batch_of_writes),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// A trial that needs what the option `server` names so.
+fn trial(server: &'static str, name: &str, run: fn()) -> Trial {
+    let recipes = ENGINES.find("memcached").unwrap().recipes;
+    let needed = recipes.iter().filter(move |it| it.server.is_empty() || it.server == server);
+    trial_where(move || needed.clone().try_for_each(has_program), name, run)
+}
+
+fn a_killed_server_is_an_error(url: &str) {
+    let store = open(url);
+    let mut session = store.session().unwrap();
+    set(&mut *session, "key", b"value");
+    let pid = i32::try_from(store.info().server_pids[0]).unwrap();
+    // SAFETY: the process is a child of this one that nobody has waited for, so its number is no other's.
+    assert_eq!(unsafe { libc::kill(pid, libc::SIGKILL) }, 0);
+    let since = Instant::now();
+    for _ in 0..2 {
+        failure(session.get(b"key", &mut Vec::new()), "unavailable");
+    }
+    failure(store.session().and_then(|mut it| it.get(b"key", &mut Vec::new())), "unavailable");
+    assert!(since.elapsed() < PATIENCE, "{:?}", since.elapsed());
+}
+
+/// As MySQL ships it: a value that does not fit is cut short and acknowledged.
+fn a_column_cuts_values() {
+    let store = open("memcached:?server=innodb");
+    let mut session = store.session().unwrap();
+    let value: Vec<u8> = (b'a'..=b'z').cycle().take(2000).collect();
+    let outcome = session.set(b"key", &value, &SetOptions::default()).unwrap();
+    assert_eq!(outcome, SetOutcome::Stored);
+    assert_eq!(get(&mut *session, "key").unwrap(), value[..1024]);
+    let longest = "k".repeat(32);
+    set(&mut *session, &longest, b"value");
+    assert_eq!(get(&mut *session, &longest).unwrap(), b"value");
+    let refused = session.set("k".repeat(33).as_bytes(), b"value", &SetOptions::default());
+    let text = failure(refused, "key_too_long");
+    assert!(text.contains("33") && text.contains("32"), "{text}");
+}
+
+fn a_batch_of_writes() {
+    let store = open("memcached:?server=innodb&w_batch=32");
+    assert_eq!(store.info().settings["daemon_memcached_w_batch_size"], "32");
+    let (mut writer, mut reader) = (store.session().unwrap(), store.session().unwrap());
+    for i in 0..40 {
+        let key = format!("key:{i}");
+        set(&mut *writer, &key, b"value");
+        assert_eq!(get(&mut *reader, &key).as_deref(), Some(&b"value"[..]), "{key}");
+    }
+}
