@@ -1,7 +1,6 @@
 //! A PostgreSQL that is somebody's: started, stopped, killed and started again at the same place by a test.
 
 use std::fs;
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -33,7 +32,6 @@ pub struct Postgres {
 impl Postgres {
     /// Makes a server with these settings (`fsync=off`) and starts it. Its superuser is `me` with the password `s@crt`.
     pub fn start(settings: &[&str]) -> Self {
-        const ATTEMPTS: usize = 10;
         let postgres = managed::find("test", &POSTGRES).expect("postgres is there");
         let postgres = postgres.canonicalize().expect("a program is a file");
         let folder = ScratchDir::create("test").expect("a temporary directory");
@@ -47,18 +45,11 @@ impl Postgres {
             folder,
         };
         made.make_data_folder();
-        for attempt in 1.. {
-            let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
-            made.port = free.expect("a free port").port();
-            match made.try_restart() {
-                Err(error)
-                    if error.to_string().contains("already in use") && attempt < ATTEMPTS => {}
-                started => {
-                    started.expect("postgres starts");
-                    break;
-                }
-            }
-        }
+        let started = managed::on_free_port(|| {
+            made.port = managed::free_port("test")?;
+            made.try_restart()
+        });
+        started.expect("postgres starts");
         made
     }
 
@@ -183,13 +174,21 @@ impl Postgres {
         command
     }
 
-    /// Sends a signal to all its processes, each of which leads a group of its own.
+    /// Sends a signal to all its processes, each of which leads a group of its own, as far as there are any.
     fn signal(&self, name: &str) {
-        let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.pid()));
-        let children = children.expect("it runs");
+        let Some(pid) = self.server.as_ref().map(Server::pid) else { return };
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
         let mut kill = Command::new("kill");
-        kill.args(["-s", name, &self.pid().to_string()]).args(children.split_whitespace());
-        // One of them may have ended meanwhile.
-        kill.output().expect("kill runs");
+        kill.args(["-s", name, &pid.to_string()]);
+        kill.args(children.unwrap_or_default().split_whitespace());
+        // One of them may have ended meanwhile, and a test that fails is told why by itself.
+        let _ = kill.output();
+    }
+}
+
+impl Drop for Postgres {
+    /// What a test that failed has stopped would not hear that it is to end.
+    fn drop(&mut self) {
+        self.go_on();
     }
 }

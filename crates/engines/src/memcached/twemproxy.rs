@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -24,24 +24,11 @@ use crate::network::{self, SOCKET_FILE};
 /// Its configuration.
 const CONFIG_FILE: &str = "twemproxy.yml";
 
-/// How often other free ports are looked for: somebody may take one before the proxy does.
-const ATTEMPTS: usize = 10;
-
 /// Starts the pool and the proxy, and waits until it answers.
 pub(super) fn start(config: &MemcachedConfig) -> Result<Started> {
     let program = managed::find(SCHEME, &TWEMPROXY)?;
     let (pool, behind): (Vec<Server>, Vec<Node>) = start_nodes(config)?.into_iter().unzip();
-    let mut attempt = 1;
-    let (proxy, node) = loop {
-        match start_proxy(&program, config, &behind) {
-            Err(Error::Unavailable { what, .. })
-                if what.contains("Address already in use") && attempt < ATTEMPTS =>
-            {
-                attempt += 1;
-            }
-            done => break done?,
-        }
-    };
+    let (proxy, node) = managed::on_free_port(|| start_proxy(&program, config, &behind))?;
     let mut servers = vec![proxy];
     servers.extend(pool);
     let settings = vec![("hash", "fnv1a_64".into()), ("distribution", "ketama".into())];
@@ -61,7 +48,7 @@ fn start_proxy(
         let path = directory.path().join(SOCKET_FILE).display().to_string();
         (Node::unix(&path), path)
     } else {
-        let port = free_port()?;
+        let port = managed::free_port(SCHEME)?;
         (Node::tcp(&Ipv4Addr::LOCALHOST.to_string(), port)?, format!("127.0.0.1:{port}"))
     };
     let io = |source| Error::Io { engine: SCHEME, what: format!("writing {CONFIG_FILE}"), source };
@@ -69,7 +56,14 @@ fn start_proxy(
     fs::write(directory.path().join(CONFIG_FILE), text).map_err(io)?;
     let mut command = Command::new(program);
     // Its statistics cannot be turned off, and would be for everybody.
-    command.args(["-c", CONFIG_FILE, "-a", "127.0.0.1", "-s", &free_port()?.to_string()]);
+    command.args([
+        "-c",
+        CONFIG_FILE,
+        "-a",
+        "127.0.0.1",
+        "-s",
+        &managed::free_port(SCHEME)?.to_string(),
+    ]);
     if let Some(account) = &account {
         account.run(&mut command);
     }
@@ -97,15 +91,6 @@ fn configuration(listen: &str, config: &MemcachedConfig, behind: &[Node]) -> Str
         let _ = writeln!(text, "    - {at}:1 node{number}");
     }
     text
-}
-
-fn free_port() -> Result<u16> {
-    let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|it| it.local_addr());
-    port.map(|address| address.port()).map_err(|source| Error::Io {
-        engine: SCHEME,
-        what: "looking for a free port".into(),
-        source,
-    })
 }
 
 /// What the program says it is: `This is nutcracker-0.5.0`.

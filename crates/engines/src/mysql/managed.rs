@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{Read, Write as _};
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::Ipv4Addr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,9 +26,6 @@ const INSTALLER: Recipe = Recipe::server("mariadb-install-db", "mariadb-server")
 /// How long a server may take to make its files, and then to answer; either takes less than a second.
 const START: Duration = Duration::from_mins(1);
 
-/// How often another free port is looked for: somebody may take one before the server does.
-const ATTEMPTS: usize = 10;
-
 /// The account that is made, and its database.
 const ACCOUNT: &str = "larder";
 
@@ -47,17 +44,7 @@ const KEY_FILE: &str = "key.pem";
 /// Starts a server as the options say, on another port while somebody takes the one that was free, and waits until it
 /// answers.
 pub(super) fn start(config: &MysqlConfig) -> Result<(Server, Address)> {
-    let mut attempt = 1;
-    loop {
-        match attempt_start(config) {
-            Err(Error::Unavailable { what, .. })
-                if what.contains("Address already in use") && attempt < ATTEMPTS =>
-            {
-                attempt += 1;
-            }
-            done => return done,
-        }
-    }
+    managed::on_free_port(|| attempt_start(config))
 }
 
 /// Where it keeps the tables of our database.
@@ -87,7 +74,7 @@ fn attempt_start(config: &MysqlConfig) -> Result<(Server, Address)> {
         let socket = network::socket_path(SCHEME, &path)?;
         Place::Unix(socket.to_string_lossy().into_owned())
     } else {
-        Place::Tcp(Ipv4Addr::LOCALHOST.to_string(), free_port()?)
+        Place::Tcp(Ipv4Addr::LOCALHOST.to_string(), managed::free_port(SCHEME)?)
     };
     let mut command = Command::new(program);
     command.args(settings(config, &path, &place)).args(user_option(account.as_ref()));
@@ -243,15 +230,4 @@ fn write(path: &Path, text: &str, account: Option<&Account>) -> Result<()> {
 
 fn io(what: &str, path: &Path, source: std::io::Error) -> Error {
     Error::Io { engine: SCHEME, what: format!("{what} {}", path.display()), source }
-}
-
-/// A port of this machine that nobody listens on now. The server cannot be told to find one.
-fn free_port() -> Result<u16> {
-    let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-        .and_then(|listener| Ok(listener.local_addr()?.port()));
-    port.map_err(|source| Error::Io {
-        engine: SCHEME,
-        what: "looking for a free port of 127.0.0.1".into(),
-        source,
-    })
 }

@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::Ipv4Addr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -45,9 +45,6 @@ const DATABASE: &str = "postgres";
 /// How many sessions a server takes at once, besides those that are kept for its superuser.
 const MAX_CONNECTIONS: u32 = 500;
 
-/// How often another free port is looked for: somebody may take one before the server does.
-const ATTEMPTS: usize = 10;
-
 /// Starts a server as the options say, and waits until it answers.
 pub(super) fn start(url: &StoreUrl, config: &PostgresqlConfig) -> Result<(Server, Peer)> {
     let launch = Launch {
@@ -56,17 +53,7 @@ pub(super) fn start(url: &StoreUrl, config: &PostgresqlConfig) -> Result<(Server
         programs: Programs::find()?,
         certificates: config.tls.then(|| Certificates::make(SCHEME)).transpose()?,
     };
-    let mut attempt = 1;
-    loop {
-        match launch.attempt() {
-            Err(Error::Unavailable { what, .. })
-                if what.contains("Address already in use") && attempt < ATTEMPTS =>
-            {
-                attempt += 1;
-            }
-            done => return done,
-        }
-    }
+    managed::on_free_port(|| launch.attempt())
 }
 
 /// Where a server that was started has its data.
@@ -183,12 +170,7 @@ impl Launch<'_> {
             network::check_socket_path(SCHEME, &address::socket_in(directory, DEFAULT_PORT))?;
             return Ok(Place::Unix(directory.into(), DEFAULT_PORT));
         }
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|it| it.local_addr());
-        let port = port.map_err(|source| {
-            let what = "looking for a free port of 127.0.0.1".into();
-            Error::Io { engine: SCHEME, what, source }
-        })?;
-        Ok(Place::Tcp(Ipv4Addr::LOCALHOST.to_string(), port.port()))
+        Ok(Place::Tcp(Ipv4Addr::LOCALHOST.to_string(), managed::free_port(SCHEME)?))
     }
 }
 

@@ -38,9 +38,6 @@ const LOGS: [&str; 2] = ["appendonlydir", "appendonly.aof"];
 /// The nodes of a cluster speak with each other on a port that is so much higher.
 const BUS_PORT: u16 = 10_000;
 
-/// How often another free port is looked for: somebody may take one before the server does.
-const ATTEMPTS: usize = 10;
-
 /// What was started, and how it is spoken to.
 pub(super) struct Started {
     pub(super) servers: Vec<Server>,
@@ -83,17 +80,7 @@ struct Launch<'a> {
 impl Launch<'_> {
     /// Starts a server, on another port while somebody takes the one that was free.
     fn start(&self) -> Result<(Server, Node)> {
-        let mut attempt = 1;
-        loop {
-            match self.attempt() {
-                Err(Error::Unavailable { what, .. })
-                    if what.contains("Address already in use") && attempt < ATTEMPTS =>
-                {
-                    attempt += 1;
-                }
-                done => return done,
-            }
-        }
+        managed::on_free_port(|| self.attempt())
     }
 
     fn attempt(&self) -> Result<(Server, Node)> {
@@ -152,17 +139,12 @@ fn write(path: &Path, text: &str, account: Option<&Account>) -> Result<()> {
     })
 }
 
-/// A port of this machine that nobody listens on now. Redis, other than memcached, cannot be told to find one.
+/// A port of this machine that nobody listens on now, nor, where there is a bus, on that of the bus.
 fn free_port(with_bus: bool) -> Result<u16> {
-    let listen = |port: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port));
-    let failed = |source| {
-        let what = "looking for a free port of 127.0.0.1".into();
-        Error::Io { engine: SCHEME, what, source }
-    };
+    let is_free = |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
     loop {
-        let listener = listen(0).map_err(failed)?;
-        let port = listener.local_addr().map_err(failed)?.port();
-        let has_bus = || port.checked_add(BUS_PORT).is_some_and(|port| listen(port).is_ok());
+        let port = managed::free_port(SCHEME)?;
+        let has_bus = || port.checked_add(BUS_PORT).is_some_and(is_free);
         if !with_bus || has_bus() {
             return Ok(port);
         }

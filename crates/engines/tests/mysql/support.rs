@@ -1,7 +1,6 @@
 //! What the tests of `mysql:` share.
 
 use std::fs;
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::sync::OnceLock;
@@ -69,7 +68,7 @@ impl MariaDb {
         let arguments = arguments.iter().map(ToString::to_string).collect();
         let mut mariadb = Self { server: None, folder, account, port: 0, arguments };
         for _ in 0..ATTEMPTS {
-            mariadb.port = free_port();
+            mariadb.port = managed::free_port("test").unwrap();
             // Somebody may take a port that was free just now.
             if mariadb.run(&[format!("--init-file={}", init.display())]) {
                 return mariadb;
@@ -163,9 +162,4 @@ pub(crate) fn shared() -> &'static MariaDb {
 /// Where the engine finds a server, or a relay before it, on this port.
 pub(crate) fn url_at(port: u16, options: &str) -> String {
     format!("mysql://me:s%40crt@127.0.0.1:{port}/cache?{options}")
-}
-
-/// A port that nobody listens on now.
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

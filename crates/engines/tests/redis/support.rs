@@ -1,7 +1,6 @@
 //! What the tests of `redis:` share.
 
 use std::fs;
-use std::net::TcpListener;
 use std::process::Command;
 use std::time::Duration;
 
@@ -54,7 +53,8 @@ pub(crate) fn redis_server_on<const N: usize>(
 ) -> (Server, [u16; N]) {
     const ATTEMPTS: usize = 10;
     for _ in 1..ATTEMPTS {
-        let ports = ports.map(|port| if port == 0 { free_port() } else { port });
+        let ports =
+            ports.map(|port| if port == 0 { managed::free_port("test").unwrap() } else { port });
         match start_redis(ports[0], &arguments(ports)) {
             // Somebody took a port that was free just now.
             Err(error) if error.to_string().contains("Address already in use") => {}
@@ -83,9 +83,4 @@ fn start_redis(port: u16, arguments: &[String]) -> Result<Server, Error> {
         is_ready.then_some(())
     })?;
     Ok(server)
-}
-
-/// A port that nobody listens on now.
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

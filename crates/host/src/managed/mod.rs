@@ -5,11 +5,13 @@
 
 mod account;
 mod group;
+mod port;
 mod server;
 pub(crate) mod watchdog;
 
 pub use account::Account;
 pub use group::Group;
+pub use port::{free_port, on_free_port};
 pub use server::{Server, last_words, run};
 
 use std::path::{Path, PathBuf};

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use larder_store::{Error, Result};
 
+use super::port::IN_USE;
 use super::{Account, Group};
 use crate::scratch::ScratchDir;
 
@@ -172,6 +173,8 @@ impl Drop for Server {
             return;
         }
         self.process.group.signal(signal);
+        // One that somebody has stopped does as it is asked once it goes on.
+        self.process.group.signal(libc::SIGCONT);
         let deadline = Instant::now() + grace;
         while self.process.group.ended().is_none() && Instant::now() < deadline {
             sleep(LOOK);
@@ -179,14 +182,20 @@ impl Drop for Server {
     }
 }
 
-/// The last lines of a log as one, not too long; those that are called errors there, where any are.
+/// The last lines of a log as one, not too long; those that are called errors there, where any are. Whatever a server says
+/// after its port was taken follows from that.
 pub fn last_words(log: &[u8]) -> String {
     const LINES: usize = 3;
     const LONGEST: usize = 300;
     let text = String::from_utf8_lossy(&log[log.len().saturating_sub(4096)..]);
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let errors: Vec<&str> = lines.iter().copied().filter(|line| line.contains("ERROR")).collect();
-    let lines = if errors.is_empty() { lines } else { errors };
+    let taken = lines.iter().copied().find(|line| line.contains(IN_USE));
+    let lines = match taken {
+        Some(taken) => vec![taken],
+        None if errors.is_empty() => lines,
+        None => errors,
+    };
     let words = lines[lines.len().saturating_sub(LINES)..].join("; ");
     words.chars().filter(|c| !c.is_control()).take(LONGEST).collect()
 }
@@ -199,6 +208,10 @@ mod tests {
     fn the_last_words_are_one_short_line() {
         assert_eq!(last_words(b"a\n\n b\t\r\nc\nd"), "b; c; d");
         assert_eq!(last_words(b"1 [ERROR] a\nb\nERROR: c\nsee d\ne\nf"), "1 [ERROR] a; ERROR: c");
+        assert_eq!(
+            last_words(b"bind: Address already in use\n1 [ERROR] a\nb\nc\nd"),
+            "bind: Address already in use"
+        );
         assert_eq!(last_words(&[b'x'; 9000]).len(), 300);
         assert_eq!(last_words(b""), "");
     }
