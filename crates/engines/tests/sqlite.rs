@@ -156,7 +156,7 @@ fn joined_values_keep_bytes_that_are_no_text() {
     assert_eq!(found, [&second, &first[..], &second].concat());
 }
 
-/// Tables as they were before entries had tags.
+/// Tables as they were before entries had tags, in a file that somebody has had analyzed.
 const TABLES_WITHOUT_TAGS: &str = r#"
 CREATE TABLE "cache" (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, deadline_ms INTEGER, flags INTEGER NOT NULL,
     version INTEGER NOT NULL, rewritten INTEGER NOT NULL, value BLOB NOT NULL) STRICT;
@@ -165,6 +165,7 @@ CREATE TABLE "other-1" (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, deadli
     version INTEGER NOT NULL, rewritten INTEGER NOT NULL, value BLOB NOT NULL) STRICT;
 CREATE INDEX "other-1.expiry" ON "other-1" (deadline_ms) WHERE deadline_ms IS NOT NULL;
 INSERT INTO "cache" VALUES (1, x'6f6c64', NULL, 7, 5, 0, x'0102');
+ANALYZE;
 PRAGMA application_id = 0x4c524452;
 PRAGMA user_version = 1;
 "#;

@@ -131,7 +131,10 @@ fn refusal(connection: &mut Connection) -> rusqlite::Result<Option<&'static str>
 /// Gives the tables of all namespaces what the newer format has. SQLite adds a column at the end of a row, where it costs
 /// an entry that has a tag a little more to be written.
 fn add_tags(connection: &Connection) -> rusqlite::Result<()> {
-    let mut tables = connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'")?;
+    // SQLite's own tables, such as those of ANALYZE, take no columns.
+    let mut tables = connection.prepare(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'",
+    )?;
     let tables: Vec<String> =
         tables.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     for table in tables {
