@@ -41,7 +41,7 @@ pub enum Error {
         /// Length of the tag, in bytes.
         len: usize,
     },
-    /// The value is larger than the engine takes. An older value under the key is gone.
+    /// The value is larger than the engine takes. [`Session::set`](crate::Session::set) says what becomes of an older one.
     #[error("{engine}: value {} > item limit {}", ByteSize(*len as u64), ByteSize(*limit as u64))]
     ValueTooLarge {
         /// The scheme of the engine.

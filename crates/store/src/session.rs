@@ -55,7 +55,8 @@ pub trait Session: Send {
 
     /// Stores `value` under `key` in the given mode.
     ///
-    /// A value that is refused as too large leaves no older value behind.
+    /// A value that is refused as too large leaves no older value behind in [`SetMode::Set`], and the one that is there
+    /// as it is in the other modes, unless the engine [evicts](crate::Capabilities::evicts): memcached drops it then.
     fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome>;
 
     /// Removes `key`; `false` when it was not there.

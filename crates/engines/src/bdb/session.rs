@@ -200,7 +200,9 @@ impl Writer<'_> {
         let joined = there.filter(|_| is_joined);
         let len = value.len() + joined.map_or(0, |_| self.found.len() - HEADER_LEN);
         if len > MAX_VALUE_LEN {
-            old.map_or(Ok(()), |old| self.remove(key, old))?;
+            if let Some(old) = old.filter(|_| mode == SetMode::Set) {
+                self.remove(key, old)?;
+            }
             return Ok(Set::TooLarge(len));
         }
         match joined {

@@ -138,6 +138,10 @@ impl FileSession {
                 return Ok(SetOutcome::NotStored);
             }
         }
+        if options.mode != SetMode::Set {
+            // What is there stays.
+            shared.check_len(value.len())?;
+        }
         let change = Change { version: None, flags, deadline_ms };
         writer.store(shared, locks, name, key, value, change)?;
         self.counters.sets.add_one();
@@ -183,20 +187,18 @@ impl Writer {
         value: &[u8],
         change: Change,
     ) -> Result<()> {
-        let limit = shared.max_value_len().filter(|limit| value.len() > *limit);
+        let refused = shared.check_len(value.len());
         let trailer = Trailer {
             version: change.version.unwrap_or_else(new_version),
             deadline_ms: change.deadline_ms,
             value_len: value.len() as u64,
             flags: change.flags,
         };
-        if limit.is_some() || trailer.is_expired(|| shared.clock.now_ms()) {
+        if refused.is_err() || trailer.is_expired(|| shared.clock.now_ms()) {
             if entry::look(&shared.folder, name, key, &mut self.tail)? != Found::Nothing {
                 remove(shared, name)?;
             }
-            return limit.map_or(Ok(()), |limit| {
-                Err(Error::ValueTooLarge { engine: SCHEME, len: value.len(), limit })
-            });
+            return refused;
         }
         trailer.write(key, &mut self.tail);
         let Self { temporary, tail } = self;

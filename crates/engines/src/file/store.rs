@@ -78,6 +78,14 @@ impl Shared {
         let limit = usize::try_from(self.budget.as_ref()?.limit()).unwrap_or(usize::MAX);
         Some(limit.saturating_sub(BESIDES))
     }
+
+    /// Refuses a value that is larger than any entry may be.
+    pub(super) fn check_len(&self, len: usize) -> Result<()> {
+        match self.max_value_len() {
+            Some(limit) if len > limit => Err(Error::ValueTooLarge { engine: SCHEME, len, limit }),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Store for FileStore {

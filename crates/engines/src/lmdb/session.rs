@@ -291,7 +291,9 @@ fn set(
     let joined = there.filter(|_| matches!(mode, SetMode::Append | SetMode::Prepend));
     let len = value.len() + joined.map_or(0, |found| found.value_len);
     if len > limit {
-        old.map_or(Ok(()), |old| writer.remove(key, old))?;
+        if let Some(old) = old.filter(|_| mode == SetMode::Set) {
+            writer.remove(key, old)?;
+        }
         return Ok(Set::TooLarge(len));
     }
     if let Some(found) = joined {

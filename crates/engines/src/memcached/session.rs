@@ -130,7 +130,9 @@ impl Session for MemcachedSession {
             SetMode::Cas(version) => (StorageMode::Cas(version), false),
         };
         if value.len() > LONGEST_SENT {
-            self.delete(key)?;
+            if options.mode == SetMode::Set {
+                self.delete(key)?;
+            }
             let limit = self.shared.max_value_len().unwrap_or(LONGEST_SENT);
             return Err(Error::ValueTooLarge { engine: SCHEME, len: value.len(), limit });
         }

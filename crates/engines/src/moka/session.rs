@@ -30,11 +30,13 @@ impl MokaSession {
         }
     }
 
-    /// Refuses a value that no entry can hold; the older one goes with it.
-    fn check_len(&self, key: &[u8], len: usize) -> Result<()> {
+    /// Refuses a value that no entry can hold; the older one goes with one that is set in any case.
+    fn check_len(&self, key: &[u8], mode: SetMode, len: usize) -> Result<()> {
         let limit = self.shared.max_value_len;
         if len > limit {
-            self.shared.cache.invalidate(key);
+            if mode == SetMode::Set {
+                self.shared.cache.invalidate(key);
+            }
             return Err(Error::ValueTooLarge { engine: SCHEME, len, limit });
         }
         Ok(())
@@ -92,7 +94,7 @@ impl Session for MokaSession {
                 return Ok(SetOutcome::Exists);
             }
             (SetMode::Append | SetMode::Prepend, Some(old)) => {
-                self.check_len(key, old.value.len() + value.len())?;
+                self.check_len(key, options.mode, old.value.len() + value.len())?;
                 let parts = match options.mode {
                     SetMode::Append => [&*old.value, value],
                     _ => [value, &*old.value],
@@ -100,7 +102,7 @@ impl Session for MokaSession {
                 Entry { value: parts.concat().into(), version: *version + 1, ..old }
             }
             _ => {
-                self.check_len(key, value.len())?;
+                self.check_len(key, options.mode, value.len())?;
                 new(value.into())
             }
         };

@@ -261,7 +261,9 @@ impl Session for RedisSession {
         }
         let limit = self.shared.longest_string();
         if value.len() > limit {
-            self.delete(key)?;
+            if options.mode == SetMode::Set {
+                self.delete(key)?;
+            }
             return Err(Error::ValueTooLarge { engine: SCHEME, len: value.len(), limit });
         }
         let condition: Option<&[u8]> = match options.mode {

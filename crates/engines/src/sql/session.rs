@@ -89,7 +89,10 @@ impl<C: Connection> SqlSession<C> {
     ) -> Result<SetOutcome> {
         self.table.check_key(key)?;
         if value.len() > self.table.limits.value_len {
-            return Err(self.refused(key, value.len())?);
+            return Err(match options.mode {
+                SetMode::Set => self.refused(key, value.len())?,
+                _ => self.table.too_large(value.len()),
+            });
         }
         let outcome = match options.mode {
             SetMode::Append | SetMode::Prepend => self.join(key, value, options.mode)?,
@@ -158,7 +161,7 @@ impl<C: Connection> SqlSession<C> {
         let len = there.len() + value.len();
         self.value = there;
         match found? {
-            Some(_) if len > self.table.limits.value_len => Err(self.refused(key, len)?),
+            Some(_) if len > self.table.limits.value_len => Err(self.table.too_large(len)),
             // Also where it was stored anew since: the value was joined to nothing.
             _ => Ok(SetOutcome::NotStored),
         }

@@ -86,6 +86,8 @@ pub(super) const VALUE_LIMIT: Need = need(
     |s| s.capabilities.max_value_len.is_some_and(|len| len <= REFUSED_VALUE_LEN),
     "no value limit below 256 MiB",
 );
+pub(super) const EVICTS_NOTHING: Need =
+    need(|s| !s.capabilities.evicts, "may drop what is there at any time");
 pub(super) const EVICTS_AT_ITS_LIMIT: Need =
     need(|s| s.bounded.is_some_and(|c| c.evicts), "no byte limit at which it evicts");
 pub(super) const REFUSES_AT_ITS_LIMIT: Need =

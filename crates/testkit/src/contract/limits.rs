@@ -1,16 +1,25 @@
 //! The limits of keys and values.
 
-use larder_store::SetOptions;
+use larder_store::{SetMode, SetOptions, SetOutcome};
 use libtest_mimic::Failed;
 
 use super::case::{Case, case};
-use super::expect::{ensure, fails_with, holds, lacks, put};
+use super::expect::{ensure, fails_with, holds, lacks, mode, put};
 use super::fixture::Fixture;
 
 pub(super) const CASES: &[Case] = &[
     case!(a_key_beyond_the_limit_is_an_error_that_names_it, KEY_LIMIT),
     case!(a_value_beyond_the_limit_is_an_error_that_names_it, VALUE_LIMIT),
     case!(a_refused_large_value_leaves_no_older_value_behind, VALUE_LIMIT),
+    case!(a_refused_large_add_leaves_the_value_that_is_there, VALUE_LIMIT, ADD, EVICTS_NOTHING),
+    case!(a_refused_large_replace_leaves_the_value_that_is_there, VALUE_LIMIT, ADD, EVICTS_NOTHING),
+    case!(a_refused_large_cas_leaves_the_value_that_is_there, VALUE_LIMIT, VERSION, EVICTS_NOTHING),
+    case!(
+        a_refused_large_append_leaves_the_value_that_is_there,
+        VALUE_LIMIT,
+        APPEND,
+        EVICTS_NOTHING
+    ),
     case!(an_empty_key_is_a_key_or_is_refused),
 ];
 
@@ -59,6 +68,46 @@ fn a_refused_large_value_leaves_no_older_value_behind(fixture: &Fixture) -> Resu
     let refused = session.set(&key, &vec![7; limit + 1], &SetOptions::default());
     fails_with(refused, "value_too_large")?;
     lacks(&mut *session, &key)
+}
+
+/// Whether an engine looks at the length or at the key first is its own affair.
+fn a_refused_large_add_leaves_the_value_that_is_there(fixture: &Fixture) -> Result<(), Failed> {
+    let mut session = fixture.session()?;
+    let key = fixture.key("a");
+    put(&mut *session, &key, b"old")?;
+    match session.set(&key, &too_large(fixture)?, &mode(SetMode::Add)) {
+        Ok(SetOutcome::NotStored) => {}
+        refused => drop(fails_with(refused, "value_too_large")?),
+    }
+    holds(&mut *session, &key, b"old").map(drop)
+}
+
+fn a_refused_large_replace_leaves_the_value_that_is_there(fixture: &Fixture) -> Result<(), Failed> {
+    stays(fixture, |_| SetMode::Replace)
+}
+
+fn a_refused_large_cas_leaves_the_value_that_is_there(fixture: &Fixture) -> Result<(), Failed> {
+    stays(fixture, |version| SetMode::Cas(version.unwrap_or_default()))
+}
+
+fn a_refused_large_append_leaves_the_value_that_is_there(fixture: &Fixture) -> Result<(), Failed> {
+    stays(fixture, |_| SetMode::Append)
+}
+
+/// A value that is set in a mode, which the version of the one that is there may be part of, is refused.
+fn stays(fixture: &Fixture, in_mode: fn(Option<u64>) -> SetMode) -> Result<(), Failed> {
+    let mut session = fixture.session()?;
+    let key = fixture.key("a");
+    put(&mut *session, &key, b"old")?;
+    let version = holds(&mut *session, &key, b"old")?.version;
+    let refused = session.set(&key, &too_large(fixture)?, &mode(in_mode(version)));
+    fails_with(refused, "value_too_large")?;
+    holds(&mut *session, &key, b"old").map(drop)
+}
+
+fn too_large(fixture: &Fixture) -> Result<Vec<u8>, Failed> {
+    let limit = fixture.capabilities()?.max_value_len.ok_or("no value limit")?;
+    Ok(vec![7; limit + 1])
 }
 
 fn an_empty_key_is_a_key_or_is_refused(fixture: &Fixture) -> Result<(), Failed> {
