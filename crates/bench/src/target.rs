@@ -37,7 +37,8 @@ pub(crate) struct Lost {
     pub(crate) reason: String,
 }
 
-/// On a server that is not ours, what a killed run leaves behind goes after this time.
+/// On a server that is not ours, what a killed run leaves behind is read no more after this time. A cache drops it then; a
+/// database keeps its rows until a store is opened there again, or somebody deletes them.
 const SAFETY_TTL: Duration = Duration::from_hours(24);
 
 impl Target {

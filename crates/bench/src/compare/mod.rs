@@ -143,7 +143,7 @@ pub fn compare(
 }
 
 /// Removes once more what is stored on servers that are not ours and that were lost: one of them may be back. One that is
-/// not keeps it until its time to live is over.
+/// not keeps it: a cache until its time to live is over, a database until a store is opened there again.
 fn tidy_up(plan: &Plan, slots: &[Slot]) {
     for slot in slots {
         if let Slot::Open(target) = slot
