@@ -131,11 +131,14 @@ impl Address {
 
     /// What the library wants to know.
     pub(super) fn opts(&self, tls: SslMode) -> Opts {
-        // What is silent for a second less than we would wait is told to be busy.
+        // What is silent for a second less than we would wait is told to be busy. A server that counts in more than whole
+        // seconds, MariaDB, ends what is given up here in any case.
         let lock_wait = self.timeout.as_secs().saturating_sub(1).max(1);
         let init = format!(
             "SET NAMES binary, autocommit = 1, sql_mode = 'STRICT_ALL_TABLES', \
-             innodb_lock_wait_timeout = {lock_wait}"
+             innodb_lock_wait_timeout = {lock_wait}, lock_wait_timeout = {lock_wait} \
+             /*M!100101 , max_statement_time = {} */",
+            self.timeout.as_secs_f64()
         );
         let mut builder = OptsBuilder::new()
             .user(Some(&self.user))

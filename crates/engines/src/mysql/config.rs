@@ -53,8 +53,9 @@ pub(super) struct MysqlConfig {
     /// always trusts: by `VERIFY_CA` a certificate of any of them will do.
     #[serde(rename = "ssl-ca")]
     pub(super) ssl_ca: Option<String>,
-    /// The table. It is made where it is missing, and taken away again where it was made and is empty in the end.
-    pub(super) table: String,
+    /// Name of the table. It is made where it is missing, and dropped again by the store that made it, if nothing is in it
+    /// then and no other store has it open.
+    pub(super) namespace: String,
     /// How long a server may stay silent before the operation fails.
     pub(super) timeout: Span,
     /// What stands between the client and the server: `delay:2ms` is a relay by which every round trip takes so much
@@ -198,7 +199,7 @@ impl Default for MysqlConfig {
             tls: false,
             ssl_mode: SslMode::Preferred,
             ssl_ca: None,
-            table: "larder".into(),
+            namespace: "larder".into(),
             timeout: Span(Duration::from_secs(5)),
             via: None,
         }
@@ -263,10 +264,10 @@ impl MysqlConfig {
         }
         let letter = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         // The longest name of a table is 64.
-        if !(1..=64).contains(&self.table.len()) || !self.table.chars().all(letter) {
-            let table = &self.table;
+        let name = &self.namespace;
+        if !(1..=64).contains(&name.len()) || !name.chars().all(letter) {
             return Err(format!(
-                "option `table`: `{table}` is not 1 to 64 letters, digits, `_` or `-`"
+                "option `namespace`: `{name}` is not 1 to 64 letters, digits, `_` or `-`"
             ));
         }
         Ok(())
@@ -358,7 +359,7 @@ mod tests {
             ("mysql:?timeout=0", "write 5s"),
             ("mysql:?buffer_pool=1m", "1 MiB < 5 MiB"),
             ("mysql:?packet=2g", "2 GiB is not 1 MiB to 1 GiB"),
-            ("mysql:?table=a%60b", "`a`b` is not 1 to 64 letters"),
+            ("mysql:?namespace=a%60b", "`a`b` is not 1 to 64 letters"),
             ("mysql:?flush=3", "`3` is not one of 0, 1, 2"),
             ("mysql:?size=1g", "unknown option `size`; known: flush, buffer_pool"),
         ] {

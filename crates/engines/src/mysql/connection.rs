@@ -22,6 +22,8 @@ pub(super) struct MysqlConnection {
     address: Arc<Address>,
     /// What it counts itself with, and keeps alive; none for one beside those of the sessions.
     shared: Option<Arc<Shared>>,
+    /// What is said on each connection that is opened.
+    greeting: Vec<String>,
     link: Option<Link>,
 }
 
@@ -48,12 +50,18 @@ impl From<mysql::Error> for Failure {
 impl MysqlConnection {
     /// A connection of a session.
     pub(super) fn of_session(shared: Arc<Shared>) -> Self {
-        Self { address: Arc::clone(shared.address()), shared: Some(shared), link: None }
+        let address = Arc::clone(shared.address());
+        Self { address, shared: Some(shared), greeting: Vec::new(), link: None }
     }
 
     /// A connection for questions about the server.
     pub(super) fn control(address: Arc<Address>) -> Self {
-        Self { address, shared: None, link: None }
+        Self { address, shared: None, greeting: Vec::new(), link: None }
+    }
+
+    /// A connection that is greeted by these statements each time it is opened.
+    pub(super) fn greeted(address: Arc<Address>, greeting: Vec<String>) -> Self {
+        Self { greeting, ..Self::control(address) }
     }
 
     /// Whether it is encrypted; it is opened for that.
@@ -119,7 +127,13 @@ impl MysqlConnection {
     ) -> Result<T, Failure> {
         let link = match &mut self.link {
             Some(link) => link,
-            none => none.insert(connect(&self.address, self.shared.as_deref())?),
+            none => {
+                let mut link = connect(&self.address, self.shared.as_deref())?;
+                for sql in &self.greeting {
+                    link.conn.query_drop(sql)?;
+                }
+                none.insert(link)
+            }
         };
         let done = act(link, &self.address);
         if matches!(&done, Err(Failure::Driver(error)) if refusal::ends_connection(error))

@@ -6,6 +6,8 @@
 //!
 //! On a server that somebody else has started the table is ours, and nothing else is touched: what a session needs
 //! otherwise (strict mode, a short wait for locks) it sets for its own connection only.
+//!
+//! Entries expire by the clock of each client, not by that of the server: clients that share a table want clocks that agree.
 
 mod address;
 mod config;

@@ -31,6 +31,7 @@ mod code {
     pub(super) const UNKNOWN_STATEMENT: u16 = 1243;
     pub(super) const DENIED_WITHOUT_PASSWORD: u16 = 1698;
     pub(super) const KILLED: u16 = 1927;
+    pub(super) const TOOK_TOO_LONG: u16 = 1969;
     pub(super) const IDLE_TOO_LONG: u16 = 4031;
     pub(super) const ACCOUNT_LOCKED: u16 = 4151;
     pub(super) const INSECURE_TRANSPORT: u16 = 3159;
@@ -69,6 +70,11 @@ pub(super) fn ends_connection(error: &mysql::Error) -> bool {
 /// Whether a transaction was given up because of another one, and has done nothing.
 pub(super) fn is_deadlock(error: &mysql::Error) -> bool {
     matches!(error, mysql::Error::MySqlError(error) if error.code == code::DEADLOCK)
+}
+
+/// Whether there is no such table.
+pub(super) fn lacks_table(error: &mysql::Error) -> bool {
+    matches!(error, mysql::Error::MySqlError(error) if error.code == code::NO_SUCH_TABLE)
 }
 
 /// Whether a key of a table would be longer than the server takes.
@@ -121,6 +127,7 @@ fn refused(address: &Address, error: &MySqlError) -> Error {
         code::SHUTTING_DOWN | code::KILLED | code::IDLE_TOO_LONG | code::UNKNOWN_STATEMENT => {
             unavailable(answered)
         }
+        code::TOOK_TOO_LONG => timeout(address),
         code::TOO_MANY_CONNECTIONS | code::TOO_MANY_OF_USER | code::LOCK_WAIT | code::DEADLOCK => {
             Error::Busy { engine: SCHEME, what: answered }
         }

@@ -8,14 +8,15 @@ use larder_host::disk;
 use larder_host::managed::Server;
 use larder_host::relay::Relay;
 use larder_store::{
-    Capabilities, Catalog, Durability, Error, FileSystem, Ownership, Reach, Result, Session, Stats,
-    Store, StoreInfo, StoreUrl,
+    Capabilities, Catalog, Clock, Durability, Error, FileSystem, Ownership, Reach, Result, Session,
+    Stats, Store, StoreInfo, StoreUrl,
 };
 
 use super::address::Address;
 use super::config::MysqlConfig;
 use super::connection::MysqlConnection;
 use super::survey::Survey;
+use super::table::Sweeper;
 use super::{SCHEME, managed, table};
 use crate::network;
 use crate::sql::dialect::MYSQL;
@@ -50,15 +51,21 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
         return Err(Error::InvalidOptions { engine: SCHEME, reason });
     }
     let mut address = address.settled(survey.is_encrypted, survey.packet_len);
-    let statements = Statements::new(&MYSQL, &config.table, table::OPTIONS);
-    let found = table::prepare(&mut control, &address, &config.table, &statements.create)?;
+    let name = &config.namespace;
+    let statements = Statements::new(&MYSQL, name, table::OPTIONS);
+    let (found, hold) = if server.is_some() {
+        (table::prepare(&mut control, &address, name, &statements.create)?, None)
+    } else {
+        let held = table::prepare_and_hold(&mut control, &address, name, &statements.create)?;
+        (held.0, Some(held.1))
+    };
     let limits = Limits { key_len: found.key_len, value_len: survey.packet_len - AROUND_VALUE };
     let destination = || Ok(vec![address.destination()?]);
     let relay = network::relay(SCHEME, config.via, config.timeout.0, destination);
     let ours = OurTable {
         // What a managed server holds ends with it.
         drop_from: (found.is_new && server.is_none()).then(|| address.clone()),
-        name: config.table.clone(),
+        name: name.clone(),
     };
     let relay = relay?;
     if let Some(relay) = relay.as_ref().and_then(|relay| relay.addresses().first()) {
@@ -68,9 +75,9 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     table.may_clear = server.is_some();
     let table = Arc::new(table);
     let address = Arc::new(address);
-    let control = MysqlConnection::control(Arc::clone(&address));
+    let sweeper = Sweeper { rows: MysqlConnection::control(Arc::clone(&address)), hold };
     let shared = Shared {
-        expiry: Expiry::start(Arc::clone(&table), control, EXPIRY)?,
+        expiry: Expiry::start(Arc::clone(&table), sweeper, EXPIRY)?,
         table,
         address,
         n_connections: AtomicU64::new(0),
@@ -103,7 +110,7 @@ pub(super) struct Shared {
     server: Option<Server>,
 }
 
-/// A table that was made, perhaps, and is taken away again when it is dropped, if it is empty.
+/// A table that was made, perhaps, and is taken away again when this is dropped, if it is empty and nobody else's.
 #[derive(Debug)]
 struct OurTable {
     /// None where it was there already, or ends with its server.
@@ -116,7 +123,8 @@ impl Drop for OurTable {
         if let Some(address) = self.drop_from.take() {
             let mut control = MysqlConnection::control(Arc::new(address));
             // Nobody is left to tell of a failure; an empty table harms nobody.
-            let _ = table::drop_if_empty(&mut control, &self.name);
+            let now_ms = i64::try_from(Clock::system().now_ms()).unwrap_or(i64::MAX);
+            let _ = table::drop_if_unused(&mut control, &self.name, now_ms);
         }
     }
 }
@@ -134,7 +142,7 @@ impl Shared {
     fn describe(&self, url: &StoreUrl, config: &MysqlConfig, survey: &Survey) -> StoreInfo {
         let mut settings = survey.settings();
         settings.insert("tls".into(), if survey.is_encrypted { "on" } else { "off" }.into());
-        settings.insert("table".into(), config.table.clone());
+        settings.insert("namespace".into(), config.namespace.clone());
         settings.extend(network::relay_settings(config.via, self.relay.as_ref()));
         let data_paths: Vec<_> = self.server.iter().map(managed::tables).collect();
         let file_system = data_paths.first().and_then(|path| disk::file_system(path).ok());

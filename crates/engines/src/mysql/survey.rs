@@ -82,6 +82,8 @@ impl Survey {
     pub(super) fn durability(&self) -> Durability {
         let flush = self.get("innodb_flush_log_at_trx_commit");
         match (self.get("innodb_flush_method"), flush) {
+            // For up to a second nobody but the server has it, and the disk is told nothing then either.
+            (Some("nosync"), Some("0")) => Durability::Volatile,
             // It is never told to bring anything to the disk.
             (Some("nosync"), _) => Durability::OsCache,
             // MariaDB counts to 3, which is 1 of its early days.
@@ -139,6 +141,7 @@ mod tests {
             ("fsync", "2", Durability::FsyncBatch),
             ("fsync", "0", Durability::FsyncBatch),
             ("nosync", "1", Durability::OsCache),
+            ("nosync", "0", Durability::Volatile),
         ] {
             let server =
                 [("innodb_flush_method", method), ("innodb_flush_log_at_trx_commit", flush)];

@@ -1,12 +1,15 @@
 //! Our own table: made where it is missing, refused where it is somebody else's, taken away again where it was made here
 //! and nobody has left anything in it.
 
+use std::sync::Arc;
+
 use larder_store::{Error, Result};
 
 use super::SCHEME;
 use super::address::Address;
 use super::connection::MysqlConnection;
 use super::refusal;
+use crate::sql::connection::{Connection, Row, Statement, Value};
 use crate::sql::dialect::MYSQL_MAX_KEY_LEN;
 
 /// The options of the table. Only rows of this format have keys of the longest length.
@@ -24,6 +27,9 @@ const COLUMNS: [(&str, &str); 6] = [
     ("tag", "varbinary"),
     ("value", "longblob"),
 ];
+
+/// How often a table is looked for that others drop meanwhile.
+const ATTEMPTS: usize = 10;
 
 /// The table as it was found or made.
 #[derive(Debug)]
@@ -48,6 +54,59 @@ pub(super) fn prepare(
     match look_at(connection, address, table)? {
         Some(key_len) => Ok(Found { is_new, key_len }),
         None => Err(refusal::protocol(address, format!("its new table `{table}` is not there"))),
+    }
+}
+
+/// As [`prepare`], and nobody else of us drops the table as long as what is returned lives.
+pub(super) fn prepare_and_hold(
+    connection: &mut MysqlConnection,
+    address: &Address,
+    table: &str,
+    create: &[String],
+) -> Result<(Found, MysqlConnection)> {
+    // A transaction that has named a table keeps its metadata until it ends. At this level of isolation it keeps no old
+    // rows for that.
+    let greeting = [
+        "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+        "SET SESSION autocommit = 0",
+        &format!("SELECT 1 FROM `{table}` LIMIT 0"),
+    ];
+    let mut attempt = 1;
+    loop {
+        let found = prepare(connection, address, table, create)?;
+        let greeting = greeting.map(ToOwned::to_owned).into();
+        let mut hold = MysqlConnection::greeted(Arc::new(address.clone()), greeting);
+        match hold.order("DO 1") {
+            Ok(()) => return Ok((found, hold)),
+            Err(error) if refusal::lacks_table(&error) && attempt < ATTEMPTS => attempt += 1,
+            Err(error) => return Err(hold.explain(&error)),
+        }
+    }
+}
+
+/// What expired rows are removed by, and the table is held with meanwhile. It comes often enough to hold it again soon where
+/// the server was started again.
+pub(super) struct Sweeper {
+    pub(super) rows: MysqlConnection,
+    /// None on a server that ends with the store.
+    pub(super) hold: Option<MysqlConnection>,
+}
+
+impl Connection for Sweeper {
+    fn change(&mut self, statement: &Statement, values: &[Value<'_>]) -> Result<u64> {
+        if let Some(hold) = &mut self.hold {
+            hold.order("DO 1").map_err(|error| hold.explain(&error))?;
+        }
+        self.rows.change(statement, values)
+    }
+
+    fn rows(
+        &mut self,
+        statement: &Statement,
+        values: &[Value<'_>],
+        row: &mut dyn FnMut(&dyn Row) -> Result<()>,
+    ) -> Result<()> {
+        self.rows.rows(statement, values, row)
     }
 }
 
@@ -90,21 +149,33 @@ fn look_at(
         _ => Err(Error::InvalidOptions {
             engine: SCHEME,
             reason: format!(
-                "option `table`: {address} has another table of this name in `{}`; write table=NAME, not `{table}`",
+                "option `namespace`: {address} has another table of this name in `{}`; write namespace=NAME, not `{table}`",
                 address.database()
             ),
         }),
     }
 }
 
-/// Takes the table away if it is empty, and nobody can be writing into it meanwhile.
-pub(super) fn drop_if_empty(
+/// Takes the table away if nothing is in it that has not expired, and nobody else of us has it open.
+pub(super) fn drop_if_unused(
     connection: &mut MysqlConnection,
     table: &str,
+    now_ms: i64,
 ) -> Result<(), mysql::Error> {
+    let question = format!(
+        "SELECT 1 FROM `{table}` WHERE deadline_ms IS NULL OR deadline_ms > {now_ms} LIMIT 1"
+    );
+    let is_empty = |connection: &mut MysqlConnection| {
+        connection.ask(&question).is_ok_and(|rows| rows.is_empty())
+    };
+    // Whoever comes after one that waits for this lock waits too, so that it is not asked for in vain.
+    if !is_empty(connection) {
+        return Ok(());
+    }
+    // What has just been closed here may take the server a moment; those who hold the table do so for longer.
+    connection.order("SET lock_wait_timeout = 1")?;
     connection.order(&format!("LOCK TABLES `{table}` WRITE"))?;
-    if connection.ask(&format!("SELECT 1 FROM `{table}` LIMIT 1")).is_ok_and(|rows| rows.is_empty())
-    {
+    if is_empty(connection) {
         connection.order(&format!("DROP TABLE `{table}`"))?;
     }
     connection.order("UNLOCK TABLES")

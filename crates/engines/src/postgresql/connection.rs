@@ -39,6 +39,8 @@ pub(super) struct PostgresqlConnection {
     /// In this thread alone: nothing moves but while an operation waits.
     runtime: Runtime,
     link: Option<Link>,
+    /// What is said on each that is opened, beside the greeting.
+    held: String,
     /// What lives as long as a session does, and counts its connections.
     shared: Option<Arc<Shared>>,
 }
@@ -61,7 +63,15 @@ impl PostgresqlConnection {
             let what = "making what a connection waits with".into();
             Error::Io { engine: SCHEME, what, source }
         })?;
-        Ok(Self { peer, runtime, link: None, shared })
+        Ok(Self { peer, runtime, link: None, held: String::new(), shared })
+    }
+
+    /// Does statements now, and again on each connection that is opened after this one: a lock is lost with its
+    /// connection.
+    pub(super) fn hold(&mut self, sql: String) -> Result<()> {
+        self.simple(&sql)?;
+        self.held = sql;
+        Ok(())
     }
 
     /// Who is connected to.
@@ -88,11 +98,12 @@ impl PostgresqlConnection {
             return Ok(());
         }
         let peer = &self.peer;
+        let greeting = format!("{}; {}", peer.greeting(), self.held);
         let (driver, tls) = peer.driver();
         let connect = async {
             let (client, wire) = driver.connect(tls).await?;
             let mut link = Link { client, wire: Box::pin(wire), prepared: Vec::new() };
-            link.drive(async |client, _| client.batch_execute(peer.greeting()).await).await?;
+            link.drive(async |client, _| client.batch_execute(&greeting).await).await?;
             Ok(link)
         };
         let connected = self.runtime.block_on(async { timeout(peer.timeout(), connect).await });

@@ -5,6 +5,8 @@
 //! driver. That is asynchronous and a session is not: each session has a small runtime of its own, in its own thread, and
 //! drives its connection only while it waits for an answer. So an operation wakes nobody else, and has a time limit on
 //! this side whatever the server does.
+//!
+//! Entries expire by the clock of each client, not by that of the server: clients that share a table want clocks that agree.
 
 mod address;
 mod config;

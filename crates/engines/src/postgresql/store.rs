@@ -21,6 +21,7 @@ use super::survey::Survey;
 use super::table::OwnTable;
 use super::{SCHEME, managed};
 use crate::network;
+use crate::sql::connection::{Connection, Row, Statement, Value};
 use crate::sql::dialect::{POSTGRESQL, POSTGRESQL_MAX_KEY_LEN};
 use crate::sql::expiry::Expiry;
 use crate::sql::session::SqlSession;
@@ -62,11 +63,11 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     let limits = Limits { key_len: POSTGRESQL_MAX_KEY_LEN, value_len: MAX_VALUE_LEN };
     let may_clear = server.is_some();
     let table = Arc::new(Table { may_clear, ..Table::new(SCHEME, statements, limits) });
-    let sweeper = PostgresqlConnection::new(Arc::clone(&peer), None)?;
-    let expiry = Expiry::start(Arc::clone(&table), sweeper, EXPIRY_INTERVAL)?;
+    let control = Arc::new(Mutex::new(control));
+    let expiry = Expiry::start(Arc::clone(&table), Sweeper(Arc::clone(&control)), EXPIRY_INTERVAL)?;
     let shared = Shared {
         expiry: Some(expiry),
-        control: Mutex::new(control),
+        control,
         own,
         table,
         peer,
@@ -90,7 +91,7 @@ struct PostgresqlStore {
 pub(super) struct Shared {
     expiry: Option<Expiry>,
     /// For questions about the store, which nobody measures.
-    control: Mutex<PostgresqlConnection>,
+    control: Arc<Mutex<PostgresqlConnection>>,
     own: OwnTable,
     table: Arc<Table>,
     peer: Arc<Peer>,
@@ -99,13 +100,36 @@ pub(super) struct Shared {
     server: Option<Server>,
 }
 
+/// The control connection, for the thread that removes expired rows: that comes often enough to open it again soon where
+/// the server was started again, and so to hold the table.
+struct Sweeper(Arc<Mutex<PostgresqlConnection>>);
+
+impl Connection for Sweeper {
+    fn change(&mut self, statement: &Statement, values: &[Value<'_>]) -> Result<u64> {
+        lock(&self.0).change(statement, values)
+    }
+
+    fn rows(
+        &mut self,
+        statement: &Statement,
+        values: &[Value<'_>],
+        row: &mut dyn FnMut(&dyn Row) -> Result<()>,
+    ) -> Result<()> {
+        lock(&self.0).rows(statement, values, row)
+    }
+}
+
+fn lock(control: &Mutex<PostgresqlConnection>) -> MutexGuard<'_, PostgresqlConnection> {
+    control.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Shared {
     pub(super) fn count_connection(&self) {
         self.n_connections.fetch_add(1, Ordering::Relaxed);
     }
 
     fn control(&self) -> MutexGuard<'_, PostgresqlConnection> {
-        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.control)
     }
 
     fn describe(&self, url: &StoreUrl, config: &PostgresqlConfig, survey: &Survey) -> StoreInfo {
@@ -161,7 +185,8 @@ impl Store for PostgresqlStore {
     fn capabilities(&self) -> Capabilities {
         let Shared { table, peer, server, .. } = &*self.shared;
         Capabilities {
-            persistent: server.is_none() && self.info.durability > Durability::Volatile,
+            // A table that is not logged stays until its server crashes.
+            persistent: server.is_none(),
             reach: if peer.is_unix() { Reach::Host } else { Reach::Network },
             ..table.capabilities()
         }

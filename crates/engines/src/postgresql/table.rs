@@ -29,7 +29,7 @@ pub(super) struct OwnTable {
 impl OwnTable {
     /// Finds the table, or makes it. One with other columns, or of another persistence than `wanted`, is refused.
     ///
-    /// As long as the connection lasts, nobody else of us drops it.
+    /// As long as the connection lasts, and on each that is opened in its place, nobody else of us drops it.
     pub(super) fn open(
         connection: &mut PostgresqlConnection,
         config: &PostgresqlConfig,
@@ -45,7 +45,8 @@ impl OwnTable {
                 connection.simple(statement)?;
             }
         }
-        connection.simple(&format!("SELECT pg_advisory_lock_shared({using}); COMMIT"))?;
+        connection.hold(format!("SELECT pg_advisory_lock_shared({using})"))?;
+        connection.simple("COMMIT")?;
         let is_new = found.is_none();
         let persistence = found.unwrap_or(config.table);
         Ok(Self { name: name.clone(), persistence, is_new })

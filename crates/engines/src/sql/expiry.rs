@@ -1,9 +1,12 @@
 //! Removal of expired rows from a server that has none of its own.
+//!
+//! What has expired is decided by the clock of each client: where several share a table, a clock that is fast takes rows from
+//! those whose clock is not.
 
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use larder_store::{Error, Result};
 
@@ -12,6 +15,9 @@ use super::table::Table;
 
 /// How many rows are deleted with one statement: few enough that sessions hardly wait for it.
 const BATCH: u64 = 256;
+
+/// How long the last look may take, on a server that stays.
+const LAST_LOOK: Duration = Duration::from_secs(3);
 
 /// A thread with a connection of its own, which ends with what it belongs to.
 #[derive(Debug)]
@@ -24,7 +30,7 @@ pub struct Expiry {
 impl Expiry {
     /// Begins to look for expired rows, each time so long after the last. The connection may be one that is opened by its
     /// first use. What goes wrong is tried again at the next look: an entry that has expired is never read, so that
-    /// nobody need be told.
+    /// nobody need be told. In the end what has expired goes once more, where the server stays and nobody may look again.
     pub fn start(
         table: Arc<Table>,
         mut connection: impl Connection + 'static,
@@ -40,6 +46,11 @@ impl Expiry {
                 {
                 }
             }
+            let deadline = Instant::now() + LAST_LOOK;
+            while !table.ends_with_store()
+                && Instant::now() < deadline
+                && let Ok(BATCH..) = expire(&table, &mut connection)
+            {}
         };
         let thread = Builder::new().name(format!("{engine} expiry")).spawn(look);
         let thread = thread.map_err(|source| Error::Io {
@@ -123,5 +134,18 @@ mod tests {
         table.dropped.tell(&mut stats);
         assert_eq!(stats.expirations, Some(2 * BATCH + 1));
         assert_eq!(Arc::strong_count(&left), 1, "the thread has ended, and its connection with it");
+    }
+
+    #[test]
+    fn on_a_server_that_stays_what_has_expired_goes_in_the_end() {
+        for (stays, n_left) in [(true, 0), (false, 2 * BATCH + 1)] {
+            let limits = Limits { key_len: 1, value_len: 1 };
+            let table = Table::new("test", Statements::new(&SQLITE, "t", ""), limits);
+            let table = Arc::new(Table { may_clear: !stays, ..table });
+            let left = Arc::new(AtomicU64::new(2 * BATCH + 1));
+            let connection = Database(Arc::clone(&left));
+            drop(Expiry::start(table, connection, Duration::from_hours(1)).unwrap());
+            assert_eq!(left.load(Ordering::SeqCst), n_left);
+        }
     }
 }

@@ -50,6 +50,11 @@ impl Table {
         }
     }
 
+    /// Whether it is on a server that ends with the store, and with it all that is in it.
+    pub(super) fn ends_with_store(&self) -> bool {
+        self.may_clear
+    }
+
     /// Milliseconds since 1970, as databases count.
     pub fn now_ms(&self) -> i64 {
         i64::try_from(self.clock.now_ms()).unwrap_or(i64::MAX)

@@ -1,17 +1,23 @@
 //! Servers that somebody else has started: what is left there, and how they are reached.
 
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
 use larder_store::{Ownership, SetOptions};
 use libtest_mimic::Trial;
 use mysql::prelude::Queryable;
 
 use crate::session_support::{failure, get, open, set, try_open};
-use crate::support::{MariaDb, shared, trial};
+use crate::support::{MariaDb, PATIENCE, shared, trial};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("a_foreign_server_is_left_as_it_was", a_foreign_server_is_left_as_it_was),
         trial("a_table_that_was_there_stays", a_table_that_was_there_stays),
         trial("a_table_that_is_not_ours_is_refused", a_table_that_is_not_ours_is_refused),
+        trial("a_table_that_others_have_open_stays", a_table_that_others_have_open_stays),
+        trial("a_table_is_held_again_after_a_restart", a_table_is_held_again_after_a_restart),
+        trial("what_has_expired_is_gone_in_the_end", what_has_expired_is_gone_in_the_end),
         trial("two_stores_share_a_table", two_stores_share_a_table),
         trial("a_server_is_reached_on_its_socket", a_server_is_reached_on_its_socket),
         trial("strangers_are_told_apart", strangers_are_told_apart),
@@ -29,7 +35,7 @@ fn variables(server: &MariaDb) -> Vec<(String, String)> {
 fn a_foreign_server_is_left_as_it_was() {
     let server = shared();
     let before = variables(server);
-    let store = open(&server.url("table=left"));
+    let store = open(&server.url("namespace=left"));
     let info = store.info();
     assert_eq!(info.ownership, Ownership::External);
     assert_eq!((info.server_pids, info.data_paths.len()), (vec![server.pid()], 0));
@@ -45,13 +51,13 @@ fn a_foreign_server_is_left_as_it_was() {
     assert_eq!(get(&mut *session, "key"), Some(b"value".to_vec()), "a session outlives its store");
     drop(session);
     assert!(server.tables().contains(&"left".to_owned()), "it is not empty");
-    let store = open(&server.url("table=left"));
+    let store = open(&server.url("namespace=left"));
     assert!(store.session().unwrap().delete(b"key").unwrap());
     drop(store);
     assert!(server.tables().contains(&"left".to_owned()), "the second store found it there");
     server.owner().query_drop("DROP TABLE `left`").unwrap();
 
-    let store = open(&server.url("table=emptied"));
+    let store = open(&server.url("namespace=emptied"));
     let mut session = store.session().unwrap();
     set(&mut *session, "key", b"value");
     assert!(session.delete(b"key").unwrap());
@@ -62,10 +68,10 @@ fn a_foreign_server_is_left_as_it_was() {
 
 fn a_table_that_was_there_stays() {
     let server = shared();
-    let first = open(&server.url("table=stays"));
+    let first = open(&server.url("namespace=stays"));
     set(&mut *first.session().unwrap(), "key", b"value");
     drop(first);
-    let second = open(&server.url("table=stays"));
+    let second = open(&server.url("namespace=stays"));
     let session = &mut *second.session().unwrap();
     assert_eq!(get(session, "key"), Some(b"value".to_vec()));
 }
@@ -78,10 +84,11 @@ fn a_table_that_is_not_ours_is_refused() {
         ("fewer", "`key` VARBINARY(3072) PRIMARY KEY, value LONGBLOB"),
     ] {
         owner.query_drop(format!("CREATE TABLE {name} ({columns})")).unwrap();
-        let message = failure(try_open(&server.url(&format!("table={name}"))), "invalid_options");
+        let message =
+            failure(try_open(&server.url(&format!("namespace={name}"))), "invalid_options");
         assert!(
             message.contains(&format!(
-                "has another table of this name in `cache`; write table=NAME, not `{name}`"
+                "has another table of this name in `cache`; write namespace=NAME, not `{name}`"
             )),
             "{message}"
         );
@@ -89,12 +96,60 @@ fn a_table_that_is_not_ours_is_refused() {
     }
     let like = "CREATE TABLE volatile ENGINE = MEMORY AS SELECT 1 AS `key`";
     owner.query_drop(like).unwrap();
-    failure(try_open(&server.url("table=volatile")), "invalid_options");
+    failure(try_open(&server.url("namespace=volatile")), "invalid_options");
+}
+
+fn a_table_that_others_have_open_stays() {
+    let server = shared();
+    let [first, second] = [(); 2].map(|()| open(&server.url("namespace=held")));
+    let session = &mut *second.session().unwrap();
+    drop(first);
+    set(session, "key", b"value");
+    assert_eq!(get(session, "key"), Some(b"value".to_vec()));
+}
+
+fn a_table_is_held_again_after_a_restart() {
+    let mut server = MariaDb::start(&[]);
+    let [first, second] = [(); 2].map(|()| open(&server.url("")));
+    let session = &mut *second.session().unwrap();
+    server.kill();
+    server.start_again();
+    // Transactions that only name a table are in no list; each store has one connection that sleeps in one.
+    let held = "SELECT count(*) FROM information_schema.processlist WHERE user = 'me'";
+    let deadline = Instant::now() + PATIENCE;
+    let mut owner = server.owner();
+    while owner.query_first::<u64, _>(held).unwrap().unwrap() < 4 {
+        assert!(Instant::now() < deadline, "the stores do not come back");
+        sleep(Duration::from_millis(20));
+    }
+    drop(first);
+    set(session, "key", b"value");
+    assert_eq!(get(session, "key"), Some(b"value".to_vec()));
+}
+
+fn what_has_expired_is_gone_in_the_end() {
+    let server = shared();
+    let expiring = SetOptions { ttl: Some(Duration::from_millis(1)), ..SetOptions::default() };
+    for (kept, namespace) in [(true, "expired"), (false, "emptied2")] {
+        let store = open(&server.url(&format!("namespace={namespace}")));
+        let mut session = store.session().unwrap();
+        for i in 0..300 {
+            session.set(format!("key:{i}").as_bytes(), b"value", &expiring).unwrap();
+        }
+        if kept {
+            set(&mut *session, "kept", b"value");
+        }
+        sleep(Duration::from_millis(2));
+        drop((session, store));
+        assert_eq!(server.tables().contains(&namespace.to_owned()), kept);
+    }
+    let rows: Option<u64> = server.owner().query_first("SELECT count(*) FROM expired").unwrap();
+    assert_eq!(rows, Some(1));
 }
 
 fn two_stores_share_a_table() {
     let server = shared();
-    let stores = [(); 2].map(|()| open(&server.url("table=shared&ssl-mode=disabled")));
+    let stores = [(); 2].map(|()| open(&server.url("namespace=shared&ssl-mode=disabled")));
     let [mut one, mut two] = stores.map(|store| store.session().unwrap());
     set(&mut *one, "key", b"of one");
     assert_eq!(get(&mut *two, "key"), Some(b"of one".to_vec()));
@@ -106,7 +161,7 @@ fn two_stores_share_a_table() {
 fn a_server_is_reached_on_its_socket() {
     let server = shared();
     let socket = server.socket();
-    let url = format!("mysql://me:s%40crt@localhost/cache?socket={socket}&table=socket");
+    let url = format!("mysql://me:s%40crt@localhost/cache?socket={socket}&namespace=socket");
     let store = open(&url);
     assert_eq!(store.info().addresses, [socket]);
     set(&mut *store.session().unwrap(), "key", b"value");
@@ -114,7 +169,7 @@ fn a_server_is_reached_on_its_socket() {
     let message = failure(try_open(url), "unavailable");
     assert_eq!(message, "mysql: /nowhere/s is not there; is mysql running on it?");
     // A server's password is of no interest to a relay, nor is the kind of its socket.
-    let through = open(&server.url("table=relayed&via=delay:200us"));
+    let through = open(&server.url("namespace=relayed&via=delay:200us"));
     set(&mut *through.session().unwrap(), "key", b"value");
     assert_ne!(through.info().addresses[0], format!("127.0.0.1:{}", server.port()));
     assert_eq!(through.info().settings["via"], "delay:200us");
@@ -168,12 +223,12 @@ fn strangers_are_told_apart() {
     let mut owner = server.owner();
     owner.query_drop("CREATE USER reader IDENTIFIED BY 'pw'").unwrap();
     owner.query_drop("GRANT SELECT ON cache.* TO reader").unwrap();
-    let url = format!("mysql://reader:pw@127.0.0.1:{port}/cache?table=theirs");
+    let url = format!("mysql://reader:pw@127.0.0.1:{port}/cache?namespace=theirs");
     let message = failure(try_open(&url), "protocol");
     assert!(message.contains("CREATE command denied"), "{message}");
-    let store = open(&server.url("table=readable"));
+    let store = open(&server.url("namespace=readable"));
     set(&mut *store.session().unwrap(), "key", b"value");
-    let readable = open(&format!("mysql://reader:pw@127.0.0.1:{port}/cache?table=readable"));
+    let readable = open(&format!("mysql://reader:pw@127.0.0.1:{port}/cache?namespace=readable"));
     let session = &mut *readable.session().unwrap();
     assert_eq!(get(session, "key"), Some(b"value".to_vec()));
     let message = failure(session.set(b"key", b"", &SetOptions::default()), "protocol");

@@ -16,6 +16,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("a_server_that_was_killed_is_reached_again", a_server_that_was_killed),
         trial("silence_is_a_timeout_and_nobody_elses_answer", silence_is_a_timeout),
         trial("a_lock_that_is_held_is_busy", a_lock_that_is_held_is_busy),
+        trial("a_lock_is_not_waited_for_by_nobody", a_lock_is_not_waited_for_by_nobody),
         trial("a_deadlock_is_done_again", a_deadlock_is_done_again),
         trial("a_full_table_is_full", a_full_table_is_full),
         trial("a_connection_that_is_closed_is_opened_again", a_connection_that_is_closed),
@@ -99,7 +100,7 @@ fn is_stopped(pid: libc::pid_t) -> bool {
 
 fn a_lock_that_is_held_is_busy() {
     let server = shared();
-    let store = open(&server.url("table=locked&timeout=2s"));
+    let store = open(&server.url("namespace=locked&timeout=2s"));
     let session = &mut *store.session().unwrap();
     set(session, "key", b"value");
     let mut owner = server.owner();
@@ -112,9 +113,26 @@ fn a_lock_that_is_held_is_busy() {
     set(session, "key", b"other");
 }
 
+fn a_lock_is_not_waited_for_by_nobody() {
+    let server = shared();
+    let store = open(&server.url("namespace=brief&timeout=300ms"));
+    let session = &mut *store.session().unwrap();
+    set(session, "key", b"value");
+    let mut owner = server.owner();
+    owner.query_drop("BEGIN").unwrap();
+    owner.query_drop("SELECT 1 FROM brief FOR UPDATE").unwrap();
+    failure(session.set(b"key", b"other", &SetOptions::default()), "timeout");
+    // The server counts its own limit of waits for locks in whole seconds.
+    sleep(Duration::from_millis(300));
+    let waits = "SELECT count(*) FROM information_schema.innodb_lock_waits";
+    assert_eq!(server.owner().query_first::<u64, _>(waits).unwrap(), Some(0));
+    owner.query_drop("ROLLBACK").unwrap();
+    assert_eq!(get(session, "key"), Some(b"value".to_vec()), "what has failed is not done later");
+}
+
 fn a_deadlock_is_done_again() {
     let server = shared();
-    let store = open(&server.url("table=deadlock&timeout=60s"));
+    let store = open(&server.url("namespace=deadlock&timeout=60s"));
     let session = &mut *store.session().unwrap();
     for key in ["a", "b"] {
         let groups = session.groups().unwrap();

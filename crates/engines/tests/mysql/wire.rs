@@ -1,5 +1,6 @@
 //! What goes over the wire: how many requests and turns an operation takes, and answers that come in pieces.
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -121,17 +122,26 @@ impl Packets {
 fn each_operation_is_one_round_trip() {
     let server = shared();
     let relay = Relay::to(server.port(), usize::MAX);
-    let store = open(&url_at(relay.port, "table=turns"));
+    let store = open(&url_at(relay.port, "namespace=turns"));
     let session = &mut *store.session().unwrap();
     // The first time each statement is prepared.
     do_everything(session, "first", &mut |_, _, operation| operation());
-    do_everything(session, "second", &mut |name, n_round_trips, operation| {
-        relay.take();
-        operation();
-        let (commands, n_turns) = relay.take();
-        assert_eq!(commands, vec![EXECUTE; n_round_trips], "{name}");
-        assert_eq!(n_turns, n_round_trips, "{name}");
-    });
+    let mut least = BTreeMap::new();
+    // Whoever removes expired rows comes in between once a second.
+    for prefix in ["second", "third", "fourth", "fifth"] {
+        do_everything(session, prefix, &mut |name, n_round_trips, operation| {
+            relay.take();
+            operation();
+            let (commands, n_turns) = relay.take();
+            let seen = (n_turns, commands);
+            let (_, least) =
+                least.entry(name.to_owned()).or_insert_with(|| (n_round_trips, seen.clone()));
+            *least = seen.min(least.clone());
+        });
+    }
+    for (name, (n_round_trips, least)) in least {
+        assert_eq!(least, (n_round_trips, vec![EXECUTE; n_round_trips]), "{name}");
+    }
 }
 
 /// Does an operation, which has a name and is to take so many round trips.
@@ -188,7 +198,7 @@ fn an_answer_may_come_byte_by_byte() {
     let server = shared();
     for piece in [1, 2, 7, 1000] {
         let relay = Relay::to(server.port(), piece);
-        let store = open(&url_at(relay.port, "table=pieces"));
+        let store = open(&url_at(relay.port, "namespace=pieces"));
         let session = &mut *store.session().unwrap();
         let large = vec![b'\n'; 200 * piece.min(100) + 20];
         set(session, "large", &large);
@@ -207,7 +217,7 @@ fn an_answer_may_come_byte_by_byte() {
 
 fn a_panic_in_mid_batch() {
     let server = shared();
-    let store = open(&server.url("table=panics"));
+    let store = open(&server.url("namespace=panics"));
     let session = &mut *store.session().unwrap();
     for key in ["a", "b", "c"] {
         set(session, key, key.as_bytes());

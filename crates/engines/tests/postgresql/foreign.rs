@@ -1,5 +1,6 @@
 //! A server that is somebody's: what is done to it, and what it says no to.
 
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use larder_store::{Ownership, SetOptions};
@@ -7,13 +8,15 @@ use larder_testkit::Postgres;
 use libtest_mimic::Trial;
 
 use crate::session_support::{failure, get, open, set, try_open};
-use crate::trial;
+use crate::{PATIENCE, trial};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("a_server_of_somebody_else_is_left_as_it_was", left_as_it_was),
         trial("a_table_that_is_not_empty_stays", a_table_that_is_not_empty_stays),
         trial("a_table_that_others_have_open_stays", a_table_that_others_have_open_stays),
+        trial("a_table_is_held_again_after_a_restart", a_table_is_held_again_after_a_restart),
+        trial("what_has_expired_is_gone_in_the_end", what_has_expired_is_gone_in_the_end),
         trial("a_table_of_somebody_else_is_refused", a_table_of_somebody_else_is_refused),
         trial("an_absent_server_is_named", an_absent_server_is_named),
         trial("a_wrong_password_is_one_clear_line_without_it", a_wrong_password),
@@ -82,6 +85,38 @@ fn a_table_that_others_have_open_stays() {
     drop(first);
     set(session, "key", b"value");
     assert_eq!(get(session, "key"), Some(b"value".to_vec()));
+}
+
+fn a_table_is_held_again_after_a_restart() {
+    let mut server = Postgres::start(&["fsync=off"]);
+    let url = format!("{}?table=logged", server.url());
+    let (first, second) = (open(&url), open(&url));
+    let session = &mut *second.session().unwrap();
+    server.kill();
+    server.restart();
+    let held = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ShareLock'";
+    let deadline = Instant::now() + PATIENCE;
+    while server.ask(held) != "2" {
+        assert!(Instant::now() < deadline, "{}", server.ask(held));
+        sleep(Duration::from_millis(20));
+    }
+    drop(first);
+    set(session, "key", b"value");
+    assert_eq!(get(session, "key"), Some(b"value".to_vec()));
+}
+
+fn what_has_expired_is_gone_in_the_end() {
+    let server = Postgres::start(&["fsync=off"]);
+    let store = open(&server.url());
+    let mut session = store.session().unwrap();
+    set(&mut *session, "kept", b"value");
+    let expiring = SetOptions { ttl: Some(Duration::from_millis(1)), ..SetOptions::default() };
+    for i in 0..300 {
+        session.set(format!("key:{i}").as_bytes(), b"value", &expiring).unwrap();
+    }
+    sleep(Duration::from_millis(2));
+    drop((session, store));
+    assert_eq!(server.ask("SELECT count(*) FROM larder"), "1");
 }
 
 fn a_table_of_somebody_else_is_refused() {

@@ -2,6 +2,8 @@
 //!
 //! That process is this binary again, told by its environment what to open.
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
@@ -37,6 +39,7 @@ pub(crate) fn hold_if_asked() {
 }
 
 fn nothing_is_left_after_kill_9() {
+    let before = shared_memory();
     for url in ["postgresql:", "postgresql:?socket=on&table=logged&synchronous_commit=off"] {
         let folder = ScratchDir::create("t").unwrap();
         // The server is another user than this one, when it is root, and must get through.
@@ -68,10 +71,14 @@ fn nothing_is_left_after_kill_9() {
         }
         assert_eq!(left(), (false, 0, false), "{url}");
     }
-    let shared = fs::read_dir("/dev/shm").unwrap().flatten().map(|file| file.file_name());
-    let shared: Vec<_> =
-        shared.filter(|name| name.to_string_lossy().starts_with("PostgreSQL.")).collect();
-    assert!(shared.is_empty(), "{shared:?}");
+    let left: Vec<_> = shared_memory().difference(&before).cloned().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// The segments of memory with names that servers of this machine have made, of others too.
+fn shared_memory() -> BTreeSet<OsString> {
+    let files = fs::read_dir("/dev/shm").unwrap().flatten().map(|file| file.file_name());
+    files.filter(|name| name.to_string_lossy().starts_with("PostgreSQL.")).collect()
 }
 
 /// The processes that a process has started.

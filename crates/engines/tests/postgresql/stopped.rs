@@ -63,11 +63,13 @@ fn a_server_that_pauses() {
 /// What a thread has done.
 #[derive(Debug, Default)]
 struct Done {
-    operations: usize,
+    sets: usize,
+    gets: usize,
     stored: Vec<usize>,
     hits: usize,
     misses: usize,
-    errors: usize,
+    failed_sets: usize,
+    failed_gets: usize,
 }
 
 fn over_a_restart() {
@@ -98,12 +100,24 @@ fn over_a_restart() {
         ended.store(true, Ordering::SeqCst);
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
+    // What the store has counted is what came of it here: nothing twice, and nothing that failed.
+    let stats = store.stats().unwrap();
+    let sum = |of: fn(&Done) -> usize| Some(done.iter().map(of).sum::<usize>() as u64);
+    assert_eq!(stats.sets, sum(|done| done.sets - done.failed_sets));
+    assert_eq!(stats.hits, sum(|done| done.gets - done.failed_gets));
+    assert_eq!(stats.misses, Some(0));
+    assert_eq!(stats.deletes, Some(0));
+    // One that failed may have been done all the same, but no more of them than that.
+    let n_stored = sum(|done| done.stored.len()).unwrap();
+    let at_most = n_stored + sum(|done| done.failed_sets).unwrap();
+    assert!((n_stored..=at_most).contains(&stats.items.unwrap()), "{stats:?}");
     let session = &mut *store.session().unwrap();
     for (thread, done) in done.iter().enumerate() {
-        let Done { operations, stored, hits, misses, errors } = done;
-        assert_eq!(*operations, stored.len() + hits + misses + errors, "{thread}: {done:?}");
+        let Done { sets, gets, stored, hits, misses, failed_sets, failed_gets } = done;
+        assert_eq!((*sets, *gets), (stored.len() + failed_sets, hits + misses + failed_gets));
+        let errors = failed_sets + failed_gets;
         // At the least: one that was under way, and one for each time that it was tried again.
-        assert!(*errors >= 3 && *misses == 0, "{thread}: {errors} errors, {misses} misses");
+        assert!(errors >= 3 && *misses == 0, "{thread}: {errors} errors, {misses} misses");
         for i in stored {
             let there = get(session, &key(thread, *i));
             assert!(
@@ -127,14 +141,14 @@ fn work(store: &dyn Store, thread: usize, ended: &AtomicBool, n_good: &AtomicUsi
             break;
         }
         let key = key(thread, i);
-        done.operations += 1;
+        done.sets += 1;
         match session.set(key.as_bytes(), &bytes(1000 + i), &SetOptions::default()) {
             Ok(outcome) => {
                 assert_eq!(outcome, SetOutcome::Stored);
                 done.stored.push(i);
                 n_good.fetch_add(1, Ordering::SeqCst);
             }
-            Err(error) => failed(&mut done, &error),
+            Err(error) => failed(&mut done.failed_sets, &error),
         }
         if let Some(last) = done.stored.last() {
             read(&mut *session, thread, *last, &mut done);
@@ -145,20 +159,20 @@ fn work(store: &dyn Store, thread: usize, ended: &AtomicBool, n_good: &AtomicUsi
 
 fn read(session: &mut dyn Session, thread: usize, i: usize, done: &mut Done) {
     let mut value = Vec::new();
-    done.operations += 1;
+    done.gets += 1;
     match session.get(key(thread, i).as_bytes(), &mut value) {
         Ok(Some(_)) => {
             assert!(value == bytes(1000 + i), "{thread}: a wrong value");
             done.hits += 1;
         }
         Ok(None) => done.misses += 1,
-        Err(error) => failed(done, &error),
+        Err(error) => failed(&mut done.failed_gets, &error),
     }
 }
 
-fn failed(done: &mut Done, error: &Error) {
+fn failed(n_failed: &mut usize, error: &Error) {
     assert!(error.is_retryable(), "{error}");
-    done.errors += 1;
+    *n_failed += 1;
     // A server that refuses connections does so at once.
     sleep(Duration::from_millis(5));
 }
