@@ -80,7 +80,8 @@ pub(super) struct MemcachedConfig {
     /// How long a server may stay silent before the operation fails.
     pub(super) timeout: Span,
     /// Of `server=innodb`: after how many writes of a connection they are committed (`daemon_memcached_w_batch_size`). With
-    /// more than one, a write is acknowledged before it is.
+    /// more than one, a write is acknowledged before it is, and one that is refused, such as an `add` of a key that is
+    /// there, undoes those of its batch.
     pub(super) w_batch: u32,
     /// Of `server=innodb`: after how many reads of a connection its transaction is renewed
     /// (`daemon_memcached_r_batch_size`).

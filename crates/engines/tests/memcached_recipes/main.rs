@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use larder_engines::ENGINES;
-use larder_store::{SetOptions, SetOutcome};
+use larder_store::{SetMode, SetOptions, SetOutcome};
 use larder_testkit::{has_program, trial_where};
 use libtest_mimic::{Arguments, Trial};
 use session_support::{failure, get, open, set};
@@ -86,4 +86,9 @@ fn a_batch_of_writes() {
         set(&mut *writer, &key, b"value");
         assert_eq!(get(&mut *reader, &key).as_deref(), Some(&b"value"[..]), "{key}");
     }
+    // What keeps the contract from being tried with batches: a write that is refused undoes those of its batch.
+    set(&mut *writer, "key", b"value");
+    let add = SetOptions { mode: SetMode::Add, ..SetOptions::default() };
+    assert_eq!(writer.set(b"key", b"other", &add).unwrap(), SetOutcome::NotStored);
+    assert_eq!(get(&mut *writer, "key"), None);
 }
