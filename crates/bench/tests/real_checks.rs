@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use larder_engines::ENGINES;
 use larder_host::disk::file_system;
-use larder_report::{Operation, Run, Severity};
+use larder_report::{Operation, Run, Severity, groups};
 use larder_testkit::{has_program, trial_where};
 use libtest_mimic::Arguments;
 use support::{cell, findings};
@@ -148,8 +148,16 @@ fn reach_parity() {
 fn stand_in() {
     let tripped = run(&["mongodb:?server=stand-in"], "keys = 100");
     let words = "a stand-in: says nothing of MongoDB's speed";
-    fires("STAND-IN", Severity::Note, words, &tripped, &run(&["moka:"], "keys = 100"));
+    fires("STAND-IN", Severity::Warn, words, &tripped, &run(&["moka:"], "keys = 100"));
     assert!(findings(&tripped, "STAND-IN")[0].text.starts_with("mongo-java-server 1."));
+    // What says nothing of MongoDB's speed is neither faster nor slower than another, nor ranked among them.
+    let mixed = run(&["mongodb:?server=stand-in", "moka:"], "keys = 100");
+    assert!(mixed.comparisons.is_empty(), "{:#?}", mixed.comparisons);
+    let ranked: Vec<&str> = groups(&mixed)
+        .iter()
+        .flat_map(|group| group.ranked().map(|row| row.name).collect::<Vec<_>>())
+        .collect();
+    assert!(!ranked.is_empty() && ranked.iter().all(|name| *name == "moka:"), "{ranked:?}");
 }
 
 fn fs_kind() {

@@ -223,8 +223,12 @@ fn standing<'a>(run: &'a Run, cell: &'a Cell) -> Standing<'a> {
     if rate(cell).is_none() {
         return Standing::Empty(why_empty(run, cell));
     }
-    if run.target(&cell.target).and_then(|target| target.stores) == Some(false) {
+    let target = run.target(&cell.target);
+    if target.and_then(|target| target.stores) == Some(false) {
         return Standing::Withheld("keeps nothing: this is what the measuring costs".to_owned());
+    }
+    if let Some(what) = target.and_then(Target::stand_in) {
+        return Standing::Withheld(what.to_owned());
     }
     let mut ids: Vec<&str> = run
         .checks

@@ -11,7 +11,7 @@ impl Check for StandIn {
         &About {
             id: "STAND-IN",
             sees: "a server made for tests that answers in the place of the one that the target is named after",
-            seen_in: "A000: MongoDB, which Debian has no package of",
+            seen_in: "none of the articles: Debian has no package of MongoDB, which A000 speaks of",
             advice: "install the real server, or name one in the URL; until then read what it can do, not how fast it is",
             needs: Needs::SomeRounds,
         }
@@ -19,9 +19,10 @@ impl Check for StandIn {
 
     fn look(&self, run: &Run, report: &mut Report<'_>) {
         for target in &run.targets {
-            let Some(what) = target.settings.get("stand_in") else { continue };
+            let Some(what) = target.stand_in() else { continue };
             let version = target.version.as_deref().unwrap_or("an unknown server");
-            report.target(Severity::Note, target, format!("{version} answered, {what}"));
+            let text = format!("{version} answered, {what}: its figures are not ranked");
+            report.target(Severity::Warn, target, text);
         }
     }
 }

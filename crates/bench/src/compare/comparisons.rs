@@ -6,12 +6,15 @@ use larder_report::{Cell, Comparison, Operation, Point, Run};
 
 use crate::statistics::{Difference, holm};
 
-/// Every pair of targets at one point for one operation, but those that keep nothing or whose figures are no result.
+/// Every pair of targets at one point for one operation, but those that keep nothing, those in whose place a stand-in
+/// answered, and those whose figures are no result.
 /// One family for Holm's correction: a reader picks the verdicts that stand out from the whole run.
 pub(super) fn comparisons(run: &Run) -> Vec<Comparison> {
     let mut groups: BTreeMap<(&Point, Operation, u32), Vec<&Cell>> = BTreeMap::new();
     for cell in &run.cells {
-        let keeps = run.target(&cell.target).is_some_and(|target| target.stores == Some(true));
+        let keeps = run
+            .target(&cell.target)
+            .is_some_and(|target| target.stores == Some(true) && target.stand_in().is_none());
         let sound = !run.checks.iter().any(|check| check.disqualifies(cell));
         if cell.ops_per_s.is_some() && keeps && sound {
             groups.entry((&cell.point, cell.operation, cell.workers)).or_default().push(cell);

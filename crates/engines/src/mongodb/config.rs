@@ -56,8 +56,8 @@ pub(super) struct MongodbConfig {
     pub(super) journal: Option<bool>,
     /// How long a write may wait for other servers, in milliseconds.
     pub(super) wtimeoutMS: Option<u64>,
-    /// The collection that holds the entries. It is made where it is missing and stays, empty, for other stores may have
-    /// it open; one with documents that larder did not make is refused.
+    /// The collection that holds the entries. It is made where it is missing and stays when it is empty, for other stores
+    /// may have it open; one with documents that larder did not make is refused.
     pub(super) collection: String,
     /// How long an operation may take before it fails. Half of it is for finding a server that can be asked.
     pub(super) timeout: Span,

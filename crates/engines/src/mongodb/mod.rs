@@ -57,7 +57,7 @@ pub(crate) const ENGINE: Engine = Engine {
     aliases: &["mongodb+srv"],
     summary: "MongoDB, alone or a replica set; with no host, one is started, or a stand-in that says nothing of its speed",
     example: "mongodb://user:password@h1:27017/cache?w=majority&journal=on",
-    medium: Medium::Memory,
+    medium: Medium::Files,
     capacity_option: None,
     recipes: &[MONGOD, STAND_IN],
     options: config::schema,

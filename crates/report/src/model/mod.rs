@@ -125,6 +125,15 @@ pub struct Target {
     pub reason: Option<String>,
 }
 
+impl Target {
+    /// What is told of a server that answered in the place of the one that the target, or a tier of it, is named after:
+    /// its figures are shown, and say nothing of that one.
+    pub fn stand_in(&self) -> Option<&str> {
+        let is_told = |name: &str| name.rsplit('.').next() == Some("stand_in");
+        self.settings.iter().find(|(name, _)| is_told(name)).map(|(_, what)| &**what)
+    }
+}
+
 /// The largest key and value that a target was seen to store and return whole.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {
