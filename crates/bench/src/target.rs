@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use larder_report::{Operation, ReasonKind};
+use larder_report::{Operation, Point, ReasonKind};
 use larder_store::{
     ByteSize, Capabilities, Catalog, Error, Medium, Ownership, Result, Session, SetOptions, Stats,
     Store, StoreInfo,
@@ -27,6 +27,8 @@ pub(crate) struct Target {
     pub(crate) capabilities: Capabilities,
     pub(crate) probed: Probed,
     pub(crate) capacity_bytes: Option<u64>,
+    /// The points that it had no room for, each with what it said.
+    full_at: Vec<(Point, String)>,
     /// Why it can go on no more.
     pub(crate) lost: Option<Lost>,
 }
@@ -71,6 +73,7 @@ impl Target {
             probed: Probed::default(),
             store,
             guest,
+            full_at: Vec::new(),
             lost: None,
         })
     }
@@ -108,6 +111,9 @@ impl Target {
 
     /// Why a point cannot be measured on this target: its limits, or what it cannot do.
     pub(crate) fn refusal(&self, point: &PlannedPoint) -> Option<(ReasonKind, String)> {
+        if let Some((_, said)) = self.full_at.iter().find(|(at, _)| *at == point.point) {
+            return Some((ReasonKind::Full, format!("no room: {said}")));
+        }
         let key = point.keys.longest();
         if let Some(limit) = self.probed.longest_accepted_key.filter(|limit| key > *limit) {
             let text = format!("key {key} B > key limit {limit} B");
@@ -184,6 +190,15 @@ impl Target {
     /// The target is gone: what remains of the run goes on without it.
     pub(crate) fn lose(&mut self, error: &Error) {
         self.lost.get_or_insert_with(|| Lost { reason: error.to_string() });
+    }
+
+    /// It had no room for this point of so many: the others go on, unless it had room for none.
+    pub(crate) fn leave_out(&mut self, point: &PlannedPoint, points: usize, error: &Error) {
+        self.full_at.push((point.point.clone(), error.to_string()));
+        if self.full_at.len() == points {
+            self.full_at.clear();
+            self.lose(error);
+        }
     }
 
     /// How values are set at a point. One that asks for a TTL where there is none is refused, with that reason.

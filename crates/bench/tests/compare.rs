@@ -154,6 +154,25 @@ fn a_part_of_the_rounds_is_not_ranked_at_any_point_of_a_lost_target() {
 }
 
 #[test]
+fn a_point_without_room_does_not_lose_a_target_that_has_room_for_others() {
+    // Room for one point of two; what is stored there once more finds none.
+    let workload = "keys = 400\nrounds = 2\noperations = 'get'\ndata-size = [10, 100, 200]";
+    let outcome = outcome(&stores::ENGINES, &["drowns:?after=900"], workload);
+    let kinds: Vec<_> = outcome.run.cells.iter().map(|cell| cell.reason_kind).collect();
+    // The second round has no room left for any.
+    assert!(
+        outcome.failed && kinds.iter().all(|kind| *kind == Some(ReasonKind::Lost)),
+        "{kinds:?}"
+    );
+    let workload = "keys = 400\nrounds = 1\noperations = 'get'\ndata-size = [10, 100, 200]";
+    let outcome = support::outcome(&stores::ENGINES, &["drowns:?after=900"], workload);
+    let kinds: Vec<_> = outcome.run.cells.iter().map(|cell| cell.reason_kind).collect();
+    assert_eq!((outcome.failed, kinds), (false, vec![None, None, Some(ReasonKind::Full)]));
+    let reason = outcome.run.cells[2].reason.as_deref().unwrap();
+    assert!(reason.starts_with("no room: drowns: full: no room after 900 sets"), "{reason}");
+}
+
+#[test]
 fn fills_that_always_fail_are_given_up_too() {
     let workload = "keys = 4000\nrounds = 3\non-miss = 'fill'";
     let outcome = outcome(&stores::ENGINES, &["drowns:"], workload);

@@ -88,6 +88,7 @@ fn trial(
 ) -> Duration {
     let turn = Turn {
         point,
+        points: 1,
         round: 1,
         number,
         position: 1,

@@ -64,6 +64,7 @@ impl Rounds<'_> {
         let before = round.wrapping_mul(number(self.plan.points.len()));
         Turn {
             point: &self.plan.points[at],
+            points: self.plan.points.len(),
             round,
             number: before.wrapping_add(number(at)),
             position,

@@ -32,6 +32,8 @@ pub(super) enum Amount {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Turn<'a> {
     pub(super) point: &'a PlannedPoint,
+    /// How many there are.
+    pub(super) points: usize,
     pub(super) round: u32,
     /// Counts every round of every point, so that no two share a version.
     pub(super) number: u32,
@@ -52,7 +54,8 @@ const LASTING_TURNS: u32 = 10;
 const TOLERABLE_LOAD_FAILURES: f64 = 0.001;
 
 impl Turn<'_> {
-    /// Carries the turn out. Each measured operation is handed to `keep`; a target that fails for good is lost.
+    /// Carries the turn out. Each measured operation is handed to `keep`; a target that fails for good is lost,
+    /// one that only has no room for this point leaves it out.
     pub(super) fn run(&self, target: &mut Target, keep: &mut dyn FnMut(Entry)) {
         if target.refusal(self.point).is_some() {
             return;
@@ -62,8 +65,15 @@ impl Turn<'_> {
         entries.into_iter().for_each(keep);
         // Even after a failure nothing of ours stays on a server that is not ours.
         let emptied = target.empty(&self.point.keys);
-        if let Err(error) = result.and(emptied) {
-            target.lose(&error);
+        match (result, emptied) {
+            (Err(full @ Error::Full { .. }), Ok(())) => {
+                target.leave_out(self.point, self.points, &full);
+            }
+            (result, emptied) => {
+                if let Err(error) = result.and(emptied) {
+                    target.lose(&error);
+                }
+            }
         }
     }
 
@@ -290,6 +300,11 @@ fn given_up(target: &Target, result: &PhaseResult) -> Error {
     let first = first.trim_end_matches('.');
     let failures = result.tallies.failures().1;
     let what = format!("{first} ({failures} operations failed)");
+    if result.tallies.only_full() {
+        let first = first.strip_prefix("full: ").unwrap_or(first);
+        let what = format!("{first} ({failures} operations failed)");
+        return Error::Full { engine, what };
+    }
     Error::Unavailable { engine, what, source: None }
 }
 

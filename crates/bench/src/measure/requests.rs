@@ -43,7 +43,8 @@ impl Worker<'_> {
             };
             let answer = match (request, block.tag(first)) {
                 (Operation::GetEach, _) => {
-                    answers.each(self.session, &mut self.buffer, (&mut self.failures, then))
+                    answers.each(self.session, &mut self.buffer, (&mut self.failures, then));
+                    Ok(())
                 }
                 (Operation::GetTag, Some(tag)) => answers.tagged(self.session, tag),
                 (Operation::GetTag, None) => answers.untagged(self.session),
@@ -120,7 +121,7 @@ impl Answers<'_> {
         session: &mut dyn Session,
         buffer: &mut Vec<u8>,
         (failures, then): (&mut Failures, u64),
-    ) -> Result<()> {
+    ) {
         // When the next one begins; not known after one that did not fail, which reads no clock.
         let mut begins = Some(then);
         for (i, key) in self.keys.iter().enumerate() {
@@ -143,7 +144,6 @@ impl Answers<'_> {
             failures.end();
             begins = None;
         }
-        Ok(())
     }
 
     /// Asks for the tag.

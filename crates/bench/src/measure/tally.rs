@@ -166,6 +166,12 @@ impl Tallies {
         (sum(|counts| counts.ops), sum(|counts| counts.errors + counts.failed_fills))
     }
 
+    /// Whether what failed failed for want of room, and for nothing else.
+    pub fn only_full(&self) -> bool {
+        let mut kinds = self.0.iter().flat_map(|(_, tally)| tally.errors_by_kind.keys()).peekable();
+        kinds.peek().is_some() && kinds.all(|kind| kind == "full")
+    }
+
     /// The first error, in its own words.
     pub fn first_error(&self) -> Option<&str> {
         self.0.iter().find_map(|(_, tally)| tally.first_error.as_deref())

@@ -125,19 +125,27 @@ mod tests {
     }
 
     #[test]
-    fn articles_have_a_short_and_a_long_form_as_published_and_corrected_with_all_that_is_compared()
-    {
+    fn articles_have_forms_with_all_figures_and_each_conclusion_is_about_one_of_them() {
         for name in ["a001", "a002", "a003", "a004"] {
             let scenario = Scenario::find(name).unwrap();
-            for form in [ArticleForm::Corrected, ArticleForm::Published] {
-                for full in [false, true] {
+            for full in [false, true] {
+                let mut told = std::collections::BTreeSet::new();
+                let all = scenario.article.as_ref().unwrap().claims.len();
+                for form in [ArticleForm::Corrected, ArticleForm::Published] {
                     // Alone, a form has nothing from the others.
                     let mut alone = scenario.clone().resolve(form, full).unwrap();
                     let article = alone.article.take().unwrap();
-                    article.check(&alone).unwrap();
+                    ArticleSpec { claims: Vec::new(), ..article.clone() }.check(&alone).unwrap();
+                    for (at, claim) in article.claims.iter().enumerate() {
+                        let one = ArticleSpec { claims: vec![claim.clone()], ..article.clone() };
+                        if one.check(&alone).is_ok() {
+                            told.insert(at);
+                        }
+                    }
                     let rounds = |scenario: &Scenario| scenario.workload.rounds.unwrap().0;
                     assert!(!full || rounds(&alone) >= rounds(&scenario), "{name} {form}");
                 }
+                assert_eq!(told.len(), all, "{name}, full: {full}: {told:?}");
             }
         }
     }

@@ -165,6 +165,8 @@ pub enum ReasonKind {
     Unsupported,
     /// The target failed for good in mid-run.
     Lost,
+    /// It had no room for what is stored at this point.
+    Full,
     /// The run ended before.
     Interrupted,
     /// Every operation was a miss, wrong, or failed.

@@ -69,6 +69,7 @@ fn in_a_word(row: &Row<'_>) -> &'static str {
         Some(ReasonKind::Oversize) => "too large",
         Some(ReasonKind::Unsupported) => "unsupported",
         Some(ReasonKind::Lost) => "lost",
+        Some(ReasonKind::Full) => "full",
         Some(ReasonKind::Interrupted) => "interrupted",
         Some(ReasonKind::NothingSucceeded) => "none succeeded",
         None if row.target.is_some_and(|target| target.reason.is_some()) => "did not run",
