@@ -335,7 +335,7 @@ mod tests {
         for (url, needle) in [
             ("postgresql://h1,h2/x", "2 hosts are 2 databases"),
             ("postgresql://a:b/x", "write h1:5432"),
-            ("postgresql:/run/postgresql", "write"),
+            ("postgresql:/run/postgresql", "the folder of a socket is written"),
             ("postgresql:///x?host=/tmp&sslmode=require", "takes no TLS"),
             ("postgresql://h1?sslmode=verify-ca&sslrootcert=/nowhere.pem", "reading /nowhere.pem"),
             (
