@@ -34,7 +34,8 @@ fn engines() {
     for (row, engine) in listed.iter().zip(catalog.iter()) {
         let mut names: Vec<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
         names.sort_unstable();
-        assert_eq!(names, ["engine", "kind", "limits", "reason", "runnable", "version"]);
+        let known = ["engine", "kind", "limits", "reason", "runnable", "servers", "version"];
+        assert_eq!(names, known);
         assert_eq!(
             (row["engine"].as_str(), row["kind"].as_str()),
             (Some(engine.scheme), Some("store"))
