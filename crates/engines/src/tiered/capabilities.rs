@@ -25,6 +25,8 @@ pub(super) fn combined(tiers: &[Capabilities], cap: Option<Duration>) -> Capabil
         ttl_left: cap.is_none() && all(|tier| tier.ttl_left),
         flags: all(|tier| tier.flags),
         version: false,
+        // A tier above knows nothing of tags, and a prefix finds there what it happens to hold.
+        groups: false,
         clear: all(|tier| tier.clear),
         ..lowest
     }
@@ -86,7 +88,7 @@ mod tests {
         incr: true,
         touch: true,
         batch: true,
-        groups: false,
+        groups: true,
         clear: true,
         persistent: false,
         evicts: true,
@@ -101,6 +103,7 @@ mod tests {
         let mute = Capabilities { ttl_left: false, flags: false, max_value_len: Some(9), ..FULL };
         let stack = combined(&[mute, FULL], None);
         assert_eq!((stack.flags, stack.ttl_left, stack.version), (false, false, false));
+        assert!(!combined(&[FULL, FULL], None).groups);
         assert_eq!((stack.max_value_len, stack.touch), (Some(1 << 20), true));
         assert!(combined(&[FULL, FULL], None).ttl_left);
         assert!(!combined(&[FULL, FULL], CAP).ttl_left, "L1 tells only what is left of its own");
