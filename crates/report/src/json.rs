@@ -40,7 +40,22 @@ impl Run {
 
 /// The JSON schema of `run.json`, indented, with a line feed at its end.
 pub fn schema() -> String {
-    pretty(&schemars::schema_for!(Run))
+    let schema = serde_json::to_value(schemars::schema_for!(Run));
+    pretty(&sorted(schema.expect("a schema is a value")))
+}
+
+/// The same with the keys of every object in order: whether the library keeps them so depends on what else is built.
+fn sorted(value: serde_json::Value) -> serde_json::Value {
+    use serde_json::Value;
+    match value {
+        Value::Object(object) => {
+            let mut fields: Vec<_> = object.into_iter().collect();
+            fields.sort_by(|(one, _), (other, _)| one.cmp(other));
+            fields.into_iter().map(|(name, value)| (name, sorted(value))).collect()
+        }
+        Value::Array(values) => values.into_iter().map(sorted).collect(),
+        value => value,
+    }
 }
 
 fn pretty(value: &impl serde::Serialize) -> String {

@@ -114,7 +114,8 @@ fn a_lock_that_is_held_is_busy() {
 }
 
 fn a_lock_is_not_waited_for_by_nobody() {
-    let server = shared();
+    // Of its own: other tests wait for locks, too.
+    let server = MariaDb::start(&[]);
     let store = open(&server.url("namespace=brief&timeout=300ms"));
     let session = &mut *store.session().unwrap();
     set(session, "key", b"value");

@@ -199,6 +199,7 @@ fn bars_name_their_parts() {
         })
     };
     let chart = json!({
+        "manner": { "has_spans": false },
         "x": { "categories": ["ours", "theirs"] }, "y": { "unit": "nanoseconds" }, "order": [1, 0],
         "series": [part("client", [0, 1], [2000, 1230], 2), part("server", [0, 0], [3000, 0], 1)],
         "absent": [{ "target": 1, "name": "theirs", "at": ["server"], "reason": "not known" }],

@@ -34,6 +34,7 @@ mod stats;
 mod touch;
 mod ttl;
 
+use std::num::NonZero;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -81,7 +82,10 @@ pub fn contract(catalog: &Catalog, urls: &[&str]) -> ExitCode {
     if let Some(code) = child::run_if_asked(catalog) {
         return code;
     }
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    // Most cases wait for a TTL or a disk most of the time.
+    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+    arguments.test_threads.get_or_insert(2 * processors);
     let required = everything_is_required();
     // Runners that start a process per test (nextest) learn from the list what will be ignored. Otherwise it is
     // found out when a case runs, so that a filter opens no more than it names.
