@@ -37,6 +37,15 @@ pub fn join_port(host: &str, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
+/// A text as one line of at most so many characters.
+pub fn one_line(longest: usize, text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(longest) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
 /// What a host is resolved to, in the order to be tried.
 pub fn addresses(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     (host, port).to_socket_addrs().map(Iterator::collect)
@@ -146,6 +155,13 @@ mod tests {
                 assert_eq!(split_port(&join_port(host, port), 77), split, "{text}");
             }
         }
+    }
+
+    #[test]
+    fn a_text_becomes_one_line_that_is_cut_between_characters() {
+        assert_eq!(one_line(9, " a\n  b\tc "), "a b c");
+        assert_eq!(one_line(3, "äöüß"), "äöü…");
+        assert_eq!(one_line(4, "äöüß"), "äöüß");
     }
 
     #[test]

@@ -1,9 +1,17 @@
 //! Entries that are read together because of what they have in common: the beginning of their keys, or a tag.
 
-use crate::{Meta, Result, SetOptions, SetOutcome};
+use crate::{Error, Meta, Result, SetOptions, SetOutcome};
 
 /// The longest tag, in bytes. No tag is empty.
 pub const MAX_TAG_LEN: usize = 250;
+
+/// Refuses a tag that is none.
+pub fn check_tag(engine: &'static str, tag: &[u8]) -> Result<()> {
+    match tag.len() {
+        1..=MAX_TAG_LEN => Ok(()),
+        len => Err(Error::InvalidTag { engine, len }),
+    }
+}
 
 /// What is called for each entry that is found: key, value, and what else is known of it.
 pub type FoundEntry<'a> = dyn FnMut(&[u8], &[u8], Meta) + 'a;

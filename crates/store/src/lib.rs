@@ -25,7 +25,7 @@ pub use capabilities::{Capabilities, Reach};
 pub use catalog::{Catalog, Engine, Medium, OptionDoc, Recipe, Role, Source, option_docs};
 pub use clock::Clock;
 pub use error::{Error, Result};
-pub use groups::{FoundEntry, Groups, MAX_TAG_LEN};
+pub use groups::{FoundEntry, Groups, MAX_TAG_LEN, check_tag};
 pub use info::{Durability, FileSystem, Ownership, StoreInfo};
 pub use session::{Meta, Remaining, Session, SetMode, SetOptions, SetOutcome, Store};
 pub use stats::{Stats, TierStats};

@@ -4,9 +4,7 @@
 //! index has too many finds nothing.
 
 use heed::RoTxn;
-use larder_store::{
-    Error, FoundEntry, Groups, MAX_TAG_LEN, Result, SetMode, SetOptions, SetOutcome,
-};
+use larder_store::{Error, FoundEntry, Groups, Result, SetMode, SetOptions, SetOutcome, check_tag};
 
 use super::SCHEME;
 use super::config::MAX_KEY_LEN;
@@ -24,7 +22,7 @@ impl Groups for LmdbSession {
     }
 
     fn get_tag(&mut self, tag: &[u8], found: &mut FoundEntry<'_>) -> Result<()> {
-        check_tag(tag)?;
+        check_tag(SCHEME, tag)?;
         let environment = &self.shared.environment;
         let txn = environment.read()?;
         self.each_with_tag(&txn, tag, found).map_err(|error| environment.error(error))
@@ -37,7 +35,7 @@ impl Groups for LmdbSession {
         options: &SetOptions,
         tag: &[u8],
     ) -> Result<SetOutcome> {
-        check_tag(tag)?;
+        check_tag(SCHEME, tag)?;
         if matches!(options.mode, SetMode::Append | SetMode::Prepend) {
             return Err(Error::Unsupported { engine: SCHEME, operation: "append with a tag" });
         }
@@ -45,7 +43,7 @@ impl Groups for LmdbSession {
     }
 
     fn delete_tag(&mut self, tag: &[u8]) -> Result<u64> {
-        check_tag(tag)?;
+        check_tag(SCHEME, tag)?;
         let deleted = self.write(0, |writer| writer.remove_tagged(tag))?;
         self.counters.deletes.add(deleted);
         Ok(deleted)
@@ -100,12 +98,5 @@ impl LmdbSession {
             self.counters.hits.add_one();
             found(key, record.value, meta);
         }
-    }
-}
-
-fn check_tag(tag: &[u8]) -> Result<()> {
-    match tag.len() {
-        1..=MAX_TAG_LEN => Ok(()),
-        len => Err(Error::InvalidTag { engine: SCHEME, len }),
     }
 }

@@ -1,8 +1,6 @@
 //! Entries that are found by the beginning of their keys, or by a tag.
 
-use larder_store::{
-    Error, FoundEntry, Groups, MAX_TAG_LEN, Result, SetMode, SetOptions, SetOutcome,
-};
+use larder_store::{Error, FoundEntry, Groups, Result, SetMode, SetOptions, SetOutcome, check_tag};
 use mongodb::bson::{Document, doc};
 
 use super::SCHEME;
@@ -40,7 +38,7 @@ impl Groups for MongodbSession {
     }
 
     fn get_tag(&mut self, tag: &[u8], found: &mut FoundEntry<'_>) -> Result<()> {
-        check_tag(tag)?;
+        check_tag(SCHEME, tag)?;
         self.give(doc! { TAG: text(tag) }, found)
     }
 
@@ -51,7 +49,7 @@ impl Groups for MongodbSession {
         options: &SetOptions,
         tag: &[u8],
     ) -> Result<SetOutcome> {
-        check_tag(tag)?;
+        check_tag(SCHEME, tag)?;
         if matches!(options.mode, SetMode::Append | SetMode::Prepend) {
             return Err(Error::Unsupported { engine: SCHEME, operation: "append with a tag" });
         }
@@ -63,21 +61,12 @@ impl Groups for MongodbSession {
     }
 
     fn delete_tag(&mut self, tag: &[u8]) -> Result<u64> {
-        check_tag(tag)?;
+        check_tag(SCHEME, tag)?;
         self.settle()?;
         let filter = live(doc! { TAG: text(tag) }, self.shared.now_ms());
         let collection = self.link.collection();
         let done = self.link.run(async { collection.delete_many(filter).await })?;
         self.counters.deletes.add(done.deleted_count);
         Ok(done.deleted_count)
-    }
-}
-
-/// Refuses what is no tag.
-fn check_tag(tag: &[u8]) -> Result<()> {
-    if (1..=MAX_TAG_LEN).contains(&tag.len()) {
-        Ok(())
-    } else {
-        Err(Error::InvalidTag { engine: SCHEME, len: tag.len() })
     }
 }

@@ -1,9 +1,6 @@
 //! Starts a `mongod`, or its stand-in.
 
 use std::fs;
-use std::io::Write as _;
-use std::net::{Ipv4Addr, TcpListener};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -21,9 +18,6 @@ use crate::certificate::Certificates;
 
 /// How long a server may take to answer; the stand-in takes a second on a machine with nothing else to do.
 const START: Duration = Duration::from_secs(30);
-
-/// How often another free port is looked for: somebody may take one before the server does.
-const ATTEMPTS: usize = 10;
 
 /// The certificates and the key, when it has TLS; `mongod` wants the last two in one file.
 const AUTHORITY_FILE: &str = "authority.pem";
@@ -52,19 +46,7 @@ pub(super) fn start(url: &StoreUrl, config: &MongodbConfig) -> Result<Started> {
     let launch = Launch { url, config, file };
     match program {
         Program::StandIn => launch.stand_in(),
-        Program::Mongod => {
-            let mut attempt = 1;
-            loop {
-                match launch.mongod() {
-                    Err(Error::Unavailable { what, .. })
-                        if what.contains("Address already in use") && attempt < ATTEMPTS =>
-                    {
-                        attempt += 1;
-                    }
-                    done => return done,
-                }
-            }
-        }
+        Program::Mongod => managed::on_free_port(|| launch.mongod()),
     }
 }
 
@@ -99,7 +81,7 @@ impl Launch<'_> {
     fn mongod(&self) -> Result<Started> {
         let directory = ScratchDir::create(SCHEME)?;
         let account = Account::for_server(&["mongodb", "mongod", "nobody"], directory.path());
-        let port = free_port()?;
+        let port = managed::free_port(SCHEME)?;
         let mut command = Command::new(&self.file);
         command.args(["--dbpath", ".", "--bind_ip", "127.0.0.1", "--nounixsocket"]);
         command.args(["--port", &port.to_string()]);
@@ -174,31 +156,8 @@ impl Launch<'_> {
             (SERVER_FILE, &both),
             (KEY_FILE, &certificates.key),
         ] {
-            write(&folder.join(name), text, account)?;
+            managed::write_private(SCHEME, &folder.join(name), text, account)?;
         }
         Ok(Some(folder.join(AUTHORITY_FILE).to_string_lossy().into_owned()))
     }
-}
-
-/// Writes a file that only the server may read.
-fn write(path: &Path, text: &str, account: Option<&Account>) -> Result<()> {
-    let mut file = fs::OpenOptions::new();
-    file.write(true).create_new(true).mode(0o600);
-    let written = file.open(path).and_then(|mut file| file.write_all(text.as_bytes()));
-    let given = written.and_then(|()| account.map_or(Ok(()), |account| account.own(path)));
-    given.map_err(|source| {
-        let what = format!("writing {}", path.display());
-        Error::Io { engine: SCHEME, what, source }
-    })
-}
-
-/// A port of this machine that nobody listens on now.
-fn free_port() -> Result<u16> {
-    let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-        .and_then(|listener| listener.local_addr())
-        .map(|address| address.port());
-    port.map_err(|source| {
-        let what = "looking for a free port of 127.0.0.1".into();
-        Error::Io { engine: SCHEME, what, source }
-    })
 }

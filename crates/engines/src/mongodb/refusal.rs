@@ -7,6 +7,7 @@ use larder_store::Error;
 use mongodb::error::{CommandError, Error as DriverError, ErrorKind, WriteError, WriteFailure};
 
 use super::SCHEME;
+use crate::network::one_line;
 
 /// A message is cut to this length.
 const LONGEST: usize = 200;
@@ -44,9 +45,9 @@ pub(super) fn failed(peer: &str, timeout: Duration, error: &DriverError) -> Erro
         ),
         ErrorKind::InvalidArgument { message, .. }
         | ErrorKind::InvalidTlsConfig { message, .. } => {
-            Error::InvalidOptions { engine: SCHEME, reason: one_line(message) }
+            Error::InvalidOptions { engine: SCHEME, reason: one_line(LONGEST, message) }
         }
-        ErrorKind::DnsResolve { message, .. } => unavailable(one_line(message)),
+        ErrorKind::DnsResolve { message, .. } => unavailable(one_line(LONGEST, message)),
         _ => protocol(peer, &message(error)),
     }
 }
@@ -54,7 +55,7 @@ pub(super) fn failed(peer: &str, timeout: Duration, error: &DriverError) -> Erro
 /// A server answered with an error.
 #[cold]
 pub(super) fn refused(peer: &str, code: i32, message: &str) -> Error {
-    let said = one_line(message);
+    let said = one_line(LONGEST, message);
     let unavailable = |what: String| Error::Unavailable { engine: SCHEME, what, source: None };
     match code {
         // Unauthorized, and the three that a server gives when it does not know whom it speaks with.
@@ -106,12 +107,17 @@ fn unfound(peer: &str, timeout: Duration, message: &str) -> Error {
             return Error::Timeout { engine: SCHEME, peer: peer.into(), after: timeout };
         }
         Some((_, told)) => format!("{peer}: {}", cause(told)),
-        None if message.contains("wire version") => format!("{peer}: {}", one_line(message)),
+        None if message.contains("wire version") => {
+            format!("{peer}: {}", one_line(LONGEST, message))
+        }
         // Nobody has answered yet, and nobody has failed.
         None if message.contains("Type: Unknown") => {
             return Error::Timeout { engine: SCHEME, peer: peer.into(), after: timeout };
         }
-        None => format!("{peer}: no server for this operation was found: {}", one_line(message)),
+        None => format!(
+            "{peer}: no server for this operation was found: {}",
+            one_line(LONGEST, message)
+        ),
     };
     Error::Unavailable { engine: SCHEME, what, source: None }
 }
@@ -127,7 +133,7 @@ fn cause(told: &str) -> String {
     let told = told.rsplit("failed with: Kind: ").next().unwrap_or(told);
     let told = told.split(", labels: ").next().unwrap_or_default();
     let told = told.trim_start_matches("Kind: ").trim_start_matches("I/O error: ");
-    let told = one_line(told);
+    let told = one_line(LONGEST, told);
     if told.contains("invalid peer certificate") {
         return format!("{told}; name the file of its authority by `tlsCAFile=`");
     }
@@ -136,7 +142,7 @@ fn cause(told: &str) -> String {
 
 /// What an error of the driver says, without labels and sources.
 pub(super) fn message(error: &DriverError) -> String {
-    one_line(&error.kind.to_string())
+    one_line(LONGEST, &error.kind.to_string())
 }
 
 /// What the driver has against the options of a URL.
@@ -180,16 +186,7 @@ pub(super) fn is_missing(error: &DriverError) -> bool {
 /// An answer that is none, or an error that the contract has no word for.
 #[cold]
 pub(super) fn protocol(peer: &str, message: &str) -> Error {
-    Error::Protocol { engine: SCHEME, peer: peer.into(), message: one_line(message) }
-}
-
-/// A text as one short line.
-pub(super) fn one_line(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
+    Error::Protocol { engine: SCHEME, peer: peer.into(), message: one_line(LONGEST, message) }
 }
 
 #[cfg(test)]

@@ -1,9 +1,6 @@
 //! Starts MariaDB or MySQL.
 
-use std::fs::{self, File};
-use std::io::{Read, Write as _};
 use std::net::Ipv4Addr;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -61,14 +58,14 @@ fn attempt_start(config: &MysqlConfig) -> Result<(Server, Address)> {
     let path = directory.path().to_owned();
     let account = Account::for_server(&["mysql"], &path);
     install(config, &program, &directory, account.as_ref())?;
-    let password = password()?;
+    let password = managed::random_password(SCHEME)?;
     let mut files = vec![(INIT_FILE, accounts(&password))];
     if config.tls {
         let Certificates { authority, server, key } = Certificates::make(SCHEME)?;
         files.extend([(AUTHORITY_FILE, authority), (SERVER_FILE, server), (KEY_FILE, key)]);
     }
     for (name, text) in &files {
-        write(&path.join(name), text, account.as_ref())?;
+        managed::write_private(SCHEME, &path.join(name), text, account.as_ref())?;
     }
     let place = if config.socket == Socket::On {
         let socket = network::socket_path(SCHEME, &path)?;
@@ -208,26 +205,4 @@ fn accounts(password: &str) -> String {
         account("127.0.0.1"),
         account("localhost"),
     )
-}
-
-/// A password that nobody can guess.
-fn password() -> Result<String> {
-    let source = Path::new("/dev/urandom");
-    let mut bytes = [0; 16];
-    let read = File::open(source).and_then(|mut file| file.read_exact(&mut bytes));
-    read.map_err(|error| io("reading", source, error))?;
-    Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
-}
-
-/// Writes a file that only the server may read.
-fn write(path: &Path, text: &str, account: Option<&Account>) -> Result<()> {
-    let mut file = fs::OpenOptions::new();
-    file.write(true).create_new(true).mode(0o600);
-    let written = file.open(path).and_then(|mut file| file.write_all(text.as_bytes()));
-    let given = written.and_then(|()| account.map_or(Ok(()), |account| account.own(path)));
-    given.map_err(|source| io("writing", path, source))
-}
-
-fn io(what: &str, path: &Path, source: std::io::Error) -> Error {
-    Error::Io { engine: SCHEME, what: format!("{what} {}", path.display()), source }
 }

@@ -8,6 +8,7 @@ use mysql::{DriverError, MySqlError};
 
 use super::SCHEME;
 use super::address::Address;
+use crate::network::one_line;
 
 /// A message is cut to this length.
 const LONGEST: usize = 160;
@@ -45,13 +46,13 @@ pub(super) fn failed(address: &Address, error: &mysql::Error) -> Error {
         mysql::Error::CodecError(error) => {
             match error.source().and_then(|cause| cause.downcast_ref::<io::Error>()) {
                 Some(error) => lost(address, error),
-                None => protocol(address, one_line(&error.to_string())),
+                None => protocol(address, one_line(LONGEST, &error.to_string())),
             }
         }
         mysql::Error::MySqlError(error) => refused(address, error),
         mysql::Error::DriverError(error) => of_driver(address, error),
         mysql::Error::TlsError(error) => untrusted(address, &error.to_string()),
-        other => protocol(address, one_line(&other.to_string())),
+        other => protocol(address, one_line(LONGEST, &other.to_string())),
     }
 }
 
@@ -89,7 +90,7 @@ pub(super) fn lacks_tls(error: &mysql::Error) -> bool {
 
 /// The connection is lost, or was not to be had.
 fn lost(address: &Address, error: &io::Error) -> Error {
-    let text = one_line(&error.to_string());
+    let text = one_line(LONGEST, &error.to_string());
     match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => timeout(address),
         ErrorKind::BrokenPipe
@@ -106,7 +107,7 @@ fn lost(address: &Address, error: &io::Error) -> Error {
 
 /// An error that the server has answered.
 fn refused(address: &Address, error: &MySqlError) -> Error {
-    let said = one_line(&error.message);
+    let said = one_line(LONGEST, &error.message);
     let answered = format!("{address} answered: {said}");
     let out_of_room = said.contains("No space left on device") || said.contains("error 28 ");
     match error.code {
@@ -154,24 +155,26 @@ fn of_driver(address: &Address, error: &DriverError) -> Error {
                 format!("{address} refused the connection; is mysql running there?")
             }
             ErrorKind::NotFound => format!("{address} is not there; is mysql running on it?"),
-            _ => format!("{address}: {}", one_line(text)),
+            _ => format!("{address}: {}", one_line(LONGEST, text)),
         }),
         DriverError::TlsNotSupported => unavailable(format!(
             "{address} does not encrypt; write ssl-mode=DISABLED, or have it encrypt"
         )),
         DriverError::UnknownAuthPlugin(name) => unavailable(format!(
             "{address} wants a password by `{}`, which the client library does not know",
-            one_line(name)
+            one_line(LONGEST, name)
         )),
         DriverError::OldMysqlPasswordDisabled | DriverError::CleartextPluginDisabled => {
             unavailable(format!("{address} wants the password in a way that gives it away"))
         }
-        other => protocol(address, one_line(&format!("no answer of this protocol: {other}"))),
+        other => {
+            protocol(address, one_line(LONGEST, &format!("no answer of this protocol: {other}")))
+        }
     }
 }
 
 fn untrusted(address: &Address, text: &str) -> Error {
-    let text = one_line(text);
+    let text = one_line(LONGEST, text);
     let hint = "; name the file of its authority by `ssl-ca=`";
     let hint = if text.contains("UnknownIssuer") { hint } else { "" };
     unavailable(format!("{address}: {text}{hint}"))
@@ -189,13 +192,4 @@ fn unavailable(what: String) -> Error {
 #[cold]
 pub(super) fn protocol(address: &Address, message: String) -> Error {
     Error::Protocol { engine: SCHEME, peer: address.to_string(), message }
-}
-
-/// A text as one short line.
-fn one_line(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
 }

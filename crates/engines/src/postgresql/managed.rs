@@ -4,9 +4,7 @@
 //! the socket, so that the server lets nobody in without the password, which is made for it alone unless the URL has one.
 
 use std::fs;
-use std::io::{self, Read as _, Write as _};
 use std::net::Ipv4Addr;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -103,7 +101,12 @@ impl Launch<'_> {
         let connector = match &self.certificates {
             Some(Certificates { authority, server, key }) => {
                 for (name, text) in [(CERTIFICATE_FILE, server), (KEY_FILE, key)] {
-                    write(&directory.path().join(name), text, account.as_ref())?;
+                    managed::write_private(
+                        SCHEME,
+                        &directory.path().join(name),
+                        text,
+                        account.as_ref(),
+                    )?;
                 }
                 tls::trusting(authority)?
             }
@@ -133,10 +136,7 @@ impl Launch<'_> {
                 return Err(Error::InvalidUrl { url: self.url.to_string(), reason });
             }
             Some(password) => password,
-            None => random_password().map_err(|source| {
-                let what = "drawing a password from /dev/urandom".into();
-                Error::Io { engine: SCHEME, what, source }
-            })?,
+            None => managed::random_password(SCHEME)?,
         };
         Ok(Login { user: Some(user), password: Some(password), database: Some(DATABASE.into()) })
     }
@@ -148,7 +148,12 @@ impl Launch<'_> {
         login: &Login,
     ) -> Result<()> {
         let password_file = directory.path().join(PASSWORD_FILE);
-        write(&password_file, login.password.as_deref().unwrap_or_default(), account)?;
+        managed::write_private(
+            SCHEME,
+            &password_file,
+            login.password.as_deref().unwrap_or_default(),
+            account,
+        )?;
         let mut command = Command::new(&self.programs.initdb);
         command
             .args(["--pgdata", DATA_FOLDER, "--pwfile", PASSWORD_FILE])
@@ -228,25 +233,6 @@ fn settings(config: &PostgresqlConfig, place: &Place) -> Vec<String> {
     settings.into_iter().flat_map(argument).collect()
 }
 
-/// Writes a file that only the server may read.
-fn write(path: &Path, text: &str, account: Option<&Account>) -> Result<()> {
-    let mut file = fs::OpenOptions::new();
-    file.write(true).create_new(true).mode(0o600);
-    let written = file.open(path).and_then(|mut file| file.write_all(text.as_bytes()));
-    let given = written.and_then(|()| account.map_or(Ok(()), |account| account.own(path)));
-    given.map_err(|source| {
-        let what = format!("writing {}", path.display());
-        Error::Io { engine: SCHEME, what, source }
-    })
-}
-
-/// 128 random bits as text.
-fn random_password() -> io::Result<String> {
-    let mut bits = [0; 16];
-    fs::File::open("/dev/urandom")?.read_exact(&mut bits)?;
-    Ok(format!("{:032x}", u128::from_le_bytes(bits)))
-}
-
 /// Has the kernel drop the one segment of System V memory that a server makes, once the server and all its children are
 /// gone: one that is killed does not get to it. The segment only says whose the data folder is, which nobody else wants.
 fn forget_segment(data_folder: &Path) {
@@ -272,11 +258,5 @@ mod tests {
             "4711\n/data\n1700000000\n5432\n/run\n127.0.0.1\n  1234567        98304\nready\n";
         assert_eq!(segment_in(text), Some(98304));
         assert_eq!(segment_in("4711\n/data\n"), None);
-    }
-
-    #[test]
-    fn passwords_differ() {
-        let (one, other) = (random_password().unwrap(), random_password().unwrap());
-        assert!(one != other && one.len() == 32, "{one} {other}");
     }
 }

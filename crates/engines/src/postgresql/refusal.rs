@@ -8,6 +8,7 @@ use tokio_postgres::error::{DbError, Severity, SqlState};
 
 use super::SCHEME;
 use super::address::Peer;
+use crate::network::one_line;
 
 /// A message is cut to this length.
 const LONGEST: usize = 160;
@@ -20,7 +21,7 @@ pub(super) fn failed(peer: &Peer, error: &tokio_postgres::Error) -> Error {
     }
     // What the driver says first is where it was; what was the matter is what it had it from.
     let cause = error.source().map_or_else(|| error.to_string(), ToString::to_string);
-    let text = one_line(&cause);
+    let text = one_line(LONGEST, &cause);
     let io = error.source().and_then(|source| source.downcast_ref::<io::Error>());
     let what = match io.map(io::Error::kind) {
         _ if error.is_closed() => format!("{peer} closed the connection"),
@@ -74,7 +75,7 @@ pub(super) fn is_deadlock(error: &tokio_postgres::Error) -> bool {
 #[cold]
 fn refused(peer: &Peer, refusal: &DbError) -> Error {
     let code = refusal.code();
-    let said = one_line(refusal.message());
+    let said = one_line(LONGEST, refusal.message());
     let unavailable = |what: String| Error::Unavailable { engine: SCHEME, what, source: None };
     let answered = || format!("{peer} answered: {said}");
     match code.code() {
@@ -114,13 +115,4 @@ pub(super) fn protocol(peer: &Peer, message: String) -> Error {
 #[cold]
 pub(super) fn timeout(peer: &Peer) -> Error {
     Error::Timeout { engine: SCHEME, peer: peer.to_string(), after: peer.timeout() }
-}
-
-/// A text as one short line.
-fn one_line(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
 }

@@ -1,16 +1,13 @@
 //! Starts Redis or Valkey, one server or a cluster.
 
 use std::fmt::Write as _;
-use std::fs;
-use std::io::Write as _;
 use std::net::{Ipv4Addr, TcpListener};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use larder_store::{Error, Result, StoreUrl};
+use larder_store::{Result, StoreUrl};
 
 use super::address::{Greeting, Node};
 
@@ -105,7 +102,7 @@ impl Launch<'_> {
             files.extend([(AUTHORITY_FILE, &**authority), (SERVER_FILE, server), (KEY_FILE, key)]);
         }
         for (name, text) in files {
-            write(&directory.path().join(name), text, account.as_ref())?;
+            managed::write_private(SCHEME, &directory.path().join(name), text, account.as_ref())?;
         }
         let mut command = Command::new(program);
         // Its language would have to be installed.
@@ -125,18 +122,6 @@ impl Launch<'_> {
         })?;
         Ok((server, Arc::unwrap_or_clone(asked)))
     }
-}
-
-/// Writes a file that only the server may read.
-fn write(path: &Path, text: &str, account: Option<&Account>) -> Result<()> {
-    let mut file = fs::OpenOptions::new();
-    file.write(true).create_new(true).mode(0o600);
-    let written = file.open(path).and_then(|mut file| file.write_all(text.as_bytes()));
-    let given = written.and_then(|()| account.map_or(Ok(()), |account| account.own(path)));
-    given.map_err(|source| {
-        let what = format!("writing {}", path.display());
-        Error::Io { engine: SCHEME, what, source }
-    })
 }
 
 /// A port of this machine that nobody listens on now, nor, where there is a bus, on that of the bus.

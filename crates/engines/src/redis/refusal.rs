@@ -7,6 +7,7 @@ use redis::{ErrorKind, RedisError, ServerError, Value};
 
 use super::SCHEME;
 use super::address::Node;
+use crate::network::one_line;
 
 /// A message is cut to this length.
 const LONGEST: usize = 160;
@@ -17,7 +18,7 @@ pub(super) fn failed(node: &Node, timeout: Duration, error: &RedisError) -> Erro
     if error.is_timeout() {
         return Error::Timeout { engine: SCHEME, peer: node.to_string(), after: timeout };
     }
-    let text = one_line(&error.to_string());
+    let text = one_line(LONGEST, &error.to_string());
     let what = match error.kind() {
         ErrorKind::AuthenticationFailed => refused_password(node),
         ErrorKind::Parse => return protocol(node, format!("no answer of this protocol: {text}")),
@@ -26,7 +27,7 @@ pub(super) fn failed(node: &Node, timeout: Duration, error: &RedisError) -> Erro
             wants_password(node)
         }
         ErrorKind::Server(_) | ErrorKind::Extension => {
-            return protocol(node, one_line(error.detail().unwrap_or(&text)));
+            return protocol(node, one_line(LONGEST, error.detail().unwrap_or(&text)));
         }
         _ if error.is_connection_refusal() && node.host().is_none() => {
             format!("{node} is not there; is redis running on it?")
@@ -47,7 +48,7 @@ pub(super) fn failed(node: &Node, timeout: Duration, error: &RedisError) -> Erro
 #[cold]
 pub(super) fn refused(node: &Node, refusal: &ServerError) -> Error {
     let (code, details) = (refusal.code(), refusal.details().unwrap_or_default());
-    let said = one_line(&format!("{code} {details}"));
+    let said = one_line(LONGEST, &format!("{code} {details}"));
     let unavailable = |what: String| Error::Unavailable { engine: SCHEME, what, source: None };
     match code {
         "OOM" => Error::Full {
@@ -93,7 +94,7 @@ pub(super) fn unknown_host(teller: &Node, port: u16) -> Error {
 /// An answer that is no answer to this command.
 #[cold]
 pub(super) fn unexpected(node: &Node, command: &str, answer: &Value) -> Error {
-    protocol(node, one_line(&format!("no answer to {command}: {answer:?}")))
+    protocol(node, one_line(LONGEST, &format!("no answer to {command}: {answer:?}")))
 }
 
 #[cold]
@@ -111,13 +112,4 @@ fn refused_password(node: &Node) -> String {
 
 fn protocol(node: &Node, message: String) -> Error {
     Error::Protocol { engine: SCHEME, peer: node.to_string(), message }
-}
-
-/// A text as one short line.
-fn one_line(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
 }

@@ -1,8 +1,6 @@
 //! Entries that are read together: by what their keys begin with, and by tag.
 
-use larder_store::{
-    Error, FoundEntry, Groups, MAX_TAG_LEN, Result, SetMode, SetOptions, SetOutcome,
-};
+use larder_store::{FoundEntry, Groups, Result, SetMode, SetOptions, SetOutcome, check_tag};
 
 use super::connection::{Connection, Statement, Value};
 use super::many::KEY;
@@ -26,13 +24,6 @@ impl<C: Connection> SqlSession<C> {
             Ok(())
         })
     }
-
-    fn check_tag(&self, tag: &[u8]) -> Result<()> {
-        match tag.len() {
-            1..=MAX_TAG_LEN => Ok(()),
-            len => Err(Error::InvalidTag { engine: self.table.engine, len }),
-        }
-    }
 }
 
 impl<C: Connection> Groups for SqlSession<C> {
@@ -49,7 +40,7 @@ impl<C: Connection> Groups for SqlSession<C> {
     }
 
     fn get_tag(&mut self, tag: &[u8], found: &mut FoundEntry<'_>) -> Result<()> {
-        self.check_tag(tag)?;
+        check_tag(self.table.engine, tag)?;
         let now_ms = self.table.now_ms();
         let values = [Value::Bytes(tag), Value::Integer(now_ms)];
         self.find(|statements| &statements.get_tag, &values, now_ms, found)
@@ -62,7 +53,7 @@ impl<C: Connection> Groups for SqlSession<C> {
         options: &SetOptions,
         tag: &[u8],
     ) -> Result<SetOutcome> {
-        self.check_tag(tag)?;
+        check_tag(self.table.engine, tag)?;
         match options.mode {
             SetMode::Append => self.table.unsupported("append with a tag"),
             SetMode::Prepend => self.table.unsupported("prepend with a tag"),
@@ -71,7 +62,7 @@ impl<C: Connection> Groups for SqlSession<C> {
     }
 
     fn delete_tag(&mut self, tag: &[u8]) -> Result<u64> {
-        self.check_tag(tag)?;
+        check_tag(self.table.engine, tag)?;
         let values = [Value::Bytes(tag), self.now()];
         let deleted = self.connection.change(&self.table.statements.delete_tag, &values)?;
         self.counters.deletes.add(deleted);

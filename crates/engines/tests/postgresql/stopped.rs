@@ -28,7 +28,9 @@ fn a_server_that_dies() {
     server.kill();
     let address = format!("127.0.0.1:{}", server.port());
     let closed = failure(session.get(b"key", &mut Vec::new()), "unavailable");
-    assert!(closed.contains(&format!("{address} closed the connection")), "{closed}");
+    // Its child may find the parent gone before the kernel ends it too, and says so.
+    let parted = ["closed the connection", "answered: terminating connection"];
+    assert!(parted.iter().any(|how| closed.contains(&format!("{address} {how}"))), "{closed}");
     let refused = failure(session.get(b"key", &mut Vec::new()), "unavailable");
     assert!(refused.contains(&format!("{address} refused the connection")), "{refused}");
     let many = session.get_many(&[b"a", b"b"], &mut |_, _, _| {});

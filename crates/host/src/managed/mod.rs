@@ -6,12 +6,14 @@
 mod account;
 mod group;
 mod port;
+mod private;
 mod server;
 pub(crate) mod watchdog;
 
 pub use account::Account;
 pub use group::Group;
 pub use port::{free_port, on_free_port};
+pub use private::{random_password, write_private};
 pub use server::{Server, last_words, run};
 
 use std::path::{Path, PathBuf};

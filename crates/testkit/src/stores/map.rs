@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use larder_store::{
-    Capabilities, Catalog, Clock, Error, FoundEntry, Groups, MAX_TAG_LEN, Meta, Remaining, Result,
-    Session, SetMode, SetOptions, SetOutcome, Stats, Store, StoreInfo, StoreUrl,
+    Capabilities, Catalog, Clock, Error, FoundEntry, Groups, Meta, Remaining, Result, Session,
+    SetMode, SetOptions, SetOutcome, Stats, Store, StoreInfo, StoreUrl, check_tag,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -344,12 +344,5 @@ impl Groups for MapSession {
         });
         map.stats[DELETES] += deleted;
         Ok(deleted)
-    }
-}
-
-fn check_tag(engine: &'static str, tag: &[u8]) -> Result<()> {
-    match tag.len() {
-        1..=MAX_TAG_LEN => Ok(()),
-        len => Err(Error::InvalidTag { engine, len }),
     }
 }
