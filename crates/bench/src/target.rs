@@ -128,6 +128,12 @@ impl Target {
         if point.set_options.ttl.is_some() && !self.capabilities.ttl {
             return Some((ReasonKind::Unsupported, "has no TTL".into()));
         }
+        let processes = point.guest_processes();
+        if processes > 1 && self.guest.as_ref().is_some_and(|guest| guest.is_private()) {
+            let text =
+                format!("in the memory of one process: {processes} would have {processes} caches");
+            return Some((ReasonKind::Unsupported, text));
+        }
         self.lacks_all(point).map(|lack| (ReasonKind::Unsupported, lack.into()))
     }
 

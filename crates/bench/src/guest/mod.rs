@@ -18,13 +18,16 @@ mod script;
 mod session;
 mod store;
 
+use std::ffi::OsString;
+use std::path::Path;
 use std::time::Duration;
 
-use larder_store::{Durability, Engine, Medium, Reach, Result, StoreUrl};
+use larder_store::{Durability, Engine, Medium, Reach, Recipe, Result, StoreUrl};
 use serde_json::Value;
 
 pub(crate) use crew::GuestCrew;
 pub(crate) use script::memory_bytes;
+use store::PartFile;
 pub(crate) use store::{Demand, GuestStore};
 
 /// How long a guest may say nothing until it is taken to hang.
@@ -35,16 +38,32 @@ const SILENCE: Duration = Duration::from_secs(30);
 pub(crate) struct Language {
     /// Its name, as reports show it.
     pub(crate) name: &'static str,
-    /// Its interpreter, looked for on `PATH`.
-    interpreter: &'static str,
-    /// The Debian package that brings the interpreter.
-    package: &'static str,
-    /// The file of its program that is started.
-    main: &'static str,
+    /// Its interpreter, and what brings it.
+    interpreter: Recipe,
+    /// What the interpreter is started with, before the folder of `open.json`.
+    arguments: fn(&Launch<'_>) -> Vec<OsString>,
+    /// Makes the program ready once its files lie in this folder, for the engine of this scheme.
+    prepare: fn(&'static str, &Path) -> Result<()>,
     /// All files of its program, with their paths.
     program: &'static [(&'static str, &'static [u8])],
     /// How long its program may say nothing.
     silence: Duration,
+}
+
+/// What a program is started for.
+#[derive(Debug, Clone, Copy)]
+struct Launch<'a> {
+    /// The folder that its files lie in.
+    home: &'a Path,
+    /// The cache, or the tiers of a stack from the nearest on.
+    #[expect(dead_code, reason = "Perl needs none of it")]
+    parts: &'a [PartFile<'a>],
+}
+
+/// For a language whose interpreter reads the program as it is.
+#[expect(clippy::unnecessary_wraps, reason = "others may fail")]
+fn as_it_is(_: &'static str, _: &Path) -> Result<()> {
+    Ok(())
 }
 
 /// One cache of a language.
@@ -66,6 +85,11 @@ pub(crate) struct Cache {
 enum Keeps {
     /// Nowhere: it replays what was set last.
     Nothing,
+    /// In the memory of its program, with which they are gone; so all sessions speak to one program.
+    Memory {
+        /// Whether the processes that it forks have them in common.
+        shared: bool,
+    },
     /// In files, in a folder that Larder makes for it.
     Files,
     /// On the servers of an engine of the catalog, which opens them and looks after them.
@@ -145,7 +169,7 @@ impl Cache {
     /// Whether a URL of this cache names a server that Larder does not start.
     pub(crate) fn is_external(&self, url: &StoreUrl) -> bool {
         match self.keeps {
-            Keeps::Nothing | Keeps::Files => false,
+            Keeps::Nothing | Keeps::Memory { .. } | Keeps::Files => false,
             Keeps::Servers { .. } => !(url.hosts().is_empty() && url.path().is_empty()),
             Keeps::Tiers => self
                 .tiers(url)

@@ -80,6 +80,9 @@ impl Part {
                 }
                 part.place = Some(Place::of(engine.scheme, &url)?);
             }
+            Keeps::Memory { .. } => {
+                part.options = (cache.options)(engine.scheme, &bounded(url.clone(), engine))?;
+            }
             Keeps::Nothing | Keeps::Tiers => part.options = (cache.options)(engine.scheme, url)?,
         }
         Ok(part)

@@ -11,20 +11,20 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 use super::options::{bytes, options_of, seconds};
-use super::{Abilities, Cache, Keeps, Language, SILENCE, store};
+use super::{Abilities, Cache, Keeps, Language, SILENCE, as_it_is, store};
 
 const PERL: Language = Language {
     name: "perl",
-    interpreter: "perl",
-    package: "perl",
-    main: "guest.pl",
+    interpreter: needs("perl"),
+    arguments: |launch| vec![launch.home.join("guest.pl").into()],
+    prepare: as_it_is,
     program: include!(concat!(env!("OUT_DIR"), "/perl.rs")),
     silence: SILENCE,
 };
 
 /// Perl, and the package that brings what a cache of it is.
 const fn needs(package: &'static str) -> Recipe {
-    Recipe::new(Role::Interpreter, PERL.interpreter, package)
+    Recipe::new(Role::Interpreter, "perl", package)
 }
 
 /// An engine of Perl with what most of them have in common.
@@ -61,7 +61,7 @@ pub(super) const CACHES: &[Cache] = &[
             summary: "Perl: keeps nothing, the floor under every measurement in Perl",
             example: "perl+null:",
             medium: Medium::Nothing,
-            ..engine("perl+null", &[needs(PERL.package)])
+            ..engine("perl+null", &[PERL.interpreter])
         },
         language: &PERL,
         name: "null",
@@ -135,7 +135,7 @@ pub(super) const CACHES: &[Cache] = &[
             summary: "Perl: the caches above one behind the other; a hit is stored in all that are nearer",
             example: "perl+tiered:fastmmap:/dev/shm?size=4m|memcached:",
             medium: Medium::Tiers,
-            ..engine("perl+tiered", &[needs(PERL.package)])
+            ..engine("perl+tiered", &[PERL.interpreter])
         },
         language: &PERL,
         name: "tiered",

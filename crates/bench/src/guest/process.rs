@@ -3,16 +3,17 @@
 //! Nothing that it does can keep Larder waiting: reading and writing have an end, and whoever says nothing for too long, or
 //! something else than `docs/guests.md` has, is killed. What it writes to standard error is kept in a file.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use larder_host::managed::{self, Group, last_words};
-use larder_store::{Error, Recipe, Result, Role};
+use larder_store::{Error, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -47,17 +48,17 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts the program that lies in `home`, with a folder of its own in which `open.json` says what to open.
+    /// Starts a program by these arguments of its interpreter, with a folder of its own in which `open.json` says what to
+    /// open.
     pub(super) fn start(
         engine: &'static str,
-        language: &Language,
-        (home, folder): (&Path, PathBuf),
+        (language, arguments): (&Language, Vec<OsString>),
+        folder: PathBuf,
         (open, writes_bytes): (&impl Serialize, u64),
     ) -> Result<(Self, Opened)> {
-        let recipe = Recipe::new(Role::Interpreter, language.interpreter, language.package);
-        let interpreter = managed::find(engine, &recipe)?;
+        let interpreter = managed::find(engine, &language.interpreter)?;
         let failed = |source: io::Error| {
-            let what = format!("{} could not be started", language.interpreter);
+            let what = format!("{} could not be started", language.interpreter.program);
             Error::Io { engine, what, source }
         };
         fs::create_dir(&folder).map_err(failed)?;
@@ -65,7 +66,7 @@ impl Process {
         fs::write(folder.join("open.json"), text).map_err(failed)?;
         let mut command = Command::new(interpreter);
         command
-            .arg(home.join(language.main))
+            .args(arguments)
             .arg(&folder)
             .current_dir(&folder)
             .stdin(Stdio::piped())

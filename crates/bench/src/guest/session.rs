@@ -1,44 +1,29 @@
 //! A session of a guest: a program of its own, spoken to one operation at a time.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use larder_store::{Capabilities, Error, Meta, Result, Session, SetMode, SetOptions, SetOutcome};
 use serde::de::DeserializeOwned;
 
 use super::answer::{Found, Reply, Stored, WasThere};
-use super::process::{GOES_ON, Process};
-use super::store::Shared;
+use super::process::GOES_ON;
+use super::store::{Program, Shared};
 
-/// One program, started when it is first asked for something.
+/// One program, started when it is first asked for something: its own, or that of all sessions.
 #[derive(Debug)]
 pub(super) struct GuestSession {
     shared: Arc<Shared>,
-    /// The program, and how often everything had been removed when it was started.
-    process: Option<(u64, Process)>,
+    program: Arc<Mutex<Program>>,
 }
 
 impl GuestSession {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, process: None }
+    pub(super) fn new(shared: Arc<Shared>, program: Arc<Mutex<Program>>) -> Self {
+        Self { shared, program }
     }
 
     fn capabilities(&self) -> Capabilities {
         self.shared.capabilities
-    }
-
-    /// The program; a new one where the last has ended, or has open what is no longer there.
-    fn process(&mut self) -> Result<&mut Process> {
-        let generation = self.shared.generation();
-        if self.process.as_ref().is_some_and(|(of, _)| *of != generation) {
-            self.process = None;
-        }
-        if self.process.is_none() {
-            let (process, _) = self.shared.start()?;
-            self.process = Some((generation, process));
-        }
-        let (_, process) = self.process.as_mut().expect("it was started just now");
-        Ok(process)
     }
 
     /// Sends a command and reads its answer, and the value behind that as `value_of` asks.
@@ -62,7 +47,14 @@ impl GuestSession {
         value: &mut Vec<u8>,
         value_of: fn(&T) -> usize,
     ) -> Result<Reply<T>> {
-        let process = self.process()?;
+        let mut program = self.program.lock().unwrap_or_else(PoisonError::into_inner);
+        let generation = self.shared.generation();
+        // The last one has ended, or has open what is no longer there.
+        if program.as_ref().is_none_or(|(of, _)| *of != generation) {
+            *program = None;
+            *program = Some((generation, self.shared.start()?.0));
+        }
+        let (_, process) = program.as_mut().expect("it was started just now");
         let mut exchange = || -> Result<Reply<T>> {
             process.tell(parts, &GOES_ON)?;
             let reply = process.answer(&GOES_ON)?.expect("nobody can have stopped it");
@@ -73,7 +65,7 @@ impl GuestSession {
         };
         let reply = exchange();
         if reply.is_err() {
-            self.process = None;
+            *program = None;
         }
         reply
     }
@@ -222,7 +214,7 @@ impl Session for GuestSession {
         if !self.capabilities().stores {
             return Ok(());
         }
-        self.process = None;
+        *self.program.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.shared.clear()
     }
 }

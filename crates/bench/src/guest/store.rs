@@ -22,7 +22,7 @@ use super::answer::{Opened, PROTOCOL};
 use super::part::{Part, SIZE};
 use super::process::Process;
 use super::session::GuestSession;
-use super::{Cache, Keeps, find};
+use super::{Cache, Keeps, Launch, find};
 
 /// The largest value that is expected where no plan says, in bytes.
 const USUAL_LARGEST: u64 = 1 << 20;
@@ -57,8 +57,13 @@ pub(super) struct Shared {
     n_folders: AtomicU64,
     pool: Mutex<Option<(Arc<[u8]>, PathBuf)>>,
     home: ScratchDir,
+    /// The program of all sessions, where entries are in its memory.
+    program: Option<Arc<Mutex<Program>>>,
     info: StoreInfo,
 }
+
+/// A program, and how often everything had been removed when it was started; `None` until it is first needed.
+pub(super) type Program = Option<(u64, Process)>;
 
 /// What stands in `open.json`.
 #[derive(Debug, Serialize)]
@@ -72,13 +77,13 @@ struct OpenFile<'a> {
 
 /// A cache or a tier in `open.json`.
 #[derive(Debug, Serialize)]
-struct PartFile<'a> {
-    cache: &'a str,
-    options: &'a Value,
+pub(super) struct PartFile<'a> {
+    pub(super) cache: &'a str,
+    pub(super) options: &'a Value,
     folder: Option<&'a std::path::Path>,
     servers: Vec<String>,
-    room_bytes: Option<u64>,
-    largest_bytes: Option<u64>,
+    pub(super) room_bytes: Option<u64>,
+    pub(super) largest_bytes: Option<u64>,
 }
 
 /// Opens the guest that a URL names: what its [`Engine`](larder_store::Engine) does.
@@ -93,6 +98,11 @@ pub(super) fn open(url: &StoreUrl, catalog: &Catalog) -> Result<Arc<dyn Store>> 
 }
 
 impl OpenFile<'_> {
+    /// The cache, or its tiers.
+    fn parts(&self) -> &[PartFile<'_>] {
+        if self.tiers.is_empty() { std::slice::from_ref(&self.part) } else { &self.tiers }
+    }
+
     /// How much the program may have to write before it has opened the cache: files that have their full size at once.
     fn writes_bytes(&self) -> u64 {
         let parts = self.tiers.iter().chain([&self.part]).filter(|part| part.folder.is_some());
@@ -130,7 +140,10 @@ impl GuestStore {
                 .and_then(|()| std::fs::write(&file, text))
                 .map_err(|error| disk::io_error(engine, "writing", &file, error))?;
         }
+        (cache.language.prepare)(engine, home.path())?;
         let capabilities = capabilities(&parts);
+        let is_in_memory =
+            parts.iter().any(|part| matches!(part.cache.keeps, Keeps::Memory { .. }));
         let mut shared = Shared {
             cache,
             parts,
@@ -142,6 +155,7 @@ impl GuestStore {
             n_folders: AtomicU64::new(0),
             pool: Mutex::new(None),
             home,
+            program: is_in_memory.then(Arc::default),
             info: StoreInfo::default(),
         };
         let (process, opened) = shared.start()?;
@@ -162,6 +176,12 @@ impl GuestStore {
     /// Whether what it leaves on a server that is somebody's ends by a TTL: those of its parts that have one take it.
     pub(crate) fn ends_on_somebodys(&self) -> bool {
         self.shared.ends_on_somebodys()
+    }
+
+    /// Whether each process that it forks has entries of its own.
+    pub(crate) fn is_private(&self) -> bool {
+        let private = Keeps::Memory { shared: false };
+        self.shared.parts.iter().any(|part| part.cache.keeps == private)
     }
 
     /// The language that its program is written in.
@@ -197,11 +217,11 @@ impl Shared {
                 tiers: parts.iter().map(|part| part.file(*demand)).collect(),
             },
         };
-        let home = self.home.path();
+        let launch = Launch { home: self.home.path(), parts: file.parts() };
         let started = Process::start(
             cache.engine.scheme,
-            cache.language,
-            (home, self.new_folder("open")),
+            (cache.language, (cache.language.arguments)(&launch)),
+            self.new_folder("open"),
             (&file, file.writes_bytes()),
         )?;
         *emptied = false;
@@ -315,7 +335,9 @@ impl Store for GuestStore {
     }
 
     fn session(&self) -> Result<Box<dyn Session>> {
-        Ok(Box::new(GuestSession::new(Arc::clone(&self.shared))))
+        let of_its_own = || Arc::new(Mutex::new(None));
+        let program = self.shared.program.as_ref().map_or_else(of_its_own, Arc::clone);
+        Ok(Box::new(GuestSession::new(Arc::clone(&self.shared), program)))
     }
 
     /// Of a stack what its lowest tier has room for and dropped, for that one has everything: what the tiers above drop is

@@ -10,7 +10,7 @@ use larder_report::{Cell, ReasonKind, Run};
 use larder_store::{Catalog, Durability, Engine, Medium, Reach, Recipe, Role};
 use schemars::json_schema;
 
-use super::{Abilities, Cache, ENGINES, GuestCrew, Keeps, Language, store};
+use super::{Abilities, Cache, ENGINES, GuestCrew, Keeps, Language, as_it_is, store};
 use crate::compare::{Permissions, compare};
 use crate::measure::{KeyState, PhasePlan, thread_cpu_ns};
 use crate::observer::Silent;
@@ -25,9 +25,9 @@ const SILENCE: Duration = Duration::from_millis(700);
 
 const HOSTILE: Language = Language {
     name: "hostile",
-    interpreter: "perl",
-    package: "perl",
-    main: "hostile.pl",
+    interpreter: NEEDS[0],
+    arguments: |launch| vec![launch.home.join("hostile.pl").into()],
+    prepare: as_it_is,
     program: &[("hostile.pl", include_bytes!("hostile.pl"))],
     silence: SILENCE,
 };
