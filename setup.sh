@@ -8,8 +8,8 @@
 set -euo pipefail
 
 # One line each; a test compares them with the engines. The packages are in the order of docs/engines.md.
-packages=(memcached nutcracker redis-server postgresql mariadb-server perl libcache-cache-perl libcache-mmap-perl libcache-fastmmap-perl libcache-memcached-fast-perl)
-extras=(innodb mongodb bdb)
+packages=(memcached nutcracker redis-server postgresql mariadb-server perl libcache-cache-perl libcache-mmap-perl libcache-fastmmap-perl libcache-memcached-fast-perl python3)
+extras=(innodb mongodb bdb java python)
 
 # What no package brings is made in a folder of the user's data, each extra by its function `bring_NAME`, out of what
 # the packages that its function `packages_of_NAME` names hold. `state_of_NAME` tells what is made, and `file_of_NAME` the
@@ -50,6 +50,10 @@ Without options: installs the packages of Debian that the engines need.
                         licence; it is Debian's package, linked at run time, and no part of Larder
                 mongodb mongo-java-server 1.46.0, a stand-in for MongoDB, from Maven (3 MB). BSD licence; Netty, which
                         comes with it, has Apache's
+                java    what the guests in Java call, from Maven (2 MB): spymemcached 2.12.3 with the MIT licence and
+                        pgJDBC 42.7.14 with a BSD licence
+                python  what the guests in Python call, from PyPI (1 MB), in an environment of its own: pymemcache
+                        4.0.0 and diskcache 5.6.3, both with Apache's licence
                 all     every NAME, and the packages
   --help        this text
 END
@@ -86,28 +90,55 @@ state_of_mongodb() {
 }
 file_of_mongodb() { echo mongo-java-server.jar; }
 bring_mongodb() {
-  cat >"$scratch/pom.xml" <<END
-<project>
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>larder</groupId>
-  <artifactId>stand-in</artifactId>
-  <version>1</version>
-  <dependencies>
-    <dependency>
-      <groupId>de.bwaldvogel</groupId>
-      <artifactId>mongo-java-server</artifactId>
-      <version>1.46.0</version>
-    </dependency>
-  </dependencies>
-</project>
-END
-  run_maven -f "$scratch/pom.xml" org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
-    -DincludeScope=runtime -DoutputDirectory="$1/lib"
+  copy_from_maven "$1/lib" de.bwaldvogel:mongo-java-server:1.46.0
   javac -Xlint:all -classpath "$1/lib/*" -d "$scratch/classes" "$here/crates/engines/src/mongodb/StandIn.java"
   printf 'Main-Class: StandIn\nClass-Path: \n' >"$scratch/manifest"
   # A line of a manifest has at most 72 bytes; one that begins with a space goes on with the one before.
   (cd "$1" && printf '  %s\n' lib/*.jar) >>"$scratch/manifest"
   jar --create --file "$1/mongo-java-server.jar" --manifest "$scratch/manifest" -C "$scratch/classes" .
+}
+
+packages_of_java() { echo default-jdk-headless maven; }
+state_of_java() { echo 'spymemcached 2.12.3 and pgJDBC 42.7.14'; }
+file_of_java() { echo spymemcached.jar; }
+# A class path is lib/*.jar, of what is called and of what that needs. Beside them, each that is called has a name
+# without a version, by which it is looked for.
+bring_java() {
+  copy_from_maven "$1/lib" net.spy:spymemcached:2.12.3 org.postgresql:postgresql:42.7.14
+  ln -s lib/spymemcached-2.12.3.jar "$1/spymemcached.jar"
+  ln -s lib/postgresql-42.7.14.jar "$1/postgresql.jar"
+}
+
+packages_of_python() { echo python3 python3-venv; }
+# An environment holds for the version that made it.
+state_of_python() { printf 'pymemcache 4.0.0 and diskcache 5.6.3 for Python %s\n' "$(version python3)"; }
+file_of_python() { echo bin/python3; }
+# What installs stays behind: it would be most of the environment, and its scripts name the folder that they were made in.
+bring_python() {
+  /usr/bin/python3 -m venv "$scratch/pip"
+  /usr/bin/python3 -m venv --without-pip "$1"
+  rm "$1"/bin/[Aa]ctivate*
+  "$scratch/pip/bin/pip" --quiet --disable-pip-version-check --no-input --no-cache-dir --python "$1/bin/python3" \
+    install --only-binary :all: pymemcache==4.0.0 diskcache==5.6.3
+  "$1/bin/python3" -c 'import diskcache, pymemcache'
+}
+
+# Has Maven put artifacts, each named GROUP:ARTIFACT:VERSION, and what they need at run time into a folder.
+copy_from_maven() {
+  local folder=$1 artifact group name version
+  shift
+  {
+    echo '<project><modelVersion>4.0.0</modelVersion>'
+    echo '<groupId>larder</groupId><artifactId>setup</artifactId><version>1</version><dependencies>'
+    for artifact in "$@"; do
+      IFS=: read -r group name version <<<"$artifact"
+      printf '<dependency><groupId>%s</groupId><artifactId>%s</artifactId><version>%s</version></dependency>\n' \
+        "$group" "$name" "$version"
+    done
+    echo '</dependencies></project>'
+  } >"$scratch/pom.xml"
+  run_maven -f "$scratch/pom.xml" org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
+    -DincludeScope=runtime -DoutputDirectory="$folder"
 }
 
 # Has Maven fetch one artifact, named GROUP:ARTIFACT:VERSION[:TYPE[:CLASSIFIER]].
