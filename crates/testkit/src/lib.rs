@@ -3,13 +3,17 @@
 //! [`contract`] is the whole `main` of an engine's contract test. [`stores`] holds small engines with one fault
 //! each, against which the contract itself and the checks of a comparison are tested.
 
+mod certificates;
 mod contract;
+mod holder;
 mod postgres;
 mod random;
 mod require;
 pub mod stores;
 
+pub use certificates::{certificate_files, certificates};
 pub use contract::{Outcome, Report, contract, judge};
+pub use holder::{Holder, hold_if_asked, is_running, nothing_is_left_after_kill_9};
 pub use postgres::{POSTGRES, Postgres};
 pub use random::Random;
 pub use require::{everything_is_required, has_perl_modules, has_program, trial_where};

@@ -2,16 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
-mod killed;
 #[path = "../session_support/mod.rs"]
 mod session_support;
 
+use std::net::TcpStream;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use larder_engines::ENGINES;
 use larder_store::{SetMode, SetOptions, SetOutcome};
-use larder_testkit::{has_program, trial_where};
+use larder_testkit::{Holder, has_program, trial_where};
 use libtest_mimic::{Arguments, Trial};
 use session_support::{failure, get, open, set};
 
@@ -19,13 +19,13 @@ use session_support::{failure, get, open, set};
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 fn main() -> ExitCode {
-    killed::hold_if_asked();
+    larder_testkit::hold_if_asked(&ENGINES);
     let trials = vec![
         trial("innodb", "nothing_of_innodb_is_left_after_kill_9", || {
-            killed::nothing_is_left("memcached:?server=innodb", 1);
+            nothing_is_left("memcached:?server=innodb", 1);
         }),
         trial("twemproxy", "nothing_of_twemproxy_is_left_after_kill_9", || {
-            killed::nothing_is_left("memcached:?server=twemproxy&nodes=2", 3);
+            nothing_is_left("memcached:?server=twemproxy&nodes=2", 3);
         }),
         trial("innodb", "a_killed_mysqld_is_an_error", || {
             a_killed_server_is_an_error("memcached:?server=innodb");
@@ -44,6 +44,16 @@ fn trial(server: &'static str, name: &str, run: fn()) -> Trial {
     let recipes = ENGINES.find("memcached").unwrap().recipes;
     let needed = recipes.iter().filter(move |it| it.server.is_empty() || it.server == server);
     trial_where(move || needed.clone().try_for_each(has_program), name, run)
+}
+
+/// Neither servers nor folders, and nobody listens.
+fn nothing_is_left(url: &str, n_servers: usize) {
+    let holder = Holder::start(url);
+    assert_eq!(holder.left(), (n_servers, n_servers), "{url}");
+    let nodes = holder.nodes().to_vec();
+    let listening = move || nodes.iter().filter(|node| TcpStream::connect(node).is_ok()).count();
+    assert_eq!(listening(), holder.nodes().len(), "{url}");
+    holder.kill(listening);
 }
 
 fn a_killed_server_is_an_error(url: &str) {

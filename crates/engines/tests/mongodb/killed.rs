@@ -1,69 +1,14 @@
 //! What is left of managed servers when the process that started them is killed: nothing.
-//!
-//! That process is this binary again, told by its environment what to open.
 
-use std::fs;
-use std::io::{BufRead, BufReader};
-use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
-
-use larder_host::scratch::ScratchDir;
+use larder_testkit::nothing_is_left_after_kill_9;
 use libtest_mimic::Trial;
 
-use crate::session_support::{open, set};
-use crate::support::{PATIENCE, trial};
-
-/// What a second process is to open and hold.
-const HOLD: &str = "LARDER_TEST_HOLD";
+use crate::support::trial;
 
 pub(crate) fn trials() -> Vec<Trial> {
-    vec![trial("nothing_is_left_after_kill_9", nothing_is_left_after_kill_9)]
-}
-
-/// In a second process: opens a store, says which servers it has, and waits to be killed.
-#[expect(clippy::print_stdout, reason = "how a second process answers the first")]
-pub(crate) fn hold_if_asked() {
-    let Ok(url) = std::env::var(HOLD) else { return };
-    let store = open(&url);
-    set(&mut *store.session().unwrap(), "key", b"value");
-    let pids: Vec<String> = store.info().server_pids.iter().map(ToString::to_string).collect();
-    println!("{}", pids.join(" "));
-    sleep(Duration::from_secs(1000));
-}
-
-fn nothing_is_left_after_kill_9() {
-    for (url, n_servers) in [("mongodb:?tls=on", 1), ("mongodb:?w=0", 1)] {
-        let folder = ScratchDir::create("t").unwrap();
-        // The servers are another user than this one, when it is root, and must get through.
-        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let mut process = Command::new(std::env::current_exe().unwrap())
-            .env(HOLD, url)
-            .env("TMPDIR", folder.path())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let pids: Vec<&str> = line.split_whitespace().collect();
-        let left = || {
-            let running = pids.iter().filter(|pid| runs(pid)).count();
-            (running, fs::read_dir(folder.path()).unwrap().count())
-        };
-        assert_eq!(left(), (n_servers, n_servers), "{url}");
-        process.kill().unwrap();
-        process.wait().unwrap();
-        let deadline = Instant::now() + PATIENCE;
-        while left() != (0, 0) && Instant::now() < deadline {
-            sleep(Duration::from_millis(2));
+    vec![trial("nothing_is_left_after_kill_9", || {
+        for (url, n_servers) in [("mongodb:?tls=on", 1), ("mongodb:?w=0", 1)] {
+            nothing_is_left_after_kill_9(url, n_servers);
         }
-        assert_eq!(left(), (0, 0), "{url}");
-    }
-}
-
-/// Whether a process runs. One that has ended and is waited for by nobody does not.
-fn runs(pid: &str) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
-    stat.is_ok_and(|stat| !stat.contains(") Z ") && !stat.contains(") X "))
+    })]
 }

@@ -12,11 +12,12 @@ mod wire;
 
 use std::process::ExitCode;
 
+use larder_engines::ENGINES;
 use libtest_mimic::Arguments;
 
 fn main() -> ExitCode {
     larder_host::relay::serve_if_asked();
-    killed::hold_if_asked();
+    larder_testkit::hold_if_asked(&ENGINES);
     let trials = [server::trials(), tls::trials(), wire::trials(), killed::trials()];
     let trials = trials.into_iter().flatten().collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()

@@ -1,12 +1,9 @@
 //! Encrypted connections.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-
 use larder_host::managed::Server;
 use larder_host::scratch::ScratchDir;
+use larder_testkit::certificate_files;
 use libtest_mimic::Trial;
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
 use crate::session_support::{failure, get, open, set, try_open};
 use crate::support::{stand_in_on, trial};
@@ -19,27 +16,10 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-/// Writes the certificate of a new authority, and the certificate and the key of a server that it knows by this name.
-fn certificates(folder: &Path, name: &str) -> [PathBuf; 3] {
-    let mut authority = CertificateParams::new([]).unwrap();
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    authority.distinguished_name.push(DnType::CommonName, "an authority");
-    let authority_key = KeyPair::generate().unwrap();
-    let authority_pem = authority.self_signed(&authority_key).unwrap().pem();
-    let key = KeyPair::generate().unwrap();
-    let server = CertificateParams::new([name.to_owned()]).unwrap();
-    let server = server.signed_by(&key, &Issuer::new(authority, authority_key)).unwrap();
-    let files = ["authority.pem", "server.pem", "key.pem"].map(|file| folder.join(file));
-    for (file, text) in files.iter().zip([authority_pem, server.pem(), key.serialize_pem()]) {
-        fs::write(file, text).unwrap();
-    }
-    files
-}
-
 /// A server with a certificate for this name: what has to live as long, its port, and its authority.
 fn encrypted(name: &str) -> ((Server, ScratchDir), u16, String) {
     let folder = ScratchDir::create("test").unwrap();
-    let files = certificates(folder.path(), name);
+    let files = certificate_files(folder.path(), name);
     let [authority, certificate, key] = files.map(|file| file.to_str().unwrap().to_owned());
     let (server, port) = stand_in_on(0, &[&certificate, &key]);
     ((server, folder), port, authority)

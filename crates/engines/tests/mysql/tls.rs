@@ -1,12 +1,11 @@
 //! Encrypted connections to servers with certificates.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use larder_host::scratch::ScratchDir;
+use larder_testkit::certificate_files;
 use libtest_mimic::Trial;
 use mysql::prelude::Queryable;
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
 use crate::session_support::{failure, get, open, set, try_open};
 use crate::support::{MariaDb, trial};
@@ -19,30 +18,13 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-/// Writes the certificate of a new authority, and the certificate and the key of a server that it knows by this name.
-fn certificates(folder: &Path, name: &str) -> [PathBuf; 3] {
-    let mut authority = CertificateParams::new([]).unwrap();
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    authority.distinguished_name.push(DnType::CommonName, "an authority");
-    let authority_key = KeyPair::generate().unwrap();
-    let authority_pem = authority.self_signed(&authority_key).unwrap().pem();
-    let key = KeyPair::generate().unwrap();
-    let server = CertificateParams::new([name.to_owned()]).unwrap();
-    let server = server.signed_by(&key, &Issuer::new(authority, authority_key)).unwrap();
-    let files = ["authority.pem", "server.pem", "key.pem"].map(|file| folder.join(file));
-    for (file, text) in files.iter().zip([authority_pem, server.pem(), key.serialize_pem()]) {
-        fs::write(file, text).unwrap();
-    }
-    files
-}
-
 /// A server with a certificate for this name, the folder with its authority, and the path of that.
 fn encrypted(name: &str) -> (MariaDb, ScratchDir, String) {
     let folder = ScratchDir::create("test").unwrap();
     // The server is another user than these tests, when they are root.
     let open_to_all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(folder.path(), open_to_all).unwrap();
-    let files = certificates(folder.path(), name);
+    let files = certificate_files(folder.path(), name);
     let [authority, certificate, key] = files.map(|file| file.display().to_string());
     let server = MariaDb::start(&[
         &format!("--ssl-cert={certificate}"),
@@ -78,7 +60,7 @@ fn a_certificate_is_looked_at() {
         set(&mut *store.session().unwrap(), "key", b"value");
     }
     let other = ScratchDir::create("test").unwrap();
-    let [stranger, _, _] = certificates(other.path(), "127.0.0.1");
+    let [stranger, _, _] = certificate_files(other.path(), "127.0.0.1");
     let stranger = stranger.display();
     for (options, needle) in [
         ("ssl-mode=VERIFY_CA", "UnknownIssuer; name the file of its authority by `ssl-ca=`"),

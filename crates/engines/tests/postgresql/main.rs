@@ -16,6 +16,7 @@ mod wire;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use larder_engines::ENGINES;
 use larder_testkit::{POSTGRES, Random, has_program, trial_where};
 use libtest_mimic::{Arguments, Trial};
 
@@ -24,7 +25,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 fn main() -> ExitCode {
     larder_host::relay::serve_if_asked();
-    killed::hold_if_asked();
+    larder_testkit::hold_if_asked(&ENGINES);
     full::fill_if_asked();
     let trials = [
         managed::trials(),

@@ -3,9 +3,8 @@
 use std::fs;
 
 use larder_store::Store;
-use larder_testkit::Postgres;
+use larder_testkit::{Postgres, certificates};
 use libtest_mimic::Trial;
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use std::sync::Arc;
 
 use crate::session_support::{failure, get, open, set, try_open};
@@ -20,18 +19,11 @@ pub(crate) fn trials() -> Vec<Trial> {
 
 /// Has a server take TLS, with a certificate for this name; the file of its authority.
 fn encrypt(server: &mut Postgres, name: &str) -> String {
-    let mut authority = CertificateParams::new([]).unwrap();
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    authority.distinguished_name.push(DnType::CommonName, "an authority");
-    let authority_key = KeyPair::generate().unwrap();
-    let authority_pem = authority.self_signed(&authority_key).unwrap().pem();
-    let key = KeyPair::generate().unwrap();
-    let certificate = CertificateParams::new([name.to_owned()]).unwrap();
-    let certificate = certificate.signed_by(&key, &Issuer::new(authority, authority_key)).unwrap();
+    let [authority, certificate, key] = certificates(name);
     let file = server.folder().join("authority.pem");
-    fs::write(&file, authority_pem).unwrap();
-    server.give("server.pem", &certificate.pem());
-    server.give("key.pem", &key.serialize_pem());
+    fs::write(&file, authority).unwrap();
+    server.give("server.pem", &certificate);
+    server.give("key.pem", &key);
     for (name, value) in [
         ("ssl_cert_file", server.folder().join("server.pem").display().to_string()),
         ("ssl_key_file", server.folder().join("key.pem").display().to_string()),

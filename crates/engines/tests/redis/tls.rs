@@ -1,14 +1,13 @@
 //! `rediss:` against a real server with certificates of its own.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use crate::session_support::{failure, get, open, set, try_open};
 use crate::support::{redis_server_on, trial};
 use larder_host::managed::Server;
 use larder_host::scratch::ScratchDir;
+use larder_testkit::certificate_files;
 use libtest_mimic::Trial;
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -18,30 +17,13 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-/// Writes the certificate of a new authority, and the certificate and the key of a server that it knows by this name.
-fn certificates(folder: &Path, name: &str) -> [PathBuf; 3] {
-    let mut authority = CertificateParams::new([]).unwrap();
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    authority.distinguished_name.push(DnType::CommonName, "an authority");
-    let authority_key = KeyPair::generate().unwrap();
-    let authority_pem = authority.self_signed(&authority_key).unwrap().pem();
-    let key = KeyPair::generate().unwrap();
-    let server = CertificateParams::new([name.to_owned()]).unwrap();
-    let server = server.signed_by(&key, &Issuer::new(authority, authority_key)).unwrap();
-    let files = ["authority.pem", "server.pem", "key.pem"].map(|file| folder.join(file));
-    for (file, text) in files.iter().zip([authority_pem, server.pem(), key.serialize_pem()]) {
-        fs::write(file, text).unwrap();
-    }
-    files
-}
-
 /// A server with a certificate for this name: what has to live as long, its two ports, and its authority.
 fn encrypted(name: &str) -> ((Server, ScratchDir), u16, u16, String) {
     let folder = ScratchDir::create("test").unwrap();
     // The server is another user than these tests, when they are root.
     let open_to_all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(folder.path(), open_to_all).unwrap();
-    let files = certificates(folder.path(), name);
+    let files = certificate_files(folder.path(), name);
     let [authority, certificate, key] = files.map(|file| file.to_str().unwrap().to_owned());
     let (server, [port, tls_port]) = redis_server_on([0, 0], |[_, tls_port]| {
         let tls_port = tls_port.to_string();
@@ -73,7 +55,7 @@ fn a_known_authority() {
 fn a_strangers_certificate() {
     let (_alive, _, tls_port, authority) = encrypted("another.example");
     let other = ScratchDir::create("test").unwrap();
-    let [other, _, _] = certificates(other.path(), "127.0.0.1");
+    let [other, _, _] = certificate_files(other.path(), "127.0.0.1");
     let url = format!("rediss://127.0.0.1:{tls_port}");
     for (url, needle) in [
         (url.clone(), "UnknownIssuer; name the file of its authority by `ca=`"),
