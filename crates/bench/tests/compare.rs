@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use larder_bench::{Permissions, Plan, Silent, compare, write};
 use larder_engines::ENGINES;
-use larder_report::{Operation, ReasonKind};
+use larder_report::{Cell, Operation, ReasonKind};
 use larder_testkit::stores;
 use support::{cell, findings, outcome, run, scenario};
 
@@ -36,6 +36,23 @@ fn a_sweep_has_a_cell_for_each_point() {
     assert_eq!(run.swept(), ["data_size", "key_size", "threads"]);
     for cell in &run.cells {
         assert_eq!((cell.counts.ops, cell.counts.errors + cell.counts.wrong), (100, 0), "{cell:?}");
+    }
+}
+
+#[test]
+fn a_sweep_over_keys_has_as_many_operations_as_keys_at_each_point() {
+    let workload = "keys = [20, 100]\nrounds = 2\noperations = 'set,get'\nkey-pattern = 'seq'";
+    let run = run(&ENGINES, &["moka:"], workload);
+    assert_eq!((run.swept(), run.workload["keys"].as_str()), (vec!["keys"], "20,100"));
+    let done = |cell: &Cell| (cell.point["keys"].to_string(), cell.counts.ops, cell.counts.hits);
+    let reads = run.cells.iter().filter(|cell| cell.operation == Operation::Get).map(done);
+    assert_eq!(reads.collect::<Vec<_>>(), [("20".into(), 40, 40), ("100".into(), 200, 200)]);
+    for cell in &run.cells {
+        let keys = cell.counts.ops / 2;
+        assert_eq!(
+            (cell.counts.distinct_keys, cell.point["keys"].to_string()),
+            (keys, keys.to_string())
+        );
     }
 }
 

@@ -96,7 +96,7 @@ fn a_form_replaces_what_it_names_and_leaves_the_rest() {
     let of = |form, full| {
         let scenario = read(FORMS).unwrap().resolve(form, full).unwrap();
         let workload = scenario.workload;
-        (scenario.targets[0].clone(), workload.keys.unwrap().0, workload.requests.unwrap().0)
+        (scenario.targets[0].clone(), workload.keys.unwrap()[0].0, workload.requests.unwrap().0)
     };
     let (published, corrected) = (ArticleForm::Published, ArticleForm::Corrected);
     assert_eq!(of(corrected, false), ("moka:".into(), 100, 10));

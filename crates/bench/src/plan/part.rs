@@ -31,21 +31,25 @@ impl PlannedPart {
     ) -> Result<Self> {
         let mut notes = Vec::new();
         let source = Source::open(spec, &mut notes)?;
-        keys_fit(source.keys)?;
+        source.keys.iter().try_for_each(|keys| keys_fit(keys.0))?;
         let key_sizes = spec.key_size.clone();
         let key_sizes = key_sizes.unwrap_or_else(|| SizeSpec::fixed(DEFAULT_KEY_SIZE).into());
         let threads = spec.threads.clone().unwrap_or_else(|| Sweep::from(Count(1)));
         let mut points = Vec::new();
         for data_size in source.sizes.iter() {
             for key_size in key_sizes.iter() {
-                for threads in threads.iter() {
-                    let at = Coordinates { data_size, key_size, threads: threads.0 };
-                    let mut planned = plan_point(spec, &source, &at, prefix, seed)?;
-                    if let Some(name) = name {
-                        planned.point.insert(PART.into(), PointValue::Text(name.into()));
+                for keys in source.keys.iter() {
+                    for threads in threads.iter() {
+                        let (keys, threads) = (keys.0, threads.0);
+                        let at = Coordinates { data_size, key_size, keys, threads };
+                        points.push(plan_point(spec, &source, &at, prefix, seed)?);
                     }
-                    points.push(planned);
                 }
+            }
+        }
+        if let Some(name) = name {
+            for planned in &mut points {
+                planned.point.insert(PART.into(), PointValue::Text(name.into()));
             }
         }
         let words = describe(spec, &source, &key_sizes, &threads);

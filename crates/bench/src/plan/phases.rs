@@ -88,8 +88,12 @@ impl PlannedWork {
     }
 }
 
-/// The phases of a turn. Each turn starts with an empty store.
-pub(super) fn plan_phases(spec: &WorkloadSpec, source: &Source) -> Result<Vec<PlannedPhase>> {
+/// The phases of a turn over so many keys. Each turn starts with an empty store.
+pub(super) fn plan_phases(
+    spec: &WorkloadSpec,
+    source: &Source,
+    keys: u32,
+) -> Result<Vec<PlannedPhase>> {
     let on_miss = spec.on_miss.unwrap_or_default();
     let fill = on_miss.fills();
     let multiget = spec.multiget.is_some_and(|keys| keys.0 > 1);
@@ -119,8 +123,8 @@ pub(super) fn plan_phases(spec: &WorkloadSpec, source: &Source) -> Result<Vec<Pl
         );
         return Err(usage(text));
     }
-    check_groups(spec, source)?;
-    let planner = Planner { spec, source, on_miss, multiget };
+    check_groups(spec, source, keys)?;
+    let planner = Planner { spec, keys, on_miss, multiget };
     let mut phases = match (&source.trace, spec.ratio) {
         (Some(_), Some(_)) => {
             return Err(usage("--ratio with a trace: the trace says what is set and what is read"));
@@ -140,13 +144,13 @@ pub(super) fn plan_phases(spec: &WorkloadSpec, source: &Source) -> Result<Vec<Pl
     let longest = spec.duration.map_or(LONGEST_PHASE, |Span(limit)| limit * OUTLIVES);
     let lasting = lasts(spec.ttl.map(|Span(ttl)| ttl), longest);
     if lasting && spec.ratio.is_none_or(|ratio| ratio.deletes == 0) {
-        predict_hits(&mut phases, source);
+        predict_hits(&mut phases, source, keys);
     }
     Ok(phases)
 }
 
 /// Refuses groups that nobody reads, and reads of groups where there are none.
-fn check_groups(spec: &WorkloadSpec, source: &Source) -> Result<()> {
+fn check_groups(spec: &WorkloadSpec, source: &Source, keys: u32) -> Result<()> {
     let named = spec.operations.iter().flat_map(|list| list.0.concat());
     let of_many = named.into_iter().find(|operation| operation.is_of_many_keys());
     let Some(Count(size)) = spec.group else {
@@ -160,7 +164,7 @@ fn check_groups(spec: &WorkloadSpec, source: &Source) -> Result<()> {
             None => Ok(()),
         };
     };
-    let (keys, multiget) = (source.keys, spec.multiget.map(|keys| keys.0));
+    let multiget = spec.multiget.map(|keys| keys.0);
     if size < 2 || !keys.is_multiple_of(size) {
         let whole = (keys / size.max(2)).max(1) * size.max(2);
         return Err(usage(format!(
@@ -192,7 +196,7 @@ fn lasts(ttl: Option<Duration>, time: Duration) -> bool {
 
 struct Planner<'a> {
     spec: &'a WorkloadSpec,
-    source: &'a Source,
+    keys: u32,
     on_miss: OnMiss,
     multiget: bool,
 }
@@ -248,7 +252,7 @@ impl Planner<'_> {
     fn chained(&self, operations: &[Operation]) -> PlannedPhase {
         let length = operations.len() as u64;
         let kinds = operations.iter().map(|operation| kind(*operation)).collect();
-        let every_key = u64::from(self.source.keys) * length;
+        let every_key = u64::from(self.keys) * length;
         let phase = self.phase(PlannedWork::Chained(kinds), operations, every_key);
         let requests = phase.requests.map(|requests| requests.next_multiple_of(length));
         PlannedPhase { requests, ..phase }
@@ -257,7 +261,7 @@ impl Planner<'_> {
     /// All keys of each group that is drawn. As many keys as there are, or as were asked for, rounded up so that the last
     /// group is whole.
     fn grouped(&self, operation: Operation) -> PlannedPhase {
-        let phase = self.phase(PlannedWork::Grouped, &[operation], self.source.keys.into());
+        let phase = self.phase(PlannedWork::Grouped, &[operation], self.keys.into());
         let size = self.spec.group.map_or(1, |size| size.0.into());
         let requests = phase.requests.map(|requests| requests.next_multiple_of(size));
         PlannedPhase { requests, ..phase }
@@ -269,7 +273,7 @@ impl Planner<'_> {
 
     fn every_key(&self, kind: Kind, operation: Operation) -> PlannedPhase {
         PlannedPhase {
-            requests: Some(self.source.keys.into()),
+            requests: Some(self.keys.into()),
             time_limit: None,
             ..self.phase(PlannedWork::Each(kind), &[operation], 0)
         }
@@ -278,7 +282,7 @@ impl Planner<'_> {
     fn drawn(&self, ratio: Ratio, read: Kind, operations: &[Operation]) -> PlannedPhase {
         let fills_next = self.on_miss == OnMiss::FillNext;
         let work = PlannedWork::Drawn { ratio, read, fills_next };
-        self.phase(work, operations, self.source.keys.into())
+        self.phase(work, operations, self.keys.into())
     }
 
     /// A measured phase of as many operations as were asked for, or `otherwise`.
@@ -343,10 +347,9 @@ enum Stored {
 
 /// Hits that follow from the plan alone, for a store with room for everything whose entries do not expire: every read
 /// after a load or after a set of the same key, and every read but the first of each key where misses are filled.
-fn predict_hits(phases: &mut [PlannedPhase], source: &Source) {
+fn predict_hits(phases: &mut [PlannedPhase], source: &Source, keys: u32) {
     let mut stored = Stored::Nothing;
-    let one_key =
-        matches!(source.pattern, KeyPattern::Drawn(Distribution::First)) || source.keys == 1;
+    let one_key = matches!(source.pattern, KeyPattern::Drawn(Distribution::First)) || keys == 1;
     for phase in phases {
         match &phase.work {
             PlannedWork::Each(Kind::Set) => stored = Stored::All,
@@ -364,8 +367,9 @@ fn predict_hits(phases: &mut [PlannedPhase], source: &Source) {
             }
             PlannedWork::Drawn { .. } if stored == Stored::Some => {}
             PlannedWork::Drawn { ratio, read: Kind::GetOrSet, fills_next } if *ratio == READS => {
-                phase.predicted_hit_ratio =
-                    phase.requests.and_then(|requests| filled_hits(source, requests, *fills_next));
+                phase.predicted_hit_ratio = phase
+                    .requests
+                    .and_then(|requests| filled_hits(source, keys, requests, *fills_next));
                 stored = Stored::Drawn;
             }
             PlannedWork::Replayed { writes: false, read: Kind::Get } => {
@@ -407,9 +411,9 @@ fn chained_hits(kinds: &[Kind], loaded: bool) -> Option<f64> {
 
 /// The hits of so many get-or-sets on an empty store, where the pattern says which keys come when: all but the first of
 /// each key; none where misses are stored under a key that is never read.
-fn filled_hits(source: &Source, requests: u64, fills_next: bool) -> Option<f64> {
+fn filled_hits(source: &Source, keys: u32, requests: u64, fills_next: bool) -> Option<f64> {
     let KeyPattern::Drawn(distribution) = &source.pattern else { return None };
-    let keys = u64::from(source.keys);
+    let keys = u64::from(keys);
     let distinct = match distribution {
         Distribution::First => 1,
         Distribution::Sequential => keys.min(requests),

@@ -127,6 +127,7 @@ impl PlannedPoint {
 pub(super) struct Coordinates<'a> {
     pub(super) data_size: &'a SizeSpec,
     pub(super) key_size: &'a SizeSpec,
+    pub(super) keys: u32,
     pub(super) threads: u32,
 }
 
@@ -151,37 +152,44 @@ pub(super) fn plan_point(
         KeyPattern::Trace(_) => Distribution::Uniform,
     };
     let in_order = matches!(source.pattern, KeyPattern::Drawn(Distribution::Sequential));
-    let phases = plan_phases(spec, source)?;
-    one_writer_a_key(&phases, source.keys, ("threads", at.threads))?;
-    let sizes = (0..source.keys).map(|key| (keys.len_of(key) + values.len_of(key)) as u64);
+    let phases = plan_phases(spec, source, at.keys)?;
+    one_writer_a_key(&phases, at.keys, ("threads", at.threads))?;
+    let sizes = (0..at.keys).map(|key| (keys.len_of(key) + values.len_of(key)) as u64);
     Ok(PlannedPoint {
-        point: Point::from([
-            (
-                "data_size".into(),
-                if values.are_recorded() { recorded() } else { size_coordinate(at.data_size) },
-            ),
-            (
-                "key_size".into(),
-                if keys.are_recorded() { recorded() } else { size_coordinate(at.key_size) },
-            ),
-            ("threads".into(), PointValue::Number(at.threads.into())),
-        ]),
+        point: coordinates(source, at, &keys, &values),
         threads: at.threads,
         processes: spec.processes.map(|processes| processes.0),
         working_set_bytes: sizes.sum(),
-        items: source.keys.into(),
+        items: at.keys.into(),
         multiget: spec.group.or(spec.multiget).map_or(1, |keys| keys.0 as usize),
         group: spec.group.map(|size| size.0),
-        group_picker: spec.group.map(|size| Picker::new(distribution, source.keys / size.0, seed)),
+        group_picker: spec.group.map(|size| Picker::new(distribution, at.keys / size.0, seed)),
         set_options: SetOptions { ttl: spec.ttl.map(|Span(ttl)| ttl), ..SetOptions::default() },
         pin: spec.pin.unwrap_or(false),
         phases,
-        picker: Picker::new(distribution, source.keys, seed),
+        picker: Picker::new(distribution, at.keys, seed),
         trace: source.trace.clone(),
-        order: (!in_order).then(|| shuffled(source.keys, seed)),
+        order: (!in_order).then(|| shuffled(at.keys, seed)),
         keys,
         values,
     })
+}
+
+/// The coordinates by which reports tell this point from others. How many keys there are is one only where that is swept:
+/// it is what the parts of a scenario differ in without being compared by it.
+fn coordinates(source: &Source, at: &Coordinates<'_>, keys: &KeySpace, values: &Values) -> Point {
+    let data_size = if values.are_recorded() { recorded() } else { size_coordinate(at.data_size) };
+    let key_size = if keys.are_recorded() { recorded() } else { size_coordinate(at.key_size) };
+    let threads = PointValue::Number(at.threads.into());
+    let mut point = Point::from([
+        ("data_size".into(), data_size),
+        ("key_size".into(), key_size),
+        ("threads".into(), threads),
+    ]);
+    if source.keys.len() > 1 {
+        point.insert("keys".into(), PointValue::Number(at.keys.into()));
+    }
+    point
 }
 
 /// Refuses more writing threads or processes than keys: a key whose versions come from two threads cannot be verified.
@@ -205,18 +213,18 @@ fn plan_keys(
     let recorded = source.trace.as_ref().filter(|_| spec.key_size.is_none());
     let lengths = match recorded {
         Some(trace) => Lengths::Recorded {
-            by_key: (0..source.keys).map(|key| trace.key_size(key).unwrap_or(0)).collect(),
+            by_key: (0..at.keys).map(|key| trace.key_size(key).unwrap_or(0)).collect(),
             otherwise: DEFAULT_KEY_SIZE,
         },
         None => Lengths::Drawn(at.key_size.clone()),
     };
-    let keys = KeySpace::new(prefix.as_bytes(), source.keys, lengths, seed);
+    let keys = KeySpace::new(prefix.as_bytes(), at.keys, lengths, seed);
     let (size, shortest) = (at.key_size, keys.shortest());
-    if (size.largest(seed, source.keys.into()) as usize) < shortest {
+    if (size.largest(seed, at.keys.into()) as usize) < shortest {
         let whose = if prefix.len() > 1 { " with the run's own prefix" } else { "" };
         return Err(usage(format!(
             "--key-size {size}: {} keys{whose} need at least {shortest} bytes",
-            source.keys
+            at.keys
         )));
     }
     if keys.longest() > MAX_KEY {
@@ -239,7 +247,7 @@ fn plan_values(
         },
         _ => Sizes::Drawn(at.data_size.clone()),
     };
-    let longest = sizes.longest(source.keys, seed);
+    let longest = sizes.longest(at.keys, seed);
     if longest > MAX_VALUE {
         let limit = ByteSize(MAX_VALUE as u64);
         return Err(usage(format!("--data-size {}: at most {limit}", at.data_size)));

@@ -7,7 +7,7 @@ use larder_store::ByteSize;
 
 use crate::error::{Error, Result, usage};
 use crate::trace::{Trace, TraceOp};
-use crate::workload::{Distribution, KeyPattern, OnMiss, SizeSpec, Sweep, WorkloadSpec};
+use crate::workload::{Count, Distribution, KeyPattern, OnMiss, SizeSpec, Sweep, WorkloadSpec};
 
 /// Keys, where nobody says how many.
 const DEFAULT_KEYS: u32 = 20_000;
@@ -25,7 +25,8 @@ const PAGE: &[u8] = include_bytes!("../../../../scenarios/page.html");
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) pattern: KeyPattern,
-    pub(super) keys: u32,
+    /// The numbers of keys to sweep.
+    pub(super) keys: Sweep<Count>,
     /// The sizes of values to sweep.
     pub(super) sizes: Sweep<SizeSpec>,
     pub(super) trace: Option<Arc<Trace>>,
@@ -39,7 +40,8 @@ impl Source {
         let pattern = spec.key_pattern.clone().unwrap_or(uniform);
         let payload = spec.payload.as_deref().map(read_payload).transpose()?;
         let sizes = data_sizes(spec, payload.as_deref());
-        let mut keys = spec.keys.map_or_else(|| default_keys(&sizes), |keys| keys.0);
+        let keys = spec.keys.clone();
+        let mut keys = keys.unwrap_or_else(|| Count(default_keys(&sizes)).into());
         let mut trace = None;
         if let KeyPattern::Trace(source) = &pattern {
             if spec.keys.is_some() {
@@ -55,10 +57,10 @@ impl Source {
             }
             note_approximations(&recorded, notes);
             note_omissions(&recorded, notes);
-            keys = recorded.n_keys();
+            keys = Count(recorded.n_keys()).into();
             trace = Some(Arc::new(recorded));
         }
-        if spec.keys.is_none() && trace.is_none() && keys < DEFAULT_KEYS {
+        if spec.keys.is_none() && trace.is_none() && keys[0] < Count(DEFAULT_KEYS) {
             let set = ByteSize(DEFAULT_SET);
             notes.push(format!(
                 "keys: {keys}, so that the values take {set} at most; --keys sets another number"

@@ -18,6 +18,9 @@ pub struct At {
     /// Size of values.
     #[serde(deserialize_with = "text")]
     pub data_size: Option<SizeSpec>,
+    /// Number of keys.
+    #[serde(deserialize_with = "text")]
+    pub keys: Option<Count>,
     /// Threads.
     #[serde(deserialize_with = "text")]
     pub threads: Option<Count>,
@@ -30,9 +33,11 @@ impl At {
         let sizes = sizes
             .into_iter()
             .filter_map(|(name, size)| Some((name, size_coordinate(size.as_ref()?))));
-        let threads = self.threads.map(|Count(threads)| PointValue::Number(threads.into()));
-        let coordinates = sizes.chain(threads.map(|threads| ("threads", threads)));
-        coordinates.map(|(name, value)| (name.to_owned(), value)).collect()
+        let counts = [("keys", self.keys), ("threads", self.threads)];
+        let counts = counts
+            .into_iter()
+            .filter_map(|(name, count)| Some((name, PointValue::Number(count?.0.into()))));
+        sizes.chain(counts).map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
     /// Whether a workload comes by here.
@@ -45,6 +50,11 @@ impl At {
         };
         one(self.key_size.as_ref(), workload.key_size.as_deref(), "32")
             && one(self.data_size.as_ref(), workload.data_size.as_deref(), "1k")
+            // Where they are not swept, no point says how many there are.
+            && self.keys.is_none_or(|own| {
+                let swept = workload.keys.as_deref().filter(|all| all.len() > 1);
+                swept.is_some_and(|all| all.contains(&own))
+            })
             && self.threads.is_none_or(|own| match workload.threads.as_deref() {
                 Some(swept) => swept.contains(&own),
                 None => own == Count(1),
@@ -54,11 +64,12 @@ impl At {
     /// The coordinates that a workload sweeps and that are not named.
     pub(super) fn leaves_out(&self, workload: &WorkloadSpec) -> Vec<&'static str> {
         let several = |sizes: Option<&[SizeSpec]>| sizes.is_some_and(|all| all.len() > 1);
-        let threads = workload.threads.as_deref().is_some_and(|all| all.len() > 1);
+        let counts = |counts: Option<&[Count]>| counts.is_some_and(|all| all.len() > 1);
         let swept = [
             ("key-size", several(workload.key_size.as_deref()) && self.key_size.is_none()),
             ("data-size", several(workload.data_size.as_deref()) && self.data_size.is_none()),
-            ("threads", threads && self.threads.is_none()),
+            ("keys", counts(workload.keys.as_deref()) && self.keys.is_none()),
+            ("threads", counts(workload.threads.as_deref()) && self.threads.is_none()),
         ];
         swept.into_iter().filter(|(_, left_out)| *left_out).map(|(name, _)| name).collect()
     }
@@ -69,8 +80,13 @@ impl fmt::Display for At {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let size =
             |name, size: &Option<SizeSpec>| size.as_ref().map(|size| format!("{name} = {size}"));
-        let threads = self.threads.map(|threads| format!("threads = {threads}"));
-        let named = [size("key-size", &self.key_size), size("data-size", &self.data_size), threads];
+        let count = |name, count: Option<Count>| count.map(|count| format!("{name} = {count}"));
+        let named = [
+            size("key-size", &self.key_size),
+            size("data-size", &self.data_size),
+            count("keys", self.keys),
+            count("threads", self.threads),
+        ];
         f.write_str(&named.into_iter().flatten().collect::<Vec<_>>().join(", "))
     }
 }

@@ -165,7 +165,7 @@ mod tests {
         "#;
         let scenario = Scenario::parse("mine", text).unwrap();
         assert_eq!(scenario.name, "mine");
-        assert_eq!(scenario.workload.keys, Some(Count(500)));
+        assert_eq!(scenario.workload.keys, Some(Count(500).into()));
         assert_eq!(scenario.workload.threads.unwrap().to_string(), "1,2");
         assert_eq!(scenario.workload.pin, Some(true));
     }
@@ -206,6 +206,8 @@ mod tests {
                 format!("{figure}at = {{ data-size = '2k' }}"),
                 "no form measures data-size = 2k there",
             ),
+            (format!("{figure}at = {{ keys = 20000 }}"), "no form measures keys = 20000 there"),
+            (format!("{figure}[workload]\nkeys = [1, 2]"), "keys is swept there: name it in `at`"),
             (
                 format!("{figure}[workload]\nthreads = [1, 2]"),
                 "figure 1 of article A9: threads is swept there: name it in `at`",

@@ -15,10 +15,10 @@ use super::{KeyPattern, OnMiss, Operations, Ratio, SizeSpec, Sweep};
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 #[command(next_help_heading = "Workload")]
 pub struct WorkloadSpec {
-    /// Number of keys [default: 20000, or what a trace has]
+    /// Number of keys; a comma sweeps [default: 20000, or what a trace has]
     #[arg(short, long, value_name = "N")]
     #[serde(deserialize_with = "text")]
-    pub keys: Option<Count>,
+    pub keys: Option<Sweep<Count>>,
 
     /// Length of keys: 32, uniform:20-60, list:16:1,40:3, normal:M,SD, histogram:FILE; a comma between plain
     /// lengths sweeps [default: 32]
@@ -276,11 +276,11 @@ mod tests {
             WorkloadSpec { ratio: Some("1:10".parse().unwrap()), ..WorkloadSpec::default() };
         let scenario = WorkloadSpec {
             operations: Some("set,get".parse().unwrap()),
-            keys: Some(Count(7)),
+            keys: Some(Count(7).into()),
             ..WorkloadSpec::default()
         };
         let merged = typed.clone().or(scenario.clone());
-        assert_eq!((merged.operations.is_none(), merged.keys), (true, Some(Count(7))));
+        assert_eq!((merged.operations.is_none(), merged.keys), (true, Some(Count(7).into())));
         let merged = scenario.clone().or(typed);
         assert!(merged.operations.is_some() && merged.ratio.is_none());
         let filling = WorkloadSpec { on_miss: Some(OnMiss::Fill), ..WorkloadSpec::default() };

@@ -22,11 +22,11 @@ pub(super) fn of_spans(label: &str, unit: Unit) -> Axis {
     Axis { label: label.to_owned(), unit, scale: Scale::Log, scales: vec![], categories: vec![] }
 }
 
-/// The axis of a coordinate that was swept over numbers. Sizes are tried in steps that multiply.
+/// The axis of a coordinate that was swept over numbers. Sizes and numbers of keys are tried in steps that multiply.
 pub(super) fn of_coordinate(name: &str, numbers: &[f64]) -> Axis {
     let is_size = name.ends_with("_size");
     let unit = if is_size { Unit::Bytes } else { Unit::Number };
-    of_numbers(name, unit, numbers, is_size)
+    of_numbers(name, unit, numbers, is_size || name == "keys")
 }
 
 /// The axis of names.

@@ -503,6 +503,8 @@ fn numbers_rise_along_the_axis_and_texts_stay_in_their_order() {
     let threads = chart(&swept("threads", &numbers(&[1, 2, 8])), "rate-get");
     assert_eq!(threads.x.scale, Scale::Linear);
     assert_eq!(threads.x.scales, [Scale::Linear, Scale::Log]);
+    let keys = chart(&swept("keys", &numbers(&[50, 100, 500])), "rate-get");
+    assert_eq!((keys.x.scale, keys.x.unit), (Scale::Log, larder_report::Unit::Number));
     // Nothing is 0 on a logarithmic axis.
     let from_0 = chart(&swept("offered", &numbers(&[0, 1000])), "rate-get");
     assert_eq!((from_0.x.scale, from_0.x.scales.len()), (Scale::Linear, 0));
