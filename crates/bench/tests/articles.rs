@@ -221,6 +221,56 @@ fn what_is_concluded_from_figures_that_are_no_result_cannot_be_told_unless_it_na
     assert_eq!(judged[1].evidence.len(), 1, "what was measured stands beside it");
 }
 
+/// One keeps, one forgets, one refuses from some number on, one fails now and then, one takes nothing so large.
+const VALUES: &str = r#"
+    name = "values"
+    targets = [
+        "map:?name=keeps", "drops:?every=4&name=forgets", "drowns:?after=30&name=fills",
+        "fails:?every=9&name=fails", "fails:?every=1&name=cannot run",
+    ]
+    [workload]
+    keys = [20, 50]
+    operations = "set,get"
+    data-size = "100"
+    rounds = 1
+    [article]
+    id = "A997"
+    title = "made up"
+    machine = "none"
+"#;
+
+#[test]
+fn values_are_all_stored_or_refused_or_dropped() {
+    let claim = |kind: &str, target: &str, keys: u32| {
+        format!(
+            "[[article.claim]]\nsays = '{kind} {target} {keys}'\nkind = '{kind}'\na = '{target}'\n\
+             operation = 'set'\nat = [{{ keys = {keys} }}]\n"
+        )
+    };
+    let told = |target: &str, keys: u32| {
+        let lines = ["stores_all", "refuses", "drops"].map(|kind| claim(kind, target, keys));
+        let judged = article(VALUES, &lines.concat(), &WorkloadSpec::default()).claims;
+        let verdicts = [0, 1, 2].map(|at: usize| judged[at].verdict);
+        (verdicts, judged[0].stored.first().cloned(), judged[0].reason.clone())
+    };
+    let (keeps, stored, _) = told("keeps", 50);
+    let stored = stored.unwrap();
+    assert_eq!(keeps, [Holds, TurnsRound, TurnsRound]);
+    assert_eq!((stored.given, stored.refused, stored.read_back, stored.gone), (50, 0, 50, 0));
+    assert_eq!(stored.at["keys"], PointValue::Number(50));
+    let (forgets, stored, _) = told("forgets", 20);
+    assert_eq!((forgets, stored.unwrap().gone), ([DoesNotHold, DoesNotHold, Holds], 5));
+    let (fails, stored, _) = told("fails", 20);
+    assert_eq!(fails, [DoesNotHold, Holds, DoesNotHold]);
+    let stored = stored.unwrap();
+    assert!(stored.refused > 0 && stored.refusal.is_some_and(|why| why.contains("each 9th")));
+    let (fills, _, _) = told("fills", 50);
+    assert_eq!(fills, [DoesNotHold, Holds, DoesNotHold]);
+    let (absent, stored, reason) = told("cannot run", 20);
+    assert_eq!((absent, stored), ([CannotBeTold; 3], None));
+    assert!(reason.is_some_and(|reason| reason.starts_with("cannot run did not run: ")));
+}
+
 #[test]
 fn few_rounds_say_how_many_would_tell() {
     let claim = "[[article.claim]]\nsays = 'x'\nkind = 'faster'\npart = 'writes'\na = 'works'\nb = ['waits']\n";

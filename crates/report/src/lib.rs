@@ -48,7 +48,7 @@ pub use model::{
     Article, ArticleFigure, ArticleForm, ArticleRate, Cell, Check, Claim, ClaimCheck, ClaimKind,
     ClaimVerdict, Clock, Comparison, Counts, CurvePoint, Environment, Evidence, Floor, Latency,
     LatencyIntervals, LatencyTo, Limits, Measure, Operation, Point, PointValue, ReasonKind, Run,
-    SCHEMA_VERSION, Sample, Severity, Target, TierCounts, Timeline, Verdict,
+    SCHEMA_VERSION, Sample, Severity, Stored, Target, TierCounts, Timeline, Verdict,
 };
 pub use points::{PART, coordinate, label, points, short_label};
 pub use ranking::{Group, Pair, Row, Standing, groups, pair};

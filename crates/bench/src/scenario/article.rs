@@ -170,6 +170,18 @@ fn check_claim(claim: &ClaimSpec, known: &Known) -> Result<(), String> {
                 "`never_hits` is about `a` alone: leave out `b`, `factor`, `at` and `b_at`".into(),
             );
         }
+        (kind, [], None) if kind.is_of_values() && claim.b_at.is_empty() => {
+            let stores = |named: &String| matches!(named.as_str(), "set" | "get_or_set");
+            if claim.operation.as_ref().is_some_and(|named| !stores(named)) {
+                return Err("it is about values that are set: give `operation = 'set'`".into());
+            }
+        }
+        (kind, ..) if kind.is_of_values() => {
+            return Err(
+                "what becomes of values is said of `a` alone: leave out `b`, `factor` and `b_at`"
+                    .into(),
+            );
+        }
         (_, [], _) => return Err("it compares `a` with nobody: name targets in `b`".into()),
         (_, _, Some(factor)) if !factor.is_finite() || factor < 1.0 => {
             return Err(format!("factor = {factor}: so many times, 1 or more"));

@@ -196,6 +196,11 @@ mod tests {
             (format!("{claim}checks = ['NEVER-HIT']"), "no check `NEVER-HIT`"),
             (format!("{claim}factor = 0.5"), "factor = 0.5: so many times, 1 or more"),
             (swap(claim, "faster", "never_hits"), "leave out `b`, `factor`, `at`"),
+            (swap(claim, "faster", "drops"), "leave out `b`, `factor` and `b_at`"),
+            (
+                swap(&swap(claim, "faster", "refuses"), "b = ['files']", "operation = 'get'"),
+                "give `operation = 'set'`",
+            ),
             (swap(claim, "faster", "near") + "by = 'cpu'", "`by = 'cpu'` belongs to `faster`"),
             (
                 swap(claim, "faster", "sum") + "by = 'latency'",

@@ -1,8 +1,8 @@
 //! The conclusions of an article in sentences.
 
 use super::{at_point, place, place_at};
-use crate::figures::{interval, list, nanoseconds, probability, ratio};
-use crate::model::{Article, Claim, ClaimKind, ClaimVerdict, Clock, Evidence};
+use crate::figures::{count, interval, list, nanoseconds, probability, ratio};
+use crate::model::{Article, Claim, ClaimKind, ClaimVerdict, Clock, Evidence, Stored};
 
 /// A conclusion with what this run says to it.
 #[derive(Debug)]
@@ -60,6 +60,13 @@ fn evidence(claim: &Claim) -> Vec<String> {
         let hits = format!("{at}: {hits} of {reads} reads of {} hit", claim.a);
         return std::iter::once(hits).chain(reason).collect();
     }
+    if claim.kind.is_of_values() {
+        let sentence = |stored: &Stored| {
+            let at = place_at(claim.part.as_deref(), &claim.operation, &stored.at);
+            format!("{at}: {} {}", claim.a, became(stored))
+        };
+        return claim.stored.iter().map(sentence).chain(reason).collect();
+    }
     let names: Vec<&str> = claim.b.iter().map(String::as_str).collect();
     let together = format!("{} together", list(&names));
     let sentence = |(n, evidence): (usize, &Evidence)| {
@@ -78,6 +85,31 @@ fn evidence(claim: &Claim) -> Vec<String> {
         format!("{at}: {}", compared(claim, evidence, (&here, &there)))
     };
     claim.evidence.iter().enumerate().map(sentence).chain(reason).collect()
+}
+
+/// What became of the values that a target was given.
+fn became(stored: &Stored) -> String {
+    let Stored { given, refused, read_back, gone, .. } = *stored;
+    let why = stored.refusal.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+    if given == 0 {
+        return format!("was given none{why}");
+    }
+    let values = count(usize::try_from(given).unwrap_or(usize::MAX), "value");
+    if refused == given {
+        return format!("refused all of {values}{why}");
+    }
+    let acknowledged = if refused == 0 {
+        format!("acknowledged all of {values}")
+    } else {
+        format!("refused {refused} of {values}{why}; it acknowledged the others")
+    };
+    match (read_back, gone) {
+        (0, _) => acknowledged,
+        (_, 0) => format!("{acknowledged}, and each of {read_back} that were read back was there"),
+        _ => {
+            format!("{acknowledged}, and of {read_back} that were read back {gone} were not there")
+        }
+    }
 }
 
 /// Two times and what lies between them.

@@ -163,7 +163,7 @@ pub struct Claim {
     pub part: Option<String>,
     /// What it is about: an operation, or several joined by `+`, whose times are added up.
     pub operation: String,
-    /// By which clock; for `sum` and `never_hits` always the wall clock, for `near` not the CPU's.
+    /// By which clock; for `near` not the CPU's, and for what is neither `faster` nor `near` always the wall clock.
     #[serde(default)]
     pub by: Clock,
     /// The `name` of the target that it is about.
@@ -181,6 +181,9 @@ pub struct Claim {
     /// For `never_hits`: the reads of all rounds that found nothing. What is neither failed, or returned something wrong.
     #[serde(default)]
     pub misses: Option<u64>,
+    /// For `stores_all`, `refuses` and `drops`: what became of the values, at each of the points that it is about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stored: Vec<Stored>,
     /// Why nothing can be told, where that does not follow from the evidence.
     pub reason: Option<String>,
     /// The checks that make a figure behind it no result, and that it does not name itself.
@@ -202,6 +205,19 @@ pub enum ClaimKind {
     Sum,
     /// No read of `a` hits.
     NeverHits,
+    /// `a` stores every value that it is given.
+    StoresAll,
+    /// `a` refuses values, and says so.
+    Refuses,
+    /// `a` acknowledges values that are not there afterwards.
+    Drops,
+}
+
+impl ClaimKind {
+    /// Whether it is about what becomes of the values that are set.
+    pub fn is_of_values(self) -> bool {
+        matches!(self, Self::StoresAll | Self::Refuses | Self::Drops)
+    }
 }
 
 /// What time is taken by.
@@ -258,6 +274,24 @@ pub struct Evidence {
     /// For `faster` one, and none where its factor is 1; for `near` and `sum` one for the lower bound and one for the upper.
     #[serde(default)]
     pub p_factor: Vec<f64>,
+}
+
+/// What became of the values that a target was given, all rounds together.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stored {
+    /// Where in the sweep; empty where nothing is swept.
+    #[serde(default, skip_serializing_if = "Point::is_empty")]
+    pub at: Point,
+    /// Values that it was given.
+    pub given: u64,
+    /// Of them: refused with an error.
+    pub refused: u64,
+    /// What it said to the first of these, or why it was given none.
+    pub refusal: Option<String>,
+    /// Acknowledged values that were read back at the end of a turn: all, or an even sample.
+    pub read_back: u64,
+    /// Of them: not there, or not what was stored.
+    pub gone: u64,
 }
 
 /// A check that explains a conclusion.

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use article::{
     Article, ArticleFigure, ArticleForm, ArticleRate, Claim, ClaimCheck, ClaimKind, ClaimVerdict,
-    Clock, Evidence, Measure,
+    Clock, Evidence, Measure, Stored,
 };
 pub use cell::{
     Cell, Counts, CurvePoint, Floor, Latency, LatencyIntervals, LatencyTo, Operation, ReasonKind,

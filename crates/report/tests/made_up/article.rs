@@ -2,7 +2,7 @@
 
 use larder_report::{
     Article, ArticleFigure, ArticleForm, ArticleRate, Claim, ClaimCheck, ClaimKind, ClaimVerdict,
-    Clock, Evidence, Measure, Operation, Point, PointValue, Run, Severity,
+    Clock, Evidence, Measure, Operation, Point, PointValue, Run, Severity, Stored,
 };
 
 use super::plan::Plan;
@@ -114,6 +114,7 @@ fn claim(says: &str, kind: ClaimKind, a: &str, b: &[&str], verdict: ClaimVerdict
         evidence: Vec::new(),
         hits: None,
         misses: None,
+        stored: Vec::new(),
         reason: None,
         doubts: Vec::new(),
         checks: Vec::new(),
@@ -200,6 +201,23 @@ fn claims([first, second, third]: [&str; 3]) -> Vec<Claim> {
                 third,
                 &[],
                 ClaimVerdict::Holds,
+            )
+        },
+        Claim {
+            stored: vec![Stored {
+                given: 5000,
+                refused: 170,
+                refusal: Some("full: no space left on device".into()),
+                read_back: 4830,
+                ..Stored::default()
+            }],
+            operation: "set".into(),
+            ..claim(
+                "The second stores whatever it is given.",
+                ClaimKind::StoresAll,
+                second,
+                &[],
+                ClaimVerdict::DoesNotHold,
             )
         },
     ]

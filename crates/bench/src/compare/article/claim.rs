@@ -10,6 +10,7 @@ use larder_report::{
     rounds_for_verdict, smallest_p,
 };
 
+use super::stored;
 use super::times::{Place, Times, find};
 use crate::scenario::{At, ClaimSpec};
 use crate::statistics::{Difference, holm, mann_whitney, median};
@@ -54,6 +55,7 @@ impl Examined {
             evidence: Vec::new(),
             hits: None,
             misses: None,
+            stored: Vec::new(),
             reason: None,
             doubts: Vec::new(),
             checks: checks(spec, run),
@@ -69,7 +71,7 @@ impl Examined {
 fn factor(spec: &ClaimSpec) -> f64 {
     spec.factor.unwrap_or(match spec.kind {
         ClaimKind::Near | ClaimKind::Sum => NEAR,
-        ClaimKind::Faster | ClaimKind::NeverHits => 1.0,
+        _ => 1.0,
     })
 }
 
@@ -107,6 +109,12 @@ fn pairs(spec: &ClaimSpec) -> Vec<(Point, Point)> {
 
 /// Fills in the evidence; returns how many rounds stand behind it.
 fn examine(claim: &mut Claim, spec: &ClaimSpec, run: &Run) -> Result<Option<usize>, String> {
+    if spec.kind.is_of_values() {
+        let points = pairs(spec).into_iter().map(|(at, _)| at);
+        let of = |at: Point| stored::find(run, &place(spec, &spec.a, Some(&at)));
+        claim.stored = points.map(of).collect::<Result<_, _>>()?;
+        return Ok(None);
+    }
     let mut rounds: Option<usize> = None;
     let mut all = Vec::new();
     for (at, b_at) in pairs(spec) {
@@ -225,14 +233,12 @@ fn verdict(claim: &Claim) -> ClaimVerdict {
     if let Some([hits, _]) = claim.hits {
         return if hits == 0 { ClaimVerdict::Holds } else { ClaimVerdict::DoesNotHold };
     }
-    let verdicts: Vec<ClaimVerdict> = claim
-        .evidence
-        .iter()
-        .map(|evidence| match claim.kind {
-            ClaimKind::Faster => faster(evidence, claim.factor),
-            _ => near(evidence, claim.factor),
-        })
-        .collect();
+    let tested = claim.evidence.iter().map(|evidence| match claim.kind {
+        ClaimKind::Faster => faster(evidence, claim.factor),
+        _ => near(evidence, claim.factor),
+    });
+    let seen = claim.stored.iter().map(|stored| stored::verdict(claim.kind, stored));
+    let verdicts: Vec<ClaimVerdict> = tested.chain(seen).collect();
     let (all, any) = (
         |verdict| verdicts.iter().all(|found| *found == verdict),
         |verdict| verdicts.contains(&verdict),

@@ -4,6 +4,7 @@
 //! figures, and what it concluded is judged. The check stands beside them.
 
 mod claim;
+mod stored;
 mod times;
 
 use std::cmp::Ordering;

@@ -1,0 +1,65 @@
+//! What became of the values that a target was given: stored, refused with an error, or acknowledged and gone.
+//!
+//! No test by ranks says that: one value that is refused, or gone, is enough.
+
+use larder_report::{Cell, ClaimKind, ClaimVerdict, Operation, ReasonKind, Run, Stored};
+
+use super::times::Place;
+
+/// What became of the values at a place, or why that is not known.
+pub(super) fn find(run: &Run, place: &Place<'_>) -> Result<Stored, String> {
+    let name = place.target;
+    let target = run.targets.iter().find(|target| target.name == name);
+    let target = target.ok_or_else(|| format!("{name} is not among the targets of this run"))?;
+    if let Some(reason) = &target.reason {
+        return Err(format!("{name} did not run: {reason}"));
+    }
+    let stores = |cell: &&Cell| {
+        let named = place.operation.is_none_or(|named| named == cell.operation.as_str());
+        named && matches!(cell.operation, Operation::Set | Operation::GetOrSet)
+    };
+    let mine = |cell: &&Cell| cell.target == target.url && place.holds(&cell.point);
+    let mut cells = run.cells.iter().filter(mine).filter(stores);
+    let cell = cells.next().ok_or("this run sets nothing there")?;
+    if cells.next().is_some() {
+        return Err(format!("this run sweeps, and {name} was given values at several points"));
+    }
+    of_cell(cell, place).map_err(|reason| format!("{name}: {reason}"))
+}
+
+fn of_cell(cell: &Cell, place: &Place<'_>) -> Result<Stored, String> {
+    let counts = &cell.counts;
+    // A get_or_set is given a value by each miss.
+    let reads = cell.operation.reads();
+    let given = if reads { counts.misses + counts.errors } else { counts.ops };
+    let first = || cell.samples.iter().find_map(|sample| sample.first_error.clone());
+    let refusal = match cell.reason_kind {
+        None | Some(ReasonKind::NothingSucceeded) => first(),
+        Some(ReasonKind::Oversize | ReasonKind::Full) => cell.reason.clone(),
+        Some(_) => return Err(cell.reason.clone().unwrap_or_default()),
+    };
+    Ok(Stored {
+        at: place.at.cloned().unwrap_or_default(),
+        given,
+        refused: counts.errors,
+        refusal,
+        read_back: counts.read_back,
+        gone: counts.read_back_absent + counts.read_back_wrong,
+    })
+}
+
+/// What that says to a conclusion of a kind.
+pub(super) fn verdict(kind: ClaimKind, stored: &Stored) -> ClaimVerdict {
+    let refused = stored.refused > 0 || stored.refusal.is_some();
+    let dropped = stored.gone > 0;
+    // Of what nobody looked for it is not known whether it is there.
+    let all = !refused && !dropped && stored.read_back > 0;
+    match kind {
+        ClaimKind::StoresAll if all => ClaimVerdict::Holds,
+        ClaimKind::Refuses if refused => ClaimVerdict::Holds,
+        ClaimKind::Drops if dropped => ClaimVerdict::Holds,
+        ClaimKind::Refuses | ClaimKind::Drops if all => ClaimVerdict::TurnsRound,
+        _ if refused || dropped => ClaimVerdict::DoesNotHold,
+        _ => ClaimVerdict::CannotBeTold,
+    }
+}
