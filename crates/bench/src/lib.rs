@@ -28,4 +28,6 @@ pub use error::{Error, Result};
 pub use observer::{Event, Observer, Silent};
 pub use output::{prepare, write, write_charts, write_reports};
 pub use plan::{Plan, PlannedPhase, PlannedPoint, PlannedTarget};
-pub use scenario::{ArticleSpec, At, BUILT_IN, ClaimSpec, FigureSpec, Form, Part, Scenario};
+pub use scenario::{
+    ArticleSpec, At, BUILT_IN, ClaimSpec, FigureSpec, Form, MADE, Made, Part, Scenario,
+};

@@ -10,11 +10,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Command};
-use larder_bench::BUILT_IN;
 use larder_bench::check::CHECKS;
 use larder_bench::guest;
 use larder_bench::trace::FORMATS;
 use larder_bench::workload::WorkloadSpec;
+use larder_bench::{BUILT_IN, MADE, Made};
 use larder_engines::ENGINES;
 use larder_store::{Catalog, Engine, Medium, Recipe, Source};
 use pulldown_cmark::{Event, Options, Parser, html};
@@ -140,9 +140,12 @@ fn the_page_on_scenarios_names_every_field_format_and_scenario() {
     let fields = workload.get_arguments().filter_map(|field| field.get_long());
     let formats = FORMATS.iter().map(|format| format.name);
     let scenarios = BUILT_IN.iter().map(|(name, _)| *name);
+    let made: Vec<_> =
+        MADE.iter().map(|Made { name, argument, .. }| format!("{name}:{argument}")).collect();
     let missing: Vec<_> = fields
         .chain(formats)
         .chain(scenarios)
+        .chain(made.iter().map(String::as_str))
         .filter(|name| !page.contains(&format!("`{name}`")))
         .collect();
     assert!(missing.is_empty(), "docs/scenarios.md does not name {missing:?}");

@@ -3,7 +3,11 @@
 mod article;
 mod at;
 mod form;
+mod made;
+mod twitter;
+mod web;
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use larder_report::ArticleForm;
@@ -15,6 +19,7 @@ use crate::workload::WorkloadSpec;
 pub use article::{ArticleSpec, ClaimSpec, FigureSpec};
 pub use at::At;
 pub use form::{Form, Part};
+pub use made::{MADE, Made};
 
 /// A comparison as a file describes it.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -63,12 +68,27 @@ pub const BUILT_IN: &[(&str, &str)] = &[
 impl Scenario {
     /// The scenario with a name, or in a file.
     pub fn find(name: &str) -> Result<Self> {
+        let text = Self::text(name)?;
+        let path = Path::new(name);
+        let is_ours =
+            Made::find(name).is_some() || BUILT_IN.iter().any(|(known, _)| *known == name);
+        let stem = path.file_stem().filter(|_| !is_ours);
+        Self::parse(&stem.map_or_else(|| name.into(), |stem| stem.to_string_lossy()), &text)
+    }
+
+    /// The text of the scenario with a name, or in a file.
+    pub fn text(name: &str) -> Result<Cow<'static, str>> {
         if let Some((_, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) {
-            return Self::parse(name, text);
+            return Ok((*text).into());
+        }
+        if let Some((made, argument)) = Made::find(name) {
+            return made.text(argument).map(Cow::Owned);
         }
         let path = Path::new(name);
         if !name.contains('/') && path.extension().is_none() && !path.exists() {
-            let known: Vec<_> = BUILT_IN.iter().map(|(name, _)| *name).collect();
+            let known = BUILT_IN.iter().map(|(name, _)| (*name).to_owned());
+            let made = MADE.iter().map(|Made { name, argument, .. }| format!("{name}:{argument}"));
+            let known: Vec<_> = known.chain(made).collect();
             let known = known.join(", ");
             return Err(usage(format!(
                 "no scenario `{name}`; built in: {known}; or name a .toml file"
@@ -79,8 +99,7 @@ impl Scenario {
             path: path.into(),
             source,
         })?;
-        let stem = path.file_stem().map_or_else(|| name.into(), |stem| stem.to_string_lossy());
-        Self::parse(&stem, &text)
+        Ok(text.into())
     }
 
     fn parse(name: &str, text: &str) -> Result<Self> {

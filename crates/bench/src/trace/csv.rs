@@ -15,6 +15,7 @@ use super::recorder::{Record, Recorder, Stop};
 pub(super) const FORMAT: TraceFormat = TraceFormat {
     name: "csv",
     summary: "a header with `key`, and of op, size, key_size, ttl, op_count what there is (Meta's kvcache)",
+    has_sizes: true,
     detect,
     read,
 };

@@ -19,6 +19,8 @@ pub struct TraceFormat {
     pub name: &'static str,
     /// What it is, in one line.
     pub summary: &'static str,
+    /// Whether it can say how large values are.
+    pub has_sizes: bool,
     /// Whether a trace is probably of this format.
     pub(super) detect: fn(&Head<'_>) -> bool,
     /// Hands every operation to the recorder.

@@ -21,6 +21,12 @@ impl TraceSource {
     pub fn open(&self, at_most: Option<usize>) -> Result<Trace, TraceError> {
         Trace::open(&self.path, self.format, at_most)
     }
+
+    /// Whether its format is one that says how large values are, as far as its name tells.
+    pub fn may_have_sizes(&self) -> bool {
+        let by_name = || TraceFormat::detect(&self.path.to_string_lossy(), b"").ok();
+        self.format.or_else(by_name).is_none_or(|format| format.has_sizes)
+    }
 }
 
 impl FromStr for TraceSource {

@@ -11,6 +11,7 @@ use super::recorder::{Record, Recorder, Stop};
 pub(super) const FORMAT: TraceFormat = TraceFormat {
     name: "twitter",
     summary: "lines of time,key,key size,value size,client,operation,TTL without a header",
+    has_sizes: true,
     detect,
     read,
 };

@@ -1,7 +1,7 @@
 //! `larder scenarios`: what is built in.
 
 use clap::Args;
-use larder_bench::{BUILT_IN, Scenario};
+use larder_bench::{BUILT_IN, MADE, Made, Scenario};
 
 use crate::exit::Exit;
 
@@ -15,25 +15,32 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let text = match &arguments.name {
         Some(name) => {
-            // A wrong name is told as `compare --scenario` tells it.
+            // A wrong name, and a wrong file, is told as `compare --scenario` tells it.
             Scenario::find(name)?;
-            let built_in = BUILT_IN.iter().find(|(known, _)| known == name);
-            match built_in {
-                Some((_, text)) => (*text).to_owned(),
-                None => std::fs::read_to_string(name)?,
-            }
+            Scenario::text(name)?.into_owned()
         }
-        None => BUILT_IN
-            .iter()
-            .map(|(name, _)| Ok(line(&Scenario::find(name)?)))
-            .collect::<anyhow::Result<String>>()?,
+        None => list()?,
     };
     super::print(text.as_bytes())?;
     Ok(Exit::Done)
 }
 
+/// All of them, a line each.
+fn list() -> anyhow::Result<String> {
+    let mut text = String::new();
+    for (name, _) in BUILT_IN {
+        let scenario = Scenario::find(name)?;
+        text += &line(&scenario.name, &scenario.summary, &scenario);
+    }
+    for Made { name, argument, summary, example, .. } in MADE {
+        let scenario = Scenario::find(&format!("{name}:{example}"))?;
+        text += &line(&format!("{name}:{argument}"), summary, &scenario);
+    }
+    Ok(text)
+}
+
 /// A scenario in a line: what it shows, and the flags that it has another form for.
-fn line(scenario: &Scenario) -> String {
+fn line(name: &str, summary: &str, scenario: &Scenario) -> String {
     let mut forms = String::new();
     if scenario.full.is_some() {
         forms += " [--full]";
@@ -42,5 +49,5 @@ fn line(scenario: &Scenario) -> String {
         forms += " [--as published";
         forms += if published.full.is_some() { " [--full]]" } else { "]" };
     }
-    format!("{:12} {}{forms}\n", scenario.name, scenario.summary)
+    format!("{name:12} {summary}{forms}\n")
 }
