@@ -272,6 +272,19 @@ fn values_are_all_stored_or_refused_or_dropped() {
 }
 
 #[test]
+fn what_was_announced_and_never_published_is_shown_all_the_same() {
+    let figure = |measure: &str| {
+        format!("[[article.figure]]\ntarget = 'works'\npart = 'reads'\nmeasure = '{measure}'\n")
+    };
+    let (_, found) = figures(&["client_cpu_us", "server_cpu_us", "rss_bytes"].map(figure).concat());
+    assert!(found.iter().all(|figure| figure.published.is_none() && figure.ratio.is_none()));
+    assert!(found[0].here.is_some_and(|us| us > 10.0), "25 µs of work: {:?}", found[0]);
+    let reason = found[1].reason.as_deref().unwrap();
+    assert_eq!(reason, "there is no server here whose CPU time is known");
+    assert!(found[2].here.is_some() || found[2].reason.is_some());
+}
+
+#[test]
 fn few_rounds_say_how_many_would_tell() {
     let claim = "[[article.claim]]\nsays = 'x'\nkind = 'faster'\npart = 'writes'\na = 'works'\nb = ['waits']\n";
     let judged =

@@ -52,8 +52,8 @@ pub struct FigureSpec {
     pub operation: Option<String>,
     /// What the figure is.
     pub measure: Measure,
-    /// The figure, or the lower end of a span.
-    pub published: f64,
+    /// The figure, or the lower end of a span; left out where the article announced it and gave none.
+    pub published: Option<f64>,
     /// The upper end, where a span was published.
     pub published_to: Option<f64>,
     /// The iterations that it counts, where it is a total.
@@ -123,12 +123,11 @@ impl ArticleSpec {
             known.at(figure.part.as_deref(), &figure.at.clone().unwrap_or_default())?;
         }
         operations(figure.operation.as_deref())?;
-        if !figure.published.is_finite() || figure.published < 0.0 {
-            return Err(format!("published = {}: give what was measured", figure.published));
+        if let Some(wrong) = figure.published.filter(|of| !of.is_finite() || *of < 0.0) {
+            return Err(format!("published = {wrong}: give what was measured"));
         }
-        if let Some(to) =
-            figure.published_to.filter(|to| !to.is_finite() || *to <= figure.published)
-        {
+        let above = |to: f64| figure.published.is_some_and(|from| to.is_finite() && to > from);
+        if let Some(to) = figure.published_to.filter(|to| !above(*to)) {
             return Err(format!("published_to = {to}: give the upper end of what was measured"));
         }
         let rate = matches!(figure.measure, Measure::OpsPerS | Measure::CpuOpsPerS);

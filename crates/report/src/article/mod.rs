@@ -8,12 +8,16 @@ mod said;
 pub(crate) use matrix::{Clocks, Matrix, WAITING, matrices};
 pub(crate) use said::{Said, said};
 
+use larder_store::ByteSize;
+
 use crate::figures::{list, nanoseconds, nanoseconds_interval, rate, rate_interval, ratio};
 use crate::model::{Article, ArticleFigure, ArticleForm, Clock, Measure, Point};
 use crate::points::label;
 
 /// The heads of the columns behind the targets.
 pub(crate) const HEADS: [&str; 3] = ["published", "here", "here / published"];
+/// What stands in the place of a published figure that was only announced.
+const ANNOUNCED: &str = "announced";
 /// What stands above the conclusions.
 pub(crate) const CONCLUSIONS: &str = "What it concluded, and what this run says";
 
@@ -91,7 +95,7 @@ fn counted_here(figure: &ArticleFigure) -> Option<String> {
     match figure.measure {
         Measure::Wall | Measure::Cpu => Some(format!(", here scaled from {here} a round")),
         Measure::Misses => Some(format!(", here of {here} a round")),
-        Measure::UsPerOp | Measure::OpsPerS | Measure::CpuOpsPerS => None,
+        _ => None,
     }
 }
 
@@ -131,6 +135,9 @@ fn caption(figure: &ArticleFigure) -> String {
         Measure::OpsPerS => "iterations per second of wall clock".to_owned(),
         Measure::CpuOpsPerS => "iterations per second of the client's CPU".to_owned(),
         Measure::Misses => format!("misses{of}"),
+        Measure::ClientCpuUs => "CPU time of the client an iteration".to_owned(),
+        Measure::ServerCpuUs => "CPU time of the servers an iteration".to_owned(),
+        Measure::RssBytes => "resident memory".to_owned(),
     };
     let (part, operation) = (figure.part.as_deref(), figure.operation.as_str());
     if figure.peak {
@@ -148,12 +155,12 @@ fn row(figure: &ArticleFigure) -> FigureRow {
         } else {
             figure.target.clone()
         },
-        published: [Some(figure.published), figure.published_to]
+        published: [figure.published, figure.published_to]
             .into_iter()
             .flatten()
             .map(|published| text(figure.measure, published, None))
-            .collect::<Vec<_>>()
-            .join(" to "),
+            .reduce(|from, to| format!("{from} to {to}"))
+            .unwrap_or_else(|| ANNOUNCED.to_owned()),
         here: figure
             .here
             .map(|here| text(figure.measure, here, figure.here_ci95))
@@ -176,11 +183,26 @@ fn text(measure: Measure, value: f64, ci95: Option<[f64; 2]>) -> String {
     };
     match measure {
         Measure::Wall | Measure::Cpu => span(1e9),
-        Measure::UsPerOp => span(1e3),
+        Measure::UsPerOp | Measure::ClientCpuUs | Measure::ServerCpuUs => span(1e3),
         Measure::OpsPerS | Measure::CpuOpsPerS => match ci95 {
             Some(ci95) => rate_interval(value, ci95),
             None => rate(value),
         },
         Measure::Misses => format!("{value:.0}"),
+        Measure::RssBytes => memory(value, ci95),
+    }
+}
+
+/// Memory with its interval.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "bytes, which are never negative"
+)]
+fn memory(bytes: f64, ci95: Option<[f64; 2]>) -> String {
+    let size = |bytes: f64| ByteSize(bytes as u64).to_string();
+    match ci95 {
+        Some([low, high]) => format!("{} [{}, {}]", size(bytes), size(low), size(high)),
+        None => size(bytes),
     }
 }

@@ -99,8 +99,8 @@ pub struct ArticleFigure {
     pub measure: Measure,
     /// The iterations that it counts, where it is a total.
     pub iterations: Option<u64>,
-    /// What was published.
-    pub published: f64,
+    /// What was published; `null` where it was only announced.
+    pub published: Option<f64>,
     /// Where a span was published, its upper end.
     #[serde(default)]
     pub published_to: Option<f64>,
@@ -150,6 +150,12 @@ pub enum Measure {
     CpuOpsPerS,
     /// Reads that found nothing, of all iterations; here of those of a round.
     Misses,
+    /// Microseconds of the client's CPU an iteration.
+    ClientCpuUs,
+    /// Microseconds of the CPU of the servers behind the target an iteration.
+    ServerCpuUs,
+    /// Resident memory at the end of an iteration's operations, in bytes: of the servers, or what the client grew by.
+    RssBytes,
 }
 
 /// A conclusion that was published, and what this run says to it.

@@ -48,7 +48,7 @@ fn figures([first, second, third]: [&str; 3]) -> Vec<ArticleFigure> {
         operation: "get".into(),
         measure,
         iterations: Some(50_000),
-        published,
+        published: Some(published),
         published_to: None,
         here,
         here_ci95: here.map(|here| [here * 0.98, here * 1.03]),

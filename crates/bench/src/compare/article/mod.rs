@@ -113,10 +113,11 @@ fn measured(
             figure.here_iterations = Some(times.iterations);
             figure.here = median(&rounds);
             figure.here_ci95 = median_ci95(&rounds, run.seed);
-            let here = figure.here.filter(|_| comparable && spec.published > 0.0);
+            let published = spec.published.filter(|published| comparable && *published > 0.0);
             let nearest =
-                |here: f64| here.clamp(spec.published, spec.published_to.unwrap_or(spec.published));
-            figure.ratio = here.map(|here| here / nearest(here));
+                |here: f64, from: f64| here.clamp(from, spec.published_to.unwrap_or(from));
+            let pair = figure.here.zip(published);
+            figure.ratio = pair.map(|(here, from)| here / nearest(here, from));
         }
         Err(reason) => figure.reason = Some(reason),
     }
@@ -182,5 +183,8 @@ fn rounds(times: &Times, measure: Measure, iterations: Option<u64>) -> Result<Ve
         Measure::OpsPerS => each(&times.wall_s, &|seconds| 1.0 / seconds),
         Measure::CpuOpsPerS => each(times.cpu_s()?, &|seconds| 1.0 / seconds),
         Measure::Misses => times.misses.clone(),
+        Measure::ClientCpuUs => each(times.cpu_s()?, &|seconds| seconds * 1e6),
+        Measure::ServerCpuUs => each(times.server_cpu_s()?, &|seconds| seconds * 1e6),
+        Measure::RssBytes => times.rss_bytes()?.to_vec(),
     })
 }

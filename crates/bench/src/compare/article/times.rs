@@ -27,6 +27,10 @@ pub(super) struct Times {
     pub(super) wall_s: Vec<f64>,
     /// Seconds of the client's CPU; `None` where they are not known in every round.
     cpu_s: Option<Vec<f64>>,
+    /// Seconds of the servers' CPU; `None` where they are not known in every round.
+    server_cpu_s: Option<Vec<f64>>,
+    /// Resident memory in bytes; `None` where it is not known in every round.
+    rss_bytes: Option<Vec<f64>>,
     /// Mean latencies in seconds; `None` where they are not known in every round.
     latency_s: Option<Vec<f64>>,
     /// The 99th percentiles of a round in seconds; `None` where the rounds are too short to have one, or do several things.
@@ -50,6 +54,18 @@ impl Times {
     pub(super) fn cpu_s(&self) -> Result<&[f64], String> {
         let known = self.cpu_s.as_deref();
         known.ok_or_else(|| "the client's CPU time of an iteration is not known".to_owned())
+    }
+
+    /// Seconds of the servers' CPU an iteration, or why they are not known.
+    pub(super) fn server_cpu_s(&self) -> Result<&[f64], String> {
+        let known = self.server_cpu_s.as_deref();
+        known.ok_or_else(|| "there is no server here whose CPU time is known".to_owned())
+    }
+
+    /// Resident memory in bytes, or why it is not known.
+    pub(super) fn rss_bytes(&self) -> Result<&[f64], String> {
+        let known = self.rss_bytes.as_deref();
+        known.ok_or_else(|| "what it takes of memory is not known".to_owned())
     }
 
     /// Mean latencies in seconds, or why they are not known.
@@ -179,6 +195,10 @@ fn of_cell(run: &Run, cell: &Cell) -> Result<Times, String> {
     // Less than the clock can tell is not a time.
     let cpu_s = || each(&|sample| sample.client_cpu_s.unwrap_or_default());
     let cpu_s = known.then(cpu_s).filter(|seconds| seconds.iter().all(|cpu| *cpu > 0.0));
+    let server_cpu_s =
+        samples.iter().map(|sample| Some(sample.server_cpu_s? / sample.counts.ops as f64));
+    let server_cpu_s = server_cpu_s.collect();
+    let rss_bytes = samples.iter().map(|sample| Some(sample.rss_bytes? as f64)).collect();
     let latency_s = samples.iter().map(|sample| Some(sample.latency_ns?.mean / 1e9)).collect();
     let long = samples.iter().all(|sample| succeeded(sample) >= P99_OPS);
     let slowest = |of: fn(&Latency) -> u64| -> Option<Vec<f64>> {
@@ -198,6 +218,8 @@ fn of_cell(run: &Run, cell: &Cell) -> Result<Times, String> {
     Ok(Times {
         wall_s: each(&|sample| sample.wall_s),
         cpu_s,
+        server_cpu_s,
+        rss_bytes,
         latency_s,
         p99_s,
         max_s,
@@ -230,6 +252,9 @@ impl Times {
             wall_s: sum(&self.wall_s, &other.wall_s),
             cpu_s: self.cpu_s.zip(other.cpu_s).map(|(a, b)| sum(&a, &b)),
             latency_s: self.latency_s.zip(other.latency_s).map(|(a, b)| sum(&a, &b)),
+            server_cpu_s: self.server_cpu_s.zip(other.server_cpu_s).map(|(a, b)| sum(&a, &b)),
+            // What is done last finds what was done before still there.
+            rss_bytes: other.rss_bytes,
             // The slowest of two things are not slow in the same iteration: they do not add up.
             p99_s: None,
             max_s: None,
