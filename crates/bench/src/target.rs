@@ -27,6 +27,8 @@ pub(crate) struct Target {
     pub(crate) capabilities: Capabilities,
     pub(crate) probed: Probed,
     pub(crate) capacity_bytes: Option<u64>,
+    /// How many points are measured on it.
+    n_points: usize,
     /// The points that it had no room for, each with what it said.
     full_at: Vec<(Point, String)>,
     /// Why it can go on no more.
@@ -50,7 +52,7 @@ impl Target {
         // A stack gives room to those of its tiers that are not somebody's.
         let is_ours = || !planned.is_external() || !planned.url.tiers().is_empty();
         if let Some(option) = planned.engine.capacity_option.filter(|_| is_ours()) {
-            let room = plan.points.iter().map(PlannedPoint::room_bytes).max().unwrap_or(0);
+            let room = plan.points_of(planned).map(PlannedPoint::room_bytes).max().unwrap_or(0);
             url = url.or_option(option, &room.to_string());
         }
         if planned.media.contains(&Medium::Files) {
@@ -58,7 +60,9 @@ impl Target {
             url = url.in_scratch();
         }
         let guest = match guest::find(planned.engine.scheme) {
-            Some(cache) => Some(Arc::new(GuestStore::open(cache, &url, catalog, demand(plan))?)),
+            Some(cache) => {
+                Some(Arc::new(GuestStore::open(cache, &url, catalog, demand(plan, planned))?))
+            }
             None => None,
         };
         let store = match &guest {
@@ -73,6 +77,7 @@ impl Target {
             probed: Probed::default(),
             store,
             guest,
+            n_points: plan.points_of(planned).count(),
             full_at: Vec::new(),
             lost: None,
         })
@@ -94,11 +99,13 @@ impl Target {
 
     /// Finds out what it really stores, unless it is told to stop.
     pub(crate) fn probe(&mut self, plan: &Plan, stop: &AtomicBool) -> Result<()> {
-        let Some(first) = plan.points.first().filter(|_| self.capabilities.stores) else {
+        let mut points = plan.points_of(&self.planned);
+        let Some(first) = points.next().filter(|_| self.capabilities.stores) else {
             return Ok(());
         };
-        let longest =
-            |of: fn(&PlannedPoint) -> usize| plan.points.iter().map(of).max().unwrap_or(0);
+        let longest = |of: fn(&PlannedPoint) -> usize| {
+            plan.points_of(&self.planned).map(of).max().unwrap_or(0)
+        };
         let key = longest(|point| point.keys.longest());
         let value = longest(|point| point.values.longest());
         let mut session = self.store.session()?;
@@ -199,9 +206,9 @@ impl Target {
     }
 
     /// It had no room for this point of so many: the others go on, unless it had room for none.
-    pub(crate) fn leave_out(&mut self, point: &PlannedPoint, points: usize, error: &Error) {
+    pub(crate) fn leave_out(&mut self, point: &PlannedPoint, error: &Error) {
         self.full_at.push((point.point.clone(), error.to_string()));
-        if self.full_at.len() == points {
+        if self.full_at.len() == self.n_points {
             self.full_at.clear();
             self.lose(error);
         }
@@ -219,8 +226,8 @@ impl Target {
 }
 
 /// What a guest must know of a plan before it opens its cache.
-fn demand(plan: &Plan) -> Demand {
-    let most = |of: fn(&PlannedPoint) -> u64| plan.points.iter().map(of).max();
+fn demand(plan: &Plan, planned: &PlannedTarget) -> Demand {
+    let most = |of: fn(&PlannedPoint) -> u64| plan.points_of(planned).map(of).max();
     Demand {
         room_bytes: most(PlannedPoint::room_bytes),
         largest_bytes: most(|point| (point.keys.longest() + point.values.longest()) as u64),

@@ -60,6 +60,24 @@ fn each_part_has_its_own_points_and_operations_under_its_name() {
 }
 
 #[test]
+fn a_part_that_names_targets_is_measured_on_no_others() {
+    let text =
+        PARTS.replace("name = \"write-heavy\"", "name = \"write-heavy\"\ntargets = ['moka:']");
+    let scenario = read(&text).unwrap();
+    let plan = Plan::new(&scenario, false, &ENGINES).unwrap();
+    assert_eq!(plan.turns(), 2 + 2, "one point on both, two on one");
+    let run = run(&scenario);
+    let of = |target: &str| run.cells.iter().filter(|cell| cell.target == target).count();
+    assert_eq!((of("moka:"), of("null:")), (1 + 4, 1));
+    assert!(run.cells.iter().all(|cell| cell.reason.is_none()), "{:#?}", run.cells);
+    // Whoever types other targets wants to see all of it.
+    let typed = Scenario { targets: vec!["null:".into()], ..scenario };
+    assert_eq!(Plan::new(&typed, true, &ENGINES).unwrap().turns(), 3);
+    let error = Plan::new(&typed, false, &ENGINES).unwrap_err().to_string();
+    assert!(error.contains("part `write-heavy` is measured on none of the targets"), "{error}");
+}
+
+#[test]
 fn a_single_part_needs_no_coordinate_and_a_typed_field_wins_over_every_part() {
     let one = "targets = ['moka:']\n[workload]\nrounds = 1\nkeys = 9\n[[part]]\nname = 'only'\nworkload = { keys = 7 }";
     let scenario = read(one).unwrap();
@@ -122,6 +140,7 @@ fn what_a_scenario_has_not_is_refused_in_one_line() {
         (part("name = ''"), "part name ``"),
         (part("name = 'a'\n[[part]]\nname = 'a'"), "part `a` stands twice"),
         (part("name = 'a'\nworkload = { rounds = 3 }"), "part `a` has `rounds`"),
+        (part("name = 'a'\ntargets = ['null:']"), "part `a` is measured on `null:`, and no target"),
         (part("name = 'a'\nkeys = 3"), "line 4: unknown field `keys`"),
         ("targets = ['moka:']\n[published]\ntargets = []".into(), "a form without targets"),
         ("targets = ['moka:']\n[full.full]".into(), "no [full.full]"),

@@ -59,7 +59,8 @@ fn of_target(plan: &Plan, target: &mut Target, stop: &AtomicBool) -> Estimate {
     let Footprint { memory, disk } = footprint(plan, target);
     let mut reason = None;
     let mut time = Some(Duration::ZERO);
-    for (number, point) in (0..).zip(&plan.points) {
+    let planned = target.planned.clone();
+    for (number, point) in (0..).zip(plan.points_of(&planned)) {
         if let Some((_, refusal)) = target.refusal(point) {
             reason = Some(refusal);
         } else if target.planned.is_external() {
@@ -67,6 +68,8 @@ fn of_target(plan: &Plan, target: &mut Target, stop: &AtomicBool) -> Estimate {
         } else {
             let turn = trial(plan, point, number, target, stop);
             time = time.map(|time| time + turn * plan.rounds);
+            // That it has no room is seen only where it is tried.
+            reason = reason.or_else(|| target.refusal(point).map(|(_, refusal)| refusal));
         }
     }
     Estimate {
@@ -88,7 +91,6 @@ fn trial(
 ) -> Duration {
     let turn = Turn {
         point,
-        points: 1,
         round: 1,
         number,
         position: 1,

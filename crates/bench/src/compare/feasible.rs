@@ -31,7 +31,7 @@ pub(crate) struct Footprint {
 /// What a target will take at most over all points: the working set, or its own bound where that is less.
 pub(crate) fn footprint(plan: &Plan, target: &Target) -> Footprint {
     // A point that is refused takes nothing.
-    let points = || plan.points.iter().filter(|point| target.refusal(point).is_none());
+    let points = || plan.points_of(&target.planned).filter(|point| target.refusal(point).is_none());
     let most = |of: fn(&PlannedPoint) -> u64| points().map(of).max().unwrap_or(0);
     let bound = target.capacity_bytes.unwrap_or(u64::MAX);
     let memory = most(|point| point.working_set_bytes + 100 * point.items).min(bound);
@@ -124,7 +124,8 @@ pub(super) fn check_somebodys(
     }
     // One that does not tell what it holds is noticed by the probe.
     let servers = target.somebodys().unwrap_or_default();
-    let set = plan.points.iter().map(|point| point.working_set_bytes).max().unwrap_or(0);
+    let set =
+        plan.points_of(&target.planned).map(|point| point.working_set_bytes).max().unwrap_or(0);
     let refusal = servers.iter().find_map(|stats| refusal(&target.planned.name, set, stats));
     refusal.map_or(Ok(()), |text| Err(usage(text)))
 }

@@ -49,7 +49,6 @@ fn floors_on(
         for round in 1..=ROUNDS {
             let turn = Turn {
                 point,
-                points: 1,
                 round,
                 number: round,
                 position: 1,

@@ -33,7 +33,7 @@ impl Recorder<'_> {
         let mut histograms = Vec::new();
         for (at, point) in self.plan.points.iter().enumerate() {
             for operation in point.measured_operations() {
-                for (slot, of) in slots.iter().enumerate() {
+                for (slot, of) in measured(slots, point) {
                     let entries = book.entries(slot, at, operation);
                     histograms.extend(latencies(of, point, operation, entries));
                     let mut cell = cell(of, point, operation, entries, self.plan.rounds);
@@ -56,7 +56,7 @@ impl Recorder<'_> {
         let point = &self.plan.points[at];
         let mut cells = Vec::new();
         for operation in point.measured_operations() {
-            for (slot, of) in slots.iter().enumerate() {
+            for (slot, of) in measured(slots, point) {
                 let entries = book.entries(slot, at, operation);
                 cells.push(cell(of, point, operation, entries, self.plan.rounds));
             }
@@ -86,6 +86,14 @@ impl Recorder<'_> {
             article: None,
         }
     }
+}
+
+/// The targets that a point is measured on, each with its number.
+fn measured<'a>(
+    slots: &'a [Slot],
+    point: &'a PlannedPoint,
+) -> impl Iterator<Item = (usize, &'a Slot)> {
+    slots.iter().enumerate().filter(|(_, slot)| point.is_for(slot.planned()))
 }
 
 fn target(slot: &Slot) -> TargetRecord {

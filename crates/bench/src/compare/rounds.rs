@@ -43,13 +43,16 @@ impl Rounds<'_> {
         for round in self.numbers.clone() {
             for at in 0..self.plan.points.len() {
                 order.shuffle(&mut rng);
-                for (position, slot) in (1..).zip(&order) {
+                let point = &self.plan.points[at];
+                let measured = order.iter().filter(|slot| point.is_for(slots[**slot].planned()));
+                let measured: Vec<usize> = measured.copied().collect();
+                for (position, slot) in (1..).zip(measured) {
                     if self.stop.load(Ordering::Relaxed) {
                         return;
                     }
                     let turn = self.turn(round, at, position);
-                    if let Some(target) = slots[*slot].open_mut() {
-                        self.take(&turn, target, &mut |entry| book.add((*slot, at), entry));
+                    if let Some(target) = slots[slot].open_mut() {
+                        self.take(&turn, target, &mut |entry| book.add((slot, at), entry));
                     }
                     done += 1;
                     self.observer.notice(Event::TurnEnded { done });
@@ -64,7 +67,6 @@ impl Rounds<'_> {
         let before = round.wrapping_mul(number(self.plan.points.len()));
         Turn {
             point: &self.plan.points[at],
-            points: self.plan.points.len(),
             round,
             number: before.wrapping_add(number(at)),
             position,

@@ -32,8 +32,6 @@ pub(super) enum Amount {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Turn<'a> {
     pub(super) point: &'a PlannedPoint,
-    /// How many there are.
-    pub(super) points: usize,
     pub(super) round: u32,
     /// Counts every round of every point, so that no two share a version.
     pub(super) number: u32,
@@ -67,7 +65,7 @@ impl Turn<'_> {
         let emptied = target.empty(&self.point.keys);
         match (result, emptied) {
             (Err(full @ Error::Full { .. }), Ok(())) => {
-                target.leave_out(self.point, self.points, &full);
+                target.leave_out(self.point, &full);
             }
             (result, emptied) => {
                 if let Err(error) = result.and(emptied) {

@@ -84,7 +84,19 @@ impl Plan {
             if shared { format!("larder:{:08x}:", rand::random::<u32>()) } else { "k".to_owned() };
         let mut parts = Vec::new();
         for (name, spec) in &workloads {
-            parts.push(PlannedPart::new(*name, spec, &prefix, seed)?);
+            let mut part = PlannedPart::new(*name, spec, &prefix, seed)?;
+            // Targets that were typed are measured on all that there is.
+            if !typed {
+                let left_out = scenario.left_out(*name, &targets);
+                if left_out.len() == targets.len() {
+                    let (scenario, name) = (&scenario.name, name.unwrap_or_default());
+                    return Err(usage(format!(
+                        "scenario `{scenario}`: part `{name}` is measured on none of the targets of this form"
+                    )));
+                }
+                part.leave_out(&left_out);
+            }
+            parts.push(part);
         }
         let words = PlannedPart::words(&parts, scenario);
         let mut notes: Vec<String> = Vec::new();
@@ -113,9 +125,15 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The turns of the whole plan: rounds × points × targets.
+    /// The turns of the whole plan: rounds × points × targets, without those that a part leaves out.
     pub fn turns(&self) -> u64 {
-        u64::from(self.rounds) * self.points.len() as u64 * self.targets.len() as u64
+        let of = |target| self.points_of(target).count() as u64;
+        u64::from(self.rounds) * self.targets.iter().map(of).sum::<u64>()
+    }
+
+    /// The points that are measured on a target.
+    pub fn points_of(&self, target: &PlannedTarget) -> impl Iterator<Item = &PlannedPoint> {
+        self.points.iter().filter(|point| point.is_for(target))
     }
 
     /// Says where guests work with more or fewer processes than others have threads.

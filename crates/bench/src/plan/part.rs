@@ -56,6 +56,13 @@ impl PlannedPart {
         Ok(Self { name: name.map(str::to_owned), points, notes, words })
     }
 
+    /// Measures none of its points on these targets.
+    pub(super) fn leave_out(&mut self, targets: &[String]) {
+        for point in &mut self.points {
+            point.left_out = targets.to_vec();
+        }
+    }
+
     /// The workload of all parts in words. What differs between them names the part: `read-heavy: fill`.
     pub(super) fn words(parts: &[Self], scenario: &Scenario) -> BTreeMap<String, String> {
         let mut words: BTreeMap<String, String> = BTreeMap::new();

@@ -11,6 +11,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::DEFAULT_KEY_SIZE;
 use super::phases::{PlannedPhase, PlannedWork, plan_phases};
 use super::source::Source;
+use super::targets::PlannedTarget;
 use crate::error::{Result, usage};
 use crate::measure::Work;
 use crate::trace::Trace;
@@ -30,6 +31,8 @@ const MAX_THREADS: u32 = 1024;
 pub struct PlannedPoint {
     /// Its coordinates.
     pub point: Point,
+    /// The names of the targets that it is not measured on.
+    pub left_out: Vec<String>,
     /// Sessions, one a thread.
     pub threads: u32,
     /// Processes of a guest, which has no threads; `None` for as many as others have threads.
@@ -79,6 +82,11 @@ impl PlannedPoint {
                 writes,
             },
         }
+    }
+
+    /// Whether it is measured on a target.
+    pub fn is_for(&self, target: &PlannedTarget) -> bool {
+        !self.left_out.contains(&target.name)
     }
 
     /// How many processes of a guest share the work.
@@ -156,6 +164,7 @@ pub(super) fn plan_point(
     one_writer_a_key(&phases, at.keys, ("threads", at.threads))?;
     let sizes = (0..at.keys).map(|key| (keys.len_of(key) + values.len_of(key)) as u64);
     Ok(PlannedPoint {
+        left_out: Vec::new(),
         point: coordinates(source, at, &keys, &values),
         threads: at.threads,
         processes: spec.processes.map(|processes| processes.0),

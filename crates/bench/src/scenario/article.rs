@@ -1,9 +1,9 @@
 //! The `[article]` of a scenario: what was published, so that a run can be laid beside it.
 
 use larder_report::{ArticleForm, ClaimKind, Clock, Measure, Operation};
-use larder_store::StoreUrl;
 use serde::Deserialize;
 
+use super::form::name_of;
 use super::{At, Scenario};
 use crate::check::CHECKS;
 use crate::error::{Result, usage};
@@ -117,7 +117,7 @@ impl ArticleSpec {
     }
 
     fn check_figure(&self, figure: &FigureSpec, known: &Known) -> Result<(), String> {
-        known.target(&figure.target)?;
+        known.target(&figure.target, figure.part.as_deref())?;
         known.part(figure.part.as_deref())?;
         if !figure.peak {
             known.at(figure.part.as_deref(), &figure.at.clone().unwrap_or_default())?;
@@ -145,11 +145,12 @@ impl ArticleSpec {
 }
 
 fn check_claim(claim: &ClaimSpec, known: &Known) -> Result<(), String> {
-    [&claim.a].into_iter().chain(&claim.b).try_for_each(|target| known.target(target))?;
-    known.part(claim.part.as_deref())?;
+    let part = claim.part.as_deref();
+    [&claim.a].into_iter().chain(&claim.b).try_for_each(|target| known.target(target, part))?;
+    known.part(part)?;
     let everywhere = [At::default()];
     let at = if claim.at.is_empty() { &everywhere[..] } else { &claim.at };
-    at.iter().chain(&claim.b_at).try_for_each(|at| known.at(claim.part.as_deref(), at))?;
+    at.iter().chain(&claim.b_at).try_for_each(|at| known.at(part, at))?;
     operations(claim.operation.as_deref())?;
     let unknown = |id: &&String| !CHECKS.iter().any(|check| check.about().id == **id);
     if let Some(id) = claim.checks.iter().find(unknown) {
@@ -222,7 +223,8 @@ fn operations(named: Option<&str>) -> Result<(), String> {
 #[derive(Debug, Default)]
 struct Known {
     targets: Vec<String>,
-    parts: Vec<String>,
+    /// Each part of each form, with the names of those that it is measured on where it names some.
+    parts: Vec<(String, Vec<String>)>,
     /// Each workload with the name of its part, where there are several.
     workloads: Vec<(Option<String>, WorkloadSpec)>,
     /// Some form has several parts.
@@ -236,29 +238,35 @@ impl Known {
             for full in [false, true] {
                 // A form that there is not has nothing.
                 let Ok(of) = scenario.clone().resolve(form, full) else { continue };
-                let urls = of.targets.iter().filter_map(|url| StoreUrl::parse(url).ok());
-                let name =
-                    |url: StoreUrl| url.name().map_or_else(|| url.to_string(), str::to_owned);
-                known.targets.extend(urls.map(name));
+                known.targets.extend(of.targets.iter().filter_map(|url| name_of(url)));
                 let workloads = of.workloads().into_iter();
                 known.workloads.extend(workloads.map(|(part, own)| (part.map(str::to_owned), own)));
                 known.several |= of.parts.len() > 1;
-                known.parts.extend(of.parts.into_iter().map(|part| part.name));
+                known.parts.extend(of.parts.into_iter().map(|part| (part.name, part.targets)));
             }
         }
         known
     }
 
-    fn target(&self, name: &String) -> Result<(), String> {
-        if self.targets.contains(name) {
-            return Ok(());
+    /// Refuses a target that there is not, or that no form measures in this part.
+    fn target(&self, name: &String, part: Option<&str>) -> Result<(), String> {
+        if !self.targets.contains(name) {
+            return Err(format!("no target is called `{name}`; give one `name=`"));
         }
-        Err(format!("no target is called `{name}`; give one `name=`"))
+        let Some(part) = part else { return Ok(()) };
+        let mut own = self.parts.iter().filter(|(own, _)| own == part).peekable();
+        let is_there = own.peek().is_some();
+        if is_there && !own.any(|(_, targets)| targets.is_empty() || targets.contains(name)) {
+            return Err(format!(
+                "part `{part}` is not measured on `{name}`; add it to its `targets`"
+            ));
+        }
+        Ok(())
     }
 
     fn part(&self, name: Option<&str>) -> Result<(), String> {
         match name {
-            Some(name) if !self.parts.iter().any(|part| part == name) => {
+            Some(name) if !self.parts.iter().any(|(part, _)| part == name) => {
                 Err(format!("no part is called `{name}`"))
             }
             None if self.several => {

@@ -4,10 +4,12 @@
 //! `[published.full]` what is different where both are asked for.
 
 use larder_report::ArticleForm;
+use larder_store::StoreUrl;
 use serde::Deserialize;
 
 use super::Scenario;
 use crate::error::{Result, usage};
+use crate::plan::PlannedTarget;
 use crate::workload::WorkloadSpec;
 
 /// A workload under a name, beside others of the same run.
@@ -16,6 +18,9 @@ use crate::workload::WorkloadSpec;
 pub struct Part {
     /// How tables and charts call it.
     pub name: String,
+    /// The names of the targets that it is measured on; all, where it names none.
+    #[serde(default)]
+    pub targets: Vec<String>,
     /// What is different from the scenario's workload.
     #[serde(default)]
     pub workload: WorkloadSpec,
@@ -101,6 +106,16 @@ impl Scenario {
         }
     }
 
+    /// The targets that are left out where a part of this name is measured, of these.
+    pub(crate) fn left_out(&self, part: Option<&str>, targets: &[PlannedTarget]) -> Vec<String> {
+        let mut named = self.parts.iter().filter(|own| part.is_none_or(|part| part == own.name));
+        let Some(Part { targets: named, .. }) = named.find(|own| !own.targets.is_empty()) else {
+            return Vec::new();
+        };
+        let names = targets.iter().map(|target| &target.name);
+        names.filter(|name| !named.contains(name)).cloned().collect()
+    }
+
     fn apply(&mut self, form: Form) {
         if let Some(targets) = form.targets {
             self.targets = targets;
@@ -130,13 +145,16 @@ impl Scenario {
                 return Err(usage(format!("scenario `{name}` has a form without targets")));
             }
         }
-        self.check_parts(&self.parts)?;
-        forms.into_iter().try_for_each(|form| self.check_parts(&form.parts))
+        let targets = forms.iter().filter_map(|form| form.targets.as_deref());
+        let targets = targets.chain([self.targets.as_slice()]).flatten();
+        let names: Vec<String> = targets.filter_map(|url| name_of(url)).collect();
+        self.check_parts(&self.parts, &names)?;
+        forms.into_iter().try_for_each(|form| self.check_parts(&form.parts, &names))
     }
 
-    fn check_parts(&self, parts: &[Part]) -> Result<()> {
+    fn check_parts(&self, parts: &[Part], known: &[String]) -> Result<()> {
         let scenario = &self.name;
-        for (i, Part { name, workload }) in parts.iter().enumerate() {
+        for (i, Part { name, targets, workload }) in parts.iter().enumerate() {
             let letters = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
             if name.is_empty() || !name.chars().all(letters) {
                 return Err(usage(format!(
@@ -145,6 +163,12 @@ impl Scenario {
             }
             if parts[..i].iter().any(|other| other.name == *name) {
                 return Err(usage(format!("scenario `{scenario}`: part `{name}` stands twice")));
+            }
+            if let Some(target) = targets.iter().find(|target| !known.contains(target)) {
+                return Err(usage(format!(
+                    "scenario `{scenario}`: part `{name}` is measured on `{target}`, and no target is called so; \
+                     give one `name=`"
+                )));
             }
             let of_the_run = [
                 ("rounds", workload.rounds.is_some()),
@@ -160,4 +184,10 @@ impl Scenario {
         }
         Ok(())
     }
+}
+
+/// The name of the target that a URL stands for; `None` where it is none.
+pub(super) fn name_of(url: &str) -> Option<String> {
+    let url = StoreUrl::parse(url).ok()?;
+    Some(url.name().map_or_else(|| url.to_string(), str::to_owned))
 }

@@ -231,6 +231,10 @@ mod tests {
                 "no form measures data-size = 2k there",
             ),
             (format!("{figure}at = {{ keys = 20000 }}"), "no form measures keys = 20000 there"),
+            (
+                format!("{figure}part = 'a'\n[[part]]\nname = 'a'\ntargets = ['files']"),
+                "part `a` is not measured on `memory`",
+            ),
             (format!("{figure}[workload]\nkeys = [1, 2]"), "keys is swept there: name it in `at`"),
             (
                 format!("{figure}[workload]\nthreads = [1, 2]"),
