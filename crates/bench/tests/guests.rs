@@ -17,7 +17,7 @@ use larder_bench::{Permissions, Plan, Silent, compare, guest};
 use larder_engines::ENGINES;
 use larder_report::{Cell, Run};
 use larder_store::{Catalog, Store, StoreUrl};
-use larder_testkit::{has_perl_modules, has_program, trial_where};
+use larder_testkit::{has_perl_modules, has_program, is_root, may_mount, trial_where};
 use libtest_mimic::Arguments;
 
 const CATALOG: Catalog = ENGINES.with_guests(guest::ENGINES);
@@ -53,6 +53,7 @@ fn main() -> ExitCode {
     trials.push(trial_where(perl, "time_ends_a_phase", duration));
     let mmap = || has_perl_modules(&["Cache::Mmap"]);
     trials.push(trial_where(mmap, "a_ttl_that_a_guest_has_not_is_a_reason", no_ttl));
+    trials.push(trial_where(mounts, "a_file_system_is_mounted_for_a_guest", mounted));
     trials.push(trial_where(perl, "ways_to_read_that_a_guest_has_not_are_reasons", ways));
     trials.push(trial_where(perl, "a_floor_is_that_of_the_targets_language", floors));
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
@@ -61,6 +62,12 @@ fn main() -> ExitCode {
 /// Whether these modules of Perl are there.
 fn perl() -> Result<(), String> {
     has_perl_modules(&["Cache::FastMmap"])
+}
+
+/// Whether this process may mount for a cache in files.
+fn mounts() -> Result<(), String> {
+    has_perl_modules(&["Cache::FileCache"])?;
+    if is_root() { may_mount() } else { Err("may not mount: not root".into()) }
 }
 
 fn memcached() -> Result<(), String> {
@@ -97,6 +104,21 @@ fn agree(workload: &str) {
         assert!(guest.counts.wrong == 0 && guest.counts.ops > 0, "{guest:#?}");
         assert!(guest.latency_ns.is_some() || guest.counts.misses == guest.counts.ops);
     }
+}
+
+fn mounted() {
+    let of_tier = "perl+tiered:filecache:?mount=ramfs:1m|filecache:";
+    let run = run(&["perl+filecache:?mount=tmpfs:8m", of_tier], "keys = 100");
+    for cell in &run.cells {
+        assert!(cell.reason.is_none(), "{cell:#?}");
+        assert_eq!(cell.counts.errors + cell.counts.misses, 0, "{cell:#?}");
+    }
+    let [own, tiered] = &run.targets[..] else { panic!("{:#?}", run.targets) };
+    assert_eq!(own.file_system.as_deref(), Some("tmpfs (size 8 MiB)"));
+    assert_eq!((own.capacity_bytes, &*own.settings["mount"]), (Some(8 << 20), "tmpfs, size=8 MiB"));
+    assert_eq!(tiered.settings["l1.mount"], "ramfs, size=1 MiB is ignored by ramfs");
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    assert!(!mounts.contains("filecache"), "{mounts}");
 }
 
 fn ways() {

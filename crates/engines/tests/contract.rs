@@ -13,6 +13,7 @@ const URLS: &[&str] = &[
     "file:?depth=0",
     "file:?size=64m",
     "file:?sync=on",
+    "file:?mount=tmpfs:64m",
     "lmdb:",
     "lmdb:?sync=on",
     "lmdb:?size=64m",

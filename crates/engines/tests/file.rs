@@ -6,7 +6,6 @@
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
 use std::collections::HashSet;
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
@@ -19,7 +18,7 @@ use std::time::{Duration, SystemTime};
 
 use larder_engines::ENGINES;
 use larder_store::{Error, Session, SetOptions, Store, StoreUrl};
-use larder_testkit::{Random, trial_where};
+use larder_testkit::{Random, may_mount, trial_where, with_mounts};
 use libtest_mimic::{Arguments, Trial};
 
 /// What another process is to do, and the store it is to do it to.
@@ -37,12 +36,17 @@ fn main() -> ExitCode {
         })
     };
     let trials = vec![
-        trial_where(mounts, "a_full_disk_is_an_error_and_leaves_no_debris", || {
+        trial_where(may_mount, "a_full_disk_is_an_error_and_leaves_no_debris", || {
             run_with_mounts("full disk");
         }),
-        trial_where(mounts, "a_disk_that_may_only_be_read_is_read", || {
+        trial_where(may_mount, "a_disk_that_may_only_be_read_is_read", || {
             run_with_mounts("read-only disk");
         }),
+        trial_where(may_mount, "a_store_mounts_what_it_is_told_and_unmounts_it", || {
+            run_with_mounts("own mount");
+        }),
+        trial_where(may_mount, "its_own_tmpfs_may_fill_up", || run_with_mounts("own tmpfs")),
+        trial_where(may_mount, "its_own_ramfs_has_no_limit", || run_with_mounts("own ramfs")),
         trial("a_killed_writer_leaves_only_whole_files", a_killed_writer_leaves_only_whole_files),
         trial("what_a_killed_writer_left_is_swept", what_a_killed_writer_left_is_swept),
         trial("processes_keep_to_one_size_limit", processes_keep_to_one_size_limit),
@@ -64,6 +68,9 @@ fn play(role: &str, url: &str) -> ExitCode {
     match role {
         "full disk" => a_full_disk_is_an_error(&SmallDisk::mount()),
         "read-only disk" => a_disk_that_may_only_be_read_is_read(&SmallDisk::mount()),
+        "own mount" => a_store_mounts_what_it_is_told(),
+        "own tmpfs" => its_own_tmpfs_may_fill_up(),
+        "own ramfs" => its_own_ramfs_has_no_limit(),
         _ => work(role, url),
     }
     ExitCode::SUCCESS
@@ -176,24 +183,6 @@ impl Drop for TestDir {
         // A test that could not tidy up has not failed.
         let _ = fs::remove_dir_all(&self.0);
     }
-}
-
-/// Runs a program whose mounts nobody else sees. Root may; others can in a user namespace of their own.
-fn with_mounts(program: impl AsRef<OsStr>) -> Command {
-    let mut command = Command::new("unshare");
-    if fs::metadata("/proc/self").unwrap().uid() != 0 {
-        command.args(["--user", "--map-root-user"]);
-    }
-    command.arg("--mount").arg(program);
-    command
-}
-
-/// Whether this user may mount.
-fn mounts() -> Result<(), String> {
-    let tried = with_mounts("mount").args(["-t", "tmpfs", "tmpfs", "/mnt"]).output();
-    let tried = tried.map_err(|error| format!("unshare: {error}"))?;
-    let said = String::from_utf8_lossy(&tried.stderr);
-    if tried.status.success() { Ok(()) } else { Err(format!("may not mount: {}", said.trim())) }
 }
 
 /// Plays a role that mounts a disk.
@@ -320,6 +309,71 @@ fn a_disk_that_may_only_be_read_is_read(disk: &SmallDisk) {
         assert!(error.to_string().contains(disk.0.0.to_str().unwrap()), "{error}");
     }
     assert_eq!(get(&mut *session, b"key").unwrap(), b"value");
+}
+
+fn a_store_mounts_what_it_is_told() {
+    let folder = TestDir::new();
+    for (url, under) in [
+        ("file:?mount=tmpfs:2m".into(), std::env::temp_dir()),
+        (folder.url("?mount=ramfs"), folder.0.clone()),
+    ] {
+        let store = open(&url);
+        let info = store.info();
+        let path = info.data_paths[0].clone();
+        assert!(path.starts_with(&under) && path != under.join("cache"), "{}", path.display());
+        let system = info.file_system.unwrap();
+        assert!(system.is_own && url.contains(&system.kind), "{system:?}");
+        let mut session = store.session().unwrap();
+        put(&mut *session, b"key", b"value");
+        drop(store);
+        assert_eq!(get(&mut *session, b"key").unwrap(), b"value");
+        drop(session);
+        assert!(!path.exists() && !path.parent().unwrap().exists());
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+        assert!(!mounts.contains(path.parent().unwrap().to_str().unwrap()), "{mounts}");
+    }
+    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 0);
+    let text = refusal("file:/no/such/folder?mount=tmpfs:2m");
+    assert!(text.contains("no folder"), "{text}");
+}
+
+fn its_own_tmpfs_may_fill_up() {
+    let store = open("file:?mount=tmpfs:1m");
+    assert_eq!(store.stats().unwrap().capacity_bytes, Some(1 << 20));
+    assert_eq!(store.info().settings["mount"], "tmpfs, size=1 MiB");
+    let mut session = store.session().unwrap();
+    put(&mut *session, &key(0), &vec![7; 600_000]);
+    for key in [key(0), key(1)] {
+        let full = session.set(&key, &vec![8; 600_000], &SetOptions::default()).unwrap_err();
+        let text = "file: full: no room left on its tmpfs, size=1 MiB; mount a larger one";
+        assert_eq!(full.to_string(), text);
+    }
+    let root = store.info().data_paths[0].parent().unwrap().to_owned();
+    assert_eq!((temporary_files(&root), entries(&root).len()), (0, 1));
+    assert_eq!(get(&mut *session, &key(0)).unwrap(), vec![7; 600_000], "what was there is whole");
+    assert_eq!(get(&mut *session, &key(1)), None);
+
+    // With a size limit below that of the mount there is always room.
+    let store = open("file:?mount=tmpfs:4m&size=2m");
+    assert_eq!(store.stats().unwrap().capacity_bytes, Some(2 << 20));
+    let mut session = store.session().unwrap();
+    for i in 0..100 {
+        put(&mut *session, &key(i), &vec![7; 100_000]);
+    }
+    assert!(store.stats().unwrap().evictions > Some(0));
+}
+
+fn its_own_ramfs_has_no_limit() {
+    let store = open("file:?mount=ramfs:1m");
+    assert_eq!(store.stats().unwrap().capacity_bytes, None);
+    assert_eq!(store.info().settings["mount"], "ramfs, size=1 MiB is ignored by ramfs");
+    let mut session = store.session().unwrap();
+    for i in 0..30 {
+        put(&mut *session, &key(i), &vec![7; 100_000]);
+    }
+    for i in 0..30 {
+        assert_eq!(get(&mut *session, &key(i)).unwrap(), vec![7; 100_000], "key {i}");
+    }
 }
 
 fn a_killed_writer_leaves_only_whole_files() {
@@ -512,6 +566,8 @@ fn what_a_url_may_not_say() {
     let folder = TestDir::new();
     let file = folder.0.join("file");
     File::create(&file).unwrap().write_all(b"mine").unwrap();
+    let text = refusal("file:?mount=ext4");
+    assert!(text.contains("option `mount`") && text.contains("tmpfs:1g"), "{text}");
     let text = refusal(&format!("file:{}", file.display()));
     assert!(text.contains(file.to_str().unwrap()), "{text}");
 }

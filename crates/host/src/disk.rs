@@ -23,7 +23,8 @@ pub fn file_system(path: &Path) -> io::Result<FileSystem> {
     let answer = unsafe { answer.assume_init() };
     // ramfs answers with zero blocks: it has no limit but the machine's memory.
     let bytes = |blocks: u64| (answer.f_blocks > 0).then(|| blocks * answer.f_frsize);
-    Ok(FileSystem { kind, size_bytes: bytes(answer.f_blocks), free_bytes: bytes(answer.f_bavail) })
+    let (size_bytes, free_bytes) = (bytes(answer.f_blocks), bytes(answer.f_bavail));
+    Ok(FileSystem { kind, size_bytes, free_bytes, is_own: false })
 }
 
 /// The type of the innermost mount above `path`, from the text of `/proc/self/mountinfo`:

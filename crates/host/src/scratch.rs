@@ -5,9 +5,11 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use larder_store::{Error, Result, StoreUrl};
+use larder_store::{Error, FileSystem, Mount, Result, StoreUrl};
 
+use crate::disk;
 use crate::managed::watchdog;
+use crate::mount::Mounted;
 
 /// A private directory under the system's temporary one, removed with everything in it when it is dropped, and
 /// by a watchdog when this process ends before that.
@@ -24,30 +26,41 @@ impl ScratchDir {
 
     /// Makes a new directory that only this user may read, under `parent`.
     pub fn create_in(engine: &'static str, parent: &Path) -> Result<Self> {
-        // Random, because a process id comes again and a killed process may have left its directory behind.
-        let random = RandomState::new().hash_one(std::process::id());
-        let name = format!("larder-{}-{engine}-{random:016x}", std::process::id());
-        let failed = |path: &Path, source: io::Error| {
-            let what = format!("creating {}", path.display());
-            Error::Io { engine, what, source }
-        };
-        let path = parent.join(name);
-        let path = std::path::absolute(&path).map_err(|source| failed(&path, source))?;
         // Registered first: a directory that is made and not yet registered would outlive a `kill -9`.
-        watchdog::watch_directory(&path).map_err(|source| failed(&path, source))?;
-        match std::fs::DirBuilder::new().mode(0o700).create(&path) {
-            Ok(()) => Ok(Self { path }),
-            Err(source) => {
-                // What is not ours must stay.
-                let _ = watchdog::forget_directory(&path);
-                Err(failed(&path, source))
-            }
-        }
+        let path = make(engine, parent, watchdog::watch_directory, watchdog::forget_directory)?;
+        Ok(Self { path })
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+/// Makes a new directory under `parent` that only this user may read, and has it watched from before it is there.
+pub(crate) fn make(
+    engine: &'static str,
+    parent: &Path,
+    watch: impl FnOnce(&Path) -> io::Result<()>,
+    forget: impl FnOnce(&Path) -> io::Result<()>,
+) -> Result<PathBuf> {
+    // Random, because a process id comes again and a killed process may have left its directory behind.
+    let random = RandomState::new().hash_one(std::process::id());
+    let name = format!("larder-{}-{engine}-{random:016x}", std::process::id());
+    let failed = |path: &Path, source: io::Error| {
+        let what = format!("creating {}", path.display());
+        Error::Io { engine, what, source }
+    };
+    let path = parent.join(name);
+    let path = std::path::absolute(&path).map_err(|source| failed(&path, source))?;
+    watch(&path).map_err(|source| failed(&path, source))?;
+    match std::fs::DirBuilder::new().mode(0o700).create(&path) {
+        Ok(()) => Ok(path),
+        Err(source) => {
+            // What is not ours must stay.
+            let _ = forget(&path);
+            Err(failed(&path, source))
+        }
     }
 }
 
@@ -58,19 +71,38 @@ pub enum Place {
     Given(PathBuf),
     /// In a directory that vanishes with the store.
     Own(ScratchDir),
+    /// In a file system that is mounted for the store, and vanishes with it.
+    Mounted(Mounted),
 }
 
 impl Place {
     /// The place that a URL asks for: its path; without one, or where the URL asks for a store that vanishes, a new
     /// directory under the temporary one, or under the path or the folder it lies in.
     pub fn of(engine: &'static str, url: &StoreUrl) -> Result<Self> {
-        if url.path().is_empty() {
-            return ScratchDir::create(engine).map(Self::Own);
-        }
         let path = Path::new(url.path());
-        if !url.is_scratch() {
+        if !url.path().is_empty() && !url.is_scratch() {
             return Ok(Self::Given(path.into()));
         }
+        ScratchDir::create_in(engine, &Self::parent(engine, url)?).map(Self::Own)
+    }
+
+    /// As [`Place::of`] for an engine that has the option `mount`: where it is given, a file system that is mounted on a new
+    /// directory in that place, whatever else the URL asks for.
+    pub fn on(engine: &'static str, url: &StoreUrl, mount: Option<Mount>) -> Result<Self> {
+        match mount {
+            None => Self::of(engine, url),
+            Some(mount) => {
+                Mounted::create_in(engine, &Self::parent(engine, url)?, mount).map(Self::Mounted)
+            }
+        }
+    }
+
+    /// The folder in which a directory that vanishes is made.
+    fn parent(engine: &'static str, url: &StoreUrl) -> Result<PathBuf> {
+        if url.path().is_empty() {
+            return Ok(std::env::temp_dir());
+        }
+        let path = Path::new(url.path());
         let folder = if path.is_dir() { Some(path) } else { path.parent() };
         let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
@@ -78,7 +110,7 @@ impl Place {
             let what = format!("there is no folder {}; make it or name another", folder.display());
             return Err(Error::Unavailable { engine, what, source: None });
         }
-        ScratchDir::create_in(engine, folder).map(Self::Own)
+        Ok(folder.into())
     }
 
     /// The path, or the directory that vanishes.
@@ -86,6 +118,29 @@ impl Place {
         match self {
             Self::Given(path) => path,
             Self::Own(directory) => directory.path(),
+            Self::Mounted(mounted) => mounted.path(),
+        }
+    }
+
+    /// The file system that it lies on, once it is there.
+    pub fn file_system(&self) -> Option<FileSystem> {
+        let system = disk::file_system(self.path()).ok()?;
+        Some(FileSystem { is_own: matches!(self, Self::Mounted(_)), ..system })
+    }
+
+    /// What was mounted for it.
+    pub fn mount(&self) -> Option<Mount> {
+        match self {
+            Self::Mounted(mounted) => Some(mounted.what()),
+            _ => None,
+        }
+    }
+
+    /// How much fits into what was mounted for it; `None` where nothing was, or where that has no limit.
+    pub fn limit_bytes(&self) -> Option<u64> {
+        match self {
+            Self::Mounted(mounted) => mounted.limit_bytes(),
+            _ => None,
         }
     }
 }

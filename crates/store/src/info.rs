@@ -96,6 +96,8 @@ pub struct FileSystem {
     pub size_bytes: Option<u64>,
     /// What an unprivileged process may still fill of it.
     pub free_bytes: Option<u64>,
+    /// Whether it was mounted for this store alone: nobody else loses room when it is full.
+    pub is_own: bool,
 }
 
 impl FileSystem {

@@ -6,6 +6,7 @@
 mod certificates;
 mod contract;
 mod holder;
+mod mounts;
 mod postgres;
 mod random;
 mod require;
@@ -14,6 +15,7 @@ pub mod stores;
 pub use certificates::{certificate_files, certificates};
 pub use contract::{Outcome, Report, contract, judge};
 pub use holder::{Holder, hold_if_asked, is_running, nothing_is_left_after_kill_9};
+pub use mounts::{is_root, may_mount, with_mounts};
 pub use postgres::{POSTGRES, Postgres};
 pub use random::Random;
 pub use require::{everything_is_required, has_perl_modules, has_program, trial_where};

@@ -33,8 +33,11 @@ impl Check for Capacity {
             let room = target.capacity_bytes.filter(|capacity| set > *capacity);
             if let Some(room) = room {
                 let (set, room) = (ByteSize(set), ByteSize(room));
-                let text =
-                    format!("working set {set} > capacity {room}: this measures eviction{ratio}");
+                let what = match cell.counts.evictions {
+                    Some(0) => "nothing was evicted to make room",
+                    _ => "this measures eviction",
+                };
+                let text = format!("working set {set} > capacity {room}: {what}{ratio}");
                 report.cell(Severity::Warn, cell, text);
             } else if evictions > 0 {
                 let (set, rounds) = (ByteSize(set), cell.rounds);

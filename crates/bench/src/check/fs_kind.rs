@@ -23,13 +23,18 @@ impl Check for FsKind {
         for target in &run.targets {
             let Some(system) = &target.file_system else { continue };
             if system.starts_with("ramfs") {
+                // A size that it was given, and which it was told of.
+                let mounted = target.settings.iter().find(|(name, _)| is_mount(name));
+                let asked = mounted.and_then(|(_, text)| text.strip_prefix("ramfs, "));
+                let asked = asked.map_or_else(String::new, |asked| format!(" ({asked})"));
                 let text = format!(
-                    "files lie on {system}: it ignores a size and fills memory until the machine has none left"
+                    "files lie on {system}: no limit but memory, which it fills until the machine has none left{asked}"
                 );
                 report.target(Severity::Warn, target, text);
             } else if system.starts_with("tmpfs") {
                 let text = format!(
-                    "files lie on {system}: in memory, gone after a restart, refused with an error when it is full"
+                    "files lie on {system}: in memory or, where there is swap, in swap; gone after a restart; refused \
+                     with an error when it is full"
                 );
                 report.target(Severity::Note, target, text);
             }
@@ -43,4 +48,9 @@ impl Check for FsKind {
             }
         }
     }
+}
+
+/// Whether a setting says what was mounted for a target or for one of its tiers.
+fn is_mount(name: &str) -> bool {
+    name.rsplit('.').next() == Some("mount")
 }

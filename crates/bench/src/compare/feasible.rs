@@ -38,8 +38,10 @@ pub(crate) fn footprint(plan: &Plan, target: &Target) -> Footprint {
     // One file a key rounds each up to a block; databases take less than that.
     let disk =
         most(|point| point.working_set_bytes + BLOCK * point.items).min(bound.saturating_mul(2));
-    let in_memory =
-        target.info.file_system.as_ref().is_some_and(larder_store::FileSystem::is_memory);
+    let system = target.info.file_system.as_ref();
+    let in_memory = system.is_some_and(larder_store::FileSystem::is_memory);
+    // Beyond the size of a tmpfs what is written is refused.
+    let most_of_memory = system.and_then(|system| system.size_bytes).unwrap_or(u64::MAX);
     // A server of ours without files, among others of its kind that have them.
     let has_no_files =
         target.info.ownership == Ownership::Managed && target.info.data_paths.is_empty();
@@ -47,7 +49,7 @@ pub(crate) fn footprint(plan: &Plan, target: &Target) -> Footprint {
         Medium::Nothing | Medium::Tiers => Footprint::default(),
         Medium::Files if has_no_files => Footprint { memory, disk: 0 },
         Medium::Memory => Footprint { memory, disk: 0 },
-        Medium::Files if in_memory => Footprint { memory: disk, disk },
+        Medium::Files if in_memory => Footprint { memory: disk.min(most_of_memory), disk },
         Medium::Files => Footprint { memory: 0, disk },
     };
     target.planned.media.iter().map(of).fold(Footprint::default(), |sum, one| Footprint {
@@ -82,7 +84,9 @@ pub(super) fn check(plan: &Plan, slots: &[Slot], permissions: Permissions) -> Re
     }
     let mut disks: BTreeMap<u64, Disk> = BTreeMap::new();
     for target in targets() {
-        let Some(system) = &target.info.file_system else { continue };
+        // One of its own may be filled: nobody else is in it, and what finds no room there is what is to be seen.
+        let system = target.info.file_system.as_ref().filter(|system| !system.is_own);
+        let Some(system) = system else { continue };
         // Two disks may have the same kind and size; their numbers differ.
         let device = target.info.data_paths.first().and_then(|path| path.metadata().ok());
         if let (Some(device), Some(free)) = (device, system.free_bytes) {

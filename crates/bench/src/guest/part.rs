@@ -8,8 +8,8 @@ use std::sync::Arc;
 use larder_host::disk;
 use larder_host::scratch::Place;
 use larder_store::{
-    Capabilities, Catalog, Durability, Engine, Error, Ownership, Result, Stats, Store, StoreInfo,
-    StoreUrl,
+    Capabilities, Catalog, Durability, Engine, Error, Mount, Ownership, Result, Stats, Store,
+    StoreInfo, StoreUrl,
 };
 use serde_json::Value;
 
@@ -19,6 +19,10 @@ use super::{Cache, Keeps};
 /// The option by which a cache in files is given room. It says what the cache should hold: pages and buckets that a key
 /// may fill alone let it take more.
 pub(super) const SIZE: &str = "size";
+
+/// The option by which a file system is mounted for a cache in files, where its language names it among its options. That is
+/// done here, and no program hears of it.
+const MOUNT: &str = "mount";
 
 /// The option by which a client sends what is set and does not wait for an answer.
 const NO_WAIT: &str = "nowait";
@@ -78,7 +82,7 @@ impl Part {
                     let what = format!("there is no folder {path}; make it or name another");
                     return Err(Error::Unavailable { engine: engine.scheme, what, source: None });
                 }
-                part.place = Some(Place::of(engine.scheme, &url)?);
+                part.place = Some(Place::on(engine.scheme, &url, mount(engine, &url)?)?);
             }
             Keeps::Memory { .. } => {
                 part.options = (cache.options)(engine.scheme, &bounded(url.clone(), engine))?;
@@ -131,7 +135,9 @@ impl Part {
         // Those of the sessions of this process; what a guest opens it tells itself.
         stats.connections = None;
         if self.servers.is_none() {
-            stats.capacity_bytes = self.options.get(SIZE).and_then(Value::as_u64);
+            let size = self.options.get(SIZE).and_then(Value::as_u64);
+            let mounted = self.place.as_ref().and_then(Place::limit_bytes);
+            stats.capacity_bytes = size.into_iter().chain(mounted).min();
         }
         Ok(stats)
     }
@@ -169,9 +175,12 @@ impl Part {
         }
     }
 
-    /// The settings of its servers, without those of a client that it does not use.
+    /// The settings of its servers, without those of a client that it does not use; and what was mounted for it.
     pub(super) fn settings(&self) -> BTreeMap<String, String> {
-        let Some(servers) = &self.servers else { return BTreeMap::new() };
+        let Some(servers) = &self.servers else {
+            let mounted = self.place.as_ref().and_then(Place::mount);
+            return mounted.map(|mount| (MOUNT.into(), mount.to_string())).into_iter().collect();
+        };
         let clients = match self.cache.keeps {
             Keeps::Servers { of_client, .. } => of_client,
             _ => &[],
@@ -189,9 +198,9 @@ impl Part {
             info.server_pids.extend(theirs.server_pids);
             info.addresses.extend(theirs.addresses);
         }
-        if let Some(folder) = self.folder() {
-            info.data_paths.push(folder.into());
-            info.file_system = info.file_system.take().or_else(|| disk::file_system(folder).ok());
+        if let Some(place) = &self.place {
+            info.data_paths.push(place.path().into());
+            info.file_system = info.file_system.take().or_else(|| place.file_system());
         }
     }
 }
@@ -207,6 +216,15 @@ impl Cache {
             _ => url.clone(),
         }
     }
+}
+
+/// What is to be mounted for a cache in files.
+fn mount(engine: &Engine, url: &StoreUrl) -> Result<Option<Mount>> {
+    let asked = url.option(MOUNT).map(str::parse).transpose();
+    asked.map_err(|reason: String| Error::InvalidOptions {
+        engine: engine.scheme,
+        reason: format!("option `{MOUNT}`: {reason}"),
+    })
 }
 
 /// Refuses an option that neither the guest nor the engine of its servers knows, with those that they do.

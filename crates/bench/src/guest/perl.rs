@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use larder_store::{
-    ByteSize, Catalog, Durability, Engine, Medium, Reach, Recipe, Result, Role, Span, Store,
+    ByteSize, Catalog, Durability, Engine, Medium, Mount, Reach, Recipe, Result, Role, Span, Store,
     StoreUrl,
 };
 use schemars::{JsonSchema, schema_for};
@@ -172,6 +172,9 @@ struct FileCache {
     /// How often what has expired is removed; without it never.
     #[serde(serialize_with = "seconds")]
     auto_purge_interval: Option<Span>,
+    /// A file system in memory that is mounted for it on a new folder in its path: `tmpfs:1g`, `tmpfs` or `ramfs`.
+    #[serde(skip_serializing)]
+    mount: Option<Mount>,
 }
 
 impl Default for FileCache {
@@ -183,6 +186,7 @@ impl Default for FileCache {
             auto_purge_on_set: false,
             auto_purge_on_get: false,
             auto_purge_interval: None,
+            mount: None,
         }
     }
 }
@@ -207,6 +211,9 @@ struct Mmap {
     expiry: Option<Span>,
     /// Values are stored as they are; off, each is made a reference and goes through Storable.
     strings: bool,
+    /// A file system in memory that is mounted for it on a new folder in its path: `tmpfs:1g`, `tmpfs` or `ramfs`.
+    #[serde(skip_serializing)]
+    mount: Option<Mount>,
 }
 
 impl Default for Mmap {
@@ -218,6 +225,7 @@ impl Default for Mmap {
             pagesize: None,
             expiry: None,
             strings: true,
+            mount: None,
         }
     }
 }
@@ -239,6 +247,9 @@ struct FastMmap {
     expire_time: Option<Span>,
     /// Values are compressed by this.
     compressor: Option<Compressor>,
+    /// A file system in memory that is mounted for it on a new folder in its path: `tmpfs:1g`, `tmpfs` or `ramfs`.
+    #[serde(skip_serializing)]
+    mount: Option<Mount>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, Serialize, JsonSchema)]

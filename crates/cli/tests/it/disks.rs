@@ -1,11 +1,15 @@
 //! Disks that are full or cannot be written: refused or a reason, never a figure for what was dropped.
 
+use larder_report::Operation;
+
 use crate::scene::{Answer, Scene};
 use crate::{Case, MOUNTS};
 
 pub(crate) const CASES: &[Case] = &[
     (MOUNTS, "a_plan_beyond_the_disk_is_refused", beyond_the_disk),
     (MOUNTS, "a_disk_that_fills_up_is_a_reason_and_never_a_silent_drop", fills_up),
+    (MOUNTS, "a_file_system_of_its_own_may_fill_up_and_goes_with_the_run", fills_its_own),
+    (MOUNTS, "a_ramfs_takes_what_it_is_given_and_the_run_says_so", ramfs),
     (MOUNTS, "a_folder_that_is_read_only_is_a_reason", read_only),
     (MOUNTS, "results_that_find_no_room_are_told_before_anything_runs", no_room_for_results),
 ];
@@ -51,6 +55,55 @@ fn fills_up() {
         assert!(!run.checks.iter().any(|check| check.id == "SILENT-DROP"), "{:?}", run.checks);
         scene.assert_nothing_left();
     }
+}
+
+/// Runs `larder compare` where it may mount.
+fn compare_with_mounts(scene: &Scene, arguments: &[&str]) -> Answer {
+    let script = r#"exec "$LARDER" compare -q -r 2 -o out "$@""#;
+    scene.shell(
+        "unshare",
+        &[&["--map-root-user", "--mount", "sh", "-c", script, "sh"], arguments].concat(),
+    )
+}
+
+fn fills_its_own() {
+    let scene = Scene::new();
+    // A000 wrote 1,060 MB of values into 1,024 MB; here it is a thousandth of that.
+    let plan = ["file:?mount=tmpfs:1m", "-k", "106", "-d", "10k"];
+    compare_with_mounts(&scene, &plan).ends_with(0);
+    let run = scene.run_json();
+    assert_eq!(run.targets[0].capacity_bytes, Some(1 << 20));
+    assert_eq!(run.targets[0].settings["mount"], "tmpfs, size=1 MiB");
+    let sets = run.cells.iter().find(|cell| cell.operation == Operation::Set).unwrap();
+    assert!(sets.counts.errors > 0 && sets.counts.read_back_absent == 0, "{sets:#?}");
+    let said = |id: &str| run.checks.iter().find(|check| check.id == id).map(|check| &*check.text);
+    assert!(said("ERR-AS-OP").unwrap().contains("no room left on its tmpfs, size=1 MiB"));
+    assert!(said("CAPACITY").unwrap().contains("nothing was evicted"), "{:?}", said("CAPACITY"));
+    assert_eq!(said("SILENT-DROP"), None);
+    scene.assert_nothing_left();
+
+    // Where nearly nothing fits, that is the reason.
+    let plan = ["file:?mount=tmpfs:1m", "-k", "500", "-d", "16k"];
+    compare_with_mounts(&scene, &plan).ends_with(1);
+    for cell in &scene.run_json().cells {
+        assert!(cell.reason.as_deref().is_some_and(|reason| reason.contains("full")), "{cell:#?}");
+    }
+    scene.assert_nothing_left();
+}
+
+fn ramfs() {
+    let scene = Scene::new();
+    let plan = ["file:?mount=ramfs:1m", "-k", "50", "-d", "100k"];
+    compare_with_mounts(&scene, &plan).ends_with(0);
+    let run = scene.run_json();
+    let said = run.checks.iter().find(|check| check.id == "FS-KIND").unwrap();
+    assert!(said.text.contains("no limit but memory"), "{}", said.text);
+    assert!(said.text.ends_with("(size=1 MiB is ignored by ramfs)"), "{}", said.text);
+    assert_eq!(run.targets[0].file_system.as_deref(), Some("ramfs (no limit)"));
+    for cell in &run.cells {
+        assert!(cell.reason.is_none() && cell.counts.errors + cell.counts.misses == 0, "{cell:#?}");
+    }
+    scene.assert_nothing_left();
 }
 
 fn read_only() {

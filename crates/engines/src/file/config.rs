@@ -1,6 +1,6 @@
 //! Options of `file:`.
 
-use larder_store::{ByteSize, Error, Result, StoreUrl};
+use larder_store::{ByteSize, Error, Mount, Result, StoreUrl};
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Deserialize;
 
@@ -20,6 +20,9 @@ pub(super) struct FileConfig {
     /// Levels of folders above the entries, 0 to 4, each of up to 256 folders. A store keeps the depth that it was
     /// made with, which is 2 unless given.
     pub(super) depth: Option<u8>,
+    /// A file system in memory that is mounted for the store, on a new folder in its path, and unmounted when it is closed:
+    /// `tmpfs:1g`, `tmpfs` (half of memory) or `ramfs` (no limit). Needs root.
+    pub(super) mount: Option<Mount>,
     /// The folder under the path that holds the entries; stores of several namespaces share a path.
     pub(super) namespace: String,
     /// Bytes that the entries may take, in blocks of the file system; the oldest ones make room. Unlimited unless
@@ -31,7 +34,7 @@ pub(super) struct FileConfig {
 
 impl Default for FileConfig {
     fn default() -> Self {
-        Self { depth: None, namespace: "cache".into(), size: None, sync: false }
+        Self { depth: None, mount: None, namespace: "cache".into(), size: None, sync: false }
     }
 }
 

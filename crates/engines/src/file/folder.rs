@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use larder_store::{Error, Result};
+use larder_store::{Error, Mount, Result};
 
 use super::SCHEME;
 use super::config::FileConfig;
@@ -31,6 +31,7 @@ pub(super) struct Folder {
     fd: OwnedFd,
     depth: u8,
     sync: bool,
+    mount: Option<Mount>,
 }
 
 impl Folder {
@@ -64,7 +65,7 @@ impl Folder {
         }
         let fd = File::open(&path).map_err(failed("opening", &path))?.into();
         sweep(&path.join("tmp"));
-        Ok(Self { path, fd, depth, sync: config.sync })
+        Ok(Self { path, fd, depth, sync: config.sync, mount: config.mount })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -83,7 +84,14 @@ impl Folder {
     #[cold]
     pub(super) fn error(&self, what: &str, name: &CStr, source: io::Error) -> Error {
         let path = self.path.join(OsStr::from_bytes(name.to_bytes()));
-        disk::io_error(SCHEME, what, &path, source)
+        match (disk::io_error(SCHEME, what, &path, source), self.mount) {
+            // Its path says nothing: it is a new one each time.
+            (Error::Full { engine, .. }, Some(mount)) => {
+                let what = format!("no room left on its {mount}; mount a larger one");
+                Error::Full { engine, what }
+            }
+            (error, _) => error,
+        }
     }
 
     /// Puts a file under `name`, whole or not at all. Whoever calls this has the turn on the name.

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use larder_store::{
-    Capabilities, Catalog, Clock, Durability, Error, Reach, Result, Session, Stats, Store,
-    StoreInfo, StoreUrl,
+    Capabilities, Catalog, Clock, Durability, Error, FileSystem, Reach, Result, Session, Stats,
+    Store, StoreInfo, StoreUrl,
 };
 
 use super::SCHEME;
@@ -30,7 +30,8 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
             reason: "files have a path and no host; write `file:/var/tmp/cache`".into(),
         });
     }
-    let shared = Shared::open(Place::of(SCHEME, url)?, config, Clock::system())?;
+    let place = Place::on(SCHEME, url, config.mount)?;
+    let shared = Shared::open(place, config, Clock::system())?;
     Ok(Arc::new(FileStore { url: url.to_string(), shared: Arc::new(shared) }))
 }
 
@@ -51,7 +52,7 @@ pub(super) struct Shared {
     pub(super) clock: Clock,
     config: FileConfig,
     /// Where it is; vanishes now when it is ours. The last field, so that all else is closed before.
-    _place: Place,
+    place: Place,
 }
 
 impl Shared {
@@ -68,7 +69,7 @@ impl Shared {
             expirations: AtomicU64::new(0),
             clock,
             config,
-            _place: place,
+            place,
         })
     }
 
@@ -90,25 +91,31 @@ impl Shared {
 
 impl Store for FileStore {
     fn info(&self) -> StoreInfo {
-        let Shared { folder, config, budget, .. } = &*self.shared;
+        let Shared { folder, config, budget, place, .. } = &*self.shared;
         let on = |is_on| if is_on { "on" } else { "off" };
         let limit = budget
             .as_ref()
             .map_or("none".into(), |budget| larder_store::ByteSize(budget.limit()).to_string());
         let settings = [
-            ("depth", folder.depth().to_string()),
-            ("namespace", config.namespace.clone()),
-            ("size", limit),
-            ("sync", on(config.sync).into()),
+            ("depth", Some(folder.depth().to_string())),
+            ("mount", place.mount().map(|mount| mount.to_string())),
+            ("namespace", Some(config.namespace.clone())),
+            ("size", Some(limit)),
+            ("sync", Some(on(config.sync).into())),
         ];
+        let settings = settings.into_iter().filter_map(|(name, text)| Some((name.into(), text?)));
+        let file_system = place.file_system();
+        // What is in memory only is lost with the power, however it is written.
+        let in_memory = file_system.as_ref().is_some_and(FileSystem::is_memory);
+        let syncs = config.sync && !in_memory;
         StoreInfo {
             scheme: SCHEME,
             url: self.url.clone(),
             version: None,
-            settings: settings.into_iter().map(|(name, text)| (name.into(), text)).collect(),
-            durability: if config.sync { Durability::FsyncEach } else { Durability::OsCache },
+            settings: settings.collect(),
+            durability: if syncs { Durability::FsyncEach } else { Durability::OsCache },
             data_paths: vec![folder.path().into()],
-            file_system: disk::file_system(folder.path()).ok(),
+            file_system,
             ..StoreInfo::default()
         }
     }
@@ -128,7 +135,7 @@ impl Store for FileStore {
             batch: false,
             groups: false,
             clear: true,
-            persistent: true,
+            persistent: self.shared.config.mount.is_none(),
             evicts: self.shared.budget.is_some(),
             reach: Reach::Host,
             max_key_len: Some(MAX_KEY_LEN),
@@ -141,7 +148,7 @@ impl Store for FileStore {
     }
 
     /// What the sessions of this store did; with a size limit also what all processes hold. Without one nobody
-    /// counts what is held: it would have to be walked through.
+    /// counts what is held: it would have to be walked through. What was mounted for it bounds it too.
     fn stats(&self) -> Result<Stats> {
         let mut stats = self.shared.counters.stats();
         stats.expirations = Some(self.shared.expirations.load(Ordering::Relaxed));
@@ -154,6 +161,9 @@ impl Store for FileStore {
                 stats.capacity_bytes = Some(budget.limit());
             }
         }
+        // A budget larger than what was mounted is none.
+        let room = self.shared.place.limit_bytes().into_iter().chain(stats.capacity_bytes).min();
+        stats.capacity_bytes = room;
         Ok(stats)
     }
 }

@@ -54,7 +54,7 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     config.check()?;
     let place = Place::of(SCHEME, url)?;
     let path = match &place {
-        Place::Own(folder) => folder.path().join("cache.db"),
+        Place::Own(_) | Place::Mounted(_) => place.path().join("cache.db"),
         Place::Given(path) => std::path::absolute(path)
             .map_err(|source| disk::io_error(SCHEME, "opening", path, source))?,
     };

@@ -1,8 +1,8 @@
 //! A small process that cleans up after this one, even when this one is killed.
 //!
 //! It is a shell that reads a pipe of which only this process holds the other end. When this process ends, in
-//! order or by `kill -9`, the pipe ends, and the watchdog stops the process groups and removes the directories
-//! that have been registered and not taken back. It runs in a session of its own and ignores Ctrl-C and
+//! order or by `kill -9`, the pipe ends, and the watchdog stops the process groups, unmounts the file systems and removes
+//! the directories that have been registered and not taken back. It runs in a session of its own and ignores Ctrl-C and
 //! SIGTERM, so what ends this process does not end the watchdog before its work is done.
 
 use std::io::{self, PipeWriter, Read, Write};
@@ -31,6 +31,16 @@ pub(crate) fn watch_directory(path: &Path) -> io::Result<()> {
 /// Takes [`watch_directory`] back, after the directory is gone.
 pub(crate) fn forget_directory(path: &Path) -> io::Result<()> {
     tell("forget directory ", path.as_os_str().as_bytes())
+}
+
+/// Has the file system at `path` unmounted and its directory removed when this process ends. Call before it is made.
+pub(crate) fn watch_mount(path: &Path) -> io::Result<()> {
+    tell("mount ", path.as_os_str().as_bytes())
+}
+
+/// Takes [`watch_mount`] back, after the directory is gone.
+pub(crate) fn forget_mount(path: &Path) -> io::Result<()> {
+    tell("forget mount ", path.as_os_str().as_bytes())
 }
 
 /// Takes a process group back that a child has registered, once nothing is left of it.

@@ -1,9 +1,9 @@
 # Cleans up after a process that may be killed at any instruction. Standard input is a pipe whose other end only
 # that process holds: it ends when the process does, however it does. Until then the lines are
-#     directory <path>      group <process group>      forget <an earlier line>
+#     directory <path>      mount <path>      group <process group>      forget <an earlier line>
 newline='
 '
-# Whatever the environment of the program was, this needs rm and sleep.
+# Whatever the environment of the program was, this needs rm, rmdir, umount and sleep.
 PATH=${PATH:+$PATH:}/usr/bin:/bin
 list=$newline
 while IFS= read -r line; do
@@ -39,6 +39,27 @@ while [ $tries -lt 10 ] && signal_groups 0; do
     tries=$((tries + 1))
 done
 signal_groups KILL
+
+# What lies in a file system goes with it, so that nothing is removed in it: it is unmounted, its directory is removed if
+# it is empty, and where somebody still works in it, it vanishes once they have ended.
+unmount() {
+    tries=0
+    while umount -- "$1"; rmdir -- "$1"; [ -e "$1" ]; do
+        tries=$((tries + 1))
+        if [ $tries -ge 10 ]; then
+            umount -l -- "$1"
+            rmdir -- "$1"
+            return
+        fi
+        sleep 0.05
+    done
+}
+for entry in $list; do
+    case $entry in
+    "mount "*) unmount "${entry#mount }" & ;;
+    esac
+done
+wait
 
 # A process that is just being killed may still make a file, so a directory may need a second attempt. They go side by
 # side, because one with many files takes its time.
