@@ -195,9 +195,18 @@ fn frequent_keys_are_scattered_and_the_seed_decides_where() {
 
 #[test]
 fn the_expected_number_of_distinct_keys_is_what_comes_out() {
-    for text in
-        ["seq", "uniform", "zipf:0", "zipf:0.7", "zipf:1", "zipf:2", "gauss", "hotspot", "latest"]
-    {
+    for text in [
+        "seq",
+        "uniform",
+        "zipf:0",
+        "zipf:0.7",
+        "zipf:1",
+        "zipf:2",
+        "gauss",
+        "hotspot",
+        "latest",
+        "popularity:builtin:kvcache",
+    ] {
         for (n, ops) in [(1, 10), (100, 50), (3000, 3000), (50_000, 20_000), (2000, 100_000)] {
             let keys = draw(text, n, ops);
             let seen = counts(n, &keys).iter().filter(|&&count| count > 0).count();
@@ -220,7 +229,7 @@ proptest! {
     fn keys_stay_in_range_and_blocks_do_not_matter(
         text in prop::sample::select(vec![
             "seq", "first", "uniform", "zipf:0", "zipf:0.99", "zipf:1", "zipf:10", "gauss", "hotspot:0.5,0.9",
-            "hotspot:0,1", "latest",
+            "hotspot:0,1", "latest", "popularity:builtin:kvcache",
         ]),
         n in prop_oneof![0..5_u32, any::<u32>()],
         first_op: u32,

@@ -156,7 +156,7 @@ pub(super) fn plan_point(
     let values = plan_values(spec, source, at, seed)?;
     // A trace needs no draws; its picker is never asked.
     let distribution = match &source.pattern {
-        KeyPattern::Drawn(distribution) => *distribution,
+        KeyPattern::Drawn(distribution) => distribution.clone(),
         KeyPattern::Trace(_) => Distribution::Uniform,
     };
     let in_order = matches!(source.pattern, KeyPattern::Drawn(Distribution::Sequential));
@@ -172,7 +172,7 @@ pub(super) fn plan_point(
         items: at.keys.into(),
         multiget: spec.group.or(spec.multiget).map_or(1, |keys| keys.0 as usize),
         group: spec.group.map(|size| size.0),
-        group_picker: spec.group.map(|size| Picker::new(distribution, at.keys / size.0, seed)),
+        group_picker: spec.group.map(|size| Picker::new(distribution.clone(), at.keys / size.0, seed)),
         set_options: SetOptions { ttl: spec.ttl.map(|Span(ttl)| ttl), ..SetOptions::default() },
         pin: spec.pin.unwrap_or(false),
         phases,

@@ -63,6 +63,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("a002", include_str!("../../../../scenarios/a002.toml")),
     ("a003", include_str!("../../../../scenarios/a003.toml")),
     ("a004", include_str!("../../../../scenarios/a004.toml")),
+    ("kvcache", include_str!("../../../../scenarios/kvcache.toml")),
 ];
 
 impl Scenario {

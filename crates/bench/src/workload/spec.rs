@@ -26,7 +26,8 @@ pub struct WorkloadSpec {
     #[serde(deserialize_with = "text")]
     pub key_size: Option<Sweep<SizeSpec>>,
 
-    /// Which keys are read: seq, first, uniform, zipf:0.99, gauss, hotspot:0.2,0.8, latest, trace:FILE [default: uniform]
+    /// Which keys are read: seq, first, uniform, zipf:0.99, gauss, hotspot:0.2,0.8, latest, popularity:FILE,
+    /// trace:FILE [default: uniform]
     #[arg(long, value_name = "PATTERN", alias = "keys-from", visible_alias = "keys-from")]
     #[serde(deserialize_with = "text", alias = "keys-from")]
     pub key_pattern: Option<KeyPattern>,

@@ -1,15 +1,18 @@
 //! Which keys are touched, and how often.
 
 mod picker;
+mod popularity;
 mod scatter;
 mod zipf;
 
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 
 use crate::trace::TraceSource;
 
 pub use self::picker::Picker;
+pub use self::popularity::Popularity;
 
 /// Where the keys of operations come from: drawn from a distribution, or recorded in a trace.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,11 +34,13 @@ pub enum KeyPattern {
 /// | `gauss` | a bell around one key, a sixth of the keys wide, cut off at its ends | `G` |
 /// | `hotspot:K,O` | the share K of the keys gets the share O of the operations; 0.2,0.8 if left out | |
 /// | `latest` | `zipf:0.99`, most frequent the key that was inserted last | |
+/// | `popularity:FILE` | as somebody measured it: `CacheLib`'s `pop.json`, or lines of `keys,requests` | |
+/// | `popularity:builtin:kvcache` | that of a production cache, after that file of `CacheLib` | |
 ///
 /// Frequent keys are scattered over all keys by a permutation that follows from the seed, except with `seq`,
 /// `first`, `uniform` and `latest`: neighbours in a B-tree or on a page would otherwise be hot together, which real
 /// caches do not see.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Distribution {
     /// One after the other.
     Sequential,
@@ -59,6 +64,8 @@ pub enum Distribution {
     },
     /// By a power of the age.
     Latest,
+    /// As it was measured.
+    Popularity(Popularity),
 }
 
 /// The exponent of YCSB's workloads, and of most measured caches nearly.
@@ -68,7 +75,8 @@ const MEMTIER_THETA: f64 = 1.0;
 /// Beyond, all operations go to one key anyway: at 10, 999 of 1000.
 const MAX_THETA: f64 = 10.0;
 
-const KNOWN: &str = "seq, first, uniform, zipf:0.99, gauss, hotspot:0.2,0.8, latest, trace:FILE";
+const KNOWN: &str =
+    "seq, first, uniform, zipf:0.99, gauss, hotspot:0.2,0.8, latest, popularity:FILE, trace:FILE";
 
 impl FromStr for KeyPattern {
     type Err = String;
@@ -114,6 +122,9 @@ impl FromStr for Distribution {
             ("hotspot", shares) => hotspot(shares).ok_or_else(|| {
                 format!("`{text}`: not two shares from 0 to 1; write hotspot:0.2,0.8")
             }),
+            ("popularity", file) if !file.is_empty() => Popularity::read(Path::new(file))
+                .map(Self::Popularity)
+                .map_err(|reason| format!("`{text}`: {reason}")),
             _ => Err(format!("no key pattern `{text}`; known: {KNOWN}")),
         }
     }
@@ -130,6 +141,7 @@ impl fmt::Display for Distribution {
             Self::Gauss => f.pad("gauss"),
             Self::Hotspot { keys, operations } => write!(f, "hotspot:{keys},{operations}"),
             Self::Latest => f.pad("latest"),
+            Self::Popularity(measured) => write!(f, "popularity:{}", measured.path().display()),
         }
     }
 }

@@ -5,7 +5,7 @@ use rand_distr::{Distribution as _, StandardNormal};
 
 use super::scatter::Scatter;
 use super::zipf::{Zipf, unit};
-use super::{COMMON_THETA, Distribution};
+use super::{COMMON_THETA, Distribution, Popularity};
 use crate::statistics::normal_cdf;
 
 /// Draws the indices of keys, from 0. What it draws follows from the generator handed in, so threads may
@@ -18,7 +18,7 @@ pub struct Picker {
 }
 
 /// A distribution over `n` keys, ready to draw.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 enum Law {
     Sequential,
     First,
@@ -27,6 +27,7 @@ enum Law {
     Gauss { mean: f64, deviation: f64 },
     Hotspot { hot: u32, operations: f64 },
     Latest(Zipf),
+    Popularity(Popularity),
 }
 
 impl Picker {
@@ -52,6 +53,7 @@ impl Picker {
                 Law::Hotspot { hot, operations: if hot == n { 1.0 } else { operations } }
             }
             Distribution::Latest => Law::Latest(Zipf::new(n, COMMON_THETA)),
+            Distribution::Popularity(measured) => Law::Popularity(measured),
         };
         Self { n, law, scatter: Scatter::new(n, seed) }
     }
@@ -93,6 +95,10 @@ impl Picker {
                 self.scatter.apply(out);
             }
             Law::Latest(zipf) => out.fill_with(|| n - 1 - zipf.draw(rng)),
+            Law::Popularity(ref measured) => {
+                out.fill_with(|| place(measured.key_at(unit(rng)), n));
+                self.scatter.apply(out);
+            }
         }
     }
 
@@ -121,6 +127,15 @@ impl Picker {
                 let share = |(middle, keys)| {
                     let p = (upto(middle) - upto(middle - 1.0)) / all;
                     touched(keys, p)
+                };
+                runs(self.n).map(share).sum()
+            }
+            Law::Popularity(ref measured) => {
+                let share = |(middle, keys): (f64, f64)| {
+                    let (first, end) = (middle - keys / 2.0 - 0.5, middle + keys / 2.0 - 0.5);
+                    let requests =
+                        measured.requests_upto(end / n) - measured.requests_upto(first / n);
+                    touched(keys, requests / keys)
                 };
                 runs(self.n).map(share).sum()
             }
@@ -157,6 +172,14 @@ fn below(n: u32, rng: &mut impl Rng) -> u32 {
     #[expect(clippy::cast_possible_truncation, reason = "below n")]
     let number = ((u128::from(rng.next_u64()) * u128::from(n)) >> 64) as u32;
     number
+}
+
+/// The key at a place from 0 to 1 among `n`.
+#[inline]
+fn place(among_all: f64, n: u32) -> u32 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to n")]
+    let key = (among_all * f64::from(n)) as u32;
+    key.min(n - 1)
 }
 
 /// A place from 0 to below `n` under a bell; one that falls outside is drawn again.

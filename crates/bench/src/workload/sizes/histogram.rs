@@ -1,7 +1,5 @@
-//! Histograms of sizes, from files.
+//! Histograms of sizes, from files or built in.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::Path;
 
 use larder_store::ByteSize;
@@ -9,9 +7,13 @@ use serde::Deserialize;
 
 use super::table::{Bucket, Table};
 use super::{SizeSpec, size};
+use crate::workload::published::{self, BuiltIn};
 
-/// No histogram needs more; a file that is none, such as a device, is not read to its end.
-const MAX_FILE: ByteSize = ByteSize(64 << 20);
+/// What is built in.
+const BUILT_IN: &[BuiltIn] =
+    &[("kvcache", include_str!("../../../../../scenarios/kvcache-sizes.csv"))];
+/// The columns of a file of lines.
+const COLUMNS: &str = "size,weight";
 
 /// What `CacheLib`'s `sizes.json` says: as many weights as sizes, or one less, and then each is of the sizes
 /// from one to before the next.
@@ -23,20 +25,11 @@ struct CacheLib {
     weights: Vec<f64>,
 }
 
-/// Reads a histogram: JSON where its first letter is `{`, else lines of `size,weight`.
+/// Reads a histogram: JSON where its first letter is `{`, else lines of `size,weight`; or what is built in.
 pub(super) fn read(path: &Path) -> Result<Table, String> {
-    let text = read_text(path).map_err(|error| error.to_string())?;
+    let text = published::read(path, BUILT_IN)?;
     let buckets = if text.trim_start().starts_with('{') { cachelib(&text)? } else { lines(&text)? };
     Table::new(buckets)
-}
-
-fn read_text(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    File::open(path)?.take(MAX_FILE.0 + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > MAX_FILE.0 {
-        return Err(io::Error::other(format!("longer than {MAX_FILE}: not a histogram")));
-    }
-    Ok(text)
 }
 
 fn cachelib(text: &str) -> Result<Vec<Bucket>, String> {
@@ -61,25 +54,17 @@ fn cachelib(text: &str) -> Result<Vec<Bucket>, String> {
 }
 
 fn lines(text: &str) -> Result<Vec<Bucket>, String> {
-    let mut buckets = Vec::new();
-    for (number, line) in (1..).zip(text.lines()) {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') || (number == 1 && line == "size,weight") {
-            continue;
-        }
-        let row = || {
-            let (bytes, weight) = line.split_once(',')?;
-            Some(Bucket::single(size(bytes.trim()).ok()?, weight.trim().parse().ok()?))
-        };
-        buckets.push(row().ok_or_else(|| {
-            let shown: String = line.chars().take(40).collect();
-            let limit = ByteSize(SizeSpec::LIMIT.into());
-            format!(
-                "line {number}: `{shown}` is not a size up to {limit} and a weight; write 4k,12"
-            )
-        })?);
-    }
-    Ok(buckets)
+    let row = |line: &str| {
+        let (bytes, weight) = line.split_once(',')?;
+        Some(Bucket::single(size(bytes.trim()).ok()?, weight.trim().parse().ok()?))
+    };
+    let rows = published::rows(text, COLUMNS).map(|(number, line)| {
+        row(line).ok_or_else(|| {
+            let (line, limit) = (published::shown(line), ByteSize(SizeSpec::LIMIT.into()));
+            format!("line {number}: `{line}` is not a size up to {limit} and a weight; write 4k,12")
+        })
+    });
+    rows.collect()
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before")]

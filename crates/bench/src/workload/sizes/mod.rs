@@ -34,6 +34,7 @@ pub use self::sweep::Sweep;
 /// | `gev:LOCATION,SCALE,SHAPE` | generalized extreme value |
 /// | `fb_value`, `fb_key` | values and keys of Facebook's ETC pool, with mutilate's figures |
 /// | `histogram:FILE` | `valSizeRange` and `valSizeRangeProbability` of `CacheLib`'s `sizes.json`, or lines of `size,weight` |
+/// | `histogram:builtin:kvcache` | the values of a production cache, after that file of `CacheLib` |
 ///
 /// Sizes are in the syntax of [`ByteSize`]. No size is above [`SizeSpec::LIMIT`]: one that is written larger
 /// is an error, one that is drawn larger becomes the limit. A histogram is read when its name is parsed.

@@ -1,0 +1,48 @@
+//! Published statistics: the user's own file, or one that is built in.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use larder_store::ByteSize;
+
+/// None needs more; a file that is none, such as a device, is not read to its end.
+const MAX_FILE: ByteSize = ByteSize(64 << 20);
+/// What a name begins with that is no file's.
+const BUILT_IN: &str = "builtin:";
+
+/// What is built in: a name behind `builtin:`, and the text.
+pub(super) type BuiltIn = (&'static str, &'static str);
+
+/// The text of a file, or of what is built in under `builtin:NAME`.
+pub(super) fn read(path: &Path, built_in: &[BuiltIn]) -> Result<Cow<'static, str>, String> {
+    let Some(name) = path.to_str().and_then(|path| path.strip_prefix(BUILT_IN)) else {
+        return read_file(path).map(Cow::Owned).map_err(|error| error.to_string());
+    };
+    let found = built_in.iter().find(|(known, _)| *known == name);
+    found.map(|(_, text)| Cow::Borrowed(*text)).ok_or_else(|| {
+        let known: Vec<_> = built_in.iter().map(|(name, _)| format!("{BUILT_IN}{name}")).collect();
+        format!("nothing is built in under `{name}`; there is {}", known.join(", "))
+    })
+}
+
+fn read_file(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(MAX_FILE.0 + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_FILE.0 {
+        return Err(io::Error::other(format!("longer than {MAX_FILE}: no statistics")));
+    }
+    Ok(text)
+}
+
+/// The rows of a text of lines, each with its number: without empty lines, comments, and the line that names the columns.
+pub(super) fn rows<'a>(text: &'a str, columns: &str) -> impl Iterator<Item = (usize, &'a str)> {
+    let lines = (1..).zip(text.lines()).map(|(number, line)| (number, line.trim()));
+    lines.filter(move |(_, line)| !line.is_empty() && !line.starts_with('#') && *line != columns)
+}
+
+/// As much of a line as a message shows.
+pub(super) fn shown(line: &str) -> String {
+    line.chars().take(40).collect()
+}
