@@ -26,8 +26,9 @@ pub use compare::{CellHistograms, Estimate, Outcome, Permissions, compare, estim
 pub use environment::environment;
 pub use error::{Error, Result};
 pub use observer::{Event, Observer, Silent};
-pub use output::{prepare, write, write_charts, write_reports};
+pub use output::{prepare, write, write_charts, write_index, write_reports};
 pub use plan::{Plan, PlannedPhase, PlannedPoint, PlannedTarget};
 pub use scenario::{
-    ArticleSpec, At, BUILT_IN, ClaimSpec, FigureSpec, Form, MADE, Made, Part, Scenario,
+    ArticleSpec, At, BUILT_IN, BUILT_IN_SETS, ClaimSpec, FigureSpec, Form, MADE, Made, Named, Part,
+    Scenario, Set,
 };

@@ -11,7 +11,9 @@ use std::time::{Duration, SystemTime};
 
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::IntervalLogWriterBuilder;
-use larder_report::{Chart, Format, Run, Style, charts, is_chart_id, render, samples_csv};
+use larder_report::{
+    Chart, Format, Index, Run, Style, charts, is_chart_id, render, render_index, samples_csv,
+};
 use tempfile::NamedTempFile;
 
 use crate::compare::{CellHistograms, Outcome};
@@ -23,6 +25,10 @@ const PLAIN: Style = Style { colour: false, width: 120 };
 /// The reports that a folder of results has, each under the name of its file.
 const REPORTS: &[(&str, Format)] =
     &[("report.md", Format::MARKDOWN), ("report.html", Format::HTML)];
+
+/// What the folder of a set has; the data last, because whoever finds it takes the rest to be there.
+const INDEXES: &[(&str, Format)] =
+    &[("index.md", Format::MARKDOWN), ("index.html", Format::HTML), ("index.json", Format::JSON)];
 
 /// Makes sure that `folder` is there and can be written, before any work is done for it.
 pub fn prepare(folder: &Path) -> Result<()> {
@@ -52,6 +58,16 @@ pub fn write(folder: &Path, outcome: &Outcome) -> Result<()> {
 pub fn write_reports(folder: &Path, run: &Run) -> Result<()> {
     for (name, format) in REPORTS {
         whole(&folder.join(name), render(run, *format, PLAIN).as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Writes the index of a set into `folder`, over the one that is there. Its runs lie in folders of theirs.
+pub fn write_index(folder: &Path, index: &Index) -> Result<()> {
+    prepare(folder)?;
+    for (name, format) in INDEXES {
+        let text = render_index(index, *format, PLAIN).expect("a set has each of these formats");
+        whole(&folder.join(name), text.as_bytes())?;
     }
     Ok(())
 }

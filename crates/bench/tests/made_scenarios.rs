@@ -143,7 +143,7 @@ fn what_is_made_is_printed_as_a_file_that_makes_the_same() {
     let path = folder.path().join("printed.toml");
     for made in MADE {
         let name = format!("{}:{}", made.name, made.example);
-        std::fs::write(&path, &*Scenario::text(&name).unwrap()).unwrap();
+        std::fs::write(&path, &*Named::text(&name).unwrap()).unwrap();
         assert_eq!(Scenario::find(path.to_str().unwrap()).unwrap(), Scenario::find(&name).unwrap());
     }
 }

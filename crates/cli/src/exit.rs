@@ -23,7 +23,7 @@ pub(crate) enum Exit {
 impl Exit {
     /// Tells an error in one line and chooses the code for it.
     pub(crate) fn of_error(error: &anyhow::Error) -> Self {
-        anstream::eprintln!("larder: {}", one_line(&with_causes(error)));
+        anstream::eprintln!("larder: {}", told(error));
         let usage = error.chain().any(|cause| {
             let bench = cause.downcast_ref::<larder_bench::Error>();
             let store = cause.downcast_ref::<StoreError>();
@@ -60,6 +60,11 @@ fn is_usage(error: &StoreError) -> bool {
             | StoreError::InvalidUrl { .. }
             | StoreError::InvalidOptions { .. }
     )
+}
+
+/// An error as it is told: one line with what caused it.
+pub(crate) fn told(error: &anyhow::Error) -> String {
+    one_line(&with_causes(error))
 }
 
 /// An error with what caused it, each but once: some errors tell their cause in their own message.

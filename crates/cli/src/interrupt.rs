@@ -30,6 +30,8 @@ pub(crate) struct Interrupts {
 enum Results {
     /// There are none yet, and these folders were made for them.
     Missing(Vec<PathBuf>),
+    /// Those of the scenarios before are there, and these folders were made for the next one's.
+    Partial(Vec<PathBuf>),
     /// They are being written.
     Begun,
 }
@@ -58,9 +60,13 @@ impl Interrupts {
         Ok(Self { stop, results })
     }
 
-    /// These folders are made for the results; without results they go again.
+    /// These folders are made for the results that come next; without them they go again.
     pub(crate) fn made(&self, folders: Vec<PathBuf>) {
-        *self.results.lock().unwrap_or_else(PoisonError::into_inner) = Results::Missing(folders);
+        let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
+        *results = match *results {
+            Results::Missing(_) => Results::Missing(folders),
+            Results::Partial(_) | Results::Begun => Results::Partial(folders),
+        };
     }
 
     /// The results come into their folders from now on.
@@ -77,7 +83,7 @@ impl Interrupts {
 impl Results {
     /// Removes the folders that were made for nothing; one with content stays.
     fn discard(&self) {
-        if let Self::Missing(folders) = self {
+        if let Self::Missing(folders) | Self::Partial(folders) = self {
             for folder in folders {
                 let _ = std::fs::remove_dir(folder);
             }
@@ -91,6 +97,9 @@ fn end(results: &Mutex<Results>, ending: &AtomicBool) -> ! {
     results.discard();
     let lost = match *results {
         Results::Missing(_) => "nothing is kept (a single Ctrl-C keeps what was measured)",
+        Results::Partial(_) => {
+            "nothing is kept of this scenario (a single Ctrl-C keeps what was measured)"
+        }
         Results::Begun => "the results may be incomplete",
     };
     // Where nobody takes the line, as behind a pipe that is full, yet another signal ends it without.

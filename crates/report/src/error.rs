@@ -18,7 +18,12 @@ pub enum Error {
     #[error("not a run.json: {source}; give the file that `larder compare` wrote")]
     NotARun {
         /// What could not be read, and at which line.
-        #[from]
+        source: serde_json::Error,
+    },
+    /// The text is no `index.json`.
+    #[error("not an index.json: {source}; give a folder that `larder compare` made of a set")]
+    NotAnIndex {
+        /// What could not be read, and at which line.
         source: serde_json::Error,
     },
     /// No report has this name.

@@ -1,10 +1,11 @@
 //! `run.json` in and out, and its schema.
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::error::Error;
 use crate::format::Format;
-use crate::model::{Run, SCHEMA_VERSION};
+use crate::model::{Index, Run, SCHEMA_VERSION};
 
 /// What must be readable of any `run.json`, however new.
 #[derive(Deserialize)]
@@ -25,17 +26,40 @@ impl Run {
     /// [`Error::NotARun`] where the text is no `run.json`, [`Error::UnknownSchema`] where its version of the model is
     /// another one than [`SCHEMA_VERSION`].
     pub fn from_json(text: &str) -> Result<Self, Error> {
-        let Envelope { schema, larder } = serde_json::from_str(text)?;
-        if schema != SCHEMA_VERSION {
-            return Err(Error::UnknownSchema { found: schema, larder });
-        }
-        Ok(serde_json::from_str(text)?)
+        of_this_schema(text, |source| Error::NotARun { source })
     }
 
     /// Writes `run.json`: indented, with a line feed at its end.
     pub fn to_json(&self) -> String {
         pretty(self)
     }
+}
+
+impl Index {
+    /// Reads an `index.json`; the runs are to be read from their folders.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotAnIndex`] where the text is no `index.json`, else as for [`Run::from_json`].
+    pub fn from_json(text: &str) -> Result<Self, Error> {
+        of_this_schema(text, |source| Error::NotAnIndex { source })
+    }
+
+    /// Writes `index.json`: indented, with a line feed at its end.
+    pub fn to_json(&self) -> String {
+        pretty(self)
+    }
+}
+
+fn of_this_schema<T: DeserializeOwned>(
+    text: &str,
+    other: fn(serde_json::Error) -> Error,
+) -> Result<T, Error> {
+    let Envelope { schema, larder } = serde_json::from_str(text).map_err(other)?;
+    if schema != SCHEMA_VERSION {
+        return Err(Error::UnknownSchema { found: schema, larder });
+    }
+    serde_json::from_str(text).map_err(other)
 }
 
 /// The JSON schema of `run.json`, indented, with a line feed at its end.

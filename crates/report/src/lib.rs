@@ -18,6 +18,7 @@ mod format;
 mod grid;
 mod header;
 mod html;
+mod index;
 mod json;
 mod limits;
 mod markdown;
@@ -42,13 +43,15 @@ pub use csv::samples_csv;
 pub use error::Error;
 pub use findings::{Finding, findings, tally};
 pub use format::{Format, render};
+pub use index::{index_formats, render_index};
 pub use json::schema;
 pub use limits::{NOT_SHOWN, not_shown};
 pub use model::{
     Article, ArticleFigure, ArticleForm, ArticleRate, Cell, Check, Claim, ClaimCheck, ClaimKind,
-    ClaimVerdict, Clock, Comparison, Counts, CurvePoint, Environment, Evidence, Floor, Latency,
-    LatencyIntervals, LatencyTo, Limits, Measure, Operation, Point, PointValue, ReasonKind, Run,
-    SCHEMA_VERSION, Sample, Severity, Stored, Target, TierCounts, Timeline, Verdict,
+    ClaimVerdict, Clock, Comparison, Counts, CurvePoint, Entry, Environment, Evidence, Floor,
+    Index, Latency, LatencyIntervals, LatencyTo, Limits, Measure, Operation, Point, PointValue,
+    ReasonKind, Run, SCHEMA_VERSION, Sample, Severity, Stored, Target, TierCounts, Timeline,
+    Verdict,
 };
 pub use points::{PART, coordinate, label, points, short_label};
 pub use ranking::{Group, Pair, Row, Standing, groups, pair};

@@ -183,7 +183,7 @@ fn table(group: &Group<'_>, swept: &[&str]) -> String {
     text
 }
 
-fn pipes(cells: &[String]) -> String {
+pub(crate) fn pipes(cells: &[String]) -> String {
     format!("| {} |", cells.join(" | "))
 }
 
@@ -252,7 +252,7 @@ fn limit(max: Option<u64>, probed: u64) -> String {
 }
 
 /// Text that Markdown shows as it is. Underscores within words and lone brackets have no meaning there, and stay.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     let text = clean(text);
     let mut characters = text.chars().peekable();

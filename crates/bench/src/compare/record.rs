@@ -71,6 +71,7 @@ impl Recorder<'_> {
             larder: env!("CARGO_PKG_VERSION").into(),
             argv: Vec::new(),
             scenario: plan.scenario.clone(),
+            summary: Some(plan.summary.clone()).filter(|summary| !summary.is_empty()),
             seed: plan.seed,
             started: String::new(),
             duration_s: 0.0,

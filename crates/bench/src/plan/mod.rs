@@ -39,6 +39,8 @@ const BYTES_A_KEY: u64 = 16;
 pub struct Plan {
     /// The scenario's name.
     pub scenario: String,
+    /// What the scenario shows, in a line.
+    pub summary: String,
     /// From this everything follows.
     pub seed: u64,
     /// How often each cell is measured.
@@ -107,6 +109,7 @@ impl Plan {
         }
         let mut plan = Self {
             scenario: scenario.name.clone(),
+            summary: scenario.summary.clone(),
             seed,
             rounds,
             warmup: spec.warmup.map(|Span(warmup)| warmup),

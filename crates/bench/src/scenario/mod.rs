@@ -1,25 +1,27 @@
-//! Scenarios: a comparison with a name, as a TOML file, built in or the user's own.
+//! Scenarios: a comparison with a name, as a TOML file, built in or the user's own; and sets of them.
 
 mod article;
 mod at;
 mod form;
 mod made;
+mod named;
+mod set;
 mod twitter;
 mod web;
 
-use std::borrow::Cow;
-use std::path::Path;
-
 use larder_report::ArticleForm;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
-use crate::error::{Error, Result, usage};
+use crate::error::{Result, usage};
 use crate::workload::WorkloadSpec;
 
 pub use article::{ArticleSpec, ClaimSpec, FigureSpec};
 pub use at::At;
 pub use form::{Form, Part};
 pub use made::{MADE, Made};
+pub use named::Named;
+pub use set::{BUILT_IN_SETS, Set};
 
 /// A comparison as a file describes it.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -69,56 +71,18 @@ pub const BUILT_IN: &[(&str, &str)] = &[
 impl Scenario {
     /// The scenario with a name, or in a file.
     pub fn find(name: &str) -> Result<Self> {
-        let text = Self::text(name)?;
-        let path = Path::new(name);
-        let is_ours =
-            Made::find(name).is_some() || BUILT_IN.iter().any(|(known, _)| *known == name);
-        let stem = path.file_stem().filter(|_| !is_ours);
-        Self::parse(&stem.map_or_else(|| name.into(), |stem| stem.to_string_lossy()), &text)
-    }
-
-    /// The text of the scenario with a name, or in a file.
-    pub fn text(name: &str) -> Result<Cow<'static, str>> {
-        if let Some((_, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) {
-            return Ok((*text).into());
+        match Named::find(name)? {
+            Named::Scenario(scenario) => Ok(*scenario),
+            Named::Set(set) => Err(usage(format!(
+                "`{name}` is a set of scenarios and not one of them; name one: {}",
+                set.scenarios.join(", ")
+            ))),
         }
-        if let Some((made, argument)) = Made::find(name) {
-            return made.text(argument).map(Cow::Owned);
-        }
-        let path = Path::new(name);
-        if !name.contains('/') && path.extension().is_none() && !path.exists() {
-            let known = BUILT_IN.iter().map(|(name, _)| (*name).to_owned());
-            let made = MADE.iter().map(|Made { name, argument, .. }| format!("{name}:{argument}"));
-            let known: Vec<_> = known.chain(made).collect();
-            let known = known.join(", ");
-            return Err(usage(format!(
-                "no scenario `{name}`; built in: {known}; or name a .toml file"
-            )));
-        }
-        let text = std::fs::read_to_string(path).map_err(|source| Error::File {
-            what: "reading the scenario",
-            path: path.into(),
-            source,
-        })?;
-        Ok(text.into())
     }
 
     fn parse(name: &str, text: &str) -> Result<Self> {
-        let mut scenario: Self = toml::from_str(text).map_err(|error| {
-            let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-            let message = error.message().replace('\n', " ");
-            usage(format!("scenario `{name}`, line {line}: {message}"))
-        })?;
-        if scenario.name.is_empty() {
-            scenario.name = name.into();
-        }
-        let letters = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        if !scenario.name.chars().all(letters) {
-            let name = &scenario.name;
-            return Err(usage(format!(
-                "scenario name `{name}`: only letters, digits, - and _, because it names a folder"
-            )));
-        }
+        let mut scenario: Self = read("scenario", name, text)?;
+        check_name("scenario", &mut scenario.name, name)?;
         if scenario.targets.is_empty() {
             return Err(usage(format!("scenario `{name}` has no targets")));
         }
@@ -128,6 +92,29 @@ impl Scenario {
         }
         Ok(scenario)
     }
+}
+
+/// What a file says, or at which line it says what nobody understands. `what` is what it should be.
+fn read<T: DeserializeOwned>(what: &str, name: &str, text: &str) -> Result<T> {
+    toml::from_str(text).map_err(|error| {
+        let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+        let message = error.message().replace('\n', " ");
+        usage(format!("{what} `{name}`, line {line}: {message}"))
+    })
+}
+
+/// Gives what was read the name of its file, where it has none of its own.
+fn check_name(what: &str, own: &mut String, of_file: &str) -> Result<()> {
+    if own.is_empty() {
+        of_file.clone_into(own);
+    }
+    let letters = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if own.chars().all(letters) {
+        return Ok(());
+    }
+    Err(usage(format!(
+        "{what} name `{own}`: only letters, digits, - and _, because it names a folder"
+    )))
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
 //! `larder scenarios`: what is built in.
 
+use std::iter;
+
 use clap::Args;
-use larder_bench::{BUILT_IN, MADE, Made, Scenario};
+use larder_bench::{BUILT_IN, BUILT_IN_SETS, MADE, Made, Named, Scenario};
 
 use crate::exit::Exit;
 
-/// Lists the built-in scenarios, or shows one as the file that a scenario of your own can start from.
+/// Lists the built-in scenarios and sets, or shows one as the file that a scenario of your own can start from.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Show this one
@@ -16,8 +18,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let text = match &arguments.name {
         Some(name) => {
             // A wrong name, and a wrong file, is told as `compare --scenario` tells it.
-            Scenario::find(name)?;
-            Scenario::text(name)?.into_owned()
+            Named::find(name)?;
+            Named::text(name)?.into_owned()
         }
         None => list()?,
     };
@@ -30,24 +32,35 @@ fn list() -> anyhow::Result<String> {
     let mut text = String::new();
     for (name, _) in BUILT_IN {
         let scenario = Scenario::find(name)?;
-        text += &line(&scenario.name, &scenario.summary, &scenario);
+        text += &line(&scenario.name, &scenario.summary, &iter::once(&scenario));
     }
     for Made { name, argument, summary, example, .. } in MADE {
         let scenario = Scenario::find(&format!("{name}:{example}"))?;
-        text += &line(&format!("{name}:{argument}"), summary, &scenario);
+        text += &line(&format!("{name}:{argument}"), summary, &iter::once(&scenario));
+    }
+    for (name, _) in BUILT_IN_SETS {
+        if let Named::Set(set) = Named::find(name)? {
+            text += &line(&set.name, &set.summary, &set.members()?.iter());
+        }
     }
     Ok(text)
 }
 
-/// A scenario in a line: what it shows, and the flags that it has another form for.
-fn line(name: &str, summary: &str, scenario: &Scenario) -> String {
+/// A scenario or a set in a line: what it shows, and the flags for which all of its scenarios have another form.
+fn line<'a>(
+    name: &str,
+    summary: &str,
+    scenarios: &(impl Iterator<Item = &'a Scenario> + Clone),
+) -> String {
     let mut forms = String::new();
-    if scenario.full.is_some() {
+    if scenarios.clone().all(|scenario| scenario.full.is_some()) {
         forms += " [--full]";
     }
-    if let Some(published) = &scenario.published {
+    let published = || scenarios.clone().map(|scenario| scenario.published.as_ref());
+    if published().all(|form| form.is_some()) {
         forms += " [--as published";
-        forms += if published.full.is_some() { " [--full]]" } else { "]" };
+        let full = published().flatten().all(|form| form.full.is_some());
+        forms += if full { " [--full]]" } else { "]" };
     }
     format!("{name:12} {summary}{forms}\n")
 }

@@ -49,6 +49,13 @@ impl Progress {
     }
 }
 
+/// Tells which of several scenarios comes next; what is known of it follows below. Nothing with `quiet`.
+pub(crate) fn heading(quiet: bool, number: usize, all: usize, name: &str) {
+    if !quiet {
+        anstream::eprintln!("scenario {number} of {all}: {name}");
+    }
+}
+
 impl Observer for Progress {
     fn notice(&self, event: Event<'_>) {
         match &self.0 {

@@ -60,7 +60,7 @@ fn check(view: &View<'_>, id: &str) -> Markup {
     html! { a href=[anchor] { code { (id) } } }
 }
 
-fn class(verdict: ClaimVerdict) -> &'static str {
+pub(super) fn class(verdict: ClaimVerdict) -> &'static str {
     match verdict {
         ClaimVerdict::Holds => "holds",
         ClaimVerdict::TurnsRound | ClaimVerdict::DoesNotHold => "fails",

@@ -13,8 +13,8 @@ use crate::chart::palette::{COLOURS, on_dark, on_light};
 const LIGHT: &str = include_str!("css/light.css");
 const DARK: &str = include_str!("css/dark.css");
 
-/// The rules, in the order of the page.
-const STYLES: &[&str] = &[
+/// The rules of a report, in the order of the page.
+const REPORT_STYLES: &[&str] = &[
     include_str!("vendor/uplot/uPlot.min.css"),
     include_str!("css/base.css"),
     include_str!("css/head.css"),
@@ -27,8 +27,24 @@ const STYLES: &[&str] = &[
     include_str!("css/print.css"),
 ];
 
+/// The rules of an index, which looks like a report.
+const INDEX_STYLES: &[&str] = &[
+    include_str!("css/base.css"),
+    include_str!("css/head.css"),
+    include_str!("css/answer.css"),
+    include_str!("css/article.css"),
+    include_str!("css/charts.css"),
+    include_str!("css/environment.css"),
+    include_str!("css/tables.css"),
+    include_str!("css/index.css"),
+    include_str!("css/print.css"),
+];
+
 /// What must be known before anything is painted.
 const EARLY: &str = include_str!("js/early.js");
+
+/// The switch between light and dark.
+const THEME: &str = include_str!("js/theme.js");
 
 /// Each file has one purpose; all of them are one function to the browser.
 const SCRIPTS: &[&str] = &[
@@ -46,6 +62,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("js/legend.js"),
     include_str!("js/panel.js"),
     include_str!("js/samples.js"),
+    THEME,
     include_str!("js/page.js"),
 ];
 
@@ -54,40 +71,44 @@ const UPLOT: &str = include_str!("vendor/uplot/uPlot.iife.min.js");
 /// Every copy of uPlot carries it, so every page does.
 const UPLOT_LICENSE: &str = include_str!("vendor/uplot/LICENSE");
 
-static STYLE: LazyLock<String> = LazyLock::new(|| {
-    let mut style = themes();
-    style.extend(STYLES.iter().copied());
-    style
-});
+/// What a page carries.
+pub(super) struct Assets {
+    /// All of its style.
+    pub(super) style: String,
+    /// The script at its end.
+    pub(super) script: String,
+}
 
-static SCRIPT: LazyLock<String> = LazyLock::new(|| {
+/// Those of a report.
+pub(super) static REPORT: LazyLock<Assets> = LazyLock::new(|| {
     let ours = SCRIPTS.concat();
-    format!("/*\n{UPLOT_LICENSE}\n*/\n{UPLOT}\n(() => {{\n\"use strict\";\n{ours}}})();\n")
+    let script =
+        format!("/*\n{UPLOT_LICENSE}\n*/\n{UPLOT}\n(() => {{\n\"use strict\";\n{ours}}})();\n");
+    Assets { style: themes() + &REPORT_STYLES.concat(), script }
 });
 
-/// All style of the page.
-pub(super) fn style() -> &'static str {
-    &STYLE
-}
+/// Those of an index, on which nothing moves.
+pub(super) static INDEX: LazyLock<Assets> = LazyLock::new(|| {
+    let root = "const root = document.documentElement;\n";
+    let script = format!("(() => {{\n\"use strict\";\n{root}{THEME}themes();\n}})();\n");
+    Assets { style: themes() + &INDEX_STYLES.concat(), script }
+});
 
-/// The script at the end of the page.
-pub(super) fn script() -> &'static str {
-    &SCRIPT
-}
-
-/// The script before the page.
+/// The script before every page.
 pub(super) fn early_script() -> &'static str {
     EARLY
 }
 
-/// Forbids all but this style and these scripts: nothing is fetched, and no text of others becomes code.
-pub(super) fn policy() -> String {
-    format!(
-        "default-src 'none'; style-src {}; script-src {} {}; img-src data:; base-uri 'none'; form-action 'none'",
-        hash(style()),
-        hash(early_script()),
-        hash(script())
-    )
+impl Assets {
+    /// Forbids all but this style and these scripts: nothing is fetched, and no text of others becomes code.
+    pub(super) fn policy(&self) -> String {
+        format!(
+            "default-src 'none'; style-src {}; script-src {} {}; img-src data:; base-uri 'none'; form-action 'none'",
+            hash(&self.style),
+            hash(early_script()),
+            hash(&self.script)
+        )
+    }
 }
 
 fn hash(text: &str) -> String {

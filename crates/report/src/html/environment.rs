@@ -37,11 +37,11 @@ pub(super) fn section(view: &View<'_>) -> Markup {
     }
 }
 
-fn facts(facts: &[(String, String)]) -> Markup {
+pub(super) fn facts(facts: &[(String, String)]) -> Markup {
     html! { dl.facts { @for (name, value) in facts { div { dt { (name) } dd { (value) } } } } }
 }
 
-fn machine(machine: &Environment) -> Vec<(String, String)> {
+pub(super) fn machine(machine: &Environment) -> Vec<(String, String)> {
     let unknown = || "not known".to_owned();
     let text = |text: &Option<String>| text.clone().unwrap_or_else(unknown);
     let size = |size: Option<u64>| size.map_or_else(unknown, bytes);

@@ -62,7 +62,7 @@ fn of_target(number: usize, target: &Target) -> Markup {
 }
 
 /// A time stamp without its letters and its fraction.
-fn stamp(started: &str) -> Markup {
+pub(super) fn stamp(started: &str) -> Markup {
     let text = to_the_second(started);
     let text = text.replacen('T', " ", 1).replace('Z', " UTC");
     html! { time datetime=(started) { (text) } }

@@ -12,6 +12,7 @@ mod checks;
 mod data;
 mod environment;
 mod head;
+pub(crate) mod index;
 mod marks;
 mod strip;
 mod tables;
@@ -23,6 +24,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use crate::format::Format;
 use crate::limits::{NOT_SHOWN, not_shown};
 use crate::model::Run;
+use assets::Assets;
 use view::View;
 
 /// The format `html`.
@@ -42,35 +44,43 @@ const SECTIONS: [(&str, &str); 7] = [
 /// The whole page.
 fn render(run: &Run) -> String {
     let view = View::new(run);
+    let body = html! {
+        (head::section(&view))
+        (navigation(run))
+        main {
+            (answer::section(&view))
+            @if let Some(article) = &run.article { (article::section(&view, article)) }
+            (checks::section(&view))
+            (charts::section(&view))
+            (tables::section(&view))
+            (environment::section(&view))
+            (data::section(run))
+            (not_shown_section(&not_shown(run)))
+        }
+    };
+    page(&head::title(run), &run.larder, &assets::REPORT, &body)
+}
+
+/// A page with this title, written by this version of Larder.
+fn page(title: &str, larder: &str, assets: &Assets, body: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(assets::policy());
+                meta http-equiv="Content-Security-Policy" content=(assets.policy());
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                meta name="generator" content={ "larder " (run.larder) };
-                title { (head::title(run)) }
-                style { (PreEscaped(assets::style())) }
+                meta name="generator" content={ "larder " (larder) };
+                title { (title) }
+                style { (PreEscaped(&assets.style)) }
                 script { (PreEscaped(assets::early_script())) }
             }
             body {
                 a.skip href="#answer" { "Skip to the answer" }
                 (marks::sprites())
-                (head::section(&view))
-                (navigation(run))
-                main {
-                    (answer::section(&view))
-                    @if let Some(article) = &run.article { (article::section(&view, article)) }
-                    (checks::section(&view))
-                    (charts::section(&view))
-                    (tables::section(&view))
-                    (environment::section(&view))
-                    (data::section(run))
-                    (not_shown_section(run))
-                }
-                script { (PreEscaped(assets::script())) }
+                (body)
+                script { (PreEscaped(&assets.script)) }
             }
         }
     };
@@ -79,19 +89,24 @@ fn render(run: &Run) -> String {
 
 fn navigation(run: &Run) -> Markup {
     let there = |(anchor, _): &&(&str, &str)| *anchor != "article" || run.article.is_some();
+    contents(SECTIONS.iter().filter(there).copied())
+}
+
+/// Links to anchors by their names, and the switch of the colours.
+fn contents<'a>(sections: impl Iterator<Item = (&'a str, &'a str)>) -> Markup {
     html! {
         nav.contents aria-label="Contents" {
-            ul { @for (anchor, name) in SECTIONS.iter().filter(there) { li { a href={ "#" (anchor) } { (name) } } } }
+            ul { @for (anchor, name) in sections { li { a href={ "#" (anchor) } { (name) } } } }
             button.theme type="button" hidden { "Dark" }
         }
     }
 }
 
-fn not_shown_section(run: &Run) -> Markup {
+fn not_shown_section(sentences: &[String]) -> Markup {
     html! {
         section #not-shown {
             h2 { (NOT_SHOWN) }
-            ul.prose { @for sentence in not_shown(run) { li { (sentence) } } }
+            ul.prose { @for sentence in sentences { li { (sentence) } } }
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod article;
 mod cell;
+mod index;
 mod verdict;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ pub use cell::{
     Cell, Counts, CurvePoint, Floor, Latency, LatencyIntervals, LatencyTo, Operation, ReasonKind,
     Sample, TierCounts, Timeline,
 };
+pub use index::{Entry, Index};
 pub use verdict::{Check, Comparison, Severity, Verdict};
 
 /// The version of this model, as `schema` in `run.json`.
@@ -37,6 +39,9 @@ pub struct Run {
     pub argv: Vec<String>,
     /// The scenario's name; `custom` when targets and workload were typed.
     pub scenario: String,
+    /// What the scenario shows, in a line; `null` where targets and workload were typed.
+    #[serde(default)]
+    pub summary: Option<String>,
     /// From this every key, size and operation follows.
     pub seed: u64,
     /// When the run began, RFC 3339.

@@ -17,6 +17,7 @@ pub(crate) fn run() -> Run {
         larder: "0.1.0".into(),
         argv: vec!["larder".into(), "compare".into()],
         scenario: "small".into(),
+        summary: None,
         seed: 1,
         started: "2026-11-21T20:41:07Z".into(),
         duration_s: 12.0,

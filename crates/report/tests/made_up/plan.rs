@@ -51,6 +51,7 @@ impl Plan {
             larder: "0.1.0".into(),
             argv,
             scenario: "made-up".into(),
+            summary: None,
             seed: 1,
             started: "2026-11-21T20:41:07Z".into(),
             duration_s: duration_s(&cells),

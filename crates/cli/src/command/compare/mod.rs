@@ -1,5 +1,8 @@
 //! `larder compare`: the main job.
 
+mod describe;
+mod set;
+
 use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,10 +10,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Context;
 use clap::Args;
 use larder_bench::workload::WorkloadSpec;
-use larder_bench::{Estimate, Outcome, Permissions, Plan, Scenario, compare, estimate};
-use larder_report::{ArticleForm, Cell, Format, ReasonKind, Run, Severity, render};
-use larder_store::{ByteSize, StoreUrl};
+use larder_bench::{Named, Permissions, Plan, Scenario, compare, estimate};
+use larder_report::{ArticleForm, Cell, Check, Format, ReasonKind, Run, Severity, render};
+use larder_store::StoreUrl;
 
+use self::describe::describe;
 use super::report::{export_png, export_svg};
 use crate::catalog::CATALOG;
 use crate::exit::{Exit, one_line};
@@ -34,7 +38,7 @@ pub(crate) struct Arguments {
     /// engines` lists them. Without any, the scenario's own
     targets: Vec<String>,
 
-    /// A built-in scenario or a .toml file [default: quick, when no targets are given]
+    /// A built-in scenario, a set of them, or a .toml file [default: quick, when no targets are given]
     #[arg(long, value_name = "NAME|FILE")]
     scenario: Option<String>,
 
@@ -88,13 +92,37 @@ Examples:
   larder compare moka: lmdb: memcached: -d 100,1k,10k,100k -t 4
   larder compare file:/dev/shm file:/var/tmp --payload page.html
   larder compare --scenario a003 --as published
+  larder compare --scenario all-articles
   larder compare moka: memcached: --keys-from trace:web12.trace.xz --on-miss fill
   larder compare memcached://cache1:11211 --ratio 1:10 --duration 30s -o result";
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let typed = !arguments.targets.is_empty();
+    let name = match &arguments.scenario {
+        Some(name) => Some(name.as_str()),
+        None if !typed => Some(DEFAULT_SCENARIO),
+        None => None,
+    };
+    match name.map(Named::find).transpose()? {
+        Some(Named::Set(set)) => set::run(arguments, &set),
+        Some(Named::Scenario(scenario)) => {
+            let form = arguments.form.unwrap_or_default();
+            one(arguments, scenario.resolve(form, arguments.full)?)
+        }
+        None => one(arguments, Scenario { name: TYPED.into(), ..Scenario::default() }),
+    }
+}
+
+/// Runs one comparison.
+fn one(arguments: &Arguments, mut scenario: Scenario) -> anyhow::Result<Exit> {
     let interrupts = Interrupts::listen()?;
     let stop = &*interrupts.stop;
-    let plan = plan(arguments)?;
+    let typed = !arguments.targets.is_empty();
+    if typed {
+        scenario.targets.clone_from(&arguments.targets);
+    }
+    let scenario = scenario.with_workload(&arguments.workload);
+    let plan = Plan::new(&scenario, typed, &CATALOG)?;
     let progress = Progress::new(arguments.quiet);
     let permissions = Permissions { yes: arguments.yes };
     if arguments.dry_run {
@@ -103,7 +131,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         super::print(describe(&plan, &estimates).as_bytes())?;
         return Ok(Exit::Done);
     }
-    let folder = folder(arguments, &plan)?;
+    let folder = folder(arguments, &plan.scenario)?;
     let exports = arguments.export_svg.iter().chain(&arguments.export_png);
     let folders: Vec<PathBuf> = iter::once(&folder).chain(exports).cloned().collect();
     let parent = arguments.output.is_none().then(|| PathBuf::from(RESULTS));
@@ -126,7 +154,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     if let Some(folder) = &arguments.export_png {
         export_png(folder, &outcome.run)?;
     }
-    let exit = exit(arguments, &outcome, stop);
+    let exit = exit(arguments, outcome.failed, iter::once(&outcome.run), stop);
     if exit == Exit::Failed && !told {
         for failure in failures(&outcome.run) {
             anstream::eprintln!("larder: {}", one_line(&failure));
@@ -135,33 +163,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-fn plan(arguments: &Arguments) -> anyhow::Result<Plan> {
-    let typed = !arguments.targets.is_empty();
-    let name = match &arguments.scenario {
-        Some(name) => Some(name.as_str()),
-        None if !typed => Some(DEFAULT_SCENARIO),
-        None => None,
-    };
-    let mut scenario = match name {
-        Some(name) => {
-            let form = arguments.form.unwrap_or_default();
-            Scenario::find(name)?.resolve(form, arguments.full)?
-        }
-        None => Scenario { name: TYPED.into(), ..Scenario::default() },
-    };
-    if typed {
-        scenario.targets.clone_from(&arguments.targets);
-    }
-    let scenario = scenario.with_workload(&arguments.workload);
-    Ok(Plan::new(&scenario, typed, &CATALOG)?)
-}
-
-fn folder(arguments: &Arguments, plan: &Plan) -> anyhow::Result<PathBuf> {
+/// Where the results of what has this name go.
+fn folder(arguments: &Arguments, name: &str) -> anyhow::Result<PathBuf> {
     if let Some(folder) = &arguments.output {
         return Ok(folder.clone());
     }
     let now = jiff::Zoned::now().strftime("%Y-%m-%dT%H-%M-%S").to_string();
-    let first = Path::new(RESULTS).join(format!("{now}-{}", plan.scenario));
+    let first = Path::new(RESULTS).join(format!("{now}-{name}"));
     // Two runs within one second do not share a folder.
     let other = |n: u32| PathBuf::from(format!("{}-{n}", first.display()));
     std::iter::once(first.clone())
@@ -170,13 +178,18 @@ fn folder(arguments: &Arguments, plan: &Plan) -> anyhow::Result<PathBuf> {
         .context("no free name for the results")
 }
 
-fn exit(arguments: &Arguments, outcome: &Outcome, stop: &AtomicBool) -> Exit {
-    let misleading = outcome.run.checks.iter().any(|check| check.severity == Severity::Error);
+fn exit<'a>(
+    arguments: &Arguments,
+    failed: bool,
+    mut runs: impl Iterator<Item = &'a Run>,
+    stop: &AtomicBool,
+) -> Exit {
+    let error = |check: &Check| check.severity == Severity::Error;
     if stop.load(Ordering::Relaxed) {
         Exit::Interrupted
-    } else if outcome.failed {
+    } else if failed {
         Exit::Failed
-    } else if arguments.strict && misleading {
+    } else if arguments.strict && runs.any(|run| run.checks.iter().any(error)) {
         Exit::Misleading
     } else {
         Exit::Done
@@ -204,40 +217,4 @@ fn masked_argv() -> Vec<String> {
             StoreUrl::parse(&text).map_or(text, |url| url.to_string())
         })
         .collect()
-}
-
-fn describe(plan: &Plan, estimates: &[Estimate]) -> String {
-    use std::fmt::Write;
-    let mut text = format!("plan: {}, seed {}\n", plan.scenario, plan.seed);
-    for (name, value) in &plan.workload {
-        let _ = writeln!(text, "  {name}: {value}");
-    }
-    let points = plan.points.len();
-    let _ = writeln!(text, "  rounds: {}", plan.rounds);
-    let _ = writeln!(text, "  points of the sweep: {points}");
-    let width = estimates.iter().map(|estimate| estimate.target.len()).max().unwrap_or(0).max(6);
-    let _ = writeln!(text, "\n{:width$}  {:>8}  {:>9}  {:>9}", "target", "time", "memory", "disk");
-    let mut total = std::time::Duration::ZERO;
-    for estimate in estimates {
-        let time = estimate.time.map_or_else(|| "?".into(), seconds);
-        total += estimate.time.unwrap_or_default();
-        let _ = writeln!(
-            text,
-            "{:width$}  {time:>8}  {:>9}  {:>9}  {}",
-            estimate.target,
-            ByteSize(estimate.memory_bytes).to_string(),
-            ByteSize(estimate.disk_bytes).to_string(),
-            estimate.reason.as_deref().unwrap_or_default()
-        );
-    }
-    let _ = writeln!(text, "{:width$}  {:>8}", "all", seconds(total));
-    for note in &plan.notes {
-        let _ = writeln!(text, "note: {note}");
-    }
-    text
-}
-
-fn seconds(time: std::time::Duration) -> String {
-    let seconds = time.as_secs_f64();
-    if seconds < 100.0 { format!("{seconds:.1} s") } else { format!("{:.1} min", seconds / 60.0) }
 }

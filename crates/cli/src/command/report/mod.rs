@@ -1,5 +1,7 @@
 //! `larder report`: what a comparison left, shown again.
 
+mod set;
+
 use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -9,6 +11,7 @@ use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use larder_report::{Chart, Error, Format, Ground, Run, png, render, svg};
 
+use self::set::SetResults;
 use crate::exit::{Exit, Usage};
 use crate::terminal;
 
@@ -22,13 +25,17 @@ const SINGLE: [Format; 3] = [Format::HTML, Format::JSON, Format::CSV];
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The folders of results, or their run.json
+    /// The folders of results, of one scenario or of a set of them, or their run.json
     #[arg(required = true, value_name = "DIR")]
     results: Vec<PathBuf>,
 
     /// Print it instead of writing files: table, matrix, markdown, html, json, csv
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
+
+    /// Leave an index over all of them there: index.html, index.md, index.json
+    #[arg(long, value_name = "DIR")]
+    index: Option<PathBuf>,
 
     /// Leave each chart as SVG there; of several runs, each in a folder of its own
     #[arg(long, value_name = "DIR")]
@@ -43,12 +50,19 @@ const EXAMPLES: &str = "\
 Examples:
   larder report larder-results/2026-11-21T20-41-07-quick
   larder report result --format matrix
-  larder report before after --export-svg charts";
+  larder report before after --export-svg charts
+  larder report larder-results/* --index larder-results";
 
 /// A run that was read, and where it lay.
 struct Results {
     folder: PathBuf,
     run: Run,
+}
+
+/// What lies where a path leads.
+enum Found {
+    Run(Box<Results>),
+    Set(SetResults),
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
@@ -58,15 +72,21 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         bail!(Usage(format!("--format {format} takes one run, not {runs}; print each by itself")));
     }
     // All are read before anything is written, so that a wrong name among them changes nothing.
-    let results = arguments.results.iter().map(|path| read(path));
-    let results: Vec<Results> = results.collect::<anyhow::Result<_>>()?;
-    for Results { folder, run } in &results {
-        if let Some(format) = arguments.format {
-            super::print(render(run, format, terminal::style()).as_bytes())?;
-        } else {
-            larder_bench::write_reports(folder, run)?;
-            anstream::eprintln!("reports: {}", folder.display());
+    let found = arguments.results.iter().map(|path| find(path));
+    let found: Vec<Found> = found.collect::<anyhow::Result<_>>()?;
+    for found in &found {
+        match (found, arguments.format) {
+            (Found::Run(results), Some(format)) => {
+                super::print(render(&results.run, format, terminal::style()).as_bytes())?;
+            }
+            (Found::Run(results), None) => write(results)?,
+            (Found::Set(set), Some(format)) => set.print(format)?,
+            (Found::Set(set), None) => set.write()?,
         }
+    }
+    let results: Vec<Results> = found.into_iter().flat_map(Found::into_runs).collect();
+    if let Some(folder) = &arguments.index {
+        set::index(folder, &results)?;
     }
     for (Results { run, .. }, name) in results.iter().zip(names(&results)) {
         let of_run = |folder: &PathBuf| match &name {
@@ -81,6 +101,30 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         }
     }
     Ok(Exit::Done)
+}
+
+impl Found {
+    fn into_runs(self) -> Vec<Results> {
+        match self {
+            Self::Run(results) => vec![*results],
+            Self::Set(set) => set.into_runs(),
+        }
+    }
+}
+
+/// Reads what is there: a set where there is an index and no run.
+fn find(path: &Path) -> anyhow::Result<Found> {
+    if path.join(set::INDEX).exists() && !path.join(RUN).exists() {
+        return Ok(Found::Set(SetResults::read(path)?));
+    }
+    Ok(Found::Run(Box::new(read(path)?)))
+}
+
+/// Writes the reports of a run beside it.
+fn write(Results { folder, run }: &Results) -> anyhow::Result<()> {
+    larder_bench::write_reports(folder, run)?;
+    anstream::eprintln!("reports: {}", folder.display());
+    Ok(())
 }
 
 /// Leaves each chart of a run as SVG in a folder.

@@ -1,0 +1,64 @@
+//! What a name stands for: a scenario or a set of them, built in, made of an argument, or in a file.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use super::{BUILT_IN, BUILT_IN_SETS, MADE, Made, Scenario, Set};
+use crate::error::{Error, Result, usage};
+
+/// What a person named.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Named {
+    /// One comparison.
+    Scenario(Box<Scenario>),
+    /// Several.
+    Set(Set),
+}
+
+impl Named {
+    /// The scenario or the set with a name, or in a file: one that lists `scenarios` is a set.
+    pub fn find(name: &str) -> Result<Self> {
+        let text = Self::text(name)?;
+        let is_ours = Made::find(name).is_some() || built_in(name).is_some();
+        let stem = Path::new(name).file_stem().filter(|_| !is_ours);
+        let stem = stem.map_or_else(|| name.into(), |stem| stem.to_string_lossy());
+        let is_set = |table: toml::Table| table.contains_key("scenarios");
+        if toml::from_str(&text).is_ok_and(is_set) {
+            return Ok(Self::Set(Set::parse(&stem, &text)?));
+        }
+        Ok(Self::Scenario(Box::new(Scenario::parse(&stem, &text)?)))
+    }
+
+    /// The text behind a name, or in a file.
+    pub fn text(name: &str) -> Result<Cow<'static, str>> {
+        if let Some(text) = built_in(name) {
+            return Ok(text.into());
+        }
+        if let Some((made, argument)) = Made::find(name) {
+            return made.text(argument).map(Cow::Owned);
+        }
+        let path = Path::new(name);
+        if !name.contains('/') && path.extension().is_none() && !path.exists() {
+            let known = BUILT_IN.iter().map(|(name, _)| (*name).to_owned());
+            let made = MADE.iter().map(|Made { name, argument, .. }| format!("{name}:{argument}"));
+            let sets = BUILT_IN_SETS.iter().map(|(name, _)| (*name).to_owned());
+            let known: Vec<_> = known.chain(made).chain(sets).collect();
+            let known = known.join(", ");
+            return Err(usage(format!(
+                "no scenario `{name}`; built in: {known}; or name a .toml file"
+            )));
+        }
+        let text = std::fs::read_to_string(path).map_err(|source| Error::File {
+            what: "reading the scenario",
+            path: path.into(),
+            source,
+        })?;
+        Ok(text.into())
+    }
+}
+
+/// The text inside the binary under a name.
+fn built_in(name: &str) -> Option<&'static str> {
+    let mut all = BUILT_IN.iter().chain(BUILT_IN_SETS);
+    all.find(|(known, _)| *known == name).map(|(_, text)| *text)
+}

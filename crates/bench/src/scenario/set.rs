@@ -1,0 +1,106 @@
+//! Sets: scenarios that are run one after the other, under one name.
+
+use serde::Deserialize;
+
+use super::{Named, Scenario, check_name, read};
+use crate::error::{Result, usage};
+
+/// Scenarios that belong together, as a file lists them. Each is a comparison of its own: a set has neither targets nor
+/// a workload.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Set {
+    /// How it is called; the file's stem where the file does not say.
+    #[serde(default)]
+    pub name: String,
+    /// What it shows, in one line.
+    #[serde(default)]
+    pub summary: String,
+    /// Names of built-in scenarios, or files.
+    pub scenarios: Vec<String>,
+}
+
+/// The sets inside the binary: name and text. A new one is a file and a line here.
+pub const BUILT_IN_SETS: &[(&str, &str)] =
+    &[("all-articles", include_str!("../../../../scenarios/all-articles.toml"))];
+
+impl Set {
+    pub(super) fn parse(name: &str, text: &str) -> Result<Self> {
+        let mut set: Self = read("set", name, text)?;
+        check_name("set", &mut set.name, name)?;
+        if set.scenarios.is_empty() {
+            return Err(usage(format!("set `{name}` has no scenarios")));
+        }
+        Ok(set)
+    }
+
+    /// Its scenarios, each under a name that no other has.
+    pub fn members(&self) -> Result<Vec<Scenario>> {
+        let mut members: Vec<Scenario> = Vec::with_capacity(self.scenarios.len());
+        for name in &self.scenarios {
+            let scenario = match Named::find(name)? {
+                Named::Scenario(scenario) => *scenario,
+                Named::Set(_) => {
+                    let set = &self.name;
+                    let wrong =
+                        format!("set `{set}`: `{name}` is a set itself; list its scenarios");
+                    return Err(usage(wrong));
+                }
+            };
+            if members.iter().any(|other| other.name == scenario.name) {
+                let (set, name) = (&self.name, &scenario.name);
+                return Err(usage(format!(
+                    "set `{set}`: two scenarios are called `{name}`, and each has a folder of its name; give one another `name`"
+                )));
+            }
+            members.push(scenario);
+        }
+        Ok(members)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::BUILT_IN;
+
+    fn set(text: &str) -> Result<Set> {
+        Set::parse("mine", text)
+    }
+
+    #[test]
+    fn every_built_in_set_has_scenarios_in_every_form() {
+        for (name, _) in BUILT_IN_SETS {
+            let Named::Set(set) = Named::find(name).unwrap() else { panic!("{name} is no set") };
+            assert_eq!(set.name, *name);
+            assert_eq!(set.members().unwrap().len(), set.scenarios.len());
+        }
+    }
+
+    #[test]
+    fn every_article_is_among_all_articles() {
+        let Named::Set(set) = Named::find("all-articles").unwrap() else { panic!("no set") };
+        let of_article = |name: &str| Scenario::find(name).unwrap().article.is_some();
+        let articles = BUILT_IN.iter().filter(|(name, _)| of_article(name));
+        let mut articles: Vec<_> = articles.map(|(name, _)| *name).collect();
+        articles.sort_unstable();
+        assert_eq!(set.scenarios, articles);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_set_is_one_line() {
+        for (text, needle) in [
+            ("scenarios = []", "set `mine` has no scenarios"),
+            ("scenarios = ['quick']\ntargets = ['moka:']", "line 2: unknown field `targets`"),
+            ("name = 'a b'\nscenarios = ['quick']", "set name `a b`: only letters"),
+            ("scenarios = ['quick', 'quik']", "no scenario `quik`; built in: quick"),
+            ("scenarios = ['quick', 'quick']", "two scenarios are called `quick`"),
+            ("scenarios = ['all-articles']", "`all-articles` is a set itself"),
+        ] {
+            let error = set(text).and_then(|set| set.members()).unwrap_err().to_string();
+            assert!(error.contains(needle) && !error.contains('\n'), "{needle}: {error}");
+        }
+        let error = Scenario::find("all-articles").unwrap_err().to_string();
+        assert!(error.contains("`all-articles` is a set of scenarios"), "{error}");
+    }
+}

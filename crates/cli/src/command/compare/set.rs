@@ -1,0 +1,159 @@
+//! A set of scenarios: each is run as it would be alone, and an index lies over their reports.
+
+use std::iter;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use larder_bench::workload::WorkloadSpec;
+use larder_bench::{Permissions, Plan, Scenario, Set, compare, estimate};
+use larder_report::{Index, Run, index_formats, render_index};
+
+use super::describe::{describe, seconds, total};
+use super::{Arguments, RESULTS, exit, folder, masked_argv};
+use crate::catalog::CATALOG;
+use crate::command::print;
+use crate::command::report::{export_png, export_svg};
+use crate::exit::{Exit, Usage, told};
+use crate::interrupt::Interrupts;
+use crate::progress::{Progress, heading};
+use crate::terminal;
+
+/// Runs the scenarios of a set, one after the other. One that cannot run leaves its reason, and the others run.
+pub(super) fn run(arguments: &Arguments, set: &Set) -> anyhow::Result<Exit> {
+    refuse(arguments, set)?;
+    // All are read before the first one runs: nobody waits an hour to be told of a typing error.
+    let resolve = |scenario: Scenario| {
+        let scenario = scenario.resolve(arguments.form.unwrap_or_default(), arguments.full)?;
+        Ok(scenario.with_workload(&arguments.workload))
+    };
+    let scenarios = set.members()?.into_iter().map(resolve);
+    let scenarios: Vec<Scenario> = scenarios.collect::<anyhow::Result<_>>()?;
+    let interrupts = Interrupts::listen()?;
+    if arguments.dry_run {
+        return dry_run(arguments, &scenarios, &interrupts);
+    }
+    let folder = folder(arguments, &set.name)?;
+    let names = scenarios.iter().map(|scenario| &*scenario.name);
+    let mut index = Index::of_scenarios(&set.name, &set.summary, names);
+    let mut failed = false;
+    for (at, scenario) in scenarios.iter().enumerate() {
+        if interrupts.stop.load(Ordering::Relaxed) {
+            break;
+        }
+        heading(arguments.quiet, at + 1, scenarios.len(), &scenario.name);
+        let entry = &mut index.scenarios[at];
+        match measure(arguments, scenario, &folder, &interrupts) {
+            Ok(run) => (entry.run, entry.reason) = (Some(run), None),
+            Err(error) => {
+                let reason = told(&error);
+                anstream::eprintln!("larder: {} cannot run: {reason}", scenario.name);
+                entry.reason = Some(reason);
+                failed = true;
+            }
+        }
+        // After each, so that there is one whatever becomes of the next.
+        interrupts.writing();
+        larder_bench::write_index(&folder, &index)?;
+    }
+    let shown = render_index(&index, arguments.format, terminal::style());
+    print(shown.unwrap_or_default().as_bytes())?;
+    anstream::eprintln!("results: {}", folder.join("index.html").display());
+    Ok(exit(arguments, failed, index.runs(), &interrupts.stop))
+}
+
+/// Refuses what would be said of one comparison and has no meaning for several.
+fn refuse(arguments: &Arguments, set: &Set) -> anyhow::Result<()> {
+    let name = &set.name;
+    let wrong = |text: String| anyhow::anyhow!(Usage(text));
+    if let Some(target) = arguments.targets.first() {
+        return Err(wrong(format!(
+            "{target}: `{name}` is a set, whose scenarios have targets of their own; leave it out, or name one scenario"
+        )));
+    }
+    // How often, and with which draws, may be said of all of them.
+    let repeated = WorkloadSpec {
+        rounds: arguments.workload.rounds,
+        seed: arguments.workload.seed,
+        ..WorkloadSpec::default()
+    };
+    if *arguments.workload != repeated {
+        return Err(wrong(format!(
+            "`{name}` is a set and has no workload of its own: of its flags it takes --rounds and --seed; for another one \
+             name one scenario: {}",
+            set.scenarios.join(", ")
+        )));
+    }
+    if !index_formats().any(|format| format == arguments.format) {
+        let known: Vec<_> = index_formats().map(larder_report::Format::as_str).collect();
+        let format = arguments.format;
+        let known = known.join(", ");
+        return Err(wrong(format!("--format {format}: `{name}` is a set, which has {known}")));
+    }
+    Ok(())
+}
+
+/// Runs one of them into its folder.
+fn measure(
+    arguments: &Arguments,
+    scenario: &Scenario,
+    results: &Path,
+    interrupts: &Interrupts,
+) -> anyhow::Result<Run> {
+    let plan = Plan::new(scenario, false, &CATALOG)?;
+    let folder = results.join(&plan.scenario);
+    let parent = arguments.output.is_none().then(|| RESULTS.into());
+    interrupts.made([folder.clone(), results.to_owned()].into_iter().chain(parent).collect());
+    let progress = Progress::new(arguments.quiet);
+    let permissions = Permissions { yes: arguments.yes };
+    let prepared = larder_bench::prepare(&folder);
+    let stop = &interrupts.stop;
+    let outcome = prepared
+        .and_then(|()| compare(&plan, &CATALOG, masked_argv(), permissions, &progress, stop));
+    drop(progress);
+    let outcome = outcome.inspect_err(|_| interrupts.discard())?;
+    interrupts.writing();
+    larder_bench::write(&folder, &outcome)?;
+    if let Some(folder) = &arguments.export_svg {
+        export_svg(&folder.join(&plan.scenario), &outcome.run)?;
+    }
+    if let Some(folder) = &arguments.export_png {
+        export_png(&folder.join(&plan.scenario), &outcome.run)?;
+    }
+    Ok(outcome.run)
+}
+
+/// Each plan with what it would take, and the time of all of them.
+fn dry_run(
+    arguments: &Arguments,
+    scenarios: &[Scenario],
+    interrupts: &Interrupts,
+) -> anyhow::Result<Exit> {
+    let permissions = Permissions { yes: arguments.yes };
+    let (mut all, mut failed) = (Duration::ZERO, false);
+    for (number, scenario) in (1..).zip(scenarios) {
+        heading(arguments.quiet, number, scenarios.len(), &scenario.name);
+        let progress = Progress::new(arguments.quiet);
+        let described = Plan::new(scenario, false, &CATALOG).and_then(|plan| {
+            let stop = &interrupts.stop;
+            let estimates = estimate(&plan, &CATALOG, permissions, &progress, stop)?;
+            Ok((describe(&plan, &estimates), total(&estimates)))
+        });
+        drop(progress);
+        let text = match described {
+            Ok((text, time)) => {
+                all += time;
+                text
+            }
+            Err(error) => {
+                failed = true;
+                format!("plan: {}\n  cannot run: {}\n", scenario.name, told(&error.into()))
+            }
+        };
+        print(text.as_bytes())?;
+        print(b"\n")?;
+    }
+    let number = scenarios.len();
+    print(format!("all {number} scenarios: {}\n", seconds(all)).as_bytes())?;
+    Ok(exit(arguments, failed, iter::empty(), &interrupts.stop))
+}

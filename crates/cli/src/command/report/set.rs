@@ -1,0 +1,113 @@
+//! What a set of scenarios left, and an index over runs that were made one by one.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::{Context, anyhow, bail};
+use larder_report::{Error, Format, Index, index_formats, render_index};
+
+use super::{Results, read, write};
+use crate::command::print;
+use crate::exit::Usage;
+use crate::terminal;
+
+/// The file of a folder that leads to several runs.
+pub(super) const INDEX: &str = "index.json";
+
+/// A set that was read, and where it lay.
+pub(super) struct SetResults {
+    folder: PathBuf,
+    index: Index,
+}
+
+impl SetResults {
+    /// Reads an index and the runs that it leads to.
+    pub(super) fn read(folder: &Path) -> anyhow::Result<Self> {
+        let file = folder.join(INDEX);
+        let shown = file.display();
+        let text = fs::read_to_string(&file).with_context(|| format!("reading {shown}"))?;
+        let mut index = Index::from_json(&text).map_err(|error| match error {
+            Error::NotAnIndex { .. } => anyhow!(Usage(format!("{shown}: {error}"))),
+            error => anyhow!(error).context(shown.to_string()),
+        })?;
+        for entry in index.scenarios.iter_mut().filter(|entry| entry.reason.is_none()) {
+            entry.run = Some(read(&folder.join(&entry.folder))?.run);
+        }
+        Ok(Self { folder: folder.to_owned(), index })
+    }
+
+    /// Prints the index.
+    pub(super) fn print(&self, format: Format) -> anyhow::Result<()> {
+        let Some(text) = render_index(&self.index, format, terminal::style()) else {
+            let known: Vec<_> = index_formats().map(Format::as_str).collect();
+            let (folder, known) = (self.folder.display(), known.join(", "));
+            bail!(Usage(format!("--format {format}: {folder} holds a set, which has {known}")));
+        };
+        print(text.as_bytes())
+    }
+
+    /// Writes the reports of each run, and the index over them.
+    pub(super) fn write(&self) -> anyhow::Result<()> {
+        for entry in &self.index.scenarios {
+            if let Some(run) = &entry.run {
+                let folder = self.folder.join(&entry.folder);
+                write(&Results { folder, run: run.clone() })?;
+            }
+        }
+        write_index(&self.folder, &self.index)
+    }
+
+    /// The runs by themselves.
+    pub(super) fn into_runs(self) -> Vec<Results> {
+        let folder = self.folder;
+        let entries = self.index.scenarios.into_iter();
+        let of_entry = |folder: &Path, entry: larder_report::Entry| {
+            Some(Results { folder: folder.join(entry.folder), run: entry.run? })
+        };
+        entries.filter_map(|entry| of_entry(&folder, entry)).collect()
+    }
+}
+
+/// Writes an index over runs into a folder of its own.
+pub(super) fn index(folder: &Path, results: &[Results]) -> anyhow::Result<()> {
+    larder_bench::prepare(folder)?;
+    let here = folder.canonicalize()?;
+    let name = here.file_name().map_or("index".into(), |name| name.to_string_lossy());
+    let mut index = Index::of_scenarios(&name, "", []);
+    for Results { folder, run } in results {
+        let relative = relative(&folder.canonicalize()?, &here);
+        index.push(&relative.to_string_lossy(), run.clone());
+    }
+    write_index(folder, &index)
+}
+
+fn write_index(folder: &Path, index: &Index) -> anyhow::Result<()> {
+    larder_bench::write_index(folder, index)?;
+    anstream::eprintln!("index: {}", folder.join("index.html").display());
+    Ok(())
+}
+
+/// How one folder is reached from another; both are whole paths.
+fn relative(there: &Path, here: &Path) -> PathBuf {
+    let common = there.components().zip(here.components()).take_while(|(a, b)| a == b).count();
+    let up = here.components().skip(common).map(|_| Component::ParentDir);
+    let path: PathBuf = up.chain(there.components().skip(common)).collect();
+    if path == Path::new("") { PathBuf::from(".") } else { path }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_reached_from_another() {
+        for (there, here, expected) in [
+            ("/a/b", "/a", "b"),
+            ("/a", "/a/b", ".."),
+            ("/a/b", "/a/c/d", "../../b"),
+            ("/a", "/a", "."),
+        ] {
+            assert_eq!(relative(Path::new(there), Path::new(here)), Path::new(expected));
+        }
+    }
+}

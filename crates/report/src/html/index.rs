@@ -1,0 +1,239 @@
+//! The index of a set as one page, `index.html`: what its reports say together, and a way into each.
+//!
+//! It is made of the same parts as a report and asks as little of anybody. Nothing in it needs a script.
+
+use maud::{Markup, PreEscaped, html};
+
+use super::article::class;
+use super::assets::INDEX;
+use super::environment::{facts, machine};
+use super::text::capital;
+use super::view::View;
+use super::{contents, head, marks, not_shown_section, page};
+use crate::article::{self, Said, said};
+use crate::chart::{Ground, charts, svg};
+use crate::figures::count;
+use crate::findings::findings;
+use crate::header::{machine as in_a_line, warning};
+use crate::index::{
+    Tally, address, answer, error_ids, fired, found, not_shown, one_machine, time, title, took,
+};
+use crate::model::{Entry, Index, Run, Severity};
+
+/// The whole page.
+pub(crate) fn render(index: &Index) -> String {
+    let ends = [("environment", "Environment"), ("not-shown", "Limits")];
+    let names = index.scenarios.iter().map(|entry| (entry.name.as_str(), entry.name.as_str()));
+    let sections = std::iter::once(("answer", "Answer")).chain(names).chain(ends);
+    let body = html! {
+        (masthead(index))
+        (contents(sections))
+        main {
+            (answer_section(index))
+            @for entry in &index.scenarios { (scenario(index, entry)) }
+            (environment(index))
+            (not_shown_section(&not_shown(index)))
+        }
+    };
+    page(&format!("Comparisons of caches: {}", index.name), &index.larder, &INDEX, &body)
+}
+
+fn masthead(index: &Index) -> Markup {
+    let started = index.runs().next().map(|run| run.started.as_str());
+    html! {
+        header.masthead {
+            p.when { "larder " (index.larder) @if let Some(started) = started { " · " (head::stamp(started)) } }
+            h1 { "Comparisons of caches: " (index.name) }
+            @if !index.summary.is_empty() { p.summary { (capital(&index.summary)) } }
+            @if let Some(warning) = index.runs().find_map(warning) { p.alarm role="note" { (warning) } }
+            @if index.runs().any(|run| run.interrupted) {
+                p.alarm role="note" { "This set was interrupted before its end." }
+            }
+            @if let Some(machine) = one_machine(index) { p.machine { (in_a_line(machine)) } }
+            dl.tiles { @for (label, figure, detail) in tiles(index) {
+                div { dt { (label) } dd { strong { (figure) } @if !detail.is_empty() { span { (detail) } } } }
+            } }
+        }
+    }
+}
+
+/// What a reader asks of a set first: a label, a figure, a detail.
+fn tiles(index: &Index) -> Vec<(&'static str, String, String)> {
+    let (all, ran) = (index.scenarios.len(), index.runs().count());
+    let did_run = if ran < all { format!("{ran} ran") } else { String::new() };
+    let mut tiles = vec![("Scenarios", all.to_string(), did_run)];
+    let tally = Tally::of(index.runs());
+    if tally.all() > 0 {
+        let turned =
+            if tally.turned > 0 { format!("{} turned round", tally.turned) } else { String::new() };
+        let all = format!("of {}", count(tally.all(), "conclusion"));
+        tiles.push(("Hold here", tally.holds.to_string(), all));
+        tiles.push(("Do not hold", tally.fails.to_string(), turned));
+        tiles.push(("Cannot be told", tally.open.to_string(), String::new()));
+    }
+    let sum = |severity| index.runs().map(|run| fired(run, severity)).sum::<usize>();
+    tiles.push((
+        "Errors by checks",
+        sum(Severity::Error).to_string(),
+        count(sum(Severity::Warn), "warning"),
+    ));
+    tiles.push(("Time", took(index), String::new()));
+    tiles
+}
+
+fn answer_section(index: &Index) -> Markup {
+    html! {
+        section #answer {
+            h2 { "The answer" }
+            @for said in answer(index) { p.lead { (said) } }
+            div.scroll tabindex="0" role="region" aria-label="Scenarios" {
+                table.plain.overview {
+                    thead { tr {
+                        th scope="col" { "scenario" } th scope="col" { "conclusions" } th.number scope="col" { "hold" }
+                        th.number scope="col" { "do not" } th.number scope="col" { "cannot be told" }
+                        th scope="col" { "no results, by" } th.number scope="col" { "time" }
+                    } }
+                    tbody { @for entry in &index.scenarios { (row(entry)) } }
+                }
+            }
+        }
+    }
+}
+
+fn row(entry: &Entry) -> Markup {
+    html! {
+        tr {
+            th scope="row" { a href={ "#" (entry.name) } { (entry.name) } }
+            @if let Some(run) = &entry.run {
+                @let tally = Tally::of([run]);
+                @if tally.all() > 0 {
+                    td { (share_bar(tally)) }
+                    td.number.holds { (tally.holds) } td.number.fails { (tally.fails) } td.number.open { (tally.open) }
+                } @else { td colspan="4" { span.unknown { "no article" } } }
+                td { @for id in error_ids(run) { code { (id) } " " } }
+                td.number { (time(run)) }
+            } @else {
+                td.reason colspan="6" { "did not run: " (entry.reason.as_deref().unwrap_or_default()) }
+            }
+        }
+    }
+}
+
+/// How many of the conclusions hold, do not, and cannot be told, to scale. The numbers stand beside it.
+#[expect(clippy::cast_precision_loss, reason = "a handful of conclusions")]
+fn share_bar(tally: Tally) -> Markup {
+    let per_cent = |number: usize| number as f64 / tally.all() as f64 * 100.0;
+    let parts = [("holds", tally.holds), ("fails", tally.fails), ("open", tally.open)];
+    let mut at = 0.0;
+    let mut placed = Vec::new();
+    for (class, number) in parts.into_iter().filter(|(_, number)| *number > 0) {
+        placed.push((class, format!("{at:.2}%"), format!("{:.2}%", per_cent(number))));
+        at += per_cent(number);
+    }
+    html! {
+        svg.shares width="100%" height="12" aria-hidden="true" {
+            @for (class, x, width) in placed { rect.(class) x=(x) width=(width) height="12" {} }
+        }
+    }
+}
+
+fn scenario(index: &Index, entry: &Entry) -> Markup {
+    html! {
+        section id=(entry.name) {
+            h2 { (title(entry)) }
+            @if let Some(run) = &entry.run { (of_run(index, entry, run)) }
+            @else { p.alarm { "Did not run: " (entry.reason.as_deref().unwrap_or_default()) } }
+        }
+    }
+}
+
+fn of_run(index: &Index, entry: &Entry, run: &Run) -> Markup {
+    let report = address(entry, "report.html");
+    html! {
+        @if let Some(summary) = &run.summary { p.lead { (capital(summary)) } }
+        p.full { a href=(report) { "The whole report" } " " span.unknown { (entry.name) " · " (head::stamp(&run.started)) " · " (time(run)) } }
+        @if let Some(article) = &run.article { dl.facts {
+            @for (label, text) in article::facts(article).into_iter().skip(1) {
+                div { dt { (capital(label)) } dd { (text) } }
+            }
+            @if one_machine(index).is_none() {
+                div { dt { "Machine here" } dd { (in_a_line(&run.environment)) } }
+            }
+        } }
+        @let conclusions: Vec<Said<'_>> = run.article.iter().flat_map(said).collect();
+        @if conclusions.is_empty() {
+            ul.sayings { @for said in found(run) { li { (capital(&said)) } } }
+        } @else {
+            h3 { (article::CONCLUSIONS) }
+            @for said in &conclusions { (conclusion(&report, run, said)) }
+        }
+        (errors(&report, run))
+        (headline(entry, run))
+    }
+}
+
+/// What was concluded and what became of it; its figures behind it.
+fn conclusion(report: &str, run: &Run, said: &Said<'_>) -> Markup {
+    html! {
+        details.claim.(class(said.claim.verdict)) {
+            summary {
+                span.said { span aria-hidden="true" { (said.mark) } " " (said.verdict) } " "
+                (said.claim.says)
+                @for id in &said.fired { " " (check(report, run, id)) }
+            }
+            @for evidence in &said.evidence { p.evidence { (evidence) } }
+            @if !said.silent.is_empty() {
+                p.explained { @for id in &said.silent { code { (id) } " " } "did not fire in this run" }
+            }
+        }
+    }
+}
+
+/// A check that fired, with a link to what it found.
+fn check(report: &str, run: &Run, id: &str) -> Markup {
+    let severity = run.checks.iter().find(|check| check.id == id).map(|check| check.severity);
+    let address =
+        severity.map(|severity| format!("{report}#{}", View::finding_anchor(severity, id)));
+    html! { a.explains href=[address] { code { (id) } } }
+}
+
+/// The figures that are no results.
+fn errors(report: &str, run: &Run) -> Markup {
+    let errors = findings(run).into_iter().filter(|finding| finding.severity == Severity::Error);
+    let errors: Vec<_> = errors.collect();
+    html! {
+        @if !errors.is_empty() {
+            h3 { "Figures that are no results" }
+            ul.sayings { @for finding in &errors { @for line in &finding.lines { li {
+                (marks::of_severity(Severity::Error)) " "
+                a href={ (report) "#" (View::finding_anchor(Severity::Error, finding.id)) } { code { (finding.id) } }
+                " " (line)
+            } } } }
+        }
+    }
+}
+
+/// The first chart of the report, still. Names within a picture are those of the page, so they must not come twice.
+fn headline(entry: &Entry, run: &Run) -> Markup {
+    let chart = charts(run).into_iter().next().map(|mut chart| {
+        chart.id = format!("{}-{}", entry.name, chart.id);
+        chart
+    });
+    html! {
+        @if let Some(chart) = chart {
+            div.scroll tabindex="0" role="region" aria-label=(chart.title) {
+                div.still.headline { (PreEscaped(svg(&chart, Ground::Page))) }
+            }
+        }
+    }
+}
+
+fn environment(index: &Index) -> Markup {
+    html! {
+        section #environment {
+            h2 { "Environment" }
+            @if let Some(environment) = one_machine(index) { (facts(&machine(environment))) }
+            @else { p.prose { "The runs were on several machines: each says on which." } }
+        }
+    }
+}

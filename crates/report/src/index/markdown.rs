@@ -1,0 +1,102 @@
+//! A set as Markdown: for a repository, or a terminal that shows it as it is.
+
+use super::table::{HEADS, figures, time};
+use super::{address, answer, found, not_shown, one_machine, title, took};
+use crate::article::said;
+use crate::findings::findings;
+use crate::header::{machine, to_the_second};
+use crate::limits::NOT_SHOWN;
+use crate::markdown::{escaped, pipes};
+use crate::model::{Entry, Index, Run, Severity};
+
+/// The whole of it.
+pub(super) fn render(index: &Index) -> String {
+    let mut lines = vec![format!("# {}", escaped(&index.name))];
+    if !index.summary.is_empty() {
+        lines.push(escaped(&index.summary));
+    }
+    lines.push(answer(index).iter().map(|said| escaped(said)).collect::<Vec<_>>().join("\n"));
+    lines.push(table(index));
+    if let Some(environment) = one_machine(index) {
+        lines.push(format!("Machine: {}", escaped(&machine(environment))));
+    }
+    lines.extend(index.scenarios.iter().map(|entry| scenario(index, entry)));
+    lines.push(format!("## {NOT_SHOWN}"));
+    lines.push(
+        not_shown(index)
+            .iter()
+            .map(|said| format!("- {}", escaped(said)))
+            .collect::<Vec<_>>()
+            .join("\n"),
+    );
+    lines.join("\n\n") + "\n"
+}
+
+fn table(index: &Index) -> String {
+    let heads: Vec<String> =
+        ["scenario"].iter().chain(&HEADS).map(|head| (*head).to_owned()).collect();
+    let mut text = format!("{}\n| --- |{}", pipes(&heads), " ---: |".repeat(HEADS.len()));
+    let mut push = |name: String, cells: Vec<String>| {
+        text.push('\n');
+        text.push_str(&pipes(&[vec![name], cells].concat()));
+    };
+    for entry in &index.scenarios {
+        match &entry.run {
+            Some(run) => push(linked(entry), [&figures(&[run])[..], &[time(run)]].concat()),
+            None => push(escaped(&entry.name), vec![String::new(); HEADS.len()]),
+        }
+    }
+    let runs: Vec<&Run> = index.runs().collect();
+    push("all".to_owned(), [&figures(&runs)[..], &[took(index)]].concat());
+    text
+}
+
+/// The name of a scenario that leads to its report.
+fn linked(entry: &Entry) -> String {
+    format!("[{}]({})", escaped(&entry.name), address(entry, "report.md"))
+}
+
+fn scenario(index: &Index, entry: &Entry) -> String {
+    let mut lines = vec![format!("## {}", escaped(&title(entry)))];
+    let Some(run) = &entry.run else {
+        let reason = entry.reason.as_deref().unwrap_or_default();
+        lines.push(format!("Did not run: {}", escaped(reason)));
+        return lines.join("\n\n");
+    };
+    lines.extend(run.summary.as_deref().map(escaped));
+    let mut facts = vec![format!("- ran: {}, {}", to_the_second(&run.started), time(run))];
+    if one_machine(index).is_none() {
+        facts.push(format!("- machine: {}", escaped(&machine(&run.environment))));
+    }
+    let article = run.article.iter().flat_map(crate::article::facts);
+    facts.extend(article.skip(1).map(|(label, text)| format!("- {label}: {}", escaped(&text))));
+    let report = address(entry, "report.html");
+    facts.push(format!("- report: [{report}]({report})"));
+    lines.push(facts.join("\n"));
+    let claims = run.article.iter().flat_map(said).map(|said| {
+        let see = said.fired.iter().map(|id| escaped(id)).collect::<Vec<_>>().join(", ");
+        let see = if see.is_empty() { see } else { format!(" → {see}") };
+        format!("- {} **{}**: {}{see}", said.mark, said.verdict, escaped(&said.claim.says))
+    });
+    let found = found(run);
+    let claims: Vec<String> = claims.collect();
+    let claims = if claims.is_empty() {
+        found.iter().map(|said| format!("- {}", escaped(said))).collect()
+    } else {
+        claims
+    };
+    lines.push(claims.join("\n"));
+    let errors = findings(run).into_iter().filter(|finding| finding.severity == Severity::Error);
+    let errors = errors.flat_map(|finding| {
+        finding
+            .lines
+            .iter()
+            .map(|line| format!("- error **{}** {}", finding.id, escaped(line)))
+            .collect::<Vec<_>>()
+    });
+    let errors: Vec<String> = errors.collect();
+    if !errors.is_empty() {
+        lines.push(errors.join("\n"));
+    }
+    lines.join("\n\n")
+}

@@ -1,0 +1,234 @@
+//! Several runs as one story: how many conclusions hold, what each run found, what they do not show together.
+//!
+//! The terminal, Markdown and the page say the same sentences, each in its own way.
+
+mod markdown;
+mod table;
+
+use std::fmt::Write;
+
+use crate::figures::{count, list, seconds};
+use crate::format::Format;
+use crate::html;
+use crate::model::{ArticleForm, ClaimVerdict, Entry, Environment, Index, Run, Severity};
+use crate::sentences::{Role, sentences};
+use crate::style::Style;
+pub(crate) use table::time;
+
+/// Makes a text of a set.
+type Render = fn(&Index, Style) -> String;
+
+/// The formats that a set has, in the order of the documentation.
+const FORMATS: [(Format, Render); 4] = [
+    (Format::TABLE, table::render),
+    (Format::MARKDOWN, |index, _| markdown::render(index)),
+    (Format::HTML, |index, _| html::index::render(index)),
+    (Format::JSON, |index, _| index.to_json()),
+];
+
+/// Of a run without conclusions, so many sentences stand in the index.
+const SENTENCES: usize = 4;
+
+/// A set in this format, with a line feed at its end; `None` where a set has no such format.
+pub fn render_index(index: &Index, format: Format, style: Style) -> Option<String> {
+    let (_, render) = FORMATS.iter().find(|(known, _)| *known == format)?;
+    Some(render(index, style))
+}
+
+/// The formats that a set has.
+pub fn index_formats() -> impl Iterator<Item = Format> {
+    FORMATS.iter().map(|(format, _)| *format)
+}
+
+/// How many conclusions came out how.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) holds: usize,
+    /// Those that do not hold, the ones that turn round among them.
+    pub(crate) fails: usize,
+    pub(crate) turned: usize,
+    pub(crate) open: usize,
+}
+
+impl Tally {
+    /// Of all conclusions of runs.
+    pub(crate) fn of<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Self {
+        let articles = runs.into_iter().filter_map(|run| run.article.as_ref());
+        let mut tally = Self::default();
+        for claim in articles.flat_map(|article| &article.claims) {
+            match claim.verdict {
+                ClaimVerdict::Holds => tally.holds += 1,
+                ClaimVerdict::TurnsRound => {
+                    (tally.fails, tally.turned) = (tally.fails + 1, tally.turned + 1);
+                }
+                ClaimVerdict::DoesNotHold => tally.fails += 1,
+                ClaimVerdict::CannotBeTold => tally.open += 1,
+            }
+        }
+        tally
+    }
+
+    pub(crate) fn all(self) -> usize {
+        self.holds + self.fails + self.open
+    }
+}
+
+/// The answer of all runs together, in sentences.
+pub(crate) fn answer(index: &Index) -> Vec<String> {
+    let mut sentences: Vec<String> = conclusions(index).into_iter().collect();
+    let missing = index.scenarios.iter().filter(|entry| entry.run.is_none());
+    let missing: Vec<&str> = missing.map(|entry| entry.name.as_str()).collect();
+    if !missing.is_empty() {
+        sentences.push(format!("{} did not run.", list(&missing)));
+    }
+    let interrupted = names_where(index, |run| run.interrupted);
+    if !interrupted.is_empty() {
+        let was = if interrupted.len() == 1 { "was" } else { "were" };
+        sentences.push(format!("{} {was} interrupted before the end.", list(&interrupted)));
+    }
+    if index.runs().next().is_some() {
+        sentences.push(no_results(index));
+    }
+    sentences
+}
+
+/// The scenarios of whose runs this is so.
+fn names_where(index: &Index, is_so: impl Fn(&Run) -> bool) -> Vec<&str> {
+    let is_so = |entry: &&Entry| entry.run.as_ref().is_some_and(&is_so);
+    index.scenarios.iter().filter(is_so).map(|entry| entry.name.as_str()).collect()
+}
+
+fn conclusions(index: &Index) -> Option<String> {
+    let tally = Tally::of(index.runs());
+    if tally.all() == 0 {
+        return None;
+    }
+    let forms: Vec<ArticleForm> =
+        index.runs().filter_map(|run| Some(run.article.as_ref()?.form)).collect();
+    let repeated = match forms.first() {
+        Some(ArticleForm::Published)
+            if forms.iter().all(|form| *form == ArticleForm::Published) =>
+        {
+            " repeated as they were published with their mistakes,"
+        }
+        Some(ArticleForm::Corrected)
+            if forms.iter().all(|form| *form == ArticleForm::Corrected) =>
+        {
+            " repeated with their mistakes corrected,"
+        }
+        _ => "",
+    };
+    let turned = match tally.turned {
+        0 => String::new(),
+        turned => format!(" ({turned} of them turned round)"),
+    };
+    Some(format!(
+        "Of the {} of {},{repeated} {} here, {}{turned}, and {} cannot be told from these runs.",
+        count(tally.all(), "conclusion"),
+        count(forms.len(), "article"),
+        if tally.holds == 1 { "1 holds".to_owned() } else { format!("{} hold", tally.holds) },
+        if tally.fails == 1 { "1 does not".to_owned() } else { format!("{} do not", tally.fails) },
+        tally.open,
+    ))
+}
+
+/// Where checks took figures for no results.
+fn no_results(index: &Index) -> String {
+    let of_entry = |entry: &Entry| {
+        let ids = error_ids(entry.run.as_ref()?);
+        (!ids.is_empty()).then(|| format!("{} ({})", entry.name, list(&ids)))
+    };
+    let found: Vec<String> = index.scenarios.iter().filter_map(of_entry).collect();
+    let found: Vec<&str> = found.iter().map(String::as_str).collect();
+    if found.is_empty() {
+        return "No check found a figure to be no result.".to_owned();
+    }
+    format!("Checks found figures that are no results in {}.", list(&found))
+}
+
+/// The checks of severity error that fired in a run, each once.
+pub(crate) fn error_ids(run: &Run) -> Vec<&str> {
+    let mut ids: Vec<&str> = Vec::new();
+    for check in run.checks.iter().filter(|check| check.severity == Severity::Error) {
+        if !ids.contains(&check.id.as_str()) {
+            ids.push(&check.id);
+        }
+    }
+    ids
+}
+
+/// How often checks of this severity fired.
+pub(crate) fn fired(run: &Run, severity: Severity) -> usize {
+    run.checks.iter().filter(|check| check.severity == severity).count()
+}
+
+/// What a scenario is called: the name of its article, or its own.
+pub(crate) fn title(entry: &Entry) -> String {
+    match entry.run.as_ref().and_then(|run| run.article.as_ref()) {
+        Some(article) => format!("{}: {}", article.id, article.title),
+        None => entry.name.clone(),
+    }
+}
+
+/// What a run without conclusions found.
+pub(crate) fn found(run: &Run) -> Vec<String> {
+    let answers = sentences(run).into_iter().filter(|said| said.role == Role::Answer);
+    answers.take(SENTENCES).map(|said| said.to_string()).collect()
+}
+
+/// Where a file of a run is, as an address relative to the index.
+pub(crate) fn address(entry: &Entry, file: &str) -> String {
+    let mut address = String::new();
+    for byte in entry.folder.bytes() {
+        // What else a folder may be called could end the path of an address.
+        if byte.is_ascii_alphanumeric() || b"-_.~/".contains(&byte) {
+            address.push(byte.into());
+        } else {
+            let _ = write!(address, "%{byte:02X}");
+        }
+    }
+    format!("{address}/{file}")
+}
+
+/// How long all of it took, in words.
+pub(crate) fn took(index: &Index) -> String {
+    seconds(index.runs().map(|run| run.duration_s).sum())
+}
+
+/// The machine of all runs, where it is one.
+pub(crate) fn one_machine(index: &Index) -> Option<&Environment> {
+    // What changes from minute to minute does not make another machine of it.
+    let of = |environment: &Environment| Environment {
+        load: None,
+        clock_ns: 0.0,
+        ..environment.clone()
+    };
+    let first = &index.runs().next()?.environment;
+    index.runs().all(|run| of(&run.environment) == of(first)).then_some(first)
+}
+
+/// What the runs do not show together; what each does not show, its own report says.
+pub(crate) fn not_shown(index: &Index) -> Vec<String> {
+    let mut sentences = vec![
+        "Scenarios are not compared with each other: a cache that stands in several of them did other work in each, and \
+         no rate of one is to be set beside a rate of another."
+            .to_owned(),
+        "They ran once, one after the other: what changes on the machine from one hour to the next may lie between two \
+         of them."
+            .to_owned(),
+    ];
+    let is_cut = |run: &Run| run.article.as_ref().is_some_and(|article| article.cut.is_some());
+    let cut = names_where(index, is_cut);
+    if !cut.is_empty() {
+        sentences.push(format!("{} did less than the article: conclusions that cannot be told here may be told at full length.", list(&cut)));
+    }
+    if Tally::of(index.runs()).all() > 0 {
+        sentences.push(
+            "A conclusion is judged on this machine with the versions of today: that it does not hold here says nothing \
+             of the machine on which it was drawn."
+                .to_owned(),
+        );
+    }
+    sentences.push("What a run by itself does not show, its own report says.".to_owned());
+    sentences
+}

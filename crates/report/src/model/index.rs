@@ -1,0 +1,77 @@
+//! `index.json`: several runs under one name.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Run, SCHEMA_VERSION};
+
+/// Runs that belong together, each in its folder. The names of the fields are published, as those of a [`Run`] are.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Index {
+    /// The version of this model, which is that of the runs.
+    pub schema: u32,
+    /// The version of Larder that wrote it.
+    pub larder: String,
+    /// How the set is called.
+    pub name: String,
+    /// What it shows, in a line; empty where nobody says.
+    #[serde(default)]
+    pub summary: String,
+    /// One for each scenario, in the order in which they ran.
+    pub scenarios: Vec<Entry>,
+}
+
+/// A scenario of a set.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Entry {
+    /// How it is called.
+    pub name: String,
+    /// Where its `run.json` and its reports are, relative to the index, with `/` between the names.
+    pub folder: String,
+    /// Why there is no run of it.
+    pub reason: Option<String>,
+    /// What lies there; `None` where there is a reason. It is no part of the file.
+    #[serde(skip)]
+    pub run: Option<Run>,
+}
+
+impl Index {
+    /// A set of which nothing has run yet: names of scenarios, each of which has a folder of its name.
+    pub fn of_scenarios<'a>(
+        name: &str,
+        summary: &str,
+        scenarios: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        let entry = |name: &str| Entry {
+            name: name.to_owned(),
+            folder: name.to_owned(),
+            reason: Some("not run: the set was ended before".to_owned()),
+            run: None,
+        };
+        Self {
+            schema: SCHEMA_VERSION,
+            larder: env!("CARGO_PKG_VERSION").to_owned(),
+            name: name.to_owned(),
+            summary: summary.to_owned(),
+            scenarios: scenarios.into_iter().map(entry).collect(),
+        }
+    }
+
+    /// Adds a run that lies in this folder, under a name that no other has.
+    pub fn push(&mut self, folder: &str, run: Run) {
+        let others = (2..).map(|number: usize| format!("{}-{number}", run.scenario));
+        let mut names = std::iter::once(run.scenario.clone()).chain(others);
+        let is_free = |name: &String| self.scenarios.iter().all(|entry| entry.name != *name);
+        let name = names.find(is_free).unwrap_or_default();
+        self.scenarios.push(Entry {
+            name,
+            folder: folder.to_owned(),
+            reason: None,
+            run: Some(run),
+        });
+    }
+
+    /// The runs that there are.
+    pub fn runs(&self) -> impl Iterator<Item = &Run> {
+        self.scenarios.iter().filter_map(|entry| entry.run.as_ref())
+    }
+}
