@@ -5,7 +5,7 @@
 use std::sync::atomic::AtomicBool;
 
 use larder_bench::workload::{Count, WorkloadSpec};
-use larder_bench::{MADE, Permissions, Plan, Scenario, Silent, compare, guest};
+use larder_bench::{MADE, Named, Permissions, Plan, Scenario, Silent, compare, guest};
 use larder_engines::ENGINES;
 use larder_report::{ArticleForm, Operation, Run};
 use larder_store::Catalog;

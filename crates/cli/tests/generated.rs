@@ -14,7 +14,7 @@ use larder_bench::check::CHECKS;
 use larder_bench::guest;
 use larder_bench::trace::FORMATS;
 use larder_bench::workload::WorkloadSpec;
-use larder_bench::{BUILT_IN, MADE, Made};
+use larder_bench::{BUILT_IN, BUILT_IN_SETS, MADE, Made};
 use larder_engines::ENGINES;
 use larder_store::{Catalog, Engine, Medium, Recipe, Source};
 use pulldown_cmark::{Event, Options, Parser, html};
@@ -139,7 +139,7 @@ fn the_page_on_scenarios_names_every_field_format_and_scenario() {
     let workload = WorkloadSpec::augment_args(Command::new("workload"));
     let fields = workload.get_arguments().filter_map(|field| field.get_long());
     let formats = FORMATS.iter().map(|format| format.name);
-    let scenarios = BUILT_IN.iter().map(|(name, _)| *name);
+    let scenarios = BUILT_IN.iter().chain(BUILT_IN_SETS).map(|(name, _)| *name);
     let made: Vec<_> =
         MADE.iter().map(|Made { name, argument, .. }| format!("{name}:{argument}")).collect();
     let missing: Vec<_> = fields

@@ -13,6 +13,7 @@ mod output;
 mod progress;
 mod reports;
 mod scene;
+mod sets;
 mod traces;
 mod usage;
 
@@ -35,6 +36,7 @@ const CASES: &[&[Case]] = &[
     output::CASES,
     progress::CASES,
     reports::CASES,
+    sets::CASES,
     traces::CASES,
     usage::CASES,
 ];

@@ -16,26 +16,34 @@ use crate::figures::count;
 use crate::findings::findings;
 use crate::header::{machine as in_a_line, warning};
 use crate::index::{
-    Tally, address, answer, error_ids, fired, found, not_shown, one_machine, time, title, took,
+    Tally, address, answer, error_ids, fired, found, not_shown, one_machine, question, time, title,
+    took,
 };
 use crate::model::{Entry, Index, Run, Severity};
 
 /// The whole page.
 pub(crate) fn render(index: &Index) -> String {
     let ends = [("environment", "Environment"), ("not-shown", "Limits")];
-    let names = index.scenarios.iter().map(|entry| (entry.name.as_str(), entry.name.as_str()));
-    let sections = std::iter::once(("answer", "Answer")).chain(names).chain(ends);
+    let anchors: Vec<String> = index.scenarios.iter().map(anchor).collect();
+    let names = index.scenarios.iter().map(|entry| entry.name.as_str());
+    let scenarios = anchors.iter().map(String::as_str).zip(names);
+    let sections = std::iter::once(("answer", "Answer")).chain(scenarios).chain(ends);
     let body = html! {
         (masthead(index))
         (contents(sections))
         main {
             (answer_section(index))
-            @for entry in &index.scenarios { (scenario(index, entry)) }
+            @for (number, entry) in index.scenarios.iter().enumerate() { (scenario(index, number, entry)) }
             (environment(index))
             (not_shown_section(&not_shown(index)))
         }
     };
     page(&format!("Comparisons of caches: {}", index.name), &index.larder, &INDEX, &body)
+}
+
+/// Where a scenario is on the page, whatever it is called.
+fn anchor(entry: &Entry) -> String {
+    format!("scenario-{}", entry.name)
 }
 
 fn masthead(index: &Index) -> Markup {
@@ -103,7 +111,7 @@ fn answer_section(index: &Index) -> Markup {
 fn row(entry: &Entry) -> Markup {
     html! {
         tr {
-            th scope="row" { a href={ "#" (entry.name) } { (entry.name) } }
+            th scope="row" { a href={ "#" (anchor(entry)) } { (entry.name) } }
             @if let Some(run) = &entry.run {
                 @let tally = Tally::of([run]);
                 @if tally.all() > 0 {
@@ -137,29 +145,22 @@ fn share_bar(tally: Tally) -> Markup {
     }
 }
 
-fn scenario(index: &Index, entry: &Entry) -> Markup {
+fn scenario(index: &Index, number: usize, entry: &Entry) -> Markup {
     html! {
-        section id=(entry.name) {
+        section id=(anchor(entry)) {
             h2 { (title(entry)) }
-            @if let Some(run) = &entry.run { (of_run(index, entry, run)) }
+            @if let Some(run) = &entry.run { (of_run(index, number, entry, run)) }
             @else { p.alarm { "Did not run: " (entry.reason.as_deref().unwrap_or_default()) } }
         }
     }
 }
 
-fn of_run(index: &Index, entry: &Entry, run: &Run) -> Markup {
+fn of_run(index: &Index, number: usize, entry: &Entry, run: &Run) -> Markup {
     let report = address(entry, "report.html");
     html! {
-        @if let Some(summary) = &run.summary { p.lead { (capital(summary)) } }
+        @if let Some(question) = question(run) { p.lead { (capital(question)) } }
         p.full { a href=(report) { "The whole report" } " " span.unknown { (entry.name) " · " (head::stamp(&run.started)) " · " (time(run)) } }
-        @if let Some(article) = &run.article { dl.facts {
-            @for (label, text) in article::facts(article).into_iter().skip(1) {
-                div { dt { (capital(label)) } dd { (text) } }
-            }
-            @if one_machine(index).is_none() {
-                div { dt { "Machine here" } dd { (in_a_line(&run.environment)) } }
-            }
-        } }
+        (facts(&about(index, run)))
         @let conclusions: Vec<Said<'_>> = run.article.iter().flat_map(said).collect();
         @if conclusions.is_empty() {
             ul.sayings { @for said in found(run) { li { (capital(&said)) } } }
@@ -168,8 +169,16 @@ fn of_run(index: &Index, entry: &Entry, run: &Run) -> Markup {
             @for said in &conclusions { (conclusion(&report, run, said)) }
         }
         (errors(&report, run))
-        (headline(entry, run))
+        (headline(number, run))
     }
+}
+
+/// How the article is repeated, and on which machine where that is not the same for all.
+fn about(index: &Index, run: &Run) -> Vec<(String, String)> {
+    let article = run.article.iter().flat_map(article::facts).skip(1);
+    let machine = one_machine(index).is_none().then(|| in_a_line(&run.environment));
+    let machine = machine.map(|machine| ("machine here", machine));
+    article.chain(machine).map(|(label, text)| (capital(label), text)).collect()
 }
 
 /// What was concluded and what became of it; its figures behind it.
@@ -214,9 +223,9 @@ fn errors(report: &str, run: &Run) -> Markup {
 }
 
 /// The first chart of the report, still. Names within a picture are those of the page, so they must not come twice.
-fn headline(entry: &Entry, run: &Run) -> Markup {
+fn headline(number: usize, run: &Run) -> Markup {
     let chart = charts(run).into_iter().next().map(|mut chart| {
-        chart.id = format!("{}-{}", entry.name, chart.id);
+        chart.id = format!("chart-{number}-{}", chart.id);
         chart
     });
     html! {

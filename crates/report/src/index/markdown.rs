@@ -1,7 +1,7 @@
 //! A set as Markdown: for a repository, or a terminal that shows it as it is.
 
 use super::table::{HEADS, figures, time};
-use super::{address, answer, found, not_shown, one_machine, title, took};
+use super::{address, answer, found, not_shown, one_machine, question, title, took};
 use crate::article::said;
 use crate::findings::findings;
 use crate::header::{machine, to_the_second};
@@ -63,7 +63,7 @@ fn scenario(index: &Index, entry: &Entry) -> String {
         lines.push(format!("Did not run: {}", escaped(reason)));
         return lines.join("\n\n");
     };
-    lines.extend(run.summary.as_deref().map(escaped));
+    lines.extend(question(run).map(escaped));
     let mut facts = vec![format!("- ran: {}, {}", to_the_second(&run.started), time(run))];
     if one_machine(index).is_none() {
         facts.push(format!("- machine: {}", escaped(&machine(&run.environment))));

@@ -170,6 +170,16 @@ pub(crate) fn title(entry: &Entry) -> String {
     }
 }
 
+/// What the scenario of a run shows; the name of its article is in its title.
+pub(crate) fn question(run: &Run) -> Option<&str> {
+    let summary = run.summary.as_deref()?;
+    let of_article = run
+        .article
+        .as_ref()
+        .and_then(|article| summary.strip_prefix(&article.id)?.strip_prefix(": "));
+    Some(of_article.unwrap_or(summary))
+}
+
 /// What a run without conclusions found.
 pub(crate) fn found(run: &Run) -> Vec<String> {
     let answers = sentences(run).into_iter().filter(|said| said.role == Role::Answer);

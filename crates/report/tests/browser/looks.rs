@@ -3,16 +3,15 @@
 
 use std::path::PathBuf;
 
-use larder_report::Run;
-
 use crate::page::{Page, View};
 use crate::probes::{CONTRAST, OVERFLOW, OVERLAP, SHIFT, UNSEEN_SHIFT};
 
-/// A run reads well wherever it is looked at.
-pub(crate) fn reads_well(name: &str, run: &Run) {
+/// A page reads well wherever it is looked at.
+pub(crate) fn reads_well(name: &str, html: &str) {
     let mut defects = Vec::new();
     for (device, view) in [("phone", View::PHONE), ("desk", View::DESK)] {
-        let page = Page::drawn(run, view);
+        let page = Page::open(html, view);
+        page.until_drawn();
         let mut found = |what: &str, list: Vec<String>| {
             defects.extend(list.into_iter().map(|defect| format!("{device}, {what}: {defect}")));
         };

@@ -6,6 +6,7 @@
 mod charts;
 mod chromium;
 mod driver;
+mod index;
 mod largest;
 mod loads;
 mod looks;
@@ -20,14 +21,22 @@ mod webdriver;
 use std::process::ExitCode;
 
 use crate::made_up::MADE_UP;
+use crate::page::report;
 use larder_testkit::trial_where;
 use libtest_mimic::{Arguments, Trial};
 
 /// The sentence that a trial states, and the trial.
 type Case = (&'static str, fn());
 
-const CASES: &[&[Case]] =
-    &[driver::CASES, loads::CASES, charts::CASES, reader::CASES, plain::CASES, largest::CASES];
+const CASES: &[&[Case]] = &[
+    driver::CASES,
+    loads::CASES,
+    charts::CASES,
+    reader::CASES,
+    plain::CASES,
+    largest::CASES,
+    index::CASES,
+];
 
 fn main() -> ExitCode {
     if std::env::var_os(driver::HOLD).is_some() {
@@ -37,7 +46,7 @@ fn main() -> ExitCode {
     let cases = cases.map(|(name, run)| trial_where(chromium::installed, name, *run));
     let looks = MADE_UP.iter().map(|(name, run)| {
         let sentence = format!("a_run_reads_well_everywhere::{name}");
-        trial_where(chromium::installed, &sentence, || looks::reads_well(name, &run()))
+        trial_where(chromium::installed, &sentence, || looks::reads_well(name, &report(&run())))
     });
     let trials: Vec<Trial> = cases.chain(looks).collect();
     let conclusion = libtest_mimic::run(&Arguments::from_args(), trials);

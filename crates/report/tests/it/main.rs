@@ -5,6 +5,7 @@ mod claims;
 mod edges;
 mod files;
 mod html;
+mod index;
 #[path = "../made_up/mod.rs"]
 mod made_up;
 mod made_up_runs;

@@ -3,11 +3,12 @@
 //!
 //! They are what a reader may meet: a sweep with a bar for everything, and each way in which a run falls short of it.
 
-mod article;
+pub(crate) mod article;
 mod cells;
 mod pairs;
 mod plan;
 mod profile;
 pub(crate) mod runs;
+pub(crate) mod sets;
 
 pub(crate) use runs::{MADE_UP, hostile, largest};

@@ -64,7 +64,7 @@ pub(crate) fn sweep() -> Run {
 }
 
 /// Stopped in the first round, at the second size: one target had its turn, one was in it, one had none.
-fn interrupted() -> Run {
+pub(super) fn interrupted() -> Run {
     let plan = Plan::new(&PROFILES[..3], vec![size(1024), size(16 << 10)]);
     let mut run = Plan { rounds: 1, ..plan }.run();
     run.interrupted = true;
@@ -139,7 +139,7 @@ fn zero_hits() -> Run {
 }
 
 /// Nothing that was asked for is there.
-fn all_unavailable() -> Run {
+pub(super) fn all_unavailable() -> Run {
     let mut run = Plan::new(&PROFILES[7..10], vec![size(1024)]).run();
     for profile in &PROFILES[7..10] {
         let engine = profile.url.trim_end_matches(':');

@@ -1,0 +1,207 @@
+//! Sets of scenarios: each runs as it would alone, and an index lies over them.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::scene::{Scene, assert_contains};
+use crate::{Case, NOTHING};
+
+pub(crate) const CASES: &[Case] = &[
+    (NOTHING, "a_set_runs_its_scenarios_and_leaves_an_index_over_them", a_set),
+    (NOTHING, "a_scenario_that_cannot_run_leaves_its_reason_and_the_others_run", one_fails),
+    (NOTHING, "a_dry_run_of_a_set_tells_each_plan_and_the_time_of_all", dry_run),
+    (NOTHING, "ctrl_c_keeps_what_a_set_has_measured", ctrl_c),
+    (NOTHING, "what_a_set_does_not_take_is_one_line", refused),
+    (NOTHING, "an_index_is_made_anew_and_over_runs_that_there_are", anew),
+    (NOTHING, "sets_are_listed_and_printed", listed),
+];
+
+/// A scene with a small scenario of two forms, one that never hits, and one that cannot be read here.
+fn scene(scenarios: &str) -> Scene {
+    let scene = Scene::new();
+    scene.write(
+        "small.toml",
+        "summary = 'two caches'\ntargets = ['moka:', 'file:']\nworkload = { keys = 30, rounds = 2 }\n\
+         published = { workload = { keys = 20 } }",
+    );
+    scene.write(
+        "empty.toml",
+"summary = 'a loop that never hits'\ntargets = ['moka:', 'file:']\n\
+         workload = { keys = 30, rounds = 2, key-pattern = 'first', on-miss = 'fill-next', requests = 10 }\n\
+         published = { workload = { keys = 20 } }",
+    );
+    scene.write(
+        "traced.toml",
+        "summary = 'a trace'\ntargets = ['moka:']\nworkload = { key-pattern = 'trace:nowhere.csv' }",
+    );
+    scene.write("mine.toml", format!("summary = 'all of mine'\nscenarios = [{scenarios}]"));
+    scene
+}
+
+/// The index that a run with `-o out` left: the names of its scenarios, each with the reason why there is no run of it.
+fn index(scene: &Scene) -> Vec<(String, Option<String>)> {
+    let text = fs::read_to_string(scene.path("out/index.json")).unwrap();
+    let index: Value = serde_json::from_str(&text).unwrap();
+    let entry = |entry: &Value| {
+        let reason = entry["reason"].as_str().map(str::to_owned);
+        (entry["name"].as_str().unwrap().to_owned(), reason)
+    };
+    index["scenarios"].as_array().unwrap().iter().map(entry).collect()
+}
+
+fn a_set() {
+    let scene = scene("'small.toml', 'empty.toml'");
+    let set = ["compare", "--scenario", "mine.toml", "--as", "published", "-r", "1", "-o", "out"];
+    let answer = scene.larder(&set);
+    answer.ends_with(0);
+    assert_contains(&answer.out, &["mine\n", "all of mine", "  small", "  empty", "  all"]);
+    let told: Vec<&str> = answer.err.lines().filter(|line| line.contains("scenario")).collect();
+    assert_eq!(told, ["scenario 1 of 2: small", "scenario 2 of 2: empty"]);
+    assert!(answer.err.ends_with("results: out/index.html\n"), "{answer:#?}");
+    let files = |folder: &str| {
+        let mut files = scene.files(folder);
+        files.sort();
+        files
+    };
+    assert_eq!(files("out"), ["empty", "index.html", "index.json", "index.md", "small"]);
+    for name in ["small", "empty"] {
+        let folder = format!("out/{name}");
+        assert_eq!(files(&folder), ["hdr", "report.html", "report.md", "run.json", "samples.csv"]);
+        let run = fs::read_to_string(scene.path(&folder).join("run.json")).unwrap();
+        let run: Value = serde_json::from_str(&run).unwrap();
+        let workload = &run["workload"];
+        assert_eq!((&workload["as"], &workload["keys"]), (&"published".into(), &"20".into()));
+        assert_eq!(run["cells"][0]["rounds"], 1);
+    }
+    assert_eq!(index(&scene), [("small".into(), None), ("empty".into(), None)]);
+    let page = fs::read_to_string(scene.path("out/index.html")).unwrap();
+    assert_contains(&page, &["href=\"small/report.html\"", "href=\"empty/report.html\""]);
+
+    assert_contains(&page, &["href=\"empty/report.html#check-error-NEVER-HITS\""]);
+
+    // A check of the worst kind in one of them is one of the set.
+    let strict = [&set[..], &["--strict", "-q", "--format", "markdown"]].concat();
+    let strict = scene.larder(&strict);
+    strict.ends_with(3);
+    assert_eq!(strict.err, "results: out/index.html\n");
+    assert_contains(&strict.out, &["# mine", "| [small](small/report.md) |"]);
+    scene.assert_nothing_left();
+}
+
+fn one_fails() {
+    let scene = scene("'traced.toml', 'small.toml'");
+    let answer = scene.larder(&["compare", "--scenario", "mine.toml", "-q", "-o", "out"]);
+    answer.ends_with(1);
+    let reason = "trace nowhere.csv: No such file or directory (os error 2)";
+    let said = format!("larder: traced cannot run: {reason}\nresults: out/index.html\n");
+    assert_eq!(answer.err, said);
+    assert_contains(&answer.out, &["traced did not run.", &format!("traced: {reason}")]);
+    assert_eq!(index(&scene), [("traced".into(), Some(reason.into())), ("small".into(), None)]);
+    assert!(!scene.path("out/traced").exists());
+    let page = fs::read_to_string(scene.path("out/index.html")).unwrap();
+    assert_contains(&page, &[&format!("Did not run: {reason}")]);
+}
+
+fn dry_run() {
+    let scene = scene("'small.toml', 'traced.toml', 'empty.toml'");
+    let answer = scene.larder(&["compare", "--scenario", "mine.toml", "--dry-run", "-q"]);
+    answer.ends_with(1);
+    assert_contains(&answer.out, &["plan: small, seed 1", "plan: empty, seed 1", "file:"]);
+    assert_contains(&answer.out, &["plan: traced\n  cannot run: trace nowhere.csv"]);
+    assert!(answer.out.lines().last().unwrap().starts_with("all 3 scenarios: "), "{answer:#?}");
+    assert!(!scene.path("larder-results").exists());
+    scene.assert_nothing_left();
+}
+
+fn ctrl_c() {
+    let scene = scene("'small.toml', 'endless.toml', 'empty.toml'");
+    let endless = "targets = ['moka:', 'file:']\nworkload = { keys = 200, rounds = 1000 }";
+    scene.write("endless.toml", endless);
+    let mut larder = scene.start(&["compare", "--scenario", "mine.toml", "-o", "out"]);
+    larder.reaches("scenario 2 of 3: endless");
+    larder.reaches("round 3 of 1000");
+    // The first is told of already.
+    assert!(index(&scene).iter().map(|(_, reason)| reason.is_none()).eq([true, false, false]));
+    larder.signal("INT");
+    assert_eq!(larder.ends(), Some(130));
+    let index = index(&scene);
+    let names: Vec<&str> = index.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["small", "endless", "empty"]);
+    assert_eq!((&index[0].1, &index[1].1), (&None, &None));
+    assert_contains(index[2].1.as_ref().unwrap(), &["not run"]);
+    let text = fs::read_to_string(scene.path("out/index.md")).unwrap();
+    assert_contains(&text, &["endless was interrupted before the end.", "empty did not run."]);
+    let run = fs::read_to_string(scene.path("out/endless/run.json")).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&run).unwrap()["interrupted"], true);
+    scene.assert_nothing_left();
+}
+
+fn refused() {
+    let scene = scene("'small.toml', 'empty.toml'");
+    scene.write("nested.toml", "scenarios = ['small.toml', 'mine.toml']");
+    scene.write("twice.toml", "scenarios = ['small.toml', './small.toml']");
+    scene.write("both.toml", "scenarios = ['small.toml']\ntargets = ['moka:']");
+    let of_mine: &[(&[&str], &[&str])] = &[
+        (
+            &["-k", "5"],
+            &["`mine` is a set and has no workload", "--rounds", "small.toml, empty.toml"],
+        ),
+        (&["moka:"], &["moka:: `mine` is a set, whose scenarios have targets"]),
+        (&["--format", "csv"], &["--format csv: `mine` is a set, which has table, markdown"]),
+        (&["--full"], &["--full: scenario `small`", "leave --full out"]),
+    ];
+    for (flags, parts) in of_mine {
+        let arguments = [&["compare", "--scenario", "mine.toml"], *flags].concat();
+        scene.larder(&arguments).ends_with(2).complains(parts);
+    }
+    for (file, part) in [
+        ("nested.toml", "set `nested`: `mine.toml` is a set itself; list its scenarios"),
+        ("twice.toml", "set `twice`: two scenarios are called `small`"),
+        ("both.toml", "set `both`, line 2: unknown field `targets`"),
+    ] {
+        scene.larder(&["compare", "--scenario", file]).ends_with(2).complains(&[part]);
+    }
+    assert!(!scene.path("larder-results").exists());
+}
+
+fn anew() {
+    let scene = scene("'small.toml', 'traced.toml', 'empty.toml'");
+    scene.larder(&["compare", "--scenario", "mine.toml", "-q", "-o", "out"]).ends_with(1);
+    let made = ["out/index.html", "out/index.md", "out/index.json", "out/small/report.html"];
+    let read = || made.map(|name| fs::read_to_string(scene.path(name)).unwrap());
+    let written = read();
+    for name in [made[0], made[1], made[3]] {
+        scene.write(name, "an old one");
+    }
+    let answer = scene.larder(&["report", "out"]);
+    answer.ends_with(0);
+    let said = "reports: out/small\nreports: out/empty\nindex: out/index.html\n";
+    assert_eq!((answer.out.as_str(), answer.err.as_str()), ("", said));
+    assert_eq!(read(), written);
+    let printed = scene.larder(&["report", "out", "--format", "html"]);
+    assert_eq!(printed.ends_with(0).out, written[0]);
+    let csv = scene.larder(&["report", "out", "--format", "csv"]);
+    csv.ends_with(2).complains(&["--format csv: out holds a set, which has table, markdown"]);
+
+    let over = ["report", "out/small", "out/small", "--index", "over/all"];
+    scene.larder(&over).ends_with(0);
+    let page = fs::read_to_string(scene.path("over/all/index.html")).unwrap();
+    assert_contains(&page, &["../../out/small/report.html", "small-2"]);
+    scene.larder(&["report", "over/all"]).ends_with(0);
+    fs::remove_dir_all(scene.path("out/small")).unwrap();
+    scene.larder(&["report", "over/all"]).ends_with(2).complains(&["out/small"]);
+    scene.write("over/all/index.json", "[]");
+    scene.larder(&["report", "over/all"]).ends_with(2).complains(&["not an index.json"]);
+}
+
+fn listed() {
+    let scene = Scene::new();
+    let list = scene.larder(&["scenarios"]);
+    let line = list.ends_with(0).out.lines().find(|line| line.starts_with("all-articles"));
+    assert_contains(line.unwrap(), &["--as published", "--full"]);
+    let printed = scene.larder(&["scenarios", "all-articles"]);
+    assert_contains(&printed.ends_with(0).out, &["scenarios = [", "\"a001\""]);
+    let wrong = scene.larder(&["scenarios", "all-article"]);
+    wrong.ends_with(2).complains(&["no scenario `all-article`", "all-articles"]);
+}

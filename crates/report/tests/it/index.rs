@@ -1,0 +1,137 @@
+//! The index of a set: that it says what its runs say together, leads into their reports, and is as safe as they are.
+
+use std::collections::BTreeSet;
+
+use insta::assert_snapshot;
+use larder_report::{ClaimVerdict, Entry, Format, Index, index_formats, render_index};
+
+use super::html::{attributes, text_of};
+use super::made_up::article::article;
+use super::made_up::sets::{hostile_set, set};
+use super::small::{PLAIN, gets};
+
+fn render(index: &Index, format: Format) -> String {
+    render_index(index, format, PLAIN).expect("a set has this format")
+}
+
+#[test]
+fn an_index_as_it_is() {
+    assert_snapshot!("index_table", render(&set(), Format::TABLE));
+    assert_snapshot!("index_markdown", render(&set(), Format::MARKDOWN));
+    let page = render(&set(), Format::HTML);
+    let (before, picture) = page.split_once("<svg xmlns").expect("a chart");
+    assert!(picture.contains("</svg>"));
+    assert_snapshot!("index_html", text_of(before));
+}
+
+#[test]
+fn an_index_survives_writing_and_reading_but_for_its_runs() {
+    let written = render(&set(), Format::JSON);
+    let read = Index::from_json(&written).unwrap();
+    assert_eq!(read.to_json(), written);
+    assert!(read.runs().next().is_none());
+    let reason = |entry: &Entry| entry.reason.is_some();
+    assert_eq!(read.scenarios.iter().filter(|entry| reason(entry)).count(), 1);
+    let error = Index::from_json("[]").unwrap_err().to_string();
+    assert!(error.starts_with("not an index.json: ") && !error.contains('\n'), "{error}");
+}
+
+#[test]
+fn a_set_has_some_formats_and_no_others() {
+    let known: Vec<&str> = index_formats().map(Format::as_str).collect();
+    assert_eq!(known, ["table", "markdown", "html", "json"]);
+    for format in Format::all() {
+        let rendered = render_index(&set(), format, PLAIN);
+        assert_eq!(rendered.is_some(), known.contains(&format.as_str()), "{format}");
+    }
+}
+
+/// What an index says of a single run with these verdicts.
+fn said(verdicts: &[ClaimVerdict]) -> String {
+    let mut run = article();
+    let article = run.article.as_mut().unwrap();
+    let claim = article.claims[0].clone();
+    article.claims.clear();
+    for verdict in verdicts {
+        let mut claim = claim.clone();
+        claim.verdict = *verdict;
+        run.article.as_mut().unwrap().claims.push(claim);
+    }
+    let mut index = Index::of_scenarios("one", "", []);
+    index.push("one", run);
+    let text = render(&index, Format::MARKDOWN);
+    text.lines().find(|line| line.starts_with("Of the ")).unwrap_or_default().to_owned()
+}
+
+#[test]
+fn conclusions_are_counted_by_what_became_of_them() {
+    use ClaimVerdict::{CannotBeTold, DoesNotHold, Holds, TurnsRound};
+    assert_eq!(
+        said(&[Holds, Holds, TurnsRound, DoesNotHold, CannotBeTold]),
+        "Of the 5 conclusions of 1 article, repeated as they were published with their mistakes, 2 hold here, 2 do not \
+         (1 of them turned round), and 1 cannot be told from these runs."
+    );
+    assert!(said(&[Holds]).contains("1 conclusion of 1 article"));
+    assert!(said(&[Holds]).contains("1 holds here, 0 do not, and 0 cannot be told"));
+    assert_eq!(said(&[]), "");
+}
+
+#[test]
+fn every_link_leads_into_the_page_or_into_a_report_and_no_anchor_comes_twice() {
+    let index = set();
+    let page = render(&index, Format::HTML);
+    let anchors = attributes(&page, "id");
+    let known: BTreeSet<&str> = anchors.iter().copied().collect();
+    assert_eq!(known.len(), anchors.len(), "an anchor comes twice: {anchors:?}");
+    let reports: Vec<String> = index
+        .scenarios
+        .iter()
+        .filter(|entry| entry.run.is_some())
+        .map(|entry| format!("{}/report.html", entry.folder))
+        .collect();
+    let links = attributes(&page, "href");
+    for report in &reports {
+        assert!(links.contains(&report.as_str()), "no way into {report}");
+    }
+    for link in links {
+        let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+        if file.is_empty() {
+            assert!(known.contains(anchor), "{link}");
+        } else {
+            assert!(reports.iter().any(|report| report == file), "{link}");
+        }
+    }
+    // A check leads to what it found, where the report has that.
+    let linked = "a998/report.html#check-error-NEVER-HITS";
+    assert!(page.contains(linked));
+    let run = index.scenarios[1].run.as_ref().unwrap();
+    assert!(super::html::page(run).contains("id=\"check-error-NEVER-HITS\""));
+}
+
+#[test]
+fn the_page_carries_all_it_needs_and_takes_texts_for_texts() {
+    let page = render(&hostile_set(), Format::HTML);
+    super::html::assert_closed(&page);
+    let plain = {
+        let mut index = Index::of_scenarios("plain", "", []);
+        index.push("a", gets(&[("a", 2e6)]));
+        render(&index, Format::HTML)
+    };
+    for tag in ["<script", "</script", "<img", "<style"] {
+        assert_eq!(page.matches(tag).count(), plain.matches(tag).count(), "{tag}");
+    }
+    assert!(attributes(&page, "href").contains(&"a%20folder%23with%3Fsigns%25/report.html"));
+}
+
+#[test]
+fn runs_of_several_machines_each_say_on_which() {
+    let mut index = set();
+    let other = "a processor of another kind";
+    index.scenarios[1].run.as_mut().unwrap().environment.cpu = Some(other.into());
+    for format in [Format::HTML, Format::MARKDOWN] {
+        let text = render(&index, format);
+        assert_eq!(text.matches(other).count(), 1, "{format}");
+        let first = index.scenarios[0].run.as_ref().unwrap().environment.cpu.clone().unwrap();
+        assert_eq!(text.matches(&first).count(), 4, "{format}");
+    }
+}
