@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use insta::assert_snapshot;
-use larder_report::{ClaimVerdict, Entry, Format, Index, index_formats, render_index};
+use larder_report::{Claim, ClaimVerdict, Entry, Format, Index, index_formats, render_index};
 
 use super::html::{attributes, text_of};
 use super::made_up::article::article;
@@ -49,14 +49,10 @@ fn a_set_has_some_formats_and_no_others() {
 /// What an index says of a single run with these verdicts.
 fn said(verdicts: &[ClaimVerdict]) -> String {
     let mut run = article();
-    let article = run.article.as_mut().unwrap();
+    let article = run.article.as_mut().expect("it repeats one");
     let claim = article.claims[0].clone();
-    article.claims.clear();
-    for verdict in verdicts {
-        let mut claim = claim.clone();
-        claim.verdict = *verdict;
-        run.article.as_mut().unwrap().claims.push(claim);
-    }
+    let claims = verdicts.iter().map(|verdict| Claim { verdict: *verdict, ..claim.clone() });
+    article.claims = claims.collect();
     let mut index = Index::of_scenarios("one", "", []);
     index.push("one", run);
     let text = render(&index, Format::MARKDOWN);
