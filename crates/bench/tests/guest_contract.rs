@@ -19,6 +19,13 @@ const URLS: &[&str] = &[
     "perl+memcached:?nodes=3&ketama_points=150",
     "perl+tiered:fastmmap:/dev/shm|memcached:",
     "perl+tiered:filecache:|fastmmap:?size=16m",
+    "python+null:",
+    "python+dict:",
+    "python+diskcache:",
+    "python+diskcache:?shards=4&eviction_policy=least-recently-used&timeout=1m",
+    "python+memcached:",
+    "python+memcached:?connect=operation&no_delay=on",
+    "python+memcached:?nodes=3&ignore_exc=on&timeout=5s",
 ];
 
 fn main() -> ExitCode {

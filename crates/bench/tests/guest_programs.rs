@@ -24,13 +24,22 @@ struct Suite {
 }
 
 /// A language more is an entry more.
-const SUITES: &[Suite] = &[Suite {
-    language: "perl",
-    ending: ".t",
-    command: &["prove", "--verbose", "-I", "."],
-    package: "perl",
-    skipped: "# skip",
-}];
+const SUITES: &[Suite] = &[
+    Suite {
+        language: "perl",
+        ending: ".t",
+        command: &["prove", "--verbose", "-I", "."],
+        package: "perl",
+        skipped: "# skip",
+    },
+    Suite {
+        language: "python",
+        ending: "_test.py",
+        command: &["python3", "-B", "-m", "unittest", "--verbose"],
+        package: "python3",
+        skipped: "... skipped",
+    },
+];
 
 fn main() -> ExitCode {
     let trials = SUITES.iter().flat_map(|suite| {

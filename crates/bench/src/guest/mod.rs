@@ -14,6 +14,7 @@ mod part;
 mod patience;
 mod perl;
 mod process;
+mod python;
 mod script;
 mod session;
 mod store;
@@ -38,7 +39,7 @@ const SILENCE: Duration = Duration::from_secs(30);
 pub(crate) struct Language {
     /// Its name, as reports show it.
     pub(crate) name: &'static str,
-    /// Its interpreter, and what brings it.
+    /// Its interpreter, and what brings it. Where it is not there, one that the engine needs does.
     interpreter: Recipe,
     /// What the interpreter is started with, before the folder of `open.json`.
     arguments: fn(&Launch<'_>) -> Vec<OsString>,
@@ -125,6 +126,7 @@ struct Abilities {
 /// The caches of all languages.
 const CACHES: &[&[Cache]] = &[
     perl::CACHES,
+    python::CACHES,
     #[cfg(test)]
     tests::CACHES,
 ];

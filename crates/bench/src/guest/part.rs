@@ -24,8 +24,8 @@ pub(super) const SIZE: &str = "size";
 /// done here, and no program hears of it.
 const MOUNT: &str = "mount";
 
-/// The option by which a client sends what is set and does not wait for an answer.
-const NO_WAIT: &str = "nowait";
+/// The options by which a client sends what is set and does not wait for an answer.
+const NO_WAIT: [&str; 2] = ["nowait", "noreply"];
 
 /// One cache of a guest.
 #[derive(Debug)]
@@ -166,10 +166,9 @@ impl Part {
 
     /// What an acknowledged value survives.
     pub(super) fn durability(&self) -> Durability {
+        let is_on = |name: &str| self.options.get(name) == Some(&Value::Bool(true));
         match &self.servers {
-            _ if self.options.get(NO_WAIT) == Some(&Value::Bool(true)) => {
-                Durability::Unacknowledged
-            }
+            _ if NO_WAIT.into_iter().any(is_on) => Durability::Unacknowledged,
             Some(servers) => servers.info().durability,
             None => self.cache.can.durability,
         }

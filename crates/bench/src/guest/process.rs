@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use larder_host::managed::{self, Group, last_words};
-use larder_store::{Error, Result};
+use larder_store::{Error, Result, Role};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -56,7 +56,7 @@ impl Process {
         folder: PathBuf,
         (open, writes_bytes): (&impl Serialize, u64),
     ) -> Result<(Self, Opened)> {
-        let interpreter = managed::find(engine, &language.interpreter)?;
+        let interpreter = interpreter(engine, language)?;
         let failed = |source: io::Error| {
             let what = format!("{} could not be started", language.interpreter.program);
             Error::Io { engine, what, source }
@@ -269,6 +269,17 @@ impl Process {
             .take(SHOWN)
             .collect();
         self.fault(&format!("answered `{shown}`, which docs/guests.md does not know here"))
+    }
+}
+
+/// Where the interpreter of a language is; where it is not there, another that the engine of this scheme can do with.
+fn interpreter(engine: &'static str, language: &Language) -> Result<PathBuf> {
+    let recipes = super::find(engine).map_or(&[][..], |cache| cache.engine.recipes);
+    let others = recipes.iter().filter(|recipe| recipe.role == Role::Interpreter);
+    let mut known = std::iter::once(&language.interpreter).chain(others);
+    match known.find_map(|recipe| managed::find(engine, recipe).ok()) {
+        Some(found) => Ok(found),
+        None => managed::find(engine, recipes.first().unwrap_or(&language.interpreter)),
     }
 }
 

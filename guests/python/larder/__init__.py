@@ -1,0 +1,1 @@
+"""A guest of Larder in Python."""

@@ -1,0 +1,23 @@
+"""The caches of this guest, each a module of its own that is loaded when it is wanted."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, Final
+
+from larder.cache import Cache
+from larder.failure import Failure
+
+_CACHES: Final = ("dict", "diskcache", "memcached", "null")
+
+
+def open_cache(order: dict[str, Any]) -> Cache:
+    """Opens what open.json describes."""
+    name = order["cache"]
+    if name not in _CACHES:
+        raise Failure("other", f"no cache of this guest: {name}; it has {', '.join(_CACHES)}")
+    try:
+        module = import_module(f"larder.caches.{name}")
+    except ModuleNotFoundError as error:
+        raise Failure("other", f"the Python package {error.name} is not installed") from error
+    return module.open_cache(order)

@@ -1,0 +1,102 @@
+"""What went wrong.
+
+The loop only notes it; here it is explained once a segment of the loop is over, and counted in the order in which it
+happened. Where everything fails, the phase is given up.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from larder.block import ERROR, FAILED, FILLED, MISS, MISSED, UNFILLED, Block, Note
+from larder.cache import Cache
+from larder.failure import Failure
+from larder.judge import Judge
+from larder.plan import DELETE, GET_OR_SET, SET
+
+# After so many failures in a row the rest would only repeat them; or after so much time lost in them.
+_FAILURES_IN_A_ROW: Final = 100
+_FAILING_NS: Final = 5_000_000_000
+
+
+class Failures:
+    """The failures of one process in one phase."""
+
+    __slots__ = ("not_stored", "_cache", "_judge", "_block", "_base", "_in_a_row", "_last", "_since")
+
+    def __init__(self, cache: Cache, judge: Judge, block: Block) -> None:
+        # The numbers of values that were not acknowledged.
+        self.not_stored: list[int] = []
+        self._cache = cache
+        self._judge = judge
+        self._block = block
+        self._base = 0
+        self._in_a_row = 0
+        self._last = -1
+        self._since = 0
+
+    def next_block(self) -> None:
+        """The operations of the block's next filling follow those of this one."""
+        self._base += self._block.count
+
+    def settle(self, first: int, began: int) -> None:
+        """Explains what was noted since operation `first` of the block began."""
+        block = self._block
+        notes, block.notes = block.notes, []
+        for note in notes:
+            then = block.end[note.first - 1] if note.first > first else began
+            if note.what == MISSED:
+                self._misses(note, (note.between or block.end[note.last]) - then)
+                continue
+            failure = Failure.of(note.said) if note.what == FAILED else self._refusal(note, note.between or then)
+            for n in range(note.first, note.last + 1):
+                block.errors.setdefault(n, failure)
+                self._was_not_done(n)
+            self._count(note, failure)
+
+    def _misses(self, note: Note, took_ns: int) -> None:
+        """Misses of a request, of which some were failures."""
+        outcome, last = self._block.outcome, None
+        for n, trace in note.said.items():
+            failure = None if trace is None else self._cache.failure_of_miss(trace, took_ns)
+            if failure is not None and outcome[n] in (MISS, FILLED, UNFILLED):
+                outcome[n] = ERROR
+                self._block.errors[n] = last = failure
+        if last is not None:
+            self._count(note, last)
+
+    def _refusal(self, note: Note, then: int) -> Failure:
+        block, n = self._block, note.first
+        key = block.under[n] if block.kind[n] == GET_OR_SET else block.key[n]
+        return self._cache.refusal(key, block.want[n], note.said, block.end[n] - then)
+
+    def _was_not_done(self, n: int) -> None:
+        """What an operation should have changed may be as it was."""
+        block = self._block
+        kind = block.kind[n]
+        if kind not in (SET, GET_OR_SET, DELETE):
+            return
+        self._judge.distrust([block.under_index[n] if kind == GET_OR_SET else block.key_index[n]])
+        if kind != DELETE:
+            self.not_stored.append(block.value[n])
+
+    def _count(self, note: Note, failure: Failure) -> None:
+        """Gives up where nothing but failures followed one another. A request of which anything came back is not one."""
+        block = self._block
+        position = self._base + note.first
+        # The fill of a miss that failed: it is the same operation.
+        if position <= self._last:
+            return
+        is_next = position == self._last + 1
+        if any(outcome not in (ERROR, UNFILLED) for outcome in block.outcome[note.first : note.last + 1]):
+            self._in_a_row = 0
+            return
+        if not is_next or not self._in_a_row:
+            self._in_a_row = 0
+            self._since = block.end[note.last]
+        self._last = self._base + note.last
+        self._in_a_row += 1
+        if self._in_a_row < 2:
+            return
+        if self._in_a_row >= _FAILURES_IN_A_ROW or block.end[note.last] - self._since >= _FAILING_NS:
+            raise Failure(failure.kind, f"gave up after {self._in_a_row} failures in a row: {failure}")

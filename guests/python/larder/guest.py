@@ -1,0 +1,163 @@
+"""Opens the cache, and does what the commands say."""
+
+from __future__ import annotations
+
+import gc
+import json
+import platform
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic, monotonic_ns
+from typing import Any, Final
+
+from larder import caches
+from larder.cache import Cache
+from larder.failure import Failure
+from larder.judge import Judge
+from larder.phase import Phase
+from larder.plan import Plan
+from larder.processes import Processes
+from larder.protocol import Protocol
+
+_PROTOCOL: Final = 1
+_ALIVE_S: Final = 1
+
+
+class Guest:
+    """An open cache, and who asks for what is done with it."""
+
+    __slots__ = ("_protocol", "_cache", "_plan", "_judge")
+
+    def __init__(self, protocol: Protocol, cache: Cache) -> None:
+        self._protocol = protocol
+        self._cache = cache
+        self._plan: Plan | None = None
+        self._judge: Judge | None = None
+
+    @classmethod
+    def open_cache(cls, protocol: Protocol, folder: str) -> Guest | None:
+        """Opens the cache of `open.json` in this folder and says so; `None` if there is none."""
+        try:
+            order = json.loads(Path(folder, "open.json").read_bytes())
+            if order["protocol"] != _PROTOCOL:
+                raise Failure("protocol", f"this guest speaks protocol {_PROTOCOL}, not {order['protocol']}")
+            cache = caches.open_cache(order)
+            settings = cache.settings()
+        except Exception as error:
+            protocol.answer({"unavailable": Failure.of(error).text})
+            return None
+        language = f"python {platform.python_version()}"
+        protocol.answer({"protocol": _PROTOCOL, "language": language, "cache": cache.title, "settings": settings})
+        return cls(protocol, cache)
+
+    def serve(self) -> None:
+        """Answers commands until there are no more."""
+        commands: dict[str, Callable[[str], None]] = {
+            "set": self._set,
+            "get": self._get,
+            "delete": self._delete,
+            "touch": self._touch,
+            "load": self._load,
+            "run": self._run,
+        }
+        while (line := self._protocol.line()) is not None and line != "end":
+            name, _, rest = line.partition(" ")
+            try:
+                if name not in commands:
+                    raise Failure("protocol", f"no command of this guest: {line}")
+                commands[name](rest)
+            except Exception as error:
+                self._protocol.answer(Failure.of(error).answer())
+
+    def _set(self, rest: str) -> None:
+        key_length, value_length, ttl = rest.split()
+        key = self._protocol.bytes(int(key_length))
+        value = self._protocol.bytes(int(value_length))
+        began = monotonic_ns()
+        stored = self._cache.set(key, value, self._cache.ttl_argument(_seconds(ttl)))
+        if stored:
+            self._protocol.answer({"stored": True})
+        else:
+            refusal = self._cache.refusal(key, value, stored, monotonic_ns() - began)
+            self._protocol.answer({"stored": False, "why": refusal.text})
+
+    def _get(self, rest: str) -> None:
+        key = self._protocol.bytes(int(rest))
+        began = monotonic_ns()
+        value = self._cache.get(key)
+        if value is None:
+            self._doubt(key, monotonic_ns() - began)
+            self._protocol.answer({"found": None})
+        else:
+            self._protocol.answer({"found": len(value)}, value)
+
+    def _delete(self, rest: str) -> None:
+        key = self._protocol.bytes(int(rest))
+        began = monotonic_ns()
+        self._found(key, self._cache.delete(key), began)
+
+    def _touch(self, rest: str) -> None:
+        length, ttl = rest.split()
+        key = self._protocol.bytes(int(length))
+        began = monotonic_ns()
+        self._found(key, self._cache.touch(key, self._cache.ttl_argument(_seconds(ttl))), began)
+
+    def _found(self, key: bytes, found: bool, began: int) -> None:
+        if not found:
+            self._doubt(key, monotonic_ns() - began)
+        self._protocol.answer({"found": bool(found)})
+
+    def _doubt(self, key: bytes, took_ns: int) -> None:
+        """Raises what a miss was in truth."""
+        trace = self._cache.trace_of_miss(key) if self._cache.doubts else None
+        failure = None if trace is None else self._cache.failure_of_miss(trace, took_ns)
+        if failure is not None:
+            raise failure
+
+    def _load(self, folder: str) -> None:
+        # The last one goes first, so that there is room for two.
+        gc.unfreeze()
+        self._plan = self._judge = None
+        self._plan = Plan(folder)
+        self._judge = Judge(self._plan)
+        # The garbage collector goes on, for what a client leaves to it is the client's cost; but it passes over the plan.
+        gc.collect()
+        gc.freeze()
+        self._protocol.answer({"loaded": True})
+
+    def _run(self, rest: str) -> None:
+        number = int(rest)
+        plan, judge = self._plan, self._judge
+        if plan is None or judge is None:
+            raise Failure("protocol", "no plan has been loaded")
+        if number >= len(plan.phases):
+            raise Failure("protocol", f"the plan has no phase {number}")
+        tell = self._teller()
+        if plan.processes > 1:
+            Processes(self._protocol, plan, self._cache, judge, number).run(tell)
+        else:
+            phase = Phase(plan, self._cache, judge, number)
+            phase.run(tell)
+            phase.write_result(plan.folder)
+        self._protocol.answer({"ran": number})
+
+    def _teller(self) -> Callable[[int], None]:
+        """What tells once a second how far it is, and ends the program when nobody wants to know any more."""
+        told, last = monotonic(), 0
+
+        def tell(operations: int) -> None:
+            nonlocal told, last
+            if self._protocol.has_ended():
+                sys.exit(0)
+            # Who waits for processes that do nothing is not alive.
+            if operations == last or monotonic() - told < _ALIVE_S:
+                return
+            told, last = monotonic(), operations
+            self._protocol.answer({"alive": operations})
+
+        return tell
+
+
+def _seconds(ttl: str) -> float | None:
+    return None if ttl == "-" else float(ttl)

@@ -1,0 +1,161 @@
+"""A phase that several processes share: one child for each, forked when the phase begins.
+
+All begin together, each tells how far it is over a pipe of its own. None outlives this process: who can tell no more ends
+by that.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from collections.abc import Callable
+from typing import Final
+
+from larder.cache import Cache
+from larder.failure import Failure
+from larder.judge import Judge
+from larder.phase import Phase
+from larder.plan import Plan
+from larder.protocol import Protocol
+
+# So long nobody has to be asked for anything.
+_WAIT_S: Final = 0.25
+
+
+class _Child:
+    """A child as its parent knows it."""
+
+    __slots__ = ("process", "pid", "pipe", "text", "operations", "is_ready", "is_over")
+
+    def __init__(self, process: int, pid: int, pipe: int) -> None:
+        self.process = process
+        self.pid: int | None = pid
+        self.pipe = pipe
+        self.text = b""
+        self.operations = 0
+        self.is_ready = False
+        self.is_over = False
+
+
+class Processes:
+    """The processes of one phase."""
+
+    __slots__ = ("_protocol", "_plan", "_cache", "_judge", "_number", "_children")
+
+    def __init__(self, protocol: Protocol, plan: Plan, cache: Cache, judge: Judge, number: int) -> None:
+        self._protocol = protocol
+        self._plan = plan
+        self._cache = cache
+        self._judge = judge
+        self._number = number
+        self._children: list[_Child] = []
+
+    def run(self, tell: Callable[[int], None]) -> None:
+        """Runs the phase in all processes. `tell` is called with the operations of all, several times a second."""
+        count = self._plan.processes
+        self._cache.before_fork()
+        wait, start = os.pipe()
+        try:
+            for process in range(count):
+                self._fork(process, wait, start)
+            self._attend(tell, lambda child: child.is_ready)
+            # One write for all; each takes a byte.
+            os.write(start, b"." * count)
+            self._attend(tell, lambda child: child.is_over)
+        finally:
+            self._end()
+            os.close(wait)
+            os.close(start)
+
+    def _end(self) -> None:
+        """Ends what still runs, and waits for it."""
+        for child in self._children:
+            if child.pid is not None:
+                os.kill(child.pid, signal.SIGKILL)
+                os.waitpid(child.pid, 0)
+            os.close(child.pipe)
+        self._children = []
+
+    def _fork(self, process: int, wait: int, start: int) -> None:
+        from_child, to_parent = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                for pipe in (from_child, start, *(child.pipe for child in self._children)):
+                    os.close(pipe)
+                self._protocol.release()
+                code = 0 if self._child(process, wait, to_parent) else 1
+            finally:
+                # What the parent has open is the parent's to end.
+                os._exit(code)
+        os.close(to_parent)
+        self._children.append(_Child(process, pid, from_child))
+
+    def _child(self, process: int, wait: int, to_parent: int) -> bool:
+        """What a child does. Each line that it writes is what it has come to.
+
+        That is `ready`, a number of operations, `uncertain` and the keys that it cannot vouch for, `over`, or `failed`, a kind
+        and a text.
+        """
+
+        def write(line: object) -> None:
+            os.write(to_parent, f"{line}\n".encode())
+
+        try:
+            phase = Phase(self._plan, self._cache.after_fork(), self._judge, self._number, process)
+            write("ready")
+            if not os.read(wait, 1):
+                return False
+            phase.run(write)
+            phase.write_result(self._plan.folder)
+            # What the children know of failures must outlive them.
+            write(" ".join(["uncertain", *map(str, self._judge.uncertain)]))
+            write("over")
+        except Exception as error:
+            failure = Failure.of(error)
+            write(f"failed {failure.kind} {failure}")
+            return False
+        return True
+
+    def _attend(self, tell: Callable[[int], None], is_enough: Callable[[_Child], bool]) -> None:
+        """Listens until this is so of every child."""
+        while not all(is_enough(child) for child in self._children):
+            talking = {child.pipe: child for child in self._children if not child.is_over}
+            ready, _, _ = select.select([*talking, self._protocol.input], [], [], _WAIT_S)
+            for pipe in ready:
+                if pipe in talking:
+                    self._listen(talking[pipe])
+            tell(sum(child.operations for child in self._children))
+
+    def _listen(self, child: _Child) -> None:
+        piece = os.read(child.pipe, 65_536)
+        if not piece:
+            raise self._death(child)
+        *lines, child.text = (child.text + piece).split(b"\n")
+        for line in lines:
+            word, _, rest = line.decode("utf-8", "replace").partition(" ")
+            match word:
+                case "ready":
+                    child.is_ready = True
+                case "over":
+                    child.is_over = True
+                case "failed":
+                    kind, _, text = rest.partition(" ")
+                    raise Failure(kind, f"{self._name(child)}: {text}")
+                case "uncertain":
+                    self._judge.distrust(map(int, rest.split()))
+                case _:
+                    child.operations = int(word)
+
+    def _death(self, child: _Child) -> Failure:
+        """What became of a child that tells no more."""
+        pid, child.pid = child.pid, None
+        _, status = os.waitpid(pid or 0, 0)
+        code = os.waitstatus_to_exitcode(status)
+        how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        return Failure("other", f"{self._name(child)} {how} before its share was done")
+
+    def _name(self, child: _Child) -> str:
+        return f"process {child.process + 1} of {self._plan.processes}"

@@ -1,0 +1,105 @@
+"""Counts, latencies and time line of one operation, made from what the loop noted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from larder.block import ERROR, FILLED, MISS, RIGHT, TRUNCATED, UNFILLED, WRONG, Block
+from larder.timeline import Timeline
+
+
+class Tally:
+    """What became of one kind of operation."""
+
+    __slots__ = ("_is_read", "_ops", "_outcomes", "_bytes", "_busy_ns", "_latencies", "_kinds", "_timeline")
+
+    def __init__(self, *, is_read: bool) -> None:
+        self._is_read = is_read
+        self._ops = 0
+        self._outcomes: Counter[int] = Counter()
+        self._bytes = 0
+        self._busy_ns = 0
+        self._latencies: Counter[int] = Counter()
+        self._kinds: Counter[str] = Counter()
+        self._timeline = Timeline()
+
+    def add_run(self, block: Block, first: int, last: int, then: int) -> None:
+        """The operations of a block from `first` to `last`, all of this kind, of which the first began at `then`."""
+        outcomes, wants = block.outcome[first : last + 1], block.want[first : last + 1]
+        latencies, timeline = self._latencies, self._timeline
+        slot_ops = slowest = moved = 0
+        began, slot_end = then, timeline.slot_end(block.end[first])
+        for at, outcome, want in zip(block.end[first : last + 1], outcomes, wants):
+            took = at - then
+            then = at
+            if at >= slot_end:
+                timeline.add(slot_end - 1, slowest, slot_ops)
+                slot_ops = slowest = 0
+                slot_end = timeline.slot_end(at)
+            slot_ops += 1
+            if took > slowest:
+                slowest = took
+            if outcome == RIGHT or outcome == FILLED:
+                moved += len(want)
+                latencies[took if took < 1_000 else (took + 5) // 10 * 10 if took < 9_995 else rounded(took)] += 1
+        timeline.add(slot_end - 1, slowest, slot_ops)
+        if block.bytes_of:
+            moved += sum(extra_bytes(block, n) for n in range(first, last + 1))
+        self._ops += len(outcomes)
+        self._outcomes.update(outcomes)
+        self._busy_ns += then - began
+        self._bytes += moved
+
+    def add_request(self, block: Block, first: int, last: int, then: int) -> None:
+        """A request of many keys."""
+        outcomes, at = block.outcome[first : last + 1], block.end[last]
+        self._ops += len(outcomes)
+        self._outcomes.update(outcomes)
+        self._busy_ns += at - then
+        self._timeline.add(at, at - then, len(outcomes))
+        for n in range(first, last + 1):
+            if block.outcome[n] == RIGHT:
+                self._bytes += len(block.want[n])
+            self._bytes += extra_bytes(block, n)
+        if RIGHT in outcomes:
+            self._latencies[rounded(at - then)] += 1
+
+    def error(self, kind: str) -> None:
+        """One error, or failed fill, of this kind."""
+        self._kinds[kind] += 1
+
+    def over(self, wall_ns: int) -> dict[str, Any]:
+        """What is written down of a phase that lasted so long."""
+        of = self._outcomes
+        return {
+            "ops": self._ops,
+            "hits": of[RIGHT] if self._is_read else 0,
+            "misses": of[MISS] + of[FILLED] + of[UNFILLED],
+            "wrong": of[WRONG] + of[TRUNCATED],
+            "truncated": of[TRUNCATED],
+            "errors": of[ERROR],
+            "failed_fills": of[UNFILLED],
+            "succeeded": of[RIGHT] + of[FILLED],
+            "bytes": self._bytes,
+            "busy_ns": self._busy_ns,
+            "latencies": sorted(self._latencies.items()),
+            "errors_by_kind": self._kinds,
+            "timeline": self._timeline.over(wall_ns),
+        }
+
+
+def rounded(took: int) -> int:
+    """Three digits: no more can be told apart, and there are few different ones."""
+    unit = 1
+    while took >= 1_000 * unit:
+        unit *= 10
+    return (took + unit // 2) // unit * unit
+
+
+def extra_bytes(block: Block, n: int) -> int:
+    """What an operation moved, right or wrong, beyond the length that was expected of a right one."""
+    length = block.bytes_of.get(n)
+    if length is None:
+        return 0
+    return length - (len(block.want[n]) if block.outcome[n] == RIGHT else 0)

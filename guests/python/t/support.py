@@ -1,0 +1,258 @@
+"""A guest as Larder starts it, small plans as Larder writes them, and servers to speak to."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+from typing import Any
+
+# Beside its sources the program leaves nothing.
+COMPILED = tempfile.TemporaryDirectory(prefix="larder-guest-compiled-")
+PROGRAM = Path(__file__).parent.parent / "guest.py"
+KINDS = {"get": 0, "set": 1, "get_or_set": 2, "delete": 3, "touch": 4}
+NOTHING = 0xFFFF_FFFF
+
+
+def interpreter() -> str:
+    """The one that Larder takes: that of its environment, where it is."""
+    data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local/share")
+    own = Path(data, "larder/python/bin/python3")
+    return str(own) if own.is_file() else sys.executable
+
+
+def need(condition: bool, reason: str) -> None:
+    """Leaves a test out, or fails it where nothing may be left out."""
+    if not condition and os.environ.get("LARDER_REQUIRE") == "all":
+        raise AssertionError(reason)
+    if not condition:
+        raise unittest.SkipTest(reason)
+
+
+def need_package(name: str) -> None:
+    asked = subprocess.run([interpreter(), "-c", f"import {name}"], capture_output=True)
+    need(asked.returncode == 0, f"the Python package {name} is not installed: ./setup.sh --with python")
+
+
+class Case(unittest.TestCase):
+    """Folders, guests and servers that end with the test."""
+
+    maxDiff = None
+
+    def folder(self) -> Path:
+        folder = tempfile.mkdtemp(prefix="larder-guest-")
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        return Path(folder)
+
+    def guest(self, cache: str, **order: Any) -> Guest:
+        """Starts the program for a cache. `folder` and the like replace what stands in open.json otherwise."""
+        guest = Guest(self.folder(), cache, order)
+        self.addCleanup(guest.kill)
+        return guest
+
+    def memcached(self, *arguments: str, path: Path | None = None, address: str | None = None) -> Memcached:
+        """A memcached of our own: on a free port, on this one, or on a socket of the file system."""
+        program = shutil.which("memcached", path=os.environ.get("PATH", "") + ":/usr/bin:/usr/local/bin")
+        need(program is not None, "memcached is not installed: apt-get install memcached")
+        server = Memcached(str(program), str(path or address or free_address()), arguments)
+        self.addCleanup(server.kill)
+        return server
+
+    def plan(self, keys: list[str], **plan: Any) -> Plan:
+        return Plan(self.folder(), keys, plan)
+
+
+class Guest:
+    """A program at work."""
+
+    def __init__(self, folder: Path, cache: str, order: dict[str, Any]) -> None:
+        self.folder = folder
+        environment = order.pop("environment", {})
+        whole = {
+            "protocol": 1, "cache": cache, "options": {}, "folder": str(folder), "servers": [], "tiers": [],
+            "room_bytes": 8 << 20, "largest_bytes": 32_768, "fresh": True, **order,
+        }  # fmt: skip
+        self.folder.joinpath("open.json").write_text(json.dumps(whole))
+        with folder.joinpath("stderr").open("wb") as stderr:
+            self._process = subprocess.Popen(
+                [interpreter(), PROGRAM, folder],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                env={**os.environ, "PYTHONPYCACHEPREFIX": COMPILED.name, **environment},
+            )
+        self.pid = self._process.pid
+        self.opened = self.answer()
+
+    def send(self, text: bytes) -> None:
+        self._process.stdin.write(text)
+        self._process.stdin.flush()
+
+    def answer(self) -> dict[str, Any]:
+        line = self._process.stdout.readline()
+        return json.loads(line) if line else {}
+
+    def ask(self, command: str, rest: bytes = b"") -> dict[str, Any]:
+        """The answer to a command, with what `alive` came before it left out."""
+        self.send(command.encode() + b"\n" + rest)
+        return self.last_answer()
+
+    def last_answer(self) -> dict[str, Any]:
+        while "alive" in (answer := self.answer()):
+            pass
+        return answer
+
+    def answers_within(self, seconds: float) -> bool:
+        return bool(select.select([self._process.stdout], [], [], seconds)[0])
+
+    def set(self, key: bytes, value: bytes, ttl: object = "-") -> dict[str, Any]:
+        return self.ask(f"set {len(key)} {len(value)} {ttl}", key + value)
+
+    def get(self, key: bytes) -> bytes | None:
+        length = self.ask(f"get {len(key)}", key)["found"]
+        return None if length is None else self._process.stdout.read(length)
+
+    def delete(self, key: bytes) -> bool:
+        return self.ask(f"delete {len(key)}", key)["found"]
+
+    def touch(self, key: bytes, ttl: object = "-") -> bool:
+        return self.ask(f"touch {len(key)} {ttl}", key)["found"]
+
+    def run(self, plan: Plan) -> list[list[dict[str, Any]]]:
+        """Loads a plan and runs its phases; what each process found, by phase."""
+        assert self.ask(f"load {plan.write()}") == {"loaded": True}
+        found = []
+        for phase in range(len(plan.phases)):
+            answer = self.ask(f"run {phase}")
+            assert answer == {"ran": phase}, answer
+            found.append(plan.result(phase))
+        return found
+
+    def end(self) -> int:
+        """Ends the guest by `end`; its exit code."""
+        self.send(b"end\n")
+        return self.wait()
+
+    def close(self) -> int:
+        """Ends its standard input; its exit code."""
+        self._process.stdin.close()
+        return self.wait()
+
+    def wait(self) -> int:
+        return self._process.wait(timeout=30)
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._process.stdout.close()
+        try:
+            self._process.stdin.close()
+        except BrokenPipeError:
+            pass
+
+
+class Plan:
+    """A plan in the making: values by `value`, operations by `phase`."""
+
+    def __init__(self, folder: Path, keys: list[str], plan: dict[str, Any]) -> None:
+        self.folder = folder
+        self.keys = keys
+        self.phases: list[dict[str, Any]] = []
+        self.newest: dict[int, int] = {}
+        self._whole = {"processes": 1, "ttl_s": None, "replays": False, **plan}
+        self._pool = bytes((n * 7919 + n // 256) % 251 for n in range(200_000))
+        self._values: list[bytes] = []
+        self._operations: list[bytes] = []
+
+    def value(self, key: int, length: int) -> int:
+        """A new value under the key of this index; its number."""
+        number = len(self._values) + 1
+        header = struct.pack("<6I", 0xFEED, key, number, length, 1, 2)
+        at = number * 997 % 50_000
+        self._values.append(struct.pack("<3I24s", at, length, self.newest.get(key, 0), header))
+        self.newest[key] = number
+        return number
+
+    def text(self, number: int) -> bytes:
+        """The bytes of a value."""
+        at, length, _, header = struct.unpack("<3I24s", self._values[number - 1])
+        return self._pool[at : at + length] if length < 24 else header + self._pool[at + 24 : at + length]
+
+    def phase(self, operations: list[str], *shares: list[tuple[Any, ...]], **options: Any) -> None:
+        """A phase of operations (kind, key, value, stored under) for each process."""
+        places = []
+        for share in shares:
+            places.append([len(self._operations), len(share)])
+            for kind, key, *rest in share:
+                value = rest[0] if rest else 0
+                under = rest[1] if len(rest) > 1 else key
+                self._operations.append(struct.pack("<4I", KINDS[kind], key, value, under))
+        phase = {"measured": True, "time_limit_s": None, "multiget": 1, "again": False}
+        self.phases.append({**phase, "operations": operations, **options, "shares": places})
+
+    def write(self) -> Path:
+        keys = (struct.pack("<2I", self.newest.get(n, 0), len(key)) + key.encode() for n, key in enumerate(self.keys))
+        pool = self.folder / "pool.bin"
+        pool.write_bytes(self._pool)
+        self.folder.joinpath("keys.bin").write_bytes(b"".join(keys))
+        self.folder.joinpath("values.bin").write_bytes(b"".join(self._values))
+        self.folder.joinpath("ops.bin").write_bytes(b"".join(self._operations))
+        whole = {**self._whole, "pool": str(pool), "phases": self.phases}
+        self.folder.joinpath("plan.json").write_text(json.dumps(whole))
+        return self.folder
+
+    def result(self, phase: int) -> list[dict[str, Any]]:
+        """What each process found in a phase."""
+        paths = (self.folder / f"ran-{phase}-{process}.json" for process in range(self._whole["processes"]))
+        return [json.loads(path.read_bytes()) for path in paths]
+
+
+class Memcached:
+    """A server, for as long as the test goes on."""
+
+    def __init__(self, program: str, address: str, arguments: tuple[str, ...]) -> None:
+        self.address = address
+        host, _, port = address.rpartition(":")
+        place = ["-l", host, "-U", "0", "-p", port] if host else ["-s", address]
+        self._process = subprocess.Popen([program, "-u", "root", *place, *arguments])
+        kind, peer = (socket.AF_INET, (host, int(port))) if host else (socket.AF_UNIX, address)
+        for _ in range(500):
+            with socket.socket(kind) as probe:
+                if probe.connect_ex(peer) == 0:
+                    return
+            time.sleep(0.01)
+
+    def pause(self) -> None:
+        """Lets it hang: what it is sent from then on it does not answer, whichever of its threads was awake."""
+        self._process.send_signal(signal.SIGSTOP)
+        for thread in Path(f"/proc/{self._process.pid}/task").iterdir():
+            while ") T" not in thread.joinpath("stat").read_text():
+                time.sleep(0.001)
+
+    def resume(self) -> None:
+        self._process.send_signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+def free_address() -> str:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{free.getsockname()[1]}"
+
+
+def counts(of: dict[str, Any]) -> list[int]:
+    """What became of one kind of operation."""
+    return [of[name] for name in ("ops", "hits", "misses", "wrong", "errors", "failed_fills", "succeeded")]
