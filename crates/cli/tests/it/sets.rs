@@ -1,6 +1,7 @@
 //! Sets of scenarios: each runs as it would alone, and an index lies over them.
 
 use std::fs;
+use std::net::TcpListener;
 
 use serde_json::Value;
 
@@ -12,6 +13,7 @@ pub(crate) const CASES: &[Case] = &[
     (NOTHING, "a_scenario_that_cannot_run_leaves_its_reason_and_the_others_run", one_fails),
     (NOTHING, "a_dry_run_of_a_set_tells_each_plan_and_the_time_of_all", dry_run),
     (NOTHING, "ctrl_c_keeps_what_a_set_has_measured", ctrl_c),
+    (NOTHING, "a_second_ctrl_c_keeps_the_scenarios_before", second_ctrl_c),
     (NOTHING, "what_a_set_does_not_take_is_one_line", refused),
     (NOTHING, "an_index_is_made_anew_and_over_runs_that_there_are", anew),
     (NOTHING, "sets_are_listed_and_printed", listed),
@@ -134,6 +136,24 @@ fn ctrl_c() {
     assert_contains(&text, &["endless was interrupted before the end.", "empty did not run."]);
     let run = fs::read_to_string(scene.path("out/endless/run.json")).unwrap();
     assert_eq!(serde_json::from_str::<Value>(&run).unwrap()["interrupted"], true);
+    scene.assert_nothing_left();
+}
+
+fn second_ctrl_c() {
+    let scene = scene("'small.toml', 'deaf.toml'");
+    // It takes connections and never says a word, so an orderly end would take as long as the timeout.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let deaf = format!("memcached://{}?timeout=10m", silent.local_addr().unwrap());
+    scene.write("deaf.toml", format!("targets = ['{deaf}']"));
+    let mut larder = scene.start(&["compare", "--scenario", "mine.toml", "-o", "out"]);
+    larder.reaches("opening memcached://");
+    assert_eq!(larder.ends_after(|larder| larder.signal("INT")), Some(130));
+    let said = larder.rest();
+    assert!(said.starts_with("larder: interrupted again: nothing is kept of this"), "{said}");
+    let mut files = scene.files("out");
+    files.sort();
+    assert_eq!(files, ["index.html", "index.json", "index.md", "small"]);
+    assert_contains(index(&scene)[1].1.as_ref().unwrap(), &["not run"]);
     scene.assert_nothing_left();
 }
 

@@ -97,9 +97,10 @@ fn answer_section(index: &Index) -> Markup {
             div.scroll tabindex="0" role="region" aria-label="Scenarios" {
                 table.plain.overview {
                     thead { tr {
-                        th scope="col" { "scenario" } th scope="col" { "conclusions" } th.number scope="col" { "hold" }
+                        th scope="col" { "scenario" } th.number scope="col" { "hold" }
                         th.number scope="col" { "do not" } th.number scope="col" { "cannot be told" }
-                        th scope="col" { "no results, by" } th.number scope="col" { "time" }
+                        th.bar scope="col" { "conclusions" } th scope="col" { "no results, by" }
+                        th.number scope="col" { "time" }
                     } }
                     tbody { @for entry in &index.scenarios { (row(entry)) } }
                 }
@@ -115,10 +116,12 @@ fn row(entry: &Entry) -> Markup {
             @if let Some(run) = &entry.run {
                 @let tally = Tally::of([run]);
                 @if tally.all() > 0 {
-                    td { (share_bar(tally)) }
-                    td.number.holds { (tally.holds) } td.number.fails { (tally.fails) } td.number.open { (tally.open) }
+                    td.number.holds[tally.holds > 0] { (tally.holds) }
+                    td.number.fails[tally.fails > 0] { (tally.fails) }
+                    td.number { (tally.open) }
+                    td.bar { (share_bar(tally)) }
                 } @else { td colspan="4" { span.unknown { "no article" } } }
-                td { @for id in error_ids(run) { code { (id) } " " } }
+                td.by { @for id in error_ids(run) { code { (id) } " " } }
                 td.number { (time(run)) }
             } @else {
                 td.reason colspan="6" { "did not run: " (entry.reason.as_deref().unwrap_or_default()) }
