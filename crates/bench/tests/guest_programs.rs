@@ -33,6 +33,13 @@ const SUITES: &[Suite] = &[
         skipped: "# skip",
     },
     Suite {
+        language: "php",
+        ending: ".php",
+        command: &["php"],
+        package: "php-cli",
+        skipped: "# skip",
+    },
+    Suite {
         language: "python",
         ending: "_test.py",
         command: &["python3", "-B", "-m", "unittest", "--verbose"],

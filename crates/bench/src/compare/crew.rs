@@ -104,6 +104,14 @@ impl<'a> Crew<'a> {
         }
     }
 
+    /// Entries dropped to make room, as the store counts them, or the program that has them in its memory.
+    pub(super) fn evictions(&self, stats: &Stats) -> Option<u64> {
+        match self {
+            Self::Threads { .. } => stats.evictions,
+            Self::Guest { guest, .. } => guest.evictions().or(stats.evictions),
+        }
+    }
+
     /// What the tiers of a stack have done so far.
     pub(super) fn tiers(&self) -> Vec<TierStats> {
         match self {

@@ -24,7 +24,10 @@ impl Meter {
     pub(super) fn read(target: &Target, crew: &Crew<'_>) -> Self {
         let pids = &target.info.server_pids;
         // A server that has gone is noticed by the operations; here it only makes counters unknown.
-        let stats = target.store.stats().ok();
+        let mut stats = target.store.stats().ok();
+        if let Some(stats) = &mut stats {
+            stats.evictions = crew.evictions(stats);
+        }
         Self {
             connections: crew.connections(stats.as_ref()),
             stats,

@@ -59,6 +59,9 @@ pub(super) struct WasThere {
 #[derive(Debug, Deserialize)]
 pub(super) struct Loaded {
     pub(super) loaded: bool,
+    /// 0 where it will tell how many entries were dropped to make room.
+    #[serde(default)]
+    pub(super) evictions: Option<u64>,
 }
 
 /// The answers to `run`: that it goes on, and in the end that it is over or why there is no result.
@@ -71,6 +74,9 @@ pub(super) enum Progress {
     },
     Ran {
         ran: usize,
+        /// Entries dropped to make room since the answer before, where nobody but the program knows of them.
+        #[serde(default)]
+        evictions: Option<u64>,
     },
     GaveUp {
         error: String,

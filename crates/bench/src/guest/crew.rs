@@ -44,6 +44,8 @@ pub(crate) struct GuestCrew {
     connections: Option<u64>,
     /// What the tiers of a stack have done so far, the nearest first.
     tiers: Vec<TierStats>,
+    /// Entries dropped so far to make room; `None` where it does not tell.
+    evictions: Option<u64>,
 }
 
 impl GuestCrew {
@@ -75,12 +77,13 @@ impl GuestCrew {
             rss_bytes: None,
             connections: Some(0),
             tiers,
+            evictions: None,
         };
         let what = (&crew.script, crew.folder.as_path());
         crew.plan_bytes = write(&crew.shared, what, point, ttl)?;
-        let is_loaded = have_read(&mut crew.process, &crew.folder, crew.plan_bytes, stop)?;
+        let loaded = have_read(&mut crew.process, &crew.folder, crew.plan_bytes, stop)?;
         crew.rss_bytes = server_rss_bytes(&[crew.process.pid()]);
-        Ok(is_loaded.then_some(crew))
+        Ok(loaded.map(|Loaded { evictions, .. }| Self { evictions, ..crew }))
     }
 
     /// Has a phase carried out; `None` when the run was stopped meanwhile, which kills the program.
@@ -90,8 +93,8 @@ impl GuestCrew {
         state: &KeyState,
         stop: &AtomicBool,
     ) -> Result<Option<PhaseResult>> {
-        let is_before_it =
-            self.is_loaded || have_read(&mut self.process, &self.folder, self.plan_bytes, stop)?;
+        let is_before_it = self.is_loaded
+            || have_read(&mut self.process, &self.folder, self.plan_bytes, stop)?.is_some();
         if !is_before_it {
             return Ok(None);
         }
@@ -99,9 +102,10 @@ impl GuestCrew {
         let act = &self.script.phases[number];
         let began_ns = now_ns();
         let longest = act.time_limit.map(|limit| limit * PAUSES + OVERTIME);
-        if !wait_for(&mut self.process, number, longest, stop)? {
+        let Some(over) = wait_for(&mut self.process, number, longest, stop)? else {
             return Ok(None);
-        }
+        };
+        over.add_to(&mut self.evictions);
         let frame = Frame { began_ns, ended_ns: now_ns() };
         let ran: Vec<Ran> = (0..act.shares.len())
             .map(|process| self.ran(&self.folder, number, process))
@@ -133,11 +137,13 @@ impl GuestCrew {
         self.is_loaded = false;
         let plan_bytes = write(&self.shared, (&script, &folder), point, None)?;
         let began_ns = now_ns();
-        let is_done = have_read(&mut self.process, &folder, plan_bytes, stop)?
-            && wait_for(&mut self.process, 0, None, stop)?;
-        if !is_done {
+        if have_read(&mut self.process, &folder, plan_bytes, stop)?.is_none() {
             return Ok(ReadBack::default());
         }
+        let Some(over) = wait_for(&mut self.process, 0, None, stop)? else {
+            return Ok(ReadBack::default());
+        };
+        over.add_to(&mut self.evictions);
         let frame = Frame { began_ns, ended_ns: now_ns() };
         let ran = self.ran(&folder, 0, 0)?;
         // Whoever has no room for it finds it gone with the store.
@@ -181,6 +187,11 @@ impl GuestCrew {
         self.tiers.clone()
     }
 
+    /// Entries that its cache has dropped so far to make room; `None` where only others know of them.
+    pub(crate) fn evictions(&self) -> Option<u64> {
+        self.evictions
+    }
+
     /// Major page faults of its processes so far.
     pub(crate) fn major_faults(&self) -> u64 {
         major_faults_of(self.process.pid()).unwrap_or(0)
@@ -195,6 +206,18 @@ impl GuestCrew {
         serde_json::from_slice(&text).map_err(|error| {
             self.process.fault(&format!("wrote nonsense about process {process}: {error}"))
         })
+    }
+}
+
+/// What a program tells of a phase that is over.
+struct Over {
+    /// Entries dropped to make room.
+    evictions: Option<u64>,
+}
+
+impl Over {
+    fn add_to(&self, evictions: &mut Option<u64>) {
+        *evictions = evictions.zip(self.evictions).map(|(before, more)| before + more);
     }
 }
 
@@ -214,47 +237,49 @@ fn write(
     Ok(written + point.values.pool().len() as u64)
 }
 
-/// Has a plan read that is written down; `false` when the run was stopped meanwhile.
+/// Has a plan read that is written down; `None` when the run was stopped meanwhile.
 fn have_read(
     process: &mut Process,
     folder: &Path,
     plan_bytes: u64,
     stop: &AtomicBool,
-) -> Result<bool> {
+) -> Result<Option<Loaded>> {
     let command = format!("load {}\n", folder.display());
     if !process.tell(&[command.as_bytes()], stop)? {
-        return Ok(false);
+        return Ok(None);
     }
     let patience = process.patience().for_bytes(plan_bytes);
     match process.answer_within(patience, stop)? {
-        Some(Reply::Done(Loaded { loaded: true })) => Ok(true),
-        Some(Reply::Done(Loaded { loaded: false })) => {
+        Some(Reply::Done(loaded @ Loaded { loaded: true, .. })) => Ok(Some(loaded)),
+        Some(Reply::Done(Loaded { loaded: false, .. })) => {
             Err(process.fault("could not read its plan"))
         }
         Some(Reply::Failed { error, .. }) => {
             Err(process.fault(&format!("could not read its plan: {error}")))
         }
-        None => Ok(false),
+        None => Ok(None),
     }
 }
 
-/// Has a phase run, and waits until it is over; `false` when the run was stopped meanwhile.
+/// Has a phase run, and waits until it is over; `None` when the run was stopped meanwhile.
 fn wait_for(
     process: &mut Process,
     number: usize,
     longest: Option<Duration>,
     stop: &AtomicBool,
-) -> Result<bool> {
+) -> Result<Option<Over>> {
     let began = Instant::now();
     let (mut operations, mut patience) = (0, process.patience());
     if !process.tell(&[format!("run {number}\n").as_bytes()], stop)? {
-        return Ok(false);
+        return Ok(None);
     }
     loop {
         match process.answer(stop)? {
-            None => return Ok(false),
-            Some(Progress::Ran { ran }) if ran == number => return Ok(true),
-            Some(Progress::Ran { ran }) => {
+            None => return Ok(None),
+            Some(Progress::Ran { ran, evictions }) if ran == number => {
+                return Ok(Some(Over { evictions }));
+            }
+            Some(Progress::Ran { ran, .. }) => {
                 return Err(process.fault(&format!("ran phase {ran}, not {number}")));
             }
             Some(Progress::GaveUp { error }) => {

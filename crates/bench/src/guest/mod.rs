@@ -13,6 +13,7 @@ mod options;
 mod part;
 mod patience;
 mod perl;
+mod php;
 mod process;
 mod python;
 mod script;
@@ -57,7 +58,6 @@ struct Launch<'a> {
     /// The folder that its files lie in.
     home: &'a Path,
     /// The cache, or the tiers of a stack from the nearest on.
-    #[expect(dead_code, reason = "Perl needs none of it")]
     parts: &'a [PartFile<'a>],
 }
 
@@ -99,6 +99,9 @@ enum Keeps {
         scheme: &'static str,
         /// Which of its settings are those of its own client, and not the servers'.
         of_client: &'static [&'static str],
+        /// Whether they count themselves what they are asked; otherwise their engine counts what it asks, and nothing of
+        /// what a guest does.
+        count: bool,
     },
     /// In caches of the same language, one behind the other.
     Tiers,
@@ -126,6 +129,7 @@ struct Abilities {
 /// The caches of all languages.
 const CACHES: &[&[Cache]] = &[
     perl::CACHES,
+    php::CACHES,
     python::CACHES,
     #[cfg(test)]
     tests::CACHES,

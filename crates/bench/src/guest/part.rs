@@ -134,8 +134,18 @@ impl Part {
         };
         // Those of the sessions of this process; what a guest opens it tells itself.
         stats.connections = None;
+        if matches!(self.cache.keeps, Keeps::Servers { count: false, .. }) {
+            let Stats { evictions, expirations, items, bytes, capacity_bytes, .. } = stats;
+            stats = Stats::default();
+            stats.evictions = evictions;
+            stats.expirations = expirations;
+            stats.items = items;
+            stats.bytes = bytes;
+            stats.capacity_bytes = capacity_bytes;
+        }
         if self.servers.is_none() {
-            let size = self.options.get(SIZE).and_then(Value::as_u64);
+            let option = self.cache.engine.capacity_option.unwrap_or(SIZE);
+            let size = self.options.get(option).and_then(Value::as_u64);
             let mounted = self.place.as_ref().and_then(Place::limit_bytes);
             stats.capacity_bytes = size.into_iter().chain(mounted).min();
         }

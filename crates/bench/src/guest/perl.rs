@@ -126,7 +126,11 @@ pub(super) const CACHES: &[Cache] = &[
         },
         language: &PERL,
         name: "memcached",
-        keeps: Keeps::Servers { scheme: "memcached", of_client: &["connect", "protocol"] },
+        keeps: Keeps::Servers {
+            scheme: "memcached",
+            of_client: &["connect", "protocol"],
+            count: true,
+        },
         can: Abilities { touch: true, batch: true, reach: Reach::Network, ..FILES },
         options: options_of::<Memcached>,
     },

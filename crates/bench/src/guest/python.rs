@@ -114,7 +114,11 @@ pub(super) const CACHES: &[Cache] = &[
         },
         language: &PYTHON,
         name: "memcached",
-        keeps: Keeps::Servers { scheme: "memcached", of_client: &["connect", "protocol"] },
+        keeps: Keeps::Servers {
+            scheme: "memcached",
+            of_client: &["connect", "protocol"],
+            count: true,
+        },
         can: Abilities {
             ttl_resolution: Duration::from_secs(1),
             batch: true,

@@ -75,6 +75,7 @@ impl GuestSession {
         let engine = self.engine();
         match kind {
             "full" => Error::Full { engine, what: message },
+            "key" => Error::InvalidKey { engine, reason: "its client refuses such a key" },
             "unavailable" | "timeout" | "io" => {
                 Error::Unavailable { engine, what: message, source: None }
             }

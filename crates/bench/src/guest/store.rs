@@ -4,6 +4,7 @@
 //! turns are the crew's affair. Servers behind a guest are opened by their engine of the catalog, which starts them,
 //! watches over them and stops them as it does for itself.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -82,6 +83,8 @@ pub(super) struct PartFile<'a> {
     pub(super) options: &'a Value,
     folder: Option<&'a std::path::Path>,
     servers: Vec<String>,
+    /// What its client must know of the servers: the settings that their engine tells.
+    server: BTreeMap<String, String>,
     pub(super) room_bytes: Option<u64>,
     pub(super) largest_bytes: Option<u64>,
 }
@@ -210,6 +213,7 @@ impl Shared {
                     options: &self.options,
                     folder: None,
                     servers: Vec::new(),
+                    server: BTreeMap::new(),
                     room_bytes: demand.room_bytes,
                     largest_bytes: demand.largest_bytes,
                 },
@@ -381,6 +385,7 @@ impl Part {
             options: &self.options,
             folder: self.folder(),
             servers: self.servers(),
+            server: self.settings(),
             room_bytes: demand.room_bytes,
             largest_bytes: demand.largest_bytes,
         }

@@ -1,0 +1,116 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Larder\Cache;
+
+use Larder\Cache;
+use Larder\Failure;
+use Larder\Order;
+
+/**
+ * APCu: a table in memory that this process and those that it forks have in common. Its settings are those of PHP, apc.*, and
+ * were given on the command line. Where it is full it drops everything at once.
+ */
+final class Apcu extends Cache
+{
+    private const SETTINGS = ['ttl', 'gc_ttl', 'entries_hint', 'slam_defense', 'use_request_time', 'serializer'];
+
+    /** @var array{int, int} Entries and expunges when it was last looked. */
+    private array $seen = [0, 0];
+
+    public static function opened(Order $order): Cache
+    {
+        self::need('apcu');
+        if (!apcu_enabled()) {
+            throw new Failure(
+                'unavailable',
+                'APCu is loaded and off, and would store nothing without a word; it needs apc.enabled=1 and apc.enable_cli=1',
+            );
+        }
+        $self = new self();
+        $self->seen = self::look();
+        return $self;
+    }
+
+    public function title(): string
+    {
+        return 'APCu ' . phpversion('apcu');
+    }
+
+    public function settings(): array
+    {
+        $memory = apcu_sma_info(true);
+        $settings = [
+            'shm_size' => (string) self::sharedBytes(),
+            'free_bytes' => (string) (int) $memory['avail_mem'],
+            'when_full' => (int) ini_get('apc.ttl') === 0 ? 'drops everything' : 'drops what is older than ttl, then everything',
+        ];
+        foreach (self::SETTINGS as $name) {
+            $settings[$name] = (string) ini_get("apc.$name");
+        }
+        return $settings;
+    }
+
+    public function getter(): \Closure
+    {
+        return apcu_fetch(...);
+    }
+
+    public function setter(): \Closure
+    {
+        return apcu_store(...);
+    }
+
+    public function get(string $key): string|false
+    {
+        return apcu_fetch($key);
+    }
+
+    public function set(string $key, string $value, mixed $ttl): bool
+    {
+        return apcu_store($key, $value, $ttl);
+    }
+
+    public function getMany(array $keys): array
+    {
+        return apcu_fetch($keys) ?: [];
+    }
+
+    public function delete(string $key): ?bool
+    {
+        return apcu_delete($key);
+    }
+
+    /** It answers `false` and nothing more. */
+    public function refusal(string $key, string $value, mixed $trace): Failure
+    {
+        $bytes = strlen($key) + strlen($value);
+        $all = self::sharedBytes();
+        $free = (int) apcu_sma_info(true)['avail_mem'];
+        $why = "apcu_store() did not take key and value of $bytes bytes: shm_size is $all bytes, $free of them free";
+        return new Failure($bytes > $all - (1 << 16) ? 'too_large' : 'full', $why);
+    }
+
+    /** What it dropped it does not tell, only how often: what was there, or came, and is not there now. */
+    public function evictions(\Closure $stored): ?int
+    {
+        [$had, $before] = $this->seen;
+        [$has, $now] = $this->seen = self::look();
+        return $now > $before ? max(0, $had + $stored($now - $before) - $has) : 0;
+    }
+
+    /** @return array{int, int} */
+    private static function look(): array
+    {
+        $info = apcu_cache_info(true);
+        return [(int) $info['num_entries'], (int) $info['expunges']];
+    }
+
+    /** What PHP was told of its size: a number without a unit is one of bytes, or, where that is too little, of MiB. */
+    private static function sharedBytes(): int
+    {
+        $memory = apcu_sma_info(true);
+        return (int) ($memory['num_seg'] * $memory['seg_size']);
+    }
+}

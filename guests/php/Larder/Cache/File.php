@@ -1,0 +1,142 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Larder\Cache;
+
+use Larder\Cache;
+use Larder\Failure;
+use Larder\Order;
+
+/**
+ * A file for each key, by PHP's own functions. It is written beside its place and renamed, so that nobody reads half of one,
+ * and what is left of a write that failed is no value.
+ */
+final class File extends Cache
+{
+    private const DEEPEST = 4;
+    /** What ends a value that has a time to live, with the milliseconds since 1970 at which it ends, and one that ends so itself. */
+    private const MARK = "\x1f\x8c\xe2larder ends\xb7\x03";
+    private const MARK_BYTES = 16;
+    private const ALL_BYTES = 32;
+    private const NEVER = 'ffffffffffffffff';
+
+    private readonly string $folder;
+    private readonly int $depth;
+    private int $written = 0;
+    /** What PHP said of the last file that could not be read. */
+    private string $said = '';
+
+    private function __construct(Order $order)
+    {
+        $this->folder = $order->files();
+        $this->depth = $order->option('depth', 0);
+        if ($this->depth > self::DEEPEST) {
+            throw new Failure('other', "option `depth`: {$this->depth} is more than " . self::DEEPEST);
+        }
+    }
+
+    public static function opened(Order $order): Cache
+    {
+        $self = new self($order);
+        if ($order->fresh) {
+            self::empty($self->folder);
+        }
+        return $self;
+    }
+
+    public function title(): string
+    {
+        return 'files by PHP ' . PHP_VERSION;
+    }
+
+    public function settings(): array
+    {
+        return ['depth' => (string) $this->depth, 'folder' => $this->folder];
+    }
+
+    public function get(string $key): string|false
+    {
+        $value = @file_get_contents($this->path($key));
+        if ($value === false) {
+            $this->said = error_get_last()['message'] ?? '';
+            return false;
+        }
+        if (!str_ends_with($value, self::MARK)) {
+            return $value;
+        }
+        $ends = substr($value, -self::ALL_BYTES, self::ALL_BYTES - self::MARK_BYTES);
+        $isLive = $ends === self::NEVER || hexdec($ends) > microtime(true) * 1_000;
+        $this->said = '';
+        return $isLive ? substr($value, 0, -self::ALL_BYTES) : false;
+    }
+
+    public function set(string $key, string $value, mixed $ttl): bool
+    {
+        if ($ttl !== null) {
+            $value .= sprintf('%016x', (int) (microtime(true) * 1_000) + $ttl) . self::MARK;
+        } elseif (str_ends_with($value, self::MARK)) {
+            $value .= self::NEVER . self::MARK;
+        }
+        $path = $this->path($key);
+        $new = $path . '.' . getmypid() . '.' . $this->written++;
+        try {
+            if ($this->depth > 0 && !is_dir(dirname($path))) {
+                // Another process may be first.
+                @mkdir(dirname($path), 0777, true);
+            }
+            file_put_contents($new, $value);
+            return rename($new, $path);
+        } catch (Failure $failure) {
+            @unlink($new);
+            throw new Failure($failure->kind, (string) preg_replace('/^\w+\(.*\): /U', '', $failure->getMessage()));
+        }
+    }
+
+    public function delete(string $key): ?bool
+    {
+        // What has expired was not there.
+        $isLive = $this->get($key) !== false;
+        return @unlink($this->path($key)) && $isLive;
+    }
+
+    /** Milliseconds. */
+    public function ttlArgument(int|float|null $seconds): mixed
+    {
+        return $seconds === null ? null : (int) ceil($seconds * 1_000);
+    }
+
+    public function doubts(): bool
+    {
+        return true;
+    }
+
+    /** What PHP said of the file, unless it is that there is none. */
+    public function trace(): mixed
+    {
+        return $this->said === '' || str_contains($this->said, 'No such file or directory') ? null : $this->said;
+    }
+
+    public function failureOfMiss(mixed $trace): Failure
+    {
+        return Failure::inWords($trace);
+    }
+
+    private static function empty(string $folder): void
+    {
+        $files = new \RecursiveDirectoryIterator($folder, \FilesystemIterator::SKIP_DOTS);
+        foreach (new \RecursiveIteratorIterator($files, \RecursiveIteratorIterator::CHILD_FIRST) as $path => $file) {
+            $file->isDir() && !$file->isLink() ? rmdir($path) : unlink($path);
+        }
+    }
+
+    private function path(string $key): string
+    {
+        $name = sha1($key);
+        $path = $this->folder . '/';
+        for ($level = 0; $level < $this->depth; $level++) {
+            $path .= substr($name, 2 * $level, 2) . '/';
+        }
+        return $path . $name;
+    }
+}

@@ -1,0 +1,217 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Larder\Cache;
+
+use Larder\Cache;
+use Larder\Failure;
+use Larder\Order;
+use MongoDB\BSON\Binary;
+use MongoDB\BSON\UTCDateTime;
+use MongoDB\Driver\BulkWrite;
+use MongoDB\Driver\Command;
+use MongoDB\Driver\Manager;
+use MongoDB\Driver\Query;
+use MongoDB\Driver\WriteConcern;
+
+/**
+ * The extension mongodb by its own classes, without the library that is written on top of them. A value is a document of the
+ * collection that Larder has opened, as its own engine stores it, so that it is cleared and expires there.
+ */
+final class Mongodb extends Cache
+{
+    private const ONE = ['limit' => 1, 'singleBatch' => true, 'projection' => ['value' => 1, 'expires' => 1]];
+    /** Room for all but the value, as Larder's own engine leaves it. */
+    private const OVERHEAD_BYTES = 8_192;
+    private const LARGEST_DOCUMENT = 16 << 20;
+    private const TYPES = ['root' => 'array', 'document' => 'array', 'array' => 'array'];
+
+    private readonly Manager $manager;
+    private readonly string $namespace;
+    private readonly bool $waits;
+    /** The largest value that a document has room for. */
+    private readonly int $largest;
+    /** @var array{writeConcern: WriteConcern} */
+    private readonly array $sets;
+    /** @var array{writeConcern: WriteConcern} */
+    private readonly array $others;
+    /** Sets have gone out that nobody has waited for. */
+    private bool $isUnderWay = false;
+
+    private function __construct(private readonly Order $order)
+    {
+        $told = $order->server;
+        $options = array_filter([
+            'replicaSet' => $told['replica_set'] ?? null,
+            'readPreference' => $told['read_preference'] ?? null,
+            'directConnection' => count($order->servers) === 1 && !isset($told['replica_set']) ? true : null,
+            'socketTimeoutMS' => $order->option('socketTimeoutMS', 5_000),
+            'connectTimeoutMS' => 5_000,
+            'serverSelectionTimeoutMS' => 5_000,
+            // What is tried again behind the back would show as one slow operation.
+            'retryWrites' => false,
+            'retryReads' => false,
+        ], static fn (mixed $setting): bool => $setting !== null);
+        $this->manager = new Manager('mongodb://' . implode(',', $order->servers), $options);
+        $this->namespace = ($told['database'] ?? 'larder') . '.' . ($told['collection'] ?? 'larder');
+        $this->waits = $order->option('w', '1') !== '0';
+        $journal = $order->option('journal');
+        $this->sets = ['writeConcern' => new WriteConcern($this->waits ? 1 : 0, 0, $journal)];
+        $this->others = ['writeConcern' => new WriteConcern(1)];
+        $this->ping();
+        $server = $this->manager->getServers()[0] ?? null;
+        $document = $server?->getInfo()['maxBsonObjectSize'] ?? self::LARGEST_DOCUMENT;
+        $this->largest = $document - self::OVERHEAD_BYTES;
+    }
+
+    public static function opened(Order $order): Cache
+    {
+        self::need('mongodb');
+        if (($order->server['tls'] ?? 'off') === 'on') {
+            throw new Failure('unavailable', 'this guest speaks to servers without TLS; use mongodb: for others');
+        }
+        return new self($order);
+    }
+
+    public function title(): string
+    {
+        return 'mongodb extension ' . phpversion('mongodb');
+    }
+
+    public function settings(): array
+    {
+        return [
+            'w' => $this->waits ? '1' : '0',
+            'journal' => self::text($this->order->option('journal') ?? 'unsaid'),
+            'namespace' => $this->namespace,
+            'servers' => implode(', ', $this->order->servers),
+        ];
+    }
+
+    public function get(string $key): string|false
+    {
+        $cursor = $this->manager->executeQuery($this->namespace, new Query(['_id' => self::id($key)], self::ONE));
+        $cursor->setTypeMap(self::TYPES);
+        foreach ($cursor as $document) {
+            return self::isLive($document) ? $document['value']->getData() : false;
+        }
+        return false;
+    }
+
+    public function set(string $key, string $value, mixed $ttl): bool
+    {
+        // With w=0 nobody would say it.
+        if (strlen($value) > $this->largest) {
+            return false;
+        }
+        $id = self::id($key);
+        $document = ['_id' => $id, 'value' => new Binary($value, Binary::TYPE_GENERIC)];
+        if ($ttl !== null) {
+            $document['expires'] = self::end($ttl);
+        }
+        $write = new BulkWrite();
+        $write->update(['_id' => $id], $document, ['upsert' => true]);
+        $this->isUnderWay = true;
+        $done = $this->manager->executeBulkWrite($this->namespace, $write, $this->sets);
+        return !$this->waits || $done->getMatchedCount() + $done->getUpsertedCount() > 0;
+    }
+
+    public function delete(string $key): ?bool
+    {
+        $write = new BulkWrite();
+        $write->delete(self::live($key), ['limit' => 1]);
+        return $this->manager->executeBulkWrite($this->namespace, $write, $this->others)->getDeletedCount() > 0;
+    }
+
+    public function touch(string $key, mixed $ttl): ?bool
+    {
+        $write = new BulkWrite();
+        $change = $ttl === null ? ['$unset' => ['expires' => '']] : ['$set' => ['expires' => self::end($ttl)]];
+        $write->update(self::live($key), $change);
+        return $this->manager->executeBulkWrite($this->namespace, $write, $this->others)->getMatchedCount() > 0;
+    }
+
+    public function getMany(array $keys): array
+    {
+        $byId = [];
+        foreach ($keys as $key) {
+            $byId[self::id($key)] = $key;
+        }
+        $wanted = ['_id' => ['$in' => array_map(strval(...), array_keys($byId))]];
+        $cursor = $this->manager->executeQuery($this->namespace, new Query($wanted));
+        $cursor->setTypeMap(self::TYPES);
+        $found = [];
+        foreach ($cursor as $document) {
+            if (self::isLive($document)) {
+                $found[$byId[$document['_id']]] = $document['value']->getData();
+            }
+        }
+        return $found;
+    }
+
+    /** Milliseconds. */
+    public function ttlArgument(int|float|null $seconds): mixed
+    {
+        return $seconds === null ? null : (int) ceil($seconds * 1_000);
+    }
+
+    /** Connects before anything is timed. */
+    public function afterFork(): Cache
+    {
+        return new self($this->order);
+    }
+
+    public function refusal(string $key, string $value, mixed $trace): Failure
+    {
+        $bytes = strlen($value);
+        return $bytes > $this->largest
+            ? new Failure('too_large', "the value of $bytes bytes is larger than a document has room for, $this->largest bytes")
+            : new Failure('other', 'the server did not store the value');
+    }
+
+    /** What was sent before on the same connection is done when this is answered. */
+    public function finish(): bool
+    {
+        if ($this->waits || !$this->isUnderWay) {
+            return false;
+        }
+        $this->ping();
+        $this->isUnderWay = false;
+        return true;
+    }
+
+    /** The client does not tell. */
+    public function connections(): ?int
+    {
+        return null;
+    }
+
+    private function ping(): void
+    {
+        $this->manager->executeCommand('admin', new Command(['ping' => 1]));
+    }
+
+    /** A text of one character for each byte, so that a key may have any; one of ASCII is itself. */
+    private static function id(string $key): string
+    {
+        return preg_match('/[\x80-\xff]/', $key) === 1 ? iconv('ISO-8859-1', 'UTF-8', $key) : $key;
+    }
+
+    /** @return array<string, mixed> A filter for what has not expired. */
+    private static function live(string $key): array
+    {
+        return ['_id' => self::id($key), 'expires' => ['$not' => ['$lte' => new UTCDateTime()]]];
+    }
+
+    private static function end(int $milliseconds): UTCDateTime
+    {
+        return new UTCDateTime((int) (microtime(true) * 1_000) + $milliseconds);
+    }
+
+    /** @param array<string, mixed> $document */
+    private static function isLive(array $document): bool
+    {
+        return !isset($document['expires']) || (int) (string) $document['expires'] > microtime(true) * 1_000;
+    }
+}

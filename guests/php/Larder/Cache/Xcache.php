@@ -1,0 +1,80 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Larder\Cache;
+
+use Larder\Cache;
+use Larder\Failure;
+use Larder\Order;
+
+/**
+ * XCache: a table in memory that this process and those that it forks have in common. Its settings are those of PHP, xcache.*,
+ * and were given on the command line.
+ */
+final class Xcache extends Cache
+{
+    private const SETTINGS = ['var_size', 'var_count', 'var_slots', 'var_ttl', 'var_maxttl', 'var_gc_interval'];
+
+    public static function opened(Order $order): Cache
+    {
+        if (!function_exists('xcache_set')) {
+            self::need('xcache', '; it ended with PHP 5.6, and none of its releases is for the PHP that runs this guest, '
+                . PHP_VERSION);
+        }
+        if ((int) self::setting('var_size') === 0) {
+            throw new Failure(
+                'unavailable',
+                'XCache has no memory for values: xcache.var_size is 0, as it is where nobody sets it; say var_size=64m',
+            );
+        }
+        return new self();
+    }
+
+    public function title(): string
+    {
+        return 'XCache ' . (phpversion('xcache') ?: (defined('XCACHE_VERSION') ? XCACHE_VERSION : 'of no version'));
+    }
+
+    public function settings(): array
+    {
+        $settings = [];
+        foreach (self::SETTINGS as $name) {
+            $settings[$name] = self::setting($name);
+        }
+        return $settings;
+    }
+
+    /** Of a key that is not there it says `null`. */
+    public function get(string $key): string|false
+    {
+        return xcache_get($key) ?? false;
+    }
+
+    public function setter(): \Closure
+    {
+        return xcache_set(...);
+    }
+
+    public function set(string $key, string $value, mixed $ttl): bool
+    {
+        return xcache_set($key, $value, $ttl);
+    }
+
+    public function delete(string $key): ?bool
+    {
+        return xcache_unset($key);
+    }
+
+    public function refusal(string $key, string $value, mixed $trace): Failure
+    {
+        $bytes = strlen($key) + strlen($value);
+        $all = self::setting('var_size');
+        return new Failure('full', "xcache_set() did not take key and value of $bytes bytes: xcache.var_size is $all");
+    }
+
+    private static function setting(string $name): string
+    {
+        return (string) (ini_get("xcache.$name") ?: get_cfg_var("xcache.$name"));
+    }
+}

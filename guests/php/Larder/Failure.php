@@ -1,0 +1,57 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Larder;
+
+/** What went wrong, with a kind that is counted and a text of one line. */
+final class Failure extends \RuntimeException
+{
+    /** Words by which a warning tells its kind, where it has no other way to say it. */
+    private const KINDS = [
+        'timeout' => '/tim(?:ed|e)[ -]?out|ExceededTimeLimit/i',
+        'full' => '/No space left|out of memory|Disk quota/i',
+        'too_large' => '/too (?:large|big|long)|does not fit|do not fit|exceeds maximum/i',
+        'io' => '/No such file|Permission denied|Input\/output|Read-only|Connection|refused|Broken pipe|No suitable servers|socket|failed with/i',
+    ];
+
+    public function __construct(public readonly string $kind, string $text)
+    {
+        parent::__construct(self::oneLine($text));
+    }
+
+    /** What was caught: a failure as it is, anything else by its words. */
+    public static function from(\Throwable $caught): self
+    {
+        return $caught instanceof self ? $caught : self::inWords($caught->getMessage());
+    }
+
+    /** A failure whose kind its words tell. */
+    public static function inWords(string $text): self
+    {
+        foreach (self::KINDS as $kind => $words) {
+            if (preg_match($words, $text) === 1) {
+                return new self($kind, $text);
+            }
+        }
+        return new self('other', $text);
+    }
+
+    /** No answer where the client says nothing more than that. */
+    public static function unexplained(): self
+    {
+        return new self('other', 'the client tells that it failed, and not why');
+    }
+
+    /** @return array{error: string, kind: string} */
+    public function answer(): array
+    {
+        return ['error' => $this->getMessage(), 'kind' => $this->kind];
+    }
+
+    private static function oneLine(string $text): string
+    {
+        $text = trim((string) preg_replace('/\s+/', ' ', $text));
+        return $text === '' ? 'an error without words' : $text;
+    }
+}

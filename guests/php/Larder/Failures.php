@@ -1,0 +1,132 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Larder;
+
+/**
+ * What went wrong. The loop only notes it; here it is explained once a segment of the loop is over, for that may mean to ask
+ * the servers, and counted in the order in which it happened. Where everything fails, the phase is given up.
+ */
+final class Failures
+{
+    /** After so many failures in a row the rest would only repeat them; or after so much time lost in them. */
+    private const FAILURES_IN_A_ROW = 100;
+    private const FAILING_NS = 5_000_000_000;
+
+    /** @var list<int> The numbers of values that were not acknowledged. */
+    private array $notStored = [];
+    /** How many operations came before the block. */
+    private int $base = 0;
+    /** The last operation that failed. */
+    private int $last = -1;
+    private int $inARow = 0;
+    private int $failingSince = 0;
+
+    public function __construct(
+        private readonly Cache $cache,
+        private readonly Judge $judge,
+        private readonly Block $block,
+    ) {
+    }
+
+    /** @return list<int> The numbers of values that were not acknowledged. */
+    public function notStored(): array
+    {
+        return $this->notStored;
+    }
+
+    /** The operations of the block's next filling follow those of this one. */
+    public function nextBlock(): void
+    {
+        $this->base += $this->block->count;
+    }
+
+    /** Explains what was noted since it was last asked to. */
+    public function settle(): void
+    {
+        $notes = $this->block->notes;
+        $this->block->notes = [];
+        foreach ($notes as $note) {
+            $failure = match ($note->what) {
+                Note::MISSED => $this->cache->failureOfMiss($note->said),
+                Note::REFUSED => $this->refusal($note->from, $note->said),
+                default => $note->said === null ? Failure::unexplained() : Failure::from($note->said),
+            };
+            for ($n = $note->from; $n <= $note->to; $n++) {
+                if ($note->what === Note::MISSED) {
+                    $this->missedByFailure($n, $failure);
+                } else {
+                    $this->block->errors[$n] ??= $failure;
+                    $this->wasNotDone($n);
+                }
+            }
+            $this->count($note->from, $note->to, $failure);
+        }
+    }
+
+    /** What is not there of a request that failed, failed. */
+    private function missedByFailure(int $n, Failure $failure): void
+    {
+        $block = $this->block;
+        switch ($block->outcome[$n] ?? Outcome::RIGHT) {
+            case Outcome::MISS:
+            case Outcome::FILLED:
+            case Outcome::UNFILLED:
+                $block->outcome[$n] = Outcome::ERROR;
+                $block->errors[$n] = $failure;
+        }
+    }
+
+    private function refusal(int $n, mixed $said): Failure
+    {
+        $block = $this->block;
+        $key = $block->kind[$n] === Plan::GET_OR_SET ? $block->under[$n] : $block->key[$n];
+        return $this->cache->refusal($key, $block->want[$n], $said);
+    }
+
+    /** What an operation should have changed may be as it was. */
+    private function wasNotDone(int $n): void
+    {
+        $block = $this->block;
+        $kind = $block->kind[$n];
+        if ($kind === Plan::SET || $kind === Plan::GET_OR_SET) {
+            $this->judge->distrust($kind === Plan::SET ? $block->keyIndex[$n] : $block->underIndex[$n]);
+            $this->notStored[] = $block->value[$n];
+        } elseif ($kind === Plan::DELETE) {
+            $this->judge->distrust($block->keyIndex[$n]);
+        }
+    }
+
+    /** Gives up where nothing but failures followed one another. A request of which anything came back is not one. */
+    private function count(int $from, int $to, Failure $failure): void
+    {
+        $block = $this->block;
+        $position = $this->base + $from;
+        // The fill of a miss that failed: it is the same operation.
+        if ($position <= $this->last) {
+            return;
+        }
+        for ($n = $from; $n <= $to; $n++) {
+            $what = $block->outcome[$n] ?? Outcome::RIGHT;
+            if ($what !== Outcome::ERROR && $what !== Outcome::UNFILLED) {
+                $this->inARow = 0;
+                return;
+            }
+        }
+        if ($position !== $this->last + 1 || $this->inARow === 0) {
+            $this->inARow = 0;
+            $this->failingSince = $block->end[$to];
+        }
+        $this->last = $this->base + $to;
+        $this->inARow++;
+        if ($this->inARow < 2) {
+            return;
+        }
+        $isLong = $block->end[$to] - $this->failingSince >= self::FAILING_NS;
+        if ($this->inARow >= self::FAILURES_IN_A_ROW || $isLong) {
+            $what = "gave up after {$this->inARow} failures in a row: {$failure->getMessage()}";
+            throw new Failure($failure->kind, $what);
+        }
+    }
+}

@@ -1,0 +1,304 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Larder;
+
+use function hrtime;
+
+/**
+ * The measured loop: the floor of the language, so it is written for speed and the same work is written out for each kind of
+ * phase. One reading of the clock an operation, for its end is the start of the next.
+ */
+final class Loop
+{
+    private readonly \Closure $get;
+    private readonly \Closure $set;
+    private readonly bool $doubts;
+    private readonly mixed $ttl;
+
+    public function __construct(
+        private readonly Cache $cache,
+        private readonly Judge $judge,
+        private readonly Block $block,
+        int|float|null $ttl,
+    ) {
+        $this->get = $cache->getter();
+        $this->set = $cache->setter();
+        $this->doubts = $cache->doubts();
+        $this->ttl = $cache->ttlArgument($ttl);
+    }
+
+    /**
+     * Works through the block from operation `$from` on, until all are done or so many nanoseconds have passed. What a cache
+     * throws is the error of that operation, and the next one follows.
+     *
+     * @return array{int, int} When it began, and the first operation that is still to do
+     */
+    public function run(int $from, int $nanoseconds): array
+    {
+        $block = $this->block;
+        $to = $block->count - 1;
+        $loop = match (true) {
+            $block->multiget > 1 => $this->requests(...),
+            $block->onlyKind === Plan::GET => $this->gets(...),
+            $block->onlyKind === Plan::SET => $this->sets(...),
+            default => $this->mixed(...),
+        };
+        $end = $block->end;
+        // So that there is one of it, and it is not copied when the loop writes to it.
+        $block->end = [];
+        $began = hrtime(true);
+        $next = $loop($from, $to, $began + $nanoseconds, $end);
+        // What the last operations have left under way is theirs.
+        if ($this->cache->finish()) {
+            $end[$next - 1] = hrtime(true);
+        }
+        $block->end = $end;
+        return [$began, $next];
+    }
+
+    /** @param list<int> $end */
+    private function gets(int $from, int $to, int $until, array &$end): int
+    {
+        $block = $this->block;
+        $key = $block->key;
+        $want = $block->want;
+        $get = $this->get;
+        $times = $end;
+        $end = [];
+        for ($n = $from; $n <= $to; $n++) {
+            try {
+                $got = $get($key[$n]);
+                $times[$n] = $now = hrtime(true);
+            } catch (\Throwable $caught) {
+                $times[$n] = $now = hrtime(true);
+                $this->failed($n, $n, $caught);
+                $got = $want[$n];
+            }
+            if ($got !== $want[$n]) {
+                if ($got === false) {
+                    $this->missed($n, $n);
+                } else {
+                    $block->outcome[$n] = $this->judge->verdict($block, $n, $got);
+                }
+            }
+            if ($now > $until) {
+                $n++;
+                break;
+            }
+        }
+        $end = $times;
+        return $n;
+    }
+
+    /** @param list<int> $end */
+    private function sets(int $from, int $to, int $until, array &$end): int
+    {
+        $block = $this->block;
+        $key = $block->key;
+        $want = $block->want;
+        $set = $this->set;
+        $ttl = $this->ttl;
+        $times = $end;
+        $end = [];
+        for ($n = $from; $n <= $to; $n++) {
+            try {
+                $stored = $set($key[$n], $want[$n], $ttl);
+                $times[$n] = $now = hrtime(true);
+                if (!$stored) {
+                    $this->refused($n, Outcome::ERROR);
+                }
+            } catch (\Throwable $caught) {
+                $times[$n] = $now = hrtime(true);
+                $this->failed($n, $n, $caught);
+            }
+            if ($now > $until) {
+                $n++;
+                break;
+            }
+        }
+        $end = $times;
+        return $n;
+    }
+
+    /** @param list<int> $end */
+    private function mixed(int $from, int $to, int $until, array &$end): int
+    {
+        $block = $this->block;
+        $kind = $block->kind;
+        $key = $block->key;
+        $want = $block->want;
+        $get = $this->get;
+        $set = $this->set;
+        $ttl = $this->ttl;
+        $times = $end;
+        $end = [];
+        for ($n = $from; $n <= $to; $n++) {
+            try {
+                if ($kind[$n] === Plan::GET) {
+                    $got = $get($key[$n]);
+                    $times[$n] = $now = hrtime(true);
+                    if ($got === false) {
+                        $this->missed($n, $n);
+                    } elseif ($got !== $want[$n]) {
+                        $block->outcome[$n] = $this->judge->verdict($block, $n, $got);
+                    }
+                } elseif ($kind[$n] === Plan::SET) {
+                    $stored = $set($key[$n], $want[$n], $ttl);
+                    $times[$n] = $now = hrtime(true);
+                    if (!$stored) {
+                        $this->refused($n, Outcome::ERROR);
+                    }
+                } elseif ($kind[$n] === Plan::GET_OR_SET) {
+                    $times[$n] = $now = $this->getOrSet($n);
+                } else {
+                    $found = $kind[$n] === Plan::DELETE
+                        ? $this->cache->delete($key[$n])
+                        : $this->cache->touch($key[$n], $ttl);
+                    $times[$n] = $now = hrtime(true);
+                    if ($found !== true) {
+                        $this->nothingThere($n, $found);
+                    }
+                }
+            } catch (\Throwable $caught) {
+                $times[$n] = $now = hrtime(true);
+                $this->failed($n, $n, $caught);
+            }
+            if ($now > $until) {
+                $n++;
+                break;
+            }
+        }
+        $end = $times;
+        return $n;
+    }
+
+    /** A get and the fill of its miss; when it ended. A client that is opened for each operation is opened once for both. */
+    private function getOrSet(int $n): int
+    {
+        $block = $this->block;
+        $client = $this->cache->operation();
+        $isOwn = $client === $this->cache;
+        $got = $isOwn ? ($this->get)($block->key[$n]) : $client->get($block->key[$n]);
+        if ($got !== false) {
+            $now = hrtime(true);
+            if ($got !== $block->want[$n]) {
+                $block->outcome[$n] = $this->judge->verdict($block, $n, $got);
+            }
+            return $now;
+        }
+        $trace = $this->doubts ? $client->trace() : null;
+        $caught = null;
+        try {
+            $stored = $isOwn
+                ? ($this->set)($block->under[$n], $block->want[$n], $this->ttl)
+                : $client->set($block->under[$n], $block->want[$n], $this->ttl);
+        } catch (\Throwable $caught) {
+            $stored = false;
+        }
+        $now = hrtime(true);
+        $block->outcome[$n] = $stored ? Outcome::FILLED : Outcome::UNFILLED;
+        if ($trace !== null) {
+            $block->notes[] = new Note($n, $n, Note::MISSED, $trace);
+        }
+        if (!$stored) {
+            $block->notes[] = $caught === null
+                ? new Note($n, $n, Note::REFUSED, $client->trace())
+                : new Note($n, $n, Note::FAILED, $caught);
+        }
+        return $now;
+    }
+
+    /**
+     * Gets that are asked for together; what stands between them, one by one.
+     *
+     * @param list<int> $end
+     */
+    private function requests(int $from, int $to, int $until, array &$end): int
+    {
+        $block = $this->block;
+        while ($from <= $to) {
+            $last = $block->requestTo[$from];
+            if ($block->kind[$from] === Plan::GET) {
+                $found = null;
+                try {
+                    $found = $this->cache->getMany($block->requestKeys[$from]);
+                } catch (\Throwable $caught) {
+                    $this->failed($from, $last, $caught);
+                }
+                $now = hrtime(true);
+                if ($found !== null) {
+                    $this->compare($from, $last, $found);
+                }
+                for ($n = $from; $n <= $last; $n++) {
+                    $end[$n] = $now;
+                }
+            } else {
+                $this->mixed($from, $last, $until, $end);
+                $now = $end[$last];
+            }
+            $from = $last + 1;
+            if ($now > $until) {
+                break;
+            }
+        }
+        return $from;
+    }
+
+    /** @param array<array-key, string> $found */
+    private function compare(int $from, int $last, array $found): void
+    {
+        $block = $this->block;
+        $isMissing = false;
+        for ($n = $from; $n <= $last; $n++) {
+            $got = $found[$block->key[$n]] ?? false;
+            if ($got === false) {
+                $block->outcome[$n] = Outcome::MISS;
+                $isMissing = true;
+            } elseif ($got !== $block->want[$n]) {
+                $block->outcome[$n] = $this->judge->verdict($block, $n, $got);
+            }
+        }
+        if ($isMissing) {
+            $this->missed($from, $last);
+        }
+    }
+
+    /** A client that tells a miss and a failure alike has left a trace of what it was. */
+    private function missed(int $from, int $to): void
+    {
+        if ($from === $to) {
+            $this->block->outcome[$from] = Outcome::MISS;
+        }
+        $trace = $this->doubts ? $this->cache->trace() : null;
+        if ($trace !== null) {
+            $this->block->notes[] = new Note($from, $to, Note::MISSED, $trace);
+        }
+    }
+
+    private function refused(int $n, int $outcome): void
+    {
+        $this->block->outcome[$n] = $outcome;
+        $this->block->notes[] = new Note($n, $n, Note::REFUSED, $this->cache->trace());
+    }
+
+    /** A key that was not there to be deleted or touched, or no answer at all. */
+    private function nothingThere(int $n, ?bool $found): void
+    {
+        $this->block->outcome[$n] = $found === false ? Outcome::MISS : Outcome::ERROR;
+        if ($found === null) {
+            $trace = $this->cache->trace();
+            $caught = $trace === null ? null : $this->cache->failureOfMiss($trace);
+            $this->block->notes[] = new Note($n, $n, Note::FAILED, $caught);
+        }
+    }
+
+    private function failed(int $from, int $to, \Throwable $caught): void
+    {
+        for ($n = $from; $n <= $to; $n++) {
+            $this->block->outcome[$n] = Outcome::ERROR;
+        }
+        $this->block->notes[] = new Note($from, $to, Note::FAILED, $caught);
+    }
+}

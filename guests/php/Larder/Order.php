@@ -1,0 +1,57 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Larder;
+
+/** What open.json says of a cache, or of a tier in it. */
+final class Order
+{
+    /**
+     * @param array<string, mixed> $options
+     * @param list<string> $servers
+     * @param array<string, string> $server What a client must know of the servers
+     * @param list<self> $tiers
+     */
+    private function __construct(
+        public readonly string $cache,
+        public readonly array $options,
+        public readonly ?string $folder,
+        public readonly array $servers,
+        public readonly array $server,
+        public readonly bool $fresh,
+        public readonly array $tiers,
+    ) {
+    }
+
+    /** @param array<string, mixed> $order */
+    public static function of(array $order): self
+    {
+        $fresh = $order['fresh'] ?? true;
+        $tiers = array_map(
+            static fn (array $tier): self => self::of(['fresh' => $fresh] + $tier),
+            $order['tiers'] ?? [],
+        );
+        return new self(
+            $order['cache'],
+            $order['options'] ?? [],
+            $order['folder'] ?? null,
+            $order['servers'] ?? [],
+            $order['server'] ?? [],
+            $fresh,
+            $tiers,
+        );
+    }
+
+    /** An option, or this where nobody said. */
+    public function option(string $name, mixed $otherwise = null): mixed
+    {
+        return $this->options[$name] ?? $otherwise;
+    }
+
+    /** The folder of a cache that keeps files. */
+    public function files(): string
+    {
+        return $this->folder ?? throw new Failure('protocol', "{$this->cache} needs a folder");
+    }
+}

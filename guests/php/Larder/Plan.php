@@ -1,0 +1,180 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Larder;
+
+/**
+ * A plan in memory: keys, where values are cut from, operations. Values are composed when a block of operations is made
+ * ready, for all of them together may be larger than memory.
+ */
+final class Plan
+{
+    public const GET = 0;
+    public const SET = 1;
+    public const GET_OR_SET = 2;
+    public const DELETE = 3;
+    public const TOUCH = 4;
+
+    public const HEADER_BYTES = 24;
+    /** The value of a get where nothing may be there; larger than the number of any. */
+    public const NOTHING = 0xFFFF_FFFF;
+
+    private const OPERATION_BYTES = 16;
+    private const VALUE_BYTES = 36;
+    /** So many operations at once are looked through for what the null cache holds. */
+    private const LOOKED_THROUGH = 16_384;
+
+    /** @var list<string> */
+    public array $keys = [];
+    /** @var list<int> The number of the value that each key has last; 0 where there is none. */
+    public array $newest = [];
+    /** @var array<int, array<array-key, int>> What numbersOf() has found. */
+    public array $numbers = [];
+
+    /** @param list<array<string, mixed>> $phases */
+    private function __construct(
+        public readonly string $folder,
+        public readonly int $processes,
+        public readonly int|float|null $ttl,
+        public readonly bool $replays,
+        public readonly array $phases,
+        private readonly string $pool,
+        private readonly string $values,
+        private readonly string $operations,
+    ) {
+    }
+
+    public static function read(string $folder): self
+    {
+        $plan = self::readJson("$folder/plan.json");
+        $self = new self(
+            $folder,
+            $plan['processes'],
+            $plan['ttl_s'],
+            $plan['replays'],
+            $plan['phases'],
+            self::slurp($plan['pool']),
+            self::slurp("$folder/values.bin"),
+            self::slurp("$folder/ops.bin"),
+        );
+        $self->readKeys(self::slurp("$folder/keys.bin"));
+        return $self;
+    }
+
+    /** @return array<string, mixed> */
+    public static function readJson(string $path): array
+    {
+        return json_decode(self::slurp($path), true, flags: JSON_THROW_ON_ERROR);
+    }
+
+    /** Value number `$value`, in a string of its own. */
+    public function value(int $value): string
+    {
+        [1 => $at, 2 => $length] = unpack('V2', $this->values, ($value - 1) * self::VALUE_BYTES);
+        if ($length < self::HEADER_BYTES) {
+            return substr($this->pool, $at, $length);
+        }
+        return substr($this->values, ($value - 1) * self::VALUE_BYTES + 12, self::HEADER_BYTES)
+            . substr($this->pool, $at + self::HEADER_BYTES, $length - self::HEADER_BYTES);
+    }
+
+    /**
+     * The numbers of a key's values, by the first bytes of each, which no other has; of short ones that are equal the newest.
+     *
+     * @return array<array-key, int>
+     */
+    public function numbersOf(int $key): array
+    {
+        if (isset($this->numbers[$key])) {
+            return $this->numbers[$key];
+        }
+        $numbers = [];
+        $value = $this->newest[$key];
+        while ($value !== 0) {
+            $place = ($value - 1) * self::VALUE_BYTES;
+            [1 => $at, 2 => $length, 3 => $previous] = unpack('V3', $this->values, $place);
+            $first = $length < self::HEADER_BYTES
+                ? substr($this->pool, $at, $length)
+                : substr($this->values, $place + 12, self::HEADER_BYTES);
+            $numbers[$first] ??= $value;
+            $value = $previous;
+        }
+        return $this->numbers[$key] = $numbers;
+    }
+
+    /**
+     * Of `$count` operations from `$first` on the kind, key, value and key to store under, one behind the other, from 1.
+     *
+     * @return array<int, int>
+     */
+    public function operations(int $first, int $count): array
+    {
+        return $count === 0 ? [] : unpack('V' . 4 * $count, $this->operations, $first * self::OPERATION_BYTES);
+    }
+
+    /**
+     * The number of the value that the null cache holds when a process begins a phase: what was set last before, or what the
+     * first miss filled in; 0 where there is none.
+     */
+    public function heldBefore(int $phase, int $process): int
+    {
+        $held = 0;
+        for ($earlier = 0; $earlier < $phase; $earlier++) {
+            [$first, $count] = $this->phases[$earlier]['shares'][$process];
+            $set = 0;
+            $filled = 0;
+            for ($at = 0; $at < $count; $at += self::LOOKED_THROUGH) {
+                $operations = $this->operations($first + $at, min(self::LOOKED_THROUGH, $count - $at));
+                for ($n = 1, $end = count($operations); $n < $end; $n += 4) {
+                    if ($operations[$n] === self::SET) {
+                        $set = $operations[$n + 2];
+                    } elseif ($operations[$n] === self::GET_OR_SET && $set === 0 && $filled === 0) {
+                        $filled = $operations[$n + 2];
+                    }
+                }
+            }
+            $held = $set ?: $held ?: $filled;
+        }
+        return $held;
+    }
+
+    /** How many values the processes stored in a phase that is over, where each key counts so many times at most. */
+    public function storedIn(int $phase, int $times): int
+    {
+        $stored = 0;
+        $keys = [];
+        foreach ($this->phases[$phase]['shares'] as $process => [$first, $count]) {
+            $ran = self::readJson("$this->folder/ran-$phase-$process.json")['operations'];
+            $fills = $ran['get_or_set'] ?? ['misses' => 0, 'failed_fills' => 0];
+            $stored += ($ran['set']['succeeded'] ?? 0) + $fills['misses'] - $fills['failed_fills'];
+            for ($at = 0; $at < $count; $at += self::LOOKED_THROUGH) {
+                $operations = $this->operations($first + $at, min(self::LOOKED_THROUGH, $count - $at));
+                for ($n = 1, $end = count($operations); $n < $end; $n += 4) {
+                    if ($operations[$n] === self::SET || $operations[$n] === self::GET_OR_SET) {
+                        $keys[$operations[$n + 3]] = true;
+                    }
+                }
+            }
+        }
+        return min($stored, $times * count($keys));
+    }
+
+    private function readKeys(string $bytes): void
+    {
+        for ($at = 0, $end = strlen($bytes); $at < $end; $at += 8 + $length) {
+            [1 => $newest, 2 => $length] = unpack('V2', $bytes, $at);
+            $this->newest[] = $newest;
+            $this->keys[] = substr($bytes, $at + 8, $length);
+        }
+    }
+
+    private static function slurp(string $path): string
+    {
+        $bytes = @file_get_contents($path);
+        if ($bytes === false) {
+            throw new Failure('io', "cannot open $path: " . (error_get_last()['message'] ?? 'nobody says why'));
+        }
+        return $bytes;
+    }
+}

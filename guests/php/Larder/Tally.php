@@ -1,0 +1,148 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Larder;
+
+/** Counts, latencies and time line of one operation, made from what the loop noted. */
+final class Tally
+{
+    private int $ops = 0;
+    /** @var list<int> How many came to each outcome. */
+    private array $outcomes = [0, 0, 0, 0, 0, 0, 0];
+    private int $bytes = 0;
+    private int $busyNs = 0;
+    /** @var array<int, int> */
+    private array $latencies = [];
+    /** @var array<string, int> */
+    private array $kinds = [];
+    private readonly Timeline $timeline;
+
+    public function __construct(private readonly bool $reads)
+    {
+        $this->timeline = new Timeline();
+    }
+
+    /**
+     * The operations of a block from `$from` to `$to`, all of this kind, that ended after `$then`. Times are from the start of
+     * the phase, once `$origin` is taken off. Written out as the loop is, for it takes as long.
+     */
+    public function addRun(Block $block, int $from, int $to, int $then, int $origin): void
+    {
+        $end = $block->end;
+        $want = $block->want;
+        $outcome = $block->outcome;
+        $latencies = $this->latencies;
+        $this->latencies = [];
+        [$slotOps, $slowest, $bytes, $right, $began] = [0, 0, 0, 0, $then];
+        $slotEnd = $this->timeline->slotEnd($end[$from] - $origin) + $origin;
+        for ($n = $from; $n <= $to; $n++) {
+            $at = $end[$n];
+            $took = $at - $then;
+            $then = $at;
+            if ($at >= $slotEnd) {
+                $this->timeline->add($slotEnd - 1 - $origin, $slowest, $slotOps);
+                $slotOps = $slowest = 0;
+                $slotEnd = $this->timeline->slotEnd($at - $origin) + $origin;
+            }
+            $slotOps++;
+            if ($took > $slowest) {
+                $slowest = $took;
+            }
+            if (isset($outcome[$n])) {
+                $what = $outcome[$n];
+                $this->outcomes[$what]++;
+                if ($what !== Outcome::RIGHT && $what !== Outcome::FILLED) {
+                    continue;
+                }
+            } else {
+                $right++;
+            }
+            $bytes += strlen($want[$n]);
+            if ($took >= 1_000) {
+                $took = $took < 10_000 ? intdiv($took + 5, 10) * 10 : self::rounded($took);
+            }
+            $latencies[$took] = ($latencies[$took] ?? 0) + 1;
+        }
+        $this->timeline->add($slotEnd - 1 - $origin, $slowest, $slotOps);
+        $this->latencies = $latencies;
+        $this->outcomes[Outcome::RIGHT] += $right;
+        $this->ops += $to - $from + 1;
+        $this->busyNs += $then - $began;
+        $this->bytes += $bytes + self::otherBytes($block, $from, $to);
+    }
+
+    /**
+     * A request of many keys: the outcome of each, and the bytes of all.
+     *
+     * @param list<int> $outcomes
+     */
+    public function addRequest(array $outcomes, int $at, int $took, int $bytes): void
+    {
+        $this->ops += count($outcomes);
+        foreach ($outcomes as $what) {
+            $this->outcomes[$what]++;
+        }
+        $this->busyNs += $took;
+        $this->bytes += $bytes;
+        $this->timeline->add($at, $took, count($outcomes));
+        if (in_array(Outcome::RIGHT, $outcomes, true)) {
+            $took = self::rounded($took);
+            $this->latencies[$took] = ($this->latencies[$took] ?? 0) + 1;
+        }
+    }
+
+    public function addError(string $kind): void
+    {
+        $this->kinds[$kind] = ($this->kinds[$kind] ?? 0) + 1;
+    }
+
+    /**
+     * What is written down of a phase that lasted so long.
+     *
+     * @return array<string, mixed>
+     */
+    public function over(int $wallNs): array
+    {
+        [$right, $misses, $wrong, $truncated, $errors, $filled, $unfilled] = $this->outcomes;
+        ksort($this->latencies);
+        return [
+            'ops' => $this->ops,
+            'hits' => $this->reads ? $right : 0,
+            'misses' => $misses + $filled + $unfilled,
+            'wrong' => $wrong + $truncated,
+            'truncated' => $truncated,
+            'errors' => $errors,
+            'failed_fills' => $unfilled,
+            'succeeded' => $right + $filled,
+            'bytes' => $this->bytes,
+            'busy_ns' => $this->busyNs,
+            'latencies' => array_map(null, array_keys($this->latencies), array_values($this->latencies)),
+            'errors_by_kind' => (object) $this->kinds,
+            'timeline' => $this->timeline->over($wallNs),
+        ];
+    }
+
+    /** What had another length than was expected, right or wrong: how many bytes more that is. */
+    private static function otherBytes(Block $block, int $from, int $to): int
+    {
+        $bytes = 0;
+        foreach ($block->bytesOf as $n => $length) {
+            if ($n >= $from && $n <= $to) {
+                $isRight = ($block->outcome[$n] ?? Outcome::RIGHT) === Outcome::RIGHT;
+                $bytes += $length - ($isRight ? strlen($block->want[$n]) : 0);
+            }
+        }
+        return $bytes;
+    }
+
+    /** Three digits: no more can be told apart, and there are few different ones. */
+    private static function rounded(int $took): int
+    {
+        $unit = 1;
+        while ($took >= 1_000 * $unit) {
+            $unit *= 10;
+        }
+        return intdiv($took + intdiv($unit, 2), $unit) * $unit;
+    }
+}

@@ -1,0 +1,197 @@
+<?php
+
+declare(strict_types=1);
+
+require __DIR__ . '/lib/harness.php';
+
+$server = TestServer::memcached();
+$local = $server === null ? null : TestServer::memcachedOn(folder() . '/socket');
+
+/** A tier of a tiered cache in a folder of its own. */
+function tier(string $cache, array $more = []): array
+{
+    return $more + ['cache' => $cache, 'options' => new stdClass(), 'folder' => folder(), 'servers' => []];
+}
+
+$caches = [
+    ['apcu', 'apcu', []],
+    ['xcache', 'xcache', []],
+    ['files', 'file', []],
+    ['files in folders', 'file', ['options' => ['depth' => 2]]],
+    ['tiered', 'tiered', ['tiers' => [tier('apcu'), tier('file')]]],
+];
+if ($server !== null) {
+    $there = ['servers' => [$server->address]];
+    $each = ['options' => ['connect' => 'operation']] + $there;
+    array_push(
+        $caches,
+        ['memcached', 'memcached', $there],
+        ['memcached on a socket', 'memcached', ['servers' => [$local->address]]],
+        ['memcached per operation', 'memcached', $each],
+        ['memcached in binary', 'memcached', ['options' => ['binary_protocol' => true, 'distribution' => 'ketama']] + $there],
+        ['memcached that compresses', 'memcached', ['options' => ['compression' => true]] + $there],
+        ['memcache', 'memcache', $there],
+        ['memcache on a socket', 'memcache', ['servers' => [$local->address]]],
+        ['memcache per operation', 'memcache', $each],
+        ['memcache in small pieces', 'memcache', ['options' => ['chunk_size' => 4096, 'compress_threshold' => 100]] + $there],
+        ['tiered over memcached', 'tiered', ['tiers' => [tier('apcu'), tier('memcached', $there)]]],
+    );
+}
+foreach ($caches as [$name, $cache, $order]) {
+    test($name, static fn () => holds($name, $cache, $order));
+}
+
+/** What every cache must do, by commands and by a plan. */
+function holds(string $name, string $cache, array $order): void
+{
+    $guest = new TestGuest($cache, $order);
+    ok(isset($guest->opened['cache']), 'it tells what it is', $guest->opened);
+    same($guest->get('none'), null, 'what was never stored is not there');
+    $binary = implode('', array_map(chr(...), range(0, 255)));
+    same($guest->set('bytes', $binary), ['stored' => true], 'a value of all bytes is stored');
+    ok($guest->get('bytes') === $binary, 'and comes back whole');
+    ok($guest->set('bytes', 'newer')['stored'], 'it is replaced');
+    same($guest->get('bytes'), 'newer', 'by what is read then');
+    ok($guest->set('empty', '')['stored'], 'an empty value is stored');
+    same($guest->get('empty'), '', 'and is not a miss');
+    ok($guest->set('12', '34')['stored'], 'a key that looks like a number is stored');
+    same($guest->get('12'), '34', 'and its value is no number');
+    same($guest->delete('bytes'), true, 'it is deleted');
+    same($guest->delete('bytes'), false, 'and cannot be deleted again');
+    same($guest->get('bytes'), null, 'for it is gone');
+    ok($guest->set('long', str_repeat('x', 30_000), '600')['stored'], 'the largest announced value is stored, with a TTL');
+    same(strlen((string) $guest->get('long')), 30_000, 'and comes back');
+    runsAPlan($name, $guest);
+    same($guest->end(), 0, 'the guest ends well');
+}
+
+function runsAPlan(string $name, TestGuest $guest): void
+{
+    $keys = array_map(static fn (int $n): string => strtr($name, ' ', '-') . "-$n", range(0, 49));
+    $plan = new TestPlan(folder(), $keys, ttl: 600);
+    $values = array_map(static fn (int $n): int => $plan->value($n, 10 + 40 * $n), range(0, 49));
+    $get = array_map(static fn (int $n): array => ['get', $n, $n < 30 ? $values[$n] : 0], range(0, 39));
+    $plan->phase(['operations' => ['set']], array_map(static fn (int $n): array => ['set', $n, $values[$n]], range(0, 29)));
+    $plan->phase(['operations' => ['get']], $get);
+    $plan->phase(['operations' => ['get_many'], 'multiget' => 8], $get);
+    $fills = array_map(static fn (int $n): array => ['get_or_set', $n, $values[$n]], range(20, 49));
+    $plan->phase(['operations' => ['get_or_set']], $fills);
+    $mixed = array_merge(...array_map(static fn (int $n): array => [['get', $n, $values[$n]], ['delete', $n]], range(40, 49)));
+    $plan->phase(['operations' => ['get', 'delete']], $mixed);
+    $found = array_map(static fn (array $ran): array => $ran[0]['operations'], $guest->runPlan($plan));
+    $names = ['ops', 'hits', 'misses', 'wrong', 'errors', 'failed_fills', 'succeeded'];
+    same(of($found[0]['set'], ...$names), [30, 0, 0, 0, 0, 0, 30], 'a plan of sets');
+    same(of($found[1]['get'], ...$names), [40, 30, 10, 0, 0, 0, 30], 'of gets');
+    same(of($found[2]['get_many'], ...$names), [40, 30, 10, 0, 0, 0, 30], 'of requests of many keys');
+    same(of($found[3]['get_or_set'], ...$names), [30, 10, 20, 0, 0, 0, 30], 'of gets that fill');
+    same(of($found[4]['get'], ...$names), [10, 10, 0, 0, 0, 0, 10], 'of gets among deletes');
+    same(of($found[4]['delete'], ...$names), [10, 0, 0, 0, 0, 0, 10], 'of deletes');
+    $requests = array_sum(array_column($found[2]['get_many']['latencies'], 1));
+    same($requests, 4, 'a request has one latency, if any of its keys was right');
+}
+
+test('a value expires', static function () use ($server): void {
+    $guests = [];
+    foreach (['apcu', 'file', ...($server === null ? [] : ['memcached', 'memcache'])] as $cache) {
+        $guests[$cache] = new TestGuest($cache, $server === null ? [] : ['servers' => [$server->address]]);
+        $guests[$cache]->set("short-$cache", 'x', '0.9');
+        same($guests[$cache]->get("short-$cache"), 'x', "$cache has it");
+    }
+    usleep(2_100_000);
+    foreach ($guests as $cache => $guest) {
+        same($guest->get("short-$cache"), null, "$cache has it no more");
+    }
+});
+
+test('what APCu dropped is told', static function (): void {
+    $guest = new TestGuest('apcu', settings: ['apc.shm_size=2M']);
+    $plan = new TestPlan(folder(), array_map(static fn (int $n): string => "key-$n", range(0, 99)));
+    $values = array_map(static fn (int $n): int => $plan->value($n, 60_000), range(0, 99));
+    $plan->phase(['operations' => ['set']], array_map(static fn (int $n): array => ['set', $n, $values[$n]], range(0, 99)));
+    $plan->phase(['operations' => ['get']], array_map(static fn (int $n): array => ['get', $n, $values[$n]], range(0, 99)));
+    same($guest->ask('load ' . $plan->write()), ['loaded' => true, 'evictions' => 0], 'nothing at first');
+    $evictions = $guest->ask('run 0')['evictions'];
+    same($guest->ask('run 1'), ['ran' => 1, 'evictions' => 0], 'nothing by reading');
+    same($guest->result($plan, 0)[0]['operations']['set']['succeeded'], 100, 'it takes all');
+    $get = $guest->result($plan, 1)[0]['operations']['get'];
+    ok($get['misses'] > 60 && $get['hits'] > 0, 'and most are gone', $get['misses']);
+    same($evictions, $get['misses'], 'as many as it tells');
+});
+
+test('what APCu cannot take is refused', static function (): void {
+    $guest = new TestGuest('apcu', settings: ['apc.shm_size=2M']);
+    $answer = $guest->set('key', str_repeat('x', 3_000_000));
+    same($answer['stored'], false, 'what is larger than all of it is not stored');
+    matches($answer['why'], '/^apcu_store\(\) did not take key and value of 3000003 bytes: shm_size is 2\d+ bytes/', 'and why');
+    ok($guest->set('key', 'x')['stored'], 'and it goes on');
+});
+
+test('a file system that is full is an error in its own words', static function (): void {
+    $mount = folder();
+    exec('mount -t tmpfs -o size=1m tmpfs ' . escapeshellarg($mount) . ' 2>/dev/null', result_code: $code);
+    if ($code !== 0) {
+        echo "not root: left out\n";
+        ok(true, 'nothing to see');
+        return;
+    }
+    try {
+        $guest = new TestGuest('file', ['folder' => $mount]);
+        ok($guest->set('old', str_repeat('x', 400_000))['stored'], 'what fits is stored');
+        $answer = $guest->set('old', str_repeat('y', 900_000));
+        same($answer['kind'] ?? null, 'full', 'what does not is an error of this kind');
+        matches($answer['error'] ?? null, '/No space left on device/', 'with these words');
+        same(strlen((string) $guest->get('old')), 400_000, 'nothing half is there');
+        same(count(scandir($mount)), 3, 'and nothing is left of the try');
+        $guest->end();
+    } finally {
+        exec('umount ' . escapeshellarg($mount));
+    }
+});
+
+test('a value that ends like one with a time to live is itself', static function (): void {
+    $mark = (new ReflectionClassConstant(Larder\Cache\File::class, 'MARK'))->getValue();
+    $guest = new TestGuest('file');
+    $guest->set('key', "0000000000000000$mark");
+    same(bin2hex((string) $guest->get('key')), bin2hex("0000000000000000$mark"), 'with none of its own');
+    $guest->set('key', "0000000000000000$mark", '60');
+    same(bin2hex((string) $guest->get('key')), bin2hex("0000000000000000$mark"), 'and with one');
+});
+
+test('another process finds the files that the first one stored', static function (): void {
+    $folder = folder();
+    $first = new TestGuest('file', ['folder' => $folder]);
+    $first->set('kept', 'x');
+    same($first->end(), 0, 'the first ends');
+    same((new TestGuest('file', ['folder' => $folder, 'fresh' => false]))->get('kept'), 'x', 'opened again');
+    same((new TestGuest('file', ['folder' => $folder]))->get('kept'), null, 'or fresh');
+});
+
+test('what the user chose is what is opened', static function () use ($server): void {
+    $apcu = new TestGuest('apcu', settings: ['apc.shm_size=4M', 'apc.ttl=7', 'apc.entries_hint=99']);
+    same(of($apcu->opened['settings'], 'ttl', 'entries_hint'), ['7', '99'], 'settings of APCu');
+    ok(abs($apcu->opened['settings']['shm_size'] - (4 << 20)) < 4096, 'and its size');
+    if ($server !== null) {
+        $order = ['servers' => [$server->address], 'options' => ['chunk_size' => 8192, 'hash_strategy' => 'standard']];
+        $memcache = new TestGuest('memcache', $order);
+        $settings = of($memcache->opened['settings'], 'chunk_size', 'hash_strategy', 'compress_threshold');
+        same($settings, ['8192', 'standard', '0'], 'settings of memcache');
+        $options = ['distribution' => 'ketama', 'poll_timeout' => 0.3, 'tcp_nodelay' => true];
+        $memcached = new TestGuest('memcached', ['options' => $options] + $order);
+        $settings = of($memcached->opened['settings'], 'distribution', 'poll_timeout', 'tcp_nodelay', 'compression');
+        same($settings, ['ketama', '300 ms', 'on', 'off'], 'of memcached');
+    }
+});
+
+test('tiers are counted, and a nearer one never has an older value', static function (): void {
+    $guest = new TestGuest('tiered', ['tiers' => [tier('apcu'), tier('file')]], ['apc.shm_size=1M']);
+    $plan = new TestPlan(folder(), ['grows', 'stays']);
+    [$small, $stays, $large] = [$plan->value(0, 100), $plan->value(1, 100), $plan->value(0, 1_500_000)];
+    $plan->phase(['operations' => ['set']], [['set', 0, $small], ['set', 1, $stays], ['set', 0, $large]]);
+    $plan->phase(['operations' => ['get']], [['get', 0, $large], ['get', 0, $large]]);
+    [[$sets], [$gets]] = $guest->runPlan($plan);
+    same($sets['operations']['set']['succeeded'], 3, 'what the farthest took is stored');
+    same($gets['operations']['get']['hits'], 2, 'the newest is what is read');
+    $counts = static fn (array $tier): array => of($tier, 'name', 'hits', 'misses', 'fills', 'refused');
+    same(array_map($counts, $sets['tiers']), [['apcu', 0, 0, 0, 1], ['file', 0, 0, 0, 0]], 'of sets');
+    same(array_map($counts, $gets['tiers']), [['apcu', 0, 2, 0, 2], ['file', 2, 0, 0, 0]], 'each tier tells what it did');
+});
