@@ -83,6 +83,8 @@ final class Guest
         $seconds = self::seconds($ttl);
         $this->cache->expectTtl($seconds);
         $stored = $this->cache->set($key, $value, $this->cache->ttlArgument($seconds));
+        // Whoever is answered may look from elsewhere.
+        $this->cache->finish();
         $this->protocol->answer($stored ? ['stored' => true] : $this->refused($key, $value));
     }
 
