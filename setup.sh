@@ -8,7 +8,7 @@
 set -euo pipefail
 
 # One line each; a test compares them with the engines. The packages are in the order of docs/engines.md.
-packages=(memcached nutcracker redis-server postgresql mariadb-server perl libcache-cache-perl libcache-mmap-perl libcache-fastmmap-perl libcache-memcached-fast-perl php-cli php-apcu php-memcached php-memcache php-mongodb python3)
+packages=(memcached nutcracker redis-server postgresql mariadb-server perl libcache-cache-perl libcache-mmap-perl libcache-fastmmap-perl libcache-memcached-fast-perl php-cli php-apcu php-memcached php-memcache php-mongodb default-jdk-headless python3)
 extras=(innodb mongodb bdb java python)
 
 # What no package brings is made in a folder of the user's data, each extra by its function `bring_NAME`, out of what

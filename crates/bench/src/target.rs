@@ -231,5 +231,6 @@ fn demand(plan: &Plan, planned: &PlannedTarget) -> Demand {
     Demand {
         room_bytes: most(PlannedPoint::room_bytes),
         largest_bytes: most(|point| (point.keys.longest() + point.values.longest()) as u64),
+        plan_bytes: most(guest::plan_bytes).unwrap_or(0),
     }
 }

@@ -6,6 +6,11 @@ use larder_bench::guest;
 use larder_engines::ENGINES;
 
 const URLS: &[&str] = &[
+    "java+null:",
+    "java+memcached:",
+    "java+memcached:?connect=operation",
+    "java+memcached:?nodes=3&protocol=binary&hashing=ketama",
+    "java+postgresql:",
     "perl+null:",
     "perl+filecache:",
     "perl+filecache:?connect=operation",

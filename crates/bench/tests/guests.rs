@@ -1,4 +1,4 @@
-//! Perl's guests carry out the same plan as the engines of this process: what is counted agrees to the last operation.
+//! Guests carry out the same plan as the engines of this process: what is counted agrees to the last operation.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -39,9 +39,17 @@ fn main() -> ExitCode {
         .into_iter()
         .map(|(name, workload)| {
             let name = format!("{name}_agree_exactly_with_memcached");
-            trial_where(memcached, &name, move || agree(workload))
+            trial_where(memcached, &name, move || agree("memcached:", "perl+memcached:", workload))
         })
         .collect();
+    for (name, native, guest, workload) in [
+        ("a_mix", "memcached:", "java+memcached:", "ratio = '1:3:1'\ndata-size = 'uniform:3-3000'"),
+        ("many_keys_a_request", "memcached:", "java+memcached:", "multiget = 7"),
+        ("fills", "postgresql:", "java+postgresql:", "on-miss = 'fill'\nttl = '1h'"),
+    ] {
+        let name = format!("{name}_of_java_agree_exactly_with_{}", native.trim_end_matches(':'));
+        trials.push(trial_where(java, &name, move || agree(native, guest, workload)));
+    }
     trials.push(trial_where(memcached, "a_tier_answers_what_it_holds", tiers));
     trials.push(trial_where(memcached, "somebodys_server_behind_a_tier_is_guarded", guarded));
     trials.push(trial_where(memcached, "what_is_left_on_somebodys_server_ends", safety));
@@ -75,6 +83,13 @@ fn memcached() -> Result<(), String> {
     has_program(&ENGINES.find("memcached").unwrap().recipes[0])
 }
 
+/// Whether all that Java's guests and their servers need is there.
+fn java() -> Result<(), String> {
+    let recipes = ["java+memcached", "java+postgresql", "memcached", "postgresql"]
+        .map(|scheme| CATALOG.find(scheme).unwrap().recipes);
+    recipes.into_iter().flatten().try_for_each(has_program)
+}
+
 fn run(targets: &[&str], workload: &str) -> Run {
     let run = support::run(&CATALOG, targets, &format!("rounds = 2\n{workload}"));
     assert!(run.targets.iter().all(|target| target.reason.is_none()), "{:#?}", run.targets);
@@ -85,9 +100,9 @@ fn cells<'a>(run: &'a Run, target: &str) -> Vec<&'a Cell> {
     run.cells.iter().filter(|cell| cell.target == target).collect()
 }
 
-fn agree(workload: &str) {
-    let run = run(&["memcached:", "perl+memcached:"], &format!("keys = 500\n{workload}"));
-    let (natives, guests) = (cells(&run, "memcached:"), cells(&run, "perl+memcached:"));
+fn agree(native: &str, guest: &str, workload: &str) {
+    let run = run(&[native, guest], &format!("keys = 500\n{workload}"));
+    let (natives, guests) = (cells(&run, native), cells(&run, guest));
     assert_eq!(natives.len(), guests.len());
     for (native, guest) in natives.into_iter().zip(guests) {
         assert!(native.reason.is_none() && guest.reason.is_none(), "{native:#?} {guest:#?}");

@@ -202,6 +202,14 @@ impl StoreUrl {
         self
     }
 
+    /// The same URL with a user and a password, unless it has one. What is shown stays as it was typed.
+    #[must_use]
+    pub fn or_login(mut self, user: &str, password: &str) -> Self {
+        self.user.get_or_insert_with(|| user.into());
+        self.password.get_or_insert_with(|| password.into());
+        self
+    }
+
     /// The same URL, for a store of one's own that vanishes when it is closed: an engine that keeps files makes new ones
     /// in or beside the path and removes them again, and what lies at the path stays as it is. Of a stack, all tiers.
     #[must_use]

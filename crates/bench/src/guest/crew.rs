@@ -64,6 +64,7 @@ impl GuestCrew {
             script.draw(plan, phase.measured, (&point.keys, &point.values, &drawn));
         }
         let ttl = plans.first().and_then(|plan| plan.set_options.ttl);
+        shared.rest();
         let (process, _) = shared.start()?;
         let folder = shared.new_folder("turn");
         let tiers = shared.tiers();

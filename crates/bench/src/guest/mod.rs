@@ -9,6 +9,7 @@ mod answer;
 mod crew;
 mod files;
 mod found;
+mod java;
 mod options;
 mod part;
 mod patience;
@@ -28,7 +29,7 @@ use larder_store::{Durability, Engine, Medium, Reach, Recipe, Result, StoreUrl};
 use serde_json::Value;
 
 pub(crate) use crew::GuestCrew;
-pub(crate) use script::memory_bytes;
+pub(crate) use script::{memory_bytes, plan_bytes};
 use store::PartFile;
 pub(crate) use store::{Demand, GuestStore};
 
@@ -50,6 +51,8 @@ pub(crate) struct Language {
     program: &'static [(&'static str, &'static [u8])],
     /// How long its program may say nothing.
     silence: Duration,
+    /// Whether all sessions of a store speak to one program, because it takes long to start.
+    is_shared: bool,
 }
 
 /// What a program is started for.
@@ -59,6 +62,8 @@ struct Launch<'a> {
     home: &'a Path,
     /// The cache, or the tiers of a stack from the nearest on.
     parts: &'a [PartFile<'a>],
+    /// How much memory what it is asked to do takes at most, in bytes.
+    plan_bytes: u64,
 }
 
 /// For a language whose interpreter reads the program as it is.
@@ -99,6 +104,9 @@ enum Keeps {
         scheme: &'static str,
         /// Which of its settings are those of its own client, and not the servers'.
         of_client: &'static [&'static str],
+        /// Which of their settings, and of the options for that engine, a client must know to work on what is there; with
+        /// any it is told how it is let in, too.
+        follows: &'static [&'static str],
         /// Whether they count themselves what they are asked; otherwise their engine counts what it asks, and nothing of
         /// what a guest does.
         count: bool,
@@ -130,6 +138,7 @@ struct Abilities {
 const CACHES: &[&[Cache]] = &[
     perl::CACHES,
     php::CACHES,
+    java::CACHES,
     python::CACHES,
     #[cfg(test)]
     tests::CACHES,

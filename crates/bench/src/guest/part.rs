@@ -1,16 +1,18 @@
 //! One cache of a guest: all of it, or one of its tiers.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::{fmt, fs};
 
 use larder_host::disk;
+use larder_host::managed::random_password;
 use larder_host::scratch::Place;
 use larder_store::{
     Capabilities, Catalog, Durability, Engine, Error, Mount, Ownership, Result, Stats, Store,
     StoreInfo, StoreUrl,
 };
+use serde::Serialize;
 use serde_json::Value;
 
 use super::store::{Demand, ownership};
@@ -24,6 +26,9 @@ pub(super) const SIZE: &str = "size";
 /// done here, and no program hears of it.
 const MOUNT: &str = "mount";
 
+/// The user whose a server is that is started for a client.
+const USER: &str = "larder";
+
 /// The options by which a client sends what is set and does not wait for an answer.
 const NO_WAIT: [&str; 2] = ["nowait", "noreply"];
 
@@ -36,6 +41,36 @@ pub(super) struct Part {
     place: Option<Place>,
     /// The servers that it speaks to.
     servers: Option<Arc<dyn Store>>,
+    /// What its client must know of them.
+    access: Access,
+}
+
+/// What a client must know of servers beyond where they are: settings that it has to follow, and how it is let in. It goes
+/// to its program alone.
+#[derive(Clone, Serialize)]
+#[serde(transparent)]
+pub(super) struct Access(BTreeMap<&'static str, String>);
+
+impl Access {
+    /// Nothing.
+    pub(super) const NONE: Self = Self(BTreeMap::new());
+
+    /// What a URL says of these names, otherwise what the servers do; where there are any, its user and password too.
+    fn of(follows: &[&'static str], url: &StoreUrl, servers: &StoreInfo) -> Self {
+        let told = |name: &str| url.option(name).or(servers.settings.get(name).map(String::as_str));
+        let known = follows.iter().map(|name| (*name, told(name)));
+        let login = [("user", url.user()), ("password", url.password())];
+        let login = login.into_iter().filter(|_| !follows.is_empty());
+        let all = known.chain(login).filter_map(|(name, text)| Some((name, text?.to_owned())));
+        Self(all.collect())
+    }
+}
+
+/// Without what it says: there may be a password in it.
+impl fmt::Debug for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
 }
 
 impl Part {
@@ -51,9 +86,10 @@ impl Part {
             (Some(option), Some(room)) => url.or_option(option, room),
             _ => url,
         };
-        let mut part = Self { cache, options: Value::Null, place: None, servers: None };
+        let mut part =
+            Self { cache, options: Value::Null, place: None, servers: None, access: Access::NONE };
         match cache.keeps {
-            Keeps::Servers { scheme, .. } => {
+            Keeps::Servers { scheme, follows, .. } => {
                 let native = catalog.find(scheme)?;
                 known_to_either(engine, native, url)?;
                 let own = names(engine);
@@ -65,7 +101,15 @@ impl Part {
                 let is_external = catalog.is_external(&theirs);
                 let theirs = if is_external { theirs } else { bounded(theirs, native) };
                 part.options = (cache.options)(engine.scheme, &cache.own_options(url))?;
-                part.servers = Some((native.open)(&theirs, catalog)?);
+                // Who starts a server for a client has to know how that is let in.
+                let theirs = if is_external || follows.is_empty() {
+                    theirs
+                } else {
+                    theirs.or_login(USER, &random_password(engine.scheme)?)
+                };
+                let servers = (native.open)(&theirs, catalog)?;
+                part.access = Access::of(follows, &theirs, &servers.info());
+                part.servers = Some(servers);
             }
             Keeps::Files => {
                 let url = match &room {
@@ -100,6 +144,11 @@ impl Part {
     /// Where its servers are.
     pub(super) fn servers(&self) -> Vec<String> {
         self.servers.as_ref().map(|servers| servers.info().addresses).unwrap_or_default()
+    }
+
+    /// What its client must know of its servers.
+    pub(super) fn access(&self) -> &Access {
+        &self.access
     }
 
     /// What it can do, as far as a guest is ever asked for it.

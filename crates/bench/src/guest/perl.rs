@@ -20,6 +20,7 @@ const PERL: Language = Language {
     prepare: as_it_is,
     program: include!(concat!(env!("OUT_DIR"), "/perl.rs")),
     silence: SILENCE,
+    is_shared: false,
 };
 
 /// Perl, and the package that brings what a cache of it is.
@@ -129,6 +130,7 @@ pub(super) const CACHES: &[Cache] = &[
         keeps: Keeps::Servers {
             scheme: "memcached",
             of_client: &["connect", "protocol"],
+            follows: &[],
             count: true,
         },
         can: Abilities { touch: true, batch: true, reach: Reach::Network, ..FILES },

@@ -23,6 +23,7 @@ const PHP: Language = Language {
     prepare: as_it_is,
     program: include!(concat!(env!("OUT_DIR"), "/php.rs")),
     silence: SILENCE,
+    is_shared: false,
 };
 
 /// The least memory that APCu takes a number of bytes for: a smaller one is one of MiB to it.
@@ -186,7 +187,12 @@ pub(super) const CACHES: &[Cache] = &[
         },
         language: &PHP,
         name: "mongodb",
-        keeps: Keeps::Servers { scheme: "mongodb", of_client: &["w", "journal"], count: false },
+        keeps: Keeps::Servers {
+            scheme: "mongodb",
+            of_client: &["w", "journal"],
+            follows: &[],
+            count: false,
+        },
         can: Abilities {
             ttl_resolution: Duration::from_millis(1),
             touch: true,
@@ -236,8 +242,12 @@ const XCACHE: Recipe =
     Recipe { source: Source::Page("https://github.com/lighttpd/xcache"), ..needs("php-cli") };
 
 /// What both extensions for memcached have behind them.
-const SERVERS: Keeps =
-    Keeps::Servers { scheme: "memcached", of_client: &["connect", "protocol"], count: true };
+const SERVERS: Keeps = Keeps::Servers {
+    scheme: "memcached",
+    of_client: &["connect", "protocol"],
+    follows: &[],
+    count: true,
+};
 
 fn open(url: &StoreUrl, catalog: &Catalog) -> Result<Arc<dyn Store>> {
     store::open(url, catalog)

@@ -21,6 +21,7 @@ const PYTHON: Language = Language {
     prepare: as_it_is,
     program: include!(concat!(env!("OUT_DIR"), "/python.rs")),
     silence: SILENCE,
+    is_shared: false,
 };
 
 /// Python with the packages that its caches call, in an environment of its own. Where it is, everything runs in it, so that
@@ -117,6 +118,7 @@ pub(super) const CACHES: &[Cache] = &[
         keeps: Keeps::Servers {
             scheme: "memcached",
             of_client: &["connect", "protocol"],
+            follows: &[],
             count: true,
         },
         can: Abilities {

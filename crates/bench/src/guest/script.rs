@@ -20,6 +20,8 @@ const NO_VALUE: u32 = u32::MAX;
 const OPERATION_BYTES: u64 = 32 + 16 + 16;
 /// What a value and what a key takes in the same places, without the bytes of a key.
 const ENTRY_BYTES: u64 = 256;
+/// What a process makes ready at once, in bytes.
+const READY_BYTES: u64 = 96 << 20;
 /// Operations that are drawn at a time.
 const BLOCK: usize = 1024;
 
@@ -44,6 +46,13 @@ pub(crate) fn memory_bytes(point: &PlannedPoint) -> u64 {
     };
     let entries = u64::from(keys) * (2 * ENTRY_BYTES + 3 * point.keys.longest() as u64);
     point.phases.iter().map(phase).fold(entries, u64::saturating_add)
+}
+
+/// What a program that carries out a turn takes of memory at most, beside what its cache takes: the turn, what values are
+/// cut from, and of each process the values that are made ready at once.
+pub(crate) fn plan_bytes(point: &PlannedPoint) -> u64 {
+    let ready = u64::from(point.guest_processes()).saturating_mul(READY_BYTES);
+    memory_bytes(point).saturating_add(point.values.pool().len() as u64).saturating_add(ready)
 }
 
 /// What one process carries out in a turn, and all processes together.

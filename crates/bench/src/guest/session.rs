@@ -215,7 +215,9 @@ impl Session for GuestSession {
         if !self.capabilities().stores {
             return Ok(());
         }
-        *self.program.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        if !self.shared.outlives_clearing() {
+            *self.program.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
         self.shared.clear()
     }
 }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use larder_host::disk;
@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::answer::{Opened, PROTOCOL};
-use super::part::{Part, SIZE};
+use super::part::{Access, Part, SIZE};
 use super::process::Process;
 use super::session::GuestSession;
 use super::{Cache, Keeps, Launch, find};
@@ -28,13 +28,23 @@ use super::{Cache, Keeps, Launch, find};
 /// The largest value that is expected where no plan says, in bytes.
 const USUAL_LARGEST: u64 = 1 << 20;
 
+/// So many times the largest value is in a program at once at most: on its way in or out, as its client has it, and as
+/// what a collector has not yet taken back.
+const VALUES_AT_ONCE: u64 = 16;
+
+/// For a stack: its tiers know each their own.
+static NOTHING_TO_KNOW: Access = Access::NONE;
+
 /// What a plan asks of a store.
 #[derive(Debug, Clone, Copy, Default)]
+#[expect(clippy::struct_field_names, reason = "the unit")]
 pub(crate) struct Demand {
     /// How much a bounded cache should hold, in bytes.
     pub(crate) room_bytes: Option<u64>,
     /// The largest value with its key, in bytes.
     pub(crate) largest_bytes: Option<u64>,
+    /// What a program that carries the plan out takes of memory, beside its cache, in bytes.
+    pub(crate) plan_bytes: u64,
 }
 
 /// An open guest.
@@ -83,10 +93,12 @@ pub(super) struct PartFile<'a> {
     pub(super) options: &'a Value,
     folder: Option<&'a std::path::Path>,
     servers: Vec<String>,
-    /// What its client must know of the servers: the settings that their engine tells.
+    /// The settings of the servers, as their engine tells them.
     server: BTreeMap<String, String>,
     pub(super) room_bytes: Option<u64>,
     pub(super) largest_bytes: Option<u64>,
+    /// What its client needs of them besides.
+    access: &'a Access,
 }
 
 /// Opens the guest that a URL names: what its [`Engine`](larder_store::Engine) does.
@@ -145,8 +157,10 @@ impl GuestStore {
         }
         (cache.language.prepare)(engine, home.path())?;
         let capabilities = capabilities(&parts);
-        let is_in_memory =
-            parts.iter().any(|part| matches!(part.cache.keeps, Keeps::Memory { .. }));
+        let keeps = |is: fn(Keeps) -> bool| parts.iter().any(|part| is(part.cache.keeps));
+        let is_in_memory = keeps(|keeps| matches!(keeps, Keeps::Memory { .. }));
+        // What keeps nothing replays what its own session has set.
+        let is_shared = cache.language.is_shared && !keeps(|keeps| keeps == Keeps::Nothing);
         let mut shared = Shared {
             cache,
             parts,
@@ -158,11 +172,14 @@ impl GuestStore {
             n_folders: AtomicU64::new(0),
             pool: Mutex::new(None),
             home,
-            program: is_in_memory.then(Arc::default),
+            program: (is_in_memory || is_shared).then(Arc::default),
             info: StoreInfo::default(),
         };
         let (process, opened) = shared.start()?;
-        process.end()?;
+        match &shared.program {
+            Some(program) if is_shared => *lock(program) = Some((0, process)),
+            _ => process.end()?,
+        }
         shared.info = shared.describe(url, opened);
         Ok(Self { shared: Arc::new(shared) })
     }
@@ -216,12 +233,19 @@ impl Shared {
                     server: BTreeMap::new(),
                     room_bytes: demand.room_bytes,
                     largest_bytes: demand.largest_bytes,
+                    access: &NOTHING_TO_KNOW,
                 },
                 fresh: *emptied,
                 tiers: parts.iter().map(|part| part.file(*demand)).collect(),
             },
         };
-        let launch = Launch { home: self.home.path(), parts: file.parts() };
+        let launch = Launch {
+            home: self.home.path(),
+            parts: file.parts(),
+            plan_bytes: demand
+                .plan_bytes
+                .saturating_add(demand.largest_bytes.unwrap_or(0).saturating_mul(VALUES_AT_ONCE)),
+        };
         let started = Process::start(
             cache.engine.scheme,
             (cache.language, (cache.language.arguments)(&launch)),
@@ -296,6 +320,22 @@ impl Shared {
         self.parts.iter().any(|part| matches!(part.cache.keeps, Keeps::Servers { .. }))
     }
 
+    /// Ends the program of its sessions, where nothing is in its memory that somebody wants: it would be in the way of what
+    /// is measured.
+    pub(super) fn rest(&self) {
+        let is_in_memory = |part: &Part| matches!(part.cache.keeps, Keeps::Memory { .. });
+        if let Some(program) =
+            self.program.as_ref().filter(|_| !self.parts.iter().any(is_in_memory))
+        {
+            *lock(program) = None;
+        }
+    }
+
+    /// Whether what is open stays open when everything was removed: a connection to servers does.
+    pub(super) fn outlives_clearing(&self) -> bool {
+        self.parts.iter().all(|part| matches!(part.cache.keeps, Keeps::Servers { .. }))
+    }
+
     /// How often everything was removed.
     pub(super) fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
@@ -303,7 +343,9 @@ impl Shared {
 
     /// Removes everything, on servers as their engine does it.
     pub(super) fn clear(&self) -> Result<()> {
-        self.generation.fetch_add(1, Ordering::AcqRel);
+        if !self.outlives_clearing() {
+            self.generation.fetch_add(1, Ordering::AcqRel);
+        }
         let mut emptied = self.emptied.lock().unwrap_or_else(PoisonError::into_inner);
         self.parts.iter().try_for_each(Part::clear)?;
         *emptied = true;
@@ -359,6 +401,10 @@ impl Store for GuestStore {
     }
 }
 
+fn lock(program: &Mutex<Program>) -> MutexGuard<'_, Program> {
+    program.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// What a store of these parts can do.
 fn capabilities(parts: &[Part]) -> Capabilities {
     let all = |has: fn(&Capabilities) -> bool| parts.iter().all(|part| has(&part.capabilities()));
@@ -388,6 +434,7 @@ impl Part {
             server: self.settings(),
             room_bytes: demand.room_bytes,
             largest_bytes: demand.largest_bytes,
+            access: self.access(),
         }
     }
 }

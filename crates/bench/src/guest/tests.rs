@@ -30,6 +30,7 @@ const HOSTILE: Language = Language {
     prepare: as_it_is,
     program: &[("hostile.pl", include_bytes!("hostile.pl"))],
     silence: SILENCE,
+    is_shared: false,
 };
 
 /// The same with files of its own, so that what it has stored is read back.

@@ -38,7 +38,8 @@ impl Survey {
     pub(super) fn of(connection: &mut PostgresqlConnection) -> Result<Self> {
         let names: Vec<String> = READ_BACK.iter().map(|name| format!("'{name}'")).collect();
         let question = format!(
-            "SELECT name, current_setting(name) FROM pg_settings WHERE name IN ({})",
+            "SELECT name, current_setting(name) FROM pg_settings WHERE name IN ({}) \
+             UNION ALL SELECT 'database', current_database()",
             names.join(", ")
         );
         let settings = connection.simple(&question)?;

@@ -1,0 +1,170 @@
+package larder;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Operations made ready for the loop: an array for each thing that it needs, values that are composed already, places
+ * for what it notes. This happens while the clock stands still, or, of several processes, before it starts where there
+ * are not too many of them.
+ */
+final class Block {
+    /** Why an operation is not simply right. */
+    static final byte RIGHT = 0;
+    static final byte MISS = 1;
+    static final byte WRONG = 2;
+    static final byte TRUNCATED = 3;
+    static final byte ERROR = 4;
+    static final byte FILLED = 5;
+    static final byte UNFILLED = 6;
+    static final int OUTCOMES = 7;
+
+    /** What is made ready at once at most. */
+    record Limits(int operations, long bytes) {}
+
+    /** Operations that followed one another on the clock: it stood still for so long before. */
+    record Segment(int from, int to, long began, long elapsed) {}
+
+    final Plan plan;
+    final int multiget;
+    final byte[] kind;
+    final int[] keyIndex;
+    final Key[] key;
+    /** The value of the operation, as the plan has it. */
+    final int[] value;
+    /** The number of the value that a read is compared with; 0 where none is right. */
+    final int[] right;
+    final int[] underIndex;
+    final Key[] under;
+    /** What is stored. */
+    final byte[][] stored;
+    /** The bytes that are moved. */
+    final int[] length;
+    final byte[] outcome;
+    /** When each operation ended. */
+    final long[] end;
+    /** Of the first operation of a request, the last, and the request. */
+    final int[] requestTo;
+    final Cache.Request[] requests;
+    final List<Segment> segments = new ArrayList<>();
+    final Map<Integer, Failure> errors = new HashMap<>();
+    int count;
+
+    private final Limits limits;
+    private final boolean meetsNewer;
+    private final Map<Integer, byte[]> composed = new HashMap<>();
+    private long composedBytes;
+    /** The number of the value that the null cache holds. */
+    private int held;
+
+    /** Where gets may meet newer values than they expect, what tells those apart is made ready too. */
+    Block(Plan plan, Limits limits, int multiget, boolean meetsNewer, int held) {
+        this.plan = plan;
+        this.limits = limits;
+        this.multiget = multiget;
+        this.meetsNewer = meetsNewer && !plan.replays;
+        this.held = held;
+        int room = limits.operations;
+        kind = new byte[room];
+        keyIndex = new int[room];
+        key = new Key[room];
+        value = new int[room];
+        right = new int[room];
+        underIndex = new int[room];
+        under = new Key[room];
+        stored = new byte[room][];
+        length = new int[room];
+        outcome = new byte[room];
+        end = new long[room];
+        requestTo = new int[multiget > 1 ? room : 0];
+        requests = new Cache.Request[multiget > 1 ? room : 0];
+    }
+
+    /** Makes as many of so many operations ready as fit; returns how many. */
+    int fill(Cache cache, int first, int most) throws Exception {
+        int wanted = Math.min(most, limits.operations);
+        if (composedBytes >= limits.bytes) {
+            composed.clear();
+            composedBytes = 0;
+        }
+        Arrays.fill(stored, 0, count, null);
+        Operations all = plan.operations;
+        System.arraycopy(all.kind(), first, kind, 0, wanted);
+        System.arraycopy(all.key(), first, keyIndex, 0, wanted);
+        System.arraycopy(all.value(), first, value, 0, wanted);
+        System.arraycopy(all.under(), first, underIndex, 0, wanted);
+        Arrays.fill(outcome, 0, wanted, RIGHT);
+        Arrays.fill(end, 0, wanted, 0);
+        segments.clear();
+        errors.clear();
+        count = 0;
+        while (count < wanted && (count == 0 || composedBytes < limits.bytes)) {
+            prepare(count++);
+        }
+        if (multiget > 1) {
+            makeRequests(cache);
+        }
+        return count;
+    }
+
+    private void prepare(int n) {
+        key[n] = plan.keys[keyIndex[n]];
+        under[n] = plan.keys[underIndex[n]];
+        right[n] = 0;
+        length[n] = 0;
+        switch (kind[n]) {
+            case Operations.SET -> {
+                held = value[n];
+                store(n, held);
+            }
+            case Operations.GET, Operations.GET_OR_SET -> {
+                expect(n);
+                if (kind[n] == Operations.GET_OR_SET) {
+                    store(n, right[n]);
+                }
+            }
+            default -> { }
+        }
+    }
+
+    private void expect(int n) {
+        if (plan.replays) {
+            if (held == 0 && kind[n] == Operations.GET_OR_SET) {
+                held = value[n];
+            }
+            value[n] = held;
+        }
+        int number = value[n] != 0 ? value[n] : plan.newest[keyIndex[n]];
+        right[n] = number == Plan.NOTHING ? 0 : number;
+        length[n] = right[n] == 0 ? 0 : plan.values.length(right[n]);
+        if (meetsNewer) {
+            plan.numbersOf(keyIndex[n]);
+        }
+    }
+
+    private void store(int n, int number) {
+        length[n] = plan.values.length(number);
+        stored[n] = composed.computeIfAbsent(number, missing -> {
+            composedBytes += plan.values.length(missing);
+            return plan.values.compose(missing);
+        });
+    }
+
+    /** Gets that follow one another become requests of so many keys. */
+    private void makeRequests(Cache cache) throws Exception {
+        for (int from = 0; from < count; ) {
+            int to = from;
+            if (kind[from] == Operations.GET) {
+                while (to - from + 1 < multiget && to + 1 < count && kind[to + 1] == Operations.GET) {
+                    to++;
+                }
+                requests[from] = cache.request(key, from, to);
+            }
+            requestTo[from] = to;
+            from = to + 1;
+        }
+    }
+}

@@ -1,0 +1,66 @@
+package larder;
+
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** Goes through a block that the loop has been through and adds what it noted to the tally of each operation. */
+final class Count {
+    private static final List<String> NAMES = List.of("get", "set", "get_or_set", "delete", "touch");
+
+    private final Map<String, Tally> tallies = new LinkedHashMap<>();
+    private final Tally[] tallyOf = new Tally[NAMES.size()];
+    private String firstError;
+
+    /** Of more than one key a get is a request. */
+    Count(List<String> operations, int multiget) {
+        for (byte kind = 0; kind < tallyOf.length; kind++) {
+            String name = kind == Operations.GET && multiget > 1 ? "get_many" : NAMES.get(kind);
+            if (operations.contains(name)) {
+                tallyOf[kind] = new Tally(kind == Operations.GET || kind == Operations.GET_OR_SET);
+                tallies.put(name, tallyOf[kind]);
+            }
+        }
+    }
+
+    void add(Block block) {
+        new TreeMap<>(block.errors).forEach((n, failure) -> {
+            firstError = firstError == null ? failure.text() : firstError;
+            tallyOf[block.kind[n]].addError(failure);
+        });
+        for (Block.Segment segment : block.segments) {
+            addSegment(block, segment);
+        }
+    }
+
+    private void addSegment(Block block, Block.Segment segment) {
+        long origin = segment.began() - segment.elapsed();
+        long then = segment.began();
+        int n = segment.from();
+        while (n <= segment.to()) {
+            Tally tally = tallyOf[block.kind[n]];
+            boolean isRequest = block.kind[n] == Operations.GET && block.multiget > 1;
+            int to = isRequest ? block.requestTo[n] : n;
+            long end = block.end[to];
+            if (isRequest) {
+                tally.addRequest(block, n, to, end - origin, end - then);
+            } else {
+                tally.add(block, n, end - origin, end - then);
+            }
+            then = end;
+            n = to + 1;
+        }
+    }
+
+    /** What the phase came to, for its result. */
+    Map<String, Object> over(long wall) {
+        Map<String, Object> found = new LinkedHashMap<>();
+        tallies.forEach((name, tally) -> found.put(name, tally.over(wall)));
+        return found;
+    }
+
+    String firstError() {
+        return firstError;
+    }
+}

@@ -1,0 +1,144 @@
+package larder;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentSkipListSet;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongConsumer;
+
+/**
+ * The threads that share the work of a phase, each with a client of its own, as a program in this language has it. All
+ * begin together.
+ */
+final class Crew {
+    /** So long nobody has to be asked for anything. */
+    private static final long WAIT_MILLIS = 250;
+
+    private final List<Cache> caches = new ArrayList<>();
+
+    Crew(Cache first) {
+        caches.add(first);
+    }
+
+    /** Has a phase done. {@code tell} gets the operations of all, several times a second. */
+    void run(Plan plan, Judge judge, int phase, Path folder, LongConsumer tell) throws Exception {
+        while (caches.size() < plan.processes) {
+            caches.add(caches.get(0).another());
+        }
+        List<Worker> workers = new ArrayList<>();
+        CountDownLatch start = new CountDownLatch(1);
+        for (int process = 0; process < plan.processes; process++) {
+            Judge own = plan.processes == 1 ? judge : judge.another();
+            workers.add(new Worker(plan, caches.get(process), own, phase, process, start));
+        }
+        long[] ticks = Usage.ticks();
+        long ofOthers = work(workers, start, tell);
+        double systemShare = systemShare(ticks, Usage.ticks());
+        long ofEach = Math.max(0, ofOthers) / Math.max(1, workers.stream().filter(Worker::hasWorked).count());
+        for (Worker worker : workers) {
+            judge.learnFrom(worker.judge);
+            long cpu = worker.hasWorked() ? worker.phase.cpu() + ofEach : 0;
+            worker.phase.writeResult(folder, Math.max(0, cpu), systemShare);
+        }
+    }
+
+    /** Lets the threads begin, and waits for them; returns what others took meanwhile that none of them counts. */
+    private static long work(List<Worker> workers, CountDownLatch start, LongConsumer tell) throws Exception {
+        Set<String> tasks = new ConcurrentSkipListSet<>();
+        for (Worker worker : workers) {
+            worker.start(tasks);
+        }
+        for (Worker worker : workers) {
+            worker.isReady.await();
+        }
+        if (workers.size() == 1) {
+            start.countDown();
+            attend(workers, tell);
+            return 0;
+        }
+        boolean hasPassingThreads = workers.get(0).cache.hasPassingThreads();
+        try (Usage usage = new Usage(tasks, hasPassingThreads)) {
+            long before = usage.ofOthers(0);
+            start.countDown();
+            attend(workers, tell);
+            return usage.ofOthers(workers.stream().mapToLong(worker -> worker.phase.cpu()).sum()) - before;
+        }
+    }
+
+    /** Waits until all are done. The first failure ends them all. */
+    private static void attend(List<Worker> workers, LongConsumer tell) throws Exception {
+        Failure failure = null;
+        for (Worker worker : workers) {
+            while (!worker.isOver.await(WAIT_MILLIS, TimeUnit.MILLISECONDS)) {
+                tell.accept(workers.stream().mapToLong(each -> each.phase.done()).sum());
+                if (workers.stream().anyMatch(each -> each.failure != null)) {
+                    workers.forEach(each -> each.phase.stop());
+                }
+            }
+            failure = failure == null ? worker.named(workers.size()) : failure;
+        }
+        if (failure != null) {
+            throw failure;
+        }
+    }
+
+    private static double systemShare(long[] before, long[] after) {
+        long system = after[1] - before[1];
+        long all = after[0] - before[0] + system;
+        return all > 0 ? (double) system / all : 0;
+    }
+
+    /** One of them. */
+    private static final class Worker {
+        final Phase phase;
+        final Cache cache;
+        final Judge judge;
+        final CountDownLatch isReady = new CountDownLatch(1);
+        final CountDownLatch isOver = new CountDownLatch(1);
+        volatile Failure failure;
+        private final int process;
+        private final CountDownLatch start;
+
+        Worker(Plan plan, Cache cache, Judge judge, int phase, int process, CountDownLatch start) throws Exception {
+            this.phase = new Phase(plan, cache, judge, phase, process);
+            this.cache = cache;
+            this.judge = judge;
+            this.process = process;
+            this.start = start;
+        }
+
+        void start(Set<String> tasks) {
+            Thread thread = new Thread(() -> run(tasks), "process " + process);
+            thread.setDaemon(true);
+            thread.start();
+        }
+
+        boolean hasWorked() {
+            return phase.done() > 0;
+        }
+
+        /** What ended it, by its place among several. */
+        Failure named(int of) {
+            return failure == null || of == 1
+                    ? failure
+                    : new Failure(failure.kind(), "process " + (process + 1) + " of " + of + ": " + failure.text());
+        }
+
+        private void run(Set<String> tasks) {
+            try {
+                tasks.add(Usage.task());
+                isReady.countDown();
+                start.await();
+                phase.run();
+            } catch (Exception | OutOfMemoryError e) {
+                failure = Failure.of(e);
+            } finally {
+                isReady.countDown();
+                isOver.countDown();
+            }
+        }
+    }
+}

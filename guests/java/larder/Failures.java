@@ -1,0 +1,70 @@
+package larder;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/** What went wrong, in the order in which it happened. Where everything fails, the phase is given up. */
+final class Failures {
+    /** After so many failures in a row the rest would only repeat them; or after so long a time lost in them. */
+    private static final int IN_A_ROW = 100;
+
+    private static final long FAILING_NANOS = 5_000_000_000L;
+
+    private final Judge judge;
+    private final Block block;
+    private final List<Integer> notStored = new ArrayList<>();
+    /** How many operations came before those of the block. */
+    private long base;
+    private long last = -2;
+    private int inARow;
+    private long failingSince;
+
+    Failures(Judge judge, Block block) {
+        this.judge = judge;
+        this.block = block;
+    }
+
+    /** The numbers of values that were not acknowledged. */
+    List<Integer> notStored() {
+        return notStored;
+    }
+
+    /** The operations of the block's next filling follow those of this one. */
+    void nextBlock() {
+        base += block.count;
+    }
+
+    /** An operation, or all of a request, failed. */
+    void add(int from, int to, Failure failure) throws Failure {
+        for (int n = from; n <= to; n++) {
+            block.errors.put(n, failure);
+            wasNotDone(n);
+        }
+        long now = block.end[to];
+        if (base + from != last + 1 || inARow == 0) {
+            inARow = 0;
+            failingSince = now;
+        }
+        last = base + to;
+        inARow++;
+        if (inARow > 1 && (inARow >= IN_A_ROW || now - failingSince >= FAILING_NANOS)) {
+            throw new Failure(failure.kind(), "gave up after " + inARow + " failures in a row: " + failure.text());
+        }
+    }
+
+    /** What an operation should have changed may be as it was. */
+    private void wasNotDone(int n) {
+        switch (block.kind[n]) {
+            case Operations.SET -> {
+                judge.distrust(block.keyIndex[n]);
+                notStored.add(block.value[n]);
+            }
+            case Operations.GET_OR_SET -> {
+                judge.distrust(block.underIndex[n]);
+                notStored.add(block.value[n]);
+            }
+            case Operations.DELETE -> judge.distrust(block.keyIndex[n]);
+            default -> { }
+        }
+    }
+}

@@ -1,0 +1,162 @@
+package larder;
+
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Path;
+import java.util.Collections;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** Opens the cache, and does what the commands say. */
+final class Guest {
+    private static final long ALIVE_NANOS = 1_000_000_000;
+
+    private final Protocol protocol;
+    private final Cache cache;
+    private final Crew crew;
+    private Path folder;
+    private Plan plan;
+    private Judge judge;
+    private boolean isWarm;
+    private long told;
+    private long last;
+
+    private Guest(Protocol protocol, Cache cache) {
+        this.protocol = protocol;
+        this.cache = cache;
+        crew = new Crew(cache);
+    }
+
+    /** Opens the cache of open.json and says so; null if there is none. */
+    static Guest open(Protocol protocol, Path folder) throws IOException {
+        try {
+            Cache cache = Cache.open(Order.read(folder.resolve("open.json")));
+            Map<String, String> settings = new TreeMap<>(cache.settings());
+            settings.put("java_options", options());
+            settings.put("java_vm", System.getProperty("java.vm.name"));
+            settings.put(
+                    "warmup",
+                    "%d operations and until nothing more is compiled, at most %d s"
+                            .formatted(WarmUp.OPERATIONS, WarmUp.LONGEST_NANOS / 1_000_000_000));
+            protocol.answer(Map.of(
+                    "protocol", Order.PROTOCOL,
+                    "language", "java " + System.getProperty("java.version"),
+                    "cache", cache.title(),
+                    "settings", settings));
+            return new Guest(protocol, cache);
+        } catch (Exception | LinkageError e) {
+            protocol.answer(Map.of("unavailable", Failure.of(e).text()));
+            return null;
+        }
+    }
+
+    /** Answers commands until there are no more. */
+    void serve() throws Exception {
+        for (String line = protocol.line(); line != null && !line.equals("end"); line = protocol.line()) {
+            try {
+                obey(line.split(" ", 2));
+            } catch (Failure failure) {
+                protocol.answer(failure.answer());
+            } catch (IOException | InterruptedException e) {
+                throw e;
+            } catch (Exception | OutOfMemoryError e) {
+                protocol.answer(Failure.of(e).answer());
+            }
+            protocol.isRunning(false);
+        }
+        cache.close();
+    }
+
+    private void obey(String[] command) throws Exception {
+        String rest = command.length > 1 ? command[1] : "";
+        switch (command[0]) {
+            case "set" -> set(rest.split(" "));
+            case "get" -> get(key(rest));
+            case "delete" -> found(cache.delete(key(rest)));
+            case "touch" -> touch(rest.split(" "));
+            case "load" -> load(rest);
+            case "run" -> run(Integer.parseInt(rest));
+            default -> throw new Failure("protocol", "no command of this guest: " + String.join(" ", command));
+        }
+    }
+
+    private void set(String[] arguments) throws Exception {
+        Key key = key(arguments[0]);
+        byte[] value = protocol.bytes(Integer.parseInt(arguments[1]));
+        cache.set(key, value, ttl(arguments[2]));
+        protocol.answer(Map.of("stored", true));
+    }
+
+    private void get(Key key) throws Exception {
+        byte[] value = cache.get(key);
+        if (value == null) {
+            protocol.answer(Collections.singletonMap("found", null));
+        } else {
+            protocol.answer(Map.of("found", value.length), value);
+        }
+    }
+
+    private void touch(String[] arguments) throws Exception {
+        found(cache.touch(key(arguments[0]), ttl(arguments[1])));
+    }
+
+    private void found(boolean wasThere) throws IOException {
+        protocol.answer(Map.of("found", wasThere));
+    }
+
+    private void load(String name) throws Exception {
+        // What was there before may be as large.
+        plan = null;
+        judge = null;
+        folder = Path.of(name);
+        plan = Plan.read(folder);
+        judge = new Judge(plan);
+        if (!isWarm && plan.phases.stream().anyMatch(Plan.Phase::isMeasured)) {
+            WarmUp.run(cache, plan);
+            isWarm = true;
+        }
+        protocol.answer(Map.of("loaded", true));
+    }
+
+    private void run(int number) throws Exception {
+        if (plan == null) {
+            throw new Failure("protocol", "no plan has been loaded");
+        }
+        if (number < 0 || number >= plan.phases.size()) {
+            throw new Failure("protocol", "the plan has no phase " + number);
+        }
+        protocol.isRunning(true);
+        told = System.nanoTime();
+        last = 0;
+        crew.run(plan, judge, number, folder, this::tell);
+        protocol.answer(Map.of("ran", number));
+    }
+
+    /** Says how far it is, once a second. Who waits for threads that do nothing is not alive. */
+    private void tell(long operations) {
+        long now = System.nanoTime();
+        if (operations == last || now - told < ALIVE_NANOS) {
+            return;
+        }
+        told = now;
+        last = operations;
+        try {
+            protocol.answer(Map.of("alive", operations));
+        } catch (IOException e) {
+            throw new java.io.UncheckedIOException(e);
+        }
+    }
+
+    private Key key(String length) throws Exception {
+        return Key.of(protocol.bytes(Integer.parseInt(length)));
+    }
+
+    private static long ttl(String seconds) {
+        return seconds.equals("-") ? Cache.FOREVER : Math.round(Double.parseDouble(seconds) * 1000);
+    }
+
+    /** What the virtual machine was started with; the class path says nothing of how it works. */
+    private static String options() {
+        return String.join(" ", ManagementFactory.getRuntimeMXBean().getInputArguments());
+    }
+}

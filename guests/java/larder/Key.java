@@ -1,0 +1,39 @@
+package larder;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+
+/** A key in both forms that clients take: its bytes, and the text whose UTF-8 they are; null where they are none. */
+record Key(byte[] bytes, String text) {
+    static Key of(byte[] bytes) {
+        return new Key(bytes, textOf(bytes));
+    }
+
+    /** The text, for a client that takes nothing else. */
+    String asText() throws Failure {
+        if (text == null) {
+            throw new Failure("key", "the client takes keys that are UTF-8, and this one is not");
+        }
+        return text;
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof Key key && Arrays.equals(bytes, key.bytes);
+    }
+
+    @Override
+    public int hashCode() {
+        return Arrays.hashCode(bytes);
+    }
+
+    private static String textOf(byte[] bytes) {
+        try {
+            return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString();
+        } catch (CharacterCodingException e) {
+            return null;
+        }
+    }
+}

@@ -1,0 +1,41 @@
+package larder;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * What open.json asks for: the cache, its options, where its servers are, and what a client must know of them beyond
+ * that (null where nobody said).
+ */
+record Order(String cache, Map<String, Object> options, List<String> servers, Map<String, String> access) {
+    /** The version of the protocol that is spoken here. */
+    static final long PROTOCOL = 1;
+
+    @SuppressWarnings("unchecked")
+    static Order read(Path file) throws Exception {
+        var open = (Map<String, Object>) Json.read(Files.readString(file));
+        if (!open.get("protocol").equals(PROTOCOL)) {
+            throw new Failure("protocol", "this guest speaks protocol " + PROTOCOL + ", not " + open.get("protocol"));
+        }
+        var options = (Map<String, Object>) open.get("options");
+        var access = (Map<String, String>) open.get("access");
+        return new Order(
+                (String) open.get("cache"),
+                options == null ? Map.of() : options,
+                (List<String>) open.get("servers"),
+                access == null ? new HashMap<>() : access);
+    }
+
+    /** The text of an option; {@code otherwise} where nobody said. */
+    String text(String name, String otherwise) {
+        return options.get(name) instanceof String text ? text : otherwise;
+    }
+
+    /** An option in seconds, as milliseconds; {@code otherwise} where nobody said. */
+    long millis(String name, long otherwise) {
+        return options.get(name) instanceof Number seconds ? Math.round(seconds.doubleValue() * 1000) : otherwise;
+    }
+}

@@ -1,0 +1,155 @@
+package larder;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * One thread's share of a phase: blocks are made ready, worked through, counted. A thread alone stops its clock while it
+ * makes ready and counts. Of several, each keeps it running, for the others have the cache for themselves meanwhile; so
+ * they make ready and count as much at once as memory allows, mostly all.
+ */
+final class Phase {
+    /** What a block holds at most. Alone: so much as stays in a processor's cache. */
+    private static final Block.Limits ALONE = new Block.Limits(16_384, 4 << 20);
+
+    private static final Block.Limits SEVERAL = new Block.Limits(262_144, 64 << 20);
+    /** So often it is said how far it is. */
+    private static final long SEGMENT_NANOS = 250_000_000;
+
+    private final Plan plan;
+    private final Cache cache;
+    private final int number;
+    private final int process;
+    private final boolean isAlone;
+    private final int first;
+    private final int operations;
+    private final long limit;
+    private final boolean again;
+    private final Block block;
+    private final Failures failures;
+    private final Loop loop;
+    private final Count count;
+    private int filled;
+    private Usage usage;
+    private long start;
+    private long timed;
+    private long cpu;
+    private volatile long done;
+    private volatile boolean isStopped;
+
+    Phase(Plan plan, Cache cache, Judge judge, int number, int process) throws Exception {
+        Plan.Phase phase = plan.phases.get(number);
+        this.plan = plan;
+        this.cache = cache;
+        this.number = number;
+        this.process = process;
+        isAlone = plan.processes == 1;
+        first = phase.shares()[process][0];
+        operations = phase.shares()[process][1];
+        limit = phase.limitNanos();
+        again = phase.again();
+        int held = plan.replays ? plan.heldBefore(number, process) : 0;
+        if (held != 0) {
+            cache.set(null, plan.values.compose(held), Cache.FOREVER);
+        }
+        Block.Limits limits = isAlone ? ALONE : SEVERAL;
+        limits = new Block.Limits(Math.min(limits.operations(), operations), limits.bytes());
+        block = new Block(plan, limits, phase.multiget(), !isAlone || again, held);
+        failures = new Failures(judge, block);
+        loop = new Loop(cache, block, judge, failures);
+        count = new Count(phase.operations(), phase.multiget());
+        filled = operations == 0 ? 0 : block.fill(cache, first, operations);
+    }
+
+    /** Does the share, in the thread whose it is. */
+    void run() throws Exception {
+        cache.connections();
+        if (isAlone) {
+            usage = new Usage(Set.of(Usage.task()), cache.hasPassingThreads());
+        } else {
+            cpu -= Usage.ofThread();
+        }
+        int position = 0;
+        while (filled > 0 && !isStopped) {
+            workThroughBlock();
+            count.add(block);
+            failures.nextBlock();
+            if (timed >= limit) {
+                break;
+            }
+            position += filled;
+            if (again && position == operations) {
+                position = 0;
+            }
+            filled = position == operations ? 0 : block.fill(cache, first + position, operations - position);
+        }
+        if (isAlone) {
+            usage.close();
+        } else {
+            cpu += Usage.ofThread();
+        }
+    }
+
+    /** How many operations are done, asked by another thread. */
+    long done() {
+        return done;
+    }
+
+    /** Ends before its share is done, asked for by another thread: there will be no result. */
+    void stop() {
+        isStopped = true;
+    }
+
+    /** Processor time of this thread, and where it was alone of the others too. */
+    long cpu() {
+        return cpu;
+    }
+
+    private void workThroughBlock() throws Failure {
+        int at = 0;
+        while (at < block.count && timed < limit && !isStopped) {
+            long used = isAlone ? used() : 0;
+            long began = System.nanoTime();
+            int next = loop.run(at, began + Math.min(limit - timed, SEGMENT_NANOS));
+            cpu += isAlone ? used() - used : 0;
+            if (done == 0) {
+                start = began;
+            }
+            long elapsed = isAlone ? timed : began - start;
+            block.segments.add(new Block.Segment(at, next - 1, began, elapsed));
+            timed = elapsed + block.end[next - 1] - began;
+            done += next - at;
+            at = next;
+        }
+    }
+
+    private long used() {
+        long own = Usage.ofThread();
+        return own + usage.ofOthers(own);
+    }
+
+    /** Writes down what was found, under its name when it is whole; it took so much processor time. */
+    void writeResult(Path folder, long cpuNanos, double systemShare) throws Exception {
+        long system = Math.round(cpuNanos * systemShare);
+        Map<String, Object> result = new LinkedHashMap<>();
+        result.put("start_ns", start);
+        result.put("wall_ns", timed);
+        result.put("cpu_user_ns", cpuNanos - system);
+        result.put("cpu_system_ns", system);
+        result.put("rss_bytes", Usage.residentBytes());
+        result.put("connections", cache.connections());
+        result.put("failed", failures.notStored());
+        result.put("first_error", count.firstError());
+        result.put("tiers", List.of());
+        result.put("operations", count.over(timed));
+        Path file = folder.resolve("ran-" + number + "-" + process + ".json");
+        Path part = folder.resolve(file.getFileName() + ".part");
+        Files.writeString(part, Json.write(result));
+        Files.move(part, file, StandardCopyOption.ATOMIC_MOVE);
+    }
+}

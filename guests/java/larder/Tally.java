@@ -1,0 +1,79 @@
+package larder;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** Counts, latencies and time line of one operation, made from what the loop noted. */
+final class Tally {
+    private final boolean isRead;
+    private final long[] outcomes = new long[Block.OUTCOMES];
+    private final Latencies latencies = new Latencies();
+    private final Timeline timeline = new Timeline();
+    private final Map<String, Long> kinds = new TreeMap<>();
+    private long operations;
+    private long bytes;
+    private long busy;
+
+    Tally(boolean isRead) {
+        this.isRead = isRead;
+    }
+
+    /** An operation that ended at this time of the phase and took so long. */
+    void add(Block block, int n, long at, long took) {
+        byte outcome = block.outcome[n];
+        operations++;
+        outcomes[outcome]++;
+        busy += took;
+        timeline.add(at, took, 1);
+        if (outcome == Block.RIGHT || outcome == Block.FILLED) {
+            latencies.add(took);
+        }
+        bytes += bytesOf(block, n);
+    }
+
+    /** A request of many keys. */
+    void addRequest(Block block, int from, int to, long at, long took) {
+        boolean isAnyRight = false;
+        for (int n = from; n <= to; n++) {
+            outcomes[block.outcome[n]]++;
+            isAnyRight |= block.outcome[n] == Block.RIGHT;
+            bytes += bytesOf(block, n);
+        }
+        operations += to - from + 1;
+        busy += took;
+        timeline.add(at, took, to - from + 1);
+        if (isAnyRight) {
+            latencies.add(took);
+        }
+    }
+
+    void addError(Failure failure) {
+        kinds.merge(failure.kind(), 1L, Long::sum);
+    }
+
+    /** What is written down of a phase that lasted so long. */
+    Map<String, Object> over(long wall) {
+        Map<String, Object> found = new LinkedHashMap<>();
+        found.put("ops", operations);
+        found.put("hits", isRead ? outcomes[Block.RIGHT] : 0);
+        found.put("misses", outcomes[Block.MISS] + outcomes[Block.FILLED] + outcomes[Block.UNFILLED]);
+        found.put("wrong", outcomes[Block.WRONG] + outcomes[Block.TRUNCATED]);
+        found.put("truncated", outcomes[Block.TRUNCATED]);
+        found.put("errors", outcomes[Block.ERROR]);
+        found.put("failed_fills", outcomes[Block.UNFILLED]);
+        found.put("succeeded", outcomes[Block.RIGHT] + outcomes[Block.FILLED]);
+        found.put("bytes", bytes);
+        found.put("busy_ns", busy);
+        found.put("latencies", latencies.over());
+        found.put("errors_by_kind", kinds);
+        found.put("timeline", timeline.over(wall));
+        return found;
+    }
+
+    private static int bytesOf(Block block, int n) {
+        byte outcome = block.outcome[n];
+        boolean moves = outcome != Block.MISS && outcome != Block.ERROR && outcome != Block.UNFILLED;
+        return moves ? block.length[n] : 0;
+    }
+}

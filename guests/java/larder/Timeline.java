@@ -1,0 +1,56 @@
+package larder;
+
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.LongStream;
+
+/**
+ * How a phase went: operations, and the slowest of them, in slots of equal length from its start. There are at most 32,
+ * their length is a power of two of nanoseconds; when the last is behind, neighbours are merged and the length doubles,
+ * so that sums and maxima stay exact and a phase ends with 17 to 32 of them.
+ */
+final class Timeline {
+    private static final int SLOTS = 32;
+    private static final int SHORTEST = 10;
+
+    private int shift = SHORTEST;
+    private final long[] operations = new long[SLOTS];
+    private final long[] slowest = new long[SLOTS];
+
+    /** Operations that ended at this time, in nanoseconds from the start, and that took so long. */
+    void add(long at, long took, int count) {
+        while (at >>> shift >= SLOTS) {
+            merge();
+        }
+        int slot = (int) (at >>> shift);
+        operations[slot] += count;
+        if (took > slowest[slot]) {
+            slowest[slot] = took;
+        }
+    }
+
+    /** The slots of a phase that lasted so long, as they are written down. */
+    Map<String, Object> over(long wall) {
+        while (wall >>> shift >= SLOTS) {
+            merge();
+        }
+        int count = (int) (wall >>> shift) + 1;
+        return Map.of(
+                "slot_ns", 1L << shift, "ops", first(operations, count), "max_ns", first(slowest, count));
+    }
+
+    private void merge() {
+        for (int slot = 0; slot < SLOTS / 2; slot++) {
+            operations[slot] = operations[2 * slot] + operations[2 * slot + 1];
+            slowest[slot] = Math.max(slowest[2 * slot], slowest[2 * slot + 1]);
+        }
+        Arrays.fill(operations, SLOTS / 2, SLOTS, 0);
+        Arrays.fill(slowest, SLOTS / 2, SLOTS, 0);
+        shift++;
+    }
+
+    private static List<Long> first(long[] numbers, int count) {
+        return LongStream.of(numbers).limit(count).boxed().toList();
+    }
+}

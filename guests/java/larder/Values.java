@@ -1,0 +1,141 @@
+package larder;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+
+/**
+ * The values of a plan, by their numbers from 1 on. What is read is compared with the pieces that a value is made of,
+ * for that is as fast as comparing with the whole and leaves nothing behind to be collected; only what is stored is
+ * put together.
+ */
+final class Values {
+    private static final int RECIPE_BYTES = 36;
+    /** What stands before the bytes of the pool, in values that are at least so long. */
+    static final int HEADER_BYTES = 24;
+
+    private final byte[] pool;
+    private final int[] at;
+    private final int[] length;
+    private final int[] previous;
+    /** The headers, three numbers each. */
+    private final long[] header;
+
+    /** Room for so many values that are cut from this pool. */
+    Values(byte[] pool, int count) {
+        this.pool = pool;
+        at = new int[count];
+        length = new int[count];
+        previous = new int[count];
+        header = new long[3 * count];
+    }
+
+    static Values read(Path file, Path pool) throws IOException {
+        int count = Math.toIntExact(Files.size(file) / RECIPE_BYTES);
+        Values values = new Values(Files.readAllBytes(pool), count);
+        try (LittleEndian recipes = new LittleEndian(file)) {
+            for (int i = 0; i < count; i++) {
+                values.at[i] = recipes.number();
+                values.length[i] = recipes.number();
+                values.previous[i] = recipes.number();
+                for (int j = 3 * i; j < 3 * i + 3; j++) {
+                    values.header[j] = recipes.longNumber();
+                }
+            }
+        }
+        return values;
+    }
+
+    /** The first values alone, each as if it were the only one of its key. */
+    Values first(int count) {
+        Values first = new Values(pool, count);
+        System.arraycopy(at, 0, first.at, 0, count);
+        System.arraycopy(length, 0, first.length, 0, count);
+        System.arraycopy(header, 0, first.header, 0, 3 * count);
+        return first;
+    }
+
+    int count() {
+        return at.length;
+    }
+
+    int length(int number) {
+        return length[number - 1];
+    }
+
+    /** The number of the value before it under the same key; 0 where there is none. */
+    int previous(int number) {
+        return previous[number - 1];
+    }
+
+    /** A value in an array of its own. */
+    byte[] compose(int number) {
+        int i = number - 1;
+        if (length[i] < HEADER_BYTES) {
+            return Arrays.copyOfRange(pool, at[i], at[i] + length[i]);
+        }
+        byte[] value = new byte[length[i]];
+        for (int j = 0; j < 3; j++) {
+            LittleEndian.putLong(value, 8 * j, header[3 * i + j]);
+        }
+        System.arraycopy(pool, at[i] + HEADER_BYTES, value, HEADER_BYTES, length[i] - HEADER_BYTES);
+        return value;
+    }
+
+    /** Whether this is the value of that number. */
+    boolean isValue(int number, byte[] got) {
+        return number > 0 && got.length == length[number - 1] && begins(number, got);
+    }
+
+    /** Whether so many bytes are what this value begins with. */
+    boolean begins(int number, byte[] got) {
+        int i = number - 1;
+        int from = at[i];
+        if (got.length > length[i]) {
+            return false;
+        }
+        if (length[i] < HEADER_BYTES) {
+            return Arrays.equals(got, 0, got.length, pool, from, from + got.length);
+        }
+        if (got.length < HEADER_BYTES) {
+            return Arrays.equals(got, 0, got.length, compose(number), 0, got.length);
+        }
+        return LittleEndian.getLong(got, 0) == header[3 * i]
+                && LittleEndian.getLong(got, 8) == header[3 * i + 1]
+                && LittleEndian.getLong(got, 16) == header[3 * i + 2]
+                && Arrays.equals(got, HEADER_BYTES, got.length, pool, from + HEADER_BYTES, from + got.length);
+    }
+
+    /** Whether a value and this one are the same in their first bytes, by which a value tells its number. */
+    boolean hasHeaderOf(int number, byte[] got) {
+        int i = number - 1;
+        if (length[i] < HEADER_BYTES || got.length < HEADER_BYTES) {
+            return isValue(number, got);
+        }
+        return LittleEndian.getLong(got, 0) == header[3 * i]
+                && LittleEndian.getLong(got, 8) == header[3 * i + 1]
+                && LittleEndian.getLong(got, 16) == header[3 * i + 2];
+    }
+
+    /** The same for values with the same first bytes. */
+    static int hashOfHeader(byte[] value) {
+        if (value.length < HEADER_BYTES) {
+            return Arrays.hashCode(value);
+        }
+        return mixed(LittleEndian.getLong(value, 0), LittleEndian.getLong(value, 8), LittleEndian.getLong(value, 16));
+    }
+
+    int hashOfHeader(int number) {
+        int i = number - 1;
+        return length[i] < HEADER_BYTES
+                ? Arrays.hashCode(compose(number))
+                : mixed(header[3 * i], header[3 * i + 1], header[3 * i + 2]);
+    }
+
+    private static int mixed(long first, long second, long third) {
+        long mixed = (first * 31 + second) * 31 + third;
+        mixed *= 0x9e37_79b9_7f4a_7c15L;
+        return (int) (mixed >>> 32);
+    }
+}

@@ -1,0 +1,151 @@
+package larder;
+
+import java.lang.management.CompilationMXBean;
+import java.lang.management.ManagementFactory;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * What is done before anything is measured, until the compiler of the virtual machine is done with it: the loop itself,
+ * on the cache that is going to be measured, with a few keys that no plan has and that are deleted again. On the null
+ * cache, which would return what was set here, it is done on another one.
+ */
+final class WarmUp {
+    static final int OPERATIONS = 20_000;
+    static final long LONGEST_NANOS = 2_000_000_000;
+
+    /** A time without anything compiled after which the compiler is taken to have nothing left. */
+    private static final long STILL_NANOS = 50_000_000;
+
+    private static final long TTL_MILLIS = 60_000;
+    private static final int KEYS = 8;
+    private static final int MOST_KEYS = 64;
+    /** So much is stored at most, so that nothing has to make room for it. */
+    private static final long BYTES = 1 << 20;
+
+    private static final int ROUNDS = 100;
+
+    private final Plan plan;
+    private final int keys;
+    private final int multiget;
+    private final Set<String> names = new HashSet<>();
+
+    private WarmUp(Plan plan) {
+        this.plan = plan;
+        int together = 1;
+        for (Plan.Phase phase : plan.phases) {
+            names.addAll(phase.operations());
+            together = Math.max(together, phase.multiget());
+        }
+        multiget = Math.min(together, MOST_KEYS);
+        int room = 0;
+        int most = Math.min(Math.max(KEYS, multiget), plan.values.count());
+        for (long bytes = 0; room < most && (room == 0 || bytes <= BYTES); room++) {
+            bytes += plan.values.length(room + 1);
+        }
+        keys = room;
+    }
+
+    /** For a plan of which something is measured. What goes wrong, the plan will meet too. */
+    static void run(Cache cache, Plan plan) throws Exception {
+        boolean isMeasured = plan.phases.stream().anyMatch(Plan.Phase::isMeasured);
+        if (isMeasured && plan.values.count() > 0) {
+            new WarmUp(plan).run(plan.replays ? cache.another() : cache);
+        }
+    }
+
+    private void run(Cache cache) throws Exception {
+        Plan rehearsal = rehearsal();
+        Judge judge = new Judge(rehearsal);
+        CompilationMXBean compiler = ManagementFactory.getCompilationMXBean();
+        long began = System.nanoTime();
+        long compiled = compiler.getTotalCompilationTime();
+        long still = began;
+        long done = 0;
+        try {
+            for (long now = began; now - began < LONGEST_NANOS; now = System.nanoTime()) {
+                Phase phase = new Phase(rehearsal, cache, judge, 0, 0);
+                phase.run();
+                done += phase.done();
+                if (compiler.getTotalCompilationTime() != compiled) {
+                    compiled = compiler.getTotalCompilationTime();
+                    still = System.nanoTime();
+                }
+                if (done >= OPERATIONS && System.nanoTime() - still > STILL_NANOS) {
+                    break;
+                }
+            }
+            for (int key = 0; key < keys; key++) {
+                cache.delete(rehearsal.keys[key]);
+            }
+        } catch (Failure failure) {
+            System.err.println("warming up: " + failure.text());
+        }
+    }
+
+    /** A plan of what the phases do, on keys of its own. */
+    private Plan rehearsal() {
+        Key[] own = ownKeys();
+        int[] newest = new int[own.length];
+        List<byte[]> kinds = new ArrayList<>();
+        for (int key = 0; key < keys; key++) {
+            newest[key] = key + 1;
+        }
+        kinds.add(new byte[] {Operations.SET});
+        if (names.contains("touch")) {
+            kinds.add(new byte[] {Operations.TOUCH});
+        }
+        if (names.contains("get") || names.contains("get_many")) {
+            kinds.add(new byte[] {Operations.GET});
+        }
+        if (names.contains("delete") || names.contains("get_or_set")) {
+            kinds.add(new byte[] {Operations.DELETE});
+        }
+        if (names.contains("get_or_set")) {
+            kinds.add(new byte[] {Operations.GET_OR_SET});
+            kinds.add(new byte[] {Operations.GET_OR_SET});
+        }
+        int perRound = kinds.size() * keys + 1;
+        Operations operations = Operations.of(ROUNDS * perRound);
+        int at = 0;
+        for (int round = 0; round < ROUNDS; round++) {
+            for (byte[] kind : kinds) {
+                for (int key = 0; key < keys; key++) {
+                    operations.put(at++, kind[0], key, key + 1);
+                }
+            }
+            operations.put(at++, Operations.GET, keys, Plan.NOTHING);
+        }
+        Plan.Phase phase = new Plan.Phase(
+                false,
+                List.of("set", multiget > 1 ? "get_many" : "get", "get_or_set", "delete", "touch"),
+                new int[][] {{0, at}},
+                STILL_NANOS,
+                multiget,
+                false);
+        long ttl = plan.ttlMillis == Cache.FOREVER ? TTL_MILLIS : Math.min(plan.ttlMillis, TTL_MILLIS);
+        Plan.Terms terms = new Plan.Terms(1, ttl, plan.replays, List.of(phase));
+        return new Plan(terms, own, newest, plan.values.first(keys), operations);
+    }
+
+    /** Keys that begin as those of the plan do, as long as the first, and one that nothing is stored under. */
+    private Key[] ownKeys() {
+        Set<Key> known = new HashSet<>(Arrays.asList(plan.keys));
+        byte[] pattern = plan.keys[0].bytes();
+        List<Key> own = new ArrayList<>();
+        for (int number = 0; own.size() < keys + 1; number++) {
+            byte[] end = ("-" + number).getBytes(java.nio.charset.StandardCharsets.US_ASCII);
+            int length = Math.max(pattern.length, end.length);
+            byte[] bytes = Arrays.copyOf(pattern, length);
+            System.arraycopy(end, 0, bytes, length - end.length, end.length);
+            Key key = Key.of(bytes);
+            if (!known.contains(key)) {
+                own.add(key);
+            }
+        }
+        return own.toArray(Key[]::new);
+    }
+}
