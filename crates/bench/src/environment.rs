@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use larder_host::cgroup;
 use larder_report::Environment;
 
 use crate::measure::reading_cost_ns;
@@ -13,6 +14,8 @@ pub fn environment() -> Environment {
         let text = fs::read_to_string(path).ok()?;
         text.lines().next().map(|line| line.trim().to_owned())
     };
+    let memory_bytes = meminfo(&memory, "MemTotal:");
+    let limit = cgroup::limit_bytes();
     Environment {
         os: fs::read_to_string("/etc/os-release").ok().and_then(|text| {
             let name = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
@@ -25,7 +28,9 @@ pub fn environment() -> Environment {
         }),
         cores: std::thread::available_parallelism()
             .map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(u32::MAX)),
-        memory_bytes: meminfo(&memory, "MemTotal:"),
+        memory_bytes,
+        // One beyond the machine's memory is none.
+        memory_limit_bytes: limit.filter(|limit| memory_bytes.is_none_or(|all| *limit < all)),
         swap_bytes: meminfo(&memory, "SwapTotal:"),
         governor: first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         load: first_line("/proc/loadavg").and_then(|line| line.split(' ').next()?.parse().ok()),
@@ -34,9 +39,11 @@ pub fn environment() -> Environment {
     }
 }
 
-/// Memory that can be used without swapping, in bytes.
+/// Memory that can be used without swapping, in bytes: the machine's, or what is left of a limit.
 pub(crate) fn available_memory() -> Option<u64> {
-    meminfo(&fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")
+    let machine = fs::read_to_string("/proc/meminfo").ok();
+    let machine = machine.and_then(|text| meminfo(&text, "MemAvailable:"));
+    machine.into_iter().chain(cgroup::free_bytes()).min()
 }
 
 fn meminfo(text: &str, name: &str) -> Option<u64> {

@@ -11,6 +11,7 @@ use larder_store::{
 };
 
 use crate::guest::{self, Demand, GuestStore};
+use crate::memory;
 use crate::patience::patiently;
 use crate::plan::{Plan, PlannedPhase, PlannedPoint, PlannedTarget};
 use crate::probe::{Needed, Probed, probe};
@@ -202,7 +203,7 @@ impl Target {
 
     /// The target is gone: what remains of the run goes on without it.
     pub(crate) fn lose(&mut self, error: &Error) {
-        self.lost.get_or_insert_with(|| Lost { reason: error.to_string() });
+        self.lost.get_or_insert_with(|| Lost { reason: memory::reason(error) });
     }
 
     /// It had no room for this point of so many: the others go on, unless it had room for none.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
-use larder_store::{ByteSize, Error, Mount, Result};
+use larder_store::{Error, Mount, Result};
 
 use crate::disk;
 use crate::managed::watchdog;
@@ -126,7 +126,7 @@ fn refusal(engine: &'static str, what: Mount) -> Error {
         String::new()
     };
     let size = match what {
-        Mount::Tmpfs(Some(size)) => format!("size={},", in_short(size)),
+        Mount::Tmpfs(Some(size)) => format!("size={},", size.typed()),
         _ => String::new(),
     };
     Error::Unavailable {
@@ -137,11 +137,4 @@ fn refusal(engine: &'static str, what: Mount) -> Error {
         ),
         source: None,
     }
-}
-
-/// A size as `mount` takes it and people write it.
-fn in_short(ByteSize(bytes): ByteSize) -> String {
-    let units = [(30, "g"), (20, "m"), (10, "k")];
-    let unit = units.into_iter().find(|(power, _)| bytes.trailing_zeros() >= *power);
-    unit.map_or_else(|| bytes.to_string(), |(power, unit)| format!("{}{unit}", bytes >> power))
 }

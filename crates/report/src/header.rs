@@ -107,7 +107,7 @@ pub(crate) fn machine(environment: &Environment) -> String {
     let hardware = [
         environment.cpu.clone(),
         Some(count(environment.cores as usize, "core")),
-        environment.memory_bytes.map(|memory| format!("{} of memory", bytes(memory))),
+        memory(environment),
         environment.swap_bytes.map(|swap| match swap {
             0 => "no swap".to_owned(),
             swap => format!("{} of swap", bytes(swap)),
@@ -122,6 +122,15 @@ pub(crate) fn machine(environment: &Environment) -> String {
     let parts = [join(hardware), join(system)];
     let known: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     known.join("; ")
+}
+
+/// The machine's memory, and how much of it could be had.
+fn memory(environment: &Environment) -> Option<String> {
+    let all = environment.memory_bytes.map(|memory| format!("{} of memory", bytes(memory)));
+    match (all, environment.memory_limit_bytes.map(bytes)) {
+        (Some(all), Some(limit)) => Some(format!("{all} (limited to {limit})")),
+        (all, limit) => all.or(limit.map(|limit| format!("memory limited to {limit}"))),
+    }
 }
 
 fn join(parts: [Option<String>; 4]) -> String {

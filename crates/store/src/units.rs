@@ -14,6 +14,19 @@ use serde::{Serialize, Serializer};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ByteSize(pub u64);
 
+impl ByteSize {
+    /// The size as it is typed, exactly: `64m`, `1000`.
+    pub fn typed(self) -> String {
+        let units = [(40, "t"), (30, "g"), (20, "m"), (10, "k")];
+        let fits = |power: &u32| self.0 > 0 && self.0.trailing_zeros() >= *power;
+        let unit = units.into_iter().find(|(power, _)| fits(power));
+        unit.map_or_else(
+            || self.0.to_string(),
+            |(power, unit)| format!("{}{unit}", self.0 >> power),
+        )
+    }
+}
+
 const BYTE_UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
 
 impl fmt::Display for ByteSize {
@@ -173,6 +186,13 @@ as_text!(Span, "Span", "a time such as 250ms, 30s or 10m");
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_are_typed_as_they_are_read() {
+        for text in ["0", "1000", "4k", "64m", "1536m", "1g", "2t"] {
+            assert_eq!(text.parse::<ByteSize>().unwrap().typed(), text);
+        }
+    }
 
     #[test]
     fn sizes_read_as_people_write_them() {

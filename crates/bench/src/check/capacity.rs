@@ -52,9 +52,13 @@ impl Check for Capacity {
                 );
                 report.cell(Severity::Error, cell, text);
             }
-            if let Some(memory) = run.environment.memory_bytes.filter(|memory| set > *memory) {
+            let machine = &run.environment;
+            let limit =
+                machine.memory_limit_bytes.map(|limit| (limit, "that the run was limited to"));
+            let memory = limit.or(machine.memory_bytes.map(|memory| (memory, "of this machine")));
+            if let Some((memory, whose)) = memory.filter(|(memory, _)| set > *memory) {
                 let (set, memory) = (ByteSize(set), ByteSize(memory));
-                let text = format!("working set {set} > memory {memory} of this machine");
+                let text = format!("working set {set} > memory {memory} {whose}");
                 report.cell(Severity::Warn, cell, text);
             }
         }

@@ -9,6 +9,7 @@ use super::feasible::{self, Footprint, footprint};
 use super::turn::{Amount, Turn};
 use super::{Permissions, Slot, provision};
 use crate::error::Result;
+use crate::memory;
 use crate::observer::Observer;
 use crate::plan::{Plan, PlannedPhase, PlannedPoint};
 use crate::target::Target;
@@ -40,6 +41,7 @@ pub fn estimate(
     observer: &dyn Observer,
     stop: &AtomicBool,
 ) -> Result<Vec<Estimate>> {
+    memory::begin(plan)?;
     let slots = provision(plan, catalog, permissions, observer, stop)?;
     feasible::check(plan, &slots, permissions)?;
     let estimates = slots.into_iter().map(|slot| match slot {

@@ -23,6 +23,7 @@ pub use estimate::{Estimate, estimate};
 
 use crate::error::Result;
 use crate::measure::Packed;
+use crate::memory;
 use crate::observer::{Event, Observer, Silent};
 use crate::plan::{Plan, PlannedPoint, PlannedTarget};
 use crate::target::Target;
@@ -103,6 +104,7 @@ pub fn compare(
     observer: &dyn Observer,
     stop: &AtomicBool,
 ) -> Result<Outcome> {
+    memory::begin(plan)?;
     let started = jiff::Timestamp::now();
     let clock = Instant::now();
     let environment = crate::environment();
@@ -204,7 +206,7 @@ fn provision(
                 | Error::UnknownScheme { .. }),
             ) => return Err(error.into()),
             Err(error) => {
-                let reason = error.to_string();
+                let reason = memory::reason(&error);
                 observer.notice(Event::Unavailable { target: &planned.name, reason: &reason });
                 slots.push(Slot::Closed(Box::new(planned.clone()), reason));
             }

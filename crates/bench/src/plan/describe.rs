@@ -50,6 +50,9 @@ pub(super) fn describe(
             say(name, span.to_string());
         }
     }
+    if let Some(memory) = spec.memory {
+        say("memory", memory.to_string());
+    }
     if spec.pin == Some(true) {
         say("pin", "on".into());
     }

@@ -47,6 +47,8 @@ pub struct Plan {
     pub rounds: u32,
     /// How long everything is done unmeasured first.
     pub warmup: Option<Duration>,
+    /// How much memory the whole run may have; see [`limit_memory`](crate::limit_memory).
+    pub memory: Option<ByteSize>,
     /// What is compared.
     pub targets: Vec<PlannedTarget>,
     /// The points of the sweep.
@@ -102,6 +104,12 @@ impl Plan {
         }
         let words = PlannedPart::words(&parts, scenario);
         let mut notes: Vec<String> = Vec::new();
+        notes.extend(spec.memory.map(|limit| {
+            format!(
+                "client, servers and guests had {limit} of memory together, with what their files had in the page cache \
+                 and in file systems in memory, and no swap beyond it"
+            )
+        }));
         for note in parts.iter().flat_map(|part| &part.notes) {
             if !notes.contains(note) {
                 notes.push(note.clone());
@@ -113,6 +121,7 @@ impl Plan {
             seed,
             rounds,
             warmup: spec.warmup.map(|Span(warmup)| warmup),
+            memory: spec.memory,
             targets,
             points: parts.into_iter().flat_map(|part| part.points).collect(),
             workload: words,

@@ -174,6 +174,7 @@ impl Scenario {
                 ("rounds", workload.rounds.is_some()),
                 ("seed", workload.seed.is_some()),
                 ("warmup", workload.warmup.is_some()),
+                ("memory", workload.memory.is_some()),
             ];
             if let Some((field, _)) = of_the_run.into_iter().find(|(_, is_set)| *is_set) {
                 return Err(usage(format!(

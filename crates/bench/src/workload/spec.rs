@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
-use larder_store::Span;
+use larder_store::{ByteSize, Span};
 
 use super::typed::text;
 use super::{KeyPattern, OnMiss, Operations, Ratio, SizeSpec, Sweep};
@@ -120,6 +120,12 @@ pub struct WorkloadSpec {
     #[serde(deserialize_with = "text")]
     pub seed: Option<u64>,
 
+    /// Memory of the whole run: of client, servers and guests together, with what their files have in the page cache and in
+    /// file systems in memory; from 64m, where the system lets it be limited
+    #[arg(long, value_name = "SIZE")]
+    #[serde(deserialize_with = "text")]
+    pub memory: Option<ByteSize>,
+
     /// Keep thread i on processor i
     #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     #[serde(deserialize_with = "text")]
@@ -166,6 +172,7 @@ impl WorkloadSpec {
             warmup: self.warmup.or(other.warmup),
             rounds: self.rounds.or(other.rounds),
             seed: self.seed.or(other.seed),
+            memory: self.memory.or(other.memory),
             pin: self.pin.or(other.pin),
         }
     }
@@ -197,6 +204,7 @@ impl WorkloadSpec {
             ("threads", differs(self.threads.as_ref(), other.threads.as_ref(), "1")),
             ("processes", differs(self.processes.as_ref(), other.processes.as_ref(), "1")),
             ("duration", differs(self.duration.as_ref(), other.duration.as_ref(), "")),
+            ("memory", differs(self.memory.as_ref(), other.memory.as_ref(), "")),
             ("pin", differs(self.pin.as_ref(), other.pin.as_ref(), "false")),
         ];
         fields.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()

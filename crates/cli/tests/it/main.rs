@@ -9,6 +9,7 @@ mod commands;
 mod disks;
 mod foreign;
 mod interrupted;
+mod memory;
 mod output;
 mod progress;
 mod reports;
@@ -33,6 +34,7 @@ const CASES: &[&[Case]] = &[
     disks::CASES,
     foreign::CASES,
     interrupted::CASES,
+    memory::CASES,
     output::CASES,
     progress::CASES,
     reports::CASES,

@@ -121,7 +121,7 @@ impl Scene {
     }
 }
 
-const LARDER: &str = env!("CARGO_BIN_EXE_larder");
+pub(crate) const LARDER: &str = env!("CARGO_BIN_EXE_larder");
 
 /// How a program ended and what it said.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 //!
 //! It is a shell that reads a pipe of which only this process holds the other end. When this process ends, in
 //! order or by `kill -9`, the pipe ends, and the watchdog stops the process groups, unmounts the file systems and removes
-//! the directories that have been registered and not taken back. It runs in a session of its own and ignores Ctrl-C and
+//! the directories and control groups that have been registered and not taken back. It runs in a session of its own and ignores Ctrl-C and
 //! SIGTERM, so what ends this process does not end the watchdog before its work is done.
 
 use std::io::{self, PipeWriter, Read, Write};
@@ -41,6 +41,17 @@ pub(crate) fn watch_mount(path: &Path) -> io::Result<()> {
 /// Takes [`watch_mount`] back, after the directory is gone.
 pub(crate) fn forget_mount(path: &Path) -> io::Result<()> {
     tell("forget mount ", path.as_os_str().as_bytes())
+}
+
+/// Has what is left in a control group killed and the group removed when this process ends. Call before it is made, and
+/// before this process is in it: what the watchdog is in cannot be removed.
+pub(crate) fn watch_group_of_memory(path: &Path) -> io::Result<()> {
+    tell("cgroup ", path.as_os_str().as_bytes())
+}
+
+/// Takes [`watch_group_of_memory`] back, after the group is gone.
+pub(crate) fn forget_group_of_memory(path: &Path) -> io::Result<()> {
+    tell("forget cgroup ", path.as_os_str().as_bytes())
 }
 
 /// Takes a process group back that a child has registered, once nothing is left of it.

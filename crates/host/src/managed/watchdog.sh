@@ -1,6 +1,6 @@
 # Cleans up after a process that may be killed at any instruction. Standard input is a pipe whose other end only
 # that process holds: it ends when the process does, however it does. Until then the lines are
-#     directory <path>      mount <path>      group <process group>      forget <an earlier line>
+#     directory <path>    mount <path>    group <process group>    cgroup <path>    forget <an earlier line>
 newline='
 '
 # Whatever the environment of the program was, this needs rm, rmdir, umount and sleep.
@@ -39,6 +39,16 @@ while [ $tries -lt 10 ] && signal_groups 0; do
     tries=$((tries + 1))
 done
 signal_groups KILL
+# Whoever is still in a control group of the program was started by it; nobody else gets in.
+for entry in $list; do
+    case $entry in
+    "cgroup "*)
+        while IFS= read -r process; do
+            kill -s KILL -- "$process"
+        done <"${entry#cgroup }/cgroup.procs"
+        ;;
+    esac
+done
 
 # What lies in a file system goes with it, so that nothing is removed in it: it is unmounted, its directory is removed if
 # it is empty, and where somebody still works in it, it vanishes once they have ended.
@@ -76,3 +86,16 @@ for entry in $list; do
     esac
 done
 wait
+
+# A group can be removed once the last of it has ended, and what was killed while it waited for a disk takes its time.
+for entry in $list; do
+    case $entry in
+    "cgroup "*)
+        tries=0
+        while rmdir -- "${entry#cgroup }"; [ -e "${entry#cgroup }" ] && [ $tries -lt 100 ]; do
+            sleep 0.05
+            tries=$((tries + 1))
+        done
+        ;;
+    esac
+done

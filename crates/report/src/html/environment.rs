@@ -54,6 +54,7 @@ pub(super) fn machine(machine: &Environment) -> Vec<(String, String)> {
         ("cores", machine.cores.to_string()),
         ("governor", text(&machine.governor)),
         ("memory", size(machine.memory_bytes)),
+        ("limit of memory", machine.memory_limit_bytes.map_or_else(|| "none".to_owned(), bytes)),
         ("swap", swap),
         ("system", text(&machine.os)),
         ("kernel", text(&machine.kernel)),

@@ -84,6 +84,9 @@ pub struct Environment {
     pub cores: u32,
     /// Memory, in bytes.
     pub memory_bytes: Option<u64>,
+    /// What this process, and all that it started, could have of it together, in bytes; `null` where nothing limited it.
+    #[serde(default)]
+    pub memory_limit_bytes: Option<u64>,
     /// Swap space, in bytes.
     pub swap_bytes: Option<u64>,
     /// Frequency governor of the first processor.

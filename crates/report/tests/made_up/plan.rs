@@ -106,6 +106,7 @@ fn environment() -> Environment {
         cpu: Some("AMD EPYC 7B13".into()),
         cores: 2,
         memory_bytes: Some(8 << 30),
+        memory_limit_bytes: None,
         swap_bytes: Some(0),
         governor: None,
         load: Some(0.12),

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Context;
 use clap::Args;
 use larder_bench::workload::WorkloadSpec;
-use larder_bench::{Named, Permissions, Plan, Scenario, compare, estimate};
+use larder_bench::{Named, Permissions, Plan, Scenario, compare, estimate, limit_memory};
 use larder_report::{ArticleForm, Cell, Check, Format, ReasonKind, Run, Severity, render};
 use larder_store::StoreUrl;
 
@@ -122,6 +122,8 @@ fn one(arguments: &Arguments, mut scenario: Scenario) -> anyhow::Result<Exit> {
         scenario.targets.clone_from(&arguments.targets);
     }
     let scenario = scenario.with_workload(&arguments.workload);
+    // Before anything is made of it; and given up after everything else.
+    let _limit = limit_memory(&scenario)?;
     let plan = Plan::new(&scenario, typed, &CATALOG)?;
     let progress = Progress::new(arguments.quiet);
     let permissions = Permissions { yes: arguments.yes };

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use larder_bench::workload::WorkloadSpec;
-use larder_bench::{Permissions, Plan, Scenario, Set, compare, estimate};
+use larder_bench::{Permissions, Plan, Scenario, Set, compare, estimate, limit_memory};
 use larder_report::{Index, Run, index_formats, render_index};
 
 use super::describe::{describe, seconds, total};
@@ -100,6 +100,7 @@ fn measure(
     results: &Path,
     interrupts: &Interrupts,
 ) -> anyhow::Result<Run> {
+    let _limit = limit_memory(scenario)?;
     let plan = Plan::new(scenario, false, &CATALOG)?;
     let folder = results.join(&plan.scenario);
     let parent = arguments.output.is_none().then(|| RESULTS.into());
@@ -134,7 +135,8 @@ fn dry_run(
     for (number, scenario) in (1..).zip(scenarios) {
         heading(arguments.quiet, number, scenarios.len(), &scenario.name);
         let progress = Progress::new(arguments.quiet);
-        let described = Plan::new(scenario, false, &CATALOG).and_then(|plan| {
+        let described = limit_memory(scenario).and_then(|_limit| {
+            let plan = Plan::new(scenario, false, &CATALOG)?;
             let stop = &interrupts.stop;
             let estimates = estimate(&plan, &CATALOG, permissions, &progress, stop)?;
             Ok((describe(&plan, &estimates), total(&estimates)))

@@ -1,0 +1,207 @@
+//! Where the groups are: which this process is in, and which are above it.
+
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+/// What version 1 says where there is no limit is the largest number of whole pages; nothing has an eighth of it.
+const NO_LIMIT: u64 = 1 << 60;
+
+/// The two versions, which call the same by other names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Version {
+    One,
+    Two,
+}
+
+/// A group for memory: a folder of the kernel's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Group {
+    pub(super) version: Version,
+    pub(super) path: PathBuf,
+    /// The topmost that is seen from here.
+    top: PathBuf,
+}
+
+impl Group {
+    /// The one that this process is in; `None` where the system has none for memory, or none that is seen from here.
+    pub(super) fn own() -> Option<Self> {
+        let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+        let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+        Self::find(&groups, &mounts)
+    }
+
+    /// From the texts of `/proc/self/cgroup`, whose lines are `4:memory:/path` and for version 2 `0::/path`, and of
+    /// `/proc/self/mountinfo`: `35 31 0:32 /root /mount/point options … - cgroup source options`.
+    fn find(groups: &str, mounts: &str) -> Option<Self> {
+        let lines = || groups.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'));
+        let is_of_memory = |list: &str| list.split(',').any(|name| name == "memory");
+        let (version, path) = match lines().find(|(controllers, _)| is_of_memory(controllers)) {
+            Some((_, path)) => (Version::One, path),
+            None => (Version::Two, lines().find(|(controllers, _)| controllers.is_empty())?.1),
+        };
+        let mut mounted = mounts.lines().filter_map(|line| {
+            let (left, right) = line.split_once(" - ")?;
+            let (mut left, mut right) = (left.split(' ').skip(3), right.split(' '));
+            let (root, point) = (left.next()?, left.next()?);
+            let (kind, options) = (right.next()?, right.nth(1)?);
+            let is_it = match version {
+                Version::One => kind == "cgroup" && is_of_memory(options),
+                Version::Two => kind == "cgroup2",
+            };
+            is_it.then_some((Path::new(root), Path::new(point)))
+        });
+        // A part of the hierarchy may be mounted, as a container sees it.
+        let path = Path::new(path);
+        let (below, point) =
+            mounted.find_map(|(root, point)| Some((path.strip_prefix(root).ok()?, point)))?;
+        if below.components().any(|part| part == Component::ParentDir) {
+            return None;
+        }
+        Some(Self { version, path: point.join(below), top: point.into() })
+    }
+
+    /// It and those above it, the nearest first: the limit of each holds.
+    pub(super) fn chain(&self) -> impl Iterator<Item = Self> {
+        let above = self.path.ancestors().take_while(|path| path.starts_with(&self.top));
+        above.map(|path| Self { path: path.into(), ..self.clone() })
+    }
+
+    /// A group below it, whether it is there or not.
+    pub(super) fn below(&self, name: &str) -> Self {
+        Self { path: self.path.join(name), ..self.clone() }
+    }
+
+    /// The name of one of its files, by version.
+    pub(super) fn file(&self, one: &str, two: &str) -> PathBuf {
+        self.path.join(match self.version {
+            Version::One => one,
+            Version::Two => two,
+        })
+    }
+
+    fn read(&self, one: &str, two: &str) -> Option<String> {
+        fs::read_to_string(self.file(one, two)).ok()
+    }
+
+    /// Its own limit.
+    pub(super) fn limit_bytes(&self) -> Option<u64> {
+        let limit = self.read("memory.limit_in_bytes", "memory.max")?;
+        limit.trim().parse().ok().filter(|limit| *limit < NO_LIMIT)
+    }
+
+    /// What is left of its own limit.
+    pub(super) fn free_bytes(&self) -> Option<u64> {
+        let used: u64 =
+            self.read("memory.usage_in_bytes", "memory.current")?.trim().parse().ok()?;
+        let stat = self.read("memory.stat", "memory.stat")?;
+        let counted = |one, two| {
+            number(&stat, if self.version == Version::One { one } else { two }).unwrap_or(0)
+        };
+        let cached = counted("total_inactive_file", "inactive_file")
+            + counted("total_active_file", "active_file");
+        Some(self.limit_bytes()?.saturating_sub(used.saturating_sub(cached)))
+    }
+
+    /// How many processes were killed in it for want of memory.
+    pub(super) fn n_killed(&self) -> Option<u64> {
+        number(&self.read("memory.oom_control", "memory.events")?, "oom_kill")
+    }
+
+    /// Whether a group below it has a limit of its own: in version 2 only where it hands memory on, which none with
+    /// processes does but the root of all.
+    pub(super) fn hands_on(&self) -> bool {
+        self.version == Version::One
+            || fs::read_to_string(self.path.join("cgroup.subtree_control"))
+                .is_ok_and(|list| list.split_whitespace().any(|name| name == "memory"))
+    }
+
+    /// Whether it bounds what is in it by other means than its place: what leaves it would be rid of them.
+    pub(super) fn has_limits(&self) -> bool {
+        let bounds = |file: &str| {
+            fs::read_to_string(self.path.join(file)).is_ok_and(|limit| !limit.starts_with("max"))
+        };
+        self.version == Version::Two
+            && ["memory.max", "memory.high", "cpu.max"].into_iter().any(bounds)
+    }
+
+    /// Moves this process, all its threads, into it.
+    pub(super) fn enter(&self) -> io::Result<()> {
+        fs::write(self.path.join("cgroup.procs"), std::process::id().to_string())
+    }
+}
+
+/// The number behind a name, from lines of names and numbers.
+fn number(text: &str, name: &str) -> Option<u64> {
+    let mut pairs = text.lines().filter_map(|line| line.split_once(' '));
+    pairs.find(|(known, _)| *known == name)?.1.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: &str = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n\
+                       33 31 0:30 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n\
+                       35 31 0:32 / /sys/fs/cgroup/memory rw shared:9 - cgroup cgroup rw,memory\n\
+                       41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+    const TWO: &str = "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n";
+    const PART: &str =
+        "35 31 0:32 /docker/4711 /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n";
+
+    #[test]
+    fn the_own_group_is_found_in_either_version() {
+        let find = |groups: &str, mounts| {
+            Group::find(groups, mounts).map(|group| (group.version, group.path))
+        };
+        let at = |version, path: &str| Some((version, PathBuf::from(path)));
+        let one = "9:name=systemd:/\n4:cpuset,memory:/a/b\n0::/\n";
+        assert_eq!(find(one, ONE), at(Version::One, "/sys/fs/cgroup/memory/a/b"));
+        let two = "0::/user.slice/session-1.scope\n";
+        let path = "/sys/fs/cgroup/user.slice/session-1.scope";
+        assert_eq!(find(two, TWO), at(Version::Two, path));
+        let contained = "4:memory:/docker/4711/x\n";
+        assert_eq!(find(contained, PART), at(Version::One, "/sys/fs/cgroup/memory/x"));
+        assert_eq!(find("4:memory:/docker/4712\n", PART), None);
+        assert_eq!(find("0::/../other\n", TWO), None);
+        assert_eq!(find("", TWO), None);
+    }
+
+    #[test]
+    fn in_version_2_the_nearest_that_hands_memory_on_is_taken() {
+        let top = crate::scratch::ScratchDir::create("cgroup").unwrap();
+        let user = top.path().join("user.slice");
+        let session = user.join("session.scope");
+        fs::create_dir_all(&session).unwrap();
+        for (folder, file, text) in [
+            (top.path(), "cgroup.subtree_control", "cpu memory\n"),
+            (&user, "cgroup.subtree_control", "cpu memory pids\n"),
+            (&user, "memory.max", "3000000\n"),
+            (&user, "memory.current", "1000000\n"),
+            (&user, "memory.stat", "anon 1\ninactive_file 200000\nactive_file 100000\n"),
+            (&session, "cgroup.subtree_control", "\n"),
+            (&session, "memory.max", "max\n"),
+            (&session, "memory.current", "500000\n"),
+            (&session, "memory.events", "low 0\noom 3\noom_kill 2\n"),
+            (&session, "cpu.max", "max 100000\n"),
+        ] {
+            fs::write(folder.join(file), text).unwrap();
+        }
+        let mounts = format!("30 23 0:26 / {} rw - cgroup2 cgroup2 rw\n", top.path().display());
+        let own = Group::find("0::/user.slice/session.scope\n", &mounts).unwrap();
+        assert_eq!(own.chain().find(Group::hands_on).unwrap().path, user);
+        let limits: Vec<_> = own.chain().map(|group| group.limit_bytes()).collect();
+        assert_eq!(limits, [None, Some(3_000_000), None]);
+        assert_eq!(own.chain().find_map(|group| group.free_bytes()), Some(2_300_000));
+        assert_eq!((own.n_killed(), own.has_limits()), (Some(2), false));
+        assert!(own.chain().nth(1).unwrap().has_limits());
+    }
+
+    #[test]
+    fn all_groups_above_count_up_to_the_topmost() {
+        let group = Group::find("4:memory:/a/b\n", ONE).unwrap();
+        let chain: Vec<PathBuf> = group.chain().map(|group| group.path).collect();
+        let top = Path::new("/sys/fs/cgroup/memory");
+        assert_eq!(chain, [top.join("a/b"), top.join("a"), top.into()]);
+    }
+}
