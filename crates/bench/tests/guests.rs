@@ -50,6 +50,12 @@ fn main() -> ExitCode {
         let name = format!("{name}_of_java_agree_exactly_with_{}", native.trim_end_matches(':'));
         trials.push(trial_where(java, &name, move || agree(native, guest, workload)));
     }
+    let telling = ["a_mix_with_deletes", "fills", "many_keys_a_request", "touches"];
+    for (name, workload) in workloads.into_iter().filter(|(name, _)| telling.contains(name)) {
+        let name = format!("{name}_of_python_agree_exactly_with_memcached");
+        let agrees = move || agree("memcached:", "python+memcached:", workload);
+        trials.push(trial_where(pymemcache, &name, agrees));
+    }
     trials.push(trial_where(memcached, "a_tier_answers_what_it_holds", tiers));
     trials.push(trial_where(memcached, "somebodys_server_behind_a_tier_is_guarded", guarded));
     trials.push(trial_where(memcached, "what_is_left_on_somebodys_server_ends", safety));
@@ -64,6 +70,8 @@ fn main() -> ExitCode {
     trials.push(trial_where(mounts, "a_file_system_is_mounted_for_a_guest", mounted));
     trials.push(trial_where(perl, "ways_to_read_that_a_guest_has_not_are_reasons", ways));
     trials.push(trial_where(perl, "a_floor_is_that_of_the_targets_language", floors));
+    let dict = || has_program(&CATALOG.find("python+dict").unwrap().recipes[0]);
+    trials.push(trial_where(dict, "memory_that_no_other_process_has_is_a_reason", private));
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
@@ -88,6 +96,13 @@ fn java() -> Result<(), String> {
     let recipes = ["java+memcached", "java+postgresql", "memcached", "postgresql"]
         .map(|scheme| CATALOG.find(scheme).unwrap().recipes);
     recipes.into_iter().flatten().try_for_each(has_program)
+}
+
+/// Whether Python's client of memcached is there, and memcached.
+fn pymemcache() -> Result<(), String> {
+    let environment = CATALOG.find("python+memcached").unwrap().recipes[0];
+    has_program(&environment)?;
+    has_program(&ENGINES.find("memcached").unwrap().recipes[0])
 }
 
 fn run(targets: &[&str], workload: &str) -> Run {
@@ -244,6 +259,19 @@ fn idle() {
     let cell = cells(&run, url)[0];
     let counts = cell.counts;
     assert_eq!((counts.ops, counts.hits, cell.reason.as_deref()), (10, 10, None), "{cell:#?}");
+}
+
+/// Entries in the memory of one process are those of one process.
+fn private() {
+    let url = "python+dict:";
+    let workload = "keys = 50\nthreads = [1, 2]\noperations = ['set', 'get']";
+    let run = support::run(&CATALOG, &[url], workload);
+    let cells = cells(&run, url);
+    let [_, get, others @ ..] = &cells[..] else { panic!("{cells:#?}") };
+    assert_eq!((get.workers, get.counts.hits, &get.reason), (1, get.counts.ops, &None));
+    let words = "in the memory of one process: 2 would have 2 caches";
+    assert!(!others.is_empty(), "{cells:#?}");
+    assert!(others.iter().all(|cell| cell.reason.as_deref() == Some(words)), "{others:#?}");
 }
 
 fn threads() {

@@ -76,6 +76,8 @@ class Guest:
         value = self._protocol.bytes(int(value_length))
         began = monotonic_ns()
         stored = self._cache.set(key, value, self._cache.ttl_argument(_seconds(ttl)))
+        # Whoever is answered may look from elsewhere.
+        self._cache.finish()
         if stored:
             self._protocol.answer({"stored": True})
         else:
