@@ -136,6 +136,10 @@ impl Target {
         if point.set_options.ttl.is_some() && !self.capabilities.ttl {
             return Some((ReasonKind::Unsupported, "has no TTL".into()));
         }
+        if point.load_time.is_some() && self.guest.is_some() {
+            let text = "a guest makes its values at once: leave out --load-time";
+            return Some((ReasonKind::Unsupported, text.into()));
+        }
         let processes = point.guest_processes();
         if processes > 1 && self.guest.as_ref().is_some_and(|guest| guest.is_private()) {
             let text =

@@ -69,6 +69,7 @@ fn main() -> ExitCode {
     trials.push(trial_where(mmap, "a_ttl_that_a_guest_has_not_is_a_reason", no_ttl));
     trials.push(trial_where(mounts, "a_file_system_is_mounted_for_a_guest", mounted));
     trials.push(trial_where(perl, "ways_to_read_that_a_guest_has_not_are_reasons", ways));
+    trials.push(trial_where(perl, "values_that_take_time_to_make_are_a_reason", load_time));
     trials.push(trial_where(perl, "a_floor_is_that_of_the_targets_language", floors));
     let dict = || has_program(&CATALOG.find("python+dict").unwrap().recipes[0]);
     trials.push(trial_where(dict, "memory_that_no_other_process_has_is_a_reason", private));
@@ -319,6 +320,19 @@ fn duration() {
     assert!((0.55..0.75).contains(&seconds), "{seconds}");
     assert!(run.notes[0].contains("a guest repeats one list"), "{:?}", run.notes);
     assert_eq!((get.counts.hits, get.counts.distinct_keys), (get.counts.ops, 100), "{get:#?}");
+}
+
+/// A program that would have to sleep between a miss and its fill says that it does not.
+fn load_time() {
+    let workload = "keys = 50\nrounds = 1\non-miss = 'fill'\nload-time = '1ms'";
+    let run = support::run(&CATALOG, &["perl+filecache:", "moka:"], workload);
+    let reason = |engine: &str| {
+        let cell = run.cells.iter().find(|cell| cell.target.starts_with(engine)).unwrap();
+        cell.reason.clone()
+    };
+    let said = reason("perl").unwrap();
+    assert_eq!(said, "a guest makes its values at once: leave out --load-time");
+    assert_eq!(reason("moka"), None);
 }
 
 fn floors() {

@@ -156,6 +156,7 @@ impl Turn<'_> {
             time_limit,
             set_options: target.set_options(self.point),
             touch_ttl: self.point.set_options.ttl,
+            load_time: self.point.load_time,
             multiget: if batched { self.point.multiget } else { 1 },
             tagged: target.tags(self.point),
             pin: self.point.pin,

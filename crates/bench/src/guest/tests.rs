@@ -222,6 +222,7 @@ fn whoever_waits_for_a_guest_takes_no_processor() {
         time_limit: None,
         set_options: target.set_options(point),
         touch_ttl: None,
+        load_time: None,
         multiget: 1,
         tagged: None,
         pin: false,

@@ -4,6 +4,7 @@ mod clock;
 mod curve;
 mod draw;
 mod failures;
+mod loads;
 mod packed;
 mod phase;
 mod readback;

@@ -10,6 +10,7 @@ use larder_store::{Session, SetOptions};
 
 use super::clock::{process_cpu_ns, thread_cpu_ns};
 use super::draw::{Draw, DrawPlan, KeyState, Work};
+use super::loads::Loads;
 use super::tally::Tallies;
 use super::worker::{Orders, Worker};
 use crate::workload::{KeySpace, Values};
@@ -29,6 +30,8 @@ pub struct PhasePlan<'a> {
     pub set_options: SetOptions,
     /// The TTL that a touch gives.
     pub touch_ttl: Option<Duration>,
+    /// What making a value takes that a get-or-set missed.
+    pub load_time: Option<Duration>,
     /// Keys a request; 1 reads one by one.
     pub multiget: usize,
     /// Keys of a group, where entries have the tag of theirs.
@@ -80,9 +83,11 @@ pub(crate) fn run_phase(
         requests: plan.requests,
     };
     let began = OnceLock::new();
+    let loads = plan.load_time.map(|time| Loads::new(time, keys.count()));
     let orders = Orders {
         set_options: plan.set_options,
         touch_ttl: plan.touch_ttl,
+        loads: loads.as_ref(),
         multiget: plan.multiget.max(1),
         alone: sessions.len() == 1,
         replays,

@@ -18,6 +18,7 @@ use larder_store::{Error, Session, SetOptions, SetOutcome};
 use super::clock::{now_ns, thread_cpu_ns};
 use super::draw::{Block, Draw, KeyState, Kind, Op};
 use super::failures::Failures;
+use super::loads::{Load, Loads};
 use super::requests::{groups, verify};
 use super::tally::{Tallies, Tally};
 use crate::workload::{Composer, Finding, Values};
@@ -32,6 +33,8 @@ const BLOCK_NS: u64 = 20_000_000;
 pub(super) struct Orders<'a> {
     pub(super) set_options: SetOptions,
     pub(super) touch_ttl: Option<Duration>,
+    /// What making a value takes; `None` where it takes no time.
+    pub(super) loads: Option<&'a Loads>,
     /// Keys a request; 1 reads one by one.
     pub(super) multiget: usize,
     /// There is no other thread.
@@ -232,13 +235,17 @@ impl<'a> Worker<'a> {
     ) -> Done {
         let answer = self.session.get(block.key(i), &mut self.buffer);
         let version = op.version.max(self.state.base() + 1);
+        let mut is_repeated = false;
         let filled = matches!(answer, Ok(None)).then(|| {
+            let load = self.orders.loads.map(|loads| loads.make(op.fill, then));
+            is_repeated = load.as_ref().is_some_and(Load::is_repeated);
             let value = self.composer.compose(op.fill, version, op.len);
             let outcome = self.session.set(block.fill_key(i), value, &self.orders.set_options);
             stored(self.session, outcome)
         });
         let now = now_ns();
         let tally = tallies.of(Operation::GetOrSet);
+        tally.counts.repeated_loads += u64::from(is_repeated);
         tally.attempted(1, now - self.origin, now - then);
         match (answer, filled) {
             (Ok(_), None) => {

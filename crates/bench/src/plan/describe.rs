@@ -45,7 +45,12 @@ pub(super) fn describe(
             say(name, count.to_string());
         }
     }
-    for (name, span) in [("ttl", spec.ttl), ("duration", spec.duration), ("warmup", spec.warmup)] {
+    for (name, span) in [
+        ("ttl", spec.ttl),
+        ("load-time", spec.load_time),
+        ("duration", spec.duration),
+        ("warmup", spec.warmup),
+    ] {
         if let Some(span) = span {
             say(name, span.to_string());
         }

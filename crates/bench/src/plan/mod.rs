@@ -195,7 +195,12 @@ impl Plan {
 
 /// Refuses times of nothing.
 fn spans_last(spec: &WorkloadSpec) -> Result<()> {
-    let spans = [("duration", spec.duration), ("ttl", spec.ttl), ("warmup", spec.warmup)];
+    let spans = [
+        ("duration", spec.duration),
+        ("load-time", spec.load_time),
+        ("ttl", spec.ttl),
+        ("warmup", spec.warmup),
+    ];
     for (name, span) in spans {
         if span.is_some_and(|Span(span)| span.is_zero()) {
             return Err(usage(format!("--{name} 0s: give it a time, or leave it out")));

@@ -49,6 +49,11 @@ impl PlannedPhase {
         }
     }
 
+    /// Whether what it misses is stored.
+    fn fills(&self) -> bool {
+        self.operations.contains(&Operation::GetOrSet)
+    }
+
     /// The share of its operations that store a value of their own, 0 to 1; a fill stores the first of its key.
     #[expect(clippy::cast_precision_loss, reason = "a share")]
     pub(crate) fn share_of_sets(&self) -> f64 {
@@ -139,6 +144,13 @@ pub(super) fn plan_phases(
     {
         return Err(usage(format!(
             "--multiget {count}: no `get` is measured that could read so many at once; leave it out"
+        )));
+    }
+    if let Some(time) = spec.load_time
+        && !phases.iter().any(PlannedPhase::fills)
+    {
+        return Err(usage(format!(
+            "--load-time {time}: no miss is filled; add --on-miss fill, or leave it out"
         )));
     }
     let longest = spec.duration.map_or(LONGEST_PHASE, |Span(limit)| limit * OUTLIVES);

@@ -1,6 +1,7 @@
 //! One point of the sweep: its keys, values and phases.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use larder_report::{Operation, Point, PointValue};
 use larder_store::{ByteSize, SetOptions, Span};
@@ -49,6 +50,8 @@ pub struct PlannedPoint {
     pub group: Option<u32>,
     /// How values are set.
     pub set_options: SetOptions,
+    /// What making a value takes that a get-or-set missed.
+    pub load_time: Option<Duration>,
     /// Whether threads stay on their processors.
     pub pin: bool,
     /// What all values and keys take, in bytes, without any store's own overhead.
@@ -172,8 +175,11 @@ pub(super) fn plan_point(
         items: at.keys.into(),
         multiget: spec.group.or(spec.multiget).map_or(1, |keys| keys.0 as usize),
         group: spec.group.map(|size| size.0),
-        group_picker: spec.group.map(|size| Picker::new(distribution.clone(), at.keys / size.0, seed)),
+        group_picker: spec
+            .group
+            .map(|size| Picker::new(distribution.clone(), at.keys / size.0, seed)),
         set_options: SetOptions { ttl: spec.ttl.map(|Span(ttl)| ttl), ..SetOptions::default() },
+        load_time: spec.load_time.map(|Span(time)| time),
         pin: spec.pin.unwrap_or(false),
         phases,
         picker: Picker::new(distribution, at.keys, seed),

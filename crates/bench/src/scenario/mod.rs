@@ -66,6 +66,8 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("a003", include_str!("../../../../scenarios/a003.toml")),
     ("a004", include_str!("../../../../scenarios/a004.toml")),
     ("kvcache", include_str!("../../../../scenarios/kvcache.toml")),
+    ("session", include_str!("../../../../scenarios/session.toml")),
+    ("stampede", include_str!("../../../../scenarios/stampede.toml")),
 ];
 
 impl Scenario {

@@ -67,6 +67,12 @@ pub struct WorkloadSpec {
     #[serde(deserialize_with = "text")]
     pub on_miss: Option<OnMiss>,
 
+    /// What the application needs to make a value that a get-or-set missed, slept between the miss and its fill; it is part
+    /// of the time of that operation
+    #[arg(long, value_name = "TIME")]
+    #[serde(deserialize_with = "text")]
+    pub load_time: Option<Span>,
+
     /// Read this many keys in one request
     #[arg(long, value_name = "N")]
     #[serde(deserialize_with = "text")]
@@ -162,6 +168,7 @@ impl WorkloadSpec {
             operations: self.operations.or(other.operations),
             ratio: self.ratio.or(other.ratio),
             on_miss: self.on_miss.or(other.on_miss),
+            load_time: self.load_time.or(other.load_time),
             multiget: self.multiget.or(other.multiget),
             group: self.group.or(other.group),
             ttl: self.ttl.or(other.ttl),
@@ -198,6 +205,7 @@ impl WorkloadSpec {
             ("operations", differs(self.operations.as_ref(), other.operations.as_ref(), "set,get")),
             ("ratio", differs(self.ratio.as_ref(), other.ratio.as_ref(), "")),
             ("on-miss", differs(self.on_miss.as_ref(), other.on_miss.as_ref(), "skip")),
+            ("load-time", differs(self.load_time.as_ref(), other.load_time.as_ref(), "")),
             ("multiget", differs(self.multiget.as_ref(), other.multiget.as_ref(), "1")),
             ("group", differs(self.group.as_ref(), other.group.as_ref(), "")),
             ("ttl", differs(self.ttl.as_ref(), other.ttl.as_ref(), "")),

@@ -190,6 +190,10 @@ pub struct Counts {
     pub errors: u64,
     /// Fills after a miss that the store did not acknowledge.
     pub failed_fills: u64,
+    /// Fills whose value another thread was making, or had stored, after the read that missed it had begun; 0 where making a
+    /// value takes no time.
+    #[serde(default)]
+    pub repeated_loads: u64,
     /// Connections that were opened.
     pub connections: Option<u64>,
     /// Entries that the store dropped to make room, by its own count.
@@ -369,6 +373,7 @@ impl Counts {
             truncated: self.truncated + other.truncated,
             errors: self.errors + other.errors,
             failed_fills: self.failed_fills + other.failed_fills,
+            repeated_loads: self.repeated_loads + other.repeated_loads,
             connections: sum(self.connections, other.connections),
             evictions: sum(self.evictions, other.evictions),
             distinct_keys: self.distinct_keys.max(other.distinct_keys),

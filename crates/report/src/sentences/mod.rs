@@ -3,6 +3,7 @@
 
 mod floors;
 mod leads;
+mod loads;
 mod power;
 
 use std::fmt;
@@ -72,6 +73,7 @@ pub fn sentences(run: &Run) -> Vec<Sentence> {
             sentences.extend(comparisons(run, &swept, group, decides));
         }
     }
+    sentences.extend(groups.iter().filter_map(|group| loads::repeated(&swept, group)));
     sentences.extend(floors::cost_of_measuring(run, &groups));
     sentences.extend(absent_targets(run));
     sentences.extend(lost_targets(run));

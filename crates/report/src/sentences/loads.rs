@@ -1,0 +1,48 @@
+//! How often a value that was missed was made, where several threads miss it at once.
+
+use super::{Role, Sentence};
+use crate::figures::significant;
+use crate::points::short_label;
+use crate::ranking::Group;
+
+/// One sentence for an operation at a point where making a value took time and several threads made the same: how many of
+/// them did so for each value that had to be made. `None` where none was made twice.
+pub(super) fn repeated(swept: &[&str], group: &Group<'_>) -> Option<Sentence> {
+    let mut loads: Vec<(f64, &str)> = group
+        .rows
+        .iter()
+        .filter_map(|row| {
+            Some((loads_a_value(row.cell.counts.misses, row.cell.counts.repeated_loads)?, row.name))
+        })
+        .collect();
+    loads.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let ((least, few), (most, many)) = (*loads.first()?, *loads.last()?);
+    if loads.iter().all(|(loads, _)| *loads <= 1.0) {
+        return None;
+    }
+    let times = |loads: f64| significant(loads, 3);
+    let made = match &loads[..] {
+        [_] => format!("{} times", times(least)),
+        _ if times(least) == times(most) => format!("{} times by every target", times(least)),
+        _ => format!("{} ({few}) to {} times ({many})", times(least), times(most)),
+    };
+    let point = short_label(group.point, swept);
+    let place = if point.is_empty() { String::new() } else { format!(", {point}") };
+    Some(Sentence {
+        role: Role::Remark,
+        operation: Some(group.operation),
+        point: Some(group.point.clone()),
+        subject: format!("{}{place}", group.operation),
+        text: format!(
+            "a value that was missing was made {made}, because so many threads missed it before one of them had stored it; \
+             once would be enough"
+        ),
+    })
+}
+
+/// Loads for each value that had to be made; `None` where none was.
+#[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+fn loads_a_value(loads: u64, repeated: u64) -> Option<f64> {
+    let values = loads.checked_sub(repeated).filter(|values| *values > 0)?;
+    Some(loads as f64 / values as f64)
+}
