@@ -1,7 +1,5 @@
 //! Values that take time to make: who waits for them, and how many threads make the same one.
 
-#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
-
 #[expect(dead_code, reason = "other tests ask for more")]
 mod support;
 
@@ -42,8 +40,8 @@ fn threads_that_miss_the_same_value_all_make_it_and_each_of_them_is_right() {
 
 #[test]
 fn what_expires_is_made_again() {
-    let workload = "keys = 2\nthreads = 4\nduration = '600ms'\nrounds = 1\non-miss = 'fill'\n\
-                    load-time = '10ms'\nttl = '100ms'";
+    let workload = "keys = 2\nthreads = 4\nrequests = 40000\nrounds = 1\non-miss = 'fill'\n\
+                    load-time = '5ms'\nttl = '2ms'";
     let run = run(&ENGINES, &["moka:"], workload);
     let counts = cell(&run, "moka:", Operation::GetOrSet).counts;
     let values = counts.misses - counts.repeated_loads;
@@ -51,7 +49,7 @@ fn what_expires_is_made_again() {
     let seconds = cell(&run, "moka:", Operation::GetOrSet).wall_s.unwrap();
     #[expect(clippy::cast_precision_loss, reason = "few")]
     let expiries = (values as f64 - 2.0) / 2.0;
-    assert!(expiries >= 1.0 && expiries <= seconds / 0.1, "{seconds} s, {counts:?}");
+    assert!(expiries > 0.0 && expiries <= seconds / 0.002, "{seconds} s, {counts:?}");
     assert!(counts.repeated_loads > 0 && counts.wrong == 0, "{counts:?}");
 }
 
