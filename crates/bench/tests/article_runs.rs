@@ -14,7 +14,7 @@ use larder_bench::{BUILT_IN, Permissions, Plan, Scenario, Silent, compare, guest
 use larder_engines::ENGINES;
 use larder_report::{ArticleForm, Cell, Check, Operation, PointValue, ReasonKind, Run, Severity};
 use larder_store::Catalog;
-use larder_testkit::{has_perl_modules, has_program, trial_where};
+use larder_testkit::{has_perl_modules, has_php_extensions, has_program, may_mount, trial_where};
 use libtest_mimic::Arguments;
 use support::findings;
 
@@ -24,6 +24,7 @@ fn main() -> ExitCode {
     larder_host::relay::serve_if_asked();
     let trials = vec![
         trial_where(|| Ok(()), "all_forms_of_all_scenarios_can_be_planned", forms),
+        trial_where(php, "a000_as_published_drops_refuses_and_fills", a000_published),
         trial_where(databases, "a001_shows_what_is_refused_and_what_is_evicted", a001),
         trial_where(installed, "a002_as_published_never_hits_and_always_connects", a002_published),
         trial_where(installed, "a002_corrected_hits_as_predicted", a002_corrected),
@@ -32,6 +33,16 @@ fn main() -> ExitCode {
         trial_where(engines, "a004_corrected_keeps_values_whole_and_stalls_in", a004_corrected),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// Whether what A000 is about is there: PHP's caches, their servers, and a user who may mount.
+fn php() -> Result<(), String> {
+    has_php_extensions(&["apcu", "memcache", "memcached", "mongodb"])?;
+    let recipes = ["memcached", "mongodb"].map(|engine| ENGINES.find(engine).unwrap().recipes);
+    recipes
+        .into_iter()
+        .try_for_each(|some| some.iter().map(has_program).reduce(Result::or).unwrap_or(Ok(())))?;
+    may_mount()
 }
 
 /// Whether what A001 is about is there.
@@ -111,6 +122,60 @@ fn forms() {
         }
         assert!(scenario.article.is_none() || scenario.full.is_some(), "{name} has no long form");
     }
+}
+
+/// What APCu, memcached and the two file systems in memory do with more than they hold: one point of each part, and a
+/// tmpfs of as much less.
+fn a000_published() {
+    let mut scenario =
+        Scenario::find("a000").unwrap().resolve(ArticleForm::Published, false).unwrap();
+    for url in &mut scenario.targets {
+        *url = url.replace("mount=tmpfs:1g", "mount=tmpfs:64m");
+    }
+    let workloads = ["keys = 500\ndata-size = '144k'", "keys = 20\ndata-size = '2.12m'"];
+    for (part, workload) in scenario.parts.iter_mut().zip(workloads) {
+        part.workload = toml::from_str(workload).unwrap();
+    }
+    scenario.workload = toml::from_str("rounds = 1\nkey-pattern = 'seq'").unwrap();
+    let plan = Plan::new(&scenario, false, &CATALOG).unwrap();
+    let stop = AtomicBool::new(false);
+    let run =
+        compare(&plan, &CATALOG, Vec::new(), Permissions::default(), &Silent, &stop).unwrap().run;
+    let at = |name: &str, part: &str, operation| {
+        let part = PointValue::Text(part.into());
+        let mut cells = cells(&run, name).into_iter();
+        cells.find(|cell| cell.operation == operation && cell.point["part"] == part).unwrap()
+    };
+    let share = |name: &str| at(name, "small", Operation::Get).hit_ratio().unwrap();
+    // APCu acknowledges all, and empties itself again and again.
+    let apc = at("APC", "small", Operation::Set);
+    assert_eq!((apc.counts.ops, apc.counts.errors), (500, 0), "{apc:#?}");
+    assert!((0.01..0.3).contains(&share("APC")), "{}", share("APC"));
+    // memcached drops the oldest, which a reader in the same order comes to first.
+    assert!(share("MemCache") < 0.95 && share("MemCache by libmemcached") < 0.95);
+    for name in ["APC", "MemCache", "MemCache by libmemcached", "TmpFS"] {
+        assert!(named(&run, "CAPACITY").contains(&name), "{:#?}", findings(&run, "CAPACITY"));
+    }
+    for name in ["MemCache", "MemCache by libmemcached"] {
+        let refused = at(name, "large", Operation::Set);
+        assert_eq!(refused.reason.as_deref(), Some("value 2.1 MiB > item limit 1 MiB"));
+        assert_eq!(refused.ops_per_s, None, "and not a time of 0");
+    }
+    // A tmpfs says that it is full, a ramfs never is.
+    let full = at("TmpFS", "small", Operation::Set);
+    assert!((20..100).contains(&full.counts.errors), "{full:#?}");
+    let said = full.samples[0].first_error.as_deref().unwrap();
+    assert!(said.contains("No space left on device"), "{said}");
+    let endless = at("RamFS", "small", Operation::Get);
+    assert_eq!((endless.counts.hits, share("RamFS")), (500, 1.0));
+    let warned = findings(&run, "FS-KIND");
+    assert!(warned.iter().any(|check| check.severity == Severity::Warn), "{warned:#?}");
+    // Nobody waits for MongoDB, or for what answers in its place.
+    let target = |name: &str| run.targets.iter().find(|target| target.name == name).unwrap();
+    assert_eq!(target("Mongo").durability.as_deref(), Some("unacknowledged"));
+    assert!(!findings(&run, "ACK-PARITY").is_empty());
+    assert_eq!(at("Mongo", "small", Operation::Get).hit_ratio(), Some(1.0));
+    assert_eq!(target("Mongo").stand_in().is_some(), named(&run, "STAND-IN").contains(&"Mongo"));
 }
 
 fn a001() {

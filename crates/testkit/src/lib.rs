@@ -18,4 +18,6 @@ pub use holder::{Holder, hold_if_asked, is_running, nothing_is_left_after_kill_9
 pub use mounts::{is_root, may_mount, with_mounts};
 pub use postgres::{POSTGRES, Postgres};
 pub use random::Random;
-pub use require::{everything_is_required, has_perl_modules, has_program, trial_where};
+pub use require::{
+    everything_is_required, has_perl_modules, has_php_extensions, has_program, trial_where,
+};

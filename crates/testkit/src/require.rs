@@ -33,6 +33,16 @@ pub fn has_program(recipe: &Recipe) -> Result<(), String> {
     managed::find("test", recipe).map(drop).map_err(|error| error.to_string())
 }
 
+/// The need for PHP with these extensions: which is missing.
+pub fn has_php_extensions(names: &[&str]) -> Result<(), String> {
+    let loaded = match Command::new("php").arg("-m").output() {
+        Ok(output) => String::from_utf8_lossy(&output.stdout).into_owned(),
+        Err(error) => return Err(format!("php: {error}")),
+    };
+    let missing = names.iter().find(|name| !loaded.lines().any(|line| line == **name));
+    missing.map_or(Ok(()), |name| Err(format!("PHP has no extension {name} here")))
+}
+
 /// The need for Perl with these modules: what Perl says of the first that is missing.
 pub fn has_perl_modules(names: &[&str]) -> Result<(), String> {
     let uses = names.iter().flat_map(|name| ["-e".to_owned(), format!("use {name};")]);

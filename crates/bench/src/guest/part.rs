@@ -32,6 +32,10 @@ const USER: &str = "larder";
 /// The options by which a client sends what is set and does not wait for an answer.
 const NO_WAIT: [&str; 2] = ["nowait", "noreply"];
 
+/// The option by which a client of MongoDB says how many servers must have a write before it is acknowledged: with `0` nobody
+/// waits for it.
+const ACKNOWLEDGED_BY: &str = "w";
+
 /// One cache of a guest.
 #[derive(Debug)]
 pub(super) struct Part {
@@ -226,8 +230,9 @@ impl Part {
     /// What an acknowledged value survives.
     pub(super) fn durability(&self) -> Durability {
         let is_on = |name: &str| self.options.get(name) == Some(&Value::Bool(true));
+        let by_none = self.options.get(ACKNOWLEDGED_BY).is_some_and(|number| number == "0");
         match &self.servers {
-            _ if NO_WAIT.into_iter().any(is_on) => Durability::Unacknowledged,
+            _ if by_none || NO_WAIT.into_iter().any(is_on) => Durability::Unacknowledged,
             Some(servers) => servers.info().durability,
             None => self.cache.can.durability,
         }

@@ -45,7 +45,7 @@ pub struct FigureSpec {
     pub part: Option<String>,
     /// Where in the sweep of the part, where it sweeps.
     pub at: Option<At>,
-    /// It is the best of the sweep.
+    /// It is the most of the sweep.
     #[serde(default)]
     pub peak: bool,
     /// What an iteration does: an operation, or several joined by `+`; all that the part measures, where it is left out.
@@ -130,11 +130,11 @@ impl ArticleSpec {
         if let Some(to) = figure.published_to.filter(|to| !above(*to)) {
             return Err(format!("published_to = {to}: give the upper end of what was measured"));
         }
-        let rate = matches!(figure.measure, Measure::OpsPerS | Measure::CpuOpsPerS);
-        if figure.peak && (figure.at.is_some() || !rate) {
-            return Err(
-                "`peak` is the best rate of a sweep: leave out `at`, and give a rate".into()
-            );
+        let has_most =
+            matches!(figure.measure, Measure::OpsPerS | Measure::CpuOpsPerS | Measure::RssBytes);
+        if figure.peak && (figure.at.is_some() || !has_most) {
+            return Err("`peak` is the best rate of a sweep, or the most memory: leave out `at`, and give one of these"
+                .into());
         }
         let total = matches!(figure.measure, Measure::Wall | Measure::Cpu);
         if total && figure.iterations.or(self.iterations).is_none_or(|n| n == 0) {

@@ -61,6 +61,7 @@ pub struct Scenario {
 pub const BUILT_IN: &[(&str, &str)] = &[
     ("quick", include_str!("../../../../scenarios/quick.toml")),
     ("page", include_str!("../../../../scenarios/page.toml")),
+    ("a000", include_str!("../../../../scenarios/a000.toml")),
     ("a001", include_str!("../../../../scenarios/a001.toml")),
     ("a002", include_str!("../../../../scenarios/a002.toml")),
     ("a003", include_str!("../../../../scenarios/a003.toml")),
@@ -135,7 +136,7 @@ mod tests {
 
     #[test]
     fn articles_have_forms_with_all_figures_and_each_conclusion_is_about_one_of_them() {
-        for name in ["a001", "a002", "a003", "a004"] {
+        for name in ["a000", "a001", "a002", "a003", "a004"] {
             let scenario = Scenario::find(name).unwrap();
             for full in [false, true] {
                 let mut told = std::collections::BTreeSet::new();
@@ -274,6 +275,6 @@ mod tests {
             assert!(error.contains(needle) && !error.contains('\n'), "{error}");
         }
         let error = Scenario::find("quik").unwrap_err().to_string();
-        assert!(error.contains("no scenario `quik`; built in: quick, page, a001"), "{error}");
+        assert!(error.contains("no scenario `quik`; built in: quick, page, a000"), "{error}");
     }
 }

@@ -90,7 +90,7 @@ pub struct ArticleFigure {
     /// Where in the sweep of that part; of a peak where it was found here. Empty where nothing is swept.
     #[serde(default, skip_serializing_if = "Point::is_empty")]
     pub at: Point,
-    /// It is the best of the sweep, here as in the article.
+    /// It is the most of the sweep, here as in the article.
     #[serde(default)]
     pub peak: bool,
     /// What an iteration does: an operation, or several joined by `+`, whose times are added up.

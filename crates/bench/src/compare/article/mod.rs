@@ -141,7 +141,7 @@ fn found(
     Ok(Found { times, rounds })
 }
 
-/// The best of a sweep: of the points that have a figure, the one whose median is the highest, by what is swept.
+/// The most of a sweep: of the points that have a figure, the one whose median is the highest, by what is swept.
 fn peak(spec: &FigureSpec, run: &Run) -> Result<(Point, Found), String> {
     let mut here = points(run);
     here.retain(|point| place(spec, None).holds(point));
