@@ -105,9 +105,9 @@ final class Block
     public function isValue(int $value, string $got): bool
     {
         if (isset($this->read[$value]) || $this->composed < $this->bytes) {
-            return $got === $this->composed($this->read, $value);
+            return strcmp($got, $this->composed($this->read, $value)) === 0;
         }
-        return $got === $this->plan->value($value);
+        return strcmp($got, $this->plan->value($value)) === 0;
     }
 
     /** What an operation is about: the value of a set, or what a get should find. */

@@ -1,0 +1,128 @@
+<?php
+
+declare(strict_types=1);
+
+require __DIR__ . '/lib/harness.php';
+
+test('what is missing is said in one line', static function (): void {
+    $off = new TestGuest('apcu', settings: ['apc.enable_cli=0']);
+    matches($off->opened['unavailable'] ?? null, '/^APCu is loaded and off, and would store nothing without a word/', 'APCu that is off');
+    $without = new TestGuest('xcache', settings: ['auto_prepend_file=']);
+    matches($without->opened['unavailable'] ?? null, '/^the PHP extension xcache is not loaded; it ended with PHP 5\.6/', 'XCache');
+    $empty = new TestGuest('xcache', settings: ['xcache.var_size=0']);
+    matches($empty->opened['unavailable'] ?? null, '/^XCache has no memory for values: xcache\.var_size is 0/', 'XCache without memory');
+    same($empty->wait(), 0, 'and it ends well');
+});
+
+test('a cache or a command that this guest does not have', static function (): void {
+    $unknown = new TestGuest('fastmmap');
+    matches($unknown->opened['unavailable'] ?? null, '/^no cache of this guest: fastmmap; it has null, apcu, /', 'a cache');
+    $guest = new TestGuest('null');
+    same($guest->ask('flush'), ['error' => 'no command of this guest: flush', 'kind' => 'protocol'], 'a command');
+    same($guest->ask('run 0')['error'], 'no plan has been loaded', 'a phase of no plan');
+    matches($guest->ask('load /nowhere')['error'], '{^cannot open /nowhere/plan.json: .*No such file}', 'a plan that is not there');
+    matches((new TestGuest('file'))->ask('touch 3 5', 'key')['error'], '/cannot renew a time to live$/', 'an operation');
+    ok($guest->set('a', 'b')['stored'], 'and it goes on');
+});
+
+test('what is printed does not get into the answers', static function (): void {
+    $folder = folder();
+    file_put_contents("$folder/noisy.php", '<?php echo "hello\n"; register_shutdown_function(fn () => print("bye\n"));');
+    // What stands before the program is printed before it can take it; what comes after is taken.
+    file_put_contents("$folder/late.php", '<?php ini_set("unserialize_callback_func", "x"); ' .
+        'register_shutdown_function(static function (): void { echo "bye\n"; });');
+    $guest = new TestGuest('null', [], ["auto_prepend_file=$folder/late.php"], "$folder/stderr");
+    same($guest->opened['cache'], 'null', 'the answer is the first line');
+    $guest->send("end\n");
+    same($guest->answer(), null, 'and nothing follows');
+    matches(file_get_contents("$folder/stderr"), '/^bye$/m', 'and the rest is on standard error');
+});
+
+$server = TestServer::memcached();
+if ($server === null) {
+    return;
+}
+
+test('a server that refuses a value', static function () use ($server): void {
+    foreach (['memcached', 'memcache'] as $cache) {
+        $guest = new TestGuest($cache, ['servers' => [$server->address]]);
+        $answer = $guest->set('large', random_bytes(2_000_000));
+        ok(($answer['stored'] ?? null) !== true, "$cache: is not a success", $answer);
+        matches($answer['why'] ?? $answer['error'], '/2000000 bytes|object too large/', "$cache: and says why");
+        ok($guest->set('small', 'x')['stored'], "$cache: the next value is stored");
+    }
+    $guest = new TestGuest('memcached', ['servers' => [$server->address]]);
+    same($guest->ask('touch 5 60', 'small')['found'], true, 'a key that is there is touched');
+    same($guest->ask('touch 4 60', 'none')['found'], false, 'one that is not is not');
+    same($guest->set("\xe9", 'x')['kind'] ?? null, 'key', 'a key that the client refuses is an error of its own kind');
+});
+
+test('a client for every operation opens as many connections, for a miss and its fill one', static function () use ($server): void {
+    foreach (['memcached', 'memcache'] as $cache) {
+        $guest = new TestGuest($cache, ['servers' => [$server->address], 'options' => ['connect' => 'operation']]);
+        $plan = new TestPlan(folder(), ["$cache-only", "$cache-other"]);
+        $value = $plan->value(0, 50);
+        $plan->phase(['operations' => ['set']], array_fill(0, 20, ['set', 0, $value]));
+        $plan->phase(['operations' => ['get_or_set']], array_fill(0, 20, ['get_or_set', 0, $value]));
+        $plan->phase(['operations' => ['get_or_set']], array_fill(0, 20, ['get_or_set', 1, $value, 0]));
+        $before = connections($server);
+        $opened = array_map(static fn (array $ran): int => $ran[0]['connections'], $guest->runPlan($plan));
+        same($opened, [20, 20, 20], "$cache tells so");
+        same(connections($server) - $before - 1, 60, "and the server has seen as many of $cache");
+    }
+});
+
+/** How many connections a server has seen. */
+function connections(TestServer $server): int
+{
+    $stream = stream_socket_client("tcp://$server->address");
+    fwrite($stream, "stats\r\n");
+    while (!str_starts_with($line = (string) fgets($stream), 'END')) {
+        if (preg_match('/^STAT total_connections (\d+)/', $line, $found) === 1) {
+            $total = (int) $found[1];
+        }
+    }
+    return $total;
+}
+
+test('a get that times out is an error, and one that misses is not', static function () use ($server): void {
+    $guest = new TestGuest('memcached', ['servers' => [$server->address], 'options' => ['poll_timeout' => 0.3]]);
+    $plan = new TestPlan(folder(), ['hung-0', 'hung-1', 'hung-2']);
+    $gets = array_map(static fn (int $n): array => ['get', $n, $plan->value($n, 50)], [0, 1, 2]);
+    $plan->phase(['operations' => ['get'], 'time_limit_s' => 1.2, 'again' => true], $gets);
+    $guest->ask('load ' . $plan->write());
+    $server->pause();
+    $guest->send("run 0\n");
+    usleep(700_000);
+    $server->resume();
+    same($guest->lastAnswer(), ['ran' => 0], 'the phase is carried out');
+    $get = $guest->result($plan, 0)[0]['operations']['get'];
+    ok($get['errors'] === 2 || $get['errors'] === 3, 'so many as there was time for', $get);
+    same($get['errors_by_kind'], ['timeout' => $get['errors']], 'timed out');
+    ok($get['misses'] > 100, 'and the rest are misses', $get['misses']);
+    same($get['misses'] + $get['errors'], $get['ops'], 'and that is all');
+});
+
+test('a server that is gone is no cache that misses', static function () use ($server): void {
+    $guests = [];
+    foreach (['memcached', 'memcache'] as $cache) {
+        $guests[$cache] = new TestGuest($cache, ['servers' => [$server->address]]);
+    }
+    $server->kill();
+    foreach ($guests as $cache => $guest) {
+        $plan = new TestPlan(folder(), array_map(static fn (int $n): string => "gone-$n", range(0, 19)));
+        $values = array_map(static fn (int $n): int => $plan->value($n, 50), range(0, 19));
+        $plan->phase(['operations' => ['get']], array_map(static fn (int $n): array => ['get', $n, $values[$n]], range(0, 19)));
+        $plan->phase(['operations' => ['get_many'], 'multiget' => 5], array_map(static fn (int $n): array => ['get', $n, $values[$n]], range(0, 19)));
+        $plan->phase(['operations' => ['set']], array_map(static fn (int $n): array => ['set', $n, $values[$n]], range(0, 19)));
+        $plan->phase(['operations' => ['get_or_set']], array_map(static fn (int $n): array => ['get_or_set', $n, $values[$n]], range(0, 19)));
+        foreach ($guest->runPlan($plan) as [$ran]) {
+            $name = array_key_first($ran['operations']);
+            $found = $ran['operations'][$name];
+            same(of($found, 'errors', 'misses', 'failed_fills'), [20, 0, 0], "$cache: every $name is an error");
+            same(array_keys($found['errors_by_kind']), ['io'], "$cache: of this kind");
+            same(array_sum($found['errors_by_kind']), 20, "$cache: each once");
+        }
+        ok(isset($guest->ask('get 4', 'gone')['error']), "$cache: nor is one that is probed");
+    }
+});
