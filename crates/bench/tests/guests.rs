@@ -56,6 +56,16 @@ fn main() -> ExitCode {
         let agrees = move || agree("memcached:", "python+memcached:", workload);
         trials.push(trial_where(pymemcache, &name, agrees));
     }
+    for (name, native, guest, workload) in [
+        ("fills", "memcached:", "php+memcached:", "on-miss = 'fill'\nkey-pattern = 'zipf:0.9'"),
+        ("many_keys_a_request", "memcached:", "php+memcache:", "multiget = 7"),
+        ("a_mix", "mongodb:", "php+mongodb:?w=0", "ratio = '1:3:1'\ndata-size = 'uniform:3-3000'"),
+    ] {
+        let name = format!("{name}_of_{}_agree_exactly", guest.trim_end_matches(':'));
+        trials.push(trial_where(|| opens(guest), &name, move || agree(native, guest, workload)));
+    }
+    let apcu = || opens("php+apcu:");
+    trials.push(trial_where(apcu, "processes_share_apcu_and_what_it_drops_is_told", wiped));
     trials.push(trial_where(memcached, "a_tier_answers_what_it_holds", tiers));
     trials.push(trial_where(memcached, "somebodys_server_behind_a_tier_is_guarded", guarded));
     trials.push(trial_where(memcached, "what_is_left_on_somebodys_server_ends", safety));
@@ -106,6 +116,11 @@ fn pymemcache() -> Result<(), String> {
     has_program(&ENGINES.find("memcached").unwrap().recipes[0])
 }
 
+/// Whether a target can be opened here.
+fn opens(url: &str) -> Result<(), String> {
+    CATALOG.open(&StoreUrl::parse(url).unwrap()).map(drop).map_err(|error| error.to_string())
+}
+
 fn run(targets: &[&str], workload: &str) -> Run {
     let run = support::run(&CATALOG, targets, &format!("rounds = 2\n{workload}"));
     assert!(run.targets.iter().all(|target| target.reason.is_none()), "{:#?}", run.targets);
@@ -135,6 +150,23 @@ fn agree(native: &str, guest: &str, workload: &str) {
         assert!(guest.counts.wrong == 0 && guest.counts.ops > 0, "{guest:#?}");
         assert!(guest.latency_ns.is_some() || guest.counts.misses == guest.counts.ops);
     }
+}
+
+/// Where APCu is full it drops everything, and what is absent then was dropped, and nothing silently.
+fn wiped() {
+    let (small, roomy) = ("php+apcu:?shm_size=4m", "php+apcu:");
+    let workload = "keys = 200\ndata-size = '100k'\nprocesses = 2\noperations = ['set', 'get']";
+    let run = run(&[small, roomy], workload);
+    let [set, get] = cells(&run, small)[..] else { panic!("{:#?}", run.cells) };
+    assert_eq!((set.counts.errors, set.counts.wrong, get.counts.wrong), (0, 0, 0), "{set:#?}");
+    let (absent, evictions) = (set.counts.read_back_absent, set.counts.evictions.unwrap());
+    assert!(absent > 0 && evictions >= absent, "{absent} are absent, and {evictions} dropped");
+    assert!(get.counts.misses > get.counts.hits, "{get:#?}");
+    let silent = run.checks.iter().any(|check| check.id == "SILENT-DROP");
+    assert!(!silent, "{:#?}", run.checks);
+    let [set, get] = cells(&run, roomy)[..] else { panic!("{:#?}", run.cells) };
+    assert_eq!((set.counts.evictions, set.counts.read_back_absent), (Some(0), 0), "{set:#?}");
+    assert_eq!(get.counts.hits, get.counts.ops, "{get:#?}");
 }
 
 fn mounted() {

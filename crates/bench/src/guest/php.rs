@@ -329,10 +329,10 @@ struct Memcached {
 struct Memcache {
     /// `session`: one client object a process; `operation`: a new one, and a new connection, for every operation.
     connect: Connect,
-    /// How much is sent at once. The extension's own default is 32k; until its version 3 it was 8k.
+    /// How much is sent at once. The extension's own default is 32k; in its version 2 it was 8k.
     #[serde(serialize_with = "bytes")]
     chunk_size: Option<ByteSize>,
-    /// Values from this size on are compressed; none where nobody says, as it was until version 4 of the extension.
+    /// Values from this size on are compressed; none where nobody says. The extension's own default is 20000 bytes.
     #[serde(serialize_with = "bytes")]
     compress_threshold: Option<ByteSize>,
     /// How keys are spread over the servers; the extension's own way is `consistent`.
