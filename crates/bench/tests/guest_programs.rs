@@ -40,6 +40,13 @@ const SUITES: &[Suite] = &[
         skipped: "# skip",
     },
     Suite {
+        language: "java",
+        ending: ".sh",
+        command: &["sh"],
+        package: "default-jdk-headless",
+        skipped: "# skip",
+    },
+    Suite {
         language: "python",
         ending: "_test.py",
         command: &["python3", "-B", "-m", "unittest", "--verbose"],

@@ -1,0 +1,80 @@
+package larder;
+
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+
+/** Failures are counted by their kind, and end a phase where there is nothing else. */
+final class FailuresTest {
+    private FailuresTest() {}
+
+    public static void main(String[] arguments) {
+        Check.that("a hundred failures in a row are enough", () -> {
+            Failure failure = gaveUp(1, 100);
+            Check.equal(failure.text(), "gave up after 100 failures in a row: no answer", "text");
+            Check.equal(failure.kind(), "timeout", "kind");
+        });
+        Check.that("ninety-nine of a hundred are not, again and again", () -> {
+            Map<String, Object> found = plan(1, 1000).found(new Failing(100), "get");
+            Check.equal(found.get("errors"), 990, "errors");
+            Check.equal(found.get("errors_by_kind"), "{timeout=990}", "kinds");
+            Check.equal(found.get("misses"), 10, "misses");
+        });
+        Check.that("a request of many keys is one failure", () -> {
+            Failure failure = gaveUp(7, 699);
+            Check.is(failure != null && failure.text().startsWith("gave up after 100"), "700 keys are 100 requests");
+        });
+        Check.that("a fill that is refused is a miss that did not succeed", () -> {
+            TestPlan plan = new TestPlan("a");
+            plan.phase(Map.of("operations", List.of("get_or_set")), new int[] {2, 0, plan.value(0, 40)});
+            Map<String, Object> result = plan.run(new Failing(0)).get(0);
+            @SuppressWarnings("unchecked")
+            var found = ((Map<String, Map<String, Object>>) result.get("operations")).get("get_or_set");
+            Check.equal(List.of(found.get("misses"), found.get("failed_fills"), found.get("errors")), "[1, 1, 0]", "counts");
+            Check.equal(result.get("failed"), "[1]", "values that are not there");
+            Check.equal(result.get("first_error"), "no answer", "first error");
+        });
+        Check.end();
+    }
+
+    /** Gets fail but for every so manieth, sets always. */
+    private static final class Failing extends MapCache {
+        private final int every;
+        private int asked;
+
+        Failing(int every) {
+            this.every = every;
+        }
+
+        @Override
+        byte[] get(Key key) throws Exception {
+            if (every == 0 || ++asked % every == 0) {
+                return null;
+            }
+            throw new Failure("timeout", "no answer");
+        }
+
+        @Override
+        void set(Key key, byte[] value, long ttlMillis) throws Exception {
+            throw new Failure("timeout", "no answer");
+        }
+    }
+
+    private static TestPlan plan(int multiget, int count) {
+        TestPlan plan = new TestPlan("a");
+        int value = plan.value(0, 40);
+        int[][] gets = new int[count][];
+        Arrays.fill(gets, new int[] {0, 0, value});
+        String name = multiget > 1 ? "get_many" : "get";
+        return plan.phase(Map.of("operations", List.of(name), "multiget", multiget), gets);
+    }
+
+    private static Failure gaveUp(int multiget, int count) throws Exception {
+        try {
+            plan(multiget, count + multiget).run(new Failing(Integer.MAX_VALUE));
+            return null;
+        } catch (Failure failure) {
+            return failure;
+        }
+    }
+}

@@ -1,0 +1,17 @@
+#!/bin/sh
+# Compiles the program and its tests, once, and runs each test. What needs a client is tested by the contract suite.
+set -eu
+
+if ! command -v javac >/dev/null; then
+  echo '# skip: javac is not installed: apt-get install default-jdk-headless'
+  exit 0
+fi
+classes=$(mktemp -d)
+trap 'rm -rf "$classes"' EXIT
+export TMPDIR="$classes"
+sources=$(find larder t -name '*.java' ! -name MemcachedCache.java ! -name SpyLogger.java)
+# shellcheck disable=SC2086 # no name of a source has a space
+javac -Xlint:all -Werror -proc:none -d "$classes" $sources
+for test in t/*Test.java; do
+  java -Djava.io.tmpdir="$classes" -cp "$classes" "larder.$(basename "$test" .java)"
+done
