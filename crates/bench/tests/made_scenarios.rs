@@ -97,6 +97,28 @@ fn a_twin_runs_and_every_operation_of_its_mix_has_its_share() {
     }
 }
 
+#[test]
+fn the_other_workloads_of_today_run_and_every_value_is_right() {
+    for (name, operations) in [
+        ("kvcache", vec![Operation::GetOrSet]),
+        ("session", vec![Operation::Set, Operation::GetOrSet, Operation::Get, Operation::Touch]),
+    ] {
+        let run = run(name, "moka:", 3000);
+        for operation in operations {
+            let mut cells = run.cells.iter().filter(|cell| cell.operation == operation);
+            let counts = cells.next().unwrap().counts;
+            assert!(counts.ops > 0 && counts.wrong + counts.errors == 0, "{name}: {counts:?}");
+        }
+    }
+}
+
+#[test]
+fn servers_take_the_keys_of_the_key_value_cache() {
+    let kvcache = Scenario::find("kvcache").unwrap().workload;
+    let [lengths] = &kvcache.key_size.unwrap()[..] else { panic!("one distribution") };
+    assert_eq!(lengths.max(), 250, "memcached takes no longer ones");
+}
+
 /// Accesses of a web site: few pages often, many pages once.
 fn trace(folder: &std::path::Path) -> String {
     let path = folder.join("a \"page\".trace");
@@ -159,7 +181,7 @@ fn a_wrong_argument_gets_one_line_that_says_what_to_give() {
         ("twitter:5", "of this cluster nothing is published; take another"),
         ("web", "write web:FILE, a trace: web07.trace.xz and web12.trace.xz of https://"),
         ("web:x?format=what", "no trace format `what`"),
-        ("twiter:1", "page, a001"),
+        ("twiter:1", "no scenario `twiter:1`; built in: quick, page"),
         ("quick:1", "web:FILE, twitter:N"),
     ] {
         let error = Scenario::find(name).unwrap_err().to_string();

@@ -46,3 +46,16 @@ fn loads_a_value(loads: u64, repeated: u64) -> Option<f64> {
     let values = loads.checked_sub(repeated).filter(|values| *values > 0)?;
     Some(loads as f64 / values as f64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_load_of_each_value_is_needed_and_the_others_are_not() {
+        assert_eq!(loads_a_value(10, 0), Some(1.0));
+        assert_eq!(loads_a_value(64, 60), Some(16.0));
+        assert_eq!(loads_a_value(0, 0), None);
+        assert_eq!(loads_a_value(3, 3), None, "what was repeated began in another round");
+    }
+}
