@@ -329,7 +329,8 @@ struct Memcached {
 struct Memcache {
     /// `session`: one client object a process; `operation`: a new one, and a new connection, for every operation.
     connect: Connect,
-    /// How much is sent at once. The extension's own default is 32k; in its version 2 it was 8k.
+    /// How much is sent at once; a set of more may wait for 40 ms. The extension's own default is 32k; in its version 2 it
+    /// was 8k.
     #[serde(serialize_with = "bytes")]
     chunk_size: Option<ByteSize>,
     /// Values from this size on are compressed; none where nobody says. The extension's own default is 20000 bytes.
