@@ -147,8 +147,9 @@ fn open(url: &StoreUrl, catalog: &Catalog) -> Result<Arc<dyn Store>> {
     store::open(url, catalog)
 }
 
-/// The heap has its full size from the beginning, so that it does not grow while something is measured. Whoever looks at
-/// the machine from outside finds no trace of it afterwards, and what it says goes where its complaints go.
+/// The collector is the one that the virtual machine takes by itself where there is more than one processor, so that it is
+/// the same everywhere. The heap has its full size from the beginning, so that it does not grow while something is measured.
+/// Nothing of it is left in the system's temporary folder, and what it says goes where its complaints go.
 fn arguments(launch: &Launch<'_>) -> Vec<OsString> {
     let heap = (HEAP.saturating_add(launch.plan_bytes)).div_ceil(HEAP_STEP) * (HEAP_STEP >> 20);
     let mut classes = launch.home.join(CLASSES).into_os_string();
@@ -157,7 +158,7 @@ fn arguments(launch: &Launch<'_>) -> Vec<OsString> {
         classes.push(folder.join("*"));
     }
     let mut arguments: Vec<OsString> =
-        ["-XX:+UseParallelGC", "-XX:-UsePerfData", "-XX:+DisplayVMOutputToStderr"]
+        ["-XX:+UseG1GC", "-XX:-UsePerfData", "-XX:+DisplayVMOutputToStderr"]
             .map(OsString::from)
             .into();
     arguments.extend([format!("-Xms{heap}m").into(), format!("-Xmx{heap}m").into()]);
