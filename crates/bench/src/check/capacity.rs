@@ -1,11 +1,18 @@
 //! CAPACITY: a working set that does not fit measures eviction.
 
-use larder_report::{Run, Severity};
+use larder_report::{Cell, Run, Severity};
 use larder_store::ByteSize;
 
 use super::{About, Check, Needs, Report, measured};
 
 pub(super) struct Capacity;
+
+/// Whether nothing had to go for what else was stored at this point, in this operation or one before it. That is not known of
+/// one that does not tell.
+fn keeps_all(run: &Run, cell: &Cell) -> bool {
+    let mine = |other: &&Cell| other.target == cell.target && other.point == cell.point;
+    run.cells.iter().filter(mine).all(|other| other.counts.evictions == Some(0))
+}
 
 impl Check for Capacity {
     fn about(&self) -> &'static About {
@@ -33,9 +40,10 @@ impl Check for Capacity {
             let room = target.capacity_bytes.filter(|capacity| set > *capacity);
             if let Some(room) = room {
                 let (set, room) = (ByteSize(set), ByteSize(room));
-                let what = match cell.counts.evictions {
-                    Some(0) => "nothing was evicted to make room",
-                    _ => "this measures eviction",
+                let what = if keeps_all(run, cell) {
+                    "nothing was evicted to make room"
+                } else {
+                    "this measures eviction"
                 };
                 let text = format!("working set {set} > capacity {room}: {what}{ratio}");
                 report.cell(Severity::Warn, cell, text);
