@@ -25,10 +25,11 @@ UNFILLED: Final = 6
 NONE: Final = b"nothing is stored under this key, so no value of it is right"
 
 # What a note tells. Of a miss, what there was to see of each operation; of a refused value, what `set` answered; of a
-# failure, the exception.
+# failure, the exception; of one that only came to light at the end, the operations that it took with it, too.
 MISSED: Final = 0
 REFUSED: Final = 1
 FAILED: Final = 2
+LOST: Final = 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,10 @@ happened. Where everything fails, the phase is given up.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
-from larder.block import ERROR, FAILED, FILLED, MISS, MISSED, UNFILLED, Block, Note
+from larder.block import ERROR, FAILED, FILLED, LOST, MISS, MISSED, UNFILLED, Block, Note
 from larder.cache import Cache
 from larder.failure import Failure
 from larder.judge import Judge
@@ -48,11 +49,20 @@ class Failures:
             if note.what == MISSED:
                 self._misses(note, (note.between or block.end[note.last]) - then)
                 continue
+            if note.what == LOST:
+                error, lost = note.said
+                self._have_failed(lost, failure := Failure.of(error))
+                self._count(note, failure)
+                continue
             failure = Failure.of(note.said) if note.what == FAILED else self._refusal(note, note.between or then)
-            for n in range(note.first, note.last + 1):
-                block.errors.setdefault(n, failure)
-                self._was_not_done(n)
+            self._have_failed(range(note.first, note.last + 1), failure)
             self._count(note, failure)
+
+    def _have_failed(self, operations: Iterable[int], failure: Failure) -> None:
+        for n in operations:
+            if n not in self._block.errors:
+                self._block.errors[n] = failure
+                self._was_not_done(n)
 
     def _misses(self, note: Note, took_ns: int) -> None:
         """Misses of a request, of which some were failures."""

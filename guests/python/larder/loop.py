@@ -12,7 +12,7 @@ from __future__ import annotations
 from time import monotonic_ns
 from typing import Any
 
-from larder.block import ERROR, FAILED, FILLED, MISS, MISSED, REFUSED, UNFILLED, Block, Note
+from larder.block import ERROR, FAILED, FILLED, LOST, MISS, MISSED, REFUSED, RIGHT, UNFILLED, Block, Note
 from larder.cache import Cache
 from larder.judge import Judge
 from larder.plan import DELETE, GET, GET_OR_SET, SET
@@ -47,7 +47,7 @@ class Loop:
             if self._cache.finish():
                 block.end[done - 1] = monotonic_ns()
         except Exception as error:
-            self._failed(done - 1, done - 1, error)
+            self._lost(first, done - 1, error)
         return began, done
 
     def _gets(self, first: int, count: int, until: int) -> int:
@@ -121,7 +121,11 @@ class Loop:
                 # Which of the two took how long matters where the get may have failed.
                 between = monotonic_ns() if cache.doubts else None
                 self._missed(n, between)
-                stored = client.set(block.under[n], block.want[n], self._ttl)
+                try:
+                    stored = client.set(block.under[n], block.want[n], self._ttl)
+                except Exception as error:
+                    # The get has told that there was nothing, and that stands.
+                    return self._failed(n, n, error, UNFILLED)
         finally:
             if client is not cache:
                 client.close()
@@ -190,12 +194,26 @@ class Loop:
         self._block.outcome[n] = outcome
         self._block.notes.append(Note(n, n, REFUSED, answer, between))
 
-    def _failed(self, first: int, last: int, error: Exception) -> int:
+    def _lost(self, first: int, last: int, error: Exception) -> None:
+        """None of the sets that nobody waited for was acknowledged. The last operation is the one that found out."""
+        block, lost = self._block, []
+        block.end[last] = monotonic_ns()
+        for n in range(first, last + 1):
+            if n == last or (block.outcome[n] == RIGHT and block.kind[n] == SET):
+                block.outcome[n] = ERROR
+            elif block.outcome[n] == FILLED:
+                block.outcome[n] = UNFILLED
+            else:
+                continue
+            lost.append(n)
+        block.notes.append(Note(last, last, LOST, (error.with_traceback(None), lost)))
+
+    def _failed(self, first: int, last: int, error: Exception, outcome: int = ERROR) -> int:
         """Notes what was raised; returns when."""
         now = monotonic_ns()
         for n in range(first, last + 1):
             self._block.end[n] = now
-            self._block.outcome[n] = ERROR
+            self._block.outcome[n] = outcome
         # What it was raised in is not kept: whole values are among it.
         self._block.notes.append(Note(first, last, FAILED, error.with_traceback(None)))
         return now

@@ -62,6 +62,20 @@ class Servers(Case):
         self.assertEqual(answer, {"error": "object too large for cache", "kind": "too_large"})
         self.assertTrue(guest.set(b"small", b"x")["stored"])
 
+    def test_a_fill_that_is_refused_is_a_miss_that_did_not_succeed(self) -> None:
+        small_items = self.memcached("-I", "64k", "-o", "slab_chunk_max=32768")
+        for connect in ("session", "operation"):
+            with self.subTest(connect=connect):
+                guest = self.guest("memcached", servers=[small_items.address], options={"connect": connect})
+                plan = self.plan([f"{connect}-large", f"{connect}-small"])
+                large, small = plan.value(0, 150_000), plan.value(1, 10)
+                fills = [("get_or_set", 0, large), ("get_or_set", 1, small)]
+                plan.phase(["get_or_set"], fills * 2)
+                ((ran,),) = guest.run(plan)
+                self.assertEqual(counts(ran["operations"]["get_or_set"]), [4, 1, 3, 0, 0, 2, 2])
+                self.assertEqual(ran["operations"]["get_or_set"]["errors_by_kind"], {"too_large": 2})
+                self.assertEqual(ran["failed"], [large] * 2)
+
     def test_where_everything_fails_it_gives_up(self) -> None:
         plan = self.plan(["large", "small"])
         large, small = plan.value(0, 150_000), plan.value(1, 10)
@@ -141,6 +155,15 @@ class Servers(Case):
         self.assertGreater(ran["wall_ns"], 300_000_000)
         refused = self.client(noreply=True, connect="operation").opened["unavailable"]
         self.assertRegex(refused, "^noreply needs connect=session")
+
+    def test_what_nobody_acknowledged_at_last_has_failed(self) -> None:
+        plan = self.plan([f"key-{n}" for n in range(5)])
+        values = [plan.value(n, 50) for n in range(5)]
+        plan.phase(["set"], [("set", n, values[n]) for n in range(5)])
+        ran = self.hung(self.client(noreply=True, timeout=0.2), plan, 0.5)
+        self.assertEqual(counts(ran["operations"]["set"]), [5, 0, 0, 0, 5, 0, 0])
+        self.assertEqual(ran["operations"]["set"]["errors_by_kind"], {"timeout": 5})
+        self.assertEqual(ran["failed"], values)
 
     def test_where_everything_hangs_it_gives_up(self) -> None:
         plan = self.plan(["key"])

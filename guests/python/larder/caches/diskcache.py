@@ -60,6 +60,8 @@ class DiskCache(Cache):
 
     def settings(self) -> dict[str, str]:
         settings = {name: str(getattr(self._client, name)) for name in (*_SETTINGS, "timeout")}
+        # Each of the folders has its share of what they may hold together, and tells that alone.
+        settings["size_limit"] = str(round(self._client.size_limit * self._shards))
         return {**settings, "shards": str(self._shards), "directory": self._client.directory}
 
     def before_fork(self) -> None:
