@@ -11,6 +11,9 @@ abstract class Cache {
     /** In place of a TTL: none. */
     static final long FOREVER = 0;
 
+    /** Beyond it a deadline would be no number of milliseconds any more. */
+    private static final long LONGEST_TTL_MILLIS = 1L << 52;
+
     /** Gets that are asked for together, made ready before the clock runs. */
     interface Request {
         /** The values in the order of the keys; null for what is not there. */
@@ -20,6 +23,13 @@ abstract class Cache {
     /** By the names of open.json; found by name, for a library that is not there keeps no other cache from its work. */
     private static final Map<String, String> CACHES =
             Map.of("null", "NullCache", "memcached", "MemcachedCache", "postgresql", "PostgresqlCache");
+
+    /** A TTL of so many seconds, rounded up: a fraction of a millisecond would become 0, which is for ever. */
+    static long ttlMillis(double seconds) {
+        // So little is what a fraction in binary adds, and no time.
+        double millis = Math.ceil(seconds * 1000 - 1e-6);
+        return Math.max(1, Math.min((long) millis, LONGEST_TTL_MILLIS));
+    }
 
     /** Opens what open.json describes. */
     static Cache open(Order order) throws Exception {
@@ -66,6 +76,11 @@ abstract class Cache {
 
     /** The operation of this client is over. */
     void release(Cache client) {}
+
+    /** Waits for what is still under way, while the clock runs. Whether there may have been anything. */
+    boolean finish() throws Exception {
+        return false;
+    }
 
     /** Connections opened since the last time this was asked. */
     long connections() {

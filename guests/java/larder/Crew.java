@@ -28,6 +28,8 @@ final class Crew {
         while (caches.size() < plan.processes) {
             caches.add(caches.get(0).another());
         }
+        // Some count together, so none of them may begin before all are at 0.
+        caches.forEach(Cache::connections);
         List<Worker> workers = new ArrayList<>();
         CountDownLatch start = new CountDownLatch(1);
         for (int process = 0; process < plan.processes; process++) {

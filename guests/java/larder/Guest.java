@@ -152,7 +152,7 @@ final class Guest {
     }
 
     private static long ttl(String seconds) {
-        return seconds.equals("-") ? Cache.FOREVER : Math.round(Double.parseDouble(seconds) * 1000);
+        return seconds.equals("-") ? Cache.FOREVER : Cache.ttlMillis(Double.parseDouble(seconds));
     }
 
     /** What the virtual machine was started with; the class path says nothing of how it works. */

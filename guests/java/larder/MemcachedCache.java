@@ -38,8 +38,13 @@ class MemcachedCache extends Cache {
         }
     }
 
+    /** So long a server that has refused something is waited for. */
+    private static final long BACK_NANOS = 10_000_000_000L;
+
     private final Terms terms;
     private final MemcachedClient client;
+    /** An answer was an error, after which the client makes a new connection, behind the back of whoever asked. */
+    private boolean isReconnecting;
 
     private MemcachedCache(Terms terms) throws IOException {
         this.terms = terms;
@@ -163,6 +168,20 @@ class MemcachedCache extends Cache {
         return another;
     }
 
+    /** Without it the next phase would wait for the connection that this one has lost. */
+    @Override
+    boolean finish() {
+        if (!isReconnecting) {
+            return false;
+        }
+        long began = System.nanoTime();
+        while (client.getVersions().size() < terms.servers.size() && System.nanoTime() - began < BACK_NANOS) {
+            Thread.yield();
+        }
+        isReconnecting = false;
+        return true;
+    }
+
     @Override
     long connections() {
         return terms.connections.getAndSet(0);
@@ -185,7 +204,7 @@ class MemcachedCache extends Cache {
         }
     }
 
-    private static boolean is(OperationFuture<Boolean> answer) throws Exception {
+    private boolean is(OperationFuture<Boolean> answer) throws Exception {
         try {
             return answer.get();
         } catch (Exception e) {
@@ -196,13 +215,15 @@ class MemcachedCache extends Cache {
     /** The protocol has whole seconds; a fraction would be none at all. */
     private static int expiry(long ttlMillis) {
         long seconds = (ttlMillis + 999) / 1000;
-        return (int) (seconds > LONGEST_TTL_SECONDS ? System.currentTimeMillis() / 1000 + seconds : seconds);
+        long expiry = seconds > LONGEST_TTL_SECONDS ? System.currentTimeMillis() / 1000 + seconds : seconds;
+        return (int) Math.min(expiry, Integer.MAX_VALUE);
     }
 
     /** An error of the client by what it was in truth: refused by a server, or a connection that was lost. */
-    private static Failure explained(Exception caught) {
+    private Failure explained(Exception caught) {
         for (Throwable cause = caught; cause != null; cause = cause.getCause()) {
             if (cause instanceof OperationException refusal) {
+                isReconnecting = true;
                 String said = refusal.toString();
                 return new Failure(kindOf(said), said);
             }

@@ -68,7 +68,6 @@ final class Phase {
 
     /** Does the share, in the thread whose it is. */
     void run() throws Exception {
-        cache.connections();
         if (isAlone) {
             usage = new Usage(Set.of(Usage.task()), cache.hasPassingThreads());
         } else {
@@ -110,12 +109,16 @@ final class Phase {
         return cpu;
     }
 
-    private void workThroughBlock() throws Failure {
+    private void workThroughBlock() throws Exception {
         int at = 0;
         while (at < block.count && timed < limit && !isStopped) {
             long used = isAlone ? used() : 0;
             long began = System.nanoTime();
             int next = loop.run(at, began + Math.min(limit - timed, SEGMENT_NANOS));
+            // What the last operations have left under way is theirs.
+            if (cache.finish()) {
+                block.end[next - 1] = System.nanoTime();
+            }
             cpu += isAlone ? used() - used : 0;
             if (done == 0) {
                 start = began;

@@ -50,7 +50,7 @@ final class Plan {
         }
         Terms terms = new Terms(
                 ((Long) plan.get("processes")).intValue(),
-                plan.get("ttl_s") instanceof Number seconds ? Math.round(seconds.doubleValue() * 1000) : Cache.FOREVER,
+                plan.get("ttl_s") instanceof Number seconds ? Cache.ttlMillis(seconds.doubleValue()) : Cache.FOREVER,
                 (Boolean) plan.get("replays"),
                 phases);
         List<Key> keys = new ArrayList<>();

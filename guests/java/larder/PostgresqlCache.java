@@ -72,7 +72,7 @@ final class PostgresqlCache extends Cache {
         return cache;
     }
 
-    private static Properties properties(Order order) {
+    static Properties properties(Order order) throws Failure {
         Map<String, String> access = order.access();
         long timeout = order.millis("timeout", 5_000);
         Properties properties = new Properties();
@@ -87,13 +87,25 @@ final class PostgresqlCache extends Cache {
         }
         properties.setProperty("options", options);
         String encrypted = "off".equals(access.get("tls")) ? "disable" : "require";
-        properties.setProperty("sslmode", access.getOrDefault("sslmode", encrypted));
+        properties.setProperty("sslmode", sslmode(access.getOrDefault("sslmode", encrypted), access));
         for (String name : new String[] {"user", "password", "sslrootcert"}) {
             if (access.get(name) != null) {
                 properties.setProperty(name, access.get(name));
             }
         }
         return properties;
+    }
+
+    /**
+     * What the driver has to be told so that it checks what libpq would: with {@code require} and a file of authorities
+     * those are asked, but this driver would take any certificate.
+     */
+    private static String sslmode(String mode, Map<String, String> access) throws Failure {
+        boolean hasAuthorities = access.get("sslrootcert") != null;
+        if (mode.startsWith("verify-") && !hasAuthorities) {
+            throw new Failure("other", "sslmode=" + mode + " needs the authorities to trust: add sslrootcert=FILE");
+        }
+        return mode.equals("require") && hasAuthorities ? "verify-ca" : mode;
     }
 
     @Override

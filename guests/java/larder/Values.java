@@ -47,13 +47,15 @@ final class Values {
         return values;
     }
 
-    /** The first values alone, each as if it were the only one of its key. */
-    Values first(int count) {
-        Values first = new Values(pool, count);
-        System.arraycopy(at, 0, first.at, 0, count);
-        System.arraycopy(length, 0, first.length, 0, count);
-        System.arraycopy(header, 0, first.header, 0, 3 * count);
-        return first;
+    /** These values alone, each as if it were the only one of its key. */
+    Values only(int[] numbers) {
+        Values only = new Values(pool, numbers.length);
+        for (int i = 0; i < numbers.length; i++) {
+            only.at[i] = at[numbers[i] - 1];
+            only.length[i] = length[numbers[i] - 1];
+            System.arraycopy(header, 3 * (numbers[i] - 1), only.header, 3 * i, 3);
+        }
+        return only;
     }
 
     int count() {

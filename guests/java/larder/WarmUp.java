@@ -23,17 +23,20 @@ final class WarmUp {
     private static final long TTL_MILLIS = 60_000;
     private static final int KEYS = 8;
     private static final int MOST_KEYS = 64;
+    /** Among so many values those are looked for that the cache takes. */
+    private static final int MOST_LOOKED_AT = 256;
     /** So much is stored at most, so that nothing has to make room for it. */
     private static final long BYTES = 1 << 20;
 
     private static final int ROUNDS = 100;
 
     private final Plan plan;
+    private final int[] chosen;
     private final int keys;
     private final int multiget;
     private final Set<String> names = new HashSet<>();
 
-    private WarmUp(Plan plan) {
+    private WarmUp(Cache cache, Plan plan) throws Exception {
         this.plan = plan;
         int together = 1;
         for (Plan.Phase phase : plan.phases) {
@@ -41,19 +44,48 @@ final class WarmUp {
             together = Math.max(together, phase.multiget());
         }
         multiget = Math.min(together, MOST_KEYS);
-        int room = 0;
-        int most = Math.min(Math.max(KEYS, multiget), plan.values.count());
-        for (long bytes = 0; room < most && (room == 0 || bytes <= BYTES); room++) {
-            bytes += plan.values.length(room + 1);
+        chosen = chosen(cache);
+        keys = chosen.length;
+    }
+
+    /** Values that have room together, or one; none that the cache refuses, of which nothing can be learnt. */
+    private int[] chosen(Cache cache) throws Exception {
+        Key key = ownKeys(1)[0];
+        int most = Math.max(KEYS, multiget);
+        int[] numbers = new int[most];
+        int found = 0;
+        long bytes = 0;
+        int looked = Math.min(plan.values.count(), MOST_LOOKED_AT);
+        for (int number = 1; number <= looked && found < most; number++) {
+            int length = plan.values.length(number);
+            if ((found == 0 || bytes + length <= BYTES) && isTaken(cache, key, number)) {
+                numbers[found++] = number;
+                bytes += length;
+            }
         }
-        keys = room;
+        return Arrays.copyOf(numbers, found);
+    }
+
+    private boolean isTaken(Cache cache, Key key, int number) throws Exception {
+        try {
+            cache.set(key, plan.values.compose(number), TTL_MILLIS);
+            cache.delete(key);
+            return true;
+        } catch (Failure refusal) {
+            cache.finish();
+            return false;
+        }
     }
 
     /** For a plan of which something is measured. What goes wrong, the plan will meet too. */
     static void run(Cache cache, Plan plan) throws Exception {
         boolean isMeasured = plan.phases.stream().anyMatch(Plan.Phase::isMeasured);
         if (isMeasured && plan.values.count() > 0) {
-            new WarmUp(plan).run(plan.replays ? cache.another() : cache);
+            Cache own = plan.replays ? cache.another() : cache;
+            WarmUp warmUp = new WarmUp(own, plan);
+            if (warmUp.keys > 0) {
+                warmUp.run(own);
+            }
         }
     }
 
@@ -88,7 +120,7 @@ final class WarmUp {
 
     /** A plan of what the phases do, on keys of its own. */
     private Plan rehearsal() {
-        Key[] own = ownKeys();
+        Key[] own = ownKeys(keys + 1);
         int[] newest = new int[own.length];
         List<byte[]> kinds = new ArrayList<>();
         for (int key = 0; key < keys; key++) {
@@ -128,15 +160,15 @@ final class WarmUp {
                 false);
         long ttl = plan.ttlMillis == Cache.FOREVER ? TTL_MILLIS : Math.min(plan.ttlMillis, TTL_MILLIS);
         Plan.Terms terms = new Plan.Terms(1, ttl, plan.replays, List.of(phase));
-        return new Plan(terms, own, newest, plan.values.first(keys), operations);
+        return new Plan(terms, own, newest, plan.values.only(chosen), operations);
     }
 
     /** Keys that begin as those of the plan do, as long as the first, and one that nothing is stored under. */
-    private Key[] ownKeys() {
+    private Key[] ownKeys(int count) {
         Set<Key> known = new HashSet<>(Arrays.asList(plan.keys));
         byte[] pattern = plan.keys[0].bytes();
         List<Key> own = new ArrayList<>();
-        for (int number = 0; own.size() < keys + 1; number++) {
+        for (int number = 0; own.size() < count; number++) {
             byte[] end = ("-" + number).getBytes(java.nio.charset.StandardCharsets.US_ASCII);
             int length = Math.max(pattern.length, end.length);
             byte[] bytes = Arrays.copyOf(pattern, length);

@@ -4,7 +4,8 @@ set -eu
 
 if ! command -v javac >/dev/null; then
   echo '# skip: javac is not installed: apt-get install default-jdk-headless'
-  exit 0
+  [ "${LARDER_REQUIRE-}" != all ]
+  exit
 fi
 classes=$(mktemp -d)
 trap 'rm -rf "$classes"' EXIT
