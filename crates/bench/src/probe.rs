@@ -71,6 +71,29 @@ pub(crate) fn probe(
     probe_up_to(session, prefix, needed, options, stop)
 }
 
+/// Whether what was found through another session holds for this one: the longest key and the largest value come back whole.
+pub(crate) fn confirms(
+    session: &mut dyn Session,
+    prefix: &[u8],
+    found: &Probed,
+    options: SetOptions,
+    stop: &AtomicBool,
+) -> Result<bool> {
+    let Limits { max_key_len, max_value_len, probed_key_len, probed_value_len } = found.limits;
+    let length = |limit: Option<u64>, probed: u64| {
+        usize::try_from(limit.unwrap_or(probed)).unwrap_or(usize::MAX)
+    };
+    let key = length(max_key_len, probed_key_len);
+    let value = length(max_value_len, probed_value_len);
+    let mut pattern = vec![0; value.max(USUAL)];
+    Xoshiro256PlusPlus::seed_from_u64(1).fill_bytes(&mut pattern);
+    let mut prober = Prober { session, prefix, pattern: &pattern, options, stop };
+    let shortest = prefix.len() + 2;
+    prober.store(shortest, USUAL.min(value))?;
+    Ok(prober.attempt(key, USUAL.min(value))? == Tried::Whole
+        && prober.attempt(key.min(USUAL.max(shortest)), value)? == Tried::Whole)
+}
+
 fn probe_up_to(
     session: &mut dyn Session,
     prefix: &[u8],

@@ -14,7 +14,7 @@ use crate::guest::{self, Demand, GuestStore};
 use crate::memory;
 use crate::patience::patiently;
 use crate::plan::{Plan, PlannedPhase, PlannedPoint, PlannedTarget};
-use crate::probe::{Needed, Probed, probe};
+use crate::probe::{Needed, Probed, confirms, probe};
 use crate::workload::KeySpace;
 
 /// A target of a running comparison.
@@ -84,6 +84,13 @@ impl Target {
         })
     }
 
+    /// Has nothing of it at work while others are measured: the program of a guest's sessions ends until it is needed.
+    pub(crate) fn rest(&self) {
+        if let Some(guest) = &self.guest {
+            guest.rest();
+        }
+    }
+
     /// The language that its clock and client are written in; `None` where it works in this process.
     pub(crate) fn language(&self) -> Option<&'static str> {
         self.guest.as_ref().map(|guest| guest.language().name)
@@ -112,8 +119,15 @@ impl Target {
         let mut session = self.store.session()?;
         // On a server that is not ours nothing is tried that the plan does not need.
         let needed = Needed { key, value, only: self.info.ownership == Ownership::External };
-        let options = self.set_options(first);
-        self.probed = probe(session.as_mut(), first.keys.prefix(), needed, options, stop)?;
+        let (options, prefix) = (self.set_options(first), first.keys.prefix());
+        if let Some(servers) = self.guest.as_ref().and_then(|guest| guest.limits()) {
+            let theirs = probe(servers.session()?.as_mut(), prefix, needed, options, stop)?;
+            if confirms(session.as_mut(), prefix, &theirs, options, stop)? {
+                self.probed = theirs;
+                return Ok(());
+            }
+        }
+        self.probed = probe(session.as_mut(), prefix, needed, options, stop)?;
         Ok(())
     }
 

@@ -15,7 +15,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use larder_bench::{Permissions, Plan, Silent, compare, guest};
 use larder_engines::ENGINES;
-use larder_report::{Cell, Run};
+use larder_report::{Cell, Floor, ReasonKind, Run};
 use larder_store::{Catalog, Store, StoreUrl};
 use larder_testkit::{has_perl_modules, has_program, is_root, may_mount, trial_where};
 use libtest_mimic::Arguments;
@@ -64,6 +64,11 @@ fn main() -> ExitCode {
         let name = format!("{name}_of_{}_agree_exactly", guest.trim_end_matches(':'));
         trials.push(trial_where(|| opens(guest), &name, move || agree(native, guest, workload)));
     }
+    let languages = || {
+        memcached().and_then(|()| pymemcache()).and_then(|()| java())?;
+        opens("php+memcached:")
+    };
+    trials.push(trial_where(languages, "guests_of_one_plan_agree_exactly", all_languages));
     let apcu = || opens("php+apcu:");
     trials.push(trial_where(apcu, "processes_share_apcu_and_what_it_drops_is_told", wiped));
     trials.push(trial_where(memcached, "a_tier_answers_what_it_holds", tiers));
@@ -149,6 +154,42 @@ fn agree(native: &str, guest: &str, workload: &str) {
         assert_eq!(counted(guest), counted(native));
         assert!(guest.counts.wrong == 0 && guest.counts.ops > 0, "{guest:#?}");
         assert!(guest.latency_ns.is_some() || guest.counts.misses == guest.counts.ops);
+    }
+}
+
+/// All languages side by side: the same outcomes to the last operation, the same refusal of what is too large, and the cost
+/// of an operation on the null cache of each.
+fn all_languages() {
+    let native = "memcached:?item_size=64k";
+    let guests = ["perl", "php", "java", "python"].map(|language| format!("{language}+{native}"));
+    let targets: Vec<&str> = guests.iter().map(String::as_str).chain([native]).collect();
+    let run = run(
+        &targets,
+        "keys = 40\nrequests = 200\non-miss = 'fill'\nkey-pattern = 'zipf:0.9'\ndata-size = ['uniform:3-3k', '150k']",
+    );
+    let told = |target: &str| -> Vec<_> {
+        let counted = |cell: &&Cell| {
+            let counts = cell.counts;
+            let outcomes = (counts.ops, counts.hits, counts.misses, counts.failed_fills);
+            (cell.operation, outcomes, cell.reason_kind)
+        };
+        cells(&run, target).iter().map(counted).collect()
+    };
+    let expected = told(native);
+    let [(_, (ops, hits, misses, _), None), (.., Some(ReasonKind::Oversize))] = expected[..] else {
+        panic!("{expected:#?}")
+    };
+    assert!(ops == 400 && hits > 0 && misses > 0, "{expected:#?}");
+    for guest in &guests {
+        assert_eq!(told(guest), expected, "{guest}");
+    }
+    for language in ["perl", "php", "java", "python"] {
+        let of = |floor: &&Floor| floor.language.as_deref() == Some(language);
+        let floors: Vec<_> = run.floors.iter().filter(of).collect();
+        assert!(
+            !floors.is_empty() && floors.iter().all(|floor| floor.ns_per_op > 0.0),
+            "{floors:#?}"
+        );
     }
 }
 

@@ -72,8 +72,11 @@ pub(super) fn check(plan: &Plan, slots: &[Slot], permissions: Permissions) -> Re
     if targets().any(|target| target.guest.is_some()) {
         check_guests(plan)?;
     }
+    // One has its turn at a time.
+    let guests = targets().filter_map(|target| target.guest.as_ref());
+    let program = guests.map(|guest| guest.memory_bytes()).max().unwrap_or(0);
     let memory: u64 =
-        targets().map(|target| footprint(plan, target).memory).sum::<u64>() + own(plan);
+        targets().map(|target| footprint(plan, target).memory).sum::<u64>() + own(plan) + program;
     if let Some(free) = available_memory().filter(|free| exceeds(memory, *free)) {
         return Err(usage(format!(
             "this plan takes about {} of memory, {} are free; use fewer --keys, a smaller --data-size or fewer \

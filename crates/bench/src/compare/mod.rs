@@ -192,6 +192,7 @@ fn provision(
             if allowed.is_ok() {
                 observer.notice(Event::Probing { target: &planned.name });
                 target.probe(plan, stop)?;
+                target.rest();
             }
             Ok((target, allowed))
         });

@@ -63,6 +63,7 @@ impl Turn<'_> {
         entries.into_iter().for_each(keep);
         // Even after a failure nothing of ours stays on a server that is not ours.
         let emptied = target.empty(&self.point.keys);
+        target.rest();
         match (result, emptied) {
             (Err(full @ Error::Full { .. }), Ok(())) => {
                 target.leave_out(self.point, &full);

@@ -26,6 +26,7 @@ const JAVA: Language = Language {
     arguments,
     prepare,
     program: include!(concat!(env!("OUT_DIR"), "/java.rs")),
+    memory_bytes,
     silence: SILENCE,
     is_shared: true,
 };
@@ -53,6 +54,9 @@ const COMPILING: Duration = Duration::from_mins(2);
 /// What the heap has beside the plan, in bytes, and the step in which it grows.
 const HEAP: u64 = 256 << 20;
 const HEAP_STEP: u64 = 64 << 20;
+
+/// What the virtual machine takes beside its heap: classes, compiled code, stacks, what the collector notes.
+const BESIDE_HEAP: u64 = 96 << 20;
 
 /// An engine of Java with what most of them have in common.
 const fn engine(scheme: &'static str, recipes: &'static [Recipe]) -> Engine {
@@ -110,6 +114,7 @@ pub(super) const CACHES: &[Cache] = &[
             scheme: "memcached",
             of_client: &["connect", "protocol"],
             follows: &[],
+            limits: true,
             count: true,
         },
         can: Abilities { reach: Reach::Network, ..ALL },
@@ -136,6 +141,7 @@ pub(super) const CACHES: &[Cache] = &[
                 "synchronous_commit",
                 "tls",
             ],
+            limits: false,
             count: false,
         },
         can: Abilities { ttl_resolution: Duration::from_millis(1), reach: Reach::Network, ..ALL },
@@ -148,10 +154,11 @@ fn open(url: &StoreUrl, catalog: &Catalog) -> Result<Arc<dyn Store>> {
 }
 
 /// The collector is the one that the virtual machine takes by itself where there is more than one processor, so that it is
-/// the same everywhere. The heap has its full size from the beginning, so that it does not grow while something is measured.
+/// the same everywhere. The heap has its full size from the beginning, so that it is not resized while something is measured;
+/// its pages are memory from when they are first touched.
 /// Nothing of it is left in the system's temporary folder, and what it says goes where its complaints go.
 fn arguments(launch: &Launch<'_>) -> Vec<OsString> {
-    let heap = (HEAP.saturating_add(launch.plan_bytes)).div_ceil(HEAP_STEP) * (HEAP_STEP >> 20);
+    let heap = heap_bytes(launch.plan_bytes) >> 20;
     let mut classes = launch.home.join(CLASSES).into_os_string();
     if let Some(folder) = jars() {
         classes.push(":");
@@ -164,6 +171,15 @@ fn arguments(launch: &Launch<'_>) -> Vec<OsString> {
     arguments.extend([format!("-Xms{heap}m").into(), format!("-Xmx{heap}m").into()]);
     arguments.extend(["-cp".into(), classes, "larder.Main".into()]);
     arguments
+}
+
+/// How large the heap is for a plan that takes so many bytes.
+fn heap_bytes(plan_bytes: u64) -> u64 {
+    HEAP.saturating_add(plan_bytes).div_ceil(HEAP_STEP).saturating_mul(HEAP_STEP)
+}
+
+fn memory_bytes(plan_bytes: u64) -> u64 {
+    heap_bytes(plan_bytes).saturating_add(BESIDE_HEAP)
 }
 
 /// The folder with the clients and what they need.

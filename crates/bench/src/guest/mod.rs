@@ -49,6 +49,9 @@ pub(crate) struct Language {
     prepare: fn(&'static str, &Path) -> Result<()>,
     /// All files of its program, with their paths.
     program: &'static [(&'static str, &'static [u8])],
+    /// The most memory that its program takes, in bytes, for what it is asked to do; 0 where that is no more than what is
+    /// written down for it.
+    memory_bytes: fn(u64) -> u64,
     /// How long its program may say nothing.
     silence: Duration,
     /// Whether all sessions of a store speak to one program, because it takes long to start.
@@ -70,6 +73,11 @@ struct Launch<'a> {
 #[expect(clippy::unnecessary_wraps, reason = "others may fail")]
 fn as_it_is(_: &'static str, _: &Path) -> Result<()> {
     Ok(())
+}
+
+/// For a language whose program takes what its plan does.
+fn as_the_plan(_: u64) -> u64 {
+    0
 }
 
 /// One cache of a language.
@@ -107,6 +115,9 @@ enum Keeps {
         /// Which of their settings, and of the options for that engine, a client must know to work on what is there; with
         /// any it is told how it is let in, too.
         follows: &'static [&'static str],
+        /// Whether its limits are those that the engine of the servers finds: a refused value costs its client the connection,
+        /// and seconds until it has the next one. They are only confirmed through it.
+        limits: bool,
         /// Whether they count themselves what they are asked; otherwise their engine counts what it asks, and nothing of
         /// what a guest does.
         count: bool,

@@ -145,6 +145,11 @@ impl Part {
         self.place.as_ref().map(Place::path)
     }
 
+    /// The servers, as their engine has them open.
+    pub(super) fn store(&self) -> Option<&Arc<dyn Store>> {
+        self.servers.as_ref()
+    }
+
     /// Where its servers are.
     pub(super) fn servers(&self) -> Vec<String> {
         self.servers.as_ref().map(|servers| servers.info().addresses).unwrap_or_default()

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 use super::options::{bytes, options_of, seconds};
-use super::{Abilities, Cache, Keeps, Language, SILENCE, as_it_is, store};
+use super::{Abilities, Cache, Keeps, Language, SILENCE, as_it_is, as_the_plan, store};
 
 const PERL: Language = Language {
     name: "perl",
@@ -19,6 +19,7 @@ const PERL: Language = Language {
     arguments: |launch| vec![launch.home.join("guest.pl").into()],
     prepare: as_it_is,
     program: include!(concat!(env!("OUT_DIR"), "/perl.rs")),
+    memory_bytes: as_the_plan,
     silence: SILENCE,
     is_shared: false,
 };
@@ -131,6 +132,7 @@ pub(super) const CACHES: &[Cache] = &[
             scheme: "memcached",
             of_client: &["connect", "protocol"],
             follows: &[],
+            limits: false,
             count: true,
         },
         can: Abilities { touch: true, batch: true, reach: Reach::Network, ..FILES },

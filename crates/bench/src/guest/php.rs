@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::options::{bytes, options_of, seconds};
 use super::store::PartFile;
-use super::{Abilities, Cache, Keeps, Language, Launch, SILENCE, as_it_is, store};
+use super::{Abilities, Cache, Keeps, Language, Launch, SILENCE, as_it_is, as_the_plan, store};
 
 const PHP: Language = Language {
     name: "php",
@@ -22,6 +22,7 @@ const PHP: Language = Language {
     arguments,
     prepare: as_it_is,
     program: include!(concat!(env!("OUT_DIR"), "/php.rs")),
+    memory_bytes: as_the_plan,
     silence: SILENCE,
     is_shared: false,
 };
@@ -191,6 +192,7 @@ pub(super) const CACHES: &[Cache] = &[
             scheme: "mongodb",
             of_client: &["w", "journal"],
             follows: &[],
+            limits: false,
             count: false,
         },
         can: Abilities {
@@ -246,6 +248,7 @@ const SERVERS: Keeps = Keeps::Servers {
     scheme: "memcached",
     of_client: &["connect", "protocol"],
     follows: &[],
+    limits: false,
     count: true,
 };
 

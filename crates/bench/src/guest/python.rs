@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::options::{bytes, options_of, seconds};
-use super::{Abilities, Cache, Keeps, Language, SILENCE, as_it_is, store};
+use super::{Abilities, Cache, Keeps, Language, SILENCE, as_it_is, as_the_plan, store};
 
 const PYTHON: Language = Language {
     name: "python",
@@ -20,6 +20,7 @@ const PYTHON: Language = Language {
     arguments: |launch| vec![launch.home.join("guest.py").into()],
     prepare: as_it_is,
     program: include!(concat!(env!("OUT_DIR"), "/python.rs")),
+    memory_bytes: as_the_plan,
     silence: SILENCE,
     is_shared: false,
 };
@@ -119,6 +120,7 @@ pub(super) const CACHES: &[Cache] = &[
             scheme: "memcached",
             of_client: &["connect", "protocol"],
             follows: &[],
+            limits: false,
             count: true,
         },
         can: Abilities {

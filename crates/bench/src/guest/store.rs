@@ -10,11 +10,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use larder_host::cgroup;
 use larder_host::disk;
 use larder_host::scratch::ScratchDir;
 use larder_store::{
-    Capabilities, Catalog, Error, Ownership, Result, Session, Stats, Store, StoreInfo, StoreUrl,
-    TierStats,
+    ByteSize, Capabilities, Catalog, Error, Ownership, Result, Session, Stats, Store, StoreInfo,
+    StoreUrl, TierStats,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -45,6 +46,14 @@ pub(crate) struct Demand {
     pub(crate) largest_bytes: Option<u64>,
     /// What a program that carries the plan out takes of memory, beside its cache, in bytes.
     pub(crate) plan_bytes: u64,
+}
+
+impl Demand {
+    /// What a program takes at most to carry the plan out, beside its cache, in bytes.
+    fn in_program(self) -> u64 {
+        let values = self.largest_bytes.unwrap_or(0).saturating_mul(VALUES_AT_ONCE);
+        self.plan_bytes.saturating_add(values)
+    }
 }
 
 /// An open guest.
@@ -138,6 +147,7 @@ impl GuestStore {
         demand: Demand,
     ) -> Result<Self> {
         let engine = cache.engine.scheme;
+        has_room(cache, demand)?;
         let options = (cache.options)(engine, &cache.own_options(url))?;
         let parts = match cache.keeps {
             Keeps::Tiers => cache
@@ -198,6 +208,24 @@ impl GuestStore {
         self.shared.ends_on_somebodys()
     }
 
+    /// The servers whose limits are its own: they are found without its client.
+    pub(crate) fn limits(&self) -> Option<&Arc<dyn Store>> {
+        match (self.shared.cache.keeps, self.shared.parts.as_slice()) {
+            (Keeps::Servers { limits: true, .. }, [part]) => part.store(),
+            _ => None,
+        }
+    }
+
+    /// The most memory that its program takes beyond what is written down for it, in bytes.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        (self.language().memory_bytes)(self.shared.demand.in_program())
+    }
+
+    /// Ends the program of its sessions until one needs it again.
+    pub(crate) fn rest(&self) {
+        self.shared.rest();
+    }
+
     /// Whether each process that it forks has entries of its own.
     pub(crate) fn is_private(&self) -> bool {
         let private = Keeps::Memory { shared: false };
@@ -239,13 +267,8 @@ impl Shared {
                 tiers: parts.iter().map(|part| part.file(*demand)).collect(),
             },
         };
-        let launch = Launch {
-            home: self.home.path(),
-            parts: file.parts(),
-            plan_bytes: demand
-                .plan_bytes
-                .saturating_add(demand.largest_bytes.unwrap_or(0).saturating_mul(VALUES_AT_ONCE)),
-        };
+        let launch =
+            Launch { home: self.home.path(), parts: file.parts(), plan_bytes: demand.in_program() };
         let started = Process::start(
             cache.engine.scheme,
             (cache.language, (cache.language.arguments)(&launch)),
@@ -399,6 +422,22 @@ impl Store for GuestStore {
         own.capacity_bytes = stats.capacity_bytes;
         Ok(own)
     }
+}
+
+/// Refuses a program that a limit of memory would have killed.
+fn has_room(cache: &Cache, demand: Demand) -> Result<()> {
+    let needed = (cache.language.memory_bytes)(demand.in_program());
+    let Some(limit) = cgroup::limit_bytes().filter(|limit| *limit < needed) else {
+        return Ok(());
+    };
+    let what = format!(
+        "a program in {} takes up to {} of memory, more than the limit of {}; give it a larger --memory, or use fewer \
+         --requests or --keys",
+        cache.language.name,
+        ByteSize(needed),
+        ByteSize(limit)
+    );
+    Err(Error::Unavailable { engine: cache.engine.scheme, what, source: None })
 }
 
 fn lock(program: &Mutex<Program>) -> MutexGuard<'_, Program> {

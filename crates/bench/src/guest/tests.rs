@@ -10,7 +10,7 @@ use larder_report::{Cell, ReasonKind, Run};
 use larder_store::{Catalog, Durability, Engine, Medium, Reach, Recipe, Role};
 use schemars::json_schema;
 
-use super::{Abilities, Cache, ENGINES, GuestCrew, Keeps, Language, as_it_is, store};
+use super::{Abilities, Cache, ENGINES, GuestCrew, Keeps, Language, as_it_is, as_the_plan, store};
 use crate::compare::{Permissions, compare};
 use crate::measure::{KeyState, PhasePlan, thread_cpu_ns};
 use crate::observer::Silent;
@@ -29,6 +29,7 @@ const HOSTILE: Language = Language {
     arguments: |launch| vec![launch.home.join("hostile.pl").into()],
     prepare: as_it_is,
     program: &[("hostile.pl", include_bytes!("hostile.pl"))],
+    memory_bytes: as_the_plan,
     silence: SILENCE,
     is_shared: false,
 };
