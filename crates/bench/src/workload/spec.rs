@@ -187,7 +187,7 @@ impl WorkloadSpec {
 
 impl WorkloadSpec {
     /// The fields by which this specification, laid over another one, makes another workload of it. That it is done more
-    /// often, longer, or with other draws is none.
+    /// often, longer, or with other draws is none, and neither is that its machine has less memory.
     pub fn changes(&self, other: &Self) -> Vec<&'static str> {
         let fields = [
             ("keys", differs(self.keys.as_ref(), other.keys.as_ref(), "")),
@@ -212,7 +212,6 @@ impl WorkloadSpec {
             ("threads", differs(self.threads.as_ref(), other.threads.as_ref(), "1")),
             ("processes", differs(self.processes.as_ref(), other.processes.as_ref(), "1")),
             ("duration", differs(self.duration.as_ref(), other.duration.as_ref(), "")),
-            ("memory", differs(self.memory.as_ref(), other.memory.as_ref(), "")),
             ("pin", differs(self.pin.as_ref(), other.pin.as_ref(), "false")),
         ];
         fields.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
