@@ -272,6 +272,34 @@ fn values_are_all_stored_or_refused_or_dropped() {
 }
 
 #[test]
+fn values_that_are_set_after_a_miss_are_refused_by_their_own_errors() {
+    let head =
+        VALUES.replace("operations = \"set,get\"", "on-miss = \"fill\"\n    key-pattern = \"seq\"");
+    let told = |target: &str| {
+        let claim = ["stores_all", "refuses", "drops"].map(|kind| {
+            format!(
+                "[[article.claim]]\nsays = '{kind}'\nkind = '{kind}'\na = '{target}'\n\
+                 operation = 'get_or_set'\nat = [{{ keys = 50 }}]\n"
+            )
+        });
+        let judged = article(&head, &claim.concat(), &WorkloadSpec::default()).claims;
+        let stored = judged[0].stored.first().cloned();
+        ([0, 1, 2].map(|at: usize| judged[at].verdict), stored.unwrap(), judged)
+    };
+    let (keeps, stored, judged) = told("keeps");
+    assert_eq!(keeps, [Holds, TurnsRound, TurnsRound], "{judged:#?}");
+    assert_eq!((stored.given, stored.refused, stored.refusal), (50, 0, None));
+    let (fills, stored, judged) = told("fills");
+    assert_eq!(fills, [DoesNotHold, Holds, DoesNotHold], "{judged:#?}");
+    assert_eq!((stored.given, stored.refused), (50, 50 - stored.read_back), "{stored:?}");
+    assert!(stored.read_back > 0 && stored.refusal.is_some(), "{stored:?}");
+    // What is said of a value is not what was said to a read.
+    let (_, stored, _) = told("fails");
+    assert!(stored.given < 50 && stored.refused < stored.given, "{stored:?}");
+    assert_eq!(stored.refusal, None, "{stored:?}");
+}
+
+#[test]
 fn what_was_announced_and_never_published_is_shown_all_the_same() {
     let figure = |measure: &str| {
         format!("[[article.figure]]\ntarget = 'works'\npart = 'reads'\nmeasure = '{measure}'\n")
@@ -321,6 +349,8 @@ fn another_workload_than_the_scenarios_is_set_against_nothing() {
     assert_eq!(other.claims[0].verdict, CannotBeTold);
     let reason = other.claims[0].reason.as_deref().unwrap();
     assert_eq!(reason, "--keys, --data-size made another workload of it");
+    let less = WorkloadSpec { memory: Some("2g".parse().unwrap()), ..WorkloadSpec::default() };
+    assert!(less.changes(&WorkloadSpec::default()).is_empty(), "a smaller machine");
 }
 
 #[test]

@@ -29,19 +29,23 @@ pub(super) fn find(run: &Run, place: &Place<'_>) -> Result<Stored, String> {
 
 fn of_cell(cell: &Cell, place: &Place<'_>) -> Result<Stored, String> {
     let counts = &cell.counts;
-    // A get_or_set is given a value by each miss.
-    let reads = cell.operation.reads();
-    let given = if reads { counts.misses + counts.errors } else { counts.ops };
-    let first = || cell.samples.iter().find_map(|sample| sample.first_error.clone());
+    // A get_or_set is given a value by each miss. A read that fails gives it none, and refuses none.
+    let (given, refused) = match cell.operation {
+        Operation::GetOrSet => (counts.misses, counts.failed_fills),
+        _ => (counts.ops, counts.errors),
+    };
+    let mut errors = cell.samples.iter().filter_map(|sample| sample.first_error.clone());
+    // Where reads failed as well, nobody noted of which the first error was.
+    let of_a_value = refused > 0 && (counts.errors == 0 || cell.operation == Operation::Set);
     let refusal = match cell.reason_kind {
-        None | Some(ReasonKind::NothingSucceeded) => first(),
+        None | Some(ReasonKind::NothingSucceeded) => errors.next().filter(|_| of_a_value),
         Some(ReasonKind::Oversize | ReasonKind::Full) => cell.reason.clone(),
         Some(_) => return Err(cell.reason.clone().unwrap_or_default()),
     };
     Ok(Stored {
         at: place.at.cloned().unwrap_or_default(),
         given,
-        refused: counts.errors,
+        refused,
         refusal,
         read_back: counts.read_back,
         gone: counts.read_back_absent + counts.read_back_wrong,
