@@ -127,6 +127,21 @@ fn a_form_replaces_what_it_names_and_leaves_the_rest() {
 }
 
 #[test]
+fn a_part_of_a_form_is_measured_on_the_targets_of_the_part_of_its_name() {
+    let forms = "[[full.part]]\nname = 'write-heavy'\n[[full.part]]\nname = 'read-heavy'\ntargets = ['null:']\n\
+                 [published]\ntargets = ['map:']\n[[published.part]]\nname = 'write-heavy'\n";
+    let parts =
+        PARTS.replace("name = \"write-heavy\"", "name = \"write-heavy\"\ntargets = ['moka:']");
+    let targets = |form, full| {
+        let scenario = read(&format!("{parts}{forms}")).unwrap().resolve(form, full).unwrap();
+        scenario.parts.into_iter().map(|part| part.targets).collect::<Vec<_>>()
+    };
+    assert_eq!(targets(ArticleForm::Corrected, true), [["moka:"], ["null:"]]);
+    let everybody = Vec::<String>::new();
+    assert_eq!(targets(ArticleForm::Published, false), [everybody], "of other targets all");
+}
+
+#[test]
 fn what_a_scenario_has_not_is_refused_in_one_line() {
     let bare = || read("targets = ['moka:']").unwrap();
     let error = bare().resolve(ArticleForm::Published, false).unwrap_err().to_string();

@@ -18,7 +18,8 @@ use crate::workload::WorkloadSpec;
 pub struct Part {
     /// How tables and charts call it.
     pub name: String,
-    /// The names of the targets that it is measured on; all, where it names none.
+    /// The names of the targets that it is measured on; all, where it names none. In a form without `targets` of its own,
+    /// those of the part that it takes the place of.
     #[serde(default)]
     pub targets: Vec<String>,
     /// What is different from the scenario's workload.
@@ -117,11 +118,15 @@ impl Scenario {
     }
 
     fn apply(&mut self, form: Form) {
+        if !form.parts.is_empty() {
+            let own = std::mem::replace(&mut self.parts, form.parts);
+            // Among other targets those names would be others, or nobody's.
+            if form.targets.is_none() {
+                keep_targets(&mut self.parts, own);
+            }
+        }
         if let Some(targets) = form.targets {
             self.targets = targets;
-        }
-        if !form.parts.is_empty() {
-            self.parts = form.parts;
         }
         if let Some(cut) = form.cut {
             self.cut = Some(cut).filter(|cut| !cut.is_empty());
@@ -184,6 +189,16 @@ impl Scenario {
             }
         }
         Ok(())
+    }
+}
+
+/// Has parts that name no targets measured on those of the part that had their name before.
+fn keep_targets(parts: &mut [Part], before: Vec<Part>) {
+    for Part { name, targets, .. } in before {
+        let same = parts.iter_mut().find(|part| part.name == name && part.targets.is_empty());
+        if let Some(part) = same {
+            part.targets = targets;
+        }
     }
 }
 
