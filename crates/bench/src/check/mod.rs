@@ -20,6 +20,8 @@ mod stand_in;
 mod tier_dead;
 mod truncated;
 
+pub(crate) use stand_in::ID as STAND_IN;
+
 use larder_report::{Cell, Check as Finding, Operation, Point, ReasonKind, Run, Severity, Target};
 
 /// A rule that looks for one way in which a figure misleads.

@@ -4,12 +4,15 @@ use larder_report::{Run, Severity};
 
 use super::{About, Check, Needs, Report};
 
+/// Its name: whatever is concluded from the times of a stand-in, it withholds.
+pub(crate) const ID: &str = "STAND-IN";
+
 pub(super) struct StandIn;
 
 impl Check for StandIn {
     fn about(&self) -> &'static About {
         &About {
-            id: "STAND-IN",
+            id: ID,
             sees: "a server made for tests that answers in the place of the one that the target is named after",
             seen_in: "none of the articles: Debian has no package of MongoDB, which A000 speaks of",
             advice: "install the real server, or name one in the URL; until then read what it can do, not how fast it is",

@@ -124,6 +124,10 @@ fn compared(claim: &Claim, evidence: &Evidence, (one, other): (&str, &str)) -> S
         Clock::Max => " for the slowest of a round".to_owned(),
     };
     let mut parts = vec![format!("{one} {a}, {other} {b}{by}")];
+    // Of figures that are no result nobody is said to be faster.
+    if !claim.doubts.is_empty() {
+        return parts.remove(0);
+    }
     if claim.kind == ClaimKind::Faster {
         parts.push(lead(evidence, one, other));
         if claim.factor > 1.0 {

@@ -12,6 +12,7 @@ use larder_report::{
 
 use super::stored;
 use super::times::{Place, Times, find};
+use crate::check::STAND_IN;
 use crate::scenario::{At, ClaimSpec};
 use crate::statistics::{Difference, holm, mann_whitney, median};
 
@@ -75,8 +76,13 @@ fn factor(spec: &ClaimSpec) -> f64 {
     })
 }
 
-/// Corrects every p of the article together; returns how many there are.
+/// Corrects every p of the article together; returns how many there are. Figures that are no result are not tested.
 fn correct(examined: &mut [Examined]) -> usize {
+    for Examined { claim, .. } in examined.iter_mut().filter(|one| !one.claim.doubts.is_empty()) {
+        for evidence in &mut claim.evidence {
+            (evidence.p, evidence.p_factor) = (None, Vec::new());
+        }
+    }
     let all = examined.iter_mut().flat_map(|examined| &mut examined.claim.evidence);
     let mut tests: Vec<&mut f64> =
         all.flat_map(|evidence| evidence.p.iter_mut().chain(&mut evidence.p_factor)).collect();
@@ -122,7 +128,9 @@ fn examine(claim: &mut Claim, spec: &ClaimSpec, run: &Run) -> Result<Option<usiz
         let others = spec.b.iter().map(|name| find(run, &place(spec, name, Some(&b_at))));
         let others: Vec<Times> = others.collect::<Result<_, _>>()?;
         for doubt in others.iter().chain([&a]).flat_map(|times| &times.doubts) {
-            if !spec.checks.contains(doubt) && !claim.doubts.contains(doubt) {
+            // What a stand-in takes says nothing of the server in whose place it answers, whatever the article knew.
+            let counted_with = spec.checks.contains(doubt) && doubt != STAND_IN;
+            if !counted_with && !claim.doubts.contains(doubt) {
                 claim.doubts.push(doubt.clone());
             }
         }
@@ -208,6 +216,11 @@ fn checks(spec: &ClaimSpec, run: &Run) -> Vec<ClaimCheck> {
 fn untold(claim: &Claim, changed: &[String]) -> Option<String> {
     if !changed.is_empty() {
         return Some(format!("{} made another workload of it", changed.join(", ")));
+    }
+    if claim.doubts.iter().any(|doubt| doubt == STAND_IN) {
+        return Some(format!(
+            "a figure behind it is no result: {STAND_IN}, another server answered in the place of the one that it names"
+        ));
     }
     if !claim.doubts.is_empty() {
         let (ids, which) = (claim.doubts.join(", "), "which it does not count with");
@@ -295,12 +308,11 @@ fn near(evidence: &Evidence, factor: f64) -> ClaimVerdict {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_read_that_fails_is_none_that_found_nothing() {
-        let spec = ClaimSpec {
-            says: "nothing is found".into(),
-            kind: ClaimKind::NeverHits,
-            a: "it".into(),
+    fn spec(kind: ClaimKind, a: &str) -> ClaimSpec {
+        ClaimSpec {
+            says: "so it is".into(),
+            kind,
+            a: a.into(),
             b: Vec::new(),
             factor: None,
             by: Clock::Wall,
@@ -309,9 +321,16 @@ mod tests {
             b_at: Vec::new(),
             operation: Some("get".into()),
             checks: Vec::new(),
-        };
-        let run =
-            Run::from_json(include_str!("../../../../report/tests/fixture/run.json")).unwrap();
+        }
+    }
+
+    fn fixture() -> Run {
+        Run::from_json(include_str!("../../../../report/tests/fixture/run.json")).unwrap()
+    }
+
+    #[test]
+    fn a_read_that_fails_is_none_that_found_nothing() {
+        let (spec, run) = (spec(ClaimKind::NeverHits, "it"), fixture());
         let of = |hits: u64, misses: u64| {
             let claim = Examined::of(&spec, &run).claim;
             untold(&Claim { hits: Some([hits, 100]), misses: Some(misses), ..claim }, &[])
@@ -319,5 +338,29 @@ mod tests {
         let failed = "90 reads failed, or returned something that was not stored";
         assert_eq!(of(0, 10).as_deref(), Some(failed));
         assert_eq!((of(0, 100), of(7, 10)), (None, None));
+    }
+
+    #[test]
+    fn what_a_stand_in_takes_decides_nothing_whoever_counts_with_it() {
+        let mut run = fixture();
+        let at = At { data_size: Some("4k".parse().unwrap()), ..At::default() };
+        let (b, checks) = (vec!["memcached:".to_owned()], vec![STAND_IN.to_owned()]);
+        let operation = Some("set".to_owned());
+        let spec = spec(ClaimKind::Faster, "file");
+        let spec = ClaimSpec { at: vec![at], b, checks, operation, ..spec };
+        let judge = |run: &Run| judge_claims(std::slice::from_ref(&spec), run, &[]).remove(0);
+        let claim = judge(&run);
+        assert_ne!(claim.verdict, ClaimVerdict::CannotBeTold, "{claim:#?}");
+        let memcached = run.targets.iter_mut().find(|target| target.name == "memcached:").unwrap();
+        memcached.settings.insert("stand_in".into(), "says nothing of its speed".into());
+        let found = crate::check::run_all(&run);
+        run.checks.extend(found);
+        let claim = judge(&run);
+        assert_eq!(claim.verdict, ClaimVerdict::CannotBeTold);
+        assert_eq!(claim.doubts, [STAND_IN]);
+        assert!(claim.reason.is_some_and(|reason| reason.contains("in the place of")));
+        // What was measured stands there, and is not tested.
+        let [evidence] = &claim.evidence[..] else { panic!("{:#?}", claim.evidence) };
+        assert!(evidence.b_us > 0.0 && evidence.p.is_none() && evidence.p_factor.is_empty());
     }
 }

@@ -1,8 +1,10 @@
 //! What an iteration of one target took in each round, added up over the operations that it consists of.
 
 use larder_report::{
-    Cell, Latency, Operation, PART, Point, PointValue, ReasonKind, Run, Sample, Severity, label,
+    Cell, Check, Latency, Operation, PART, Point, PointValue, ReasonKind, Run, Sample, label,
 };
+
+use crate::check::STAND_IN;
 
 /// So many operations have ten beyond their 99th percentile; fewer say more about themselves than about it.
 const P99_OPS: u64 = 1000;
@@ -132,7 +134,7 @@ impl Place<'_> {
     }
 
     /// Whether a check is about this place.
-    pub(super) fn concerns(&self, run: &Run, check: &larder_report::Check) -> bool {
+    pub(super) fn concerns(&self, run: &Run, check: &Check) -> bool {
         let url = |url: &String| run.target(url).is_some_and(|target| target.name == self.target);
         check.target.as_ref().is_none_or(url)
             && check.point.as_ref().is_none_or(|point| self.holds(point))
@@ -211,10 +213,6 @@ fn of_cell(run: &Run, cell: &Cell) -> Result<Times, String> {
     let reads = cell.operation.reads();
     let misses = samples.iter().map(|sample| if reads { sample.counts.misses as f64 } else { 0.0 });
     let of_reads = |count: u64| if reads { count } else { 0 };
-    let errors = run.checks.iter().filter(|check| check.severity == Severity::Error);
-    let mut doubts: Vec<String> =
-        errors.filter(|check| check.disqualifies(cell)).map(|check| check.id.clone()).collect();
-    doubts.dedup();
     Ok(Times {
         wall_s: each(&|sample| sample.wall_s),
         cpu_s,
@@ -228,8 +226,18 @@ fn of_cell(run: &Run, cell: &Cell) -> Result<Times, String> {
         reads: of_reads(cell.counts.ops),
         hits: of_reads(cell.counts.hits),
         missed: of_reads(cell.counts.misses),
-        doubts,
+        doubts: doubts(run, cell),
     })
+}
+
+/// The checks that make a cell no result: those that keep it out of the ranking, and that a stand-in answered.
+fn doubts(run: &Run, cell: &Cell) -> Vec<String> {
+    let stands_in =
+        |check: &Check| check.id == STAND_IN && check.target.as_ref() == Some(&cell.target);
+    let against = run.checks.iter().filter(|check| check.disqualifies(cell) || stands_in(check));
+    let mut doubts: Vec<String> = against.map(|check| check.id.clone()).collect();
+    doubts.dedup();
+    doubts
 }
 
 /// The operations whose latencies a round has.
