@@ -29,8 +29,8 @@ impl Loads {
         Self { time, keys: (0..keys).map(|_| Making::default()).collect() }
     }
 
-    /// Makes the value of a key, which a read that began at `since` has missed. It goes on until the value has been stored,
-    /// when the load is dropped.
+    /// Makes the value of a key, which a read that began at `since` has missed. It goes on until the load is dropped, whether
+    /// the value has been stored or not.
     pub(super) fn make(&self, key: u32, since: u64) -> Load<'_> {
         let making = &self.keys[key as usize];
         let others = making.under_way.fetch_add(1, Ordering::AcqRel);
@@ -54,11 +54,15 @@ impl Load<'_> {
     pub(super) fn is_repeated(&self) -> bool {
         self.is_repeated
     }
+
+    /// Notes that the store has the value from now on: who missed it before and makes it once more need not have.
+    pub(super) fn stored(&self) {
+        self.making.stored_ns.fetch_max(now_ns(), Ordering::AcqRel);
+    }
 }
 
 impl Drop for Load<'_> {
     fn drop(&mut self) {
-        self.making.stored_ns.fetch_max(now_ns(), Ordering::AcqRel);
         self.making.under_way.fetch_sub(1, Ordering::AcqRel);
     }
 }
@@ -75,9 +79,18 @@ mod tests {
         assert!(!first.is_repeated() && now_ns() - began >= 3_000_000);
         assert!(loads.make(0, now_ns()).is_repeated());
         assert!(!loads.make(1, now_ns()).is_repeated(), "another value");
+        first.stored();
         drop(first);
         assert!(loads.make(0, began).is_repeated(), "missed before it was stored");
         let after = now_ns() + 1;
         assert!(!loads.make(0, after).is_repeated(), "missed after it was stored");
+    }
+
+    #[test]
+    fn a_load_whose_value_was_not_stored_leaves_the_next_one_needed() {
+        let loads = Loads::new(Duration::from_millis(1), 1);
+        let began = now_ns();
+        drop(loads.make(0, began));
+        assert!(!loads.make(0, began).is_repeated());
     }
 }

@@ -241,7 +241,11 @@ impl<'a> Worker<'a> {
             is_repeated = load.as_ref().is_some_and(Load::is_repeated);
             let value = self.composer.compose(op.fill, version, op.len);
             let outcome = self.session.set(block.fill_key(i), value, &self.orders.set_options);
-            stored(self.session, outcome)
+            let filled = stored(self.session, outcome);
+            if let (Some(load), Ok(())) = (&load, &filled) {
+                load.stored();
+            }
+            filled
         });
         let now = now_ns();
         let tally = tallies.of(Operation::GetOrSet);

@@ -3,14 +3,15 @@
 use super::{Role, Sentence};
 use crate::figures::significant;
 use crate::points::short_label;
-use crate::ranking::Group;
+use crate::ranking::{Group, Row};
 
 /// One sentence for an operation at a point where making a value took time and several threads made the same: how many of
-/// them did so for each value that had to be made. `None` where none was made twice.
+/// them did so for each value that had to be made. `None` where none was made twice. Figures that are no result stay out.
 pub(super) fn repeated(swept: &[&str], group: &Group<'_>) -> Option<Sentence> {
     let mut loads: Vec<(f64, &str)> = group
         .rows
         .iter()
+        .filter(|row| !Row::is_withheld(row))
         .filter_map(|row| {
             Some((loads_a_value(row.cell.counts.misses, row.cell.counts.repeated_loads)?, row.name))
         })
