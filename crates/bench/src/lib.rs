@@ -28,7 +28,7 @@ pub use environment::environment;
 pub use error::{Error, Result};
 pub use memory::limit_memory;
 pub use observer::{Event, Observer, Silent};
-pub use output::{prepare, write, write_charts, write_index, write_reports};
+pub use output::{index_names, prepare, write, write_charts, write_index, write_reports};
 pub use plan::{Plan, PlannedPhase, PlannedPoint, PlannedTarget};
 pub use scenario::{
     ArticleSpec, At, BUILT_IN, BUILT_IN_SETS, ClaimSpec, FigureSpec, Form, MADE, Made, Named, Part,

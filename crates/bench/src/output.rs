@@ -30,6 +30,11 @@ const REPORTS: &[(&str, Format)] =
 const INDEXES: &[(&str, Format)] =
     &[("index.md", Format::MARKDOWN), ("index.html", Format::HTML), ("index.json", Format::JSON)];
 
+/// The names of the files that the folder of a set has.
+pub fn index_names() -> impl Iterator<Item = &'static str> {
+    INDEXES.iter().map(|(name, _)| *name)
+}
+
 /// Makes sure that `folder` is there and can be written, before any work is done for it.
 pub fn prepare(folder: &Path) -> Result<()> {
     let at = |source| Error::File { what: "writing results into", path: folder.into(), source };

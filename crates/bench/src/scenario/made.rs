@@ -2,6 +2,8 @@
 //!
 //! What is made is the text of a scenario, so that it can be printed, read, and changed like any other.
 
+use std::path::Path;
+
 use super::{twitter, web};
 use crate::error::{Result, usage};
 
@@ -12,6 +14,8 @@ pub struct Made {
     pub name: &'static str,
     /// What stands behind it, in a word: `N`.
     pub argument: &'static str,
+    /// It is a file.
+    pub(super) is_file: bool,
     /// What it shows, in one line.
     pub summary: &'static str,
     /// What the argument is and where it comes from, for who left it out.
@@ -35,13 +39,17 @@ impl Made {
         Some((MADE.iter().find(|made| made.name == name)?, argument))
     }
 
-    /// The text of the scenario.
-    pub(super) fn text(&self, argument: Option<&str>) -> Result<String> {
+    /// The text of the scenario. A relative file is looked up in `folder`.
+    pub(super) fn text(&self, argument: Option<&str>, folder: &Path) -> Result<String> {
         let Self { name, argument: word, needs, .. } = self;
         let Some(argument) = argument.filter(|argument| !argument.is_empty()) else {
             return Err(usage(format!("scenario `{name}`: write {name}:{word}, {needs}")));
         };
-        (self.make)(argument)
+        let argument = match folder.join(argument).to_str() {
+            Some(file) if self.is_file => file.to_owned(),
+            _ => argument.to_owned(),
+        };
+        (self.make)(&argument)
             .map_err(|wrong| usage(format!("scenario `{name}:{argument}`: {wrong}")))
     }
 }

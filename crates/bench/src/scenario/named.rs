@@ -18,26 +18,37 @@ pub enum Named {
 impl Named {
     /// The scenario or the set with a name, or in a file: one that lists `scenarios` is a set.
     pub fn find(name: &str) -> Result<Self> {
-        let text = Self::text(name)?;
+        Self::find_from(Path::new(""), name)
+    }
+
+    /// The same, where relative files are looked up in `folder` and not in the working directory.
+    pub(super) fn find_from(folder: &Path, name: &str) -> Result<Self> {
+        let text = Self::text_from(folder, name)?;
         let is_ours = Made::find(name).is_some() || built_in(name).is_some();
         let stem = Path::new(name).file_stem().filter(|_| !is_ours);
         let stem = stem.map_or_else(|| name.into(), |stem| stem.to_string_lossy());
         let is_set = |table: toml::Table| table.contains_key("scenarios");
         if toml::from_str(&text).is_ok_and(is_set) {
-            return Ok(Self::Set(Set::parse(&stem, &text)?));
+            let folder = folder.join(name);
+            let folder = folder.parent().filter(|_| !is_ours).unwrap_or(Path::new(""));
+            return Ok(Self::Set(Set::parse(&stem, &text, folder)?));
         }
         Ok(Self::Scenario(Box::new(Scenario::parse(&stem, &text)?)))
     }
 
     /// The text behind a name, or in a file.
     pub fn text(name: &str) -> Result<Cow<'static, str>> {
+        Self::text_from(Path::new(""), name)
+    }
+
+    fn text_from(folder: &Path, name: &str) -> Result<Cow<'static, str>> {
         if let Some(text) = built_in(name) {
             return Ok(text.into());
         }
         if let Some((made, argument)) = Made::find(name) {
-            return made.text(argument).map(Cow::Owned);
+            return made.text(argument, folder).map(Cow::Owned);
         }
-        let path = Path::new(name);
+        let path = &folder.join(name);
         if !name.contains('/') && path.extension().is_none() && !path.exists() {
             let known = BUILT_IN.iter().map(|(name, _)| (*name).to_owned());
             let made = MADE.iter().map(|Made { name, argument, .. }| format!("{name}:{argument}"));

@@ -1,5 +1,7 @@
 //! Sets: scenarios that are run one after the other, under one name.
 
+use std::path::{Path, PathBuf};
+
 use serde::Deserialize;
 
 use super::{Named, Scenario, check_name, read};
@@ -16,8 +18,11 @@ pub struct Set {
     /// What it shows, in one line.
     #[serde(default)]
     pub summary: String,
-    /// Names of built-in scenarios, or files.
+    /// Names of built-in scenarios, or files; relative ones are looked up in the folder of the set's file.
     pub scenarios: Vec<String>,
+    /// That folder.
+    #[serde(skip)]
+    folder: PathBuf,
 }
 
 /// The sets inside the binary: name and text. A new one is a file and a line here.
@@ -25,9 +30,10 @@ pub const BUILT_IN_SETS: &[(&str, &str)] =
     &[("all-articles", include_str!("../../../../scenarios/all-articles.toml"))];
 
 impl Set {
-    pub(super) fn parse(name: &str, text: &str) -> Result<Self> {
+    pub(super) fn parse(name: &str, text: &str, folder: &Path) -> Result<Self> {
         let mut set: Self = read("set", name, text)?;
         check_name("set", &mut set.name, name)?;
+        folder.clone_into(&mut set.folder);
         if set.scenarios.is_empty() {
             return Err(usage(format!("set `{name}` has no scenarios")));
         }
@@ -38,7 +44,7 @@ impl Set {
     pub fn members(&self) -> Result<Vec<Scenario>> {
         let mut members: Vec<Scenario> = Vec::with_capacity(self.scenarios.len());
         for name in &self.scenarios {
-            let scenario = match Named::find(name)? {
+            let scenario = match Named::find_from(&self.folder, name)? {
                 Named::Scenario(scenario) => *scenario,
                 Named::Set(_) => {
                     let set = &self.name;
@@ -65,7 +71,7 @@ mod tests {
     use crate::scenario::BUILT_IN;
 
     fn set(text: &str) -> Result<Set> {
-        Set::parse("mine", text)
+        Set::parse("mine", text, Path::new(""))
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::made::{Made, quoted};
 pub(super) const TWITTER: Made = Made {
     name: "twitter",
     argument: "N",
+    is_file: false,
     summary: "the synthetic twin of one of Twitter's 54 clusters of caches: its sizes, mix, TTL and skew as published",
     needs: "N from 1 to 54: the number of a cluster of Twitter's (https://github.com/twitter/cache-trace)",
     example: "12",

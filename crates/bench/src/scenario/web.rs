@@ -1,11 +1,14 @@
 //! `web:FILE`: the recorded accesses of a web site on caches that have no room for all of it.
 
+use std::path::Path;
+
 use super::made::{Made, quoted};
 use crate::trace::TraceSource;
 
 pub(super) const WEB: Made = Made {
     name: "web",
     argument: "FILE",
+    is_file: true,
     summary: "recorded accesses of a web site, get-or-set on caches that have no room for all of it: which of them keeps \
               what is asked for again",
     needs: "a trace: web07.trace.xz and web12.trace.xz of https://github.com/cache2k/cache2k-benchmark (product pages of a \
@@ -16,6 +19,8 @@ pub(super) const WEB: Made = Made {
 
 /// All but the trace.
 const TEXT: &str = include_str!("../../../../scenarios/web.toml");
+/// What the name stands in for: two traces are two scenarios.
+const NAME: &str = "name = \"web\"\n";
 /// What the trace stands in for.
 const PLACE: &str = "\"trace:FILE\"\n";
 /// What values measure where the trace does not say.
@@ -28,5 +33,33 @@ fn make(file: &str) -> Result<String, String> {
     let source: TraceSource = file.parse()?;
     let sizes = if source.may_have_sizes() { "" } else { SIZES };
     let pattern = quoted(&format!("trace:{source}"));
-    Ok(TEXT.replace(PLACE, &format!("{pattern}\n{sizes}")))
+    let named = TEXT.replace(NAME, &format!("name = \"web-{}\"\n", stem(file)));
+    Ok(named.replace(PLACE, &format!("{pattern}\n{sizes}")))
+}
+
+/// What a trace is called, in the letters that a name may have: `web12` of `traces/web12.trace.xz?format=cache2k`.
+fn stem(file: &str) -> String {
+    let path = file.split('?').next().unwrap_or_default();
+    let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
+    let stem = name.split('.').find(|part| !part.is_empty()).unwrap_or("trace");
+    let letter = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+    stem.chars().map(letter).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scenario_is_called_after_its_trace() {
+        for (file, expected) in [
+            ("web12.trace.xz", "web12"),
+            ("a.b/web07.trace?format=cache2k", "web07"),
+            (".hidden.csv", "hidden"),
+            ("März 1.csv", "M-rz-1"),
+            ("..", "trace"),
+        ] {
+            assert_eq!(stem(file), expected);
+        }
+    }
 }

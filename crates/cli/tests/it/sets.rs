@@ -11,6 +11,9 @@ use crate::{Case, NOTHING};
 pub(crate) const CASES: &[Case] = &[
     (NOTHING, "a_set_runs_its_scenarios_and_leaves_an_index_over_them", a_set),
     (NOTHING, "a_scenario_that_cannot_run_leaves_its_reason_and_the_others_run", one_fails),
+    (NOTHING, "what_cannot_be_exported_is_measured_and_told_all_the_same", not_exported),
+    (NOTHING, "files_of_a_set_are_found_beside_it", beside),
+    (NOTHING, "an_index_passes_over_itself_and_keeps_what_did_not_run", index_again),
     (NOTHING, "a_dry_run_of_a_set_tells_each_plan_and_the_time_of_all", dry_run),
     (NOTHING, "ctrl_c_keeps_what_a_set_has_measured", ctrl_c),
     (NOTHING, "a_second_ctrl_c_keeps_the_scenarios_before", second_ctrl_c),
@@ -103,6 +106,85 @@ fn one_fails() {
     assert!(!scene.path("out/traced").exists());
     let page = fs::read_to_string(scene.path("out/index.html")).unwrap();
     assert_contains(&page, &[&format!("Did not run: {reason}")]);
+}
+
+fn not_exported() {
+    let scene = scene("'small.toml', 'empty.toml'");
+    let set = ["compare", "--scenario", "mine.toml", "-q", "-o", "out", "--export-svg", "charts"];
+    // No folder at all: said before anything is measured.
+    scene.write("charts", "a file");
+    scene.larder(&set).ends_with(1).complains(&["writing results into charts"]);
+    assert!(!scene.path("out").exists());
+    // None for one of them: only the exit code tells, and what was measured stays.
+    fs::remove_file(scene.path("charts")).unwrap();
+    fs::create_dir(scene.path("charts")).unwrap();
+    scene.write("charts/small", "a file");
+    let answer = scene.larder(&set);
+    answer.ends_with(1);
+    assert_contains(&answer.err, &["larder: small ran, and not all of it could be kept: writing"]);
+    assert!(!answer.out.contains("did not run"), "{answer:#?}");
+    assert_eq!(index(&scene), [("small".into(), None), ("empty".into(), None)]);
+    assert!(scene.path("out/small/run.json").exists() && scene.path("charts/empty").exists());
+    // Nor can its results be: the index shows them, and says why nobody will find them.
+    fs::remove_dir_all(scene.path("out/small")).unwrap();
+    fs::create_dir(scene.path("out/small")).unwrap();
+    scene.write("out/small/hdr", "a file");
+    let answer = scene.larder(&set[..6]);
+    answer.ends_with(1);
+    assert!(!answer.out.contains("did not run"), "{answer:#?}");
+    assert_contains(&answer.out, &["small: it ran, and could not be kept: writing"]);
+    assert_contains(index(&scene)[0].1.as_ref().unwrap(), &["could not be kept"]);
+    scene.larder(&["report", "out"]).ends_with(0);
+}
+
+fn beside() {
+    let scene = scene("'small.toml'");
+    let traced = "op,key\nGET,1\nGET,2\nGET,1\n";
+    for name in ["sets/a/one.csv", "sets/b/two.csv"] {
+        fs::create_dir_all(scene.path(name).parent().unwrap()).unwrap();
+        scene.write(name, traced);
+    }
+    let small = fs::read_to_string(scene.path("small.toml")).unwrap();
+    scene.write("sets/other.toml", small);
+    let set = "scenarios = ['web:a/one.csv', 'web:b/two.csv', './other.toml']";
+    scene.write("sets/mine.toml", set);
+    let dry = scene.larder(&["compare", "--scenario", "sets/mine.toml", "--dry-run", "-q"]);
+    dry.ends_with(0);
+    assert_contains(&dry.out, &["plan: web-one,", "plan: web-two,", "plan: other,"]);
+    let wrong = "scenarios = ['none.toml']";
+    scene.write("sets/wrong.toml", wrong);
+    let answer = scene.larder(&["compare", "--scenario", "sets/wrong.toml"]);
+    answer.ends_with(2).complains(&["sets/none.toml"]);
+}
+
+fn index_again() {
+    let scene = scene("'small.toml', 'traced.toml'");
+    scene.larder(&["compare", "--scenario", "mine.toml", "-q", "-o", "all/a"]).ends_with(1);
+    scene.larder(&["compare", "--scenario", "small.toml", "-q", "-o", "all/b"]).ends_with(0);
+    let mut texts = Vec::new();
+    for _ in 0..2 {
+        let mut files: Vec<String> =
+            scene.files("all").iter().map(|name| format!("all/{name}")).collect();
+        files.sort();
+        let mut named = vec!["report"];
+        named.extend(files.iter().map(String::as_str));
+        named.extend(["--index", "all"]);
+        scene.larder(&named).ends_with(0);
+        texts.push(fs::read_to_string(scene.path("all/index.md")).unwrap());
+    }
+    assert_eq!(texts[0], texts[1]);
+    assert_contains(
+        &texts[0],
+        &["(a/small/report.md)", "(b/report.md)", "Did not run: trace nowhere.csv"],
+    );
+    let itself = ["report", "all/index.html", "--index", "all"];
+    scene.larder(&itself).ends_with(2).complains(&["all/index.html: an index and no run"]);
+    // Where nothing has run, nothing took time.
+    scene.write("none.toml", "scenarios = ['traced.toml']");
+    let none = scene.larder(&["compare", "--scenario", "none.toml", "-q"]);
+    none.ends_with(1);
+    let all = none.out.lines().find(|line| line.starts_with("  all")).unwrap();
+    assert!(all.ends_with('–'), "{none:#?}");
 }
 
 fn dry_run() {

@@ -200,9 +200,11 @@ pub(crate) fn address(entry: &Entry, file: &str) -> String {
     format!("{address}/{file}")
 }
 
-/// How long all of it took, in words.
+/// How long all of it took, in words; a dash where nothing ran.
 pub(crate) fn took(index: &Index) -> String {
-    seconds(index.runs().map(|run| run.duration_s).sum())
+    // A sum of no floats is a negative zero.
+    let all = index.runs().map(|run| run.duration_s).reduce(|sum, duration| sum + duration);
+    all.map_or_else(|| "–".to_owned(), seconds)
 }
 
 /// The machine of all runs, where it is one.

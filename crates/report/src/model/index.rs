@@ -27,9 +27,9 @@ pub struct Entry {
     pub name: String,
     /// Where its `run.json` and its reports are, relative to the index, with `/` between the names.
     pub folder: String,
-    /// Why there is no run of it.
+    /// Why there is no run of it, or why it could not be kept.
     pub reason: Option<String>,
-    /// What lies there; `None` where there is a reason. It is no part of the file.
+    /// What lies there, or was measured and could not be kept. It is no part of the file.
     #[serde(skip)]
     pub run: Option<Run>,
 }
@@ -58,16 +58,23 @@ impl Index {
 
     /// Adds a run that lies in this folder, under a name that no other has.
     pub fn push(&mut self, folder: &str, run: Run) {
-        let others = (2..).map(|number: usize| format!("{}-{number}", run.scenario));
-        let mut names = std::iter::once(run.scenario.clone()).chain(others);
+        let name = self.free_name(&run.scenario);
+        let folder = folder.to_owned();
+        self.scenarios.push(Entry { name, folder, reason: None, run: Some(run) });
+    }
+
+    /// Adds a scenario of which there is no run, and why.
+    pub fn push_missing(&mut self, name: &str, folder: &str, reason: Option<String>) {
+        let (name, folder) = (self.free_name(name), folder.to_owned());
+        self.scenarios.push(Entry { name, folder, reason, run: None });
+    }
+
+    /// The name, or the first of its kind that no other has.
+    fn free_name(&self, name: &str) -> String {
+        let others = (2..).map(|number: usize| format!("{name}-{number}"));
+        let mut names = std::iter::once(name.to_owned()).chain(others);
         let is_free = |name: &String| self.scenarios.iter().all(|entry| entry.name != *name);
-        let name = names.find(is_free).unwrap_or_default();
-        self.scenarios.push(Entry {
-            name,
-            folder: folder.to_owned(),
-            reason: None,
-            run: Some(run),
-        });
+        names.find(is_free).unwrap_or_default()
     }
 
     /// The runs that there are.

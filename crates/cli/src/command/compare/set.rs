@@ -1,13 +1,13 @@
 //! A set of scenarios: each is run as it would be alone, and an index lies over their reports.
 
 use std::iter;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use larder_bench::workload::WorkloadSpec;
-use larder_bench::{Permissions, Plan, Scenario, Set, compare, estimate, limit_memory};
-use larder_report::{Index, Run, index_formats, render_index};
+use larder_bench::{Outcome, Permissions, Plan, Scenario, Set, compare, estimate, limit_memory};
+use larder_report::{Entry, Index, Run, index_formats, render_index};
 
 use super::describe::{describe, seconds, total};
 use super::{Arguments, RESULTS, exit, folder, masked_argv};
@@ -37,27 +37,27 @@ pub(super) fn run(arguments: &Arguments, set: &Set) -> anyhow::Result<Exit> {
     let names = scenarios.iter().map(|scenario| &*scenario.name);
     let mut index = Index::of_scenarios(&set.name, &set.summary, names);
     let mut failed = false;
+    // Nobody waits an hour either to be told of a folder that cannot be written.
+    let folders = made(arguments, &folder);
+    interrupts.made(folders.clone());
+    let prepared = folders.iter().rev().try_for_each(|folder| larder_bench::prepare(folder));
+    prepared.inspect_err(|_| interrupts.discard())?;
+    let mut written = Ok(());
     for (at, scenario) in scenarios.iter().enumerate() {
         if interrupts.stop.load(Ordering::Relaxed) {
             break;
         }
         heading(arguments.quiet, at + 1, scenarios.len(), &scenario.name);
         let entry = &mut index.scenarios[at];
-        match measure(arguments, scenario, &folder, &interrupts) {
-            Ok(run) => (entry.run, entry.reason) = (Some(run), None),
-            Err(error) => {
-                let reason = told(&error);
-                anstream::eprintln!("larder: {} cannot run: {reason}", scenario.name);
-                entry.reason = Some(reason);
-                failed = true;
-            }
-        }
+        failed |= !member(arguments, scenario, entry, &folder, &interrupts);
         // After each, so that there is one whatever becomes of the next.
         interrupts.writing();
-        larder_bench::write_index(&folder, &index)?;
+        written = larder_bench::write_index(&folder, &index);
     }
+    // Even where it cannot be kept, it is shown.
     let shown = render_index(&index, arguments.format, terminal::style());
     print(shown.unwrap_or_default().as_bytes())?;
+    written?;
     anstream::eprintln!("results: {}", folder.join("index.html").display());
     Ok(exit(arguments, failed, index.runs(), &interrupts.stop))
 }
@@ -93,18 +93,68 @@ fn refuse(arguments: &Arguments, set: &Set) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs one of them into its folder.
+/// Runs one of them, keeps it, and notes what became of it. Returns whether all went well.
+fn member(
+    arguments: &Arguments,
+    scenario: &Scenario,
+    entry: &mut Entry,
+    results: &Path,
+    interrupts: &Interrupts,
+) -> bool {
+    let name = &entry.name;
+    let outcome = match measure(arguments, scenario, results, interrupts) {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            let reason = told(&error);
+            anstream::eprintln!("larder: {name} cannot run: {reason}");
+            entry.reason = Some(reason);
+            return false;
+        }
+    };
+    interrupts.writing();
+    let written = larder_bench::write(&results.join(&entry.folder), &outcome);
+    let written = written.map_err(anyhow::Error::from);
+    // For whoever makes the index anew, and finds nothing there; here it is shown all the same.
+    let lost = |error| format!("it ran, and could not be kept: {}", told(error));
+    entry.reason = written.as_ref().err().map(lost);
+    let kept = written.and_then(|()| export(arguments, name, &outcome.run));
+    if let Err(error) = &kept {
+        anstream::eprintln!("larder: {name} ran, and not all of it could be kept: {}", told(error));
+    }
+    entry.run = Some(outcome.run);
+    kept.is_ok()
+}
+
+/// The folders that are made for all of them, each before the one that it lies in.
+fn made(arguments: &Arguments, results: &Path) -> Vec<PathBuf> {
+    let exports = arguments.export_svg.iter().chain(&arguments.export_png).cloned();
+    let parent = arguments.output.is_none().then(|| PathBuf::from(RESULTS));
+    exports.chain([results.to_owned()]).chain(parent).collect()
+}
+
+/// Leaves the charts of one of them where they were asked for, in folders of its name.
+fn export(arguments: &Arguments, name: &str, run: &Run) -> anyhow::Result<()> {
+    if let Some(folder) = &arguments.export_svg {
+        export_svg(&folder.join(name), run)?;
+    }
+    if let Some(folder) = &arguments.export_png {
+        export_png(&folder.join(name), run)?;
+    }
+    Ok(())
+}
+
+/// Runs one of them.
 fn measure(
     arguments: &Arguments,
     scenario: &Scenario,
     results: &Path,
     interrupts: &Interrupts,
-) -> anyhow::Result<Run> {
+) -> anyhow::Result<Outcome> {
     let _limit = limit_memory(scenario)?;
     let plan = Plan::new(scenario, false, &CATALOG)?;
     let folder = results.join(&plan.scenario);
-    let parent = arguments.output.is_none().then(|| RESULTS.into());
-    interrupts.made([folder.clone(), results.to_owned()].into_iter().chain(parent).collect());
+    let of_all = made(arguments, results);
+    interrupts.made(iter::once(folder.clone()).chain(of_all).collect());
     let progress = Progress::new(arguments.quiet);
     let permissions = Permissions { yes: arguments.yes };
     let prepared = larder_bench::prepare(&folder);
@@ -112,16 +162,7 @@ fn measure(
     let outcome = prepared
         .and_then(|()| compare(&plan, &CATALOG, masked_argv(), permissions, &progress, stop));
     drop(progress);
-    let outcome = outcome.inspect_err(|_| interrupts.discard())?;
-    interrupts.writing();
-    larder_bench::write(&folder, &outcome)?;
-    if let Some(folder) = &arguments.export_svg {
-        export_svg(&folder.join(&plan.scenario), &outcome.run)?;
-    }
-    if let Some(folder) = &arguments.export_png {
-        export_png(&folder.join(&plan.scenario), &outcome.run)?;
-    }
-    Ok(outcome.run)
+    Ok(outcome.inspect_err(|_| interrupts.discard())?)
 }
 
 /// Each plan with what it would take, and the time of all of them.

@@ -66,14 +66,23 @@ enum Found {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let several = arguments.results.len() > 1;
+    let is_ours = |path: &&PathBuf| {
+        arguments.index.as_ref().is_some_and(|folder| set::is_of_index(folder, path))
+    };
+    let paths: Vec<&PathBuf> = arguments.results.iter().filter(|path| !is_ours(path)).collect();
+    if paths.is_empty() {
+        let index = &arguments.results[0].display();
+        bail!(Usage(format!(
+            "{index}: an index and no run; name a folder that `larder compare` made"
+        )));
+    }
+    let several = paths.len() > 1;
     if let Some(format) = arguments.format.filter(|format| several && SINGLE.contains(format)) {
-        let runs = arguments.results.len();
+        let runs = paths.len();
         bail!(Usage(format!("--format {format} takes one run, not {runs}; print each by itself")));
     }
     // All are read before anything is written, so that a wrong name among them changes nothing.
-    let found = arguments.results.iter().map(|path| find(path));
-    let found: Vec<Found> = found.collect::<anyhow::Result<_>>()?;
+    let found: Vec<Found> = paths.iter().map(|path| find(path)).collect::<anyhow::Result<_>>()?;
     for found in &found {
         match (found, arguments.format) {
             (Found::Run(results), Some(format)) => {
@@ -84,10 +93,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             (Found::Set(set), None) => set.write()?,
         }
     }
-    let results: Vec<Results> = found.into_iter().flat_map(Found::into_runs).collect();
     if let Some(folder) = &arguments.index {
-        set::index(folder, &results)?;
+        set::index(folder, &found)?;
     }
+    let results: Vec<Results> = found.into_iter().flat_map(Found::into_runs).collect();
     for (Results { run, .. }, name) in results.iter().zip(names(&results)) {
         let of_run = |folder: &PathBuf| match &name {
             Some(name) => folder.join(name),

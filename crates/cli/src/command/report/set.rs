@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
-use larder_report::{Error, Format, Index, index_formats, render_index};
+use larder_report::{Entry, Error, Format, Index, index_formats, render_index};
 
-use super::{Results, read, write};
+use super::{Found, Results, read, write};
 use crate::command::print;
 use crate::exit::Usage;
 use crate::terminal;
@@ -61,22 +61,45 @@ impl SetResults {
     pub(super) fn into_runs(self) -> Vec<Results> {
         let folder = self.folder;
         let entries = self.index.scenarios.into_iter();
-        let of_entry = |folder: &Path, entry: larder_report::Entry| {
+        let of_entry = |folder: &Path, entry: Entry| {
             Some(Results { folder: folder.join(entry.folder), run: entry.run? })
         };
         entries.filter_map(|entry| of_entry(&folder, entry)).collect()
     }
 }
 
-/// Writes an index over runs into a folder of its own.
-pub(super) fn index(folder: &Path, results: &[Results]) -> anyhow::Result<()> {
+/// Whether this is a file of the index in `folder`: who names all that lies there names it as well.
+pub(super) fn is_of_index(folder: &Path, path: &Path) -> bool {
+    let is_named = |name: &str| path.file_name().is_some_and(|found| found == name);
+    let parent =
+        path.parent().map(|parent| if parent == Path::new("") { Path::new(".") } else { parent });
+    let is_there = |parent: &Path| Some(parent.canonicalize().ok()? == folder.canonicalize().ok()?);
+    larder_bench::index_names().any(is_named) && parent.and_then(is_there) == Some(true)
+}
+
+/// Writes an index over all that was found into a folder of its own.
+pub(super) fn index(folder: &Path, found: &[Found]) -> anyhow::Result<()> {
     larder_bench::prepare(folder)?;
     let here = folder.canonicalize()?;
     let name = here.file_name().map_or("index".into(), |name| name.to_string_lossy());
     let mut index = Index::of_scenarios(&name, "", []);
-    for Results { folder, run } in results {
-        let relative = relative(&folder.canonicalize()?, &here);
-        index.push(&relative.to_string_lossy(), run.clone());
+    let from_here = |there: PathBuf| relative(&there, &here).to_string_lossy().into_owned();
+    for found in found {
+        match found {
+            Found::Run(results) => {
+                index.push(&from_here(results.folder.canonicalize()?), results.run.clone());
+            }
+            Found::Set(set) => {
+                let of_set = set.folder.canonicalize()?;
+                for Entry { name, folder, reason, run } in &set.index.scenarios {
+                    let folder = from_here(of_set.join(folder));
+                    match run {
+                        Some(run) => index.push(&folder, run.clone()),
+                        None => index.push_missing(name, &folder, reason.clone()),
+                    }
+                }
+            }
+        }
     }
     write_index(folder, &index)
 }
