@@ -99,7 +99,7 @@ fn answer_section(index: &Index) -> Markup {
                     thead { tr {
                         th scope="col" { "scenario" } th.number scope="col" { "hold" }
                         th.number scope="col" { "do not" } th.number scope="col" { "cannot be told" }
-                        th.bar scope="col" { "conclusions" } th scope="col" { "no results, by" }
+                        th.to-scale scope="col" { "conclusions" } th scope="col" { "no results, by" }
                         th.number scope="col" { "time" }
                     } }
                     tbody { @for entry in &index.scenarios { (row(entry)) } }
@@ -119,7 +119,7 @@ fn row(entry: &Entry) -> Markup {
                     td.number.holds[tally.holds > 0] { (tally.holds) }
                     td.number.fails[tally.fails > 0] { (tally.fails) }
                     td.number { (tally.open) }
-                    td.bar { (share_bar(tally)) }
+                    td.to-scale { (share_bar(tally)) }
                 } @else { td colspan="4" { span.unknown { "no article" } } }
                 td.by { @for id in error_ids(run) { code { (id) } " " } }
                 td.number { (time(run)) }
