@@ -11,12 +11,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use larder_bench::{Permissions, Plan, Silent, compare, guest};
 use larder_engines::ENGINES;
 use larder_report::{Cell, Floor, ReasonKind, Run};
-use larder_store::{Catalog, Store, StoreUrl};
+use larder_store::{Catalog, SetOptions, Store, StoreUrl};
 use larder_testkit::{has_perl_modules, has_program, is_root, may_mount, trial_where};
 use libtest_mimic::Arguments;
 
@@ -83,6 +83,7 @@ fn main() -> ExitCode {
     let mmap = || has_perl_modules(&["Cache::Mmap"]);
     trials.push(trial_where(mmap, "a_ttl_that_a_guest_has_not_is_a_reason", no_ttl));
     trials.push(trial_where(mounts, "a_file_system_is_mounted_for_a_guest", mounted));
+    trials.push(trial_where(mounts, "a_program_ends_before_what_is_mounted_for_it", ends_first));
     trials.push(trial_where(perl, "ways_to_read_that_a_guest_has_not_are_reasons", ways));
     trials.push(trial_where(perl, "values_that_take_time_to_make_are_a_reason", load_time));
     trials.push(trial_where(perl, "a_floor_is_that_of_the_targets_language", floors));
@@ -98,7 +99,7 @@ fn perl() -> Result<(), String> {
 
 /// Whether this process may mount for a cache in files.
 fn mounts() -> Result<(), String> {
-    has_perl_modules(&["Cache::FileCache"])?;
+    has_perl_modules(&["Cache::FileCache", "Cache::FastMmap"])?;
     if is_root() { may_mount() } else { Err("may not mount: not root".into()) }
 }
 
@@ -223,6 +224,22 @@ fn mounted() {
     assert_eq!(tiered.settings["l1.mount"], "ramfs, size=1 MiB is ignored by ramfs");
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
     assert!(!mounts.contains("filecache"), "{mounts}");
+}
+
+/// What a program has open cannot be unmounted for as long as it runs, which is tried for 200 ms.
+fn ends_first() {
+    let close = || {
+        let url = StoreUrl::parse("perl+fastmmap:?size=4m&mount=tmpfs:64m").unwrap();
+        let store = CATALOG.open(&url).unwrap();
+        let mut session = store.session().unwrap();
+        session.set(b"key", b"value", &SetOptions::default()).unwrap();
+        drop(store);
+        let began = Instant::now();
+        drop(session);
+        began.elapsed()
+    };
+    let took: Vec<Duration> = (0..3).map(|_| close()).collect();
+    assert!(took.iter().any(|took| *took < Duration::from_millis(200)), "{took:?}");
 }
 
 fn ways() {

@@ -30,8 +30,9 @@ pub(super) const OVERTIME: Duration = Duration::from_secs(30);
 /// A program that carries out a turn.
 #[derive(Debug)]
 pub(crate) struct GuestCrew {
-    shared: Arc<Shared>,
+    // Ends before what it works in.
     process: Process,
+    shared: Arc<Shared>,
     script: Script,
     folder: std::path::PathBuf,
     /// How much its program has to read before it can begin.

@@ -18,7 +18,8 @@ if ($how eq 'missing') {
     say_json({ unavailable => 'the module Cache::Nowhere is missing' });
     exit 0;
 }
-say_json({ protocol => $how eq 'newer' ? 2 : 1, language => 'hostile 1', cache => "$how 1", settings => {} });
+my %settings = (mode => sprintf '%o', (stat "$ARGV[0]/open.json")[2] & 07777);
+say_json({ protocol => $how eq 'newer' ? 2 : 1, language => 'hostile 1', cache => "$how 1", settings => \%settings });
 
 # A child that would outlive its parent.
 if ($how eq 'leaves' && !fork) { exec 'sleep', 100 }

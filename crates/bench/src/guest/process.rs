@@ -62,8 +62,10 @@ impl Process {
             Error::Io { engine, what, source }
         };
         fs::create_dir(&folder).map_err(failed)?;
-        let text = serde_json::to_vec_pretty(open).map_err(|error| failed(error.into()))?;
-        fs::write(folder.join("open.json"), text).map_err(failed)?;
+        let text = serde_json::to_string_pretty(open).map_err(|error| failed(error.into()))?;
+        // A password to a server may stand in it.
+        let file = folder.join("open.json");
+        managed::write_private(engine, &file, &text, None)?;
         let mut command = Command::new(interpreter);
         command
             .args(arguments)
@@ -83,7 +85,10 @@ impl Process {
         let arrived = Vec::new();
         let mut process = Self { engine, silence, group, input, output, arrived, folder };
         let patience = process.patience().for_bytes(writes_bytes);
-        match process.answer_within(patience, &GOES_ON)? {
+        let greeting = process.answer_within(patience, &GOES_ON);
+        // Whoever has greeted has read it, and whoever has not is killed; if it cannot be removed, it goes with the folder.
+        let _ = fs::remove_file(&file);
+        match greeting? {
             Some(Greeting::Opened(opened)) if opened.protocol == PROTOCOL => Ok((process, opened)),
             Some(Greeting::Opened(opened)) => {
                 Err(process.fault(&format!("speaks protocol {}, not {PROTOCOL}", opened.protocol)))

@@ -13,13 +13,14 @@ use super::store::{Program, Shared};
 /// One program, started when it is first asked for something: its own, or that of all sessions.
 #[derive(Debug)]
 pub(super) struct GuestSession {
-    shared: Arc<Shared>,
+    // Ends before what it works in.
     program: Arc<Mutex<Program>>,
+    shared: Arc<Shared>,
 }
 
 impl GuestSession {
     pub(super) fn new(shared: Arc<Shared>, program: Arc<Mutex<Program>>) -> Self {
-        Self { shared, program }
+        Self { program, shared }
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -65,6 +65,9 @@ pub(crate) struct GuestStore {
 /// What sessions and crews share; folders and servers end with the last of it.
 #[derive(Debug)]
 pub(super) struct Shared {
+    /// The program of all sessions, where entries are in its memory. It ends before the folders and mounts that it works in,
+    /// and the servers that it speaks to.
+    program: Option<Arc<Mutex<Program>>>,
     pub(super) cache: &'static Cache,
     pub(super) parts: Vec<Part>,
     pub(super) capabilities: Capabilities,
@@ -77,8 +80,6 @@ pub(super) struct Shared {
     n_folders: AtomicU64,
     pool: Mutex<Option<(Arc<[u8]>, PathBuf)>>,
     home: ScratchDir,
-    /// The program of all sessions, where entries are in its memory.
-    program: Option<Arc<Mutex<Program>>>,
     info: StoreInfo,
 }
 
@@ -366,11 +367,13 @@ impl Shared {
 
     /// Removes everything, on servers as their engine does it.
     pub(super) fn clear(&self) -> Result<()> {
+        // Nobody starts meanwhile, and whoever has started before is of the last generation: what it has open is gone.
+        let mut emptied = self.emptied.lock().unwrap_or_else(PoisonError::into_inner);
+        let cleared = self.parts.iter().try_for_each(Part::clear);
         if !self.outlives_clearing() {
             self.generation.fetch_add(1, Ordering::AcqRel);
         }
-        let mut emptied = self.emptied.lock().unwrap_or_else(PoisonError::into_inner);
-        self.parts.iter().try_for_each(Part::clear)?;
+        cleared?;
         *emptied = true;
         Ok(())
     }

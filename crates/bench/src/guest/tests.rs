@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use larder_engines::ENGINES as NATIVE;
 use larder_report::{Cell, ReasonKind, Run};
-use larder_store::{Catalog, Durability, Engine, Medium, Reach, Recipe, Role};
+use larder_store::{Catalog, Durability, Engine, Medium, Reach, Recipe, Role, StoreUrl};
 use schemars::json_schema;
 
 use super::{Abilities, Cache, ENGINES, GuestCrew, Keeps, Language, as_it_is, as_the_plan, store};
@@ -158,6 +158,18 @@ fn an_honest_program_has_figures_and_leaves_nothing() {
     assert_eq!(cell.bytes, 100 * 1024);
     assert!(cell.ops_per_s.is_some() && cell.latency_ns.unwrap().p50 == 1000, "{cell:#?}");
     assert_eq!(run.targets[0].version.as_deref(), Some("honest 1, hostile 1"));
+}
+
+#[test]
+fn what_a_program_is_to_open_is_for_its_eyes_only() {
+    let url = StoreUrl::parse("hostile+floor:").unwrap();
+    let store = CATALOG.open(&url).unwrap();
+    assert_eq!(store.info().settings["mode"], "600");
+    let mark = format!("larder-{}-hostile+floor-", std::process::id());
+    let homes = fs::read_dir(std::env::temp_dir()).unwrap().flatten();
+    let homes = homes.filter(|entry| entry.file_name().to_string_lossy().starts_with(&mark));
+    let opened = homes.map(|home| home.path().join("open-0")).find(|folder| folder.exists());
+    assert!(!opened.unwrap().join("open.json").exists());
 }
 
 #[test]
