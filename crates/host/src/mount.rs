@@ -4,8 +4,11 @@
 //! enough here: the watchdog unmounts by `umount`, which asks for root, and nothing may be mounted that could be left.
 
 use std::ffi::{CString, c_ulong};
+use std::fs::OpenOptions;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
@@ -29,6 +32,8 @@ const PAUSE: Duration = Duration::from_millis(10);
 pub struct Mounted {
     path: PathBuf,
     what: Mount,
+    /// Otherwise only its directory was made.
+    is_there: bool,
     limit_bytes: Option<u64>,
 }
 
@@ -41,7 +46,7 @@ impl Mounted {
         }
         let path = scratch::make(engine, parent, watchdog::watch_mount, watchdog::forget_mount)?;
         // From here on, whatever happens, dropping it tidies up.
-        let mut mounted = Self { path, what, limit_bytes: None };
+        let mut mounted = Self { path, what, is_there: false, limit_bytes: None };
         mount(&mounted.path, what).map_err(|source| {
             if let Some(libc::EPERM | libc::EACCES) = source.raw_os_error() {
                 return refusal(engine, what);
@@ -49,6 +54,7 @@ impl Mounted {
             let what = format!("mounting {} on {}", what.kind(), mounted.path.display());
             Error::Io { engine, what, source }
         })?;
+        mounted.is_there = true;
         let system = disk::file_system(&mounted.path)
             .map_err(|error| disk::io_error(engine, "looking at", &mounted.path, error))?;
         mounted.limit_bytes = system.size_bytes;
@@ -75,17 +81,27 @@ impl Drop for Mounted {
     fn drop(&mut self) {
         // Nobody is left to tell of a failure; the watchdog tries again when the process ends. A directory that is not
         // empty is not what was made here, and stays.
-        let removed = unmount(&self.path).and_then(|()| std::fs::remove_dir(&self.path));
+        let unmounted = if self.is_there { unmount(&self.path) } else { Ok(()) };
+        let removed = unmounted.and_then(|()| std::fs::remove_dir(&self.path));
         if removed.is_ok() {
             let _ = watchdog::forget_mount(&self.path);
         }
     }
 }
 
-/// Mounts a file system on a directory. The size of a ramfs is handed on like any other: that it is ignored is the kernel's.
+/// Mounts a file system on a directory of this user's. The size of a ramfs is handed on like any other: that it is ignored
+/// is the kernel's.
 fn mount(path: &Path, what: Mount) -> io::Result<()> {
+    // Where others may write in its parent, there may be something else of this name by now: what was looked at is what is
+    // mounted on.
+    let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
+    let directory = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    // SAFETY: geteuid has no arguments and touches no memory.
+    if directory.metadata()?.uid() != unsafe { libc::geteuid() } {
+        return Err(io::Error::other("it is not the directory that was made there"));
+    }
     let kind = CString::new(what.kind())?;
-    let path = CString::new(path.as_os_str().as_bytes())?;
+    let path = CString::new(format!("/proc/self/fd/{}", directory.as_raw_fd()))?;
     let size = what.asked().map(|size| format!(",size={}", size.0)).unwrap_or_default();
     let options = CString::new(format!("mode=0700{size}"))?;
     // SAFETY: all four are NUL-terminated and outlive the call, which keeps none of them.
@@ -95,7 +111,7 @@ fn mount(path: &Path, what: Mount) -> io::Result<()> {
     if mounted == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Unmounts what is on a directory, if anything is.
+/// Unmounts what is on a directory.
 fn unmount(path: &Path) -> io::Result<()> {
     let name = CString::new(path.as_os_str().as_bytes())?;
     let unmount = |flags| {
@@ -106,8 +122,6 @@ fn unmount(path: &Path) -> io::Result<()> {
     for _ in 0..TRIES {
         match unmount(0) {
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) => sleep(PAUSE),
-            // Nothing is mounted there.
-            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => return Ok(()),
             done => return done,
         }
     }
