@@ -118,8 +118,12 @@ bring_python() {
   /usr/bin/python3 -m venv "$scratch/pip"
   /usr/bin/python3 -m venv --without-pip "$1"
   rm "$1"/bin/[Aa]ctivate*
+  cat >"$scratch/requirements.txt" <<END
+pymemcache==4.0.0 --hash=sha256:f507bc20e0dc8d562f8df9d872107a278df049fa496805c1431b926f3ddd0eab
+diskcache==5.6.3 --hash=sha256:5e31b2d5fbad117cc363ebaf6b689474db18a1f6438bc82358b024abd4c2ca19
+END
   "$scratch/pip/bin/pip" --quiet --disable-pip-version-check --no-input --no-cache-dir --python "$1/bin/python3" \
-    install --only-binary :all: pymemcache==4.0.0 diskcache==5.6.3
+    install --only-binary :all: --require-hashes --requirement "$scratch/requirements.txt"
   "$1/bin/python3" -c 'import diskcache, pymemcache'
 }
 
@@ -152,6 +156,25 @@ run_maven() {
   mvn -q -B -Dmaven.repo.local="$repository" "$@" >"$scratch/maven.log" 2>&1 || { cat "$scratch/maven.log" >&2; return 1; }
 }
 
+# Has nobody else bring anything into the folder until this ends, and removes what runs that were killed have left there.
+lock_data() {
+  local left
+  mkdir -p "$data"
+  exec {lock}>"$data/.lock"
+  if ! flock --nonblock "$lock"; then
+    say "another setup.sh is at work in $data; waiting for it"
+    flock "$lock"
+  fi
+  for name in "${extras[@]}"; do
+    for left in "$data/.$name".??????; do
+      [[ -d $left ]] || continue
+      # Ended between the two moves: what was there before goes back.
+      if [[ -e $left/old && ! -e $data/$name ]]; then mv -T "$left/old" "$data/$name"; fi
+      rm -rf "$left"
+    done
+  done
+}
+
 # Makes an extra beside its place and moves it there when it is whole.
 bring() {
   local name=$1 state file
@@ -162,7 +185,6 @@ bring() {
     say "$name: $state is in $folder already"
     return
   fi
-  mkdir -p "$data"
   scratch=$(mktemp -d "$data/.$name.XXXXXX")
   chmod 755 "$scratch"
   mkdir "$scratch/new"
@@ -174,8 +196,8 @@ bring() {
   set -e
   [[ $code -eq 0 && -f $scratch/new/$file ]] || fail "could not bring $name: see above"
   printf '%s\n' "$state" >"$scratch/new/state"
-  if [[ -e $folder ]]; then mv "$folder" "$scratch/old"; fi
-  mv "$scratch/new" "$folder"
+  if [[ -e $folder ]]; then mv -T "$folder" "$scratch/old"; fi
+  mv -T "$scratch/new" "$folder"
   rm -r "$scratch"
   scratch=
   say "$name: brought $state to $folder"
@@ -281,7 +303,7 @@ folder=
 finish() {
   if [[ ${#ours[@]} -gt 0 ]]; then "${as_root[@]}" rm -f "${ours[@]}"; fi
   # Ended between the two moves: what was there before goes back.
-  if [[ $scratch && -e $scratch/old && ! -e $folder ]]; then mv "$scratch/old" "$folder"; fi
+  if [[ $scratch && -e $scratch/old && ! -e $folder ]]; then mv -T "$scratch/old" "$folder"; fi
   if [[ $scratch ]]; then rm -rf "$scratch"; fi
 }
 trap finish EXIT
@@ -298,7 +320,13 @@ if [[ $owner && ${#wanted[@]} -gt 0 ]]; then
   say "the rest is done as $owner, who runs this by sudo"
   again=()
   for name in "${wanted[@]}"; do again+=(--with "$name"); done
-  sudo -H -u "$owner" "XDG_DATA_HOME=${data%/larder}" "$here/setup.sh" "${again[@]}"
-else
+  # What leads to Maven's and Python's servers, as far as the first sudo has let it through.
+  handed=("XDG_DATA_HOME=${data%/larder}")
+  for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY PIP_INDEX_URL; do
+    if [[ ${!name+set} ]]; then handed+=("$name=${!name}"); fi
+  done
+  sudo -H -u "$owner" env "${handed[@]}" "$here/setup.sh" "${again[@]}"
+elif [[ ${#wanted[@]} -gt 0 ]]; then
+  lock_data
   for name in "${wanted[@]}"; do bring "$name"; done
 fi
