@@ -39,14 +39,19 @@ while [ $tries -lt 10 ] && signal_groups 0; do
     tries=$((tries + 1))
 done
 signal_groups KILL
-# Whoever is still in a control group of the program was started by it; nobody else gets in.
+# Whoever is still in a control group of the program was started by it; nobody else gets in. Version 2 kills them all at
+# once; otherwise those who start others meanwhile have to be read again.
+empty_group() {
+    if [ -e "$1/cgroup.kill" ] && echo 1 >"$1/cgroup.kill"; then
+        return
+    fi
+    while IFS= read -r process; do
+        kill -s KILL -- "$process"
+    done <"$1/cgroup.procs"
+}
 for entry in $list; do
     case $entry in
-    "cgroup "*)
-        while IFS= read -r process; do
-            kill -s KILL -- "$process"
-        done <"${entry#cgroup }/cgroup.procs"
-        ;;
+    "cgroup "*) empty_group "${entry#cgroup }" ;;
     esac
 done
 
@@ -93,6 +98,7 @@ for entry in $list; do
     "cgroup "*)
         tries=0
         while rmdir -- "${entry#cgroup }"; [ -e "${entry#cgroup }" ] && [ $tries -lt 100 ]; do
+            empty_group "${entry#cgroup }"
             sleep 0.05
             tries=$((tries + 1))
         done
