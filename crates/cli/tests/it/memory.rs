@@ -83,7 +83,7 @@ fn cannot_be_limited() {
     let answer = scene.shell("unshare", &arguments.concat());
     answer.ends_with(2).complains(&[
         "--memory 100m: ",
-        "run as root, or have it limited from outside: systemd-run --user --scope -p MemoryMax=100M",
+        "have it limited from outside: systemd-run --user --scope -p MemoryMax=100M",
     ]);
     scene.assert_nothing_left();
 }

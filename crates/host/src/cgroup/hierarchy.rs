@@ -7,6 +7,17 @@ use std::path::{Component, Path, PathBuf};
 /// What version 1 says where there is no limit is the largest number of whole pages; nothing has an eighth of it.
 const NO_LIMIT: u64 = 1 << 60;
 
+/// By what a group of version 2 may bound what is in it.
+const LIMITS: [&str; 7] = [
+    "memory.max",
+    "memory.high",
+    "memory.swap.max",
+    "cpu.max",
+    "cpuset.cpus",
+    "io.max",
+    "pids.max",
+];
+
 /// The two versions, which call the same by other names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Version {
@@ -59,6 +70,11 @@ impl Group {
             return None;
         }
         Some(Self { version, path: point.join(below), top: point.into() })
+    }
+
+    #[cfg(test)]
+    pub(super) fn in_version_2(path: &Path, top: &Path) -> Self {
+        Self { version: Version::Two, path: path.into(), top: top.into() }
     }
 
     /// It and those above it, the nearest first: the limit of each holds.
@@ -116,13 +132,27 @@ impl Group {
                 .is_ok_and(|list| list.split_whitespace().any(|name| name == "memory"))
     }
 
-    /// Whether it bounds what is in it by other means than its place: what leaves it would be rid of them.
-    pub(super) fn has_limits(&self) -> bool {
-        let bounds = |file: &str| {
-            fs::read_to_string(self.path.join(file)).is_ok_and(|limit| !limit.starts_with("max"))
+    /// The file of a limit by which it bounds what is in it: what leaves it would be rid of that. In version 1 only memory
+    /// is left by leaving it, and what bounds that is above as well.
+    pub(super) fn limiting_file(&self) -> Option<PathBuf> {
+        let bounds = |file: &PathBuf| {
+            let limit = fs::read_to_string(file).unwrap_or_default();
+            // An empty list of devices or processors is all of them.
+            !limit.trim().is_empty() && !limit.starts_with("max")
         };
-        self.version == Version::Two
-            && ["memory.max", "memory.high", "cpu.max"].into_iter().any(bounds)
+        let files = LIMITS.iter().filter(|_| self.version == Version::Two);
+        files.map(|file| self.path.join(file)).find(bounds)
+    }
+
+    /// Gives its limits of memory up.
+    pub(super) fn lift(&self) -> io::Result<()> {
+        let (files, none): (&[_], _) = match self.version {
+            Version::One => (&["memory.memsw.limit_in_bytes", "memory.limit_in_bytes"], "-1"),
+            Version::Two => (&["memory.swap.max", "memory.max"], "max"),
+        };
+        let mut files = files.iter().map(|file| self.path.join(file));
+        // A kernel without accounting of swap has no such file.
+        files.try_for_each(|file| if file.exists() { fs::write(file, none) } else { Ok(()) })
     }
 
     /// Moves this process, all its threads, into it.
@@ -184,6 +214,9 @@ mod tests {
             (&session, "memory.current", "500000\n"),
             (&session, "memory.events", "low 0\noom 3\noom_kill 2\n"),
             (&session, "cpu.max", "max 100000\n"),
+            (&session, "pids.max", "max\n"),
+            (&session, "cpuset.cpus", "\n"),
+            (&session, "io.max", ""),
         ] {
             fs::write(folder.join(file), text).unwrap();
         }
@@ -193,8 +226,18 @@ mod tests {
         let limits: Vec<_> = own.chain().map(|group| group.limit_bytes()).collect();
         assert_eq!(limits, [None, Some(3_000_000), None]);
         assert_eq!(own.chain().find_map(|group| group.free_bytes()), Some(2_300_000));
-        assert_eq!((own.n_killed(), own.has_limits()), (Some(2), false));
-        assert!(own.chain().nth(1).unwrap().has_limits());
+        assert_eq!((own.n_killed(), own.limiting_file()), (Some(2), None));
+        assert_eq!(own.chain().nth(1).unwrap().limiting_file(), Some(user.join("memory.max")));
+        for (file, text) in [
+            ("pids.max", "100\n"),
+            ("io.max", "8:0 rbps=1048576 wbps=max riops=max wiops=max\n"),
+            ("cpuset.cpus", "0-1\n"),
+            ("memory.swap.max", "0\n"),
+        ] {
+            fs::write(session.join(file), text).unwrap();
+            assert_eq!(own.limiting_file(), Some(session.join(file)));
+            fs::remove_file(session.join(file)).unwrap();
+        }
     }
 
     #[test]

@@ -28,24 +28,32 @@ pub struct MemoryLimit {
 
 impl MemoryLimit {
     /// Makes the group and moves this process into it. Swap is no way around the limit: memory and swap together have it, or
-    /// there is no swap in the group. The error says what is missing.
+    /// there is no swap in the group. The error says what is missing, and what helps.
     pub fn enter(limit: ByteSize) -> Result<Self, String> {
-        let home = Group::own().ok_or("there is no control group for memory here")?;
+        let home = Group::own().ok_or(
+            "there is no control group for memory here; mount them (/sys/fs/cgroup), or leave it out",
+        )?;
         if let Some(outer) = limit_bytes().map(ByteSize).filter(|outer| *outer <= limit) {
-            return Err(format!("this process has a limit of {outer} already"));
+            return Err(format!(
+                "this process has a limit of {outer} already; give it less, or leave it out"
+            ));
         }
         let parent = home.chain().find(Group::hands_on).ok_or_else(|| {
+            let path = home.path.display();
+            let outside = from_outside(limit);
             format!(
-                "{} and the control groups above it hand no memory on to groups below",
-                home.path.display()
+                "{path} and the control groups above it hand no memory on to groups below; {outside}"
             )
         })?;
         // In version 2 the group is not below this process's own, but beside it.
-        let limited = home.chain().take_while(|group| *group != parent).find(Group::has_limits);
-        if let Some(limited) = limited {
+        let left = |group: &Group| *group != parent;
+        let limited = home.chain().take_while(left).find_map(|group| group.limiting_file());
+        if let Some(file) = limited {
             return Err(format!(
-                "{} has limits that this process would be rid of in a group beside it",
-                limited.path.display()
+                "this process would be rid of the limit in {}, because its group would be beside that; take that limit \
+                 away, or write {} into memory.max there and leave it out",
+                file.display(),
+                limit.0
             ));
         }
         // Random, because a process id comes again and a killed process may have left its group behind.
@@ -54,7 +62,12 @@ impl MemoryLimit {
         let group = parent.below(&name);
         let failed = |what: &'static str, path: &Path| {
             let path = path.display().to_string();
-            move |error: io::Error| format!("{what} {path}: {error}")
+            move |error: io::Error| match error.kind() {
+                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                    format!("{what} {path}: {error}; run as root, or {}", from_outside(limit))
+                }
+                _ => format!("{what} {path}: {error}; {}", from_outside(limit)),
+            }
         };
         // Registered first: what is made and not yet registered would outlive a `kill -9`. It also starts the watchdog, if
         // nobody has, while this process is still outside.
@@ -66,15 +79,13 @@ impl MemoryLimit {
         }
         // From here on, whatever happens, dropping it tidies up.
         let mut entered = Self { group, home, has_swap: false };
-        entered.set(limit)?;
+        entered.set(limit).map_err(failed("limiting", &entered.group.path))?;
         entered.group.enter().map_err(failed("entering", &entered.group.path))?;
         Ok(entered)
     }
 
-    fn set(&mut self, ByteSize(limit): ByteSize) -> Result<(), String> {
-        let file = self.group.file("memory.limit_in_bytes", "memory.max");
-        fs::write(&file, limit.to_string())
-            .map_err(|error| format!("writing {}: {error}", file.display()))?;
+    fn set(&mut self, ByteSize(limit): ByteSize) -> io::Result<()> {
+        fs::write(self.group.file("memory.limit_in_bytes", "memory.max"), limit.to_string())?;
         let (swap, most) = match self.group.version {
             Version::One => ("memory.memsw.limit_in_bytes", limit),
             Version::Two => ("memory.swap.max", 0),
@@ -90,10 +101,28 @@ impl MemoryLimit {
     }
 }
 
+impl MemoryLimit {
+    /// Goes back to where this process was; where that is gone, because nobody was in it any more, to the nearest group above
+    /// it that is not beyond the one that the limit was made in. False where none of them lets it in.
+    fn leave(&self) -> bool {
+        let bound = self.group.path.parent();
+        let mut chain = self
+            .home
+            .chain()
+            .filter(|group| bound.is_none_or(|bound| group.path.starts_with(bound)));
+        chain.any(|group| group.enter().is_ok())
+    }
+}
+
 impl Drop for MemoryLimit {
     fn drop(&mut self) {
+        if !self.leave() {
+            // In version 2 a group that hands memory on has no processes. This one stays until the process ends, with no
+            // limit that the next one would be measured by; where even that fails, the next is refused for that limit.
+            let _ = self.group.lift();
+            return;
+        }
         // Nobody is left to tell of a failure; the watchdog tries again when the process ends.
-        let _ = self.home.enter();
         for _ in 0..TRIES {
             match fs::remove_dir(&self.group.path) {
                 Err(error) if error.kind() == io::ErrorKind::ResourceBusy => sleep(PAUSE),
@@ -104,5 +133,52 @@ impl Drop for MemoryLimit {
                 }
             }
         }
+    }
+}
+
+/// How the limit is had without a group of Larder's.
+fn from_outside(limit: ByteSize) -> String {
+    let short = limit.typed().to_uppercase();
+    format!(
+        "have it limited from outside: systemd-run --user --scope -p MemoryMax={short} -p \
+         MemorySwapMax=0 larder …"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch::ScratchDir;
+
+    /// Folders stand for groups: a process is in what has its id in a file, and nothing is written where no folder is.
+    #[test]
+    fn whose_group_is_gone_goes_to_the_nearest_that_lets_it_in() {
+        let top = ScratchDir::create("cgroup").unwrap();
+        let slice = top.path().join("slice");
+        let session = slice.join("session");
+        let [of_slice, of_session] = [&slice, &session].map(|path| path.join("cgroup.procs"));
+        fs::create_dir_all(&session).unwrap();
+        let limited = || {
+            let parent = Group::in_version_2(&slice, top.path());
+            let group = parent.below("larder-1");
+            fs::create_dir_all(&group.path).unwrap();
+            let home = Group::in_version_2(&session, top.path());
+            MemoryLimit { group, home, has_swap: false }
+        };
+        drop(limited());
+        assert!(of_session.exists() && !of_slice.exists());
+        assert!(!slice.join("larder-1").exists());
+        fs::remove_dir_all(&session).unwrap();
+        drop(limited());
+        assert!(of_slice.exists() && !slice.join("larder-1").exists());
+        // Nobody is let in here: what should be a file is a folder.
+        fs::remove_file(&of_slice).unwrap();
+        fs::create_dir(&of_slice).unwrap();
+        let stays = limited();
+        let limit = stays.group.path.join("memory.max");
+        fs::write(&limit, "67108864").unwrap();
+        drop(stays);
+        assert_eq!(fs::read_to_string(limit).unwrap(), "max");
+        assert!(!top.path().join("cgroup.procs").exists());
     }
 }
