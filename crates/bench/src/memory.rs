@@ -1,8 +1,11 @@
 //! How much memory a whole run may have, and what happens to those who take more.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use larder_host::cgroup::{self, MemoryLimit};
+use larder_host::managed;
 use larder_store::{ByteSize, Error};
 
 use crate::environment::environment;
@@ -13,8 +16,14 @@ use crate::scenario::Scenario;
 /// The least that is taken for a limit: client, watchdog and one server need some of it before anything is stored.
 const LEAST: ByteSize = ByteSize(64 << 20);
 
-/// How many of those that were killed for want of memory have been told of.
-static TOLD: AtomicU64 = AtomicU64::new(0);
+/// How many had been killed for want of memory when the run began, and when the turn did.
+static KILLED_BEFORE: AtomicU64 = AtomicU64::new(0);
+static KILLED_BEFORE_TURN: AtomicU64 = AtomicU64::new(0);
+
+/// What the kernel has ended for want of memory ends by this signal.
+const KILLED: &str = "signal 9";
+/// Whose connections are closed already may take so long to end.
+const SOON: Duration = Duration::from_secs(1);
 
 /// Limits the memory of this process, and of all that it will start, where a scenario says so; until what is returned is
 /// dropped. To be called before the scenario is planned and anything is started: what was taken before does not count.
@@ -30,13 +39,7 @@ pub fn limit_memory(scenario: &Scenario) -> Result<Option<MemoryLimit>> {
     if let Some(memory) = machine.memory_bytes.map(ByteSize).filter(|memory| limit >= *memory) {
         return Err(refused(&format!("this machine has {memory}; give it less, or leave it out")));
     }
-    let entered = MemoryLimit::enter(limit).map_err(|reason| {
-        let short = limit.typed().to_uppercase();
-        refused(&format!(
-            "{reason}; run as root, or have it limited from outside: systemd-run --user --scope -p MemoryMax={short} -p \
-             MemorySwapMax=0 larder …"
-        ))
-    })?;
+    let entered = MemoryLimit::enter(limit).map_err(|reason| refused(&reason))?;
     if let Some(swap) = machine.swap_bytes.filter(|swap| *swap > 0 && entered.has_swap()) {
         let swap = ByteSize(swap);
         return Err(refused(&format!(
@@ -49,21 +52,70 @@ pub fn limit_memory(scenario: &Scenario) -> Result<Option<MemoryLimit>> {
 
 /// Refuses a plan whose limit does not hold, and begins to count who is killed.
 pub(crate) fn begin(plan: &Plan) -> Result<()> {
-    TOLD.store(cgroup::n_killed().unwrap_or(0), Ordering::Relaxed);
+    KILLED_BEFORE.store(cgroup::n_killed().unwrap_or(0), Ordering::Relaxed);
+    begin_turn();
     let Some(asked) = plan.memory else { return Ok(()) };
     let holds = cgroup::limit_bytes().is_some_and(|limit| limit <= asked.0);
     if holds { Ok(()) } else { Err(usage(format!("--memory {asked}: it was not limited before"))) }
 }
 
-/// Why a target can go on no more: what it said, or that something of it was killed since somebody was told last.
-pub(crate) fn reason(error: &Error) -> String {
+/// Begins to count who is killed while one target works.
+pub(crate) fn begin_turn() {
+    KILLED_BEFORE_TURN.store(cgroup::n_killed().unwrap_or(0), Ordering::Relaxed);
+}
+
+/// Why a target whose servers have these ids can go on no more: what it said, and that it was killed for want of memory where
+/// a program of its own has ended so. The kernel takes whoever is largest, which may be another than the one at work; then
+/// only that somebody was killed meanwhile is said.
+pub(crate) fn reason(error: &Error, pids: &[u32]) -> String {
     let killed = cgroup::n_killed().unwrap_or(0);
-    if killed <= TOLD.swap(killed, Ordering::Relaxed) {
-        return error.to_string();
+    let since = |before: &AtomicU64| killed.saturating_sub(before.load(Ordering::Relaxed));
+    let (of_run, of_turn) = (since(&KILLED_BEFORE), since(&KILLED_BEFORE_TURN));
+    let text = error.to_string();
+    if of_run > 0 && (text.contains(KILLED) || was_killed(pids, of_turn > 0)) {
+        let within = cgroup::limit_bytes().map_or_else(
+            || "the memory of its control group".into(),
+            |limit| format!("the limit of {}", ByteSize(limit)),
+        );
+        return format!("was killed: out of memory within {within} ({text})");
     }
-    let within = cgroup::limit_bytes().map_or_else(
-        || "the memory of its control group".into(),
-        |limit| format!("the limit of {}", ByteSize(limit)),
-    );
-    format!("was killed: out of memory within {within} ({error})")
+    match of_turn {
+        0 => text,
+        n => format!("{text} (meanwhile {n} processes of the run were killed: out of memory)"),
+    }
+}
+
+/// Whether one of these children has ended by the signal; for a moment it is waited for that, where somebody has.
+fn was_killed(pids: &[u32], is_waited_for: bool) -> bool {
+    let deadline = Instant::now() + SOON;
+    loop {
+        let is_killed = |pid: &u32| managed::ended(*pid).is_some_and(|way| way == KILLED);
+        if pids.iter().any(is_killed) {
+            return true;
+        }
+        if pids.is_empty() || !is_waited_for || Instant::now() > deadline {
+            return false;
+        }
+        sleep(Duration::from_millis(5));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use larder_host::managed::Group;
+
+    use super::*;
+
+    #[test]
+    fn only_who_was_killed_was_killed() {
+        let [killed, lives] = [(), ()].map(|()| {
+            let group = Group::spawn(Command::new("sleep").arg("100")).unwrap();
+            (group.pid(), group)
+        });
+        killed.1.signal(libc::SIGKILL);
+        assert!(was_killed(&[killed.0], true));
+        assert!(!was_killed(&[lives.0], false) && !was_killed(&[], true));
+    }
 }

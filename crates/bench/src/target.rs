@@ -221,7 +221,8 @@ impl Target {
 
     /// The target is gone: what remains of the run goes on without it.
     pub(crate) fn lose(&mut self, error: &Error) {
-        self.lost.get_or_insert_with(|| Lost { reason: memory::reason(error) });
+        let pids = &self.info.server_pids;
+        self.lost.get_or_insert_with(|| Lost { reason: memory::reason(error, pids) });
     }
 
     /// It had no room for this point of so many: the others go on, unless it had room for none.

@@ -186,6 +186,7 @@ fn provision(
             continue;
         }
         observer.notice(Event::Opening { target: &planned.name });
+        memory::begin_turn();
         let opened = Target::open(planned, plan, catalog).and_then(|mut target| {
             // Nothing is tried on a server that is not ours before it is known to have room.
             let allowed = feasible::check_somebodys(plan, &target, permissions);
@@ -207,7 +208,7 @@ fn provision(
                 | Error::UnknownScheme { .. }),
             ) => return Err(error.into()),
             Err(error) => {
-                let reason = memory::reason(&error);
+                let reason = memory::reason(&error, &[]);
                 observer.notice(Event::Unavailable { target: &planned.name, reason: &reason });
                 slots.push(Slot::Closed(Box::new(planned.clone()), reason));
             }

@@ -12,6 +12,7 @@ use super::meter::{Meter, evicted, resident, tiers_between};
 use crate::measure::{
     KeyState, Packed, PhasePlan, PhaseResult, ReadBack, disk_bytes, figures, seconds, trim_memory,
 };
+use crate::memory;
 use crate::plan::{PlannedPhase, PlannedPoint};
 use crate::target::Target;
 
@@ -58,6 +59,7 @@ impl Turn<'_> {
         if target.refusal(self.point).is_some() {
             return;
         }
+        memory::begin_turn();
         let mut entries = Vec::new();
         let result = self.phases(target, &mut entries);
         entries.into_iter().for_each(keep);

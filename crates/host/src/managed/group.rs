@@ -32,19 +32,7 @@ impl Group {
 
     /// How the leader has ended, if it has. It is not reaped, so that its id stays its own.
     pub fn ended(&self) -> Option<String> {
-        let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
-        let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-        // SAFETY: `info` is room for the one structure that waitid writes.
-        let result = unsafe { libc::waitid(libc::P_PID, self.pid(), info.as_mut_ptr(), options) };
-        // SAFETY: all zeroes is a valid siginfo_t, and waitid has written nothing or all of it.
-        let info = unsafe { info.assume_init() };
-        // SAFETY: waitid fills the fields of a SIGCHLD, or leaves them zero where there is nothing to tell.
-        let (pid, status) = unsafe { (info.si_pid(), info.si_status()) };
-        if result != 0 || pid == 0 {
-            return None;
-        }
-        let way = if info.si_code == libc::CLD_EXITED { "exit status" } else { "signal" };
-        Some(format!("{way} {status}"))
+        ended(self.pid())
     }
 
     /// Sends a signal to the whole group, which exists as long as its leader has not been reaped.
@@ -54,6 +42,23 @@ impl Group {
             unsafe { libc::kill(-group, signal) };
         }
     }
+}
+
+/// How a child of this process has ended, if it has and was not reaped; `None` for whoever is no child of it.
+pub fn ended(pid: u32) -> Option<String> {
+    let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+    let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: `info` is room for the one structure that waitid writes.
+    let result = unsafe { libc::waitid(libc::P_PID, pid, info.as_mut_ptr(), options) };
+    // SAFETY: all zeroes is a valid siginfo_t, and waitid has written nothing or all of it.
+    let info = unsafe { info.assume_init() };
+    // SAFETY: waitid fills the fields of a SIGCHLD, or leaves them zero where there is nothing to tell.
+    let (ended, status) = unsafe { (info.si_pid(), info.si_status()) };
+    if result != 0 || ended == 0 {
+        return None;
+    }
+    let way = if info.si_code == libc::CLD_EXITED { "exit status" } else { "signal" };
+    Some(format!("{way} {status}"))
 }
 
 impl Drop for Group {

@@ -11,7 +11,7 @@ mod server;
 pub(crate) mod watchdog;
 
 pub use account::Account;
-pub use group::Group;
+pub use group::{Group, ended};
 pub use port::{free_port, on_free_port};
 pub use private::{random_password, write_private};
 pub use server::{Server, last_words, run};
