@@ -107,13 +107,15 @@ fn other_server(engine: &Engine, recipe: &Recipe) -> OtherServer {
     }
 }
 
-/// Why an engine cannot run here, with what brings what is missing.
+/// Why an engine cannot run here, with what brings what is missing. What says that of a server behind it or of its
+/// interpreter has the command of that already, and this one's own would be no help.
 fn reason(engine: &Engine, error: &Error) -> String {
     let text = error.to_string();
-    let command = engine.recipes.first().map(|recipe| recipe.source.command());
-    match command.filter(|command| !text.contains(command)) {
-        Some(command) if matches!(error, Error::Unavailable { .. }) => {
-            format!("{text} ({command})")
+    let mut known = CATALOG.iter().flat_map(|engine| engine.recipes);
+    let names_one = known.any(|recipe| text.contains(&recipe.source.command()));
+    match engine.recipes.first() {
+        Some(recipe) if !names_one && matches!(error, Error::Unavailable { .. }) => {
+            format!("{text} ({})", recipe.source.command())
         }
         _ => text,
     }

@@ -61,6 +61,10 @@ fn engines_without_servers() {
     assert_contains(reason, &["memcached is not installed", "apt-get install memcached"]);
     let text = scene.larder_alone(&["engines"]).ends_with(0).out.clone();
     assert_contains(&text, &[&format!("cannot run here: {reason}")]);
+    // What is missing is the server, and the guest's own command would not bring that.
+    let guest = scene.larder_alone(&["engines", "python+memcached"]).ends_with(0).out.clone();
+    assert_contains(&guest, &["apt-get install memcached"]);
+    assert!(!guest.contains("(./setup.sh --with python)"), "{guest}");
 }
 
 fn engine() {
