@@ -103,6 +103,12 @@ abstract class Cache
         return $this;
     }
 
+    /** Whether processes that are forked have its entries in common, under a lock. */
+    public function sharesMemory(): bool
+    {
+        return false;
+    }
+
     /** The client for one operation, where each has one of its own; a get and the fill of its miss are one. */
     public function operation(): self
     {

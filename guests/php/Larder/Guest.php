@@ -12,6 +12,8 @@ final class Guest
 
     private ?Plan $plan = null;
     private ?Judge $judge = null;
+    /** A process may have left the memory of the cache locked for ever: whoever calls it would wait for it. */
+    private bool $isLocked = false;
 
     private function __construct(private readonly Protocol $protocol, private Cache $cache)
     {
@@ -40,10 +42,10 @@ final class Guest
         return new self($protocol, $cache);
     }
 
-    /** Answers commands until there are no more. */
+    /** Answers commands until there are no more, or the cache can no longer be asked. */
     public function serve(): void
     {
-        while (($line = $this->protocol->line()) !== null && $line !== 'end') {
+        while (!$this->isLocked && ($line = $this->protocol->line()) !== null && $line !== 'end') {
             $words = explode(' ', $line, 2);
             $arguments = $words[1] ?? '';
             try {
@@ -163,7 +165,12 @@ final class Guest
             }
         };
         if ($this->plan->processes > 1) {
-            (new Processes($this->protocol, $this->plan, $this->cache, $this->judge, $number))->run($tell);
+            $processes = new Processes($this->protocol, $this->plan, $this->cache, $this->judge, $number);
+            try {
+                $processes->run($tell);
+            } finally {
+                $this->isLocked = $processes->wereKilled() && $this->cache->sharesMemory();
+            }
         } else {
             $phase = new Phase($this->plan, $this->cache, $this->judge, $number, 0);
             $phase->run($tell);

@@ -12,9 +12,13 @@ final class Processes
 {
     /** So long nobody has to be asked for anything. */
     private const WAIT_US = 250_000;
+    /** So long a child may take to come to the end of an operation. It looks four times a second, if none takes longer. */
+    private const GRACE_NS = 3_000_000_000;
+    private const LOOK_US = 1_000;
 
     /** @var list<Child> */
     private array $children = [];
+    private bool $wereKilled = false;
 
     public function __construct(
         private readonly Protocol $protocol,
@@ -49,15 +53,32 @@ final class Processes
         }
     }
 
-    /** Ends what still runs, and waits for it. */
+    /** Whether a child was ended in the midst of what it did: what it held locked in memory that is shared stays locked. */
+    public function wereKilled(): bool
+    {
+        return $this->wereKilled;
+    }
+
+    /**
+     * Ends what still runs, and waits for it. Between two operations each child tells how far it is, and ends when nobody
+     * listens; only one that does not come so far in time is killed.
+     */
     private function end(): void
     {
         foreach ($this->children as $child) {
-            if ($child->pid !== null) {
-                posix_kill($child->pid, SIGKILL);
-                pcntl_waitpid($child->pid, $status);
-            }
             fclose($child->pipe);
+        }
+        $until = hrtime(true) + self::GRACE_NS;
+        foreach ($this->children as $child) {
+            while ($child->pid !== null && pcntl_waitpid($child->pid, $status, WNOHANG) === 0) {
+                if (hrtime(true) > $until) {
+                    posix_kill($child->pid, SIGKILL);
+                    pcntl_waitpid($child->pid, $status);
+                    $this->wereKilled = true;
+                    break;
+                }
+                usleep(self::LOOK_US);
+            }
         }
         $this->children = [];
     }
@@ -177,6 +198,7 @@ final class Processes
     {
         pcntl_waitpid((int) $child->pid, $status);
         $child->pid = null;
+        $this->wereKilled = true;
         $how = pcntl_wifsignaled($status)
             ? 'was ended by signal ' . pcntl_wtermsig($status)
             : 'ended with exit code ' . pcntl_wexitstatus($status);

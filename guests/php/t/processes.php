@@ -107,6 +107,38 @@ test('a child that dies is named', static function (): void {
     same($guest->end(), 0, 'until it is told to end');
 });
 
+test('children end between two operations, so that none leaves the memory locked', static function (): void {
+    for ($try = 0; $try < 5; $try++) {
+        $guest = new TestGuest('apcu', settings: ['apc.shm_size=1M']);
+        $plan = new TestPlan(folder(), ['fails', 'one', 'other'], 3);
+        [$large, $one, $other] = [$plan->value(0, 1_500_000), $plan->value(1, 3_000), $plan->value(2, 3_000)];
+        $sets = static fn (int $key, int $value): array => array_fill(0, 500, ['set', $key, $value]);
+        $options = ['operations' => ['set'], 'time_limit_s' => 20, 'again' => true];
+        $plan->phase($options, $sets(0, $large), $sets(1, $one), $sets(2, $other));
+        $guest->ask('load ' . $plan->write());
+        matches($guest->ask('run 0')['error'] ?? null, '/^process 1 of 3: gave up after 100 failures/', 'one gives up');
+        $guest->send("set 1 1 -\nxy");
+        ok($guest->answersWithin(5), 'and the cache can be asked');
+        same($guest->answer(), ['stored' => true], 'as before');
+    }
+});
+
+test('a guest with a child that was killed in shared memory is over', static function (): void {
+    $plan = new TestPlan(folder(), ['key'], 3);
+    $set = array_fill(0, 100, ['set', 0, $plan->value(0, 100)]);
+    $plan->phase(['operations' => ['set'], 'time_limit_s' => 600, 'again' => true], $set, $set, $set);
+    $guest = new TestGuest('apcu');
+    $guest->ask('load ' . $plan->write());
+    $guest->send("run 0\n");
+    ok($guest->answer()['alive'] > 0, 'it works');
+    $children = childrenOf($guest->pid);
+    posix_kill($children[0], SIGSTOP);
+    posix_kill($children[1], SIGKILL);
+    matches($guest->lastAnswer()['error'] ?? null, '/^process [123] of 3 was ended by signal 9/', 'it says what happened');
+    same(array_map(isGone(...), $children), [true, true, true], 'a child that does not end is killed');
+    same($guest->wait(), 0, 'and it ends, for the cache may be locked');
+});
+
 if ($server !== null) {
     test('a guest whose children do nothing says nothing', static function () use ($server): void {
         $plan = new TestPlan(folder(), ['key'], 2);

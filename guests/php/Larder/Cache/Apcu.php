@@ -77,6 +77,11 @@ final class Apcu extends Cache
         return apcu_fetch($keys) ?: [];
     }
 
+    public function sharesMemory(): bool
+    {
+        return true;
+    }
+
     public function delete(string $key): ?bool
     {
         return apcu_delete($key);

@@ -161,6 +161,11 @@ final class Tiered extends Cache
         return $again;
     }
 
+    public function sharesMemory(): bool
+    {
+        return in_array(true, array_map(static fn (Cache $cache): bool => $cache->sharesMemory(), $this->caches), true);
+    }
+
     public function expectTtl(int|float|null $seconds): void
     {
         $this->fillTtl = $this->ttlArgument($seconds);

@@ -61,6 +61,11 @@ final class Xcache extends Cache
         return xcache_set($key, $value, $ttl);
     }
 
+    public function sharesMemory(): bool
+    {
+        return true;
+    }
+
     public function delete(string $key): ?bool
     {
         return xcache_unset($key);
