@@ -139,6 +139,12 @@ abstract class Cache
         return new Failure('other', "{$this->title()} did not take the value, and does not say why");
     }
 
+    /** Whether a set that succeeded is one that was answered; otherwise it was sent, and finish() waits for it. */
+    public function acknowledges(): bool
+    {
+        return true;
+    }
+
     /** Waits for what is still under way, while the clock runs. Returns whether there may have been anything. */
     public function finish(): bool
     {
@@ -146,12 +152,12 @@ abstract class Cache
     }
 
     /**
-     * How many entries it dropped to make room since it was last asked; `null` where nobody knows. `$stored` tells how many were
-     * stored since, where each key counts so many times at most.
+     * How many entries it dropped to make room since it was last asked; `null` where nobody knows. `$added` tells how many keys
+     * have come since, or `null`.
      *
-     * @param \Closure(int): int $stored
+     * @param \Closure(): ?int $added
      */
-    public function evictions(\Closure $stored): ?int
+    public function evictions(\Closure $added): ?int
     {
         return null;
     }

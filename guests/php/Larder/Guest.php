@@ -180,14 +180,13 @@ final class Guest
     }
 
     /**
-     * What the cache dropped to make room in a phase; 0 before the first, and nothing where it does not tell.
+     * What the cache dropped to make room in a phase; 0 before the first, and nothing where nobody knows.
      *
      * @return array<string, int>
      */
     private function evictions(?int $phase = null): array
     {
-        $stored = fn (int $times): int => $phase === null ? 0 : $this->plan->storedIn($phase, $times);
-        $evictions = $this->cache->evictions($stored);
+        $evictions = $this->cache->evictions(fn (): ?int => $phase === null ? 0 : $this->plan->addedIn($phase));
         return $evictions === null ? [] : ['evictions' => $phase === null ? 0 : $evictions];
     }
 }

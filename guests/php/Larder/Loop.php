@@ -55,12 +55,56 @@ final class Loop
         $block->end = [];
         $began = hrtime(true);
         $next = $loop($from, $to, $began + $nanoseconds, $end);
+        $hasWaited = false;
+        $lost = null;
+        try {
+            $hasWaited = $this->cache->finish();
+        } catch (\Throwable $lost) {
+        }
         // What the last operations have left under way is theirs.
-        if ($this->cache->finish()) {
+        if ($hasWaited || $lost !== null) {
             $end[$next - 1] = hrtime(true);
         }
         $block->end = $end;
+        if (!$this->cache->acknowledges()) {
+            $this->loseSent($from, $next - 1, $lost);
+        }
         return [$began, $next];
+    }
+
+    /**
+     * Of what was sent and not answered nobody knows what became of it, when it could not be waited for or when another
+     * operation failed behind it, which may have lost the connection.
+     */
+    private function loseSent(int $from, int $to, ?\Throwable $lost): void
+    {
+        $block = $this->block;
+        if ($lost === null) {
+            $failed = array_filter($block->notes, static fn (Note $note): bool => $note->what === Note::FAILED);
+            $last = end($failed);
+            if ($last === false) {
+                return;
+            }
+            [$to, $lost] = [$last->from - 1, $last->said ?? Failure::unexplained()];
+        }
+        $notes = [];
+        for ($n = $from; $n <= $to; $n++) {
+            $what = $block->outcome[$n] ?? Outcome::RIGHT;
+            $isFill = $block->kind[$n] === Plan::GET_OR_SET && $what === Outcome::FILLED;
+            $isSet = $block->kind[$n] === Plan::SET && $what === Outcome::RIGHT;
+            if (!$isFill && !$isSet) {
+                continue;
+            }
+            $block->outcome[$n] = $isFill ? Outcome::UNFILLED : Outcome::ERROR;
+            $first = $n;
+            $last = array_key_last($notes);
+            if ($last !== null && $notes[$last]->to === $n - 1) {
+                $first = $notes[$last]->from;
+                unset($notes[$last]);
+            }
+            $notes[] = new Note($first, $n, Note::FAILED, $lost);
+        }
+        $block->notes = [...$notes, ...$block->notes];
     }
 
     /** @param list<int> $end */

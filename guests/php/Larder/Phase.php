@@ -50,7 +50,8 @@ final class Phase
         if ($held !== 0) {
             $cache->set('held', $plan->value($held), null);
         }
-        [$operations, $bytes] = $this->isAlone ? self::ALONE : self::SEVERAL;
+        // What is under way is waited for at the end of a block: not so often that it would count.
+        [$operations, $bytes] = $this->isAlone && $cache->acknowledges() ? self::ALONE : self::SEVERAL;
         $meetsNewer = !$this->isAlone || $what['again'];
         $this->block = new Block($plan, $operations, $bytes, $what['multiget'], $meetsNewer, $held);
         $this->loop = new Loop($cache, $judge, $this->block, $plan->ttl);

@@ -139,25 +139,49 @@ final class Plan
         return $held;
     }
 
-    /** How many values the processes stored in a phase that is over, where each key counts so many times at most. */
-    public function storedIn(int $phase, int $times): int
+    /**
+     * How many entries the processes added in a phase that is over. `null` where the plan alone does not say: a key that was
+     * stored before may have been there or not, and what was deleted or has expired is gone too.
+     */
+    public function addedIn(int $phase): ?int
     {
-        $stored = 0;
-        $keys = [];
-        foreach ($this->phases[$phase]['shares'] as $process => [$first, $count]) {
-            $ran = self::readJson("$this->folder/ran-$phase-$process.json")['operations'];
-            $fills = $ran['get_or_set'] ?? ['misses' => 0, 'failed_fills' => 0];
-            $stored += ($ran['set']['succeeded'] ?? 0) + $fills['misses'] - $fills['failed_fills'];
-            for ($at = 0; $at < $count; $at += self::LOOKED_THROUGH) {
-                $operations = $this->operations($first + $at, min(self::LOOKED_THROUGH, $count - $at));
-                for ($n = 1, $end = count($operations); $n < $end; $n += 4) {
-                    if ($operations[$n] === self::SET || $operations[$n] === self::GET_OR_SET) {
-                        $keys[$operations[$n + 3]] = true;
+        if ($this->ttl !== null || $this->phases[$phase]['again']) {
+            return null;
+        }
+        $stored = [];
+        for ($number = 0; $number <= $phase; $number++) {
+            foreach ($this->kindsAndKeys($number) as [$kind, $key]) {
+                $isHere = $number === $phase;
+                if ($kind === self::SET || $kind === self::GET_OR_SET) {
+                    if ($isHere && isset($stored[$key])) {
+                        return null;
                     }
+                    $stored[$key] = true;
+                } elseif ($kind === self::DELETE && $isHere) {
+                    return null;
                 }
             }
         }
-        return min($stored, $times * count($keys));
+        $added = 0;
+        foreach (array_keys($this->phases[$phase]['shares']) as $process) {
+            $ran = self::readJson("$this->folder/ran-$phase-$process.json")['operations'];
+            $fills = $ran['get_or_set'] ?? ['misses' => 0, 'failed_fills' => 0];
+            $added += ($ran['set']['succeeded'] ?? 0) + $fills['misses'] - $fills['failed_fills'];
+        }
+        return $added;
+    }
+
+    /** @return \Generator<array{int, int}> Of each operation of a phase its kind, and the key that it is about or stores under. */
+    private function kindsAndKeys(int $phase): \Generator
+    {
+        foreach ($this->phases[$phase]['shares'] as [$first, $count]) {
+            for ($at = 0; $at < $count; $at += self::LOOKED_THROUGH) {
+                $operations = $this->operations($first + $at, min(self::LOOKED_THROUGH, $count - $at));
+                for ($n = 1, $end = count($operations); $n < $end; $n += 4) {
+                    yield [$operations[$n], $operations[$n + 3]];
+                }
+            }
+        }
     }
 
     private function readKeys(string $bytes): void

@@ -118,12 +118,40 @@ test('what APCu dropped is told', static function (): void {
     same($evictions, $get['misses'], 'as many as it tells');
 });
 
+test('what APCu dropped is not guessed', static function (): void {
+    $sets = static fn (array $values): array => array_map(static fn (int $value): array => ['set', $value - 1, $value], $values);
+    $phases = [
+        'keys that are stored again' => [null, ['set'], $sets([...range(1, 30), ...range(31, 38)])],
+        'and deleted' => [null, ['set', 'delete'], [['delete', 0], ...$sets(range(31, 38))]],
+        'and expire' => [600, ['set'], $sets(range(31, 38))],
+    ];
+    foreach ($phases as $name => [$ttl, $operations, $share]) {
+        $guest = new TestGuest('apcu', settings: ['apc.shm_size=2M']);
+        $plan = new TestPlan(folder(), array_map(static fn (int $n): string => "key-$n", range(0, 37)), ttl: $ttl);
+        array_map(static fn (int $n): int => $plan->value($n, $n < 30 ? 100 : 400_000), range(0, 37));
+        $plan->phase(['operations' => ['set']], $sets(range(1, 30)));
+        $plan->phase(['operations' => $operations], $share);
+        $guest->ask('load ' . $plan->write());
+        same($guest->ask('run 0'), ['ran' => 0, 'evictions' => 0], 'nothing is dropped at first');
+        same($guest->ask('run 1'), ['ran' => 1], "where everything is dropped and $name nobody knows");
+    }
+    $guest = new TestGuest('apcu', settings: ['apc.ttl=60']);
+    $guest->ask('load ' . $plan->write());
+    same($guest->ask('run 0'), ['ran' => 0], 'nor with a ttl');
+});
+
 test('what APCu cannot take is refused', static function (): void {
     $guest = new TestGuest('apcu', settings: ['apc.shm_size=2M']);
     $answer = $guest->set('key', str_repeat('x', 3_000_000));
     same($answer['stored'], false, 'what is larger than all of it is not stored');
     matches($answer['why'], '/^apcu_store\(\) did not take key and value of 3000003 bytes: shm_size is 2\d+ bytes/', 'and why');
     ok($guest->set('key', 'x')['stored'], 'and it goes on');
+    foreach (['2M' => 'stored', '8M' => 'error'] as $size => $how) {
+        $guest = new TestGuest('xcache', settings: ['apc.shm_size=2M', "xcache.var_size=$size"]);
+        $answer = $guest->set('key', str_repeat('x', 3_000_000));
+        ok(isset($answer[$how]), "XCache with room for $size", $answer);
+        same($answer['kind'] ?? 'too_large', $how === 'stored' ? 'too_large' : 'full', 'what is too large is not what is full');
+    }
 });
 
 test('a file system that is full is an error in its own words', static function (): void {

@@ -97,12 +97,22 @@ final class Apcu extends Cache
         return new Failure($bytes > $all - (1 << 16) ? 'too_large' : 'full', $why);
     }
 
-    /** What it dropped it does not tell, only how often: what was there, or came, and is not there now. */
-    public function evictions(\Closure $stored): ?int
+    /**
+     * What it dropped it does not tell, only how often it dropped everything: what was there, or came, and is not there now. With
+     * `ttl` it drops single entries too, and tells nothing.
+     */
+    public function evictions(\Closure $added): ?int
     {
         [$had, $before] = $this->seen;
         [$has, $now] = $this->seen = self::look();
-        return $now > $before ? max(0, $had + $stored($now - $before) - $has) : 0;
+        if ((int) ini_get('apc.ttl') !== 0) {
+            return null;
+        }
+        if ($now === $before) {
+            return 0;
+        }
+        $came = $added();
+        return $came === null ? null : max(0, $had + $came - $has);
     }
 
     /** @return array{int, int} */

@@ -11,9 +11,13 @@ use MongoDB\BSON\Binary;
 use MongoDB\BSON\UTCDateTime;
 use MongoDB\Driver\BulkWrite;
 use MongoDB\Driver\Command;
+use MongoDB\Driver\Exception\ConnectionException;
+use MongoDB\Driver\Exception\ExecutionTimeoutException;
+use MongoDB\Driver\Exception\RuntimeException;
 use MongoDB\Driver\Manager;
 use MongoDB\Driver\Query;
 use MongoDB\Driver\WriteConcern;
+use MongoDB\Driver\WriteResult;
 
 /**
  * The extension mongodb by its own classes, without the library that is written on top of them. A value is a document of the
@@ -38,15 +42,21 @@ final class Mongodb extends Cache
     private readonly array $others;
     /** Sets have gone out that nobody has waited for. */
     private bool $isUnderWay = false;
+    private readonly int $timeoutNs;
+    /** When the last operation began. */
+    private int $began = 0;
 
     private function __construct(private readonly Order $order)
     {
         $told = $order->server;
+        $timeoutMs = $order->option('socketTimeoutMS', 5_000);
+        // It waits in whole milliseconds, and not always the last of them.
+        $this->timeoutNs = ($timeoutMs - intdiv($timeoutMs, 10)) * 1_000_000;
         $options = array_filter([
             'replicaSet' => $told['replica_set'] ?? null,
             'readPreference' => $told['read_preference'] ?? null,
             'directConnection' => count($order->servers) === 1 && !isset($told['replica_set']) ? true : null,
-            'socketTimeoutMS' => $order->option('socketTimeoutMS', 5_000),
+            'socketTimeoutMS' => $timeoutMs,
             'connectTimeoutMS' => 5_000,
             'serverSelectionTimeoutMS' => 5_000,
             // What is tried again behind the back would show as one slow operation.
@@ -91,10 +101,15 @@ final class Mongodb extends Cache
 
     public function get(string $key): string|false
     {
-        $cursor = $this->manager->executeQuery($this->namespace, new Query(['_id' => self::id($key)], self::ONE));
-        $cursor->setTypeMap(self::TYPES);
-        foreach ($cursor as $document) {
-            return self::isLive($document) ? $document['value']->getData() : false;
+        $this->began = hrtime(true);
+        try {
+            $cursor = $this->manager->executeQuery($this->namespace, new Query(['_id' => self::id($key)], self::ONE));
+            $cursor->setTypeMap(self::TYPES);
+            foreach ($cursor as $document) {
+                return self::isLive($document) ? $document['value']->getData() : false;
+            }
+        } catch (RuntimeException $caught) {
+            throw $this->failure($caught);
         }
         return false;
     }
@@ -113,7 +128,12 @@ final class Mongodb extends Cache
         $write = new BulkWrite();
         $write->update(['_id' => $id], $document, ['upsert' => true]);
         $this->isUnderWay = true;
-        $done = $this->manager->executeBulkWrite($this->namespace, $write, $this->sets);
+        $this->began = hrtime(true);
+        try {
+            $done = $this->manager->executeBulkWrite($this->namespace, $write, $this->sets);
+        } catch (RuntimeException $caught) {
+            throw $this->failure($caught);
+        }
         return !$this->waits || $done->getMatchedCount() + $done->getUpsertedCount() > 0;
     }
 
@@ -121,7 +141,7 @@ final class Mongodb extends Cache
     {
         $write = new BulkWrite();
         $write->delete(self::live($key), ['limit' => 1]);
-        return $this->manager->executeBulkWrite($this->namespace, $write, $this->others)->getDeletedCount() > 0;
+        return $this->write($write)->getDeletedCount() > 0;
     }
 
     public function touch(string $key, mixed $ttl): ?bool
@@ -129,7 +149,7 @@ final class Mongodb extends Cache
         $write = new BulkWrite();
         $change = $ttl === null ? ['$unset' => ['expires' => '']] : ['$set' => ['expires' => self::end($ttl)]];
         $write->update(self::live($key), $change);
-        return $this->manager->executeBulkWrite($this->namespace, $write, $this->others)->getMatchedCount() > 0;
+        return $this->write($write)->getMatchedCount() > 0;
     }
 
     public function getMany(array $keys): array
@@ -139,13 +159,18 @@ final class Mongodb extends Cache
             $byId[self::id($key)] = $key;
         }
         $wanted = ['_id' => ['$in' => array_map(strval(...), array_keys($byId))]];
-        $cursor = $this->manager->executeQuery($this->namespace, new Query($wanted));
-        $cursor->setTypeMap(self::TYPES);
         $found = [];
-        foreach ($cursor as $document) {
-            if (self::isLive($document)) {
-                $found[$byId[$document['_id']]] = $document['value']->getData();
+        $this->began = hrtime(true);
+        try {
+            $cursor = $this->manager->executeQuery($this->namespace, new Query($wanted));
+            $cursor->setTypeMap(self::TYPES);
+            foreach ($cursor as $document) {
+                if (self::isLive($document)) {
+                    $found[$byId[$document['_id']]] = $document['value']->getData();
+                }
             }
+        } catch (RuntimeException $caught) {
+            throw $this->failure($caught);
         }
         return $found;
     }
@@ -170,14 +195,19 @@ final class Mongodb extends Cache
             : new Failure('other', 'the server did not store the value');
     }
 
+    public function acknowledges(): bool
+    {
+        return $this->waits;
+    }
+
     /** What was sent before on the same connection is done when this is answered. */
     public function finish(): bool
     {
         if ($this->waits || !$this->isUnderWay) {
             return false;
         }
-        $this->ping();
         $this->isUnderWay = false;
+        $this->ping();
         return true;
     }
 
@@ -189,7 +219,41 @@ final class Mongodb extends Cache
 
     private function ping(): void
     {
-        $this->manager->executeCommand('admin', new Command(['ping' => 1]));
+        $this->began = hrtime(true);
+        try {
+            $this->manager->executeCommand('admin', new Command(['ping' => 1]));
+        } catch (RuntimeException $caught) {
+            throw $this->failure($caught);
+        }
+    }
+
+    private function write(BulkWrite $write): WriteResult
+    {
+        $this->began = hrtime(true);
+        try {
+            return $this->manager->executeBulkWrite($this->namespace, $write, $this->others);
+        } catch (RuntimeException $caught) {
+            throw $this->failure($caught);
+        }
+    }
+
+    /**
+     * What the driver threw, by its class, which of a write is that of what came before. Of any connection that broke it says
+     * `socket error or timeout`, so it was one if it took so long.
+     */
+    private function failure(RuntimeException $caught): Failure
+    {
+        $cause = $caught->getPrevious() ?? $caught;
+        $words = $cause->getMessage();
+        if ($cause instanceof ExecutionTimeoutException) {
+            return new Failure('timeout', $words);
+        }
+        // It looks whether a server is there by a command of its own.
+        if (!$cause instanceof ConnectionException && !str_contains($words, ' calling hello')) {
+            return Failure::inWords($words);
+        }
+        $isTimeout = hrtime(true) - $this->began >= $this->timeoutNs || str_contains($words, 'timeout calling');
+        return new Failure($isTimeout ? 'timeout' : 'io', $words);
     }
 
     /** A text of one character for each byte, so that a key may have any; one of ASCII is itself. */

@@ -194,15 +194,20 @@ final class Tiered extends Cache
         return new Failure($failure->kind, "{$this->names[$this->far]}: {$failure->getMessage()}");
     }
 
+    public function acknowledges(): bool
+    {
+        return !in_array(false, array_map(static fn (Cache $cache): bool => $cache->acknowledges(), $this->caches), true);
+    }
+
     public function finish(): bool
     {
         return in_array(true, array_map(static fn (Cache $cache): bool => $cache->finish(), $this->caches), true);
     }
 
     /** Those of the farthest tier, which has everything: what those above it drop is not lost. */
-    public function evictions(\Closure $stored): ?int
+    public function evictions(\Closure $added): ?int
     {
-        return $this->caches[$this->far]->evictions($stored);
+        return $this->caches[$this->far]->evictions($added);
     }
 
     public function connections(): ?int

@@ -16,6 +16,9 @@ final class Xcache extends Cache
 {
     private const SETTINGS = ['var_size', 'var_count', 'var_slots', 'var_ttl', 'var_maxttl', 'var_gc_interval'];
 
+    /** Of its memory, what it needs for itself at least. */
+    private const OVERHEAD_BYTES = 1 << 16;
+
     public static function opened(Order $order): Cache
     {
         if (!function_exists('xcache_set')) {
@@ -75,7 +78,10 @@ final class Xcache extends Cache
     {
         $bytes = strlen($key) + strlen($value);
         $all = self::setting('var_size');
-        return new Failure('full', "xcache_set() did not take key and value of $bytes bytes: xcache.var_size is $all");
+        $why = "xcache_set() did not take key and value of $bytes bytes: xcache.var_size is $all";
+        // An entry lies in one of its parts.
+        $part = intdiv(ini_parse_quantity($all), max(1, (int) self::setting('var_count')));
+        return new Failure($bytes > $part - self::OVERHEAD_BYTES ? 'too_large' : 'full', $why);
     }
 
     private static function setting(string $name): string

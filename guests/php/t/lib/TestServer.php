@@ -2,7 +2,7 @@
 
 declare(strict_types=1);
 
-/** A memcached of our own on a free port, for as long as the object lives. */
+/** A memcached, or a stand-in for MongoDB, of our own on a free port, for as long as the object lives. */
 final class TestServer
 {
     public readonly string $address;
@@ -13,9 +13,9 @@ final class TestServer
     private function __construct(string $address, string ...$command)
     {
         $this->address = $address;
-        $this->program = proc_open($command, [], $ends);
+        $this->program = proc_open($command, [1 => ['file', '/dev/null', 'w']], $ends);
         $this->pid = proc_get_status($this->program)['pid'];
-        for ($n = 0; $n < 200; $n++) {
+        for ($n = 0; $n < 2_000; $n++) {
             $name = str_starts_with($address, '/') ? "unix://$address" : "tcp://$address";
             if (@stream_socket_client($name) !== false) {
                 return;
@@ -42,6 +42,21 @@ final class TestServer
         fclose($free);
         $port = explode(':', $address)[1];
         return new self($address, 'memcached', '-u', 'nobody', '-l', '127.0.0.1', '-U', '0', '-p', $port);
+    }
+
+    /** What stands in for MongoDB where it is installed, as Larder starts it; `null` where it is not: its tests are left out. */
+    public static function mongodb(): ?self
+    {
+        $data = getenv('XDG_DATA_HOME') ?: getenv('HOME') . '/.local/share';
+        $program = "$data/larder/mongodb/mongo-java-server.jar";
+        if (!is_file($program) || trim((string) shell_exec('command -v java')) === '' || !extension_loaded('mongodb')) {
+            skip('the stand-in for MongoDB is not installed: ./setup.sh --with mongodb');
+            return null;
+        }
+        $free = stream_socket_server('tcp://127.0.0.1:0');
+        $address = stream_socket_get_name($free, false);
+        fclose($free);
+        return new self($address, 'java', '-XX:+UseSerialGC', '-Xmx128m', '-jar', $program, explode(':', $address)[1]);
     }
 
     /** One that listens on a socket of the file system. */
