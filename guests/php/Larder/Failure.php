@@ -12,7 +12,7 @@ final class Failure extends \RuntimeException
         'timeout' => '/tim(?:ed|e)[ -]?out|ExceededTimeLimit/i',
         'full' => '/No space left|out of memory|Disk quota/i',
         'too_large' => '/too (?:large|big|long)|does not fit|do not fit|exceeds maximum/i',
-        'io' => '/No such file|Permission denied|Input\/output|Read-only|Connection|refused|Broken pipe|No suitable servers|socket|failed with/i',
+        'io' => '/No such file|Permission denied|not permitted|Is a directory|Input\/output|Read-only|Connection|refused|Broken pipe|No suitable servers|socket|failed with/i',
     ];
 
     public function __construct(public readonly string $kind, string $text)

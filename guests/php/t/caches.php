@@ -176,6 +176,26 @@ test('a file system that is full is an error in its own words', static function 
     }
 });
 
+test('a file that cannot be deleted is an error in its own words', static function (): void {
+    $folder = folder();
+    $guest = new TestGuest('file', ['folder' => $folder]);
+    $guest->set('kept', 'x');
+    $guest->set('over', 'x', '0.001');
+    usleep(5_000);
+    same($guest->delete('over'), false, 'what has expired was not there');
+    $file = escapeshellarg("$folder/" . sha1('kept'));
+    exec("chattr +i $file 2>/dev/null", result_code: $code);
+    if ($code === 0) {
+        $answer = $guest->ask('delete 4', 'kept');
+        exec("chattr -i $file");
+        same($answer, ['error' => 'Operation not permitted', 'kind' => 'io'], 'what must not be changed is');
+    }
+    // A folder where its file would be.
+    unlink("$folder/" . sha1('kept'));
+    mkdir("$folder/" . sha1('kept'));
+    matches($guest->ask('delete 4', 'kept')['error'] ?? null, '/^(Is a directory|Operation not permitted)$/', 'so is a folder');
+});
+
 test('a value that ends like one with a time to live is itself', static function (): void {
     $mark = (new ReflectionClassConstant(Larder\Cache\File::class, 'MARK'))->getValue();
     $guest = new TestGuest('file');

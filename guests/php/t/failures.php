@@ -83,6 +83,34 @@ function connections(TestServer $server): int
     return $total;
 }
 
+test('a server that is gone does not make a failure of what is not on another', static function () use ($server): void {
+    foreach (['consistent', 'standard'] as $strategy) {
+        $other = TestServer::memcached();
+        $order = ['servers' => [$server->address, $other->address], 'options' => ['hash_strategy' => $strategy]];
+        $guest = new TestGuest('memcache', $order);
+        $plan = new TestPlan(folder(), array_map(static fn (int $n): string => "$strategy-of-two-$n", range(0, 199)));
+        $operations = static fn (string $kind, int $from): array
+            => array_map(static fn (int $n): array => [$kind, $n, $n < 100 ? $n + 1 : 0], range($from, $from + 99));
+        array_map(static fn (int $n): int => $plan->value($n, 50), range(0, 99));
+        $plan->phase(['operations' => ['set']], $operations('set', 0));
+        $plan->phase(['operations' => ['get']], $operations('get', 0));
+        $plan->phase(['operations' => ['get']], $operations('get', 100));
+        $plan->phase(['operations' => ['get_many'], 'multiget' => 2], $operations('get', 0));
+        $guest->ask('load ' . $plan->write());
+        $guest->ask('run 0');
+        $other->kill();
+        foreach ([1, 2, 3] as $phase) {
+            same($guest->ask("run $phase"), ['ran' => $phase], "$strategy: the phase is carried out");
+        }
+        $get = static fn (int $phase, string $name): array => $guest->result($plan, $phase)[0]['operations'][$name];
+        [$stored, $absent, $many] = [$get(1, 'get'), $get(2, 'get'), $get(3, 'get_many')];
+        ok($stored['hits'] > 10 && $stored['errors'] > 10, "$strategy: some keys are on either", $stored['hits']);
+        same($stored['misses'], 0, "$strategy: what is gone with the server is no miss");
+        ok($absent['misses'] > 10 && $absent['errors'] > 10, "$strategy: what the other never had is one", $absent['misses']);
+        same(of($many, 'hits', 'errors'), of($stored, 'hits', 'errors'), "$strategy: and so in requests of many");
+    }
+});
+
 test('a get that times out is an error, and one that misses is not', static function () use ($server): void {
     $guest = new TestGuest('memcached', ['servers' => [$server->address], 'options' => ['poll_timeout' => 0.3]]);
     $plan = new TestPlan(folder(), ['hung-0', 'hung-1', 'hung-2']);

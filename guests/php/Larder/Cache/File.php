@@ -65,10 +65,8 @@ final class File extends Cache
         if (!str_ends_with($value, self::MARK)) {
             return $value;
         }
-        $ends = substr($value, -self::ALL_BYTES, self::ALL_BYTES - self::MARK_BYTES);
-        $isLive = $ends === self::NEVER || hexdec($ends) > microtime(true) * 1_000;
         $this->said = '';
-        return $isLive ? substr($value, 0, -self::ALL_BYTES) : false;
+        return self::hasTime(substr($value, -self::ALL_BYTES)) ? substr($value, 0, -self::ALL_BYTES) : false;
     }
 
     public function set(string $key, string $value, mixed $ttl): bool
@@ -93,11 +91,16 @@ final class File extends Cache
         }
     }
 
+    /** What has expired was not there. What cannot be deleted for another reason than that throws it. */
     public function delete(string $key): ?bool
     {
-        // What has expired was not there.
-        $isLive = $this->get($key) !== false;
-        return @unlink($this->path($key)) && $isLive;
+        $path = $this->path($key);
+        $isLive = $this->isLive($path);
+        if (@unlink($path)) {
+            return $isLive;
+        }
+        $said = error_get_last()['message'] ?? '';
+        return self::isOfNoFile($said) ? false : throw Failure::inWords((string) preg_replace('/^unlink\(.*\): /U', '', $said));
     }
 
     /** Milliseconds. */
@@ -114,12 +117,37 @@ final class File extends Cache
     /** What PHP said of the file, unless it is that there is none. */
     public function trace(): mixed
     {
-        return $this->said === '' || str_contains($this->said, 'No such file or directory') ? null : $this->said;
+        return $this->said === '' || self::isOfNoFile($this->said) ? null : $this->said;
     }
 
     public function failureOfMiss(mixed $trace): Failure
     {
         return Failure::inWords($trace);
+    }
+
+    /** Whether a file is there and has not expired, by its last bytes alone; one that cannot be read is there. */
+    private function isLive(string $path): bool
+    {
+        $file = @fopen($path, 'r');
+        if ($file === false) {
+            return !self::isOfNoFile(error_get_last()['message'] ?? '');
+        }
+        $isLong = fseek($file, -self::ALL_BYTES, SEEK_END) === 0;
+        $last = $isLong ? (string) @fread($file, self::ALL_BYTES) : '';
+        fclose($file);
+        return !str_ends_with($last, self::MARK) || self::hasTime($last);
+    }
+
+    /** Whether the time to live of a value that ends so is not over. */
+    private static function hasTime(string $last): bool
+    {
+        $ends = substr($last, 0, self::ALL_BYTES - self::MARK_BYTES);
+        return $ends === self::NEVER || hexdec($ends) > microtime(true) * 1_000;
+    }
+
+    private static function isOfNoFile(string $said): bool
+    {
+        return str_contains($said, 'No such file or directory');
     }
 
     private static function empty(string $folder): void

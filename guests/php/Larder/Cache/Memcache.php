@@ -18,6 +18,9 @@ final class Memcache extends Cache
     private const LONGEST_TTL_S = 30 * 24 * 60 * 60;
     private const TIMEOUT_S = 1;
 
+    /** @var string|list<string> The key that was asked for last, or those of a request that were not there. */
+    private string|array $asked = [];
+
     /** @param list<array{string, int}> $addresses */
     private function __construct(
         private readonly Order $order,
@@ -36,6 +39,8 @@ final class Memcache extends Cache
         self::need('memcache');
         self::configure('chunk_size', $order->option('chunk_size'));
         self::configure('hash_strategy', $order->option('hash_strategy'));
+        // It would look for the keys of a server that failed on the others, where they are not, and store them there.
+        self::configure('allow_failover', 0);
         // By itself it compresses from 20000 bytes on.
         self::configure('compress_threshold', $order->option('compress_threshold', 0));
         $self = self::client($order);
@@ -69,22 +74,27 @@ final class Memcache extends Cache
 
     public function get(string $key): string|false
     {
+        $this->asked = $key;
         return $this->client->get($key);
     }
 
     public function set(string $key, string $value, mixed $ttl): bool
     {
+        $this->asked = $key;
         return $this->client->set($key, $value, 0, $ttl);
     }
 
     public function delete(string $key): ?bool
     {
+        $this->asked = $key;
         return $this->client->delete($key) ?: ($this->trace() === null ? false : null);
     }
 
     public function getMany(array $keys): array
     {
-        return $this->client->get($keys) ?: [];
+        $found = $this->client->get($keys) ?: [];
+        $this->asked = array_values(array_filter($keys, static fn (string $key): bool => !isset($found[$key])));
+        return $found;
     }
 
     public function ttlArgument(int|float|null $seconds): mixed
@@ -106,12 +116,17 @@ final class Memcache extends Cache
         return true;
     }
 
-    /** A server that is not asked. */
+    /** A server that is not asked, of those that what was asked for last is on. */
     public function trace(): mixed
     {
         foreach ($this->addresses as $n => [$host, $port]) {
-            if ($this->client->getServerStatus($host, $port) === 0) {
-                return $this->order->servers[$n];
+            if ($this->client->getServerStatus($host, $port) !== 0) {
+                continue;
+            }
+            foreach ((array) $this->asked as $key) {
+                if ($this->client->findServer($key) === "$host:$port") {
+                    return $this->order->servers[$n];
+                }
             }
         }
         return null;
