@@ -64,9 +64,6 @@ fn of_extension(part: &PartFile<'_>) -> Vec<String> {
         let value = match value {
             Value::Null => return None,
             Value::Bool(on) => u64::from(*on).to_string(),
-            Value::Number(size) if name.ends_with("_size") => size
-                .as_u64()
-                .map_or_else(|| size.to_string(), |size| size.max(LEAST_SHARED).to_string()),
             Value::String(text) => text.clone(),
             value => value.to_string(),
         };
@@ -134,7 +131,7 @@ pub(super) const CACHES: &[Cache] = &[
         name: "apcu",
         keeps: Keeps::Memory { shared: true },
         can: Abilities { bound: Some("shm_size"), ..MEMORY },
-        options: options_of::<Apcu>,
+        options: apcu,
     },
     Cache {
         engine: Engine {
@@ -280,6 +277,21 @@ struct Apcu {
     slam_defense: Option<bool>,
 }
 
+/// Less than APCu takes for a number of bytes it would take for one of MiB.
+fn apcu(engine: &'static str, url: &StoreUrl) -> Result<Value> {
+    let Apcu { shm_size, .. } = url.options(engine)?;
+    match shm_size {
+        Some(ByteSize(size)) if size < LEAST_SHARED => {
+            let reason = format!(
+                "option `shm_size`: {} is less than APCu's least, 1m; write shm_size=1m or more",
+                ByteSize(size)
+            );
+            Err(Error::InvalidOptions { engine, reason })
+        }
+        _ => options_of::<Apcu>(engine, url),
+    }
+}
+
 /// Options of `php+xcache:`: the settings `xcache.*` of PHP.
 #[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -420,4 +432,20 @@ enum Acknowledged {
     Zero,
     #[serde(rename = "1")]
     One,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn less_shared_memory_than_apcu_takes_is_refused() {
+        let options = |url: &str| apcu("php+apcu", &StoreUrl::parse(url).unwrap());
+        let refused = options("php+apcu:?shm_size=64k").unwrap_err().to_string();
+        let words =
+            "option `shm_size`: 64 KiB is less than APCu's least, 1m; write shm_size=1m or more";
+        assert!(refused.contains(words), "{refused}");
+        assert_eq!(options("php+apcu:?shm_size=1m").unwrap()["shm_size"], 1 << 20);
+        assert_eq!(options("php+apcu:").unwrap()["shm_size"], Value::Null);
+    }
 }
