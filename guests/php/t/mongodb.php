@@ -70,17 +70,17 @@ test('a server that is gone has not timed out', static function () use ($server)
     $guest = guestOf($server);
     $unheard = guestOf($server, ['w' => '0']);
     ok($guest->set('key', 'x')['stored'], 'at first it is there');
-    $plan = planOfSets(20, 100);
+    [$plan, $another] = [planOfSets(20, 100), planOfSets(20, 100)];
     $guest->ask('load ' . $plan->write());
-    $unheard->ask('load ' . $plan->write());
+    $unheard->ask('load ' . $another->write());
     $server->pause();
     $guest->send("run 0\n");
     $unheard->send("run 0\n");
     usleep(300_000);
     $server->kill();
-    foreach ([$guest, $unheard] as $n => $each) {
+    foreach ([[$guest, $plan], [$unheard, $another]] as $n => [$each, $its]) {
         same($each->lastAnswer(), ['ran' => 0], 'the phase is carried out');
-        [$ran] = $each->result($plan, 0);
+        [$ran] = $each->result($its, 0);
         same($ran['operations']['set']['errors_by_kind'], ['io' => 20], 'every set is an error of this kind');
         same($ran['failed'], range(1, 20), 'and is told');
         if ($n === 0) {
