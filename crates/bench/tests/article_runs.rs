@@ -214,6 +214,12 @@ fn a001() {
     let waiting = "PostgreSQL not waiting for the disk";
     let all = ["PostgreSQL", waiting, "PostgreSQL unlogged", "memcached"].map(durability);
     assert_eq!(all, ["fsync-each", "fsync-batch", "volatile", "volatile"]);
+    // Nothing stands on the floor of a language where nothing of it is measured.
+    let of_java = run.floors.iter().filter(|floor| floor.language.as_deref() == Some("java"));
+    assert!(of_java.clone().all(|floor| floor.point["part"] == PointValue::Text("client".into())));
+    let measured = |name: &str| cells(&run, name).iter().any(|cell| cell.ops_per_s.is_some());
+    assert_eq!(of_java.count() > 0, measured("memcached from Java"), "{:#?}", run.floors);
+
     let article = run.article.as_ref().unwrap();
     let peak = &article.figures[0];
     assert!(peak.peak && peak.here.is_some() && peak.at.contains_key("key_size"), "{peak:#?}");

@@ -9,7 +9,7 @@ use larder_store::{Catalog, Engine, Medium};
 use super::book::Entry;
 use super::turn::{Amount, Turn};
 use crate::guest;
-use crate::plan::{Plan, PlannedTarget};
+use crate::plan::{Plan, PlannedPoint, PlannedTarget};
 use crate::target::Target;
 
 /// How often the floor is measured at each point.
@@ -17,25 +17,33 @@ const ROUNDS: u32 = 3;
 /// How long each may take: a floor needs no more.
 const AT_MOST: Duration = Duration::from_secs(1);
 
-/// Measures the floor at every point: on the engine that keeps nothing, and for each language of the plan's guests on the
+/// Measures the floor at every point where a target stands on it: on the engine that keeps nothing, and for each language of the plan's guests on the
 /// cache of that language that does. Where there is none, there is no floor.
 pub(super) fn measure_floors(plan: &Plan, catalog: &Catalog, stop: &AtomicBool) -> Vec<Floor> {
-    let mut engines: Vec<&'static Engine> = Vec::new();
+    let mut engines: Vec<(&'static Engine, Vec<&PlannedTarget>)> = Vec::new();
     for target in &plan.targets {
         let keeps_nothing = match guest::find(target.engine.scheme) {
             Some(cache) => guest::null_of(cache.language),
             None => catalog.natives().find(|engine| engine.medium == Medium::Nothing),
         };
-        let known =
-            |engine: &&'static Engine| engines.iter().all(|had| had.scheme != engine.scheme);
-        engines.extend(keeps_nothing.filter(known));
+        let Some(engine) = keeps_nothing else { continue };
+        match engines.iter_mut().find(|(had, _)| had.scheme == engine.scheme) {
+            Some((_, targets)) => targets.push(target),
+            None => engines.push((engine, vec![target])),
+        }
     }
-    engines.into_iter().flat_map(|engine| floors_on(engine, plan, catalog, stop)).collect()
+    let floors = engines.into_iter().map(|(engine, targets)| {
+        let is_measured = |point: &&PlannedPoint| targets.iter().any(|target| point.is_for(target));
+        let points: Vec<&PlannedPoint> = plan.points.iter().filter(is_measured).collect();
+        floors_on(engine, &points, plan, catalog, stop)
+    });
+    floors.flatten().collect()
 }
 
-/// The floor at every point, on an engine that keeps nothing. One that cannot be opened has none.
+/// The floor at these points, on an engine that keeps nothing. One that cannot be opened has none.
 fn floors_on(
     engine: &'static Engine,
+    points: &[&PlannedPoint],
     plan: &Plan,
     catalog: &Catalog,
     stop: &AtomicBool,
@@ -44,7 +52,7 @@ fn floors_on(
     let planned = PlannedTarget::new(url, engine.scheme.into(), engine, false, catalog);
     let Ok(mut target) = Target::open(&planned, plan, catalog) else { return Vec::new() };
     let mut floors = Vec::new();
-    for point in &plan.points {
+    for point in points {
         let mut entries: Vec<Entry> = Vec::new();
         for round in 1..=ROUNDS {
             let turn = Turn {
