@@ -157,28 +157,37 @@ fn conclusions_hold_turn_round_or_cannot_be_told() {
         claim("against one", "kind = 'faster'\na = 'waits'\nb = ['works', 'waits longer']"),
         claim("cpu", "kind = 'faster'\nby = 'cpu'\na = 'waits'\nb = ['works']"),
     ];
-    let judged = claims(&lines.concat());
-    let verdicts: Vec<_> =
-        judged.iter().map(|claim| (claim.says.as_str(), claim.verdict)).collect();
-    assert_eq!(
-        verdicts,
-        [
-            ("holds", Holds),
-            ("turns", TurnsRound),
-            ("by far", DoesNotHold),
-            ("as good as", CannotBeTold),
-            ("near", Holds),
-            ("far", DoesNotHold),
-            ("absent", CannotBeTold),
-            ("forgets", Holds),
-            ("keeps", DoesNotHold),
-            ("parts", Holds),
-            ("one of them", DoesNotHold),
-            ("against one", DoesNotHold),
-            ("cpu", CannotBeTold),
-        ],
-        "{judged:#?}"
-    );
+    let expected = [
+        ("holds", Holds),
+        ("turns", TurnsRound),
+        ("by far", DoesNotHold),
+        ("as good as", CannotBeTold),
+        ("near", Holds),
+        ("far", DoesNotHold),
+        ("absent", CannotBeTold),
+        ("forgets", Holds),
+        ("keeps", DoesNotHold),
+        ("parts", Holds),
+        ("one of them", DoesNotHold),
+        ("against one", DoesNotHold),
+        ("cpu", CannotBeTold),
+    ];
+    // The noise of a busy machine may hide a conclusion for once. It never makes another one of it.
+    let mut tries = 0;
+    let judged = loop {
+        let judged = claims(&lines.concat());
+        let is_as = |(claim, (says, verdict)): (&Claim, &(&str, ClaimVerdict))| {
+            assert_eq!(claim.says, *says);
+            assert!([*verdict, CannotBeTold].contains(&claim.verdict), "{claim:#?}");
+            claim.verdict == *verdict
+        };
+        tries += 1;
+        if judged.iter().zip(&expected).filter(|pair| !is_as(*pair)).count() == 0 {
+            break judged;
+        }
+        assert!(tries < 5, "{judged:#?}");
+    };
+    assert_eq!(judged.len(), expected.len());
     assert_eq!(judged[1].evidence.len(), 2, "one for each");
     assert!(judged[0].evidence[0].p.is_some_and(|p| p < 0.01) && judged[4].evidence[0].p.is_none());
     // Whether a factor is kept is a test like any other, and corrected with them.
