@@ -8,7 +8,6 @@ use larder_engines::ENGINES;
 const URLS: &[&str] = &[
     "java+null:",
     "java+memcached:",
-    "java+memcached:?connect=operation",
     "java+memcached:?nodes=3&protocol=binary&hashing=ketama",
     "java+postgresql:",
     "perl+null:",
@@ -16,7 +15,6 @@ const URLS: &[&str] = &[
     "perl+filecache:?connect=operation",
     "perl+filecache:?cache_depth=1&auto_purge_on_set=on&auto_purge_interval=1s",
     "perl+mmap:",
-    "perl+mmap:?size=16m",
     "perl+fastmmap:",
     "perl+fastmmap:/dev/shm?size=64m&compressor=zlib",
     "perl+memcached:",
@@ -38,7 +36,6 @@ const URLS: &[&str] = &[
     "python+diskcache:",
     "python+diskcache:?shards=4&eviction_policy=least-recently-used&timeout=1m",
     "python+memcached:",
-    "python+memcached:?connect=operation&no_delay=on",
     "python+memcached:?nodes=3&ignore_exc=on&timeout=5s",
 ];
 

@@ -47,8 +47,8 @@ fn slack(resolution: Duration) -> Duration {
 
 /// Watches a key whose TTL was given between `before` and `after`: there until its time has come, then not.
 ///
-/// Only what no delay of this thread could explain is a failure: an answer "not there" that came too early, or a
-/// question that was asked late and still answered "there".
+/// Only what no delay of this thread, and none of a clock that ticks in such steps, could explain is a failure: an answer
+/// "not there" that came too early, or a question that was asked late and still answered "there".
 pub(super) fn expires(
     session: &mut dyn Session,
     key: &[u8],
@@ -64,7 +64,7 @@ pub(super) fn expires(
             return Ok(());
         }
         ensure!(
-            asked <= ttl + slack(resolution),
+            asked <= ttl + resolution + slack(resolution),
             "still there after {asked:?}, with a ttl of {ttl:?} in steps of {resolution:?}"
         );
         sleep((resolution / 10).max(Duration::from_millis(5)));
