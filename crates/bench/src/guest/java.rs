@@ -4,21 +4,18 @@ use std::ffi::OsString;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use larder_host::disk;
 use larder_host::managed;
 use larder_host::scratch::ScratchDir;
-use larder_store::{
-    Catalog, Durability, Engine, Error, Medium, Reach, Recipe, Result, Role, Source, Span, Store,
-    StoreUrl,
-};
+use larder_store::{Durability, Engine, Error, Medium, Reach, Recipe, Result, Role, Source, Span};
 use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
 
-use super::options::{options_of, seconds};
-use super::{Abilities, Cache, Keeps, Language, Launch, SILENCE, store};
+use super::options::{self, Connect, Nothing, options_of, seconds};
+use super::{Abilities, Cache, Keeps, Language, Launch, SILENCE};
 
 const JAVA: Language = Language {
     name: "java",
@@ -60,17 +57,7 @@ const BESIDE_HEAP: u64 = 96 << 20;
 
 /// An engine of Java with what most of them have in common.
 const fn engine(scheme: &'static str, recipes: &'static [Recipe]) -> Engine {
-    Engine {
-        scheme,
-        aliases: &[],
-        summary: "",
-        example: "",
-        medium: Medium::Nothing,
-        capacity_option: None,
-        recipes,
-        options: || schema_for!(Nothing),
-        open,
-    }
+    options::engine(scheme, Medium::Nothing, recipes)
 }
 
 /// What the null cache can do, which is all that there is.
@@ -149,10 +136,6 @@ pub(super) const CACHES: &[Cache] = &[
     },
 ];
 
-fn open(url: &StoreUrl, catalog: &Catalog) -> Result<Arc<dyn Store>> {
-    store::open(url, catalog)
-}
-
 /// The collector is the one that the virtual machine takes by itself where there is more than one processor, so that it is
 /// the same everywhere. The heap has its full size from the beginning, so that it is not resized while something is measured;
 /// its pages are memory from when they are first touched.
@@ -229,11 +212,6 @@ fn compile(engine: &'static str, home: &Path) -> Result<ScratchDir> {
     Ok(folder)
 }
 
-/// There are none.
-#[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-struct Nothing {}
-
 /// Options of `java+memcached:`, beside those of `memcached:`.
 #[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -259,14 +237,6 @@ struct Postgresql {
     /// How long a statement may take; otherwise 5 s.
     #[serde(serialize_with = "seconds")]
     timeout: Option<Span>,
-}
-
-#[derive(Debug, Clone, Copy, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum Connect {
-    #[default]
-    Session,
-    Operation,
 }
 
 #[derive(Debug, Clone, Copy, Default, Deserialize, Serialize, JsonSchema)]

@@ -1,9 +1,45 @@
-//! Options of a URL on their way into `open.json`.
+//! What the languages have in common in their catalogs, and options of a URL on their way into `open.json`.
 
-use larder_store::{ByteSize, Result, Span, StoreUrl};
+use larder_store::{ByteSize, Engine, Medium, Recipe, Result, Span, StoreUrl};
+use schemars::{JsonSchema, schema_for};
 use serde::de::DeserializeOwned;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
+
+use super::store;
+
+/// An engine with what most guests have in common.
+pub(super) const fn engine(
+    scheme: &'static str,
+    medium: Medium,
+    recipes: &'static [Recipe],
+) -> Engine {
+    Engine {
+        scheme,
+        aliases: &[],
+        summary: "",
+        example: "",
+        medium,
+        capacity_option: None,
+        recipes,
+        options: || schema_for!(Nothing),
+        open: store::open,
+    }
+}
+
+/// There are none.
+#[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Nothing {}
+
+/// How long a client is kept: as long as its process or thread, or for one operation.
+#[derive(Debug, Clone, Copy, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Connect {
+    #[default]
+    Session,
+    Operation,
+}
 
 /// The options of a URL as a program gets them: read into their struct, so that they are checked, and written again.
 pub(super) fn options_of<T: DeserializeOwned + Serialize>(

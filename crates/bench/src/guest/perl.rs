@@ -2,16 +2,12 @@
 
 use std::time::Duration;
 
-use larder_store::{
-    ByteSize, Catalog, Durability, Engine, Medium, Mount, Reach, Recipe, Result, Role, Span, Store,
-    StoreUrl,
-};
+use larder_store::{ByteSize, Durability, Engine, Medium, Mount, Reach, Recipe, Role, Span};
 use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
-use super::options::{bytes, options_of, seconds};
-use super::{Abilities, Cache, Keeps, Language, SILENCE, as_it_is, as_the_plan, store};
+use super::options::{self, Connect, Nothing, bytes, options_of, seconds};
+use super::{Abilities, Cache, Keeps, Language, SILENCE, as_it_is, as_the_plan};
 
 const PERL: Language = Language {
     name: "perl",
@@ -31,17 +27,7 @@ const fn needs(package: &'static str) -> Recipe {
 
 /// An engine of Perl with what most of them have in common.
 const fn engine(scheme: &'static str, recipes: &'static [Recipe]) -> Engine {
-    Engine {
-        scheme,
-        aliases: &[],
-        summary: "",
-        example: "",
-        medium: Medium::Files,
-        capacity_option: None,
-        recipes,
-        options: || schema_for!(Nothing),
-        open,
-    }
+    options::engine(scheme, Medium::Files, recipes)
 }
 
 /// What a cache in files that knows TTLs of whole seconds can do.
@@ -152,15 +138,6 @@ pub(super) const CACHES: &[Cache] = &[
         options: options_of::<Nothing>,
     },
 ];
-
-fn open(url: &StoreUrl, catalog: &Catalog) -> Result<Arc<dyn Store>> {
-    store::open(url, catalog)
-}
-
-/// There are none.
-#[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-struct Nothing {}
 
 /// Options of `perl+filecache:`.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
@@ -292,12 +269,4 @@ struct Memcached {
     nowait: bool,
     /// Values that are marked as text come back as text.
     utf8: bool,
-}
-
-#[derive(Debug, Clone, Copy, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum Connect {
-    #[default]
-    Session,
-    Operation,
 }

@@ -1,20 +1,19 @@
 //! PHP's caches: what they are, what they can do, and their options by the names of their extensions.
 
 use std::ffi::OsString;
-use std::sync::Arc;
 use std::time::Duration;
 
 use larder_store::{
-    ByteSize, Catalog, Durability, Engine, Error, Medium, Mount, Reach, Recipe, Result, Role,
-    Source, Span, Store, StoreUrl,
+    ByteSize, Durability, Engine, Error, Medium, Mount, Reach, Recipe, Result, Role, Source, Span,
+    StoreUrl,
 };
 use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::options::{bytes, options_of, seconds};
+use super::options::{self, Connect, Nothing, bytes, options_of, seconds};
 use super::store::PartFile;
-use super::{Abilities, Cache, Keeps, Language, Launch, SILENCE, as_it_is, as_the_plan, store};
+use super::{Abilities, Cache, Keeps, Language, Launch, SILENCE, as_it_is, as_the_plan};
 
 const PHP: Language = Language {
     name: "php",
@@ -79,17 +78,7 @@ const fn needs(package: &'static str) -> Recipe {
 
 /// An engine of PHP with what most of them have in common.
 const fn engine(scheme: &'static str, recipes: &'static [Recipe]) -> Engine {
-    Engine {
-        scheme,
-        aliases: &[],
-        summary: "",
-        example: "",
-        medium: Medium::Memory,
-        capacity_option: None,
-        recipes,
-        options: || schema_for!(Nothing),
-        open,
-    }
+    options::engine(scheme, Medium::Memory, recipes)
 }
 
 /// What a cache in memory that knows TTLs of whole seconds can do.
@@ -249,15 +238,6 @@ const SERVERS: Keeps = Keeps::Servers {
     count: true,
 };
 
-fn open(url: &StoreUrl, catalog: &Catalog) -> Result<Arc<dyn Store>> {
-    store::open(url, catalog)
-}
-
-/// There are none.
-#[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-struct Nothing {}
-
 /// Options of `php+apcu:`: the settings `apc.*` of PHP.
 #[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -401,14 +381,6 @@ struct File {
     /// A file system in memory that is mounted for it on a new folder in its path: `tmpfs:1g`, `tmpfs` or `ramfs`.
     #[serde(skip_serializing)]
     mount: Option<Mount>,
-}
-
-#[derive(Debug, Clone, Copy, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum Connect {
-    #[default]
-    Session,
-    Operation,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, Serialize, JsonSchema)]

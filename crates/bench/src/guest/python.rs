@@ -1,18 +1,17 @@
 //! Python's caches: what they are, what they can do, and their options by the names of their packages.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use larder_store::{
-    ByteSize, Catalog, Durability, Engine, Error, Medium, Mount, Reach, Recipe, Result, Role,
-    Source, Span, Store, StoreUrl,
+    ByteSize, Durability, Engine, Error, Medium, Mount, Reach, Recipe, Result, Role, Source, Span,
+    StoreUrl,
 };
 use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::options::{bytes, options_of, seconds};
-use super::{Abilities, Cache, Keeps, Language, SILENCE, as_it_is, as_the_plan, store};
+use super::options::{self, Connect, Nothing, bytes, options_of, seconds};
+use super::{Abilities, Cache, Keeps, Language, SILENCE, as_it_is, as_the_plan};
 
 const PYTHON: Language = Language {
     name: "python",
@@ -35,17 +34,7 @@ const ANY: Recipe = Recipe::new(Role::Interpreter, "python3", "python3");
 
 /// An engine of Python with what most of them have in common.
 const fn engine(scheme: &'static str, recipes: &'static [Recipe]) -> Engine {
-    Engine {
-        scheme,
-        aliases: &[],
-        summary: "",
-        example: "",
-        medium: Medium::Memory,
-        capacity_option: None,
-        recipes,
-        options: || schema_for!(Nothing),
-        open,
-    }
+    options::engine(scheme, Medium::Memory, recipes)
 }
 
 /// What a cache in the memory of its process can do.
@@ -134,10 +123,6 @@ pub(super) const CACHES: &[Cache] = &[
     },
 ];
 
-fn open(url: &StoreUrl, catalog: &Catalog) -> Result<Arc<dyn Store>> {
-    store::open(url, catalog)
-}
-
 /// Options of `python+diskcache:`, of which the package would take whatever it is given.
 fn disk_cache(engine: &'static str, url: &StoreUrl) -> Result<Value> {
     let DiskCache { shards, sqlite_synchronous, .. } = url.options(engine)?;
@@ -150,11 +135,6 @@ fn disk_cache(engine: &'static str, url: &StoreUrl) -> Result<Value> {
     };
     Err(Error::InvalidOptions { engine, reason: out_of_range })
 }
-
-/// There are none.
-#[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-struct Nothing {}
 
 /// Options of `python+diskcache:`.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
@@ -234,12 +214,4 @@ struct Memcached {
     noreply: bool,
     /// Failures of a get are told as misses by the package; Larder tells them apart all the same.
     ignore_exc: bool,
-}
-
-#[derive(Debug, Clone, Copy, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum Connect {
-    #[default]
-    Session,
-    Operation,
 }
