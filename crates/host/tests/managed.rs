@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use larder_host::managed::{self, Server};
 use larder_host::scratch::ScratchDir;
 use larder_store::Recipe;
-use larder_testkit::{has_program, trial_where};
+use larder_testkit::{has_program, trial_where, within};
 use libtest_mimic::{Arguments, Trial};
 
 /// The server of these tests.
@@ -76,18 +76,6 @@ fn runs(pid: u32) -> bool {
         .ok()
         .and_then(|stat| stat.rsplit_once(')').and_then(|(_, rest)| rest.trim().chars().next()));
     state.is_some_and(|state| state != 'Z' && state != 'X')
-}
-
-/// Waits until `condition` holds; false when it does not within this time.
-fn within(time: Duration, mut condition: impl FnMut() -> bool) -> bool {
-    let deadline = Instant::now() + time;
-    while !condition() {
-        if Instant::now() >= deadline {
-            return false;
-        }
-        sleep(Duration::from_millis(2));
-    }
-    true
 }
 
 /// The number that a server's script has written to a file in its directory.

@@ -13,12 +13,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use larder_host::mount::Mounted;
 use larder_host::scratch::{Place, ScratchDir};
 use larder_store::{Mount, Result, StoreUrl};
-use larder_testkit::{is_root, may_mount, trial_where, with_mounts};
+use larder_testkit::{is_root, may_mount, trial_where, with_mounts, within};
 use libtest_mimic::{Arguments, Trial};
 
 /// What a second process is to do, and in which folder.
@@ -93,18 +93,6 @@ fn line_of(path: &Path) -> Option<String> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
     let point = |line: &str| line.split(' ').nth(4).map(PathBuf::from);
     mounts.lines().find(|line| point(line).as_deref() == Some(path)).map(String::from)
-}
-
-/// Waits until `condition` holds; false when it does not within this time.
-fn within(time: Duration, mut condition: impl FnMut() -> bool) -> bool {
-    let deadline = Instant::now() + time;
-    while !condition() {
-        if Instant::now() >= deadline {
-            return false;
-        }
-        sleep(Duration::from_millis(2));
-    }
-    true
 }
 
 fn what_is_mounted_is_private(folder: &Path) {

@@ -97,10 +97,7 @@ impl Holder {
         self.process.kill().expect("it runs");
         self.process.wait().expect("it ends");
         let left = || (self.left(), others());
-        let deadline = Instant::now() + PATIENCE;
-        while left() != ((0, 0), 0) && Instant::now() < deadline {
-            sleep(Duration::from_millis(2));
-        }
+        within(PATIENCE, || left() == ((0, 0), 0));
         assert_eq!(left(), ((0, 0), 0), "servers and folders, and others");
     }
 }
@@ -116,4 +113,16 @@ pub fn nothing_is_left_after_kill_9(url: &str, n_servers: usize) {
 pub fn is_running(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
     stat.is_ok_and(|stat| !stat.contains(") Z ") && !stat.contains(") X "))
+}
+
+/// Waits until `condition` holds; false when it does not within this time.
+pub fn within(time: Duration, mut condition: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + time;
+    while !condition() {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        sleep(Duration::from_millis(2));
+    }
+    true
 }

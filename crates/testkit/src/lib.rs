@@ -14,7 +14,7 @@ pub mod stores;
 
 pub use certificates::{certificate_files, certificates};
 pub use contract::{Outcome, Report, contract, judge};
-pub use holder::{Holder, hold_if_asked, is_running, nothing_is_left_after_kill_9};
+pub use holder::{Holder, hold_if_asked, is_running, nothing_is_left_after_kill_9, within};
 pub use mounts::{is_root, may_mount, with_mounts};
 pub use postgres::{POSTGRES, Postgres};
 pub use random::Random;

@@ -1,6 +1,6 @@
 //! A session of a guest: a program of its own, spoken to one operation at a time.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use larder_store::{Capabilities, Error, Meta, Result, Session, SetMode, SetOptions, SetOutcome};
@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::answer::{Found, Reply, Stored, WasThere};
 use super::process::GOES_ON;
-use super::store::{Program, Shared};
+use super::store::{Program, Shared, lock};
 
 /// One program, started when it is first asked for something: its own, or that of all sessions.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl GuestSession {
         value: &mut Vec<u8>,
         value_of: fn(&T) -> usize,
     ) -> Result<Reply<T>> {
-        let mut program = self.program.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut program = lock(&self.program);
         let generation = self.shared.generation();
         // The last one has ended, or has open what is no longer there.
         if program.as_ref().is_none_or(|(of, _)| *of != generation) {
@@ -217,7 +217,7 @@ impl Session for GuestSession {
             return Ok(());
         }
         if !self.shared.outlives_clearing() {
-            *self.program.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            *lock(&self.program) = None;
         }
         self.shared.clear()
     }

@@ -443,7 +443,8 @@ fn has_room(cache: &Cache, demand: Demand) -> Result<()> {
     Err(Error::Unavailable { engine: cache.engine.scheme, what, source: None })
 }
 
-fn lock(program: &Mutex<Program>) -> MutexGuard<'_, Program> {
+/// A program for oneself; one that somebody died over is as good as any.
+pub(super) fn lock(program: &Mutex<Program>) -> MutexGuard<'_, Program> {
     program.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
