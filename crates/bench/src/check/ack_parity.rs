@@ -15,6 +15,7 @@ impl Check for AckParity {
             seen_in: "A001: a database that syncs each commit against memory; A000: a driver that does not wait",
             advice: "compare writes within one class of durability, or set the options that make them equal",
             needs: Needs::SomeRounds,
+            repeats: true,
         }
     }
 

@@ -22,6 +22,7 @@ impl Check for Capacity {
             seen_in: "A000: 70 MiB into a cache of 32 and one of 64; A001: 9.8 GiB into 64 MB",
             advice: "give the target room for the working set, or read the row as one about eviction",
             needs: Needs::SomeRounds,
+            repeats: true,
         }
     }
 

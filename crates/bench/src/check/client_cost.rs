@@ -18,6 +18,7 @@ impl Check for ClientCost {
             seen_in: "A001: the tests add the overhead of a Java VM; A002: a new object and connection each time",
             advice: "trust ratios between such targets less than they look, and none where the measuring is nearly all of it",
             needs: Needs::WholeRun,
+            repeats: false,
         }
     }
 

@@ -22,6 +22,7 @@ impl Check for CpuWall {
             seen_in: "A002: cmpthese divides by client CPU: 12.95 times faster by CPU, 1.4 times slower by wall",
             advice: "rank by wall clock; time spent waiting for a server or a disk is time",
             needs: Needs::WholeRun,
+            repeats: false,
         }
     }
 

@@ -17,6 +17,7 @@ impl Check for ErrAsOp {
             seen_in: "A000: refused writes counted as 0 ms; A004's tool ignores what a set answers",
             advice: "mend what the store complains of, then measure again",
             needs: Needs::SomeRounds,
+            repeats: true,
         }
     }
 

@@ -46,6 +46,9 @@ pub struct About {
     pub advice: &'static str,
     /// How much it must have seen before it can judge.
     pub needs: Needs,
+    /// Whether what it sees follows from the plan: then it fires in every run of the plan, or in none. Otherwise it hangs on how
+    /// fast things were, or on what else the machine did.
+    pub repeats: bool,
 }
 
 /// How much of a run a check must have seen before it can judge.

@@ -28,6 +28,7 @@ impl Check for NeverHits {
             seen_in: "A002: get key0, set key1, for ever: 0 hits of 10,000 on both sides",
             advice: "make the keys that are read the ones that were stored, or give the store room for them",
             needs: Needs::SomeRounds,
+            repeats: true,
         }
     }
 

@@ -21,6 +21,7 @@ impl Check for OneKey {
             seen_in: "A003: one key, 50,000 times",
             advice: "use as many keys as the application has, with --keys and --key-pattern",
             needs: Needs::SomeRounds,
+            repeats: true,
         }
     }
 

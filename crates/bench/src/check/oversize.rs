@@ -14,6 +14,7 @@ impl Check for Oversize {
             seen_in: "A000: bars at 0 for values of 2.12 MB; A001: a point at memcached's limit of 1 MiB",
             advice: "raise the target's item limit where it has one, use shorter keys, or compare at a size that all take",
             needs: Needs::SomeRounds,
+            repeats: true,
         }
     }
 

@@ -14,6 +14,7 @@ impl Check for ReachParity {
             seen_in: "A000 and A003: an array in the process's own memory against a server behind a socket",
             advice: "a nearer cache is faster and serves fewer; compare what could replace each other",
             needs: Needs::SomeRounds,
+            repeats: true,
         }
     }
 

@@ -17,6 +17,7 @@ impl Check for Reconnect {
             seen_in: "A002: a new client, and so a new TCP connection, in every iteration",
             advice: "keep one connection a thread, as the application should",
             needs: Needs::SomeRounds,
+            repeats: true,
         }
     }
 

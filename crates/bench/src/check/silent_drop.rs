@@ -14,6 +14,7 @@ impl Check for SilentDrop {
             seen_in: "A000: data disappeared, and reads of nothing looked fastest",
             advice: "read the store's log and limits; until the loss is explained its figures are no result",
             needs: Needs::SomeRounds,
+            repeats: true,
         }
     }
 

@@ -21,6 +21,7 @@ impl Check for TierDead {
             seen_in: "A003: a local cache before a remote one, 113 s ≈ 101 + 3.5 + 8.9: the local one answered nothing",
             advice: "give the tier room, a larger item limit or a longer TTL, or leave it out: every miss of it is paid for",
             needs: Needs::SomeRounds,
+            repeats: true,
         }
     }
 

@@ -14,6 +14,7 @@ impl Check for Truncated {
             seen_in: "A004: a column of 1024 characters cut values, and the store answered STORED",
             advice: "make the store's column or item size fit the values; a wrong answer has no speed",
             needs: Needs::SomeRounds,
+            repeats: true,
         }
     }
 

@@ -69,12 +69,9 @@ impl Recorder<'_> {
         Run {
             schema: SCHEMA_VERSION,
             larder: env!("CARGO_PKG_VERSION").into(),
-            argv: Vec::new(),
             scenario: plan.scenario.clone(),
             summary: Some(plan.summary.clone()).filter(|summary| !summary.is_empty()),
             seed: plan.seed,
-            started: String::new(),
-            duration_s: 0.0,
             interrupted,
             workload: plan.workload.clone(),
             notes: plan.notes.clone(),
@@ -82,9 +79,7 @@ impl Recorder<'_> {
             targets: slots.iter().map(target).collect(),
             cells,
             floors: self.floors.clone(),
-            comparisons: Vec::new(),
-            checks: Vec::new(),
-            article: None,
+            ..Run::default()
         }
     }
 }
@@ -159,18 +154,14 @@ fn cell(
         working_set_bytes: point.working_set_bytes,
         wall_s: sum(|entry| Some(entry.sample.wall_s)),
         ops_per_s: median(&rates_of(&rounds)).filter(|rate| measured && *rate > 0.0),
-        ops_per_s_ci95: None,
         client_cpu_s: sum(|entry| entry.sample.client_cpu_s),
         server_cpu_s: sum(|entry| entry.sample.server_cpu_s),
         rss_bytes: most(|entry| entry.sample.rss_bytes).filter(|_| measured),
         disk_bytes: most(|entry| entry.sample.disk_bytes).filter(|_| measured),
         bytes: rounds.iter().map(|entry| entry.bytes).sum(),
-        latency_ns: None,
-        latency_ns_ci95: None,
         tiers: tiers(&rounds),
-        latency_curve: Vec::new(),
-        latency_to: Vec::new(),
         samples: entries.iter().map(|entry| entry.sample.clone()).collect(),
+        ..Cell::default()
     }
 }
 

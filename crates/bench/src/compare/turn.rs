@@ -246,6 +246,7 @@ impl Turn<'_> {
                     timeline: Some(tally.timeline(result.wall)),
                     errors_by_kind: tally.errors_by_kind.clone(),
                     first_error: tally.first_error.clone(),
+                    ..Sample::default()
                 },
                 latency: Packed::new(&tally.latency),
                 bytes: tally.bytes,

@@ -6,15 +6,27 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Point;
+use super::{Paced, PacedSample, Point};
 
 /// What a cell measures.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
     /// Store a value.
+    #[default]
     Set,
     /// Read a value.
     Get,
@@ -91,7 +103,7 @@ fn alone() -> u32 {
 }
 
 /// The figures of one target at one point for one operation. Counts are totals over equal rounds.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
     /// The `url` of its target.
     pub target: String,
@@ -149,8 +161,44 @@ pub struct Cell {
     /// operations beyond them, and all.
     #[serde(default)]
     pub latency_to: Vec<LatencyTo>,
+    /// What an open loop found besides; `null` of a closed one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paced: Option<Paced>,
+    /// Of a closed loop in which something stalled: the latencies that callers would have seen who came at the loop's own mean
+    /// rate whatever the target did, as the histogram's correction for coordinated omission makes them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub corrected_ns: Option<Latency>,
+    /// Rounds that lie far from all others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outliers: Vec<Outlier>,
+    /// Whether the rounds grew faster or slower as the run went on; `null` with too few to tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trend: Option<Trend>,
     /// Each round by itself.
     pub samples: Vec<Sample>,
+}
+
+/// A round whose rate lies far from those of all others of its cell.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Outlier {
+    /// Which round, from 1.
+    pub round: u32,
+    /// Its rate over the median of all.
+    pub ratio: f64,
+    /// How far it lies from the median, in units in which a normal distribution has a standard deviation of 1: 0.6745 times
+    /// its distance over the median distance (Iglewicz and Hoaglin 1993).
+    pub score: f64,
+}
+
+/// Whether the rates of a cell's rounds rose or fell with time: the test of Mann (1945) and Kendall.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Trend {
+    /// Kendall's tau: 1 where each round was faster than the one before, −1 where each was slower.
+    pub tau: f64,
+    /// Probability of such a trend where there is none, after Holm's correction over all cells of the run.
+    pub p: f64,
+    /// Rate of the last round over that of the first, by the median of all slopes (Sen 1968).
+    pub change: f64,
 }
 
 /// Why a cell has no figures.
@@ -186,6 +234,12 @@ pub struct Counts {
     pub wrong: u64,
     /// Of `wrong` and `read_back_wrong`: those with the right beginning, cut short.
     pub truncated: u64,
+    /// Of `wrong` and `read_back_wrong`: whole values of the right key, older than the last that was acknowledged.
+    #[serde(default)]
+    pub stale: u64,
+    /// Operations that took longer than a histogram can tell; they count as its longest.
+    #[serde(default)]
+    pub clipped: u64,
     /// Operations that failed; they enter neither rate nor latency.
     pub errors: u64,
     /// Fills after a miss that the store did not acknowledge.
@@ -196,6 +250,9 @@ pub struct Counts {
     pub repeated_loads: u64,
     /// Connections that were opened.
     pub connections: Option<u64>,
+    /// Requests that the client sent, each of which waits for its answer: statements of a database, commands of a server.
+    #[serde(default)]
+    pub requests: Option<u64>,
     /// Entries that the store dropped to make room, by its own count.
     pub evictions: Option<u64>,
     /// Different keys that were touched, at most in one round.
@@ -294,7 +351,7 @@ pub struct Timeline {
 }
 
 /// One round of a cell.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Sample {
     /// Which round, from 1.
     pub round: u32,
@@ -321,6 +378,22 @@ pub struct Sample {
     pub disk_bytes: Option<u64>,
     /// Major page faults of this process.
     pub major_faults: u64,
+    /// Time that the client's threads could have run and did not, because others had the processor, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_wait_s: Option<f64>,
+    /// Bytes that went between client and servers; `null` where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wire: Option<Wire>,
+    /// Operations that took longer than 100 ms; `null` in runs of before they were counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalls: Option<Stalls>,
+    /// What it took at the end of the phase, as a part of its time, until everything that was sent had been answered, in
+    /// seconds; `null` where each operation waits for its own answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub barrier_s: Option<f64>,
+    /// What an open loop found besides; `null` of a closed one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paced: Option<PacedSample>,
     /// What each tier of a stack did, the nearest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tiers: Vec<TierCounts>,
@@ -334,6 +407,24 @@ pub struct Sample {
     /// The first of them, in the store's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_error: Option<String>,
+}
+
+/// Operations that took longer than 100 ms, whatever became of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Stalls {
+    /// How many.
+    pub count: u64,
+    /// How long they took together, in nanoseconds.
+    pub ns: u64,
+}
+
+/// Bytes that went over the network between client and servers, loopback included.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Wire {
+    /// From the client.
+    pub sent_bytes: u64,
+    /// To the client.
+    pub received_bytes: u64,
 }
 
 /// What the measuring costs: the workload on a store that keeps nothing.
@@ -371,10 +462,13 @@ impl Counts {
             misses: self.misses + other.misses,
             wrong: self.wrong + other.wrong,
             truncated: self.truncated + other.truncated,
+            stale: self.stale + other.stale,
+            clipped: self.clipped + other.clipped,
             errors: self.errors + other.errors,
             failed_fills: self.failed_fills + other.failed_fills,
             repeated_loads: self.repeated_loads + other.repeated_loads,
             connections: sum(self.connections, other.connections),
+            requests: sum(self.requests, other.requests),
             evictions: sum(self.evictions, other.evictions),
             distinct_keys: self.distinct_keys.max(other.distinct_keys),
             top_key_ops: self.top_key_ops.max(other.top_key_ops),

@@ -5,7 +5,13 @@
 
 mod article;
 mod cell;
+mod hit_curve;
 mod index;
+mod paced;
+mod search;
+mod slice;
+mod trial;
+mod usage;
 mod verdict;
 
 use std::collections::BTreeMap;
@@ -19,17 +25,23 @@ pub use article::{
     Clock, Evidence, Measure, Stored,
 };
 pub use cell::{
-    Cell, Counts, CurvePoint, Floor, Latency, LatencyIntervals, LatencyTo, Operation, ReasonKind,
-    Sample, TierCounts, Timeline,
+    Cell, Counts, CurvePoint, Floor, Latency, LatencyIntervals, LatencyTo, Operation, Outlier,
+    ReasonKind, Sample, Stalls, TierCounts, Timeline, Trend, Wire,
 };
+pub use hit_curve::{HitCurve, HitRatios};
 pub use index::{Entry, Index};
+pub use paced::{Paced, PacedSample};
+pub use search::{Search, SearchStep};
+pub use slice::{Part, Slice};
+pub use trial::TtlTrial;
+pub use usage::{Usage, UsageOf};
 pub use verdict::{Check, Comparison, Severity, Verdict};
 
 /// The version of this model, as `schema` in `run.json`.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// One comparison: what was asked, on which machine, what was measured, what to make of it.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
     /// The version of this model.
     pub schema: u32,
@@ -69,6 +81,21 @@ pub struct Run {
     /// The article that the scenario repeats; `null` where it repeats none.
     #[serde(default)]
     pub article: Option<Article>,
+    /// What `--search` found, for each target and point.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub searches: Vec<Search>,
+    /// How often caches of each capacity could have hit, where capacities were swept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hit_curves: Vec<HitCurve>,
+    /// What client, servers and guests used over the run, a sample a second.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub usage: Vec<Usage>,
+    /// Which part of a plan this is; `null` where it is the whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slice: Option<Slice>,
+    /// The runs that it was put together of; none where it is one run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
 }
 
 /// The machine on which a comparison ran.
@@ -129,6 +156,9 @@ pub struct Target {
     pub settings: BTreeMap<String, String>,
     /// What it really stores, as probed.
     pub limits: Limits,
+    /// Whether it keeps what it promises of a TTL, as tried; `null` where it has none, or was not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<TtlTrial>,
     /// Why it could not run at all.
     pub reason: Option<String>,
 }

@@ -17,7 +17,6 @@ pub(crate) fn run() -> Run {
         larder: "0.1.0".into(),
         argv: vec!["larder".into(), "compare".into()],
         scenario: "small".into(),
-        summary: None,
         seed: 1,
         started: "2026-11-21T20:41:07Z".into(),
         duration_s: 12.0,
@@ -25,12 +24,7 @@ pub(crate) fn run() -> Run {
         workload: BTreeMap::from([("keys".into(), "1000".into())]),
         notes: Vec::new(),
         environment: Environment { cores: 2, build: "release".into(), ..Environment::default() },
-        targets: Vec::new(),
-        cells: Vec::new(),
-        floors: Vec::new(),
-        comparisons: Vec::new(),
-        checks: Vec::new(),
-        article: None,
+        ..Run::default()
     }
 }
 
@@ -68,25 +62,15 @@ pub(crate) fn cell(target: &str, operation: Operation, rate: Option<f64>) -> Cel
         operation,
         workers: 1,
         rounds: if rate.is_some() { 10 } else { 0 },
-        reason: None,
-        reason_kind: None,
         counts: Counts { ops, hits, distinct_keys: 1000, top_key_ops: 1, ..Counts::default() },
-        predicted_hit_ratio: None,
         working_set_bytes: 1_056_000,
         wall_s: rate.map(|rate| 1e4 / rate),
         ops_per_s: rate,
         ops_per_s_ci95: rate.map(|rate| [rate * 0.99, rate * 1.01]),
         client_cpu_s: rate.map(|rate| 9e3 / rate),
-        server_cpu_s: None,
-        rss_bytes: None,
-        disk_bytes: None,
         bytes: ops * 1024,
         latency_ns: rate.map(|rate| latency(1e9 / rate)),
-        latency_ns_ci95: None,
-        tiers: Vec::new(),
-        latency_curve: Vec::new(),
-        latency_to: Vec::new(),
-        samples: Vec::new(),
+        ..Cell::default()
     }
 }
 

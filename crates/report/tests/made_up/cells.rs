@@ -51,8 +51,6 @@ pub(crate) fn cell(
         operation: place.operation,
         workers: u32::try_from(whole(threads)).unwrap_or(1),
         rounds,
-        reason: None,
-        reason_kind: None,
         counts,
         predicted_hit_ratio: place.operation.reads().then_some(1.0),
         working_set_bytes: KEYS * (32 + whole(value_bytes)),
@@ -66,10 +64,10 @@ pub(crate) fn cell(
         bytes: whole(value_bytes) * counts.ops,
         latency_ns: Some(latency),
         latency_ns_ci95: (rounds >= 6).then(|| intervals(&latency)),
-        tiers: Vec::new(),
         latency_curve: spread.curve(counts.ops),
         latency_to: spread.up_to(counts.ops),
         samples,
+        ..Cell::default()
     }
 }
 
@@ -113,12 +111,9 @@ fn sample(
         server_cpu_s: profile.serves().then_some(short(wall_s * 0.5)),
         rss_bytes: Some(profile.rss_bytes + if profile.writes() { 0 } else { held }),
         disk_bytes: profile.writes().then_some(held),
-        major_faults: 0,
-        tiers: Vec::new(),
         latency_ns: Some(spread.latency(ops)),
         timeline: Some(timeline(ops, wall_s, spread, random)),
-        errors_by_kind: std::collections::BTreeMap::new(),
-        first_error: None,
+        ..Sample::default()
     }
 }
 

@@ -51,11 +51,9 @@ impl Plan {
             larder: "0.1.0".into(),
             argv,
             scenario: "made-up".into(),
-            summary: None,
             seed: 1,
             started: "2026-11-21T20:41:07Z".into(),
             duration_s: duration_s(&cells),
-            interrupted: false,
             workload: workload(self.ops),
             notes: Vec::new(),
             environment: environment(),
@@ -63,8 +61,7 @@ impl Plan {
             cells,
             floors: self.floors(),
             comparisons,
-            checks: Vec::new(),
-            article: None,
+            ..Run::default()
         }
     }
 

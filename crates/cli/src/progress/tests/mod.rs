@@ -92,20 +92,10 @@ fn sample(round: u32, ops_per_s: f64, misses: u64) -> Sample {
         round,
         position: 1,
         complete: true,
-        at_s: 0.0,
         counts: Counts { ops: 1000, hits: 1000 - misses, misses, ..Counts::default() },
         wall_s: 1.0,
         ops_per_s,
-        client_cpu_s: None,
-        server_cpu_s: None,
-        rss_bytes: None,
-        disk_bytes: None,
-        major_faults: 0,
-        tiers: Vec::new(),
-        latency_ns: None,
-        timeline: None,
-        errors_by_kind: std::collections::BTreeMap::new(),
-        first_error: None,
+        ..Sample::default()
     }
 }
 

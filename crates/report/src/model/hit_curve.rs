@@ -1,0 +1,31 @@
+//! How often a cache of each capacity could have hit, on the very reads that were measured.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Operation, Point};
+
+/// The hit ratios that two models reach on the same operations, by capacity: exact LRU, and the optimal choice, which knows the
+/// future (Belady 1966).
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct HitCurve {
+    /// Where in the sweep, without the capacity.
+    pub point: Point,
+    /// What reads.
+    pub operation: Operation,
+    /// Bytes of all keys and values.
+    pub working_set_bytes: u64,
+    /// By rising capacity.
+    pub capacities: Vec<HitRatios>,
+}
+
+/// The hit ratios at one capacity, 0 to 1, of one round; the mean where rounds differ.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HitRatios {
+    /// Bytes of keys and values that fit.
+    pub capacity_bytes: u64,
+    /// Of an exact LRU.
+    pub lru: f64,
+    /// Of the optimal choice; exact where all entries are of one size.
+    pub optimal: f64,
+}

@@ -1,0 +1,36 @@
+//! What a cell of an open loop has besides: operations were due at planned instants, whether the target was ready or not.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{CurvePoint, Latency};
+
+/// What a round of an open loop found besides its latencies, which count from the planned start.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PacedSample {
+    /// Operations a second that were due, of all threads together.
+    pub offered_per_s: f64,
+    /// Latency from the instant at which an operation really began: what a closed loop would have told.
+    pub service_ns: Option<Latency>,
+    /// How late operations began that nothing but the schedule itself kept waiting: their thread was free before they were
+    /// due.
+    pub lag_ns: Option<Latency>,
+    /// Operations that began late because their thread was still busy with the one before.
+    pub queued: u64,
+}
+
+/// What a cell of an open loop has besides its latencies, which count from the planned start; all rounds together.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Paced {
+    /// Operations a second that were due, of all threads together.
+    pub offered_per_s: f64,
+    /// Latency from the instant at which an operation really began.
+    pub service_ns: Option<Latency>,
+    /// The distribution of `service_ns`, as `latency_curve` has that of `latency_ns`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub service_curve: Vec<CurvePoint>,
+    /// How late operations began that nothing but the schedule itself kept waiting.
+    pub lag_ns: Option<Latency>,
+    /// Operations that began late because their thread was still busy with the one before.
+    pub queued: u64,
+}

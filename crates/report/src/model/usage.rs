@@ -1,0 +1,65 @@
+//! What processes used while the run went on, a sample a second.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Whose use of the machine a series tells.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum UsageOf {
+    /// This process: the client, with every embedded engine.
+    Client,
+    /// The servers of a target, with all that descends from them.
+    Servers,
+    /// The program of a guest, with the processes that it forked.
+    Guest,
+    /// The whole machine, with what is not ours.
+    Machine,
+}
+
+/// What somebody used of the machine over the run. Every list is as long as `at_s`; counters are totals since the first sample,
+/// so that the difference of two of them is what was used between. A figure that the system does not tell is `null`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Usage {
+    /// Whose.
+    pub of: UsageOf,
+    /// The `url` of the target, of servers and guests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// Why nothing is known, as of a server on another machine; `null` where something is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<String>,
+    /// When each sample was taken, in seconds from the start of the run.
+    pub at_s: Vec<f64>,
+    /// The target whose turn it was, by its place in `targets`; `null` between turns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub turn_of: Vec<Option<u32>>,
+    /// CPU time in user mode, in seconds.
+    pub cpu_user_s: Vec<Option<f64>>,
+    /// CPU time in the kernel, in seconds.
+    pub cpu_system_s: Vec<Option<f64>>,
+    /// Memory resident, in bytes.
+    pub rss_bytes: Vec<Option<u64>>,
+    /// Of `rss_bytes`: shared with others, or with files.
+    pub shared_bytes: Vec<Option<u64>>,
+    /// Memory swapped out, in bytes.
+    pub swap_bytes: Vec<Option<u64>>,
+    /// Page faults that needed no disk.
+    pub minor_faults: Vec<Option<u64>>,
+    /// Page faults that did.
+    pub major_faults: Vec<Option<u64>>,
+    /// Context switches because a thread waited.
+    pub voluntary_switches: Vec<Option<u64>>,
+    /// Context switches because another thread was to run.
+    pub involuntary_switches: Vec<Option<u64>>,
+    /// Bytes read from disks.
+    pub disk_read_bytes: Vec<Option<u64>>,
+    /// Bytes written to disks.
+    pub disk_written_bytes: Vec<Option<u64>>,
+    /// Bytes received over the network, loopback included.
+    pub wire_received_bytes: Vec<Option<u64>>,
+    /// Bytes sent over the network, loopback included.
+    pub wire_sent_bytes: Vec<Option<u64>>,
+}
