@@ -44,7 +44,8 @@ const CHECKS_HEAD: &str = "\
 # Checks
 
 A check is a rule that looks for one way in which a figure misleads. Every comparison is looked at by all of them. What
-they find stands below the figures, and under `checks` in `run.json`, with a severity:
+they find stands below the figures, and under `checks` in `run.json`, with a severity; that of some depends on what they
+find:
 
 - **error**: the figure is no result. It is shown and not ranked, and with `--strict` the exit code is 3.
 - **warn**: the figure is right and says something else than it seems to.
@@ -54,8 +55,8 @@ The articles are five published comparisons of caches, in which these mistakes w
 MongoDB as a network cache (PHP, 2011); A001, memcached and PostgreSQL (Java, 2012); A002, files and memcached (Perl,
 2010); A003, tiered caches (Perl, 2009); A004, memcached, MemcacheDB and InnoDB's memcached plugin (2012 and 2013).
 
-| check | what it sees | the article | how to mend it |
-|---|---|---|---|
+| check | severity | what it sees | the article | how to mend it |
+|---|---|---|---|---|
 ";
 
 #[test]
@@ -80,7 +81,10 @@ fn the_page_on_checks_is_up_to_date() {
     for check in CHECKS {
         let about = check.about();
         let [sees, seen_in, advice] = [about.sees, about.seen_in, about.advice].map(cell);
-        writeln!(page, "| `{}` | {sees} | {seen_in} | {advice} |", about.id).unwrap();
+        let severities: Vec<&str> = about.severities.iter().map(|it| it.as_str()).collect();
+        let severities = severities.join(", ");
+        writeln!(page, "| `{}` | {severities} | {sees} | {seen_in} | {advice} |", about.id)
+            .unwrap();
     }
     compare("docs/checks.md", &page);
 }

@@ -11,6 +11,7 @@ impl Check for AckParity {
     fn about(&self) -> &'static About {
         &About {
             id: "ACK-PARITY",
+            severities: &[Severity::Warn, Severity::Note],
             sees: "writes compared between targets whose acknowledgements survive different things",
             seen_in: "A001: a database that syncs each commit against memory; A000: a driver that does not wait",
             advice: "compare writes within one class of durability, or set the options that make them equal",

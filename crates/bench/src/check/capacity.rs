@@ -18,6 +18,7 @@ impl Check for Capacity {
     fn about(&self) -> &'static About {
         &About {
             id: "CAPACITY",
+            severities: &[Severity::Error, Severity::Warn],
             sees: "a working set beyond what a target may hold or the machine has, or entries evicted to make room",
             seen_in: "A000: 70 MiB into a cache of 32 and one of 64; A001: 9.8 GiB into 64 MB",
             advice: "give the target room for the working set, or read the row as one about eviction",

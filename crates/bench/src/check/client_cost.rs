@@ -14,6 +14,7 @@ impl Check for ClientCost {
     fn about(&self) -> &'static About {
         &About {
             id: "CLIENT-COST",
+            severities: &[Severity::Warn],
             sees: "operations of which the measuring itself is more than a fifth",
             seen_in: "A001: the tests add the overhead of a Java VM; A002: a new object and connection each time",
             advice: "trust ratios between such targets less than they look, and none where the measuring is nearly all of it",

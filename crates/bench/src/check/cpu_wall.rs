@@ -18,6 +18,7 @@ impl Check for CpuWall {
     fn about(&self) -> &'static About {
         &About {
             id: "CPU-WALL",
+            severities: &[Severity::Warn],
             sees: "two targets of which one is faster by wall clock and the other by CPU time of the client",
             seen_in: "A002: cmpthese divides by client CPU: 12.95 times faster by CPU, 1.4 times slower by wall",
             advice: "rank by wall clock; time spent waiting for a server or a disk is time",

@@ -13,6 +13,7 @@ impl Check for ErrAsOp {
     fn about(&self) -> &'static About {
         &About {
             id: "ERR-AS-OP",
+            severities: &[Severity::Error, Severity::Note],
             sees: "operations that failed: they are in no rate and no latency here, and must not be overlooked",
             seen_in: "A000: refused writes counted as 0 ms; A004's tool ignores what a set answers",
             advice: "mend what the store complains of, then measure again",

@@ -12,6 +12,7 @@ impl Check for FsKind {
     fn about(&self) -> &'static About {
         &About {
             id: "FS-KIND",
+            severities: &[Severity::Warn, Severity::Note],
             sees: "files in memory (tmpfs, ramfs), and targets compared on different file systems",
             seen_in: "A000: \"ramfs limited to 1024 MB\", which no ramfs is; tmpfs said to swap when full",
             advice: "put all targets under one path, and call files in memory what they are",

@@ -38,6 +38,8 @@ pub trait Check: Sync {
 pub struct About {
     /// Its stable name.
     pub id: &'static str,
+    /// What its findings may be, worst first: one that depends on what it sees has several.
+    pub severities: &'static [Severity],
     /// What it sees, in one sentence.
     pub sees: &'static str,
     /// Where the mistake was made.
@@ -132,7 +134,9 @@ impl Report<'_> {
         operation: Option<Operation>,
         text: String,
     ) {
-        let (id, advice) = (self.about.id.into(), self.about.advice.into());
+        let About { id, severities, advice, .. } = *self.about;
+        debug_assert!(severities.contains(&severity), "{id} says nothing of {severity:?}");
+        let (id, advice) = (id.into(), advice.into());
         self.findings.push(Finding { id, severity, target, point, operation, text, advice });
     }
 }

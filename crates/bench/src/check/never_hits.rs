@@ -24,6 +24,7 @@ impl Check for NeverHits {
     fn about(&self) -> &'static About {
         &About {
             id: "NEVER-HITS",
+            severities: &[Severity::Error, Severity::Warn],
             sees: "reads of which none hits, or fewer than the workload predicts",
             seen_in: "A002: get key0, set key1, for ever: 0 hits of 10,000 on both sides",
             advice: "make the keys that are read the ones that were stored, or give the store room for them",

@@ -17,6 +17,7 @@ impl Check for OneKey {
     fn about(&self) -> &'static About {
         &About {
             id: "ONE-KEY",
+            severities: &[Severity::Note],
             sees: "fewer than a hundred different keys, or one key that has more than half of all operations",
             seen_in: "A003: one key, 50,000 times",
             advice: "use as many keys as the application has, with --keys and --key-pattern",

@@ -10,6 +10,7 @@ impl Check for Oversize {
     fn about(&self) -> &'static About {
         &About {
             id: "OVERSIZE",
+            severities: &[Severity::Warn],
             sees: "keys or values larger than a target was seen to take: its cell is empty, never 0 ms",
             seen_in: "A000: bars at 0 for values of 2.12 MB; A001: a point at memcached's limit of 1 MiB",
             advice: "raise the target's item limit where it has one, use shorter keys, or compare at a size that all take",

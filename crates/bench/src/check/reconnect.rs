@@ -13,6 +13,7 @@ impl Check for Reconnect {
     fn about(&self) -> &'static About {
         &About {
             id: "RECONNECT",
+            severities: &[Severity::Warn],
             sees: "more than one connection for a hundred operations",
             seen_in: "A002: a new client, and so a new TCP connection, in every iteration",
             advice: "keep one connection a thread, as the application should",

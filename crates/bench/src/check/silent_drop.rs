@@ -10,6 +10,7 @@ impl Check for SilentDrop {
     fn about(&self) -> &'static About {
         &About {
             id: "SILENT-DROP",
+            severities: &[Severity::Error],
             sees: "acknowledged values that a read-back does not find and no eviction counter explains",
             seen_in: "A000: data disappeared, and reads of nothing looked fastest",
             advice: "read the store's log and limits; until the loss is explained its figures are no result",

@@ -17,6 +17,7 @@ impl Check for TierDead {
     fn about(&self) -> &'static About {
         &About {
             id: "TIER-DEAD",
+            severities: &[Severity::Error, Severity::Warn],
             sees: "a tier of a stack that hardly ever hits although keys repeat, that fails, or that does not take the values",
             seen_in: "A003: a local cache before a remote one, 113 s ≈ 101 + 3.5 + 8.9: the local one answered nothing",
             advice: "give the tier room, a larger item limit or a longer TTL, or leave it out: every miss of it is paid for",

@@ -10,6 +10,7 @@ impl Check for Truncated {
     fn about(&self) -> &'static About {
         &About {
             id: "TRUNCATED",
+            severities: &[Severity::Error],
             sees: "values that come back cut short, swapped, old or damaged",
             seen_in: "A004: a column of 1024 characters cut values, and the store answered STORED",
             advice: "make the store's column or item size fit the values; a wrong answer has no speed",

@@ -1,0 +1,49 @@
+//! Every check fires on a case that was made to trip it, and stays silent on one beside it that is sound.
+//!
+//! A [`Case`] has both halves, so that none can be written with one of them alone; and the first trial fails where a
+//! check has no case, or a case no check. A case stands with others of its theme: what values come back, what has room,
+//! what costs time, tiers, and what makes two targets hard to compare.
+
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+
+mod case;
+mod cost;
+mod failing_servers;
+mod parity;
+mod room;
+#[path = "../support/mod.rs"]
+mod support;
+mod tiers;
+mod values;
+
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+
+use larder_bench::check::CHECKS;
+use larder_testkit::trial_where;
+use libtest_mimic::Arguments;
+
+use case::{Case, NOTHING};
+
+/// The cases of every theme.
+const THEMES: &[&[Case]] = &[values::CASES, room::CASES, cost::CASES, tiers::CASES, parity::CASES];
+
+fn main() -> ExitCode {
+    let mut trials =
+        vec![trial_where(NOTHING, "every check has its cases, and every case a check", complete)];
+    trials.extend(THEMES.iter().copied().flatten().flat_map(Case::trials));
+    trials.push(cost::of_a_multiget());
+    trials.push(parity::of_a_stand_in());
+    trials.extend(failing_servers::trials());
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+fn complete() {
+    let of_cases: BTreeSet<&str> = THEMES.iter().copied().flatten().map(|case| case.id).collect();
+    let of_checks: BTreeSet<&str> = CHECKS.iter().map(|check| check.about().id).collect();
+    assert_eq!(of_checks.len(), CHECKS.len(), "two checks have one name");
+    let without: Vec<_> = of_checks.difference(&of_cases).collect();
+    assert!(without.is_empty(), "no case for {without:?}");
+    let unknown: Vec<_> = of_cases.difference(&of_checks).collect();
+    assert!(unknown.is_empty(), "no check for the cases of {unknown:?}");
+}

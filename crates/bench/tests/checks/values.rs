@@ -1,0 +1,146 @@
+//! What comes back: nothing, another value, an error.
+
+use larder_engines::ENGINES;
+use larder_report::{Operation, Run, Severity};
+use larder_testkit::stores;
+
+use crate::case::{Case, NOTHING, made, real, server};
+use crate::support::{cell, findings, run};
+
+pub(crate) const CASES: &[Case] = &[
+    Case {
+        id: "NEVER-HITS",
+        severity: Severity::Error,
+        fires_on: "a store that finds nothing",
+        trips: || {
+            let run = made(&["misses:", "map:"]);
+            assert!(run.comparisons.is_empty(), "{:#?}", run.comparisons);
+            run
+        },
+        words: &["0 hits of 800 reads: this times misses"],
+        silent_on: "a map",
+        silent: || made(&["map:"]),
+        needs: NOTHING,
+    },
+    Case {
+        id: "NEVER-HITS",
+        severity: Severity::Warn,
+        fires_on: "fewer hits than predicted",
+        trips: || made(&["drops:?every=2"]),
+        words: &[" % of reads hit; the workload predicts 100.0 %"],
+        silent_on: "a store that had to make room, of which CAPACITY tells",
+        silent: || {
+            let run = evicting();
+            assert!(!findings(&run, "CAPACITY").is_empty(), "{:#?}", run.checks);
+            run
+        },
+        needs: NOTHING,
+    },
+    Case {
+        id: "SILENT-DROP",
+        severity: Severity::Error,
+        fires_on: "a store that acknowledges and forgets",
+        trips: || {
+            let run = made(&["drops:"]);
+            let counts = cell(&run, "drops:", Operation::Set).counts;
+            assert!(counts.read_back_absent > 0 && counts.errors == 0, "{counts:?}");
+            run
+        },
+        words: &["of 800 acknowledged values read back were absent"],
+        silent_on: "a map",
+        silent: || made(&["map:"]),
+        needs: NOTHING,
+    },
+    Case {
+        id: "SILENT-DROP",
+        severity: Severity::Error,
+        fires_on: "a store that finds nothing",
+        trips: || made(&["misses:"]),
+        words: &["800 of 800 acknowledged values read back were absent (100.0 %)"],
+        silent_on: "evictions that explain what is absent",
+        silent: || {
+            let run = evicting();
+            assert!(cell(&run, EVICTING, Operation::Set).counts.read_back_absent > 0);
+            run
+        },
+        needs: NOTHING,
+    },
+    Case {
+        id: "TRUNCATED",
+        severity: Severity::Error,
+        fires_on: "a store that keeps the beginning",
+        trips: || {
+            let large = "keys = 200\nrounds = 2\ndata-size = '2k'";
+            let run = run(&stores::ENGINES, &["truncates:"], large);
+            let counts = cell(&run, "truncates:", Operation::Get).counts;
+            assert_eq!((counts.truncated, counts.hits), (counts.ops, 0));
+            let limit = run.targets[0].limits.max_value_len;
+            assert_eq!(limit, Some(1024), "the probe finds it too");
+            run
+        },
+        words: &["400 of 400 values came back wrong, 400 of them seen to be cut short"],
+        silent_on: "values that it keeps whole",
+        silent: || {
+            let fitting = "keys = 200\nrounds = 2\ndata-size = '1k'";
+            run(&stores::ENGINES, &["truncates:"], fitting)
+        },
+        needs: NOTHING,
+    },
+    Case {
+        id: "TRUNCATED",
+        severity: Severity::Error,
+        fires_on: "a store that swaps values of one length",
+        trips: || {
+            let run = made(&["swaps:"]);
+            let counts = cell(&run, "swaps:", Operation::Get).counts;
+            assert!(counts.wrong > 0 && counts.truncated == 0, "{counts:?}");
+            run
+        },
+        words: &["values came back wrong, 0 of them seen to be cut short"],
+        silent_on: "a map",
+        silent: || made(&["map:"]),
+        needs: NOTHING,
+    },
+    Case {
+        id: "TRUNCATED",
+        severity: Severity::Error,
+        fires_on: "a column that cuts values short, as the plugin of A004 is shipped",
+        trips: || innodb("memcached:?server=innodb", 1024),
+        words: &["seen to be cut short"],
+        silent_on: "the same plugin with a wider column",
+        silent: || innodb("memcached:?server=innodb&column=4096", 4096),
+        needs: || server("memcached", "innodb"),
+    },
+    Case {
+        id: "ERR-AS-OP",
+        severity: Severity::Error,
+        fires_on: "a store that fails now and then",
+        trips: || made(&["fails:?every=50"]),
+        words: &["operations failed (2.00 %)", "each 50th operation fails"],
+        silent_on: "a map",
+        silent: || made(&["map:"]),
+        needs: NOTHING,
+    },
+];
+
+const EVICTING: &str = "moka:?size=100k";
+
+/// A store that must drop most of what it is given.
+fn evicting() -> Run {
+    run(&ENGINES, &[EVICTING], "keys = 1000\nrounds = 2")
+}
+
+/// The plugin of article A004: it acknowledges 2000 bytes and returns as many as its column is wide.
+fn innodb(target: &str, width: u64) -> Run {
+    let run = real(&[target], "keys = 100\ndata-size = '2000'");
+    let get = cell(&run, &run.targets[0].url, Operation::Get).counts;
+    let set = cell(&run, &run.targets[0].url, Operation::Set).counts;
+    if width < 2000 {
+        assert_eq!((get.hits, get.truncated), (0, get.ops));
+        assert_eq!((set.read_back_wrong, set.truncated), (set.read_back, set.read_back));
+    } else {
+        assert_eq!((get.hits, get.wrong), (get.ops, 0));
+    }
+    assert_eq!(run.targets[0].limits.max_value_len, Some(width));
+    run
+}
