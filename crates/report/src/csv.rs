@@ -38,12 +38,13 @@ const SAMPLE: [Field<Sample>; 10] = [
     ("major_faults", |sample| sample.major_faults.to_string()),
 ];
 
-const COUNTS: [Field<Counts>; 13] = [
+const COUNTS: [Field<Counts>; 14] = [
     ("ops", |counts| counts.ops.to_string()),
     ("hits", |counts| counts.hits.to_string()),
     ("misses", |counts| counts.misses.to_string()),
     ("wrong", |counts| counts.wrong.to_string()),
     ("truncated", |counts| counts.truncated.to_string()),
+    ("stale", |counts| counts.stale.to_string()),
     ("errors", |counts| counts.errors.to_string()),
     ("failed_fills", |counts| counts.failed_fills.to_string()),
     ("connections", |counts| known(counts.connections)),

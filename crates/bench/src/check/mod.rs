@@ -16,6 +16,7 @@ mod oversize;
 mod reach_parity;
 mod reconnect;
 mod silent_drop;
+mod stale;
 mod stand_in;
 mod tier_dead;
 mod truncated;
@@ -68,6 +69,7 @@ pub const CHECKS: &[&dyn Check] = &[
     &never_hits::NeverHits,
     &silent_drop::SilentDrop,
     &truncated::Truncated,
+    &stale::Stale,
     &err_as_op::ErrAsOp,
     &oversize::Oversize,
     &capacity::Capacity,

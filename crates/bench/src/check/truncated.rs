@@ -1,4 +1,4 @@
-//! TRUNCATED: values that come back other than they were stored.
+//! TRUNCATED: values that come back other than they were ever stored.
 
 use larder_report::{Run, Severity};
 
@@ -11,7 +11,7 @@ impl Check for Truncated {
         &About {
             id: "TRUNCATED",
             severities: &[Severity::Error],
-            sees: "values that come back cut short, swapped, old or damaged",
+            sees: "values that come back cut short, swapped or damaged",
             seen_in: "A004: a column of 1024 characters cut values, and the store answered STORED",
             advice: "make the store's column or item size fit the values; a wrong answer has no speed",
             needs: Needs::SomeRounds,
@@ -22,7 +22,8 @@ impl Check for Truncated {
     fn look(&self, run: &Run, report: &mut Report<'_>) {
         for cell in measured(run) {
             let counts = &cell.counts;
-            let wrong = counts.wrong + counts.read_back_wrong;
+            // What was once right is for STALE to tell of.
+            let wrong = counts.wrong + counts.read_back_wrong - counts.stale;
             if wrong > 0 {
                 let read = counts.hits + counts.wrong + counts.read_back;
                 let cut = counts.truncated;

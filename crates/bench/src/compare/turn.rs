@@ -281,6 +281,7 @@ fn note_read_back(entries: &mut [Entry], read: ReadBack, evictions: Option<u64>)
         counts.read_back_absent = read.absent;
         counts.read_back_wrong = read.wrong;
         counts.truncated += read.truncated;
+        counts.stale += read.stale;
     }
 }
 

@@ -161,7 +161,9 @@ impl GuestCrew {
             }
             Some(found) => {
                 let (absent, wrong) = (found.misses, found.wrong);
-                Ok(ReadBack { keys: found.ops, absent, wrong, truncated: found.truncated })
+                // Whether a value is an older one is not told by the programs.
+                let (truncated, stale) = (found.truncated, 0);
+                Ok(ReadBack { keys: found.ops, absent, wrong, truncated, stale })
             }
             None => Ok(ReadBack::default()),
         }

@@ -24,6 +24,8 @@ pub struct ReadBack {
     pub wrong: u64,
     /// Of those: with the right beginning, cut short.
     pub truncated: u64,
+    /// Of `wrong`: whole, and older than what was acknowledged.
+    pub stale: u64,
 }
 
 /// Reads back acknowledged keys, every one or an even sample; as many as there is time for until `stop`.
@@ -47,6 +49,7 @@ pub(crate) fn read_back(
             let finding = values.verify(index, version, || state.newest(index), &value);
             found.wrong += u64::from(finding != Finding::Right);
             found.truncated += u64::from(finding == Finding::Truncated);
+            found.stale += u64::from(finding == Finding::Stale);
         } else {
             found.absent += 1;
         }

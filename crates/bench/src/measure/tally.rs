@@ -90,6 +90,10 @@ impl Tally {
                 self.counts.wrong += 1;
                 self.counts.truncated += 1;
             }
+            Finding::Stale => {
+                self.counts.wrong += 1;
+                self.counts.stale += 1;
+            }
             Finding::Wrong => self.counts.wrong += 1,
         }
     }

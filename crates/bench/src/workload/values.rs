@@ -29,6 +29,11 @@ pub fn base_version(turn: u32) -> u32 {
     (turn % BASES + 1) * VERSIONS_PER_TURN
 }
 
+/// A short value is the bare slice of some version. Of this length it is hardly ever that of two by chance.
+const TELLING_LEN: usize = 8;
+/// Among so many versions before the oldest that is right a short value is looked for that is wrong.
+const OLDER_VERSIONS: u32 = 16;
+
 /// In place of the oldest version that is right: nothing is there, so no value is right. No value has this version.
 pub const NOTHING: u32 = u32::MAX;
 
@@ -88,7 +93,9 @@ pub enum Finding {
     Right,
     /// It begins as the value that was stored and ends too early.
     Truncated,
-    /// It is something else: another key's, an older one, damaged.
+    /// It is a whole value of the key that should have gone: a newer one was acknowledged since, or a delete.
+    Stale,
+    /// It is something else: another key's, damaged.
     Wrong,
 }
 
@@ -172,8 +179,15 @@ impl Values {
         match (intact && own, value.len() == len) {
             (true, true) => Finding::Right,
             (true, false) => Finding::Truncated,
+            _ if intact && value.len() == len => self.verify_old(index, &header),
             _ => Finding::Wrong,
         }
+    }
+
+    /// Tells a whole value that is not right by its key.
+    #[cold]
+    fn verify_old(&self, index: u32, header: &Header) -> Finding {
+        if header.tag == self.tag(index) { Finding::Stale } else { Finding::Wrong }
     }
 
     /// Whether this is the whole value of *some* key and version: what a store that replays returns.
@@ -190,17 +204,20 @@ impl Values {
     fn verify_short(&self, index: u32, oldest: u32, newest: u32, value: &[u8]) -> Finding {
         let tag = self.tag(index);
         let expected = self.len_of(index);
-        let begins = |version| self.pool[offset(tag, version)..].starts_with(value);
-        if value.len() > expected
-            || oldest == NOTHING
-            || !(oldest..=newest.max(oldest)).rev().any(begins)
+        let begins = |version: &u32| self.pool[offset(tag, *version)..].starts_with(value);
+        let has_one = oldest != NOTHING;
+        if value.len() <= expected
+            && has_one
+            && (oldest..=newest.max(oldest)).rev().any(|it| begins(&it))
         {
-            Finding::Wrong
-        } else if value.len() < expected {
-            Finding::Truncated
-        } else {
-            Finding::Right
+            return if value.len() < expected { Finding::Truncated } else { Finding::Right };
         }
+        let end = if has_one { oldest } else { newest + 1 };
+        let older = end.saturating_sub(OLDER_VERSIONS)..end;
+        if value.len() == expected && expected >= TELLING_LEN && older.rev().any(|it| begins(&it)) {
+            return Finding::Stale;
+        }
+        Finding::Wrong
     }
 
     fn tag(&self, index: u32) -> u64 {
@@ -319,7 +336,7 @@ mod tests {
                 assert_eq!(value.len(), values.len_of(index));
                 assert_eq!(verify(&values, index, version, &value), Finding::Right);
                 assert_eq!(verify(&values, index, version - 1, &value), Finding::Right);
-                assert_eq!(verify(&values, index, version + 1, &value), Finding::Wrong, "old");
+                assert_eq!(verify(&values, index, version + 1, &value), Finding::Stale, "old");
                 assert_eq!(verify(&values, index + 1, version, &value), Finding::Wrong, "swapped");
                 assert_eq!(values.verify_any(&value), Finding::Right);
             }
@@ -333,7 +350,9 @@ mod tests {
             for version in [1, base_version(3), u32::MAX - 1] {
                 let value = made(&values, 5, version);
                 let found = values.verify(5, NOTHING, || version, &value);
-                assert_eq!(found, Finding::Wrong, "{size}, {version}");
+                let is_told = size.parse::<usize>().unwrap() >= TELLING_LEN;
+                let expected = if is_told { Finding::Stale } else { Finding::Wrong };
+                assert_eq!(found, expected, "{size}, {version}");
             }
         }
     }
@@ -352,7 +371,9 @@ mod tests {
             let mut damaged = value.clone();
             damaged[at] ^= 0x10;
             assert_eq!(verify(&values, 5, 9, &damaged), Finding::Wrong, "byte {at}");
+            assert_eq!(verify(&values, 5, 10, &damaged), Finding::Wrong, "byte {at} of an old one");
         }
+        assert_eq!(verify(&values, 5, 10, &value[..299]), Finding::Wrong, "old and cut short");
         let mut longer = value.clone();
         longer.push(0);
         assert_eq!(verify(&values, 5, 9, &longer), Finding::Wrong);
@@ -363,7 +384,8 @@ mod tests {
         let values = values("10");
         let value = made(&values, 3, 8);
         assert_eq!(verify(&values, 3, 8, &value), Finding::Right);
-        assert_eq!(verify(&values, 3, 9, &value), Finding::Wrong, "old");
+        assert_eq!(verify(&values, 3, 9, &value), Finding::Stale, "old");
+        assert_eq!(verify(&values, 3, 8 + OLDER_VERSIONS + 1, &value), Finding::Wrong, "too old");
         assert_eq!(verify(&values, 4, 8, &value), Finding::Wrong, "swapped");
         assert_eq!(verify(&values, 3, 8, &value[..9]), Finding::Truncated);
     }

@@ -9,11 +9,13 @@
 mod case;
 mod cost;
 mod failing_servers;
+mod pair;
 mod parity;
 mod room;
 #[path = "../support/mod.rs"]
 mod support;
 mod tiers;
+mod updates;
 mod values;
 
 use std::collections::BTreeSet;
@@ -26,7 +28,8 @@ use libtest_mimic::Arguments;
 use case::{Case, NOTHING};
 
 /// The cases of every theme.
-const THEMES: &[&[Case]] = &[values::CASES, room::CASES, cost::CASES, tiers::CASES, parity::CASES];
+const THEMES: &[&[Case]] =
+    &[values::CASES, updates::CASES, room::CASES, cost::CASES, tiers::CASES, parity::CASES];
 
 fn main() -> ExitCode {
     let mut trials =

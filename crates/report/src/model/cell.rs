@@ -234,7 +234,8 @@ pub struct Counts {
     pub wrong: u64,
     /// Of `wrong` and `read_back_wrong`: those with the right beginning, cut short.
     pub truncated: u64,
-    /// Of `wrong` and `read_back_wrong`: whole values of the right key, older than the last that was acknowledged.
+    /// Of `wrong` and `read_back_wrong`: whole values of the right key, older than the last that was acknowledged, or of a
+    /// key that was deleted since. The programs of guests do not tell them from other wrong ones.
     #[serde(default)]
     pub stale: u64,
     /// Operations that took longer than a histogram can tell; they count as its longest.

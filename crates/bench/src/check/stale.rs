@@ -1,0 +1,37 @@
+//! STALE: values that were right once.
+
+use larder_report::{Run, Severity};
+
+use super::{About, Check, Needs, Report, measured, percent};
+
+pub(super) struct Stale;
+
+impl Check for Stale {
+    fn about(&self) -> &'static About {
+        &About {
+            id: "STALE",
+            severities: &[Severity::Error],
+            sees: "whole values older than the last that was acknowledged under their key, or of a key that was deleted",
+            seen_in: "none of the articles: all wrote each key once, so that a cache that forgets updates would have passed",
+            advice: "tell every copy of a key of its updates, or bound how long a copy lives; what answers of old is fast and wrong",
+            needs: Needs::SomeRounds,
+            repeats: true,
+        }
+    }
+
+    fn look(&self, run: &Run, report: &mut Report<'_>) {
+        for cell in measured(run) {
+            let counts = &cell.counts;
+            if counts.stale > 0 {
+                let read = counts.hits + counts.wrong + counts.read_back;
+                let share = percent(counts.stale, read);
+                let text = format!(
+                    "{} of {read} values that came back were older than the last acknowledged write of their key \
+                     ({share:.2} %)",
+                    counts.stale
+                );
+                report.cell(Severity::Error, cell, text);
+            }
+        }
+    }
+}
