@@ -21,6 +21,7 @@ mod scenario;
 pub mod statistics;
 mod target;
 pub mod trace;
+mod usage;
 pub mod workload;
 
 pub use compare::{CellHistograms, Estimate, Outcome, Permissions, compare, estimate};

@@ -15,6 +15,7 @@ use crate::memory;
 use crate::patience::patiently;
 use crate::plan::{Plan, PlannedPhase, PlannedPoint, PlannedTarget};
 use crate::probe::{Needed, Probed, confirms, probe};
+use crate::usage::{self, Account};
 use crate::workload::KeySpace;
 
 /// A target of a running comparison.
@@ -28,6 +29,8 @@ pub(crate) struct Target {
     pub(crate) capabilities: Capabilities,
     pub(crate) probed: Probed,
     pub(crate) capacity_bytes: Option<u64>,
+    /// What it uses of the machine.
+    pub(crate) account: Arc<Account>,
     /// How many points are measured on it.
     n_points: usize,
     /// The points that it had no room for, each with what it said.
@@ -70,9 +73,15 @@ impl Target {
             Some(guest) => Arc::clone(guest) as Arc<dyn Store>,
             None => (planned.engine.open)(&url, catalog)?,
         };
+        let mut info = store.info();
+        let unknown = usage::complete(&mut info);
+        let is_external = info.ownership == Ownership::External;
+        let account = Account::new(planned.url.to_string(), info.server_pids.clone(), is_external);
+        let account = account.without_servers(unknown).reached_at(&info.addresses);
         Ok(Self {
             planned: planned.clone(),
-            info: store.info(),
+            account: Arc::new(if guest.is_some() { account.of_guest() } else { account }),
+            info,
             capabilities: store.capabilities(),
             capacity_bytes: store.stats()?.capacity_bytes,
             probed: Probed::default(),

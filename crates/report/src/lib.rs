@@ -49,10 +49,10 @@ pub use limits::{NOT_SHOWN, not_shown};
 pub use model::{
     Article, ArticleFigure, ArticleForm, ArticleRate, Cell, Check, Claim, ClaimCheck, ClaimKind,
     ClaimVerdict, Clock, Comparison, Counts, CurvePoint, Entry, Environment, Evidence, Floor,
-    HitCurve, HitRatios, Index, Latency, LatencyIntervals, LatencyTo, Limits, Measure, Operation,
-    Outlier, Paced, PacedSample, Part, Point, PointValue, ReasonKind, Run, SCHEMA_VERSION, Sample,
-    Search, SearchStep, Severity, Slice, Stalls, Stored, Target, TierCounts, Timeline, Trend,
-    TtlTrial, Usage, UsageOf, Verdict, Wire,
+    HitCurve, HitRatios, Index, Latency, LatencyIntervals, LatencyTo, Limits, MachineUsage,
+    Measure, Operation, Outlier, Paced, PacedSample, Part, Point, PointValue, ReasonKind, Run,
+    SCHEMA_VERSION, Sample, Search, SearchStep, Severity, Slice, Stalls, Stored, Target,
+    TierCounts, Timeline, Trend, TtlTrial, Usage, UsageOf, Verdict, Wire,
 };
 pub use points::{PART, coordinate, label, points, short_label};
 pub use ranking::{Group, Pair, Row, Standing, groups, pair};

@@ -80,6 +80,14 @@ impl<'a> Crew<'a> {
         }
     }
 
+    /// The process id of a guest's program.
+    pub(super) fn program(&self) -> Option<u32> {
+        match self {
+            Self::Threads { .. } => None,
+            Self::Guest { guest, .. } => Some(guest.pid()),
+        }
+    }
+
     /// Resident memory of the processes at work.
     pub(super) fn rss_bytes(&self) -> Option<u64> {
         match self {

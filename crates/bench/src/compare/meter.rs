@@ -1,11 +1,12 @@
 //! What a target has used, and takes, before and after a phase.
 
-use larder_report::TierCounts;
+use larder_report::{TierCounts, Wire};
 use larder_store::{Stats, TierStats};
 
 use super::crew::Crew;
-use crate::measure::{server_cpu_ns, server_rss_bytes};
+use crate::measure::Servers;
 use crate::target::Target;
+use crate::usage::Snapshot;
 
 /// One reading.
 #[derive(Debug)]
@@ -18,11 +19,13 @@ pub(super) struct Meter {
     pub(super) rss_bytes: Option<u64>,
     pub(super) server_rss_bytes: Option<u64>,
     pub(super) major_faults: u64,
+    /// What has gone between client and servers; `None` where there is no wire, or it is not told.
+    wire: Option<Snapshot>,
 }
 
 impl Meter {
     pub(super) fn read(target: &Target, crew: &Crew<'_>) -> Self {
-        let pids = &target.info.server_pids;
+        let servers = Servers::read(&target.info.server_pids);
         // A server that has gone is noticed by the operations; here it only makes counters unknown.
         let mut stats = target.store.stats().ok();
         if let Some(stats) = &mut stats {
@@ -32,10 +35,11 @@ impl Meter {
             connections: crew.connections(stats.as_ref()),
             stats,
             tiers: crew.tiers(),
-            server_cpu_ns: server_cpu_ns(pids),
+            server_cpu_ns: servers.as_ref().map(|servers| servers.cpu_ns),
             rss_bytes: crew.rss_bytes(),
-            server_rss_bytes: server_rss_bytes(pids),
+            server_rss_bytes: servers.map(|servers| servers.rss_bytes),
             major_faults: crew.major_faults(),
+            wire: target.account.look_at_wire(crew.program()),
         }
     }
 }
@@ -48,6 +52,17 @@ pub(super) fn tiers_between(before: &Meter, after: &Meter) -> Vec<TierCounts> {
         TierCounts { name, hits, misses, errors, not_asked, fills, puts, refused }
     };
     after.tiers.iter().zip(&before.tiers).map(counts).collect()
+}
+
+/// What went between client and servers between two readings, where all of it is known.
+pub(super) fn wire_between(target: &Target, before: &Meter, after: &Meter) -> Option<Wire> {
+    let (now, then) = (after.wire.as_ref()?, before.wire.as_ref()?);
+    let opened = after.connections.zip(before.connections);
+    let wire = now.since(then, opened.map(|(now, then)| now.saturating_sub(then)));
+    if wire.is_none() {
+        target.account.lose_wire();
+    }
+    wire
 }
 
 pub(super) fn evicted(before: &Meter, after: &Meter) -> Option<u64> {

@@ -13,6 +13,7 @@ mod record;
 mod rounds;
 mod turn;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -27,6 +28,7 @@ use crate::memory;
 use crate::observer::{Event, Observer, Silent};
 use crate::plan::{Plan, PlannedPoint, PlannedTarget};
 use crate::target::Target;
+use crate::usage::{Account, Sampler};
 use book::Book;
 use early::Early;
 use floor::measure_floors;
@@ -86,6 +88,13 @@ impl Slot {
         if self.planned().is_guest() { point.guest_processes() } else { point.threads }
     }
 
+    fn account(&self) -> Option<Arc<Account>> {
+        match self {
+            Self::Open(target) => Some(Arc::clone(&target.account)),
+            Self::Closed(..) => None,
+        }
+    }
+
     fn open_mut(&mut self) -> Option<&mut Target> {
         match self {
             Self::Open(target) if target.lost.is_none() => Some(target),
@@ -124,9 +133,11 @@ pub fn compare(
     }
     observer.notice(Event::Started { plan });
     let (mut book, mut early) = (Book::new(), Early::new(observer));
+    let sampler = Sampler::start(slots.iter().map(Slot::account).collect(), clock);
     measured.run(&mut slots, &mut book, &mut |at, slots, book| {
         early.look(&recorder, at, slots, book);
     });
+    let usage = sampler.map(Sampler::stop).unwrap_or_default();
     observer.notice(Event::Ended);
     tidy_up(plan, &slots);
     let interrupted = stop.load(Ordering::Relaxed);
@@ -134,7 +145,7 @@ pub fn compare(
         Slot::Open(target) => target.planned.typed && target.lost.is_some(),
         Slot::Closed(planned, _) => planned.typed,
     });
-    let outcome = recorder.record(&slots, &book, interrupted);
+    let outcome = recorder.record(&slots, &book, usage, interrupted);
     let run = Run {
         argv,
         started: started.to_string(),

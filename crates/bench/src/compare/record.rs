@@ -2,7 +2,7 @@
 
 use larder_report::{
     Cell, Counts, Environment, Floor, Operation, ReasonKind, Run, SCHEMA_VERSION,
-    Target as TargetRecord, TierCounts,
+    Target as TargetRecord, TierCounts, Usage,
 };
 
 use super::article;
@@ -27,6 +27,7 @@ impl Recorder<'_> {
         &self,
         slots: &[Slot],
         book: &Book,
+        usage: Vec<Usage>,
         interrupted: bool,
     ) -> (Run, Vec<CellHistograms>) {
         let mut cells = Vec::new();
@@ -42,7 +43,7 @@ impl Recorder<'_> {
                 }
             }
         }
-        let mut run = self.run(slots, cells, interrupted);
+        let mut run = Run { usage, ..self.run(slots, cells, interrupted) };
         run.checks = check::run_all(&run);
         run.comparisons = comparisons(&run);
         let article = self.plan.article.as_ref();

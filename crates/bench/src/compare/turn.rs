@@ -8,7 +8,7 @@ use larder_store::{Error, Result, Stats};
 
 use super::book::Entry;
 use super::crew::Crew;
-use super::meter::{Meter, evicted, resident, tiers_between};
+use super::meter::{Meter, evicted, resident, tiers_between, wire_between};
 use crate::measure::{
     KeyState, Packed, PhasePlan, PhaseResult, ReadBack, disk_bytes, figures, seconds, trim_memory,
 };
@@ -60,12 +60,14 @@ impl Turn<'_> {
             return;
         }
         memory::begin_turn();
+        target.account.begin();
         let mut entries = Vec::new();
         let result = self.phases(target, &mut entries);
         entries.into_iter().for_each(keep);
         // Even after a failure nothing of ours stays on a server that is not ours.
         let emptied = target.empty(&self.point.keys);
         target.rest();
+        target.account.end();
         match (result, emptied) {
             (Err(full @ Error::Full { .. }), Ok(())) => {
                 target.leave_out(self.point, &full);
@@ -89,6 +91,7 @@ impl Turn<'_> {
         let Some(mut crew) = Crew::hire(target, point, &plans, &state, self.stop)? else {
             return Ok(());
         };
+        crew.program().into_iter().for_each(|program| target.account.employ(program));
         let replays = !target.capabilities.stores;
         let (began, started) = (Instant::now(), Meter::read(target, &crew));
         let mut read = ReadBack::default();
@@ -124,6 +127,7 @@ impl Turn<'_> {
             read = self.read_back(&state, &mut crew, began)?;
         }
         note_read_back(entries, read, evicted(&started, &Meter::read(target, &crew)));
+        target.account.settle();
         crew.dismiss()
     }
 
@@ -193,6 +197,7 @@ impl Turn<'_> {
         let Measured { phase, result, before, after } = measured;
         let stopped = self.stop.load(Ordering::Relaxed);
         let alone = phase.operations.len() == 1;
+        let wire = wire_between(target, before, after);
         let n_reading = phase.operations.iter().filter(|operation| operation.reads()).count();
         let grown = |of: fn(&Stats) -> Option<u64>| {
             let (now, then) = (of(after.stats.as_ref()?)?, of(before.stats.as_ref()?)?);
@@ -229,12 +234,14 @@ impl Turn<'_> {
                     ops_per_s: shortened(ops_per_s),
                     // What CPU each operation of a mix took is not known.
                     client_cpu_s: alone.then_some(result.client_cpu_s),
+                    client_wait_s: result.client_wait_s.filter(|_| alone),
                     server_cpu_s: server_cpu
                         .filter(|_| alone)
                         .map(|(now, then)| seconds(now.saturating_sub(then))),
                     rss_bytes: resident(target, started, after),
                     disk_bytes: disk_bytes(&target.info.data_paths),
                     major_faults: after.major_faults.saturating_sub(before.major_faults),
+                    wire: wire.filter(|_| alone),
                     // Of a mix, the one that reads has asked the tiers; with several of these, which asked is not known.
                     tiers: if alone || operation.reads() && n_reading == 1 {
                         tiers_between(before, after)

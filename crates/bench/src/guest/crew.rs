@@ -17,7 +17,7 @@ use super::script::Script;
 use super::session::rounded_up;
 use super::store::{GuestStore, Shared};
 use crate::measure::{
-    KeyState, PhasePlan, PhaseResult, ReadBack, major_faults_of, now_ns, samples, server_rss_bytes,
+    KeyState, PhasePlan, PhaseResult, ReadBack, Servers, major_faults_of, now_ns, samples,
 };
 use crate::plan::PlannedPoint;
 
@@ -84,7 +84,7 @@ impl GuestCrew {
         let what = (&crew.script, crew.folder.as_path());
         crew.plan_bytes = write(&crew.shared, what, point, ttl)?;
         let loaded = have_read(&mut crew.process, &crew.folder, crew.plan_bytes, stop)?;
-        crew.rss_bytes = server_rss_bytes(&[crew.process.pid()]);
+        crew.rss_bytes = Servers::read(&[crew.process.pid()]).map(|program| program.rss_bytes);
         Ok(loaded.map(|Loaded { evictions, .. }| Self { evictions, ..crew }))
     }
 
@@ -174,6 +174,11 @@ impl GuestCrew {
         // What it was given may be large, and the next turn has its own.
         let _ = fs::remove_dir_all(&self.folder);
         self.process.end()
+    }
+
+    /// The process id of its program, from which all its processes descend.
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.pid()
     }
 
     /// Resident memory of its processes: of the largest one, because what they share counts in each.

@@ -62,6 +62,8 @@ pub(super) fn add_up(act: &Act, ran: &[Ran], frame: Frame) -> Result<PhaseResult
         tallies,
         wall: Duration::from_nanos(inside),
         client_cpu_s: seconds(cpu_ns),
+        // The kernel tells it of each thread for itself, and the program has forked since.
+        client_wait_s: None,
         distinct_keys,
         top_key_ops,
         gave_up: ops >= HOPELESS && failures == ops,

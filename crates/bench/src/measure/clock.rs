@@ -1,5 +1,6 @@
 //! The clocks of results: monotonic wall clock, CPU time of threads and processes, all in nanoseconds.
 
+use std::fs;
 use std::time::Instant;
 
 /// Nanoseconds of the monotonic clock, from an arbitrary start.
@@ -11,6 +12,15 @@ pub(crate) fn now_ns() -> u64 {
 /// CPU time of the calling thread, user and system.
 pub(crate) fn thread_cpu_ns() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// How long the calling thread has waited for a processor while it could have run; `None` where the kernel does not tell.
+pub(crate) fn thread_wait_ns() -> Option<u64> {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let mut fields = text.split_ascii_whitespace().map(str::parse);
+    let (ran, waited): (u64, u64) = (fields.next()?.ok()?, fields.next()?.ok()?);
+    // Whoever reads this has run, so that a kernel which says otherwise does not count.
+    (ran > 0).then_some(waited)
 }
 
 /// CPU time of this process, user and system, all threads.

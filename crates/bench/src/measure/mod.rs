@@ -27,8 +27,7 @@ pub(crate) use phase::{run_phase, seconds};
 pub use readback::ReadBack;
 pub(crate) use readback::{read_back, samples};
 pub(crate) use resources::{
-    disk_bytes, major_faults, major_faults_of, own_rss_bytes, server_cpu_ns, server_rss_bytes,
-    trim_memory,
+    Servers, disk_bytes, major_faults, major_faults_of, own_rss_bytes, trim_memory,
 };
 pub(crate) use tally::figures;
 pub use tally::{Tallies, Tally};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use larder_report::Operation;
 use larder_store::{Session, SetOptions};
 
-use super::clock::{process_cpu_ns, thread_cpu_ns};
+use super::clock::{process_cpu_ns, thread_cpu_ns, thread_wait_ns};
 use super::draw::{Draw, DrawPlan, KeyState, Work};
 use super::loads::Loads;
 use super::tally::Tallies;
@@ -54,6 +54,8 @@ pub struct PhaseResult {
     pub wall: Duration,
     /// CPU time of this process in the measured loops, in seconds.
     pub client_cpu_s: f64,
+    /// Time that the threads could have run and waited for a processor, in seconds; `None` where that is not told.
+    pub client_wait_s: Option<f64>,
     /// Different keys drawn.
     pub distinct_keys: u64,
     /// How often the most frequent key was drawn.
@@ -99,6 +101,7 @@ pub(crate) fn run_phase(
     // What neither the workers nor this thread used: threads of a client library's own.
     let mut others_cpu_ns = 0;
     let mut shares = Vec::with_capacity(sessions.len());
+    let mut waited_ns = Some(0);
     std::thread::scope(|scope| {
         let workers: Vec<_> = sessions
             .iter_mut()
@@ -112,12 +115,14 @@ pub(crate) fn run_phase(
                     let draw = Draw::new(draws, thread);
                     let worker =
                         Worker::new(session.as_mut(), values, draw, state, orders, plan.operations);
+                    let waited = thread_wait_ns();
                     gate.wait();
                     // A panic is kept until the others, who wait at the gate, have been let through.
                     let share = catch_unwind(AssertUnwindSafe(|| worker.run()));
                     // Nobody frees anything before the CPU time is read.
                     gate.wait();
-                    share.unwrap_or_else(|panic| resume_unwind(panic))
+                    let waited = thread_wait_ns().zip(waited).map(|(now, then)| now - then);
+                    (share.unwrap_or_else(|panic| resume_unwind(panic)), waited)
                 })
             })
             .collect();
@@ -127,7 +132,9 @@ pub(crate) fn run_phase(
         let (process, waiting) = (process_cpu_ns() - before.0, thread_cpu_ns() - before.1);
         others_cpu_ns = process.saturating_sub(waiting);
         for worker in workers {
-            shares.push(worker.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            let (share, waited) = worker.join().unwrap_or_else(|panic| resume_unwind(panic));
+            shares.push(share);
+            waited_ns = waited_ns.zip(waited).map(|(sum, one)| sum + one);
         }
     });
     let mut tallies = Tallies::new(plan.operations);
@@ -141,6 +148,7 @@ pub(crate) fn run_phase(
         tallies,
         wall: Duration::from_nanos(shares.iter().map(|share| share.wall_ns).max().unwrap_or(0)),
         client_cpu_s: seconds(timed_cpu_ns + others_cpu_ns),
+        client_wait_s: waited_ns.map(seconds),
         distinct_keys,
         top_key_ops,
         gave_up: shares.iter().any(|share| share.gave_up),

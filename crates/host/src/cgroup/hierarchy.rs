@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
 
 /// What version 1 says where there is no limit is the largest number of whole pages; nothing has an eighth of it.
 const NO_LIMIT: u64 = 1 << 60;
@@ -25,7 +26,7 @@ pub(super) enum Version {
     Two,
 }
 
-/// A group for memory: a folder of the kernel's.
+/// A group for memory or processors: a folder of the kernel's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Group {
     pub(super) version: Version,
@@ -35,19 +36,24 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// The one that this process is in; `None` where the system has none for memory, or none that is seen from here.
+    /// The one for memory that this process is in; `None` where the system has none, or none that is seen from here.
     pub(super) fn own() -> Option<Self> {
+        Self::own_for("memory")
+    }
+
+    /// The same for what `controller` has to give.
+    pub(super) fn own_for(controller: &str) -> Option<Self> {
         let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
         let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
-        Self::find(&groups, &mounts)
+        Self::find(controller, &groups, &mounts)
     }
 
     /// From the texts of `/proc/self/cgroup`, whose lines are `4:memory:/path` and for version 2 `0::/path`, and of
     /// `/proc/self/mountinfo`: `35 31 0:32 /root /mount/point options … - cgroup source options`.
-    fn find(groups: &str, mounts: &str) -> Option<Self> {
+    fn find(controller: &str, groups: &str, mounts: &str) -> Option<Self> {
         let lines = || groups.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'));
-        let is_of_memory = |list: &str| list.split(',').any(|name| name == "memory");
-        let (version, path) = match lines().find(|(controllers, _)| is_of_memory(controllers)) {
+        let is_for_it = |list: &str| list.split(',').any(|name| name == controller);
+        let (version, path) = match lines().find(|(controllers, _)| is_for_it(controllers)) {
             Some((_, path)) => (Version::One, path),
             None => (Version::Two, lines().find(|(controllers, _)| controllers.is_empty())?.1),
         };
@@ -57,7 +63,7 @@ impl Group {
             let (root, point) = (left.next()?, left.next()?);
             let (kind, options) = (right.next()?, right.nth(1)?);
             let is_it = match version {
-                Version::One => kind == "cgroup" && is_of_memory(options),
+                Version::One => kind == "cgroup" && is_for_it(options),
                 Version::Two => kind == "cgroup2",
             };
             is_it.then_some((Path::new(root), Path::new(point)))
@@ -117,6 +123,15 @@ impl Group {
         let cached = counted("total_inactive_file", "inactive_file")
             + counted("total_active_file", "active_file");
         Some(self.limit_bytes()?.saturating_sub(used.saturating_sub(cached)))
+    }
+
+    /// How long what is in it was kept from the processors by its own quota.
+    pub(super) fn throttled(&self) -> Option<Duration> {
+        let stat = self.read("cpu.stat", "cpu.stat")?;
+        match self.version {
+            Version::One => number(&stat, "throttled_time").map(Duration::from_nanos),
+            Version::Two => number(&stat, "throttled_usec").map(Duration::from_micros),
+        }
     }
 
     /// How many processes were killed in it for want of memory.
@@ -182,7 +197,7 @@ mod tests {
     #[test]
     fn the_own_group_is_found_in_either_version() {
         let find = |groups: &str, mounts| {
-            Group::find(groups, mounts).map(|group| (group.version, group.path))
+            Group::find("memory", groups, mounts).map(|group| (group.version, group.path))
         };
         let at = |version, path: &str| Some((version, PathBuf::from(path)));
         let one = "9:name=systemd:/\n4:cpuset,memory:/a/b\n0::/\n";
@@ -221,7 +236,7 @@ mod tests {
             fs::write(folder.join(file), text).unwrap();
         }
         let mounts = format!("30 23 0:26 / {} rw - cgroup2 cgroup2 rw\n", top.path().display());
-        let own = Group::find("0::/user.slice/session.scope\n", &mounts).unwrap();
+        let own = Group::find("memory", "0::/user.slice/session.scope\n", &mounts).unwrap();
         assert_eq!(own.chain().find(Group::hands_on).unwrap().path, user);
         let limits: Vec<_> = own.chain().map(|group| group.limit_bytes()).collect();
         assert_eq!(limits, [None, Some(3_000_000), None]);
@@ -241,8 +256,25 @@ mod tests {
     }
 
     #[test]
+    fn time_behind_a_quota_is_told_by_either_version() {
+        let top = crate::scratch::ScratchDir::create("cgroup").unwrap();
+        fs::create_dir(top.path().join("a")).unwrap();
+        let at = top.path().display();
+        let one = format!("33 31 0:30 / {at} rw - cgroup cgroup rw,cpu,cpuacct\n");
+        let two = format!("30 23 0:26 / {at} rw - cgroup2 cgroup2 rw\n");
+        for (groups, mounts, stat) in [
+            ("4:cpu,cpuacct:/a\n", one, "nr_periods 9\nnr_throttled 2\nthrottled_time 2500000\n"),
+            ("0::/a\n", two, "usage_usec 1\nnr_throttled 2\nthrottled_usec 2500\n"),
+        ] {
+            let group = Group::find("cpu", groups, &mounts).unwrap();
+            fs::write(group.path.join("cpu.stat"), stat).unwrap();
+            assert_eq!(group.throttled(), Some(Duration::from_micros(2500)), "{group:?}");
+        }
+    }
+
+    #[test]
     fn all_groups_above_count_up_to_the_topmost() {
-        let group = Group::find("4:memory:/a/b\n", ONE).unwrap();
+        let group = Group::find("memory", "4:memory:/a/b\n", ONE).unwrap();
         let chain: Vec<PathBuf> = group.chain().map(|group| group.path).collect();
         let top = Path::new("/sys/fs/cgroup/memory");
         assert_eq!(chain, [top.join("a/b"), top.join("a"), top.into()]);

@@ -34,7 +34,7 @@ pub use paced::{Paced, PacedSample};
 pub use search::{Search, SearchStep};
 pub use slice::{Part, Slice};
 pub use trial::TtlTrial;
-pub use usage::{Usage, UsageOf};
+pub use usage::{MachineUsage, Usage, UsageOf};
 pub use verdict::{Check, Comparison, Severity, Verdict};
 
 /// The version of this model, as `schema` in `run.json`.

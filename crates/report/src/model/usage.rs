@@ -1,15 +1,18 @@
 //! What processes used while the run went on, a sample a second.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Whose use of the machine a series tells.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum UsageOf {
     /// This process: the client, with every embedded engine.
+    #[default]
     Client,
     /// The servers of a target, with all that descends from them.
     Servers,
@@ -21,7 +24,7 @@ pub enum UsageOf {
 
 /// What somebody used of the machine over the run. Every list is as long as `at_s`; counters are totals since the first sample,
 /// so that the difference of two of them is what was used between. A figure that the system does not tell is `null`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// Whose.
     pub of: UsageOf,
@@ -40,7 +43,7 @@ pub struct Usage {
     pub cpu_user_s: Vec<Option<f64>>,
     /// CPU time in the kernel, in seconds.
     pub cpu_system_s: Vec<Option<f64>>,
-    /// Memory resident, in bytes.
+    /// Memory resident, in bytes. What processes of one tree share is counted once; of the machine, all that is in use.
     pub rss_bytes: Vec<Option<u64>>,
     /// Of `rss_bytes`: shared with others, or with files.
     pub shared_bytes: Vec<Option<u64>>,
@@ -58,8 +61,42 @@ pub struct Usage {
     pub disk_read_bytes: Vec<Option<u64>>,
     /// Bytes written to disks.
     pub disk_written_bytes: Vec<Option<u64>>,
-    /// Bytes received over the network, loopback included.
+    /// Bytes received over the network, loopback included: of processes over TCP, as far as their connections were seen; of the
+    /// machine by all its interfaces.
     pub wire_received_bytes: Vec<Option<u64>>,
     /// Bytes sent over the network, loopback included.
     pub wire_sent_bytes: Vec<Option<u64>>,
+    /// What only the machine as a whole has; `null` of all others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<MachineUsage>,
+}
+
+/// What the machine as a whole did. Every list is as long as the `at_s` beside it; counters are totals since the first sample.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MachineUsage {
+    /// The processors that this process may use: those of all other figures of CPU time of the machine.
+    pub processors: u32,
+    /// Processor time that nobody used, in seconds.
+    pub idle_s: Vec<Option<f64>>,
+    /// Processor time of interrupts, which is nobody's, in seconds.
+    pub interrupts_s: Vec<Option<f64>>,
+    /// Processor time that a hypervisor gave to other machines, in seconds.
+    pub stolen_s: Vec<Option<f64>>,
+    /// Processor time of processes that have nothing to do with the run, in seconds: not of the client, the servers and the
+    /// guests, nor of the kernel's own threads.
+    pub others_s: Vec<Option<f64>>,
+    /// The busiest of them by name, with their processor time over the run, in seconds.
+    pub others: BTreeMap<String, f64>,
+    /// Memory that can be used without swapping, in bytes.
+    pub available_bytes: Vec<Option<u64>>,
+    /// Bytes that came back from swap space.
+    pub swapped_in_bytes: Vec<Option<u64>>,
+    /// Time for which a quota kept the client and all that it started from the processors, in seconds.
+    pub throttled_s: Vec<Option<f64>>,
+    /// Time in which somebody waited for a processor, in seconds.
+    pub cpu_pressure_s: Vec<Option<f64>>,
+    /// Time in which somebody waited for memory, in seconds.
+    pub memory_pressure_s: Vec<Option<f64>>,
+    /// Time in which somebody waited for a disk, in seconds.
+    pub io_pressure_s: Vec<Option<f64>>,
 }

@@ -1,0 +1,186 @@
+//! What a run tells of the use of the machine over its time: of this process, of servers that are started or found by their
+//! port, of guests, and that it does not pretend to know of what is elsewhere.
+
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+
+#[expect(dead_code, reason = "other tests ask for more")]
+mod support;
+
+use std::net::TcpListener;
+use std::process::{Child, Command, ExitCode};
+use std::time::Duration;
+
+use larder_bench::guest;
+use larder_engines::ENGINES;
+use larder_report::{Operation, Run, Usage, UsageOf};
+use larder_store::Catalog;
+use larder_testkit::{has_program, trial_where};
+use libtest_mimic::Arguments;
+use support::cell;
+
+const CATALOG: Catalog = ENGINES.with_guests(guest::ENGINES);
+
+fn main() -> ExitCode {
+    larder_host::relay::serve_if_asked();
+    let trials = vec![
+        trial_where(|| Ok(()), "this_process_and_the_machine_are_seen", this_process),
+        trial_where(memcached, "a_managed_server_is_seen_behind_a_relay", managed),
+        trial_where(memcached, "a_server_of_somebody_is_found_by_its_port", by_port),
+        trial_where(memcached, "bytes_on_the_wire_are_those_of_the_protocol", wire),
+        trial_where(memcached, "a_wire_of_which_not_all_was_seen_is_unknown", closed_connections),
+        trial_where(perl, "a_guest_is_seen_while_it_has_its_turn", guest),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+fn memcached() -> Result<(), String> {
+    has_program(&ENGINES.find("memcached").unwrap().recipes[0])
+}
+
+fn perl() -> Result<(), String> {
+    has_program(&CATALOG.find("perl+null").unwrap().recipes[0])
+}
+
+fn run(targets: &[&str], workload: &str) -> Run {
+    let run = support::run(&CATALOG, targets, workload);
+    assert!(run.targets.iter().all(|target| target.reason.is_none()), "{:#?}", run.targets);
+    run
+}
+
+fn of<'a>(run: &'a Run, of: UsageOf, target: Option<&str>) -> &'a Usage {
+    let mut found =
+        run.usage.iter().filter(|usage| usage.of == of && usage.target.as_deref() == target);
+    let usage =
+        found.next().unwrap_or_else(|| panic!("nothing of {of:?} {target:?}: {:#?}", run.usage));
+    assert!(found.next().is_none(), "two series of {of:?} {target:?}");
+    usage
+}
+
+/// What a total has grown to at the end; it never goes back.
+fn end<T: Copy + PartialOrd>(totals: &[Option<T>]) -> T {
+    assert!(totals.windows(2).all(|pair| pair[0] <= pair[1]));
+    totals.last().copied().flatten().unwrap()
+}
+
+fn this_process() {
+    let run = run(&["moka:"], "keys = 1000\nrounds = 1\nduration = '1200ms'");
+    let client = of(&run, UsageOf::Client, None);
+    assert!(client.at_s.len() >= 3, "{:?}", client.at_s);
+    assert!(client.turn_of[1..].iter().flatten().all(|target| *target == 0));
+    assert!(client.turn_of.contains(&Some(0)), "{:?}", client.turn_of);
+    // What the measured loops took is part of what the process took.
+    let in_loops: f64 = run.cells.iter().filter_map(|cell| cell.client_cpu_s).sum();
+    let all = end(&client.cpu_user_s) + end(&client.cpu_system_s);
+    assert!(all > 0.9 * in_loops && in_loops > 0.0, "{all} {in_loops}");
+    assert!(end(&client.minor_faults) > 0);
+    assert!(client.rss_bytes.iter().all(|bytes| *bytes > Some(1 << 20)));
+    let machine = of(&run, UsageOf::Machine, None);
+    let whole = machine.machine.as_ref().unwrap();
+    assert_eq!(whole.processors, run.environment.cores);
+    let length = machine.at_s.last().unwrap() - machine.at_s[0];
+    let told = end(&machine.cpu_user_s) + end(&machine.cpu_system_s) + end(&whole.idle_s);
+    let told = told + end(&whole.interrupts_s) + end(&whole.stolen_s);
+    let all = length * f64::from(whole.processors);
+    assert!((0.8..1.2).contains(&(told / all)), "{told} of {all}");
+    assert_eq!(run.usage.len(), 2);
+    let sample = &cell(&run, "moka:", Operation::Get).samples[0];
+    assert!(sample.client_wait_s.unwrap() < 2.0 * sample.wall_s, "{sample:?}");
+    assert_eq!(sample.wire, None);
+}
+
+fn managed() {
+    let run = run(&["memcached:?via=delay:100us"], "keys = 300\nrounds = 1\nduration = '300ms'");
+    let target = &run.targets[0].url;
+    let servers = of(&run, UsageOf::Servers, Some(target));
+    assert!(end(&servers.cpu_system_s) > 0.0 && servers.unknown.is_none(), "{servers:?}");
+    assert!(servers.rss_bytes.iter().all(|bytes| *bytes > Some(1 << 20)));
+    assert!(end(&servers.voluntary_switches) > 100, "{:?}", servers.voluntary_switches);
+    let wire = end(&servers.wire_received_bytes);
+    assert_eq!(wire, end(&of(&run, UsageOf::Client, None).wire_sent_bytes));
+    assert!(wire > 300 * 1000, "{wire}");
+}
+
+/// A memcached under another name, so that nothing but its port tells which process it is.
+struct Somebodys {
+    server: Child,
+    port: u16,
+    _folder: tempfile::TempDir,
+}
+
+impl Somebodys {
+    fn start() -> Self {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let recipe = &ENGINES.find("memcached").unwrap().recipes[0];
+        let memcached = larder_host::managed::find("test", recipe).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let name = folder.path().join("incognito");
+        std::os::unix::fs::symlink(memcached, &name).unwrap();
+        let mut command = Command::new(name);
+        command.args(["-l", "127.0.0.1", "-u", "nobody", "-p", &port.to_string()]);
+        let started = Self { server: command.spawn().unwrap(), port, _folder: folder };
+        let answers = || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok();
+        let waits = (0..500).any(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            answers()
+        });
+        assert!(waits, "memcached does not answer at {port}");
+        started
+    }
+}
+
+impl Drop for Somebodys {
+    fn drop(&mut self) {
+        self.server.kill().unwrap();
+        self.server.wait().unwrap();
+    }
+}
+
+fn by_port() {
+    let server = Somebodys::start();
+    let url = format!("memcached://127.0.0.1:{}", server.port);
+    let run = run(&[&url], "keys = 300\nrounds = 1");
+    let servers = of(&run, UsageOf::Servers, Some(&url));
+    assert!(servers.unknown.is_none() && end(&servers.minor_faults) > 0, "{servers:?}");
+    assert!(cell(&run, &url, Operation::Set).server_cpu_s > Some(0.0));
+}
+
+fn wire() {
+    let run = run(&["memcached:"], "keys = 500\nrounds = 2\ndata-size = '1000'");
+    for (operation, to_server) in [(Operation::Set, true), (Operation::Get, false)] {
+        for sample in &cell(&run, "memcached:", operation).samples {
+            let wire = sample.wire.unwrap();
+            let (heavy, light) = if to_server {
+                (wire.sent_bytes, wire.received_bytes)
+            } else {
+                (wire.received_bytes, wire.sent_bytes)
+            };
+            assert!((500 * 1000..500 * 1200).contains(&heavy), "{operation}: {wire:?}");
+            assert!((500..500 * 150).contains(&light), "{operation}: {wire:?}");
+        }
+    }
+}
+
+fn closed_connections() {
+    let target = "memcached:?connect=operation";
+    let run = run(&[target], "keys = 100\nrounds = 1");
+    assert_eq!(cell(&run, target, Operation::Get).samples[0].wire, None);
+    let servers = of(&run, UsageOf::Servers, Some(target));
+    assert_eq!(servers.wire_sent_bytes.last(), Some(&None));
+}
+
+fn guest() {
+    let target = "perl+null:";
+    let run = run(&[target], "keys = 500\nrounds = 2\nduration = '700ms'");
+    let guest = of(&run, UsageOf::Guest, Some(target));
+    let in_loops: f64 = run.cells.iter().filter_map(|cell| cell.client_cpu_s).sum();
+    let all = end(&guest.cpu_user_s) + end(&guest.cpu_system_s);
+    assert!(all > 0.9 * in_loops && in_loops > 0.0, "{all} {in_loops}");
+    assert!(
+        guest.rss_bytes.iter().flatten().any(|bytes| *bytes > 1 << 20),
+        "{:?}",
+        guest.rss_bytes
+    );
+    assert!(end(&guest.minor_faults) > 0);
+}
