@@ -7,6 +7,7 @@
 
 pub mod check;
 mod compare;
+mod diff;
 mod environment;
 mod error;
 pub mod guest;
@@ -25,6 +26,7 @@ mod usage;
 pub mod workload;
 
 pub use compare::{CellHistograms, Estimate, Outcome, Permissions, compare, estimate};
+pub use diff::{DiffOf, MatchBy, diff};
 pub use environment::environment;
 pub use error::{Error, Result};
 pub use memory::limit_memory;

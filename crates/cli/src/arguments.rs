@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::command::{compare, engines, entry, generate, report, scenarios, stats};
+use crate::command::{compare, diff, engines, entry, generate, report, scenarios, stats};
 
 /// Compares caches honestly, then runs the one you chose.
 #[derive(Debug, Parser)]
@@ -20,6 +20,10 @@ pub(crate) enum Command {
     ///
     /// Without --format, report.md and report.html are written again beside each run.json, as this larder makes them.
     Report(report::Arguments),
+    /// Tell what changed from one result to another
+    ///
+    /// Compares the cells that both have. Where the two cannot be told apart, there is a ~ in the place of a change.
+    Diff(diff::Arguments),
     /// List the caches that can be compared, and which of them can run here
     Engines(engines::Arguments),
     /// List the built-in scenarios, or show one

@@ -16,6 +16,8 @@ pub(crate) enum Exit {
     Usage = 2,
     /// A check of severity error fired, with `--strict`.
     Misleading = 3,
+    /// An assertion failed, or `larder diff --fail-on` found what it was to find.
+    NotAsserted = 4,
     /// Interrupted; what was measured is kept.
     Interrupted = 130,
 }

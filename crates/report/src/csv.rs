@@ -151,7 +151,7 @@ fn kinds(errors: &BTreeMap<String, u64>) -> String {
     kinds.join(" ")
 }
 
-fn known<T: ToString>(value: Option<T>) -> String {
+pub(crate) fn known<T: ToString>(value: Option<T>) -> String {
     value.map(|value| value.to_string()).unwrap_or_default()
 }
 
@@ -164,7 +164,7 @@ fn values<T>(fields: &[Field<T>], of: Option<&T>) -> impl Iterator<Item = String
     fields.iter().map(move |(_, value)| of.map(value).unwrap_or_default())
 }
 
-fn written(heads: Vec<String>, lines: impl Iterator<Item = Vec<String>>) -> String {
+pub(crate) fn written(heads: Vec<String>, lines: impl Iterator<Item = Vec<String>>) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for line in std::iter::once(heads).chain(lines) {
         writer

@@ -103,7 +103,8 @@ pub(crate) fn to_the_second(stamp: &str) -> String {
     format!("{seconds}{}", rest.trim_start_matches(|c: char| c.is_ascii_digit()))
 }
 
-pub(crate) fn machine(environment: &Environment) -> String {
+/// A machine in a line.
+pub fn machine(environment: &Environment) -> String {
     let hardware = [
         environment.cpu.clone(),
         Some(count(environment.cores as usize, "core")),

@@ -82,7 +82,7 @@ fn sorted(value: serde_json::Value) -> serde_json::Value {
     }
 }
 
-fn pretty(value: &impl serde::Serialize) -> String {
+pub(crate) fn pretty(value: &impl serde::Serialize) -> String {
     let text = serde_json::to_string_pretty(value);
     lists_on_one_line(&text.expect("the model has no keys but texts, and memory takes it"))
 }

@@ -11,6 +11,7 @@ mod article;
 mod chart;
 mod columns;
 mod csv;
+mod diff;
 mod error;
 pub mod figures;
 mod findings;
@@ -40,9 +41,11 @@ pub use chart::{
     charts, is_chart_id, palette, png, svg,
 };
 pub use csv::samples_csv;
+pub use diff::{diff_formats, render_diff};
 pub use error::Error;
 pub use findings::{Finding, findings, tally};
 pub use format::{Format, render};
+pub use header::machine;
 pub use index::{index_formats, render_index};
 pub use json::schema;
 pub use limits::{NOT_SHOWN, not_shown};
@@ -53,6 +56,10 @@ pub use model::{
     Measure, Operation, Outlier, Paced, PacedSample, Part, Point, PointValue, ReasonKind, Run,
     SCHEMA_VERSION, Sample, Search, SearchStep, Severity, Slice, Stalls, Stored, Target,
     TierCounts, Timeline, Trend, TtlTrial, Usage, UsageOf, Verdict, Wire,
+};
+pub use model::{
+    Change, ChangeVerdict, Diff, DiffCell, DiffFigure, DiffMeasure, DiffSide, Differing,
+    NotCompared,
 };
 pub use points::{PART, coordinate, label, points, short_label};
 pub use ranking::{Group, Pair, Row, Standing, groups, pair};

@@ -1,6 +1,7 @@
 //! The subcommands, one file each.
 
 pub(crate) mod compare;
+pub(crate) mod diff;
 pub(crate) mod engines;
 pub(crate) mod entry;
 pub(crate) mod generate;

@@ -5,6 +5,7 @@
 
 mod article;
 mod cell;
+mod diff;
 mod hit_curve;
 mod index;
 mod paced;
@@ -27,6 +28,10 @@ pub use article::{
 pub use cell::{
     Cell, Counts, CurvePoint, Floor, Latency, LatencyIntervals, LatencyTo, Operation, Outlier,
     ReasonKind, Sample, Stalls, TierCounts, Timeline, Trend, Wire,
+};
+pub use diff::{
+    Change, ChangeVerdict, Diff, DiffCell, DiffFigure, DiffMeasure, DiffSide, Differing,
+    NotCompared,
 };
 pub use hit_curve::{HitCurve, HitRatios};
 pub use index::{Entry, Index};

@@ -54,9 +54,9 @@ Examples:
   larder report larder-results/* --index larder-results";
 
 /// A run that was read, and where it lay.
-struct Results {
+pub(super) struct Results {
     folder: PathBuf,
-    run: Run,
+    pub(super) run: Run,
 }
 
 /// What lies where a path leads.
@@ -158,7 +158,7 @@ fn export(
 }
 
 /// Reads the run in a folder of results, or in the file itself.
-fn read(path: &Path) -> anyhow::Result<Results> {
+pub(super) fn read(path: &Path) -> anyhow::Result<Results> {
     let is_folder = path.is_dir();
     let file = if is_folder { path.join(RUN) } else { path.to_owned() };
     let shown = path.display();

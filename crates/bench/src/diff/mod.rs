@@ -1,0 +1,155 @@
+//! One run set against another: what changed from the old to the new, in the cells that both have.
+//!
+//! Rounds of one run are not independent of what that day was like, and two runs are two days: a change may be told and yet
+//! be the machine's. So nothing is said of runs whose circumstances are known to differ unless the reader asks for it
+//! ([`mixed`]), and what changes between runs of the same thing is seen only by comparing several.
+
+mod changes;
+mod mixed;
+
+use std::collections::BTreeMap;
+
+use larder_report::{Cell, Diff, DiffCell, DiffSide, Environment, NotCompared, Run, coordinate};
+
+use crate::error::{Result, usage};
+use changes::{Changes, reason};
+
+/// A run and what it was named by.
+#[derive(Debug, Clone, Copy)]
+pub struct DiffOf<'a> {
+    /// Its folder, or its file.
+    pub path: &'a str,
+    /// The run.
+    pub run: &'a Run,
+}
+
+/// How the targets of two runs are matched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MatchBy {
+    /// By what was typed.
+    Url,
+    /// By the label that reports show, as where the same cache lay at two paths.
+    Name,
+}
+
+/// What changed from `old` to `new`. Runs of different circumstances are compared as well: [`Diff::mixed`] says which.
+///
+/// # Errors
+///
+/// A usage error where the two have no cell in common, or where targets are matched by names that are not unique.
+pub fn diff(old: DiffOf<'_>, new: DiffOf<'_>, by: MatchBy) -> Result<Diff> {
+    if by == MatchBy::Name {
+        unique_names(old)?;
+        unique_names(new)?;
+    }
+    let cells = |of: DiffOf<'_>| of.run.cells.iter().map(|cell| place(of.run, cell)).collect();
+    let (of_old, of_new): (Vec<DiffCell>, Vec<DiffCell>) = (cells(old), cells(new));
+    let is_same = |a: &DiffCell, b: &DiffCell| {
+        let target = if by == MatchBy::Name { a.name == b.name } else { a.target == b.target };
+        target && a.operation == b.operation && a.point == b.point
+    };
+    let mut found = Diff { old: side(old), new: side(new), ..Diff::default() };
+    let mut common = Vec::new();
+    for (cell, place) in new.run.cells.iter().zip(&of_new) {
+        match of_old.iter().position(|other| is_same(other, place)) {
+            Some(at) => common.push((place.clone(), &old.run.cells[at], cell)),
+            None => found.only_new.push(place.clone()),
+        }
+    }
+    let is_alone = |place: &&DiffCell| !of_new.iter().any(|other| is_same(place, other));
+    found.only_old = of_old.iter().filter(is_alone).cloned().collect();
+    if common.is_empty() {
+        return Err(nothing_in_common(&found));
+    }
+    let mut changes = Changes::new(new.run.seed);
+    let mut compared = Vec::new();
+    for (place, before, after) in common {
+        match reason((old.run, before), (new.run, after)) {
+            Some(reason) => found.not_compared.push(NotCompared { cell: place, reason }),
+            None => {
+                changes.push(&place, before, after);
+                compared.push((before, after));
+            }
+        }
+    }
+    found.changes = changes.judged();
+    found.mixed = mixed::mixed(old.run, new.run, &compared);
+    found.common = common_to(&found, old.run, new.run);
+    Ok(found)
+}
+
+fn side(of: DiffOf<'_>) -> DiffSide {
+    DiffSide {
+        path: of.path.to_owned(),
+        larder: of.run.larder.clone(),
+        scenario: of.run.scenario.clone(),
+        seed: of.run.seed,
+        started: of.run.started.clone(),
+        interrupted: of.run.interrupted,
+    }
+}
+
+fn place(run: &Run, cell: &Cell) -> DiffCell {
+    let name = run.target(&cell.target).map_or(&cell.target, |target| &target.name);
+    DiffCell {
+        target: cell.target.clone(),
+        name: name.clone(),
+        point: cell.point.clone(),
+        operation: cell.operation,
+    }
+}
+
+fn unique_names(of: DiffOf<'_>) -> Result<()> {
+    let mut names: Vec<&str> = of.run.targets.iter().map(|target| &*target.name).collect();
+    names.sort_unstable();
+    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(usage(format!(
+            "--by-name: {} has two targets called {}; give them names with ?name=LABEL, or match by URL",
+            of.path, pair[0]
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Two runs of which nothing can be compared: one line with what each has.
+fn nothing_in_common(diff: &Diff) -> crate::Error {
+    let of = |cells: &[DiffCell]| {
+        let mut names: Vec<&str> = cells.iter().map(|cell| &*cell.target).collect();
+        names.dedup();
+        if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
+    };
+    let hint = "the same target, point and operation must be in both (--by-name matches targets by their names)";
+    usage(format!(
+        "{} and {} have no cell in common: the one measured {}, the other {}; {hint}",
+        diff.old.path,
+        diff.new.path,
+        of(&diff.only_old),
+        of(&diff.only_new)
+    ))
+}
+
+/// What the two have in common, as far as it says something of the common cells.
+fn common_to(diff: &Diff, old: &Run, new: &Run) -> BTreeMap<String, String> {
+    let mut common = BTreeMap::new();
+    if mixed::machine(old, new).is_empty() {
+        // Its load was that of one of the two.
+        let environment = Environment { load: None, ..new.environment.clone() };
+        common.insert("machine".to_owned(), larder_report::machine(&environment));
+    }
+    for (name, value) in &new.workload {
+        if old.workload.get(name) == Some(value) {
+            common.insert(name.clone(), value.clone());
+        }
+    }
+    // Where the cells lie at one place only, that place says more than what was swept.
+    let points = || diff.changes.iter().map(|change| &change.cell.point);
+    for (name, value) in points().next().into_iter().flatten() {
+        if points().all(|point| point.get(name) == Some(value)) {
+            common.insert(name.replace('_', "-"), coordinate(name, value));
+        } else {
+            common.remove(&name.replace('_', "-"));
+        }
+    }
+    common.retain(|_, value| !value.is_empty());
+    common
+}

@@ -1,0 +1,142 @@
+//! `larder diff`: what changed from one result to another.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use anyhow::bail;
+use clap::Args;
+use larder_bench::{DiffOf, MatchBy, diff};
+use larder_report::{
+    Change, ChangeVerdict, Diff, DiffMeasure, Format, diff_formats, label, render_diff,
+};
+
+use super::report::read;
+use crate::exit::{Exit, Usage};
+use crate::terminal;
+
+/// Which two results, and how to show what changed.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The folder of the result that was there before, or its run.json
+    #[arg(value_name = "OLD")]
+    old: PathBuf,
+
+    /// The folder of the result that is set against it, or its run.json
+    #[arg(value_name = "NEW")]
+    new: PathBuf,
+
+    /// Compare even where machine, build, version or workload differ, and say so on top
+    #[arg(long)]
+    mixed: bool,
+
+    /// Match targets by their names instead of their URLs
+    #[arg(long)]
+    by_name: bool,
+
+    /// What to print: table, markdown, json, csv
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    format: Format,
+
+    /// Exit with 4 where a rate is lower, and that is sure: `slower`, or `slower:5%` for 5 % and more
+    #[arg(long, value_name = "CHANGE")]
+    fail_on: Option<FailOn>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  larder diff before after
+  larder diff larder-results/2026-11-21T20-41-07-quick larder-results/2026-11-22T20-41-07-quick --format markdown
+  larder diff before after --mixed --fail-on slower:5%";
+
+/// The change that is not to be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct FailOn {
+    /// By how much a rate must have fallen, as a share of what it was.
+    least: f64,
+}
+
+impl FromStr for FailOn {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || format!("`{text}` is not `slower`, or `slower:5%`");
+        let rest = text.strip_prefix("slower").ok_or_else(expected)?;
+        if rest.is_empty() {
+            return Ok(Self { least: 0.0 });
+        }
+        let percent = rest.strip_prefix(':').and_then(|rest| rest.strip_suffix('%'));
+        let percent: f64 =
+            percent.and_then(|text| text.trim().parse().ok()).ok_or_else(expected)?;
+        let possible = (0.0..100.0).contains(&percent);
+        possible.then_some(Self { least: percent / 100.0 }).ok_or_else(expected)
+    }
+}
+
+impl FailOn {
+    /// Whether a change is one that is not to be.
+    fn is(self, change: &Change) -> bool {
+        let slower = change.verdict == ChangeVerdict::Worse;
+        let fell = change.ratio.is_some_and(|ratio| 1.0 - ratio >= self.least);
+        change.measure == DiffMeasure::OpsPerS && slower && fell
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let (old, new) = (read(&arguments.old)?.run, read(&arguments.new)?.run);
+    let paths = [&arguments.old, &arguments.new].map(|path| shown(path));
+    let by = if arguments.by_name { MatchBy::Name } else { MatchBy::Url };
+    let found =
+        diff(DiffOf { path: &paths[0], run: &old }, DiffOf { path: &paths[1], run: &new }, by)?;
+    if let Some(mixed) = found.told_mixed().filter(|_| !arguments.mixed) {
+        bail!(Usage(format!(
+            "{} and {} differ in {mixed}; a change may come from any of it: compare results that are alike, or add --mixed",
+            paths[0], paths[1]
+        )));
+    }
+    let Some(text) = render_diff(&found, arguments.format, terminal::style()) else {
+        let known: Vec<_> = diff_formats().map(Format::as_str).collect();
+        let format = arguments.format;
+        bail!(Usage(format!("--format {format}: a difference has {}", known.join(", "))));
+    };
+    super::print(text.as_bytes())?;
+    Ok(arguments.fail_on.map_or(Exit::Done, |fail_on| judge(&found, fail_on)))
+}
+
+/// Tells every change that was not to be, a line each.
+fn judge(diff: &Diff, fail_on: FailOn) -> Exit {
+    let mut exit = Exit::Done;
+    for change in diff.changes.iter().filter(|change| fail_on.is(change)) {
+        let cell = &change.cell;
+        let names: Vec<&str> = cell.point.keys().map(String::as_str).collect();
+        let at = label(&cell.point, &names);
+        let fell = (1.0 - change.ratio.unwrap_or(1.0)) * 100.0;
+        let (operation, name, least) = (cell.operation, &cell.name, fail_on.least * 100.0);
+        anstream::eprintln!(
+            "larder: {operation} of {name} ({at}) is {fell:.1} % slower; --fail-on allows less than {least} %"
+        );
+        exit = Exit::NotAsserted;
+    }
+    exit
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_to_be_is_read() {
+        for (text, least) in [("slower", 0.0), ("slower:5%", 0.05), ("slower:2.5%", 0.025)] {
+            assert_eq!(text.parse(), Ok(FailOn { least }), "{text}");
+        }
+        for text in ["", "faster", "slower5%", "slower:5", "slower:%", "slower:-1%", "slower:100%"]
+        {
+            let error = text.parse::<FailOn>().unwrap_err();
+            assert!(error.contains("slower:5%"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Two runs beside each other, as people and programs read them.
+//!
+//! A table for each operation and measure: what a cell was, what it is, by how much that changed, and how sure the change
+//! is; `~` where the two cannot be told apart. The shape is that of Go's benchstat, whose readers find their way here.
+
+mod csv;
+mod markdown;
+mod shown;
+mod table;
+
+use crate::format::Format;
+use crate::json::pretty;
+use crate::model::Diff;
+use crate::style::Style;
+
+/// Makes a text of two runs.
+type Render = fn(&Diff, Style) -> String;
+
+/// The formats that a difference has, in the order of the documentation.
+const FORMATS: [(Format, Render); 4] = [
+    (Format::TABLE, table::render),
+    (Format::MARKDOWN, |diff, _| markdown::render(diff)),
+    (Format::JSON, |diff, _| pretty(diff)),
+    (Format::CSV, |diff, _| csv::render(diff)),
+];
+
+/// A difference in this format, with a line feed at its end; `None` where it has no such format.
+pub fn render_diff(diff: &Diff, format: Format, style: Style) -> Option<String> {
+    let (_, render) = FORMATS.iter().find(|(known, _)| *known == format)?;
+    Some(render(diff, style))
+}
+
+/// The formats that a difference has.
+pub fn diff_formats() -> impl Iterator<Item = Format> {
+    FORMATS.iter().map(|(format, _)| *format)
+}
+
+impl Diff {
+    /// In what the two runs are not alike, in one line; `None` where they are.
+    pub fn told_mixed(&self) -> Option<String> {
+        let differing = |field: &crate::Differing| {
+            format!("{} ({} against {})", field.name, field.old, field.new)
+        };
+        let fields: Vec<String> = self.mixed.iter().map(differing).collect();
+        let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
+        (!fields.is_empty()).then(|| crate::figures::list(&fields))
+    }
+}

@@ -1,0 +1,264 @@
+//! What every format for people says of a difference: the header, the tables, what is not in them, the rule.
+
+use crate::figures::{count, half_width, list, nanoseconds, percent, rate};
+use crate::header::to_the_second;
+use crate::model::{
+    Change, ChangeVerdict, Diff, DiffCell, DiffFigure, DiffMeasure, DiffSide, Operation, Verdict,
+};
+use crate::points::label;
+use crate::sentences::{rounds_for_verdict, smallest_p};
+
+/// Names of cells in one sentence; more are counted.
+const NAMED: usize = 6;
+
+/// The heads of the columns behind the names.
+pub(super) const HEADS: [&str; 9] =
+    ["old", "±", "new", "±", "change", "", "95 % interval", "p", "n"];
+
+/// One table: an operation by one measure.
+pub(super) struct Block {
+    pub(super) operation: Operation,
+    pub(super) measure: &'static str,
+    pub(super) rows: Vec<Row>,
+    /// The geometric mean of all changes, where there are several.
+    pub(super) mean: Option<String>,
+}
+
+/// A line of a table.
+pub(super) struct Row {
+    /// Where in the sweep; empty where nothing is swept.
+    pub(super) place: String,
+    pub(super) name: String,
+    /// What stands in the columns of [`HEADS`].
+    pub(super) columns: [String; 9],
+    pub(super) verdict: ChangeVerdict,
+}
+
+/// The tables, in the order of reports.
+pub(super) fn blocks(diff: &Diff) -> Vec<Block> {
+    let swept = swept(diff);
+    let mut blocks = Vec::new();
+    for operation in Operation::ALL {
+        for measure in DiffMeasure::ALL {
+            let here =
+                |change: &&Change| change.cell.operation == operation && change.measure == measure;
+            let changes: Vec<&Change> = diff.changes.iter().filter(here).collect();
+            if !changes.is_empty() {
+                let rows = changes.iter().map(|change| row(change, &swept)).collect();
+                let mean = mean(&changes);
+                blocks.push(Block { operation, measure: caption(measure), rows, mean });
+            }
+        }
+    }
+    blocks
+}
+
+/// The names of the coordinates that differ among the common cells.
+fn swept(diff: &Diff) -> Vec<&str> {
+    let points = || diff.changes.iter().map(|change| &change.cell.point);
+    let mut names: Vec<&str> =
+        points().flat_map(|point| point.keys().map(String::as_str)).collect();
+    names.sort_unstable();
+    names.dedup();
+    let first = points().next();
+    names.retain(|name| points().any(|point| point.get(*name) != first.and_then(|p| p.get(*name))));
+    names
+}
+
+fn caption(measure: DiffMeasure) -> &'static str {
+    match measure {
+        DiffMeasure::OpsPerS => "rate",
+        DiffMeasure::P50Ns => "p50",
+        DiffMeasure::P99Ns => "p99",
+        DiffMeasure::HitRatio => "hits",
+    }
+}
+
+fn row(change: &Change, swept: &[&str]) -> Row {
+    let Change { cell, measure, old, new, .. } = change;
+    let n = if old.rounds == new.rounds {
+        old.rounds.to_string()
+    } else {
+        format!("{}+{}", old.rounds, new.rounds)
+    };
+    let p = if change.p < 0.001 { "<0.001".to_owned() } else { format!("{:.3}", change.p) };
+    let (value, word) = changed(change);
+    Row {
+        place: label(&cell.point, swept),
+        name: cell.name.clone(),
+        columns: [
+            figure(*measure, old),
+            spread(old),
+            figure(*measure, new),
+            spread(new),
+            value,
+            word,
+            change.ci95.map(|ci95| interval(ci95)).unwrap_or_default(),
+            p,
+            n,
+        ],
+        verdict: change.verdict,
+    }
+}
+
+fn figure(measure: DiffMeasure, figure: &DiffFigure) -> String {
+    match measure {
+        DiffMeasure::OpsPerS => rate(figure.value),
+        DiffMeasure::P50Ns | DiffMeasure::P99Ns => nanoseconds(figure.value),
+        DiffMeasure::HitRatio => percent(figure.value),
+    }
+}
+
+fn spread(figure: &DiffFigure) -> String {
+    figure.ci95.map(|ci95| half_width(figure.value, ci95)).unwrap_or_default()
+}
+
+/// The change, and what it is for the reader; `~` where there is none to tell.
+fn changed(change: &Change) -> (String, String) {
+    let word = match (change.verdict, change.measure) {
+        (ChangeVerdict::Indistinguishable, _) => return ("~".to_owned(), String::new()),
+        (ChangeVerdict::Better, DiffMeasure::HitRatio) => "more",
+        (ChangeVerdict::Worse, DiffMeasure::HitRatio) => "fewer",
+        (ChangeVerdict::Better, _) => "faster",
+        (ChangeVerdict::Worse, _) => "slower",
+    };
+    let value = match (change.measure, change.ratio) {
+        (DiffMeasure::HitRatio, _) => {
+            format!("{} points", signed((change.new.value - change.old.value) * 100.0))
+        }
+        (_, Some(ratio)) => by(ratio),
+        (_, None) => String::new(),
+    };
+    (value, word.to_owned())
+}
+
+/// By how much a ratio differs from 1, in percent.
+pub(super) fn by(ratio: f64) -> String {
+    format!("{} %", signed((ratio - 1.0) * 100.0))
+}
+
+fn interval([low, high]: [f64; 2]) -> String {
+    format!("[{} – {}]", by(low), by(high))
+}
+
+/// With its sign, and as many decimals as a reader compares.
+fn signed(value: f64) -> String {
+    let size = value.abs();
+    let decimals = if size >= 99.95 { 0 } else { 1 };
+    let text = format!("{size:.decimals$}");
+    let is_zero = text.chars().all(|c| "0.".contains(c));
+    let sign = if is_zero {
+        "±"
+    } else if value < 0.0 {
+        "−"
+    } else {
+        "+"
+    };
+    format!("{sign}{text}")
+}
+
+/// The geometric mean of changes: the one mean of ratios that does not hang on which side is called old.
+fn mean(changes: &[&Change]) -> Option<String> {
+    let of_ratios = |change: &&Change| change.measure != DiffMeasure::HitRatio;
+    if changes.len() < 2 || !changes.iter().all(of_ratios) {
+        return None;
+    }
+    let logs: Option<Vec<f64>> = changes.iter().map(|change| Some(change.ratio?.ln())).collect();
+    let logs = logs?;
+    #[expect(clippy::cast_precision_loss, reason = "a number of cells")]
+    let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+    Some(by(mean.exp()))
+}
+
+/// What stands above the tables: labels and texts.
+pub(super) fn header(diff: &Diff) -> Vec<(&'static str, String)> {
+    let mut lines = vec![("old", side(&diff.old)), ("new", side(&diff.new))];
+    let mut rest = Vec::new();
+    for (name, value) in &diff.common {
+        match name.as_str() {
+            "machine" => lines.push(("machine", value.clone())),
+            _ => rest.push(format!("{name} {value}")),
+        }
+    }
+    if !rest.is_empty() {
+        lines.push(("both", rest.join(", ")));
+    }
+    lines
+}
+
+fn side(side: &DiffSide) -> String {
+    let DiffSide { path, larder, scenario, seed, started, interrupted } = side;
+    let interrupted = if *interrupted { ", interrupted" } else { "" };
+    let started = to_the_second(started);
+    format!("{path}: {scenario}{interrupted}; larder {larder}, seed {seed}, {started}")
+}
+
+/// Why the changes may not be what they seem.
+pub(super) fn warning(diff: &Diff) -> Option<String> {
+    let mixed = diff.told_mixed()?;
+    Some(format!("these runs differ in more than what was to be compared: {mixed}"))
+}
+
+/// What is in no table, in sentences.
+pub(super) fn left_out(diff: &Diff) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (cells, side) in [(&diff.only_old, "old"), (&diff.only_new, "new")] {
+        if !cells.is_empty() {
+            let (number, names) = (count(cells.len(), "cell"), named(cells));
+            lines.push(format!("only in {side}: {number}: {names}"));
+        }
+    }
+    for left in &diff.not_compared {
+        lines.push(format!("not compared: {}: {}", place(&left.cell), left.reason));
+    }
+    lines
+}
+
+/// A cell in words.
+fn place(cell: &DiffCell) -> String {
+    let names: Vec<&str> = cell.point.keys().map(String::as_str).collect();
+    let at = label(&cell.point, &names);
+    let at = if at.is_empty() { at } else { format!(" at {at}") };
+    format!("{} of {}{at}", cell.operation, cell.name)
+}
+
+fn named(cells: &[DiffCell]) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for cell in cells {
+        let name = format!("{} of {}", cell.operation, cell.name);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let more = names.len().saturating_sub(NAMED);
+    names.truncate(NAMED);
+    if more > 0 {
+        names.push(format!("{more} more"));
+    }
+    list(&names.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// When a change is told, and whether so few rounds can tell one.
+pub(super) fn rule(diff: &Diff) -> Vec<String> {
+    let rates = || diff.changes.iter().filter(|change| change.measure == DiffMeasure::OpsPerS);
+    let number = rates().count();
+    let mut lines = vec![format!(
+        "a change is told where p < {}, after Holm's correction over all changes of a measure (rates: {number}), and where \
+         it is more than {:.0} %; ~ stands where the runs cannot be told apart; an interval is of its one change, \
+         uncorrected",
+        Verdict::SIGNIFICANCE,
+        Verdict::MIN_DIFFERENCE * 100.0
+    )];
+    let smallest = rates().map(|change| smallest_p(change.old.rounds, change.new.rounds));
+    let smallest = smallest.min_by(f64::total_cmp).unwrap_or(0.0);
+    #[expect(clippy::cast_precision_loss, reason = "a number of cells")]
+    let least = smallest * number as f64;
+    if least >= Verdict::SIGNIFICANCE {
+        lines.push(format!(
+            "so few rounds can tell no change, however clear: {} of each run are needed for {}",
+            count(rounds_for_verdict(number), "round"),
+            count(number, "rate"),
+        ));
+    }
+    lines
+}

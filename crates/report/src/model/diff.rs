@@ -1,0 +1,169 @@
+//! Two runs beside each other: what changed from the one to the other.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::{Operation, Point};
+
+/// What changed from one run to another, in the cells that both have.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Diff {
+    /// The run that was there before.
+    pub old: DiffSide,
+    /// The run that is set against it.
+    pub new: DiffSide,
+    /// What both have in common: the machine, the workload, the point where there is only one.
+    pub common: BTreeMap<String, String>,
+    /// What makes them runs of two environments or workloads: a change may come from any of it.
+    pub mixed: Vec<Differing>,
+    /// The changes: one for each common cell and measure.
+    pub changes: Vec<Change>,
+    /// Cells that both have, and why they are not compared.
+    pub not_compared: Vec<NotCompared>,
+    /// Cells that only the old run has.
+    pub only_old: Vec<DiffCell>,
+    /// Cells that only the new run has.
+    pub only_new: Vec<DiffCell>,
+}
+
+/// One of the two runs.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct DiffSide {
+    /// What it was named by: its folder or its file.
+    pub path: String,
+    /// The version of Larder that measured it.
+    pub larder: String,
+    /// The scenario's name.
+    pub scenario: String,
+    /// From this its keys, sizes and operations followed.
+    pub seed: u64,
+    /// When it began, RFC 3339.
+    pub started: String,
+    /// Stopped before its end.
+    pub interrupted: bool,
+}
+
+/// A circumstance in which two runs differ.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Differing {
+    /// Its name.
+    pub name: String,
+    /// What it was in the old run.
+    pub old: String,
+    /// What it was in the new run.
+    pub new: String,
+}
+
+/// Which cell.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct DiffCell {
+    /// The `url` of its target; where targets were matched by name, that of the new run.
+    pub target: String,
+    /// The label of the target.
+    pub name: String,
+    /// Where in the sweep.
+    pub point: Point,
+    /// What was done.
+    pub operation: Operation,
+}
+
+/// A cell that both runs have and that is not compared.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NotCompared {
+    /// Which.
+    #[serde(flatten)]
+    pub cell: DiffCell,
+    /// Why.
+    pub reason: String,
+}
+
+/// How one figure of a cell changed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Change {
+    /// Of which cell.
+    #[serde(flatten)]
+    pub cell: DiffCell,
+    /// Which figure.
+    pub measure: DiffMeasure,
+    /// What it was.
+    pub old: DiffFigure,
+    /// What it is.
+    pub new: DiffFigure,
+    /// The new figure over the old one; `null` where the old one is 0.
+    pub ratio: Option<f64>,
+    /// Its 95 % interval; `null` where the rounds allow none.
+    pub ci95: Option<[f64; 2]>,
+    /// Probability of such a change between equals, after Holm's correction over all changes of this measure.
+    pub p: f64,
+    /// What can be said of it.
+    pub verdict: ChangeVerdict,
+}
+
+/// A figure of one of the two runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct DiffFigure {
+    /// Operations a second, nanoseconds, or a share from 0 to 1.
+    pub value: f64,
+    /// Its 95 % interval; `null` with fewer than six rounds.
+    pub ci95: Option<[f64; 2]>,
+    /// How many rounds stand behind it.
+    pub rounds: usize,
+}
+
+/// What is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DiffMeasure {
+    /// Operations a second.
+    OpsPerS,
+    /// The latency that half of the operations kept within, in nanoseconds.
+    P50Ns,
+    /// The latency that 99 % of the operations kept within, in nanoseconds.
+    P99Ns,
+    /// Hits over reads that were answered.
+    HitRatio,
+}
+
+/// What can be said of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeVerdict {
+    /// A higher rate, a shorter latency, more hits.
+    Better,
+    /// A lower rate, a longer latency, fewer hits.
+    Worse,
+    /// The two runs do not tell.
+    Indistinguishable,
+}
+
+impl DiffMeasure {
+    /// Every measure, in the order of reports.
+    pub const ALL: [Self; 4] = [Self::OpsPerS, Self::P50Ns, Self::P99Ns, Self::HitRatio];
+
+    /// The name in the data.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::OpsPerS => "ops_per_s",
+            Self::P50Ns => "p50_ns",
+            Self::P99Ns => "p99_ns",
+            Self::HitRatio => "hit_ratio",
+        }
+    }
+
+    /// Whether more of it is better.
+    pub fn rises_for_the_better(self) -> bool {
+        matches!(self, Self::OpsPerS | Self::HitRatio)
+    }
+}
+
+impl ChangeVerdict {
+    /// The name in the data.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::Indistinguishable => "indistinguishable",
+        }
+    }
+}
