@@ -71,15 +71,26 @@ fn workload(old: &Run, new: &Run, compared: &[(&Cell, &Cell)]) -> Vec<Differing>
     options.sort_unstable();
     options.dedup();
     let options = options.into_iter().filter(|option| !is_coordinate(option));
-    let differs =
-        |option: &String| differing(option, old.workload.get(option), new.workload.get(option));
+    let differs = |option: &String| {
+        differing_or(option, old.workload.get(option), new.workload.get(option), "not given")
+    };
     options.filter_map(differs).collect()
 }
 
 fn differing(name: &str, old: Option<&String>, new: Option<&String>) -> Option<Differing> {
+    differing_or(name, old, new, "unknown")
+}
+
+/// The same, with what is said where there is nothing.
+fn differing_or(
+    name: &str,
+    old: Option<&String>,
+    new: Option<&String>,
+    none: &str,
+) -> Option<Differing> {
     let said = |value: Option<&String>| match value {
         Some(value) if !value.is_empty() => value.clone(),
-        _ => "not given".to_owned(),
+        _ => none.to_owned(),
     };
     (old != new).then(|| Differing { name: name.to_owned(), old: said(old), new: said(new) })
 }

@@ -136,6 +136,9 @@ fn common_to(diff: &Diff, old: &Run, new: &Run) -> BTreeMap<String, String> {
         let environment = Environment { load: None, ..new.environment.clone() };
         common.insert("machine".to_owned(), larder_report::machine(&environment));
     }
+    if (&*old.environment.build, &*new.environment.build) == ("debug", "debug") {
+        common.insert("build".to_owned(), "debug, whose figures mean nothing".to_owned());
+    }
     for (name, value) in &new.workload {
         if old.workload.get(name) == Some(value) {
             common.insert(name.clone(), value.clone());

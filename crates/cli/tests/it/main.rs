@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
 mod commands;
+mod diff;
 mod disks;
 mod foreign;
 mod interrupted;
@@ -31,6 +32,7 @@ type Case = (Need, &'static str, fn());
 
 const CASES: &[&[Case]] = &[
     commands::CASES,
+    diff::CASES,
     disks::CASES,
     foreign::CASES,
     interrupted::CASES,

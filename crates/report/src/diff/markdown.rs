@@ -25,18 +25,11 @@ fn table(block: &Block) -> String {
     text.push_str("\n| --- |");
     text.push_str(if is_swept { " --- |" } else { "" });
     text.push_str(&" ---: |".repeat(HEADS.len()));
-    let mut push = |name: &str, at: &str, columns: Vec<String>| {
-        let cells = [escaped(name)].into_iter().chain(place(at)).chain(columns);
+    for row in &block.rows {
+        let columns = row.columns.iter().map(|text| escaped(text));
+        let cells = [escaped(&row.name)].into_iter().chain(place(&row.place)).chain(columns);
         text.push('\n');
         text.push_str(&pipes(&cells.collect::<Vec<_>>()));
-    };
-    for row in &block.rows {
-        push(&row.name, &row.place, row.columns.iter().map(|text| escaped(text)).collect());
-    }
-    if let Some(mean) = &block.mean {
-        let mut columns = vec![String::new(); HEADS.len()];
-        columns[4].clone_from(mean);
-        push("geometric mean", "", columns);
     }
     text
 }

@@ -20,8 +20,6 @@ pub(super) struct Block {
     pub(super) operation: Operation,
     pub(super) measure: &'static str,
     pub(super) rows: Vec<Row>,
-    /// The geometric mean of all changes, where there are several.
-    pub(super) mean: Option<String>,
 }
 
 /// A line of a table.
@@ -45,8 +43,8 @@ pub(super) fn blocks(diff: &Diff) -> Vec<Block> {
             let changes: Vec<&Change> = diff.changes.iter().filter(here).collect();
             if !changes.is_empty() {
                 let rows = changes.iter().map(|change| row(change, &swept)).collect();
-                let mean = mean(&changes);
-                blocks.push(Block { operation, measure: caption(measure), rows, mean });
+
+                blocks.push(Block { operation, measure: caption(measure), rows });
             }
         }
     }
@@ -133,7 +131,7 @@ fn changed(change: &Change) -> (String, String) {
 }
 
 /// By how much a ratio differs from 1, in percent.
-pub(super) fn by(ratio: f64) -> String {
+fn by(ratio: f64) -> String {
     format!("{} %", signed((ratio - 1.0) * 100.0))
 }
 
@@ -155,19 +153,6 @@ fn signed(value: f64) -> String {
         "+"
     };
     format!("{sign}{text}")
-}
-
-/// The geometric mean of changes: the one mean of ratios that does not hang on which side is called old.
-fn mean(changes: &[&Change]) -> Option<String> {
-    let of_ratios = |change: &&Change| change.measure != DiffMeasure::HitRatio;
-    if changes.len() < 2 || !changes.iter().all(of_ratios) {
-        return None;
-    }
-    let logs: Option<Vec<f64>> = changes.iter().map(|change| Some(change.ratio?.ln())).collect();
-    let logs = logs?;
-    #[expect(clippy::cast_precision_loss, reason = "a number of cells")]
-    let mean = logs.iter().sum::<f64>() / logs.len() as f64;
-    Some(by(mean.exp()))
 }
 
 /// What stands above the tables: labels and texts.
@@ -196,7 +181,9 @@ fn side(side: &DiffSide) -> String {
 /// Why the changes may not be what they seem.
 pub(super) fn warning(diff: &Diff) -> Option<String> {
     let mixed = diff.told_mixed()?;
-    Some(format!("these runs differ in more than what was to be compared: {mixed}"))
+    Some(format!(
+        "these runs differ in what was not to be compared, and a change may come from any of it: {mixed}"
+    ))
 }
 
 /// What is in no table, in sentences.

@@ -55,12 +55,6 @@ fn write(page: &mut Page, block: &Block, names: usize, style: Style) {
         let name = Piece::plain(format!("  {}", row.name));
         grid.push(std::iter::once(name).chain(pieces).collect());
     }
-    if let Some(mean) = &block.mean {
-        let mut pieces = vec![Piece::new("  geometric mean", FAINT)];
-        pieces.extend(std::iter::repeat_n(Piece::plain(""), 4));
-        pieces.push(Piece::new(&**mean, FAINT));
-        grid.push(pieces);
-    }
     let laid = grid.lay_out(style);
     page.blank();
     let mut lines = laid.lines.iter();
@@ -69,16 +63,11 @@ fn write(page: &mut Page, block: &Block, names: usize, style: Style) {
         page.raw(&style.paint(FAINT, &"─".repeat(laid.width)));
     }
     let mut place = "";
-    for (line, row) in lines.by_ref().zip(&block.rows) {
+    for (line, row) in lines.zip(&block.rows) {
         if row.place != place {
             page.paragraph(0, PLACE, &row.place);
             place = &row.place;
         }
-        page.raw(line);
-    }
-    if block.mean.is_some()
-        && let Some(line) = laid.lines.last()
-    {
         page.raw(line);
     }
 }

@@ -1,0 +1,230 @@
+//! One run set against another: what is compared, what is told of it, what is refused.
+
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+
+use larder_bench::{DiffOf, MatchBy, diff};
+use larder_report::{
+    Cell, Change, ChangeVerdict, Counts, CurvePoint, Diff, DiffMeasure, Environment, Latency,
+    LatencyIntervals, Operation, Point, PointValue, ReasonKind, Run, Sample, Target,
+};
+
+/// A run of gets at these rates, a little apart from round to round; each target has the URL of its name.
+fn run(rates: &[(&str, f64)]) -> Run {
+    let target = |name: &str| Target {
+        url: name.into(),
+        name: name.into(),
+        version: Some("1.0".into()),
+        stores: Some(true),
+        ..Target::default()
+    };
+    Run {
+        seed: 1,
+        larder: "0.1.0".into(),
+        environment: Environment {
+            cpu: Some("a processor".into()),
+            kernel: Some("6.1".into()),
+            cores: 2,
+            memory_bytes: Some(8_000_000_000),
+            build: "release".into(),
+            ..Environment::default()
+        },
+        workload: [("keys", "1000"), ("data-size", "1k")].map(|(a, b)| (a.into(), b.into())).into(),
+        targets: rates.iter().map(|(name, _)| target(name)).collect(),
+        cells: rates.iter().map(|(name, rate)| cell(name, *rate)).collect(),
+        ..Run::default()
+    }
+}
+
+/// Ten rounds around this rate, with latencies to match; nine reads of ten hit.
+fn cell(target: &str, rate: f64) -> Cell {
+    let round = |n: u32| {
+        let rate = rate * (1.0 + f64::from(n) / 1000.0);
+        Sample {
+            round: n,
+            complete: true,
+            ops_per_s: rate,
+            counts: Counts { ops: 1000, hits: 900, misses: 100, ..Counts::default() },
+            latency_ns: Some(latency(rate)),
+            ..Sample::default()
+        }
+    };
+    let around = |ns: u64| [real(ns) * 0.99, real(ns) * 1.01];
+    let whole = latency(rate);
+    Cell {
+        target: target.into(),
+        point: Point::from([("data_size".into(), PointValue::Number(1000))]),
+        operation: Operation::Get,
+        workers: 1,
+        rounds: 10,
+        counts: Counts { ops: 10_000, hits: 9000, misses: 1000, ..Counts::default() },
+        ops_per_s: Some(rate * 1.0055),
+        ops_per_s_ci95: Some([rate * 1.002, rate * 1.009]),
+        latency_ns: Some(whole),
+        latency_ns_ci95: Some(LatencyIntervals {
+            p50: around(whole.p50),
+            p99: around(whole.p99),
+            ..LatencyIntervals::default()
+        }),
+        latency_curve: vec![CurvePoint(0.5, 1), CurvePoint(0.99, 2), CurvePoint(1.0, 3)],
+        samples: (1..=10).map(round).collect(),
+        ..Cell::default()
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "made up")]
+fn latency(rate: f64) -> Latency {
+    let mean = 1e9 / rate;
+    Latency { mean, p50: (mean * 0.9) as u64, p99: (mean * 3.0) as u64, ..Latency::default() }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "made up")]
+fn real(ns: u64) -> f64 {
+    ns as f64
+}
+
+fn between(old: &Run, new: &Run) -> Diff {
+    try_between(old, new, MatchBy::Url).unwrap()
+}
+
+fn try_between(old: &Run, new: &Run, by: MatchBy) -> larder_bench::Result<Diff> {
+    diff(DiffOf { path: "before", run: old }, DiffOf { path: "after", run: new }, by)
+}
+
+fn change(diff: &Diff, measure: DiffMeasure) -> &Change {
+    diff.changes.iter().find(|change| change.measure == measure).unwrap()
+}
+
+#[test]
+fn a_run_set_against_itself_has_no_change() {
+    let one = run(&[("moka:", 1e5), ("lmdb:", 2e5)]);
+    let found = between(&one, &one);
+    assert_eq!(found.changes.len(), 6, "rate, p50 and p99 of two cells: {found:#?}");
+    for change in &found.changes {
+        assert_eq!((change.ratio, change.verdict), (Some(1.0), ChangeVerdict::Indistinguishable));
+    }
+    assert!(found.mixed.is_empty() && found.only_old.is_empty() && found.only_new.is_empty());
+}
+
+#[test]
+fn half_the_rate_is_worse_in_every_measure_and_the_other_way_round_better() {
+    let (fast, slow) = (run(&[("moka:", 1e5)]), run(&[("moka:", 5e4)]));
+    for (old, new, ratio, verdict) in
+        [(&fast, &slow, 0.5, ChangeVerdict::Worse), (&slow, &fast, 2.0, ChangeVerdict::Better)]
+    {
+        let found = between(old, new);
+        let rate = change(&found, DiffMeasure::OpsPerS);
+        assert!((rate.ratio.unwrap() - ratio).abs() < 1e-9 && rate.verdict == verdict, "{rate:?}");
+        let [low, high] = rate.ci95.unwrap();
+        assert!(low <= ratio && ratio <= high && high - low < 0.05, "{rate:?}");
+        for measure in [DiffMeasure::P50Ns, DiffMeasure::P99Ns] {
+            let found = change(&found, measure);
+            assert!((found.ratio.unwrap() * ratio - 1.0).abs() < 1e-3, "{found:?}");
+            assert_eq!(found.verdict, verdict);
+            // Each side is known to 1 %: their ratio to the square root of 2 times as much.
+            let [low, high] = found.ci95.unwrap();
+            assert!((high / found.ratio.unwrap() - 1.0141).abs() < 1e-3, "{found:?}");
+            assert!((low / found.ratio.unwrap() - 0.9860).abs() < 1e-3, "{found:?}");
+        }
+    }
+}
+
+#[test]
+fn a_change_within_2_percent_is_none() {
+    let found = between(&run(&[("moka:", 1e5)]), &run(&[("moka:", 1.015e5)]));
+    let rate = change(&found, DiffMeasure::OpsPerS);
+    assert!(rate.p < 0.01 && rate.verdict == ChangeVerdict::Indistinguishable, "{rate:?}");
+}
+
+#[test]
+fn the_correction_is_over_all_changes_of_a_measure() {
+    let names = ["a", "b", "c"];
+    let (old, new) = (run(&names.map(|name| (name, 1e5))), run(&names.map(|name| (name, 5e4))));
+    let found = between(&old, &new);
+    let alone = between(&run(&[("a", 1e5)]), &run(&[("a", 5e4)]));
+    let p = |diff: &Diff| change(diff, DiffMeasure::OpsPerS).p;
+    assert!((p(&found) / p(&alone) - 3.0).abs() < 1e-9, "{} {}", p(&found), p(&alone));
+}
+
+#[test]
+fn a_percentile_with_too_few_operations_beyond_it_is_not_compared() {
+    let (old, mut new) = (run(&[("moka:", 1e5)]), run(&[("moka:", 5e4)]));
+    new.cells[0].latency_curve = vec![CurvePoint(0.0, 1), CurvePoint(0.9, 2), CurvePoint(1.0, 3)];
+    let measures: Vec<DiffMeasure> =
+        between(&old, &new).changes.iter().map(|change| change.measure).collect();
+    assert_eq!(measures, [DiffMeasure::OpsPerS, DiffMeasure::P50Ns]);
+}
+
+#[test]
+fn hits_are_compared_where_they_differ() {
+    let (old, mut new) = (run(&[("moka:", 1e5)]), run(&[("moka:", 1e5)]));
+    let cell = &mut new.cells[0];
+    cell.counts = Counts { hits: 9100, misses: 900, ..cell.counts };
+    for sample in &mut cell.samples {
+        sample.counts = Counts { hits: 910, misses: 90, ..sample.counts };
+    }
+    let found = between(&old, &new);
+    let hits = change(&found, DiffMeasure::HitRatio);
+    assert!((hits.old.value, hits.new.value) == (0.9, 0.91), "{hits:?}");
+    assert_eq!(hits.verdict, ChangeVerdict::Better);
+}
+
+#[test]
+fn what_only_one_has_is_listed_and_what_is_no_result_says_why() {
+    let mut old = run(&[("a", 1e5), ("b", 1e5), ("c", 1e5), ("d", 1e5)]);
+    let mut new = run(&[("a", 1e5), ("b", 1e5), ("c", 1e5), ("e", 1e5)]);
+    new.cells[1].reason = Some("lost in the first round".into());
+    new.cells[1].reason_kind = Some(ReasonKind::Lost);
+    old.cells[2].workers = 4;
+    let found = between(&old, &new);
+    let names = |cells: &[larder_report::DiffCell]| {
+        cells.iter().map(|cell| cell.name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (names(&found.only_old), names(&found.only_new)),
+        (vec!["d".into()], vec!["e".into()])
+    );
+    let reasons: Vec<&str> = found.not_compared.iter().map(|left| &*left.reason).collect();
+    assert_eq!(
+        reasons,
+        ["no figures in new: lost in the first round", "4 worked at once in old and 1 in new"]
+    );
+    assert!(found.changes.iter().all(|change| change.cell.name == "a"));
+}
+
+#[test]
+fn runs_that_differ_in_more_say_in_what() {
+    let (old, mut new) = (run(&[("a", 1e5)]), run(&[("a", 1e5)]));
+    // Of a coordinate the common cells have the same value, and a kernel's own part of the memory varies.
+    new.workload.insert("data-size".into(), "1k,4k".into());
+    new.environment.memory_bytes = Some(7_990_000_000);
+    assert_eq!(between(&old, &new).mixed, []);
+    new.environment.kernel = Some("6.2".into());
+    new.environment.memory_bytes = Some(4 << 30);
+    new.workload.insert("keys".into(), "2000".into());
+    new.workload.insert("ttl".into(), "10s".into());
+    new.targets[0].version = None;
+    new.larder = "0.2.0".into();
+    assert_eq!(
+        between(&old, &new).told_mixed().unwrap(),
+        "memory (7.5 GiB against 4 GiB), kernel (6.1 against 6.2), larder (0.1.0 against 0.2.0), keys (1000 against \
+         2000), ttl (not given against 10s) and version of a (1.0 against unknown)"
+    );
+}
+
+#[test]
+fn targets_are_matched_by_url_or_by_name() {
+    let (old, mut new) = (run(&[("a", 1e5)]), run(&[("a", 1e5)]));
+    new.targets[0].url = "file:/elsewhere".into();
+    new.cells[0].target = "file:/elsewhere".into();
+    let error = try_between(&old, &new, MatchBy::Url).unwrap_err();
+    assert!(error.is_usage());
+    assert_eq!(
+        error.to_string(),
+        "before and after have no cell in common: the one measured a, the other file:/elsewhere; the same target, point and \
+         operation must be in both (--by-name matches targets by their names)"
+    );
+    assert_eq!(try_between(&old, &new, MatchBy::Name).unwrap().changes.len(), 3);
+    let twice = run(&[("a", 1e5), ("a", 1e5)]);
+    let error = try_between(&old, &twice, MatchBy::Name).unwrap_err();
+    assert!(error.to_string().starts_with("--by-name: after has two targets called a"), "{error}");
+}
