@@ -8,6 +8,7 @@
 //! the limits, and [`figures`] writes every number.
 
 mod article;
+mod assertion;
 mod chart;
 mod columns;
 mod csv;
@@ -36,6 +37,7 @@ mod text;
 mod tiers;
 mod ties;
 
+pub use assertion::{ASSERTION_EXPECTED, Assertion, Failure, Unmatched};
 pub use chart::{
     Absent, Axis, Better, Chart, Facet, Family, Ground, Manner, Ratios, Scale, Series, Shape, Unit,
     charts, is_chart_id, palette, png, svg,

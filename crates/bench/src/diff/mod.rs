@@ -64,12 +64,11 @@ pub fn diff(old: DiffOf<'_>, new: DiffOf<'_>, by: MatchBy) -> Result<Diff> {
     let mut changes = Changes::new(new.run.seed);
     let mut compared = Vec::new();
     for (place, before, after) in common {
-        match reason((old.run, before), (new.run, after)) {
-            Some(reason) => found.not_compared.push(NotCompared { cell: place, reason }),
-            None => {
-                changes.push(&place, before, after);
-                compared.push((before, after));
-            }
+        if let Some(reason) = reason((old.run, before), (new.run, after)) {
+            found.not_compared.push(NotCompared { cell: place, reason });
+        } else {
+            changes.push(&place, before, after);
+            compared.push((before, after));
         }
     }
     found.changes = changes.judged();

@@ -91,7 +91,7 @@ fn row(change: &Change, swept: &[&str]) -> Row {
             spread(new),
             value,
             word,
-            change.ci95.map(|ci95| interval(ci95)).unwrap_or_default(),
+            change.ci95.map(interval).unwrap_or_default(),
             p,
             n,
         ],
@@ -142,7 +142,7 @@ fn interval([low, high]: [f64; 2]) -> String {
 /// With its sign, and as many decimals as a reader compares.
 fn signed(value: f64) -> String {
     let size = value.abs();
-    let decimals = if size >= 99.95 { 0 } else { 1 };
+    let decimals = usize::from(size < 99.95);
     let text = format!("{size:.decimals$}");
     let is_zero = text.chars().all(|c| "0.".contains(c));
     let sign = if is_zero {

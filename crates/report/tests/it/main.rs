@@ -1,7 +1,9 @@
 //! Reports made of one realistic run, and of small runs that each show one thing.
 
+mod assertions;
 mod charts;
 mod claims;
+mod diff;
 mod edges;
 mod files;
 mod html;

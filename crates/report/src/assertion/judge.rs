@@ -1,0 +1,140 @@
+//! An assertion judged of a run.
+
+use super::limit::Limit;
+use super::metric::Figure;
+use super::{Assertion, Selector};
+use crate::model::{Cell, PointValue, Run};
+use crate::points::label;
+use crate::ranking::name;
+use larder_store::ByteSize;
+
+/// A cell that does not come up to an assertion.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// In one line: the assertion, the cell, its figure or why it has none.
+    pub text: String,
+}
+
+/// An assertion that names no cell of a run: in one line, with what there is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unmatched {
+    /// The line.
+    pub text: String,
+}
+
+impl Assertion {
+    /// Judges a run: every cell that the assertion names must come up to it, and one without a figure does not.
+    ///
+    /// # Errors
+    ///
+    /// [`Unmatched`] where it names no cell of the run.
+    pub fn judge(&self, run: &Run) -> Result<Vec<Failure>, Unmatched> {
+        let cells: Vec<&Cell> =
+            run.cells.iter().filter(|cell| self.selector.names(run, cell)).collect();
+        if cells.is_empty() {
+            return Err(self.unmatched(run));
+        }
+        Ok(cells.into_iter().filter_map(|cell| self.failure(run, cell)).collect())
+    }
+
+    fn failure(&self, run: &Run, cell: &Cell) -> Option<Failure> {
+        let target = run.target(&cell.target);
+        let found = match self.sound(run, cell) {
+            Ok(()) => self.metric.of(cell, target),
+            Err(why) => Err(why),
+        };
+        let said = match found {
+            Ok(figure) if self.holds(cell, figure) => return None,
+            Ok(figure) => self.said(cell, figure),
+            Err(why) => format!("there is no figure: {why}"),
+        };
+        let swept = run.swept();
+        let at = label(&cell.point, &swept);
+        let at = if at.is_empty() { at } else { format!(" at {at}") };
+        let (operation, name) = (cell.operation, name(run, &cell.target));
+        let text = format!("{self} does not hold: {operation} of {name}{at}: {said}");
+        Some(Failure { text })
+    }
+
+    /// Whether a cell has figures that are a result.
+    fn sound(&self, run: &Run, cell: &Cell) -> Result<(), String> {
+        if let Some(reason) = &cell.reason {
+            return Err(reason.clone());
+        }
+        // What is wrong with values or errors may be just what is asserted.
+        let counts = ["errors", "wrong", "misses", "hit_ratio"].contains(&self.metric.name);
+        match run.checks.iter().find(|check| check.disqualifies(cell)).filter(|_| !counts) {
+            Some(check) => Err(format!("it is no result: {}: {}", check.id, check.text)),
+            None => Ok(()),
+        }
+    }
+
+    fn holds(&self, cell: &Cell, figure: Figure) -> bool {
+        match self.limit {
+            Limit::Figure(limit) => self.comparator.holds(figure.value, limit),
+            Limit::ShareOfOperations(limit) => self.comparator.holds(share(cell, figure), limit),
+        }
+    }
+
+    fn said(&self, cell: &Cell, figure: Figure) -> String {
+        match self.limit {
+            Limit::Figure(_) => format!("{} is {}", self.metric.name, self.metric.told(figure)),
+            Limit::ShareOfOperations(_) => {
+                let share = crate::figures::percent(share(cell, figure));
+                format!("{} are {:.0}, {share} of the operations", self.metric.name, figure.value)
+            }
+        }
+    }
+
+    fn unmatched(&self, run: &Run) -> Unmatched {
+        let mut operations: Vec<&str> = Vec::new();
+        let mut targets: Vec<&str> = Vec::new();
+        let mut places: Vec<String> = Vec::new();
+        for cell in &run.cells {
+            operations.push(cell.operation.as_str());
+            targets.push(name(run, &cell.target));
+            places.extend(cell.point.iter().map(|(name, value)| format!("{name}={value}")));
+        }
+        for known in [&mut operations, &mut targets] {
+            known.sort_unstable();
+            known.dedup();
+        }
+        places.sort_unstable();
+        places.dedup();
+        let text = format!(
+            "--assert '{self}' names no cell of this run; it has the operations {}, the targets {} and the coordinates {}",
+            operations.join(", "),
+            targets.join(", "),
+            if places.is_empty() { "none".to_owned() } else { places.join(", ") }
+        );
+        Unmatched { text }
+    }
+}
+
+/// Some of the operations as a share of them all.
+#[expect(clippy::cast_precision_loss, reason = "a share to be compared with one of few digits")]
+fn share(cell: &Cell, figure: Figure) -> f64 {
+    if cell.counts.ops == 0 { 0.0 } else { figure.value / cell.counts.ops as f64 }
+}
+
+impl Selector {
+    /// Whether a cell has all that is named.
+    fn names(&self, run: &Run, cell: &Cell) -> bool {
+        let of_target =
+            |wanted: &String| cell.target == *wanted || name(run, &cell.target) == wanted.as_str();
+        let is_there = |(name, wanted): &(String, String)| {
+            cell.point.get(name).is_some_and(|value| is_value(value, wanted))
+        };
+        self.operation.is_none_or(|operation| operation == cell.operation)
+            && self.target.as_ref().is_none_or(of_target)
+            && self.at.iter().all(is_there)
+    }
+}
+
+/// Whether a coordinate has this value, written as on the command line.
+fn is_value(value: &PointValue, wanted: &str) -> bool {
+    match value {
+        PointValue::Number(number) => wanted.parse() == Ok(ByteSize(*number)),
+        PointValue::Text(text) => text == wanted,
+    }
+}

@@ -1,0 +1,163 @@
+//! The figures that can be asserted, each with how it is read from a cell.
+
+use super::limit::Kind;
+use crate::columns::nanoseconds_per_operation;
+use crate::figures;
+use crate::model::{Cell, Latency, LatencyIntervals, Target};
+
+/// A figure of a cell.
+#[derive(Clone, Copy)]
+pub(super) struct Metric {
+    /// How it is written.
+    pub(super) name: &'static str,
+    /// What kind of figure it is.
+    pub(super) kind: Kind,
+    of: fn(&Cell, Option<&Target>) -> Result<Figure, String>,
+}
+
+/// A figure, and how sure it is where that is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Figure {
+    pub(super) value: f64,
+    pub(super) ci95: Option<[f64; 2]>,
+}
+
+/// Every figure that can be asserted, in the order of the documentation.
+pub(super) const METRICS: [Metric; 16] = [
+    time("p50", |cell, _| percentile(cell, 0.5, |of| of.p50, |of| of.p50)),
+    time("p90", |cell, _| percentile(cell, 0.9, |of| of.p90, |of| of.p90)),
+    time("p99", |cell, _| percentile(cell, 0.99, |of| of.p99, |of| of.p99)),
+    time("p99.9", |cell, _| percentile(cell, 0.999, |of| of.p999, |of| of.p999)),
+    time("max", |cell, _| Ok(exact(real(latency(cell)?.max)))),
+    time("mean", |cell, _| Ok(exact(latency(cell)?.mean))),
+    Metric { name: "rate", kind: Kind::Rate, of: rate },
+    Metric { name: "hit_ratio", kind: Kind::Share, of: hit_ratio },
+    count("errors", |cell, _| Ok(exact(real(cell.counts.errors)))),
+    count("misses", |cell, _| Ok(exact(real(cell.counts.misses)))),
+    count("wrong", |cell, _| Ok(exact(real(cell.counts.wrong)))),
+    time("cpu", |cell, target| {
+        let client = cpu(cell, cell.client_cpu_s, "the client")?;
+        // Who has no server uses none of its time.
+        let is_embedded =
+            target.is_some_and(|target| target.ownership.as_deref() == Some("embedded"));
+        if is_embedded && cell.server_cpu_s.is_none() {
+            return Ok(exact(client));
+        }
+        Ok(exact(client + cpu(cell, cell.server_cpu_s, "the servers")?))
+    }),
+    time("client_cpu", |cell, _| Ok(exact(cpu(cell, cell.client_cpu_s, "the client")?))),
+    time("server_cpu", |cell, _| Ok(exact(cpu(cell, cell.server_cpu_s, "the servers")?))),
+    Metric { name: "rss", kind: Kind::Size, of: |cell, _| size(cell.rss_bytes, "memory") },
+    Metric { name: "disk", kind: Kind::Size, of: |cell, _| size(cell.disk_bytes, "disk") },
+];
+
+type Of = fn(&Cell, Option<&Target>) -> Result<Figure, String>;
+
+const fn time(name: &'static str, of: Of) -> Metric {
+    Metric { name, kind: Kind::Time, of }
+}
+
+const fn count(name: &'static str, of: Of) -> Metric {
+    Metric { name, kind: Kind::Count, of }
+}
+
+impl Metric {
+    pub(super) fn find(name: &str) -> Option<Self> {
+        METRICS.into_iter().find(|metric| metric.name == name)
+    }
+
+    /// The figure of a cell, or why it has none.
+    pub(super) fn of(&self, cell: &Cell, target: Option<&Target>) -> Result<Figure, String> {
+        (self.of)(cell, target)
+    }
+
+    /// A figure as people read it.
+    pub(super) fn shown(&self, value: f64) -> String {
+        match self.kind {
+            Kind::Time => figures::nanoseconds(value),
+            Kind::Rate => figures::rate(value),
+            Kind::Share => figures::percent(value),
+            Kind::Count => format!("{value:.0}"),
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "bytes that were bytes before"
+            )]
+            Kind::Size => figures::bytes(value as u64),
+        }
+    }
+
+    /// The same with its interval.
+    pub(super) fn told(&self, Figure { value, ci95 }: Figure) -> String {
+        let Some(ci95) = ci95 else { return self.shown(value) };
+        let [low, high] = ci95.map(|end| self.shown(end));
+        format!("{} (95 % interval {low} to {high})", self.shown(value))
+    }
+}
+
+/// Two metrics are the same when their names are.
+impl PartialEq for Metric {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl std::fmt::Debug for Metric {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+fn exact(value: f64) -> Figure {
+    Figure { value, ci95: None }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a figure to be compared with one of few digits")]
+fn real(number: u64) -> f64 {
+    number as f64
+}
+
+fn rate(cell: &Cell, _: Option<&Target>) -> Result<Figure, String> {
+    let value = cell.ops_per_s.ok_or("it has no rate")?;
+    Ok(Figure { value, ci95: cell.ops_per_s_ci95 })
+}
+
+fn hit_ratio(cell: &Cell, _: Option<&Target>) -> Result<Figure, String> {
+    if !cell.operation.reads() {
+        return Err(format!("{} does not read", cell.operation));
+    }
+    let value = cell.hit_ratio().ok_or("no read was answered")?;
+    Ok(exact(value))
+}
+
+fn latency(cell: &Cell) -> Result<&Latency, String> {
+    cell.latency_ns.as_ref().ok_or_else(|| "it has no latencies".to_owned())
+}
+
+fn percentile(
+    cell: &Cell,
+    quantile: f64,
+    of: fn(&Latency) -> u64,
+    interval: fn(&LatencyIntervals) -> [f64; 2],
+) -> Result<Figure, String> {
+    let value = real(of(latency(cell)?));
+    if !tells(cell, quantile) {
+        return Err("fewer than ten operations lie beyond this percentile".to_owned());
+    }
+    Ok(Figure { value, ci95: cell.latency_ns_ci95.as_ref().map(interval) })
+}
+
+fn cpu(cell: &Cell, seconds: Option<f64>, whose: &str) -> Result<f64, String> {
+    let told = nanoseconds_per_operation(cell, seconds);
+    told.ok_or_else(|| format!("the CPU time of {whose} is not known"))
+}
+
+fn size(bytes: Option<u64>, what: &str) -> Result<Figure, String> {
+    let bytes = bytes.ok_or_else(|| format!("how much {what} it takes is not known"))?;
+    Ok(exact(real(bytes)))
+}
+
+/// Whether enough operations lie beyond a quantile: the curve has points only where they do.
+fn tells(cell: &Cell, quantile: f64) -> bool {
+    cell.latency_curve.iter().any(|point| point.0 >= quantile && point.0 < 1.0)
+}
