@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use larder_report::{Operation, Point, ReasonKind};
+use larder_report::{Operation, Point, ReasonKind, TtlTrial};
 use larder_store::{
     ByteSize, Capabilities, Catalog, Error, Medium, Ownership, Result, Session, SetOptions, Stats,
     Store, StoreInfo,
@@ -28,6 +28,8 @@ pub(crate) struct Target {
     pub(crate) info: StoreInfo,
     pub(crate) capabilities: Capabilities,
     pub(crate) probed: Probed,
+    /// Whether it keeps its TTLs; `None` where that was not tried.
+    pub(crate) ttl: Option<TtlTrial>,
     pub(crate) capacity_bytes: Option<u64>,
     /// What it uses of the machine.
     pub(crate) account: Arc<Account>,
@@ -85,6 +87,7 @@ impl Target {
             capabilities: store.capabilities(),
             capacity_bytes: store.stats()?.capacity_bytes,
             probed: Probed::default(),
+            ttl: None,
             store,
             guest,
             n_points: plan.points_of(planned).count(),

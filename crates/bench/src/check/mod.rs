@@ -20,6 +20,7 @@ mod stale;
 mod stand_in;
 mod tier_dead;
 mod truncated;
+mod ttl_truth;
 
 pub(crate) use stand_in::ID as STAND_IN;
 
@@ -70,6 +71,7 @@ pub const CHECKS: &[&dyn Check] = &[
     &silent_drop::SilentDrop,
     &truncated::Truncated,
     &stale::Stale,
+    &ttl_truth::TtlTruth,
     &err_as_op::ErrAsOp,
     &oversize::Oversize,
     &capacity::Capacity,

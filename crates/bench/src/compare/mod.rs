@@ -11,6 +11,7 @@ mod floor;
 mod meter;
 mod record;
 mod rounds;
+mod ttl;
 mod turn;
 
 use std::sync::Arc;
@@ -34,6 +35,7 @@ use early::Early;
 use floor::measure_floors;
 use record::Recorder;
 use rounds::Rounds;
+use ttl::Trials;
 use turn::Amount;
 
 /// What a comparison brought.
@@ -120,7 +122,9 @@ pub fn compare(
     let mut slots = provision(plan, catalog, permissions, observer, stop)?;
     feasible::check(plan, &slots, permissions)?;
     observer.notice(Event::Floor);
+    let trials = Trials::begin(plan, &mut slots, stop);
     let floors = measure_floors(plan, catalog, stop);
+    trials.end(&mut slots, stop);
     let recorder = Recorder { plan, environment, floors };
     let measured =
         Rounds { plan, numbers: 1..=plan.rounds, amount: Amount::Whole, clock, observer, stop };

@@ -114,6 +114,7 @@ fn target(slot: &Slot) -> TargetRecord {
             capacity_bytes: target.capacity_bytes,
             settings: target.info.settings.clone(),
             limits: target.probed.limits,
+            ttl: target.ttl,
             ..base
         },
     }

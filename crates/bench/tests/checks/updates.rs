@@ -42,7 +42,40 @@ pub(crate) const CASES: &[Case] = &[
         silent: || real(&["tiered:moka:|memcached:"], SHARED),
         needs: memcached,
     },
+    Case {
+        id: "TTL-TRUTH",
+        severity: Severity::Error,
+        fires_on: "a store in which nothing expires",
+        trips: || run(&stores::ENGINES, &["lingers:"], MORTAL),
+        words: &["8 of 8 keys with a TTL of 100ms still answered ", "in steps of 1ms"],
+        silent_on: "a map that looks at the time",
+        silent: || tried(run(&stores::ENGINES, &["map:"], MORTAL)),
+        needs: NOTHING,
+    },
+    Case {
+        id: "TTL-TRUTH",
+        severity: Severity::Warn,
+        fires_on: "a store that takes seconds for milliseconds",
+        trips: || tried(run(&stores::ENGINES, &["hurries:"], MORTAL)),
+        words: &["8 of 8 keys with a TTL of 1m were gone ", "no eviction explains it"],
+        silent_on: "a clock that ticks once a second",
+        silent: || tried(real(&["memcached:", "moka:"], MORTAL)),
+        needs: memcached,
+    },
 ];
+
+/// Everything expires, though not while it is read.
+const MORTAL: &str = "keys = 200\nttl = '1h'";
+
+/// A run in which the TTLs were tried, and what should have expired was gone.
+fn tried(run: Run) -> Run {
+    for target in &run.targets {
+        let trial = target.ttl.unwrap();
+        assert_eq!((trial.keys, trial.lasting_keys, trial.late), (8, 8, 0), "{trial:?}");
+        assert!(trial.asked_after_s >= trial.ttl_s + trial.resolution_s, "{trial:?}");
+    }
+    run
+}
 
 /// Half of it overwrites.
 const MIXED: &str = "keys = 50\nrounds = 2\nratio = '1:1'\nrequests = 5000";

@@ -8,9 +8,9 @@ use maud::{Markup, html};
 use super::marks;
 use super::tables::badge;
 use super::view::View;
-use crate::figures::{bytes, nanoseconds, significant};
+use crate::figures::{bytes, nanoseconds, seconds, significant};
 use crate::header::{command, option};
-use crate::model::{Environment, Floor, Operation, Run, Target};
+use crate::model::{Environment, Floor, Operation, Run, Target, TtlTrial};
 use crate::sentences::floor_languages;
 
 pub(super) fn section(view: &View<'_>) -> Markup {
@@ -77,6 +77,8 @@ fn workload(run: &Run) -> Vec<(String, String)> {
 }
 
 fn targets(run: &Run) -> Markup {
+    // Tried only where the workload gives one.
+    let has_ttl = run.targets.iter().any(|target| target.ttl.is_some());
     html! {
         div.scroll tabindex="0" role="region" aria-label="Targets" {
             table.plain {
@@ -85,14 +87,15 @@ fn targets(run: &Run) -> Markup {
                     th scope="col" { "durability" } th scope="col" { "reach" } th scope="col" { "whose" }
                     th scope="col" { "files on" } th.number scope="col" { "capacity" }
                     th.number scope="col" { "keys up to" } th.number scope="col" { "values up to" }
+                    @if has_ttl { th scope="col" { "expired keys" } }
                 } }
-                tbody { @for (number, target) in run.targets.iter().enumerate() { (target_row(number, target)) } }
+                tbody { @for (number, target) in run.targets.iter().enumerate() { (target_row(number, target, has_ttl)) } }
             }
         }
     }
 }
 
-fn target_row(number: usize, target: &Target) -> Markup {
+fn target_row(number: usize, target: &Target, has_ttl: bool) -> Markup {
     let known = |text: &Option<String>| {
         html! {
             @if let Some(text) = text { (text) } @else { span.unknown { "not known" } }
@@ -103,7 +106,7 @@ fn target_row(number: usize, target: &Target) -> Markup {
             th scope="row" { (marks::of_target(Some(number))) " " (target.name) }
             td { code { (target.url) } }
             @if let Some(reason) = &target.reason {
-                td.reason colspan="8" { "did not run: " (reason) }
+                td.reason colspan=(8 + u32::from(has_ttl)) { "did not run: " (reason) }
             } @else {
                 td { (target.engine) " " (known(&target.version)) }
                 td { (badge(target.durability.as_deref())) }
@@ -113,6 +116,7 @@ fn target_row(number: usize, target: &Target) -> Markup {
                 td.number { @if let Some(size) = target.capacity_bytes { (bytes(size)) } @else { span.unknown { "no bound known" } } }
                 td.number { (limit(target.limits.max_key_len, target.limits.probed_key_len)) }
                 td.number { (limit(target.limits.max_value_len, target.limits.probed_value_len)) }
+                @if has_ttl { td { (expired(target)) } }
             }
         }
     }
@@ -125,6 +129,19 @@ fn limit(max: Option<u64>, probed: u64) -> Markup {
             (Some(max), _) => { (bytes(max)) }
             (None, 0) => { span.unknown { "not probed" } }
             (None, probed) => { (bytes(probed)) " and more" }
+        }
+    }
+}
+
+/// What became of keys whose TTL had passed.
+fn expired(target: &Target) -> Markup {
+    html! {
+        @match &target.ttl {
+            None => { span.unknown { "not tried" } }
+            Some(TtlTrial { keys, late: 0, asked_after_s, .. }) => { (keys) " gone after " (seconds(*asked_after_s)) }
+            Some(TtlTrial { keys, late, asked_after_s, .. }) => {
+                (late) " of " (keys) " there after " (seconds(*asked_after_s))
+            }
         }
     }
 }

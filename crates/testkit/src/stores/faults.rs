@@ -24,6 +24,8 @@ pub(super) enum Fault {
     Sleeps(Duration),
     Spins(Duration),
     Misses,
+    Lingers,
+    Hurries,
     Clings,
     Untags { every: u64 },
     Spills,
@@ -90,6 +92,15 @@ impl Fault {
     /// Whether no entry is ever found.
     pub(super) fn hides(self) -> bool {
         matches!(self, Self::Misses)
+    }
+
+    /// The TTL that an entry really gets.
+    pub(super) fn ttl(self, asked: Option<Duration>) -> Option<Duration> {
+        match self {
+            Self::Lingers => None,
+            Self::Hurries => asked.map(|ttl| ttl / 1000),
+            _ => asked,
+        }
     }
 
     /// The tag of an entry that is set with this one, in place of one with that.
@@ -312,6 +323,23 @@ pub(super) const MISSES: Engine = engine(
     |url, _| {
         let super::map::MapOptions {} = url.options("misses")?;
         Ok(MapStore::open("misses", url, Fault::Misses))
+    },
+);
+
+pub(super) const LINGERS: Engine =
+    engine("lingers", "lingers:", "Answers what has expired", super::map::schema, |url, _| {
+        let super::map::MapOptions {} = url.options("lingers")?;
+        Ok(MapStore::open("lingers", url, Fault::Lingers))
+    });
+
+pub(super) const HURRIES: Engine = engine(
+    "hurries",
+    "hurries:",
+    "Takes the seconds of a TTL for milliseconds",
+    super::map::schema,
+    |url, _| {
+        let super::map::MapOptions {} = url.options("hurries")?;
+        Ok(MapStore::open("hurries", url, Fault::Hurries))
     },
 );
 

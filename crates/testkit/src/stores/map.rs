@@ -150,7 +150,7 @@ impl Shared {
     }
 
     fn deadline(&self, ttl: Option<Duration>) -> Option<u64> {
-        ttl.map(|ttl| self.clock.deadline_ms(ttl))
+        self.fault.ttl(ttl).map(|ttl| self.clock.deadline_ms(ttl))
     }
 }
 

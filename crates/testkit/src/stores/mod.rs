@@ -16,6 +16,8 @@
 //! | `sleeps:` | sleeps 50 µs in each operation: time without work |
 //! | `spins:` | works 25 µs in each operation |
 //! | `misses:` | acknowledges every set and finds nothing |
+//! | `lingers:` | answers what has expired |
+//! | `hurries:` | takes the seconds of a TTL for milliseconds |
 //! | `clings:` | keeps the tag of an entry that is set without one |
 //! | `untags:` | keeps each tenth entry without its tag |
 //! | `spills:` | leaves the last byte of a prefix or tag out when it reads by it |
@@ -48,6 +50,8 @@ pub const LIST: &[Engine] = &[
     faults::SLEEPS,
     faults::SPINS,
     faults::MISSES,
+    faults::LINGERS,
+    faults::HURRIES,
     faults::CLINGS,
     faults::UNTAGS,
     faults::SPILLS,

@@ -38,6 +38,19 @@ fn the_contract_finds_each_fault() {
 }
 
 #[test]
+fn the_contract_finds_a_ttl_that_is_not_kept() {
+    let faulty = ["lingers:", "hurries:"];
+    std::thread::scope(|scope| {
+        for (url, judged) in faulty.map(|url| (url, scope.spawn(move || failures(url)))) {
+            let failed = judged.join().unwrap();
+            let case = "an_entry_is_there_until_its_ttl_has_passed_and_then_is_gone";
+            assert!(failed.contains(&case), "{url}: {failed:?}");
+            assert!(!failed.contains(&"set_then_get_returns_the_value"), "{url}: {failed:?}");
+        }
+    });
+}
+
+#[test]
 fn the_contract_finds_each_fault_of_groups_and_no_other() {
     for (url, case) in [
         ("clings:", "a_plain_set_takes_the_tag_away"),

@@ -1,0 +1,52 @@
+//! TTL-TRUTH: keys that live longer than they were told to, or not as long.
+
+use std::time::Duration;
+
+use larder_report::figures::seconds;
+use larder_report::{Run, Severity};
+use larder_store::Span;
+
+use super::{About, Check, Needs, Report};
+
+pub(super) struct TtlTruth;
+
+impl Check for TtlTruth {
+    fn about(&self) -> &'static About {
+        &About {
+            id: "TTL-TRUTH",
+            severities: &[Severity::Error, Severity::Warn],
+            sees: "where the workload gives a TTL: keys that still answer after theirs, or are gone well before",
+            seen_in: "none of the articles: not one tried whether an entry expires, which a cache is for",
+            advice: "make the store look at the time when it is read, give TTLs in its unit, and set the clocks of its machines",
+            needs: Needs::SomeRounds,
+            repeats: true,
+        }
+    }
+
+    fn look(&self, run: &Run, report: &mut Report<'_>) {
+        for target in &run.targets {
+            let Some(trial) = &target.ttl else { continue };
+            let span = |seconds| Span(Duration::from_secs_f64(seconds));
+            let asked = seconds(trial.asked_after_s);
+            if trial.late > 0 {
+                let text = format!(
+                    "{} of {} keys with a TTL of {} still answered {asked} after they were set, in steps of {}",
+                    trial.late,
+                    trial.keys,
+                    span(trial.ttl_s),
+                    span(trial.resolution_s)
+                );
+                report.target(Severity::Error, target, text);
+            }
+            if trial.early > 0 {
+                let text = format!(
+                    "{} of {} keys with a TTL of {} were gone {asked} after they were set, and no eviction explains it",
+                    trial.early,
+                    trial.lasting_keys,
+                    span(trial.lasting_ttl_s)
+                );
+                report.target(Severity::Warn, target, text);
+            }
+        }
+    }
+}
