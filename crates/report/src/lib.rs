@@ -37,7 +37,7 @@ mod text;
 mod tiers;
 mod ties;
 
-pub use assertion::{ASSERTION_EXPECTED, Assertion, Failure, Unmatched};
+pub use assertion::{ASSERTION_EXPECTED, Assertion, Failure, Unmatched, assertion_metrics};
 pub use chart::{
     Absent, Axis, Better, Chart, Facet, Family, Ground, Manner, Ratios, Scale, Series, Shape, Unit,
     charts, is_chart_id, palette, png, svg,

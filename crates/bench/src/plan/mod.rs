@@ -1,6 +1,7 @@
 //! A scenario resolved: every point of the sweep with its keys, values and phases.
 
 mod describe;
+mod outline;
 mod part;
 mod phases;
 mod point;

@@ -4,6 +4,7 @@ pub(crate) mod compare;
 pub(crate) mod diff;
 pub(crate) mod engines;
 pub(crate) mod entry;
+pub(crate) mod gate;
 pub(crate) mod generate;
 pub(crate) mod report;
 pub(crate) mod scenarios;

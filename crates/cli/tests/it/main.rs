@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
+mod asserts;
 mod commands;
 mod diff;
 mod disks;
@@ -31,6 +32,7 @@ type Need = fn() -> Result<(), String>;
 type Case = (Need, &'static str, fn());
 
 const CASES: &[&[Case]] = &[
+    asserts::CASES,
     commands::CASES,
     diff::CASES,
     disks::CASES,

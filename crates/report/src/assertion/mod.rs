@@ -43,3 +43,8 @@ impl std::fmt::Display for Assertion {
         f.pad(&self.text)
     }
 }
+
+/// The names of the figures that can be asserted.
+pub fn assertion_metrics() -> impl Iterator<Item = &'static str> {
+    metric::METRICS.iter().map(|metric| metric.name)
+}

@@ -11,10 +11,11 @@ use anyhow::Context;
 use clap::Args;
 use larder_bench::workload::WorkloadSpec;
 use larder_bench::{Named, Permissions, Plan, Scenario, compare, estimate, limit_memory};
-use larder_report::{ArticleForm, Cell, Check, Format, ReasonKind, Run, Severity, render};
+use larder_report::{ArticleForm, Cell, Format, ReasonKind, Run, render};
 use larder_store::StoreUrl;
 
 use self::describe::describe;
+use super::gate::Gate;
 use super::report::{export_png, export_svg};
 use crate::catalog::CATALOG;
 use crate::exit::{Exit, one_line};
@@ -77,9 +78,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     dry_run: bool,
 
-    /// Exit with 3 when a check finds that a figure is no result
-    #[arg(long)]
-    strict: bool,
+    #[command(flatten)]
+    gate: Gate,
 
     /// Go ahead where a plan would fill a good part of memory, disk, or a server that is not ours
     #[arg(short, long)]
@@ -94,7 +94,8 @@ Examples:
   larder compare --scenario a003 --as published
   larder compare --scenario all-articles
   larder compare moka: memcached: --keys-from trace:web12.trace.xz --on-miss fill
-  larder compare memcached://cache1:11211 --ratio 1:10 --duration 30s -o result";
+  larder compare memcached://cache1:11211 --ratio 1:10 --duration 30s -o result
+  larder compare memcached: --strict --assert 'p99(get, memcached:) < 1ms'";
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let typed = !arguments.targets.is_empty();
@@ -125,6 +126,8 @@ fn one(arguments: &Arguments, mut scenario: Scenario) -> anyhow::Result<Exit> {
     // Before anything is made of it; and given up after everything else.
     let _limit = limit_memory(&scenario)?;
     let plan = Plan::new(&scenario, typed, &CATALOG)?;
+    // Nobody waits for a run to be told that an assertion was about none of it.
+    arguments.gate.names_cells(&[&plan.outline()])?;
     let progress = Progress::new(arguments.quiet);
     let permissions = Permissions { yes: arguments.yes };
     if arguments.dry_run {
@@ -156,7 +159,7 @@ fn one(arguments: &Arguments, mut scenario: Scenario) -> anyhow::Result<Exit> {
     if let Some(folder) = &arguments.export_png {
         export_png(folder, &outcome.run)?;
     }
-    let exit = exit(arguments, outcome.failed, iter::once(&outcome.run), stop);
+    let exit = exit(arguments, outcome.failed, &[&outcome.run], stop);
     if exit == Exit::Failed && !told {
         for failure in failures(&outcome.run) {
             anstream::eprintln!("larder: {}", one_line(&failure));
@@ -180,21 +183,15 @@ fn folder(arguments: &Arguments, name: &str) -> anyhow::Result<PathBuf> {
         .context("no free name for the results")
 }
 
-fn exit<'a>(
-    arguments: &Arguments,
-    failed: bool,
-    mut runs: impl Iterator<Item = &'a Run>,
-    stop: &AtomicBool,
-) -> Exit {
-    let error = |check: &Check| check.severity == Severity::Error;
+/// How it ends: what was broken off, then what failed, then what the results must come up to.
+fn exit(arguments: &Arguments, failed: bool, runs: &[&Run], stop: &AtomicBool) -> Exit {
+    let judged = arguments.gate.judge(runs);
     if stop.load(Ordering::Relaxed) {
         Exit::Interrupted
     } else if failed {
         Exit::Failed
-    } else if arguments.strict && runs.any(|run| run.checks.iter().any(error)) {
-        Exit::Misleading
     } else {
-        Exit::Done
+        judged
     }
 }
 

@@ -59,7 +59,8 @@ pub(super) fn run(arguments: &Arguments, set: &Set) -> anyhow::Result<Exit> {
     print(shown.unwrap_or_default().as_bytes())?;
     written?;
     anstream::eprintln!("results: {}", folder.join("index.html").display());
-    Ok(exit(arguments, failed, index.runs(), &interrupts.stop))
+    let runs: Vec<&Run> = index.runs().collect();
+    Ok(exit(arguments, failed, &runs, &interrupts.stop))
 }
 
 /// Refuses what would be said of one comparison and has no meaning for several.
@@ -69,6 +70,11 @@ fn refuse(arguments: &Arguments, set: &Set) -> anyhow::Result<()> {
     if let Some(target) = arguments.targets.first() {
         return Err(wrong(format!(
             "{target}: `{name}` is a set, whose scenarios have targets of their own; leave it out, or name one scenario"
+        )));
+    }
+    if arguments.gate.asserts() {
+        return Err(wrong(format!(
+            "--assert: `{name}` is a set of comparisons; name one scenario, or assert it of the results with larder report"
         )));
     }
     // How often, and with which draws, may be said of all of them.
@@ -198,5 +204,5 @@ fn dry_run(
     }
     let number = scenarios.len();
     print(format!("all {number} scenarios: {}\n", seconds(all)).as_bytes())?;
-    Ok(exit(arguments, failed, iter::empty(), &interrupts.stop))
+    Ok(exit(arguments, failed, &[], &interrupts.stop))
 }

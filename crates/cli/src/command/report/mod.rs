@@ -12,6 +12,7 @@ use clap::Args;
 use larder_report::{Chart, Error, Format, Ground, Run, png, render, svg};
 
 use self::set::SetResults;
+use super::gate::Gate;
 use crate::exit::{Exit, Usage};
 use crate::terminal;
 
@@ -44,12 +45,16 @@ pub(crate) struct Arguments {
     /// Leave each chart as PNG there; of several runs, each in a folder of its own
     #[arg(long, value_name = "DIR")]
     export_png: Option<PathBuf>,
+
+    #[command(flatten)]
+    gate: Gate,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   larder report larder-results/2026-11-21T20-41-07-quick
   larder report result --format matrix
+  larder report result --strict --assert 'rate(get, moka:) > 500k'
   larder report before after --export-svg charts
   larder report larder-results/* --index larder-results";
 
@@ -83,6 +88,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     }
     // All are read before anything is written, so that a wrong name among them changes nothing.
     let found: Vec<Found> = paths.iter().map(|path| find(path)).collect::<anyhow::Result<_>>()?;
+    arguments.gate.names_cells(&runs_of(&found))?;
     for found in &found {
         match (found, arguments.format) {
             (Found::Run(results), Some(format)) => {
@@ -109,10 +115,23 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             export_png(&of_run(folder), run)?;
         }
     }
-    Ok(Exit::Done)
+    let runs: Vec<&Run> = results.iter().map(|results| &results.run).collect();
+    Ok(arguments.gate.judge(&runs))
+}
+
+/// The runs of all that was found.
+fn runs_of(found: &[Found]) -> Vec<&Run> {
+    found.iter().flat_map(Found::runs).collect()
 }
 
 impl Found {
+    fn runs(&self) -> Vec<&Run> {
+        match self {
+            Self::Run(results) => vec![&results.run],
+            Self::Set(set) => set.runs(),
+        }
+    }
+
     fn into_runs(self) -> Vec<Results> {
         match self {
             Self::Run(results) => vec![*results],

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
-use larder_report::{Entry, Error, Format, Index, index_formats, render_index};
+use larder_report::{Entry, Error, Format, Index, Run, index_formats, render_index};
 
 use super::{Found, Results, read, write};
 use crate::command::print;
@@ -55,6 +55,11 @@ impl SetResults {
             }
         }
         write_index(&self.folder, &self.index)
+    }
+
+    /// The runs.
+    pub(super) fn runs(&self) -> Vec<&Run> {
+        self.index.runs().collect()
     }
 
     /// The runs by themselves.

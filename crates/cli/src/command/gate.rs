@@ -1,0 +1,80 @@
+//! What a result must come up to, for scripts: `--strict` and `--assert`, wherever there is a result.
+
+use clap::Args;
+use larder_report::{Assertion, Check, Run, Severity};
+
+use crate::exit::{Exit, Usage, one_line};
+
+/// What makes an exit code of what was found.
+#[derive(Debug, Args)]
+pub(crate) struct Gate {
+    /// Exit with 3 when a check finds that a figure is no result
+    #[arg(long)]
+    strict: bool,
+
+    /// Exit with 4 unless this holds in every cell that it names; may be given several times
+    ///
+    /// METRIC(OPERATION, TARGET, COORDINATE=VALUE) < LIMIT, such as `p99(get, memcached:) < 1ms`. METRIC is p50, p90, p99,
+    /// p99.9, max, mean, rate, `hit_ratio`, errors, misses, wrong, cpu, `client_cpu`, `server_cpu`, rss or disk; TARGET a URL or
+    /// a name; what is left out, or *, is any. A cell without the figure does not hold.
+    #[arg(long = "assert", value_name = "ASSERTION")]
+    assertions: Vec<Assertion>,
+}
+
+impl Gate {
+    /// Whether anything is asserted.
+    pub(crate) fn asserts(&self) -> bool {
+        !self.assertions.is_empty()
+    }
+
+    /// Refuses an assertion that names no cell of any of these runs.
+    pub(crate) fn names_cells(&self, runs: &[&Run]) -> anyhow::Result<()> {
+        for assertion in &self.assertions {
+            let judged: Result<Vec<_>, _> = runs.iter().map(|run| assertion.judge(run)).collect();
+            let named = runs.iter().any(|run| assertion.judge(run).is_ok());
+            if let (Err(unmatched), false) = (judged, named) {
+                anyhow::bail!(Usage(unmatched.text));
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells every cell that does not come up to an assertion, a line each, and chooses the exit code: what is no result
+    /// goes before what is not good enough.
+    pub(crate) fn judge(&self, runs: &[&Run]) -> Exit {
+        let mut holds = true;
+        for assertion in &self.assertions {
+            for failure in runs.iter().filter_map(|run| assertion.judge(run).ok()).flatten() {
+                anstream::eprintln!("larder: {}", one_line(&failure.text));
+                holds = false;
+            }
+        }
+        let is_error = |check: &Check| check.severity == Severity::Error;
+        if self.strict && runs.iter().any(|run| run.checks.iter().any(is_error)) {
+            Exit::Misleading
+        } else if holds {
+            Exit::Done
+        } else {
+            Exit::NotAsserted
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use larder_report::{ASSERTION_EXPECTED, assertion_metrics};
+
+    use super::*;
+
+    #[test]
+    fn the_help_says_what_is_expected() {
+        let command = Gate::augment_args(clap::Command::new("larder"));
+        let help = command.get_arguments().find(|argument| argument.get_id() == "assertions");
+        let help = help.and_then(clap::Arg::get_long_help).map(ToString::to_string);
+        let help = help.unwrap_or_default();
+        assert!(help.contains(&one_line(ASSERTION_EXPECTED)), "{help}");
+        for metric in assertion_metrics() {
+            assert!(help.contains(metric), "{metric} is missing: {help}");
+        }
+    }
+}
