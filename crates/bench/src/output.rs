@@ -16,7 +16,7 @@ use larder_report::{
 };
 use tempfile::NamedTempFile;
 
-use crate::compare::{CellHistograms, Outcome};
+use crate::compare::{CellHistograms, Outcome, Times};
 use crate::error::{Error, Result};
 
 /// Files have no colours, and no width of their own.
@@ -49,7 +49,8 @@ pub fn write(folder: &Path, outcome: &Outcome) -> Result<()> {
     // An earlier run into the same folder may have had other cells.
     remove(&latencies, "hlog", |_| true)?;
     for cell in &outcome.histograms {
-        let path = latencies.join(format!("{}.hlog", file_stem(outcome, cell)));
+        let times = if cell.times == Times::Service { "-service" } else { "" };
+        let path = latencies.join(format!("{}{times}.hlog", file_stem(outcome, cell)));
         whole(&path, &hdr_log(cell))?;
     }
     whole(&folder.join("samples.csv"), samples_csv(&outcome.run).as_bytes())?;
@@ -129,7 +130,11 @@ fn readable(file: &NamedTempFile) -> io::Result<()> {
 fn hdr_log(cell: &CellHistograms) -> Vec<u8> {
     let mut log = Vec::new();
     let mut serializer = V2DeflateSerializer::new();
-    let comment = format!("{} {} latency in ns, one interval a round", cell.target, cell.operation);
+    let times = match cell.times {
+        Times::Latency => "latency",
+        Times::Service => "time from the real beginning",
+    };
+    let comment = format!("{} {} {times} in ns, one interval a round", cell.target, cell.operation);
     let mut builder = IntervalLogWriterBuilder::new();
     let writer = builder
         .add_comment(&comment)

@@ -166,6 +166,11 @@ impl Target {
             let text = "a guest makes its values at once: leave out --load-time";
             return Some((ReasonKind::Unsupported, text.into()));
         }
+        if point.pace.is_some() && self.guest.is_some() {
+            let text =
+                "a guest begins each operation when the one before is over: leave out --rate";
+            return Some((ReasonKind::Unsupported, text.into()));
+        }
         let processes = point.guest_processes();
         if processes > 1 && self.guest.as_ref().is_some_and(|guest| guest.is_private()) {
             let text =

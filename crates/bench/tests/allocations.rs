@@ -30,10 +30,10 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-fn allocations_of(url: &str, requests: u32, operation: Operation) -> u64 {
+fn allocations_of(url: &str, requests: u32, (operation, pace): (Operation, &str)) -> u64 {
     let multiget = if operation == Operation::GetMany { "multiget = 10" } else { "" };
     let workload = format!(
-        "keys = 5000\nrounds = 1\ndata-size = 100\nrequests = {requests}\noperations = 'get'\n{multiget}"
+        "keys = 5000\nrounds = 1\ndata-size = 100\nrequests = {requests}\noperations = 'get'\n{multiget}\n{pace}"
     );
     let before = ALLOCATIONS.load(Ordering::Relaxed);
     let run = support::run(&ENGINES, &[url], &workload);
@@ -44,20 +44,27 @@ fn allocations_of(url: &str, requests: u32, operation: Operation) -> u64 {
 }
 
 /// How many more allocations twenty times the operations make.
-fn growth(url: &str, operation: Operation) -> u64 {
-    allocations_of(url, 20_000, operation); // What is made once in a process is made here.
-    let few = allocations_of(url, 20_000, operation);
-    allocations_of(url, 400_000, operation).abs_diff(few)
+fn growth(url: &str, operation: Operation, pace: &str) -> u64 {
+    let how = (operation, pace);
+    allocations_of(url, 20_000, how); // What is made once in a process is made here.
+    let few = allocations_of(url, 20_000, how);
+    allocations_of(url, 400_000, how).abs_diff(few)
 }
 
 #[test]
 fn more_operations_make_no_more_allocations() {
-    let more = growth("null:", Operation::Get);
-    // The process's memory, its tasks and the machine are read around the loop; their texts differ a little in length.
-    assert!(more < 20, "{more} more allocations for 400,000 operations than for 20,000");
+    for pace in ["", "rate = '1m'", "rate = '1m'\narrivals = 'exponential'"] {
+        let more = growth("null:", Operation::Get, pace);
+        // The process's memory, its tasks and the machine are read around the loop; their texts differ a little in length.
+        assert!(
+            more < 20,
+            "{more} more allocations for 400,000 operations than for 20,000: {pace}"
+        );
+    }
     // A stack makes no more than the tier that answers; LMDB makes some itself.
     for operation in [Operation::Get, Operation::GetMany] {
-        let (alone, stack) = (growth("lmdb:", operation), growth("tiered:lmdb:|lmdb:", operation));
+        let (alone, stack) =
+            (growth("lmdb:", operation, ""), growth("tiered:lmdb:|lmdb:", operation, ""));
         assert!(stack < alone + 50, "{operation}: {stack} more in a stack, {alone} in its tier");
     }
 }

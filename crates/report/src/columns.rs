@@ -28,8 +28,11 @@ pub(crate) const FACTS: [&str; 2] = ["durability", "reach"];
 pub(crate) const BAR: &str = "bar";
 
 /// From left to right: the answer, what makes it doubtful, how it is spread, what it costs, what it promises.
-pub(crate) const COLUMNS: [Column; 18] = [
+pub(crate) const COLUMNS: [Column; 20] = [
     figures("rate", ["", "rate"], ALWAYS, |row| row.rate().map(figures::rate)),
+    figures("due", ["", "due"], 95, |row| {
+        Some(figures::rate(row.cell.paced.as_ref()?.offered_per_s))
+    }),
     figures("±", ["", "±"], 88, half_width),
     figures("vs best", ["vs", "best"], 97, |row| row.to_best().map(figures::share)),
     words("tie", ["", "tie"], 92, |row| (!row.ties.is_empty()).then(|| row.ties.clone())),
@@ -41,6 +44,7 @@ pub(crate) const COLUMNS: [Column; 18] = [
     figures("p99", ["", "p99"], 85, |row| latency(row, |latency| latency.p99)),
     figures("p99.9", ["", "p99.9"], 40, |row| latency(row, |latency| latency.p999)),
     figures("max", ["", "max"], 30, |row| latency(row, |latency| latency.max)),
+    figures("begun p99.9", ["begun", "p99.9"], 39, begun),
     figures("client CPU/op", ["client", "CPU/op"], 60, |row| each(row.cell, row.cell.client_cpu_s)),
     figures("server CPU/op", ["server", "CPU/op"], 65, |row| each(row.cell, row.cell.server_cpu_s)),
     figures("memory", ["", "memory"], 50, |row| row.cell.rss_bytes.map(figures::bytes)),
@@ -91,6 +95,13 @@ fn part(cell: &Cell, some: u64) -> Option<String> {
 #[expect(clippy::cast_precision_loss, reason = "three figures are shown")]
 fn latency(row: &Row<'_>, figure: fn(&Latency) -> u64) -> Option<String> {
     row.cell.latency_ns.as_ref().map(|latency| figures::nanoseconds(figure(latency) as f64))
+}
+
+/// The slowest operations from the instant at which they really began.
+#[expect(clippy::cast_precision_loss, reason = "three figures are shown")]
+fn begun(row: &Row<'_>) -> Option<String> {
+    let service = row.cell.paced.as_ref()?.service_ns?;
+    Some(figures::nanoseconds(service.p999 as f64))
 }
 
 /// A share as a bar of up to ten characters, to an eighth of a character.

@@ -12,7 +12,7 @@ use crate::ranking::{Row, Standing, groups, name};
 /// A column: its name, and what it holds.
 type Field<T> = (&'static str, fn(&T) -> String);
 
-const CELL: [Field<Cell>; 10] = [
+const CELL: [Field<Cell>; 16] = [
     ("rounds", |cell| cell.rounds.to_string()),
     ("wall_s", |cell| known(cell.wall_s)),
     ("ops_per_s", |cell| known(cell.ops_per_s)),
@@ -23,7 +23,18 @@ const CELL: [Field<Cell>; 10] = [
     ("rss_bytes", |cell| known(cell.rss_bytes)),
     ("disk_bytes", |cell| known(cell.disk_bytes)),
     ("predicted_hit_ratio", |cell| known(cell.predicted_hit_ratio)),
+    ("offered_per_s", |cell| known(cell.paced.as_ref().map(|paced| paced.offered_per_s))),
+    ("service_p50_ns", |cell| known(service(cell).map(|service| service.p50))),
+    ("service_p99_ns", |cell| known(service(cell).map(|service| service.p99))),
+    ("service_p999_ns", |cell| known(service(cell).map(|service| service.p999))),
+    ("queued", |cell| known(cell.paced.as_ref().map(|paced| paced.queued))),
+    ("unbegun", |cell| known(cell.paced.as_ref().map(|paced| paced.unbegun))),
 ];
+
+/// Latencies from the instant at which operations of an open loop really began.
+fn service(cell: &Cell) -> Option<&Latency> {
+    cell.paced.as_ref()?.service_ns.as_ref()
+}
 
 const SAMPLE: [Field<Sample>; 10] = [
     ("round", |sample| sample.round.to_string()),

@@ -26,6 +26,7 @@ mod limits;
 mod markdown;
 mod matrix;
 mod model;
+mod paced;
 mod page;
 mod percentiles;
 mod points;
@@ -65,6 +66,8 @@ pub use model::{
 };
 pub use points::{PART, coordinate, label, points, short_label};
 pub use ranking::{Group, Pair, Row, Standing, groups, pair};
-pub use sentences::{Role, Sentence, floor_share, rounds_for_verdict, sentences, smallest_p};
+pub use sentences::{
+    Role, Sentence, floor_share, operation_ns, rounds_for_verdict, sentences, smallest_p,
+};
 pub use style::Style;
 pub use text::steers;

@@ -44,7 +44,7 @@ pub struct Row<'a> {
 pub enum Standing<'a> {
     /// In the ranking.
     Ranked {
-        /// Its rate over the best rate of the group.
+        /// Its rate over the best rate of the group; in an open loop the best p99 from plan over its own.
         to_best: f64,
     },
     /// It has figures that are no result: why, in a few words.
@@ -56,7 +56,7 @@ pub enum Standing<'a> {
 /// Two targets compared, seen from the one named first.
 #[derive(Debug, Clone, Copy)]
 pub struct Pair {
-    /// Rate of the first over rate of the second.
+    /// Rate of the first over rate of the second; in an open loop, p99 from plan of the second over that of the first.
     pub ratio: f64,
     /// Its 95 % interval; `None` with fewer than two rounds.
     pub ci95: Option<[f64; 2]>,
@@ -125,6 +125,11 @@ impl Pair {
 }
 
 impl<'a> Group<'a> {
+    /// Whether operations came when they were due, so that not rates but latencies are ranked.
+    pub fn is_paced(&self) -> bool {
+        self.ranked().any(|row| row.cell.is_paced())
+    }
+
     /// The rows that are in the ranking, fastest first.
     pub fn ranked(&self) -> impl Iterator<Item = &Row<'a>> {
         self.rows.iter().filter(|row| row.to_best().is_some())
@@ -138,7 +143,7 @@ impl<'a> Group<'a> {
 }
 
 impl Row<'_> {
-    /// Its rate over the best rate of its group; `None` where it is not ranked.
+    /// Its rate over the best rate of its group, in an open loop the best p99 over its own; `None` where it is not ranked.
     pub fn to_best(&self) -> Option<f64> {
         match self.standing {
             Standing::Ranked { to_best } => Some(to_best),
@@ -159,6 +164,11 @@ impl Row<'_> {
     /// Operations per second of wall clock; `None` where the cell is empty.
     pub fn rate(&self) -> Option<f64> {
         rate(self.cell)
+    }
+
+    /// What ranks it: its rate, or in an open loop how many times its p99 fits into a second.
+    fn speed(&self) -> Option<f64> {
+        self.rate().and(self.cell.speed())
     }
 }
 
@@ -186,7 +196,7 @@ fn rows<'a>(run: &'a Run, operation: Operation, point: &'a Point, decides: bool)
     rows.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| faster_first(a, b)));
 
     let ranked = rows.iter().filter(|row| row.to_best().is_some()).count();
-    let best = rows.first().and_then(Row::rate).unwrap_or(1.0);
+    let best = rows.first().and_then(Row::speed).unwrap_or(1.0);
     let differ = |a: usize, b: usize| {
         let pair = pair(run, operation, point, &rows[a].cell.target, &rows[b].cell.target);
         pair.is_none_or(|pair| pair.verdict != Verdict::Indistinguishable)
@@ -194,7 +204,7 @@ fn rows<'a>(run: &'a Run, operation: Operation, point: &'a Point, decides: bool)
     let leads: Vec<bool> = (0..ranked).map(|place| place == 0 || !differ(0, place)).collect();
     let letters = ties::letters(ranked, |a, b| !decides || differ(a, b));
     for (row, (letters, leads)) in rows.iter_mut().zip(letters.into_iter().zip(leads)) {
-        row.standing = Standing::Ranked { to_best: row.rate().unwrap_or(0.0) / best };
+        row.standing = Standing::Ranked { to_best: row.speed().unwrap_or(0.0) / best };
         row.ties = letters;
         row.leads = leads;
     }
@@ -213,7 +223,7 @@ fn place(row: &Row<'_>) -> u8 {
 fn faster_first(a: &Row<'_>, b: &Row<'_>) -> Ordering {
     match (&a.standing, &b.standing) {
         (Standing::Ranked { .. }, Standing::Ranked { .. }) => {
-            b.rate().partial_cmp(&a.rate()).unwrap_or(Ordering::Equal)
+            b.speed().partial_cmp(&a.speed()).unwrap_or(Ordering::Equal)
         }
         _ => Ordering::Equal,
     }

@@ -1,7 +1,7 @@
 //! CLIENT-COST: an operation so cheap that the measuring is a good part of it.
 
 use larder_report::figures::{nanoseconds, percent};
-use larder_report::{Run, Severity, floor_share};
+use larder_report::{Run, Severity, floor_share, operation_ns};
 
 use super::{About, Check, Needs, Report, measured};
 
@@ -27,8 +27,7 @@ impl Check for ClientCost {
         for cell in measured(run) {
             let keeps = run.target(&cell.target).is_some_and(|target| target.stores == Some(true));
             let share = floor_share(run, cell).filter(|share| keeps && *share > NOTICEABLE);
-            let (Some(share), Some(rate)) = (share, cell.ops_per_s) else { continue };
-            let each = 1e9 / rate;
+            let (Some(share), Some(each)) = (share, operation_ns(cell)) else { continue };
             let text = format!(
                 "{} of {} an operation ({}) are the measuring itself",
                 nanoseconds(share * each),

@@ -12,8 +12,17 @@ pub(crate) struct Entry {
     pub(crate) operation: Operation,
     pub(crate) sample: Sample,
     pub(crate) latency: Packed,
+    /// What an open loop recorded besides; `None` of a closed one.
+    pub(crate) paced: Option<PackedPace>,
     pub(crate) bytes: u64,
     pub(crate) predicted_hit_ratio: Option<f64>,
+}
+
+/// What an open loop recorded besides its latencies.
+#[derive(Debug, Clone)]
+pub(crate) struct PackedPace {
+    pub(crate) service: Packed,
+    pub(crate) lag: Packed,
 }
 
 /// Entries by target and point (both as indices) and operation.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use larder_report::{Cell, Comparison, Operation, Point, Run};
+use larder_report::{Cell, Comparison, Operation, Point, Run, Sample};
 
 use crate::statistics::{Difference, holm};
 
@@ -53,8 +53,8 @@ pub(super) fn comparisons(run: &Run) -> Vec<Comparison> {
         .collect()
 }
 
-/// The rates of the rounds that were carried out to their end.
+/// The rates of the rounds that were carried out to their end, or what stands for them in an open loop.
 fn rates(cell: &Cell) -> Vec<f64> {
     let whole = cell.samples.iter().filter(|sample| sample.complete);
-    whole.map(|sample| sample.ops_per_s).collect()
+    whole.filter_map(Sample::speed).collect()
 }

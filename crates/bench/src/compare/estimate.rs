@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use larder_store::Catalog;
 
 use super::feasible::{self, Footprint, footprint};
-use super::turn::{Amount, Turn};
+use super::turn::{Amount, Pacing, Turn};
 use super::{Permissions, Slot, provision};
 use crate::error::Result;
 use crate::memory;
@@ -98,6 +98,7 @@ fn trial(
         position: 1,
         seed: plan.seed,
         amount: Amount::Trial(TRIAL),
+        pacing: Pacing::Closed,
         clock: Instant::now(),
         stop,
     };
@@ -112,7 +113,9 @@ fn trial(
         let ops: u64 = own().map(|entry| entry.sample.counts.ops).sum();
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]
         let each_s = wall_s / ops.max(1) as f64;
-        seconds += whole(phase, each_s);
+        // Where operations come when they are due, a target is not done before the last of them is.
+        let due_s = point.pace.as_ref().map_or(0.0, |pace| pace.lasts(phase.requests));
+        seconds += whole(phase, each_s).max(due_s);
     }
     // What surrounds the measured loop (emptying, loading, reading back) takes its time once a turn.
     let around = (turn.clock.elapsed().as_secs_f64() - measured).max(0.0);

@@ -7,7 +7,7 @@ use larder_report::Floor;
 use larder_store::{Catalog, Engine, Medium};
 
 use super::book::Entry;
-use super::turn::{Amount, Turn};
+use super::turn::{Amount, Pacing, Turn};
 use crate::guest;
 use crate::plan::{Plan, PlannedPoint, PlannedTarget};
 use crate::target::Target;
@@ -62,6 +62,7 @@ fn floors_on(
                 position: 1,
                 seed: plan.seed,
                 amount: Amount::AtMost(AT_MOST),
+                pacing: Pacing::Closed,
                 clock: Instant::now(),
                 stop,
             };

@@ -9,6 +9,7 @@ mod estimate;
 mod feasible;
 mod floor;
 mod meter;
+mod paced;
 mod record;
 mod rounds;
 mod ttl;
@@ -60,6 +61,17 @@ pub struct CellHistograms {
     pub operation: Operation,
     /// Start in seconds from the start of the run, length in seconds, latencies.
     pub rounds: Vec<(f64, f64, Packed)>,
+    /// Which of the times of an operation they are.
+    pub times: Times,
+}
+
+/// From when on the time of an operation is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Times {
+    /// For whoever waits for it: in an open loop from the instant at which it was due.
+    Latency,
+    /// In an open loop, from the instant at which it really began.
+    Service,
 }
 
 /// What the person who runs it has allowed.

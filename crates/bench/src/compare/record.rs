@@ -8,7 +8,8 @@ use larder_report::{
 use super::article;
 use super::book::{Book, Entry};
 use super::comparisons::comparisons;
-use super::{CellHistograms, Slot};
+use super::paced;
+use super::{CellHistograms, Slot, Times};
 use crate::check;
 use crate::measure::{Tally, curve, figures, up_to};
 use crate::plan::{Plan, PlannedPoint};
@@ -36,7 +37,9 @@ impl Recorder<'_> {
             for operation in point.measured_operations() {
                 for (slot, of) in measured(slots, point) {
                     let entries = book.entries(slot, at, operation);
-                    histograms.extend(latencies(of, point, operation, entries));
+                    let of_cell = (point, operation, entries);
+                    histograms.extend(latencies(of, of_cell, Times::Latency));
+                    histograms.extend(latencies(of, of_cell, Times::Service));
                     let mut cell = cell(of, point, operation, entries, self.plan.rounds);
                     distribute(&mut cell, entries, self.plan.seed);
                     cells.push(cell);
@@ -192,6 +195,7 @@ fn distribute(cell: &mut Cell, entries: &[Entry], seed: u64) {
     cell.latency_ns_ci95 = percentiles_ci95(&each, seed);
     cell.latency_curve = curve(&merged);
     cell.latency_to = up_to(&merged);
+    cell.paced = paced::of_cell(&rounds);
 }
 
 /// The rounds behind the figures of a cell. One that broke off is none, unless it is all there is. Where there are no
@@ -256,19 +260,25 @@ fn reason(
     Some((ReasonKind::NothingSucceeded, text))
 }
 
+/// The latencies of a cell, or where it has others than these what they are.
 fn latencies(
     slot: &Slot,
-    point: &PlannedPoint,
-    operation: Operation,
-    entries: &[Entry],
+    (point, operation, entries): (&PlannedPoint, Operation, &[Entry]),
+    times: Times,
 ) -> Option<CellHistograms> {
-    (!entries.is_empty()).then(|| CellHistograms {
+    let of = |entry: &Entry| {
+        let times = match times {
+            Times::Latency => entry.latency.clone(),
+            Times::Service => entry.paced.as_ref()?.service.clone(),
+        };
+        Some((entry.sample.at_s, entry.sample.wall_s, times))
+    };
+    let rounds: Vec<_> = entries.iter().filter_map(of).collect();
+    (!rounds.is_empty()).then(|| CellHistograms {
         target: slot.planned().url.to_string(),
         point: point.point.clone(),
         operation,
-        rounds: entries
-            .iter()
-            .map(|entry| (entry.sample.at_s, entry.sample.wall_s, entry.latency.clone()))
-            .collect(),
+        rounds,
+        times,
     })
 }

@@ -10,7 +10,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::Slot;
 use super::book::{Book, Entry};
-use super::turn::{Amount, Turn};
+use super::turn::{Amount, Pacing, Turn};
 use crate::observer::{Event, Observer};
 use crate::plan::Plan;
 use crate::target::Target;
@@ -72,6 +72,7 @@ impl Rounds<'_> {
             position,
             seed: self.plan.seed,
             amount: self.amount,
+            pacing: Pacing::Planned,
             clock: self.clock,
             stop: self.stop,
         }

@@ -9,8 +9,10 @@ use larder_store::{Error, Result, Stats};
 use super::book::Entry;
 use super::crew::Crew;
 use super::meter::{Meter, evicted, resident, tiers_between, wire_between};
+use super::paced;
 use crate::measure::{
-    KeyState, Packed, PhasePlan, PhaseResult, ReadBack, disk_bytes, figures, seconds, trim_memory,
+    Arrivals, KeyState, Packed, PhasePlan, PhaseResult, ReadBack, disk_bytes, figures, seconds,
+    trim_memory,
 };
 use crate::memory;
 use crate::plan::{PlannedPhase, PlannedPoint};
@@ -29,6 +31,15 @@ pub(super) enum Amount {
     Trial(Duration),
 }
 
+/// When the operations of the phases that are measured begin.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Pacing {
+    /// As the plan says.
+    Planned,
+    /// Each when the one before is over, whatever the plan says.
+    Closed,
+}
+
 /// A turn to be carried out.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Turn<'a> {
@@ -40,6 +51,7 @@ pub(super) struct Turn<'a> {
     pub(super) position: usize,
     pub(super) seed: u64,
     pub(super) amount: Amount,
+    pub(super) pacing: Pacing,
     /// Started with the run.
     pub(super) clock: Instant,
     pub(super) stop: &'a AtomicBool,
@@ -85,9 +97,14 @@ impl Turn<'_> {
         target.empty(&point.keys)?;
         trim_memory();
         let state = KeyState::new(point.keys.count(), self.number);
+        let arrivals = self.arrivals();
         let phases = point.phases.iter().enumerate();
-        let plans: Vec<PhasePlan<'_>> =
-            phases.map(|(number, phase)| self.phase_plan(target, phase, number)).collect();
+        let plans: Vec<PhasePlan<'_>> = phases
+            .map(|(number, phase)| PhasePlan {
+                arrivals: arrivals.as_ref().filter(|_| phase.measured),
+                ..self.phase_plan(target, phase, number)
+            })
+            .collect();
         let Some(mut crew) = Crew::hire(target, point, &plans, &state, self.stop)? else {
             return Ok(());
         };
@@ -131,6 +148,15 @@ impl Turn<'_> {
         crew.dismiss()
     }
 
+    /// When operations are due, the same for every target of a round and other ones in the next; `None` in a closed loop.
+    fn arrivals(&self) -> Option<Arrivals> {
+        let seed = self.seed ^ u64::from(self.round).rotate_left(32);
+        match self.pacing {
+            Pacing::Planned => self.point.pace.as_ref()?.arrivals(None, seed),
+            Pacing::Closed => None,
+        }
+    }
+
     fn phase_plan<'p>(
         &'p self,
         target: &Target,
@@ -161,6 +187,7 @@ impl Turn<'_> {
             operations: &phase.operations,
             requests,
             time_limit,
+            arrivals: None,
             set_options: target.set_options(self.point),
             touch_ttl: self.point.set_options.ttl,
             load_time: self.point.load_time,
@@ -207,8 +234,13 @@ impl Turn<'_> {
         let phase_s = result.wall.as_secs_f64();
         let busy_ns: u64 = result.tallies.iter().map(|(_, tally)| tally.busy_ns).sum();
         for (operation, tally) in result.tallies.iter() {
-            // Of a mix, an operation has the part of the time that was spent in it.
-            let wall_s = phase_s * part(tally.busy_ns, busy_ns);
+            let paced = paced::sample(tally, result.offered, part(tally.counts.ops, all_ops));
+            // Of a mix, an operation has the part of the time that was spent in it; where operations come when they are due,
+            // much of the time is spent in none.
+            let wall_s = match paced {
+                Some(_) => phase_s,
+                None => phase_s * part(tally.busy_ns, busy_ns),
+            };
             let counts = Counts {
                 connections: after
                     .connections
@@ -250,12 +282,15 @@ impl Turn<'_> {
                     },
                     latency_ns: figures(&tally.latency)
                         .map(|latency| Latency { mean: shortened(latency.mean), ..latency }),
+                    stalls: Some(tally.stalls),
+                    paced,
                     timeline: Some(tally.timeline(result.wall)),
                     errors_by_kind: tally.errors_by_kind.clone(),
                     first_error: tally.first_error.clone(),
                     ..Sample::default()
                 },
                 latency: Packed::new(&tally.latency),
+                paced: paced::pack(tally),
                 bytes: tally.bytes,
                 predicted_hit_ratio: phase.predicted_hit_ratio.filter(|_| operation.reads()),
             });
@@ -264,7 +299,7 @@ impl Turn<'_> {
 }
 
 /// A figure to seven digits: no measurement has more, and a result holds many thousand of them.
-fn shortened(figure: f64) -> f64 {
+pub(super) fn shortened(figure: f64) -> f64 {
     format!("{figure:.6e}").parse().unwrap_or(figure)
 }
 

@@ -67,6 +67,7 @@ pub(super) fn add_up(act: &Act, ran: &[Ran], frame: Frame) -> Result<PhaseResult
         distinct_keys,
         top_key_ops,
         gave_up: ops >= HOPELESS && failures == ops,
+        offered: None,
     })
 }
 
@@ -231,7 +232,7 @@ fn counted(act: &Act, ran: &Ran, begin: u64) -> Tallies {
         tally.bytes = found.bytes;
         tally.busy_ns = found.busy_ns;
         for (ns, times) in &found.latencies {
-            tally.latency.saturating_record_n((*ns).max(1), *times);
+            tally.add_latencies(*ns, *times);
         }
         tally.errors_by_kind = found.errors_by_kind.clone();
         if found.errors + found.failed_fills > 0 {

@@ -233,6 +233,7 @@ fn whoever_waits_for_a_guest_takes_no_processor() {
         operations: &point.phases[0].operations,
         requests: Some(50),
         time_limit: None,
+        arrivals: None,
         set_options: target.set_options(point),
         touch_ttl: None,
         load_time: None,

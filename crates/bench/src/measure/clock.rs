@@ -9,6 +9,30 @@ pub(crate) fn now_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
+/// Sleeps until an instant of the monotonic clock, or until a signal wakes.
+pub(crate) fn sleep_until(ns: u64) {
+    let seconds = libc::time_t::try_from(ns / 1_000_000_000).unwrap_or(libc::time_t::MAX);
+    let until = libc::timespec { tv_sec: seconds, tv_nsec: (ns % 1_000_000_000).cast_signed() };
+    // SAFETY: the structure is whole and only read; with an absolute time nothing is written.
+    unsafe {
+        libc::clock_nanosleep(
+            libc::CLOCK_MONOTONIC,
+            libc::TIMER_ABSTIME,
+            &raw const until,
+            std::ptr::null_mut(),
+        );
+    }
+}
+
+/// Has the calling thread woken when it asked to be: by default a sleep may last 50 µs longer, so that the system can wake
+/// several threads at once.
+pub(crate) fn wake_in_time() {
+    // SAFETY: the call takes numbers only.
+    unsafe {
+        libc::prctl(libc::PR_SET_TIMERSLACK, 1);
+    }
+}
+
 /// CPU time of the calling thread, user and system.
 pub(crate) fn thread_cpu_ns() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)

@@ -215,6 +215,8 @@ pub(crate) struct Block {
     tag_ends: Vec<usize>,
     per_draw: usize,
     picks: Vec<u32>,
+    /// The place of each operation in the trace that is replayed; empty where none is.
+    places: Vec<u64>,
 }
 
 impl Block {
@@ -244,8 +246,15 @@ impl Block {
         Some(&self.tags[start..end])
     }
 
+    /// The place of operation `i` in the trace that is replayed, counted on where that comes round.
+    #[inline]
+    pub(crate) fn place(&self, i: usize) -> Option<u64> {
+        self.places.get(i).copied()
+    }
+
     fn clear(&mut self) {
         self.ops.clear();
+        self.places.clear();
         self.keys.clear();
         self.ends.clear();
         self.fill_keys.clear();
@@ -378,6 +387,9 @@ impl<'a> Draw<'a> {
                 }
             } else if let Some((key, kind)) = self.choose(block.picks[i]) {
                 self.push(block, key, kind);
+                if let Work::Replayed { .. } = self.work {
+                    block.places.push(self.next);
+                }
             }
             if let (Some(size), Some(op)) = (self.tagged, block.ops.get(first)) {
                 self.keys.write_tag(op.key / size, &mut block.tags);

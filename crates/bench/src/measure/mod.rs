@@ -5,6 +5,7 @@ mod curve;
 mod draw;
 mod failures;
 mod loads;
+mod pace;
 mod packed;
 mod phase;
 mod readback;
@@ -21,8 +22,9 @@ pub(crate) use clock::thread_cpu_ns;
 pub(crate) use curve::{curve, up_to};
 pub(crate) use draw::{Block, Draw, DrawPlan, KeyState, Op};
 pub use draw::{Kind, Work};
+pub(crate) use pace::Arrivals;
 pub use packed::Packed;
-pub use phase::{PhasePlan, PhaseResult};
+pub use phase::{Offered, PhasePlan, PhaseResult};
 pub(crate) use phase::{run_phase, seconds};
 pub use readback::ReadBack;
 pub(crate) use readback::{read_back, samples};
@@ -30,4 +32,4 @@ pub(crate) use resources::{
     Servers, disk_bytes, major_faults, major_faults_of, own_rss_bytes, trim_memory,
 };
 pub(crate) use tally::figures;
-pub use tally::{Tallies, Tally};
+pub use tally::{PacedTally, Tallies, Tally};

@@ -11,8 +11,9 @@ use larder_store::{Session, SetOptions};
 use super::clock::{process_cpu_ns, thread_cpu_ns, thread_wait_ns};
 use super::draw::{Draw, DrawPlan, KeyState, Work};
 use super::loads::Loads;
+use super::pace::{Arrivals, Closed, Open, Pace, Schedule};
 use super::tally::Tallies;
-use super::worker::{Orders, Worker};
+use super::worker::{Orders, Share, Worker};
 use crate::workload::{KeySpace, Values};
 
 /// What a phase does, and for how long.
@@ -26,6 +27,8 @@ pub struct PhasePlan<'a> {
     pub requests: Option<u64>,
     /// Time in the measured loop; `None` when operations end it.
     pub time_limit: Option<Duration>,
+    /// When operations are due; `None` in a closed loop, where each begins when the one before is over.
+    pub(crate) arrivals: Option<&'a Arrivals>,
     /// How values are set.
     pub set_options: SetOptions,
     /// The TTL that a touch gives.
@@ -62,6 +65,17 @@ pub struct PhaseResult {
     pub top_key_ops: u64,
     /// A thread stopped because the store kept failing.
     pub gave_up: bool,
+    /// Operations that were due in an open loop, of all kinds together.
+    pub offered: Option<Offered>,
+}
+
+/// What an open loop was to do.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Offered {
+    /// Operations a second that were due.
+    pub per_s: f64,
+    /// Operations that were due before time ended the phase and had not begun by then.
+    pub unbegun: u64,
 }
 
 /// Runs a phase with one thread for each session.
@@ -97,6 +111,7 @@ pub(crate) fn run_phase(
         began: &began,
         stop,
     };
+    let schedule = plan.arrivals.map(|arrivals| Schedule::new(arrivals, plan.requests));
     let gate = Barrier::new(sessions.len() + 1);
     // What neither the workers nor this thread used: threads of a client library's own.
     let mut others_cpu_ns = 0;
@@ -107,22 +122,20 @@ pub(crate) fn run_phase(
             .iter_mut()
             .zip(0_u32..)
             .map(|(session, thread)| {
-                let gate = &gate;
+                let (gate, schedule) = (&gate, schedule.as_ref());
                 scope.spawn(move || {
                     if plan.pin {
                         pin_to(thread);
                     }
-                    let draw = Draw::new(draws, thread);
-                    let worker =
-                        Worker::new(session.as_mut(), values, draw, state, orders, plan.operations);
-                    let waited = thread_wait_ns();
-                    gate.wait();
-                    // A panic is kept until the others, who wait at the gate, have been let through.
-                    let share = catch_unwind(AssertUnwindSafe(|| worker.run()));
-                    // Nobody frees anything before the CPU time is read.
-                    gate.wait();
-                    let waited = thread_wait_ns().zip(waited).map(|(now, then)| now - then);
-                    (share.unwrap_or_else(|panic| resume_unwind(panic)), waited)
+                    let (draw, operations) = (Draw::new(draws, thread), plan.operations);
+                    let session = session.as_mut();
+                    if let Some(schedule) = schedule {
+                        let how = (operations, Open::new(schedule, stop));
+                        work(Worker::new(session, values, draw, state, orders, how), gate)
+                    } else {
+                        let how = (operations, Closed);
+                        work(Worker::new(session, values, draw, state, orders, how), gate)
+                    }
                 })
             })
             .collect();
@@ -137,7 +150,9 @@ pub(crate) fn run_phase(
             waited_ns = waited_ns.zip(waited).map(|(sum, one)| sum + one);
         }
     });
-    let mut tallies = Tallies::new(plan.operations);
+    let paced = plan.arrivals.is_some();
+    let mut tallies =
+        if paced { Tallies::paced(plan.operations) } else { Tallies::new(plan.operations) };
     for share in &shares {
         tallies.merge(&share.tallies);
     }
@@ -145,6 +160,7 @@ pub(crate) fn run_phase(
     let timed_cpu_ns: u64 = shares.iter().map(|share| share.timed_cpu_ns).sum();
     let others_cpu_ns = others_cpu_ns.saturating_sub(shares.iter().map(|share| share.cpu_ns).sum());
     PhaseResult {
+        offered: plan.arrivals.map(|arrivals| offered(plan, arrivals, tallies.failures().0)),
         tallies,
         wall: Duration::from_nanos(shares.iter().map(|share| share.wall_ns).max().unwrap_or(0)),
         client_cpu_s: seconds(timed_cpu_ns + others_cpu_ns),
@@ -153,6 +169,35 @@ pub(crate) fn run_phase(
         top_key_ops,
         gave_up: shares.iter().any(|share| share.gave_up),
     }
+}
+
+/// Works through one thread's share, between the gates; and how long the thread waited for a processor meanwhile.
+fn work<P: Pace>(worker: Worker<'_, P>, gate: &Barrier) -> (Share, Option<u64>) {
+    let waited = thread_wait_ns();
+    gate.wait();
+    // A panic is kept until the others, who wait at the gate, have been let through.
+    let share = catch_unwind(AssertUnwindSafe(|| worker.run()));
+    // Nobody frees anything before the CPU time is read.
+    gate.wait();
+    let waited = thread_wait_ns().zip(waited).map(|(now, then)| now - then);
+    (share.unwrap_or_else(|panic| resume_unwind(panic)), waited)
+}
+
+/// What was due in a phase of which so many operations began.
+#[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+fn offered(plan: &PhasePlan<'_>, arrivals: &Arrivals, begun: u64) -> Offered {
+    let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let by_number = plan.requests.map(|requests| (requests, arrivals.due(requests)));
+    let by_time = plan.time_limit.map(nanoseconds).map(|ns| (arrivals.due_before(ns), ns));
+    // Whichever ends it first.
+    let (due, ns) = match (by_number, by_time) {
+        (Some(number), Some(time)) if number.1 < time.1 => number,
+        (_, Some(time)) => time,
+        (Some(number), None) => number,
+        (None, None) => (begun, 0),
+    };
+    let per_s = if ns > 0 { due as f64 / seconds(ns) } else { 0.0 };
+    Offered { per_s, unbegun: due.saturating_sub(begun) }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "nanoseconds of hours fit a double")]

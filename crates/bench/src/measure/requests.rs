@@ -9,11 +9,12 @@ use larder_store::{Error, Groups, Result, Session};
 use super::clock::now_ns;
 use super::draw::{Block, KeyState, Op};
 use super::failures::Failures;
+use super::pace::{Begun, Pace};
 use super::tally::Tally;
 use super::worker::{Orders, Worker};
 use crate::workload::{Finding, KeySpace, Values};
 
-impl Worker<'_> {
+impl<P: Pace> Worker<'_, P> {
     /// Runs a block as requests of many keys; the latency is the request's, the counts are keys.
     pub(super) fn requests(
         &mut self,
@@ -29,6 +30,9 @@ impl Worker<'_> {
         let mut then = start;
         let batch = self.orders.multiget;
         for (keys, first) in keys.chunks(batch).zip((0..).step_by(batch)) {
+            let free = if first == 0 { self.free } else { then };
+            let (place, ops) = (block.place(first), keys.len() as u64);
+            let Some(begun) = self.pace.begin(free, then, ops, place) else { break };
             found.fill(false);
             let mut answers = Answers {
                 keys,
@@ -43,7 +47,7 @@ impl Worker<'_> {
             };
             let answer = match (request, block.tag(first)) {
                 (Operation::GetEach, _) => {
-                    answers.each(self.session, &mut self.buffer, (&mut self.failures, then));
+                    answers.each(self.session, &mut self.buffer, (&mut self.failures, begun.at()));
                     Ok(())
                 }
                 (Operation::GetTag, Some(tag)) => answers.tagged(self.session, tag),
@@ -54,7 +58,10 @@ impl Worker<'_> {
             let now = now_ns();
             let asked = keys.len() as u64 - n.unasked;
             // More than was asked for is wrong, and counts too.
-            tally.attempted(asked + n.strays, now - self.origin, now - then);
+            tally.attempted(asked + n.strays, now - self.origin, begun.took(now));
+            if let Some(late) = begun.late() {
+                tally.late(late, ops);
+            }
             let open = asked - (n.found + n.missed + n.failed);
             tally.counts.misses += n.missed;
             tally.counts.errors += n.failed;
@@ -63,13 +70,13 @@ impl Worker<'_> {
                 // What was found before the error is counted; the rest of the request failed.
                 tally.counts.errors += open;
                 tally.note_error(&error);
-                self.failures.count(then, now);
+                self.failures.count(begun.at(), now);
             } else {
                 tally.counts.misses += open;
                 if n.failed == 0 {
                     self.failures.end();
                     if n.right > 0 {
-                        tally.record(now - then);
+                        tally.record(begun.took(now));
                     }
                 }
             }
@@ -79,6 +86,7 @@ impl Worker<'_> {
             }
         }
         self.found = found;
+        self.free = then;
         then - start
     }
 }

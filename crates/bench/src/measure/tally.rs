@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use larder_report::{Counts, Latency, Operation, Timeline};
+use larder_report::{Counts, Latency, Operation, Stalls, Timeline};
 
+use super::pace::{Late, Took};
 use super::timeline::Slots;
 use crate::workload::Finding;
 
 /// Longest latency that a histogram can tell, in nanoseconds: an hour. Longer ones count as that.
 const LONGEST_NS: u64 = 3_600_000_000_000;
+/// An operation that takes longer is a stall, in nanoseconds.
+const STALL_NS: u64 = 100_000_000;
 
 /// Counts and latencies of one operation in one phase.
 #[derive(Debug, Clone)]
@@ -25,58 +28,110 @@ pub struct Tally {
     pub busy_ns: u64,
     /// When they ended, whatever came of them.
     slots: Slots,
-    /// Latency of those that succeeded, in nanoseconds.
+    /// Latency of those that succeeded, in nanoseconds; in an open loop from the instant at which they were due.
     pub latency: Histogram<u64>,
+    /// What an open loop counts besides.
+    pub paced: Option<Box<PacedTally>>,
+    /// Those that took very long, whatever came of them.
+    pub stalls: Stalls,
     /// Errors by kind.
     pub errors_by_kind: BTreeMap<String, u64>,
     /// The first error, in its own words.
     pub first_error: Option<String>,
 }
 
+/// What an open loop counts besides.
+#[derive(Debug, Clone)]
+pub struct PacedTally {
+    /// Latency of those that succeeded, from the instant at which they really began.
+    pub service: Histogram<u64>,
+    /// How late operations began whose thread was free before they were due.
+    pub lag: Histogram<u64>,
+    /// Operations that began late because their thread was busy with the one before.
+    pub queued: u64,
+}
+
+fn histogram() -> Histogram<u64> {
+    let histogram = Histogram::new_with_bounds(1, LONGEST_NS, 3);
+    histogram.expect("the bounds are constants that the library takes")
+}
+
 impl Tally {
     /// Nothing counted yet.
     pub fn new() -> Self {
-        let latency = Histogram::new_with_bounds(1, LONGEST_NS, 3);
         Self {
             counts: Counts::default(),
             succeeded: 0,
             bytes: 0,
             busy_ns: 0,
             slots: Slots::new(),
-            latency: latency.expect("the bounds are constants that the library takes"),
+            latency: histogram(),
+            paced: None,
+            stalls: Stalls::default(),
             errors_by_kind: BTreeMap::new(),
             first_error: None,
         }
     }
 
-    /// Operations that took `ns` together and ended at `at`, in nanoseconds from the start of the phase; whatever came of
-    /// them.
+    /// Nothing counted yet, in an open loop.
+    pub(super) fn paced() -> Self {
+        let paced = PacedTally { service: histogram(), lag: histogram(), queued: 0 };
+        Self { paced: Some(Box::new(paced)), ..Self::new() }
+    }
+
+    /// Operations that took so long together and ended at `at`, in nanoseconds from the start of the phase; whatever came
+    /// of them.
     #[inline]
-    pub(super) fn attempted(&mut self, ops: u64, at: u64, ns: u64) {
+    pub(super) fn attempted(&mut self, ops: u64, at: u64, took: impl Took) {
         self.counts.ops += ops;
-        self.busy_ns += ns;
-        self.slots.record(at, ops, ns);
+        self.busy_ns += took.service_ns();
+        self.slots.record(at, ops, took.latency_ns());
+        if took.service_ns() > STALL_NS {
+            self.stalled(took.service_ns());
+        }
+    }
+
+    #[cold]
+    fn stalled(&mut self, ns: u64) {
+        self.stalls.count += 1;
+        self.stalls.ns += ns;
+        self.counts.clipped += u64::from(ns > LONGEST_NS);
+    }
+
+    /// How late an operation of an open loop began.
+    #[inline]
+    pub(super) fn late(&mut self, late: Late, ops: u64) {
+        let Some(paced) = &mut self.paced else { return };
+        match late {
+            Late::Schedule(ns) => paced.lag.saturating_record(ns.max(1)),
+            Late::Queued => paced.queued += ops,
+        }
     }
 
     /// An operation that did what it should.
     #[inline]
-    pub(super) fn success(&mut self, ns: u64) {
+    pub(super) fn success(&mut self, took: impl Took) {
         self.succeeded += 1;
-        self.record(ns);
+        self.record(took);
     }
 
     /// A latency, of an operation or of a request of many keys.
     #[inline]
-    pub(super) fn record(&mut self, ns: u64) {
-        self.latency.saturating_record(ns.max(1));
+    pub(super) fn record<T: Took>(&mut self, took: T) {
+        self.latency.saturating_record(took.latency_ns().max(1));
+        if T::IS_PACED
+            && let Some(paced) = &mut self.paced
+        {
+            paced.service.saturating_record(took.service_ns().max(1));
+        }
     }
 
     /// A read that found something.
     #[inline]
-    pub(super) fn found(&mut self, finding: Finding, bytes: usize, ns: u64) {
+    pub(super) fn found(&mut self, finding: Finding, bytes: usize, took: impl Took) {
         self.seen(finding, bytes);
         if finding == Finding::Right {
-            self.success(ns);
+            self.success(took);
         }
     }
 
@@ -96,6 +151,16 @@ impl Tally {
             }
             Finding::Wrong => self.counts.wrong += 1,
         }
+    }
+
+    /// Adds what somebody else has recorded: so many latencies of this length.
+    pub(crate) fn add_latencies(&mut self, ns: u64, times: u64) {
+        self.latency.saturating_record_n(ns.max(1), times);
+        if ns > STALL_NS {
+            self.stalls.count += times;
+            self.stalls.ns = self.stalls.ns.saturating_add(ns.saturating_mul(times));
+        }
+        self.counts.clipped += if ns > LONGEST_NS { times } else { 0 };
     }
 
     /// How a phase of this length went.
@@ -127,6 +192,13 @@ impl Tally {
         self.busy_ns += other.busy_ns;
         self.slots.merge(&other.slots);
         self.latency.add(&other.latency).expect("both have the same bounds");
+        if let (Some(paced), Some(other)) = (&mut self.paced, &other.paced) {
+            paced.service.add(&other.service).expect("both have the same bounds");
+            paced.lag.add(&other.lag).expect("both have the same bounds");
+            paced.queued += other.queued;
+        }
+        self.stalls.count += other.stalls.count;
+        self.stalls.ns += other.stalls.ns;
         for (kind, count) in &other.errors_by_kind {
             *self.errors_by_kind.entry(kind.clone()).or_default() += count;
         }
@@ -150,6 +222,11 @@ impl Tallies {
     /// A tally for each of these operations.
     pub fn new(operations: &[Operation]) -> Self {
         Self(operations.iter().map(|operation| (*operation, Tally::new())).collect())
+    }
+
+    /// The same for an open loop.
+    pub(super) fn paced(operations: &[Operation]) -> Self {
+        Self(operations.iter().map(|operation| (*operation, Tally::paced())).collect())
     }
 
     /// The tally of an operation that the phase has.

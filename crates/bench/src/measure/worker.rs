@@ -19,6 +19,7 @@ use super::clock::{now_ns, thread_cpu_ns};
 use super::draw::{Block, Draw, KeyState, Kind, Op};
 use super::failures::Failures;
 use super::loads::{Load, Loads};
+use super::pace::{Begun, Pace};
 use super::requests::{groups, verify};
 use super::tally::{Tallies, Tally};
 use crate::workload::{Composer, Finding, Values};
@@ -27,6 +28,8 @@ use crate::workload::{Composer, Finding, Values};
 const BLOCK: usize = 1024;
 /// How long a block should take: slow stores get smaller blocks, so that time limits and Ctrl-C are seen.
 const BLOCK_NS: u64 = 20_000_000;
+/// Operations in a block of an open loop at most: drawing it may make the next one late, and must not take long.
+const OPEN_BLOCK: usize = 32;
 
 /// What every thread of a phase does alike.
 #[derive(Debug, Clone, Copy)]
@@ -49,13 +52,17 @@ pub(super) struct Orders<'a> {
 }
 
 /// One thread at work.
-pub(super) struct Worker<'a> {
+pub(super) struct Worker<'a, P> {
     pub(super) session: &'a mut dyn Session,
     tallies: Tallies,
     pub(super) composer: Composer,
     pub(super) draw: Draw<'a>,
     pub(super) state: &'a KeyState,
     pub(super) orders: Orders<'a>,
+    /// When operations begin.
+    pub(super) pace: P,
+    /// Since when the thread has been waiting for one to begin.
+    pub(super) free: u64,
     pub(super) buffer: Vec<u8>,
     /// Which keys of a request were found.
     pub(super) found: Vec<bool>,
@@ -82,16 +89,17 @@ pub(super) struct Share {
     pub(super) gave_up: bool,
 }
 
-impl<'a> Worker<'a> {
+impl<'a, P: Pace> Worker<'a, P> {
     pub(super) fn new(
         session: &'a mut dyn Session,
         values: &Values,
         draw: Draw<'a>,
         state: &'a KeyState,
         orders: Orders<'a>,
-        operations: &[Operation],
+        (operations, pace): (&[Operation], P),
     ) -> Self {
-        let tallies = Tallies::new(operations);
+        let tallies =
+            if P::IS_OPEN { Tallies::paced(operations) } else { Tallies::new(operations) };
         let composer = Composer::new(values);
         let buffer = Vec::with_capacity(values.longest());
         Self {
@@ -101,6 +109,8 @@ impl<'a> Worker<'a> {
             draw,
             state,
             orders,
+            pace,
+            free: 0,
             buffer,
             found: vec![false; orders.multiget],
             request: operations.iter().copied().find(|operation| operation.is_of_many_keys()),
@@ -117,11 +127,15 @@ impl<'a> Worker<'a> {
         let mut draw_cpu_ns = 0;
         let (began, cpu_began) = (*self.orders.began.get_or_init(now_ns), thread_cpu_ns());
         self.origin = began;
+        self.free = began;
         let mut size: usize = 16;
         let limit = self.orders.time_limit;
         let limit = limit.map(|limit| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
-        while !self.draw.is_over() && !self.failures.gave_up() {
-            let left = limit.map(|limit| limit.saturating_sub(self.timed_ns));
+        self.pace.start(began, limit.map_or(u64::MAX, |limit| began.saturating_add(limit)));
+        while !self.draw.is_over() && !self.failures.gave_up() && !self.pace.is_over() {
+            // An open loop keeps the end by itself.
+            let left = limit.filter(|_| !P::IS_OPEN);
+            let left = left.map(|limit| limit.saturating_sub(self.timed_ns));
             if self.orders.stop.load(Ordering::Relaxed) || left == Some(0) {
                 break;
             }
@@ -133,18 +147,27 @@ impl<'a> Worker<'a> {
                 None => self.operations(&mut block, &mut tallies, left),
             };
             self.timed_ns += took;
-            size = next_size(size, took);
+            size = next_size(size, took).min(if P::IS_OPEN { OPEN_BLOCK } else { BLOCK });
+        }
+        if !self.failures.gave_up() && !self.orders.stop.load(Ordering::Relaxed) {
+            self.pace.finish();
         }
         let cpu_ns = thread_cpu_ns() - cpu_began;
-        let wall_ns = if self.orders.alone { self.timed_ns } else { now_ns() - began };
+        let wall_ns = if self.stops_clock() { self.timed_ns } else { now_ns() - began };
         let timed_cpu_ns = cpu_ns - draw_cpu_ns;
         Share { tallies, wall_ns, timed_cpu_ns, cpu_ns, gave_up: self.failures.gave_up() }
+    }
+
+    /// Whether its clock stands still while it draws: alone in a closed loop. Callers who come when they are due wait for
+    /// nobody's drawing.
+    fn stops_clock(&self) -> bool {
+        self.orders.alone && !P::IS_OPEN
     }
 
     /// Begins a measured segment.
     pub(super) fn start(&mut self) -> u64 {
         let now = now_ns();
-        if self.orders.alone {
+        if self.stops_clock() {
             self.origin = now - self.timed_ns;
         }
         now
@@ -156,17 +179,19 @@ impl<'a> Worker<'a> {
         let end = left.map_or(u64::MAX, |left| start + left);
         let mut then = start;
         for i in 0..block.ops.len() {
+            let free = if i == 0 { self.free } else { then };
+            let Some(begun) = self.pace.begin(free, then, 1, block.place(i)) else { break };
             let op = block.ops[i];
             let key = block.key(i);
             let done = match op.kind {
-                Kind::Get => self.get(key, op, then, tallies),
-                Kind::Set => self.set((key, block.tag(i)), op, then, tallies),
-                Kind::GetOrSet => self.get_or_set((block, i), op, then, tallies),
-                Kind::Delete => self.delete(key, op, then, tallies),
-                Kind::Touch => self.touch(key, then, tallies),
+                Kind::Get => self.get(key, op, begun, tallies),
+                Kind::Set => self.set((key, block.tag(i)), op, begun, tallies),
+                Kind::GetOrSet => self.get_or_set((block, i), op, begun, tallies),
+                Kind::Delete => self.delete(key, op, begun, tallies),
+                Kind::Touch => self.touch(key, begun, tallies),
             };
             if done.failed {
-                self.failures.count(then, done.at);
+                self.failures.count(begun.at(), done.at);
                 if matches!(op.kind, Kind::Set | Kind::Delete) {
                     self.draw.write_failed(block, i);
                 }
@@ -178,19 +203,20 @@ impl<'a> Worker<'a> {
                 break;
             }
         }
+        self.free = then;
         then - start
     }
 
     #[inline]
-    fn get(&mut self, key: &[u8], op: Op, then: u64, tallies: &mut Tallies) -> Done {
+    fn get(&mut self, key: &[u8], op: Op, begun: P::Begun, tallies: &mut Tallies) -> Done {
         let answer = self.session.get(key, &mut self.buffer);
         let now = now_ns();
         let tally = tallies.of(Operation::Get);
-        tally.attempted(1, now - self.origin, now - then);
+        self.attempted(tally, now, begun);
         match answer {
             Ok(Some(_)) => {
                 let finding = self.verify(op, &self.buffer);
-                tally.found(finding, self.buffer.len(), now - then);
+                tally.found(finding, self.buffer.len(), begun.took(now));
             }
             Ok(None) => tally.counts.misses += 1,
             Err(error) => return Done::failed(now, tally, &error),
@@ -203,7 +229,7 @@ impl<'a> Worker<'a> {
         &mut self,
         (key, tag): (&[u8], Option<&[u8]>),
         op: Op,
-        then: u64,
+        begun: P::Begun,
         tallies: &mut Tallies,
     ) -> Done {
         let value = self.composer.compose(op.key, op.version, op.len);
@@ -214,13 +240,13 @@ impl<'a> Worker<'a> {
         };
         let now = now_ns();
         let tally = tallies.of(Operation::Set);
-        tally.attempted(1, now - self.origin, now - then);
+        self.attempted(tally, now, begun);
         if let Err(error) = stored(self.session, outcome) {
             return Done::failed(now, tally, &error);
         }
         self.state.acknowledge(op.key, op.version);
         tally.bytes += u64::from(op.len);
-        tally.success(now - then);
+        tally.success(begun.took(now));
         Done { at: now, failed: false }
     }
 
@@ -230,14 +256,14 @@ impl<'a> Worker<'a> {
         &mut self,
         (block, i): (&Block, usize),
         op: Op,
-        then: u64,
+        begun: P::Begun,
         tallies: &mut Tallies,
     ) -> Done {
         let answer = self.session.get(block.key(i), &mut self.buffer);
         let version = op.version.max(self.state.base() + 1);
         let mut is_repeated = false;
         let filled = matches!(answer, Ok(None)).then(|| {
-            let load = self.orders.loads.map(|loads| loads.make(op.fill, then));
+            let load = self.orders.loads.map(|loads| loads.make(op.fill, begun.at()));
             is_repeated = load.as_ref().is_some_and(Load::is_repeated);
             let value = self.composer.compose(op.fill, version, op.len);
             let outcome = self.session.set(block.fill_key(i), value, &self.orders.set_options);
@@ -250,16 +276,16 @@ impl<'a> Worker<'a> {
         let now = now_ns();
         let tally = tallies.of(Operation::GetOrSet);
         tally.counts.repeated_loads += u64::from(is_repeated);
-        tally.attempted(1, now - self.origin, now - then);
+        self.attempted(tally, now, begun);
         match (answer, filled) {
             (Ok(_), None) => {
                 let finding = self.verify(op, &self.buffer);
-                tally.found(finding, self.buffer.len(), now - then);
+                tally.found(finding, self.buffer.len(), begun.took(now));
             }
             (Ok(_), Some(Ok(()))) => {
                 tally.counts.misses += 1;
                 tally.bytes += u64::from(op.len);
-                tally.success(now - then);
+                tally.success(begun.took(now));
                 if self.state.acked(op.fill).is_none_or(|acked| acked < version) {
                     self.state.acknowledge(op.fill, version);
                 }
@@ -276,15 +302,15 @@ impl<'a> Worker<'a> {
         Done { at: now, failed: false }
     }
 
-    fn delete(&mut self, key: &[u8], op: Op, then: u64, tallies: &mut Tallies) -> Done {
+    fn delete(&mut self, key: &[u8], op: Op, begun: P::Begun, tallies: &mut Tallies) -> Done {
         let answer = self.session.delete(key);
         self.state.forget(op.key);
-        self.presence(Operation::Delete, &answer, then, tallies)
+        self.presence(Operation::Delete, &answer, begun, tallies)
     }
 
-    fn touch(&mut self, key: &[u8], then: u64, tallies: &mut Tallies) -> Done {
+    fn touch(&mut self, key: &[u8], begun: P::Begun, tallies: &mut Tallies) -> Done {
         let answer = self.session.touch(key, self.orders.touch_ttl);
-        self.presence(Operation::Touch, &answer, then, tallies)
+        self.presence(Operation::Touch, &answer, begun, tallies)
     }
 
     /// The end of an operation that tells whether its key was there.
@@ -292,18 +318,27 @@ impl<'a> Worker<'a> {
         &self,
         operation: Operation,
         answer: &Result<bool, Error>,
-        then: u64,
+        begun: P::Begun,
         tallies: &mut Tallies,
     ) -> Done {
         let now = now_ns();
         let tally = tallies.of(operation);
-        tally.attempted(1, now - self.origin, now - then);
+        self.attempted(tally, now, begun);
         match answer {
-            Ok(true) => tally.success(now - then),
+            Ok(true) => tally.success(begun.took(now)),
             Ok(false) => tally.counts.misses += 1,
             Err(error) => return Done::failed(now, tally, error),
         }
         Done { at: now, failed: false }
+    }
+
+    /// An operation is over, whatever came of it.
+    #[inline]
+    fn attempted(&self, tally: &mut Tally, now: u64, begun: P::Begun) {
+        tally.attempted(1, now - self.origin, begun.took(now));
+        if let Some(late) = begun.late() {
+            tally.late(late, 1);
+        }
     }
 
     #[inline]
@@ -348,7 +383,7 @@ fn next_size(size: usize, took_ns: u64) -> usize {
     if took_ns > BLOCK_NS {
         (size / 2).max(1)
     } else if took_ns < BLOCK_NS / 2 {
-        (size * 2).min(BLOCK)
+        size * 2
     } else {
         size
     }

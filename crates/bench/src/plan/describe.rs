@@ -55,6 +55,15 @@ pub(super) fn describe(
             say(name, span.to_string());
         }
     }
+    if let Some(rate) = &spec.rate {
+        say("rate", rate.to_string());
+    }
+    if let Some(scan) = spec.scan {
+        say("scan", scan.to_string());
+    }
+    if let Some(arrivals) = spec.arrivals {
+        say("arrivals", arrivals.to_string());
+    }
     if let Some(memory) = spec.memory {
         say("memory", memory.to_string());
     }

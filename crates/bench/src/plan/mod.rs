@@ -2,6 +2,7 @@
 
 mod describe;
 mod outline;
+mod pace;
 mod part;
 mod phases;
 mod point;
@@ -186,7 +187,9 @@ impl Plan {
 
     fn note_mixes(&mut self) {
         let mixed = |phase: &PlannedPhase| phase.measured && phase.operations.len() > 1;
-        if self.points.iter().flat_map(|point| &point.phases).any(mixed) {
+        // Where operations come when they are due, the rate of each is over all of the time.
+        let closed = self.points.iter().filter(|point| point.pace.is_none());
+        if closed.flat_map(|point| &point.phases).any(mixed) {
             let note =
                 "in a mix, each operation's rate is over the time that was spent in that operation";
             self.notes.push(note.into());

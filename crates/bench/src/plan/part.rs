@@ -35,14 +35,18 @@ impl PlannedPart {
         let key_sizes = spec.key_size.clone();
         let key_sizes = key_sizes.unwrap_or_else(|| SizeSpec::fixed(DEFAULT_KEY_SIZE).into());
         let threads = spec.threads.clone().unwrap_or_else(|| Sweep::from(Count(1)));
+        let rates = rates(spec);
         let mut points = Vec::new();
         for data_size in source.sizes.iter() {
             for key_size in key_sizes.iter() {
                 for keys in source.keys.iter() {
                     for threads in threads.iter() {
                         let (keys, threads) = (keys.0, threads.0);
-                        let at = Coordinates { data_size, key_size, keys, threads };
-                        points.push(plan_point(spec, &source, &at, prefix, seed)?);
+                        for rate in &rates {
+                            let rate = rate.map(|rate| rate.0);
+                            let at = Coordinates { data_size, key_size, keys, threads, rate };
+                            points.push(plan_point(spec, &source, &at, prefix, seed)?);
+                        }
                     }
                 }
             }
@@ -88,5 +92,13 @@ impl PlannedPart {
             Some(name) => format!("{name}: {text}"),
             None => text.clone(),
         })
+    }
+}
+
+/// The rates to sweep; one that is none where the targets say how fast.
+fn rates(spec: &WorkloadSpec) -> Vec<Option<Count>> {
+    match spec.rates() {
+        Some(rates) => rates.iter().copied().map(Some).collect(),
+        None => vec![None],
     }
 }

@@ -10,6 +10,7 @@ use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::DEFAULT_KEY_SIZE;
+use super::pace::PlannedPace;
 use super::phases::{PlannedPhase, PlannedWork, plan_phases};
 use super::source::Source;
 use super::targets::PlannedTarget;
@@ -52,6 +53,9 @@ pub struct PlannedPoint {
     pub set_options: SetOptions,
     /// What making a value takes that a get-or-set missed.
     pub load_time: Option<Duration>,
+    /// How fast operations come in the phases that are measured; `None` where each thread begins its next one when its last
+    /// one is over.
+    pub(crate) pace: Option<PlannedPace>,
     /// Whether threads stay on their processors.
     pub pin: bool,
     /// What all values and keys take, in bytes, without any store's own overhead.
@@ -140,6 +144,7 @@ pub(super) struct Coordinates<'a> {
     pub(super) key_size: &'a SizeSpec,
     pub(super) keys: u32,
     pub(super) threads: u32,
+    pub(super) rate: Option<u32>,
 }
 
 pub(super) fn plan_point(
@@ -180,6 +185,7 @@ pub(super) fn plan_point(
             .map(|size| Picker::new(distribution.clone(), at.keys / size.0, seed)),
         set_options: SetOptions { ttl: spec.ttl.map(|Span(ttl)| ttl), ..SetOptions::default() },
         load_time: spec.load_time.map(|Span(time)| time),
+        pace: PlannedPace::of(spec, at.rate, source.trace.as_deref())?,
         pin: spec.pin.unwrap_or(false),
         phases,
         picker: Picker::new(distribution, at.keys, seed),
@@ -201,6 +207,9 @@ fn coordinates(source: &Source, at: &Coordinates<'_>, keys: &KeySpace, values: &
         ("key_size".into(), key_size),
         ("threads".into(), threads),
     ]);
+    if let Some(rate) = at.rate {
+        point.insert("rate".into(), PointValue::Number(rate.into()));
+    }
     if source.keys.len() > 1 {
         point.insert("keys".into(), PointValue::Number(at.keys.into()));
     }

@@ -2,19 +2,19 @@
 //! files.
 //!
 //! Known columns, in any order: `key`, which must be there, `op` (all are gets without it), `size` or
-//! `value_size`, `key_size`, `ttl` in seconds, `op_count` (how often the operation is repeated). Others are
-//! left aside. A field may be quoted, and then have commas in it; it never reaches over the end of a line, so
+//! `value_size`, `key_size`, `ttl` in seconds, `op_count` (how often the operation is repeated), `op_time` or `time` in
+//! seconds. Others are left aside. A field may be quoted, and then have commas in it; it never reaches over the end of a line, so
 //! that a stray quote spoils one line only and is found there.
 
 use std::io::BufRead;
 
 use super::format::{Head, TraceFormat};
-use super::lines::{Lines, key_size, number, operation, ttl, value_size};
+use super::lines::{Lines, key_size, number, operation, time, ttl, value_size};
 use super::recorder::{Record, Recorder, Stop};
 
 pub(super) const FORMAT: TraceFormat = TraceFormat {
     name: "csv",
-    summary: "a header with `key`, and of op, size, key_size, ttl, op_count what there is (Meta's kvcache)",
+    summary: "a header with `key`, and of op, size, key_size, ttl, op_count, op_time what there is (Meta's kvcache)",
     has_sizes: true,
     detect,
     read,
@@ -47,6 +47,7 @@ enum Column {
     KeySize,
     Ttl,
     Times,
+    Time,
     Other,
 }
 
@@ -61,6 +62,7 @@ impl Columns {
                 b"key_size" => Column::KeySize,
                 b"ttl" => Column::Ttl,
                 b"op_count" => Column::Times,
+                b"op_time" | b"time" => Column::Time,
                 _ => Column::Other,
             };
             if column != Column::Other && columns.contains(&column) {
@@ -87,6 +89,7 @@ impl Columns {
                 Column::ValueSize => record.value_size = value_size(field)?,
                 Column::KeySize => record.key_size = key_size(field)?,
                 Column::Ttl => record.ttl = ttl(field)?,
+                Column::Time => record.time_s = time(field)?,
                 Column::Times => times = number(field, "op_count", u32::MAX)?.unwrap_or(1),
                 Column::Other => {}
             }

@@ -66,6 +66,16 @@ pub(super) fn ttl(field: &[u8]) -> Result<Option<u32>, String> {
     number(field, "TTL", MAX_TTL)
 }
 
+/// A time in seconds of any clock, whole or not; `None` where the field is empty.
+pub(super) fn time(field: &[u8]) -> Result<Option<f64>, String> {
+    if field.is_empty() {
+        return Ok(None);
+    }
+    let number = std::str::from_utf8(field).ok().and_then(|text| text.parse::<f64>().ok());
+    let number = number.filter(|number| number.is_finite());
+    number.map(Some).ok_or_else(|| format!("time `{}` is not a number of seconds", shown(field)))
+}
+
 /// The whole number in a field; `None` where it is empty.
 pub(super) fn number(field: &[u8], what: &str, limit: u32) -> Result<Option<u32>, String> {
     if field.is_empty() {

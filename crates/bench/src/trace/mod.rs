@@ -1,11 +1,12 @@
 //! Traces: recorded accesses to a real cache, read as they are published and kept small in memory.
 //!
 //! [`Trace::open`] recognises compression by its magic bytes and the format by its header or name, and
-//! streams: a trace of a billion lines is never in memory as text. What stays is at most 14 bytes an
+//! streams: a trace of a billion lines is never in memory as text. What stays is at most 18 bytes an
 //! operation, and 6 where a trace has only keys.
 //!
 //! A format is one file here and one line in [`FORMATS`].
 
+mod arrivals;
 mod cache2k;
 mod column;
 mod csv;
@@ -29,7 +30,7 @@ pub use self::error::{TraceError, TraceFault};
 pub use self::format::{FORMATS, TraceFormat};
 pub use self::source::TraceSource;
 
-/// The most operations that one trace may have: with their sizes and TTLs they take 3.8 GB.
+/// The most operations that one trace may have: with their sizes, TTLs and times they take 4.8 GB.
 pub const MAX_OPS: usize = 1 << 28;
 
 /// Recorded operations, in order. Keys are numbers, from 0 in the order of their first appearance.
@@ -39,6 +40,8 @@ pub struct Trace {
     operations: Vec<Operation>,
     value_sizes: Column,
     ttls: Column,
+    /// Milliseconds since the first operation.
+    times_ms: Column,
     /// By key, not by operation.
     key_sizes: Column,
     n_keys: u32,

@@ -12,6 +12,8 @@ pub(super) struct Recorder {
     numbers: RapidHashMap<Box<[u8]>, u32>,
     trace: Trace,
     at_most: Option<usize>,
+    /// The time of the first operation, in seconds.
+    began_s: Option<f64>,
 }
 
 /// Why a reader stops before the end.
@@ -49,6 +51,8 @@ pub(super) struct Record<'a> {
     pub(super) value_size: Option<u32>,
     pub(super) key_size: Option<u32>,
     pub(super) ttl: Option<u32>,
+    /// When it was, in seconds of any clock.
+    pub(super) time_s: Option<f64>,
 }
 
 /// The kind of an operation, and whether it is only the nearest that a replay has.
@@ -99,7 +103,7 @@ impl Operation {
 
 impl Recorder {
     pub(super) fn new(at_most: Option<usize>) -> Self {
-        Self { numbers: RapidHashMap::default(), trace: Trace::default(), at_most }
+        Self { numbers: RapidHashMap::default(), trace: Trace::default(), at_most, began_s: None }
     }
 
     /// Appends an operation, `times` times. Stops as soon as there are as many as were asked for.
@@ -109,7 +113,9 @@ impl Recorder {
         if times > MAX_OPS - self.trace.len() {
             return Err(TraceFault::TooLong.into());
         }
+        let time_ms = record.time_s.map(|time| self.since_begin_ms(time));
         for _ in 0..times {
+            self.trace.times_ms.set(self.trace.len(), time_ms);
             self.push_once(record);
         }
         if self.trace.len() == asked { Err(Stop::Enough) } else { Ok(()) }
@@ -127,6 +133,17 @@ impl Recorder {
         trace.ttls.set(at, record.ttl.filter(|&ttl| ttl > 0));
         trace.keys.push(key);
         trace.operations.push(record.operation);
+    }
+
+    /// Milliseconds since the first operation.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "beyond 49 days it stands still, before the first it is 0"
+    )]
+    fn since_begin_ms(&mut self, time_s: f64) -> u32 {
+        let began_s = *self.began_s.get_or_insert(time_s);
+        ((time_s - began_s) * 1e3).round().min(f64::from(u32::MAX - 1)) as u32
     }
 
     /// The trace, unless it has no operation.

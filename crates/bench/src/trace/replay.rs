@@ -68,6 +68,7 @@ impl Trace {
                 self.operations[kept] = self.operations[at];
                 self.value_sizes.set(kept, self.value_sizes.get(at));
                 self.ttls.set(kept, self.ttls.get(at));
+                self.times_ms.set(kept, self.times_ms.get(at));
                 kept += 1;
             }
         }
@@ -75,5 +76,6 @@ impl Trace {
         self.operations.truncate(kept);
         self.value_sizes.truncate(kept);
         self.ttls.truncate(kept);
+        self.times_ms.truncate(kept);
     }
 }

@@ -5,7 +5,7 @@
 use std::io::BufRead;
 
 use super::format::{Head, TraceFormat};
-use super::lines::{Lines, key_size, operation, ttl, value_size};
+use super::lines::{Lines, key_size, operation, time, ttl, value_size};
 use super::recorder::{Record, Recorder, Stop};
 
 pub(super) const FORMAT: TraceFormat = TraceFormat {
@@ -36,9 +36,9 @@ fn parse(line: &[u8]) -> Result<Record<'_>, String> {
         let [ttl, name, _client, value, key] = [(); 5].map(|()| from_end.next());
         let front = from_end.next()?;
         let comma = front.iter().position(|&byte| byte == b',')?;
-        Some((&front[comma + 1..], key?, value?, name?, ttl?))
+        Some((&front[..comma], &front[comma + 1..], key?, value?, name?, ttl?))
     };
-    let (key, key_len, value_len, name, time_to_live) = fields().ok_or_else(|| {
+    let (seconds, key, key_len, value_len, name, time_to_live) = fields().ok_or_else(|| {
         let fields = line.split(|&byte| byte == b',').count();
         format!("{fields} fields, where a request has 7: cut off?")
     })?;
@@ -48,5 +48,6 @@ fn parse(line: &[u8]) -> Result<Record<'_>, String> {
         value_size: value_size(value_len)?,
         key_size: key_size(key_len)?,
         ttl: ttl(time_to_live)?,
+        time_s: time(seconds)?,
     })
 }

@@ -3,6 +3,7 @@
 mod keys;
 mod on_miss;
 mod operations;
+mod pace;
 mod pattern;
 mod published;
 mod ratio;
@@ -14,6 +15,7 @@ mod values;
 pub use keys::{KeySpace, Lengths};
 pub use on_miss::OnMiss;
 pub use operations::Operations;
+pub use pace::{ArrivalKind, Scan};
 pub use pattern::{Distribution, KeyPattern, Picker, Popularity};
 pub use ratio::Ratio;
 pub use sizes::{SizeSpec, Sweep};

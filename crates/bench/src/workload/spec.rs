@@ -8,7 +8,7 @@ use clap::Args;
 use larder_store::{ByteSize, Span};
 
 use super::typed::text;
-use super::{KeyPattern, OnMiss, Operations, Ratio, SizeSpec, Sweep};
+use super::{ArrivalKind, KeyPattern, OnMiss, Operations, Ratio, Scan, SizeSpec, Sweep};
 
 /// What is done to each target. Every field may be left out; a flag wins over a scenario's field.
 #[derive(Debug, Clone, Default, PartialEq, Args, serde::Deserialize)]
@@ -111,6 +111,24 @@ pub struct WorkloadSpec {
     #[serde(deserialize_with = "text")]
     pub duration: Option<Span>,
 
+    /// Operations that come each second, of all threads together, whether the target keeps up or not: latency counts from
+    /// the instant at which each was due. 10k, 2.5k; a comma sweeps [default: each thread's next operation begins when its
+    /// last one is over]
+    #[arg(short = 'R', long, value_name = "N")]
+    #[serde(deserialize_with = "text")]
+    pub rate: Option<Sweep<Count>>,
+
+    /// How they are spread over time: fixed, at the same distance; exponential, as from many callers; trace, as recorded
+    /// [default: fixed]
+    #[arg(long, value_name = "HOW")]
+    #[serde(deserialize_with = "text")]
+    pub arrivals: Option<ArrivalKind>,
+
+    /// The rates from the first to the last in steps, 10k:50k:10k, and latency against throughput
+    #[arg(long, value_name = "FROM:TO:STEP", conflicts_with = "rate")]
+    #[serde(deserialize_with = "text")]
+    pub scan: Option<Scan>,
+
     /// Before the first round, do everything unmeasured for this long
     #[arg(short, long, value_name = "TIME")]
     #[serde(deserialize_with = "text")]
@@ -155,6 +173,9 @@ impl WorkloadSpec {
         if self.requests.is_some() || self.duration.is_some() {
             (other.requests, other.duration) = (None, None);
         }
+        if self.rate.is_some() || self.scan.is_some() {
+            (other.rate, other.scan) = (None, None);
+        }
         if self.compressibility.is_some() || self.payload.is_some() {
             (other.compressibility, other.payload) = (None, None);
         }
@@ -176,6 +197,9 @@ impl WorkloadSpec {
             processes: self.processes.or(other.processes),
             requests: self.requests.or(other.requests),
             duration: self.duration.or(other.duration),
+            rate: self.rate.or(other.rate),
+            arrivals: self.arrivals.or(other.arrivals),
+            scan: self.scan.or(other.scan),
             warmup: self.warmup.or(other.warmup),
             rounds: self.rounds.or(other.rounds),
             seed: self.seed.or(other.seed),
@@ -186,6 +210,11 @@ impl WorkloadSpec {
 }
 
 impl WorkloadSpec {
+    /// The rates at which operations come, in turn; `None` where the targets say how fast.
+    pub fn rates(&self) -> Option<Sweep<Count>> {
+        self.scan.map(|scan| scan.rates().collect()).or_else(|| self.rate.clone())
+    }
+
     /// The fields by which this specification, laid over another one, makes another workload of it. That it is done more
     /// often, longer, or with other draws is none, and neither is that its machine has less memory.
     pub fn changes(&self, other: &Self) -> Vec<&'static str> {
@@ -212,6 +241,9 @@ impl WorkloadSpec {
             ("threads", differs(self.threads.as_ref(), other.threads.as_ref(), "1")),
             ("processes", differs(self.processes.as_ref(), other.processes.as_ref(), "1")),
             ("duration", differs(self.duration.as_ref(), other.duration.as_ref(), "")),
+            ("rate", differs(self.rate.as_ref(), other.rate.as_ref(), "")),
+            ("arrivals", differs(self.arrivals.as_ref(), other.arrivals.as_ref(), "fixed")),
+            ("scan", differs(self.scan.as_ref(), other.scan.as_ref(), "")),
             ("pin", differs(self.pin.as_ref(), other.pin.as_ref(), "false")),
         ];
         fields.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()

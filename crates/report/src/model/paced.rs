@@ -17,6 +17,9 @@ pub struct PacedSample {
     pub lag_ns: Option<Latency>,
     /// Operations that began late because their thread was still busy with the one before.
     pub queued: u64,
+    /// Operations that were due before time ended the round and had not begun by then.
+    #[serde(default)]
+    pub unbegun: u64,
 }
 
 /// What a cell of an open loop has besides its latencies, which count from the planned start; all rounds together.
@@ -33,4 +36,7 @@ pub struct Paced {
     pub lag_ns: Option<Latency>,
     /// Operations that began late because their thread was still busy with the one before.
     pub queued: u64,
+    /// Operations that were due before time ended the round and had not begun by then.
+    #[serde(default)]
+    pub unbegun: u64,
 }

@@ -21,7 +21,20 @@ pub fn floor_share(run: &Run, cell: &Cell) -> Option<f64> {
             && floor.point == cell.point
             && floor.language.as_deref() == language
     };
-    Some(run.floors.iter().find(here)?.ns_per_op * cell.ops_per_s? / 1e9)
+    Some(run.floors.iter().find(here)?.ns_per_op / operation_ns(cell)?)
+}
+
+/// The time of the wall clock that one operation of a cell takes, in nanoseconds, all its workers together: the inverse of its
+/// rate. Where operations come when they are due, their rate says nothing of that, and the mean of what they take does; of
+/// requests of many keys it is not known then.
+pub fn operation_ns(cell: &Cell) -> Option<f64> {
+    match &cell.paced {
+        None => cell.ops_per_s.map(|rate| 1e9 / rate),
+        Some(paced) if !cell.operation.is_of_many_keys() => {
+            Some(paced.service_ns?.mean / f64::from(cell.workers.max(1)))
+        }
+        Some(_) => None,
+    }
 }
 
 /// The language in which a cell was measured; `None` is this process.

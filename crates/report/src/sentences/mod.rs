@@ -4,6 +4,7 @@
 mod floors;
 mod leads;
 mod loads;
+mod paced;
 mod power;
 
 use std::fmt;
@@ -14,8 +15,8 @@ use crate::header::rounds;
 use crate::model::{Operation, Point, ReasonKind, Run, Target, Verdict};
 use crate::points::short_label;
 use crate::ranking::{Group, Pair, Row, groups, pair};
-pub use floors::floor_share;
 pub(crate) use floors::languages as floor_languages;
+pub use floors::{floor_share, operation_ns};
 pub(crate) use power::{NoVerdict, no_verdict};
 pub use power::{rounds_for_verdict, smallest_p};
 
@@ -74,6 +75,7 @@ pub fn sentences(run: &Run) -> Vec<Sentence> {
         }
     }
     sentences.extend(groups.iter().filter_map(|group| loads::repeated(&swept, group)));
+    sentences.extend(groups.iter().flat_map(|group| paced::kept_up(&swept, group)));
     sentences.extend(floors::cost_of_measuring(run, &groups));
     sentences.extend(absent_targets(run));
     sentences.extend(lost_targets(run));
@@ -131,8 +133,13 @@ fn lost_targets(run: &Run) -> Vec<Sentence> {
 fn rule(run: &Run) -> Option<Sentence> {
     let comparisons = run.comparisons.len();
     (comparisons > 0).then(|| {
+        let rates = match run.cells.iter().filter(|cell| cell.is_paced()).count() {
+            0 => "rates",
+            all if all == run.cells.len() => "p99 from plan",
+            _ => "rates, with --rate their p99 from plan,",
+        };
         let text = format!(
-            "two targets are told apart where p < {}, after Holm's correction over {}, and their rates differ by \
+            "two targets are told apart where p < {}, after Holm's correction over {}, and their {rates} differ by \
              more than {} %; an interval is of its one ratio, uncorrected",
             Verdict::SIGNIFICANCE,
             count(comparisons, "comparison"),
@@ -190,6 +197,12 @@ fn undecided(run: &Run, group: &Group<'_>, first: &Row<'_>, last: &Row<'_>) -> S
     let (a, b) = (&first.cell.target, &last.cell.target);
     let by = pair(run, group.operation, group.point, a, b)
         .map_or_else(String::new, |pair| format!(", {}", by_how_much(&pair)));
+    if group.is_paced() {
+        return format!(
+            "without a verdict: the p99 goes from {} up to {}{by}",
+            first.name, last.name
+        );
+    }
     format!("without a verdict: the rates go from {} down to {}{by}", first.name, last.name)
 }
 
@@ -204,6 +217,7 @@ fn down_the_ranking(
         let (a, b) = (&ranked[a].cell.target, &ranked[b].cell.target);
         pair(run, group.operation, group.point, a, b)
     };
+    let by = if group.is_paced() { "by p99 from plan, " } else { "" };
     let last = ranked.len() - 1;
     let mut texts = Vec::new();
     let mut from = 0;
@@ -212,8 +226,12 @@ fn down_the_ranking(
     while from < last {
         let to = tied_until(from, last, &between);
         match between(from, to.max(from + 1)) {
-            Some(pair) if to > from => texts.push(tie(&ranked[from..=to], &pair)),
-            Some(pair) => texts.push(claim(ranked[from].name, ranked[from + 1].name, &pair)),
+            Some(pair) if to > from => {
+                texts.push(by.to_owned() + &tie(&ranked[from..=to], &pair));
+            }
+            Some(pair) => {
+                texts.push(by.to_owned() + &claim(ranked[from].name, ranked[from + 1].name, &pair));
+            }
             None => {}
         }
         from = to.max(from + 1);
@@ -225,7 +243,7 @@ fn down_the_ranking(
         }
     }
     if let (true, Some(pair)) = (first_reach < last, between(0, last)) {
-        texts.push(claim(ranked[0].name, ranked[last].name, &pair));
+        texts.push(by.to_owned() + &claim(ranked[0].name, ranked[last].name, &pair));
     }
     if texts.is_empty() {
         let rounds = ranked.iter().map(|row| row.cell.rounds).max().unwrap_or(0) as usize;

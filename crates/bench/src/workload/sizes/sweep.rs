@@ -18,6 +18,13 @@ impl<T> From<T> for Sweep<T> {
     }
 }
 
+impl<T> FromIterator<T> for Sweep<T> {
+    /// Of at least one value.
+    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
+        Self(values.into_iter().collect())
+    }
+}
+
 impl<T> Deref for Sweep<T> {
     type Target = [T];
 

@@ -1,0 +1,70 @@
+//! What an open loop found besides its latencies: how long operations took once they had begun, how late they began.
+
+use hdrhistogram::Histogram;
+use larder_report::{Latency, Paced, PacedSample};
+
+use super::book::{Entry, PackedPace};
+use super::turn::shortened;
+use crate::measure::{Offered, Packed, Tally, curve, figures};
+
+/// What a round of an operation found, which was so much `part` of all that were due; `None` in a closed loop.
+pub(super) fn sample(tally: &Tally, offered: Option<Offered>, part: f64) -> Option<PacedSample> {
+    let (paced, offered) = (tally.paced.as_ref()?, offered?);
+    Some(PacedSample {
+        offered_per_s: shortened(offered.per_s * part),
+        service_ns: latency(&paced.service),
+        lag_ns: latency(&paced.lag),
+        queued: paced.queued,
+        unbegun: share(offered.unbegun, part),
+    })
+}
+
+/// The histograms behind it.
+pub(super) fn pack(tally: &Tally) -> Option<PackedPace> {
+    let paced = tally.paced.as_ref()?;
+    Some(PackedPace { service: Packed::new(&paced.service), lag: Packed::new(&paced.lag) })
+}
+
+/// All rounds of a cell together; `None` in a closed loop.
+pub(super) fn of_cell(rounds: &[&Entry]) -> Option<Paced> {
+    let samples: Vec<&PacedSample> =
+        rounds.iter().filter_map(|entry| entry.sample.paced.as_ref()).collect();
+    let packed: Vec<&PackedPace> = rounds.iter().filter_map(|entry| entry.paced.as_ref()).collect();
+    if samples.is_empty() {
+        return None;
+    }
+    let service = merged(packed.iter().map(|packed| &packed.service));
+    let lag = merged(packed.iter().map(|packed| &packed.lag));
+    #[expect(clippy::cast_precision_loss, reason = "a number of rounds")]
+    let count = samples.len() as f64;
+    Some(Paced {
+        offered_per_s: samples.iter().map(|sample| sample.offered_per_s).sum::<f64>() / count,
+        service_ns: figures(&service),
+        service_curve: curve(&service),
+        lag_ns: figures(&lag),
+        queued: samples.iter().map(|sample| sample.queued).sum(),
+        unbegun: samples.iter().map(|sample| sample.unbegun).sum(),
+    })
+}
+
+fn latency(histogram: &Histogram<u64>) -> Option<Latency> {
+    figures(histogram).map(|latency| Latency { mean: shortened(latency.mean), ..latency })
+}
+
+fn merged<'a>(all: impl Iterator<Item = &'a Packed>) -> Histogram<u64> {
+    let mut merged = Tally::new().latency;
+    for packed in all {
+        merged.add(packed.unpack()).expect("all have the same bounds");
+    }
+    merged
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a count times a share"
+)]
+fn share(count: u64, part: f64) -> u64 {
+    (count as f64 * part).round() as u64
+}

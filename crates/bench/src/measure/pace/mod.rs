@@ -1,0 +1,268 @@
+//! When an operation begins: as soon as the one before is over, or when it is due.
+//!
+//! A closed loop asks for the next operation when it has the answer to the last, so a target that stalls is asked less:
+//! its callers are kept from coming, and the stall counts once. An open loop has operations due at instants that nobody's
+//! answer can move. Whoever of its threads is free takes the next one, and latency counts from the instant at which it was
+//! due.
+//!
+//! Which loop it is, the measured loop has as a type, so that a closed loop carries nothing of an open one.
+
+mod arrivals;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+pub(crate) use arrivals::Arrivals;
+
+use super::clock::{now_ns, sleep_until, wake_in_time};
+
+/// How long before an operation is due its thread stops sleeping and watches the clock, in nanoseconds.
+const WATCH_NS: u64 = 5_000;
+/// The longest sleep, after which it is asked whether to stop, in nanoseconds.
+const NAP_NS: u64 = 50_000_000;
+
+/// When operations begin.
+pub(super) trait Pace {
+    /// An operation that has begun.
+    type Begun: Begun;
+    /// Operations are due at instants of their own.
+    const IS_OPEN: bool;
+
+    /// Begins the next operation, or request of `ops` keys, on a thread that is free since `free`; it is now `now`. `None`
+    /// when nothing more is to begin.
+    fn begin(&mut self, free: u64, now: u64, ops: u64, place: Option<u64>) -> Option<Self::Begun>;
+
+    /// The phase began at this instant, and ends at that one.
+    fn start(&mut self, began: u64, end: u64);
+
+    /// Waits until the phase is over by its plan, where nothing is left to do before.
+    fn finish(&self);
+
+    /// No operation is to begin any more.
+    fn is_over(&self) -> bool;
+}
+
+/// An operation that has begun.
+pub(super) trait Begun: Copy {
+    /// How long it took.
+    type Took: Took;
+    /// When it really began.
+    fn at(self) -> u64;
+    /// How long it took until now.
+    fn took(self, now: u64) -> Self::Took;
+    /// How late it began, in nanoseconds: of an open loop.
+    fn late(self) -> Option<Late>;
+}
+
+/// How long an operation took.
+pub(super) trait Took: Copy {
+    /// For whoever waits for it: from the instant at which it was due.
+    fn latency_ns(self) -> u64;
+    /// From the instant at which it began.
+    fn service_ns(self) -> u64;
+    /// Whether the two are not the same thing.
+    const IS_PACED: bool;
+}
+
+/// How late an operation began.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Late {
+    /// Its thread was free before it was due: so late was the schedule.
+    Schedule(u64),
+    /// Its thread was busy with the one before.
+    Queued,
+}
+
+/// Each operation begins when the one before is over.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Closed;
+
+impl Pace for Closed {
+    type Begun = u64;
+    const IS_OPEN: bool = false;
+
+    #[inline]
+    fn begin(&mut self, _: u64, now: u64, _: u64, _: Option<u64>) -> Option<u64> {
+        Some(now)
+    }
+
+    fn start(&mut self, _: u64, _: u64) {}
+
+    fn finish(&self) {}
+
+    fn is_over(&self) -> bool {
+        false
+    }
+}
+
+impl Begun for u64 {
+    type Took = Self;
+
+    #[inline]
+    fn at(self) -> Self {
+        self
+    }
+
+    #[inline]
+    fn took(self, now: Self) -> Self {
+        now - self
+    }
+
+    #[inline]
+    fn late(self) -> Option<Late> {
+        None
+    }
+}
+
+impl Took for u64 {
+    const IS_PACED: bool = false;
+
+    #[inline]
+    fn latency_ns(self) -> Self {
+        self
+    }
+
+    #[inline]
+    fn service_ns(self) -> Self {
+        self
+    }
+}
+
+/// What the threads of an open loop share.
+#[derive(Debug)]
+pub(super) struct Schedule<'a> {
+    arrivals: &'a Arrivals,
+    /// Operations of the phase; `None` when time ends it.
+    requests: Option<u64>,
+    /// How many have been taken.
+    taken: AtomicU64,
+}
+
+impl<'a> Schedule<'a> {
+    pub(super) fn new(arrivals: &'a Arrivals, requests: Option<u64>) -> Self {
+        Self { arrivals, requests, taken: AtomicU64::new(0) }
+    }
+}
+
+/// One thread of an open loop.
+#[derive(Debug)]
+pub(super) struct Open<'a> {
+    schedule: &'a Schedule<'a>,
+    stop: &'a AtomicBool,
+    began: u64,
+    end: u64,
+    is_over: bool,
+}
+
+impl<'a> Open<'a> {
+    pub(super) fn new(schedule: &'a Schedule<'a>, stop: &'a AtomicBool) -> Self {
+        Self { schedule, stop, began: 0, end: u64::MAX, is_over: false }
+    }
+}
+
+impl Pace for Open<'_> {
+    type Begun = Due;
+    const IS_OPEN: bool = true;
+
+    #[inline]
+    fn begin(&mut self, free: u64, now: u64, ops: u64, place: Option<u64>) -> Option<Due> {
+        let place = match place {
+            Some(place) if self.schedule.arrivals.are_recorded() => place,
+            _ => self.schedule.taken.fetch_add(ops, Ordering::Relaxed),
+        };
+        let due = self.began.saturating_add(self.schedule.arrivals.due(place));
+        let at = if due <= now { Some(now) } else { wait(due.min(self.end), self.stop) };
+        match at {
+            Some(at) if due < self.end && at < self.end => {
+                Some(Due { planned: due, at, is_queued: free > due })
+            }
+            _ => {
+                self.is_over = true;
+                None
+            }
+        }
+    }
+
+    fn start(&mut self, began: u64, end: u64) {
+        (self.began, self.end) = (began, end);
+        wake_in_time();
+    }
+
+    fn finish(&self) {
+        let lasts = self.schedule.requests.map_or(u64::MAX, |n| self.schedule.arrivals.due(n));
+        let end = self.end.min(self.began.saturating_add(lasts));
+        if end < u64::MAX {
+            wait(end, self.stop);
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over
+    }
+}
+
+/// An operation of an open loop.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Due {
+    planned: u64,
+    at: u64,
+    is_queued: bool,
+}
+
+/// How long it took, from either instant.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FromPlan {
+    latency_ns: u64,
+    service_ns: u64,
+}
+
+impl Begun for Due {
+    type Took = FromPlan;
+
+    #[inline]
+    fn at(self) -> u64 {
+        self.at
+    }
+
+    #[inline]
+    fn took(self, now: u64) -> FromPlan {
+        FromPlan { latency_ns: now - self.planned, service_ns: now - self.at }
+    }
+
+    #[inline]
+    fn late(self) -> Option<Late> {
+        Some(if self.is_queued { Late::Queued } else { Late::Schedule(self.at - self.planned) })
+    }
+}
+
+impl Took for FromPlan {
+    const IS_PACED: bool = true;
+
+    #[inline]
+    fn latency_ns(self) -> u64 {
+        self.latency_ns
+    }
+
+    #[inline]
+    fn service_ns(self) -> u64 {
+        self.service_ns
+    }
+}
+
+/// Waits until an instant and tells when it was over; `None` when told to stop meanwhile.
+fn wait(until: u64, stop: &AtomicBool) -> Option<u64> {
+    loop {
+        let now = now_ns();
+        let left = until.saturating_sub(now);
+        if left == 0 {
+            return Some(now);
+        }
+        if left <= WATCH_NS {
+            std::hint::spin_loop();
+            continue;
+        }
+        sleep_until(until - WATCH_NS.max(left.saturating_sub(NAP_NS)));
+        if left > NAP_NS && stop.load(Ordering::Relaxed) {
+            return None;
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! How fast operations come at a point, resolved.
+
+use std::sync::Arc;
+
+use crate::error::{Result, usage};
+use crate::measure::{Arrivals, seconds};
+use crate::trace::Trace;
+use crate::workload::{ArrivalKind, WorkloadSpec};
+
+/// How fast operations come, whether a target keeps up or not.
+#[derive(Debug, Clone)]
+pub(crate) struct PlannedPace {
+    /// Operations a second, of all threads together; `None` for as many as were recorded.
+    rate: Option<f64>,
+    /// How they are spread over time.
+    arrivals: ArrivalKind,
+    /// When the operations of a trace were recorded, in nanoseconds, and how long all of them took.
+    recorded: Option<(Arc<[u64]>, u64)>,
+}
+
+impl PlannedPace {
+    /// What a workload says of it; `None` where it says nothing, and the targets say how fast.
+    pub(super) fn of(
+        spec: &WorkloadSpec,
+        rate: Option<u32>,
+        trace: Option<&Trace>,
+    ) -> Result<Option<Self>> {
+        let arrivals = spec.arrivals.unwrap_or_default();
+        let recorded = match (arrivals, trace) {
+            (ArrivalKind::Trace, None) => {
+                return Err(usage("--arrivals trace: no trace is replayed; add --keys-from trace:FILE"));
+            }
+            (ArrivalKind::Trace, Some(trace)) => Some(trace.arrivals().ok_or_else(|| {
+                usage("--arrivals trace: this trace has no times; take fixed or exponential, with a --rate")
+            })?),
+            _ => None,
+        };
+        if rate.is_none() && recorded.is_none() {
+            return match spec.arrivals {
+                Some(arrivals) => Err(usage(format!(
+                    "--arrivals {arrivals}: nothing says how many come; add a --rate, or leave it out"
+                ))),
+                None => Ok(None),
+            };
+        }
+        Ok(Some(Self { rate: rate.map(f64::from), arrivals, recorded }))
+    }
+
+    /// How long it takes until so many operations have come, in seconds.
+    pub(crate) fn lasts(&self, requests: Option<u64>) -> f64 {
+        let arrivals = requests.and_then(|n| Some((n, self.arrivals(None, 0)?)));
+        arrivals.map_or(0.0, |(n, arrivals)| seconds(arrivals.due(n)))
+    }
+
+    /// The instants of a turn that all targets have alike; with a `rate`, at that one.
+    pub(crate) fn arrivals(&self, rate: Option<f64>, seed: u64) -> Option<Arrivals> {
+        let rate = rate.or(self.rate);
+        match (&self.recorded, self.arrivals) {
+            (Some((at, lasts)), _) => Some(Arrivals::recorded(Arc::clone(at), *lasts, rate)),
+            (None, ArrivalKind::Exponential) => Some(Arrivals::exponential(rate?, seed)),
+            (None, _) => Some(Arrivals::fixed(rate?)),
+        }
+    }
+}

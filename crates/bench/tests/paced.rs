@@ -1,0 +1,191 @@
+//! The open loop: operations come when they are due, whatever the target does.
+
+mod support;
+
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+
+use larder_bench::Plan;
+use larder_engines::ENGINES;
+use larder_report::{Cell, Operation, PointValue, Run};
+
+fn paced(run: &Run, url: &str, operation: Operation) -> Cell {
+    let cell = support::cell(run, url, operation).clone();
+    assert!(cell.reason.is_none(), "{:?}", cell.reason);
+    assert!(cell.paced.is_some(), "{url} {operation} was not paced");
+    cell
+}
+
+#[test]
+fn a_target_that_keeps_up_does_what_is_due_and_waits_in_between() {
+    let began = Instant::now();
+    let run =
+        support::run(&ENGINES, &["moka:"], "rounds = 1\nkeys = 500\nrate = '2k'\nrequests = 1000");
+    // 500 sets and 1000 gets take three quarters of a second.
+    assert!(began.elapsed() > Duration::from_millis(700), "{:?}", began.elapsed());
+    for (operation, ops) in [(Operation::Set, 500), (Operation::Get, 1000)] {
+        let cell = paced(&run, "moka:", operation);
+        assert_eq!(cell.counts.ops, ops);
+        let (rate, pace) = (cell.ops_per_s.unwrap(), cell.paced.clone().unwrap());
+        assert!((1900.0..2010.0).contains(&rate), "{rate}");
+        assert!((pace.offered_per_s - 2000.0).abs() < 1.0, "{}", pace.offered_per_s);
+        assert_eq!(pace.unbegun, 0);
+        let (planned, service) = (cell.latency_ns.unwrap(), pace.service_ns.unwrap());
+        // What nobody was waiting for is in no latency: 500 µs lie between two operations.
+        assert!(service.p50 < 100_000, "{service:?}");
+        for (from_plan, from_begin) in
+            [(planned.p50, service.p50), (planned.p99, service.p99), (planned.max, service.max)]
+        {
+            assert!(from_plan >= from_begin, "{planned:?} and {service:?}");
+        }
+        assert!(pace.lag_ns.unwrap().min < 1_000_000, "{:?}", pace.lag_ns);
+        assert_eq!(cell.point["rate"], PointValue::Number(2000));
+    }
+}
+
+#[test]
+fn a_target_slower_than_the_rate_has_a_latency_that_grows_and_leaves_arrivals_unbegun() {
+    let workload = |rest: &str| {
+        format!(
+            "rounds = 1\nkeys = 200\nrate = '1k'\non-miss = 'fill'\nload-time = '5ms'\nkey-pattern = 'seq'\n{rest}"
+        )
+    };
+    let run = support::run(&ENGINES, &["moka:"], &workload("requests = 200"));
+    // Each of 200 misses takes 5 ms, and one is due each millisecond: the last waits 0.8 s.
+    let cell = paced(&run, "moka:", Operation::GetOrSet);
+    let (planned, pace) = (cell.latency_ns.unwrap(), cell.paced.clone().unwrap());
+    assert_eq!(cell.counts.ops, 200);
+    assert!(planned.max > 700_000_000 && planned.p50 > 300_000_000, "{planned:?}");
+    assert!(pace.service_ns.unwrap().p50 < 50_000_000, "{pace:?}");
+    assert!(pace.queued >= 190, "{}", pace.queued);
+    assert_eq!(cell.kept_up(), Some(false));
+    let slots = &cell.samples[0].timeline.as_ref().unwrap().max_ns;
+    let seen: Vec<u64> = slots.iter().copied().filter(|ns| *ns > 0).collect();
+    assert!(seen.first().unwrap() * 4 < *seen.last().unwrap(), "{seen:?}");
+
+    // Ended by time, what had not begun is told.
+    let run = support::run(&ENGINES, &["moka:"], &workload("duration = '200ms'"));
+    let cell = paced(&run, "moka:", Operation::GetOrSet);
+    let pace = cell.paced.clone().unwrap();
+    assert_eq!(cell.counts.ops + pace.unbegun, 200, "{cell:?}");
+    assert!(pace.unbegun > 120, "{}", pace.unbegun);
+    assert!((pace.offered_per_s - 1000.0).abs() < 1.0, "{}", pace.offered_per_s);
+    assert!(cell.ops_per_s.unwrap() < 300.0);
+}
+
+#[test]
+fn threads_share_one_schedule_and_mixes_chains_and_requests_of_many_keys_follow_it() {
+    let rate_of = |run: &Run, operation| support::cell(run, "moka:", operation).ops_per_s.unwrap();
+    let run = support::run(
+        &ENGINES,
+        &["moka:"],
+        "rounds = 1\nkeys = 400\nthreads = 4\nrate = '4k'\nratio = '1:3'\nrequests = 2000\narrivals = 'exponential'",
+    );
+    let (sets, gets) = (rate_of(&run, Operation::Set), rate_of(&run, Operation::Get));
+    assert!((3700.0..4300.0).contains(&(sets + gets)), "{sets} and {gets}");
+    assert!((2.5..3.5).contains(&(gets / sets)), "{sets} and {gets}");
+    let due = |operation| paced(&run, "moka:", operation).paced.unwrap().offered_per_s;
+    let all = due(Operation::Set) + due(Operation::Get);
+    // So many arrivals that are independent of each other take a few percent more or less.
+    assert!((3700.0..4300.0).contains(&all), "{all}");
+
+    for (workload, operation) in [
+        ("operations = 'set+get'", Operation::Get),
+        ("operations = 'get'\nmultiget = 10", Operation::GetMany),
+        ("operations = 'get_each'\ngroup = 10", Operation::GetEach),
+        ("operations = 'delete'", Operation::Delete),
+    ] {
+        let run = support::run(
+            &ENGINES,
+            &["moka:"],
+            &format!("rounds = 1\nkeys = 400\nthreads = 2\nrate = '4k'\n{workload}"),
+        );
+        let cell = paced(&run, "moka:", operation);
+        let (rate, due) = (cell.ops_per_s.unwrap(), cell.paced.unwrap().offered_per_s);
+        let share = if operation == Operation::Get { 0.5 } else { 1.0 };
+        assert!((3600.0..4050.0).contains(&(rate / share)), "{operation}: {rate}");
+        assert!((due / share - 4000.0).abs() < 2.0, "{operation}: {due}");
+    }
+}
+
+#[test]
+fn a_trace_is_replayed_at_its_own_pace_or_at_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("recorded.csv");
+    // 100 gets in the first 100 ms, 100 in the 400 ms behind them.
+    let mut text = "time,key\n".to_owned();
+    for (second, count) in [("10.0", 100), ("10.1", 100), ("10.5", 1)] {
+        for key in 0..count {
+            writeln!(text, "{second},k{key}").unwrap();
+        }
+    }
+    std::fs::write(&path, text).unwrap();
+    let trace =
+        format!("rounds = 1\nkey-pattern = 'trace:{}'\narrivals = 'trace'\n", path.display());
+    let recorded = support::run(&ENGINES, &["moka:"], &trace);
+    let cell = paced(&recorded, "moka:", Operation::Get);
+    assert_eq!(cell.counts.ops, 201);
+    // What one time lasts is known from the next; the last lasts as long as the one before.
+    let wall_s = cell.wall_s.unwrap();
+    assert!((0.89..1.1).contains(&wall_s), "{wall_s}");
+    let slots = cell.samples[0].timeline.as_ref().unwrap();
+    let early: u64 = slots
+        .ops
+        .iter()
+        .zip(0..)
+        .filter(|(_, n)| n * slots.slot_ns < 100_000_000)
+        .map(|(ops, _)| ops)
+        .sum();
+    assert!((80..=130).contains(&early), "{early} in the first 100 ms");
+    let faster = support::run(&ENGINES, &["moka:"], &format!("{trace}rate = 1005\n"));
+    let wall_s = paced(&faster, "moka:", Operation::Get).wall_s.unwrap();
+    assert!((0.19..0.3).contains(&wall_s), "{wall_s}");
+}
+
+#[test]
+fn rates_sweep_and_what_cannot_be_paced_says_so_in_a_line() {
+    let points = |workload: &str| {
+        let plan = Plan::new(&support::scenario(&["moka:"], workload), true, &ENGINES).unwrap();
+        plan.points.iter().map(|point| point.point["rate"].to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(points("rate = '1k,2k'"), ["1000", "2000"]);
+    assert_eq!(points("scan = '1k:2k:500'"), ["1000", "1500", "2000"]);
+    let refused = |workload: &str| {
+        let plan = Plan::new(&support::scenario(&["moka:"], workload), true, &ENGINES);
+        plan.unwrap_err().to_string()
+    };
+    for (workload, why) in [
+        ("arrivals = 'exponential'", "add a --rate"),
+        ("arrivals = 'trace'\nrate = 10", "add --keys-from trace:FILE"),
+    ] {
+        let error = refused(workload);
+        assert!(error.contains(why) && error.lines().count() == 1, "{error}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("plain.csv");
+    std::fs::write(&path, "key\na\nb\n").unwrap();
+    let error = refused(&format!("key-pattern = 'trace:{}'\narrivals = 'trace'", path.display()));
+    assert!(error.contains("this trace has no times"), "{error}");
+}
+
+#[test]
+fn at_a_rate_targets_are_ranked_by_the_p99_from_plan() {
+    let run = support::run(
+        &ENGINES,
+        &["moka:?name=near", "moka:?name=far"],
+        "rounds = 6\nkeys = 100\nrate = '2k'\noperations = 'get'",
+    );
+    assert!(run.comparisons.len() == 1, "{:?}", run.comparisons);
+    let [near, far] =
+        ["moka:?name=near", "moka:?name=far"].map(|url| paced(&run, url, Operation::Get));
+    let ratio = near.speed().unwrap() / far.speed().unwrap();
+    assert!(
+        (run.comparisons[0].ratio / ratio - 1.0).abs() < 1e-9,
+        "{ratio}, {:?}",
+        run.comparisons
+    );
+    assert!(support::findings(&run, "ERR-AS-OP").is_empty());
+    let said = larder_report::sentences(&run);
+    let all: Vec<String> = said.iter().map(ToString::to_string).collect();
+    assert!(all.iter().any(|said| said.contains("all kept up with 2.00 k/s")), "{all:#?}");
+}

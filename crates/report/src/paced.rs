@@ -1,0 +1,66 @@
+//! What an open loop adds to a report: whether a target kept up with the rate, and by what the targets are ranked.
+//!
+//! Where operations come whether the target is ready or not, all that keep up do as many a second, so the rate says
+//! nothing of who is better. There is one rule instead: targets are ranked by the p99 of their latency from the planned
+//! start, the median of the rounds. One that does not keep up has a latency that grows for as long as the run lasts, so it
+//! stands behind those that do by the same rule.
+
+use crate::model::{Cell, Sample};
+
+/// The share of the operations that were due of which so many must have been carried out in time to say that a target kept
+/// up. What is in flight when time ends a round is not done.
+const KEPT_UP: f64 = 0.98;
+
+impl Cell {
+    /// Whether its operations came when they were due, whatever the target did.
+    pub fn is_paced(&self) -> bool {
+        self.paced.is_some()
+    }
+
+    /// The share of the operations that were due which it carried out in the time of the measurement, 0 to 1, whatever came
+    /// of them; `None` in a closed loop.
+    #[expect(clippy::cast_precision_loss, reason = "a share")]
+    pub fn kept_up_share(&self) -> Option<f64> {
+        let offered = self.paced.as_ref()?.offered_per_s;
+        let wall_s = self.wall_s.filter(|wall_s| *wall_s > 0.0)?;
+        (offered > 0.0).then(|| (self.counts.ops as f64 / wall_s / offered).min(1.0))
+    }
+
+    /// Whether it did what was due; `None` in a closed loop.
+    pub fn kept_up(&self) -> Option<bool> {
+        self.kept_up_share().map(|share| share >= KEPT_UP)
+    }
+
+    /// By how much it is better than others, as a number of which more is better: its rate, or in an open loop how many times
+    /// the p99 of its latency fits into a second.
+    pub fn speed(&self) -> Option<f64> {
+        if !self.is_paced() {
+            return self.ops_per_s;
+        }
+        let complete = self.samples.iter().filter(|sample| sample.complete);
+        let mut speeds: Vec<f64> = complete.filter_map(Sample::speed).collect();
+        speeds.sort_by(f64::total_cmp);
+        let middle = speeds.len() / 2;
+        match speeds.len() {
+            0 => Some(per_second(self.latency_ns?.p99)),
+            odd if odd % 2 == 1 => Some(speeds[middle]),
+            _ => Some(f64::midpoint(speeds[middle - 1], speeds[middle])),
+        }
+    }
+}
+
+impl Sample {
+    /// By how much this round was better than others, as [`Cell::speed`] has it; `None` where nothing succeeded.
+    pub fn speed(&self) -> Option<f64> {
+        match self.paced {
+            Some(_) => self.latency_ns.map(|latency| per_second(latency.p99)),
+            None => Some(self.ops_per_s),
+        }
+    }
+}
+
+/// How often a time fits into a second.
+#[expect(clippy::cast_precision_loss, reason = "three figures are shown")]
+fn per_second(ns: u64) -> f64 {
+    1e9 / ns.max(1) as f64
+}

@@ -1,0 +1,80 @@
+//! What must be said of an open loop: who kept up, and why its latencies are others than those of a closed loop.
+
+use super::{Role, Sentence};
+use crate::figures::{list, nanoseconds, percent, rate};
+use crate::model::Cell;
+use crate::points::short_label;
+use crate::ranking::{Group, Row};
+
+/// A p99.9 from plan that is so many times the one from the real beginning deserves a word.
+const APART: u64 = 10;
+
+/// The sentences about a group whose operations came when they were due; none of a closed loop.
+pub(super) fn kept_up(swept: &[&str], group: &Group<'_>) -> Vec<Sentence> {
+    let rows: Vec<&Row<'_>> =
+        group.rows.iter().filter(|row| row.rate().is_some() && row.cell.is_paced()).collect();
+    let Some(first) = rows.first() else { return Vec::new() };
+    let point = short_label(group.point, swept);
+    let place = if point.is_empty() { String::new() } else { format!(", {point}") };
+    let subject = format!("{}{place}", group.operation);
+    let sentence = |text| Sentence {
+        role: Role::Remark,
+        operation: Some(group.operation),
+        point: Some(group.point.clone()),
+        subject: subject.clone(),
+        text,
+    };
+    let offered = first.cell.paced.as_ref().map_or(0.0, |paced| paced.offered_per_s);
+    let (kept, late): (Vec<&Row<'_>>, Vec<&Row<'_>>) =
+        rows.iter().copied().partition(|row| row.cell.kept_up() != Some(false));
+    let names = |rows: &[&Row<'_>]| {
+        let names: Vec<String> = rows.iter().map(|row| row.name.to_owned()).collect();
+        list(&names.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let mut texts = Vec::new();
+    match kept[..] {
+        [] => {}
+        _ if late.is_empty() && kept.len() > 1 => texts.push(format!(
+            "all kept up with {}, so not the rates but the p99 from the planned start ranks them",
+            rate(offered)
+        )),
+        _ => texts.push(format!("{} kept up with {}", names(&kept), rate(offered))),
+    }
+    texts.extend(late.iter().map(|row| fell_behind(row, offered)));
+    texts.extend(rows.iter().filter_map(|row| waited(row.name, row.cell)));
+    texts.into_iter().map(sentence).collect()
+}
+
+fn fell_behind(row: &Row<'_>, offered: f64) -> String {
+    let unbegun = row.cell.paced.as_ref().map_or(0, |paced| paced.unbegun);
+    let rest = match unbegun {
+        0 => String::new(),
+        unbegun => format!(", {unbegun} operations had not begun when the time was over"),
+    };
+    format!(
+        "{} did not keep up: {} of {} were done ({}){rest}; its latency from the planned start grows for as long as a round \
+         lasts",
+        row.name,
+        rate(row.rate().unwrap_or_default()),
+        rate(offered),
+        percent(row.cell.kept_up_share().unwrap_or_default())
+    )
+}
+
+/// Why the latencies of callers who come when they are due are longer than what the target took.
+#[expect(clippy::cast_precision_loss, reason = "three figures are shown")]
+fn waited(name: &str, cell: &Cell) -> Option<String> {
+    let (paced, planned) = (cell.paced.as_ref()?, cell.latency_ns?);
+    let service = paced.service_ns?;
+    let apart = planned.p999 > service.p999.saturating_mul(APART);
+    (apart && cell.kept_up() != Some(false)).then(|| {
+        format!(
+            "{name}: p99.9 is {} from the planned start and {} from the instant at which operations began, because {} of {} \
+             operations waited behind others; a closed loop tells only the second",
+            nanoseconds(planned.p999 as f64),
+            nanoseconds(service.p999 as f64),
+            paced.queued,
+            cell.counts.ops
+        )
+    })
+}
