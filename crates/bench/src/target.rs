@@ -7,9 +7,10 @@ use std::time::Duration;
 use larder_report::{Operation, Point, ReasonKind, TtlTrial};
 use larder_store::{
     ByteSize, Capabilities, Catalog, Error, Medium, Ownership, Result, Session, SetOptions, Stats,
-    Store, StoreInfo,
+    Store, StoreInfo, StoreUrl,
 };
 
+use crate::bounded::{bounded_url, open_within};
 use crate::guest::{self, Demand, GuestStore};
 use crate::memory;
 use crate::patience::patiently;
@@ -52,13 +53,28 @@ pub(crate) struct Lost {
 const SAFETY_TTL: Duration = Duration::from_hours(24);
 
 impl Target {
-    /// Opens a target with room for the plan's working set, unless its URL says how much it has.
+    /// Opens a target with room for the plan's working set, unless its URL says how much it has, or with the capacity that
+    /// is asked of it.
     pub(crate) fn open(planned: &PlannedTarget, plan: &Plan, catalog: &Catalog) -> Result<Self> {
-        let mut url = planned.url.clone();
+        match planned.capacity {
+            None => Self::open_at(planned.url.clone(), planned, plan, catalog),
+            Some(capacity) => open_within(planned, capacity, |bytes| {
+                Self::open_at(bounded_url(planned, bytes, catalog), planned, plan, catalog)
+            }),
+        }
+    }
+
+    fn open_at(
+        mut url: StoreUrl,
+        planned: &PlannedTarget,
+        plan: &Plan,
+        catalog: &Catalog,
+    ) -> Result<Self> {
         // A stack gives room to those of its tiers that are not somebody's.
         let is_ours = || !planned.is_external() || !planned.url.tiers().is_empty();
         if let Some(option) = planned.engine.capacity_option.filter(|_| is_ours()) {
-            let room = plan.points_of(planned).map(PlannedPoint::room_bytes).max().unwrap_or(0);
+            let points = plan.points.iter().filter(|point| !point.leaves_out(planned));
+            let room = points.map(PlannedPoint::room_bytes).max().unwrap_or(0);
             url = url.or_option(option, &room.to_string());
         }
         if planned.media.contains(&Medium::Files) {
@@ -171,6 +187,9 @@ impl Target {
                 "a guest begins each operation when the one before is over: leave out --rate";
             return Some((ReasonKind::Unsupported, text.into()));
         }
+        if let Some(reason) = self.unbounded_at(point) {
+            return Some((ReasonKind::Unsupported, reason.into()));
+        }
         let processes = point.guest_processes();
         if processes > 1 && self.guest.as_ref().is_some_and(|guest| guest.is_private()) {
             let text =
@@ -178,6 +197,16 @@ impl Target {
             return Some((ReasonKind::Unsupported, text));
         }
         self.lacks_all(point).map(|lack| (ReasonKind::Unsupported, lack.into()))
+    }
+
+    /// Why it does not keep to the capacity of a point, where that asks for one.
+    fn unbounded_at(&self, point: &PlannedPoint) -> Option<&'static str> {
+        // A store of nothing has the cost of the measuring, which is wanted of it.
+        if point.capacity.is_none() || !self.capabilities.stores {
+            return None;
+        }
+        let evicts = self.capabilities.evicts;
+        self.planned.unbounded.or((!evicts).then_some("drops nothing to make room"))
     }
 
     /// What a whole point is left out for: it lacks what every measured phase asks for, or a phase that stores what others

@@ -64,7 +64,7 @@ pub use model::{
     Change, ChangeVerdict, Diff, DiffCell, DiffFigure, DiffMeasure, DiffSide, Differing,
     NotCompared,
 };
-pub use points::{PART, coordinate, label, points, short_label};
+pub use points::{CAPACITY, PART, coordinate, label, points, short_label};
 pub use ranking::{Group, Pair, Row, Standing, groups, pair};
 pub use sentences::{
     Role, Sentence, floor_share, operation_ns, rounds_for_verdict, sentences, smallest_p,

@@ -7,6 +7,9 @@ use crate::model::{Point, PointValue, Run};
 /// The coordinate that tells the parts of a scenario apart.
 pub const PART: &str = "part";
 
+/// The coordinate that says how much each target may hold, in bytes.
+pub const CAPACITY: &str = "capacity";
+
 /// The points of a run, each once: in numeric order where all coordinates are numbers, else as they came.
 pub fn points(run: &Run) -> Vec<&Point> {
     let mut points: Vec<&Point> = Vec::new();
@@ -44,7 +47,9 @@ pub fn short_label(point: &Point, swept: &[&str]) -> String {
 /// One coordinate: a size in its unit, anything else as it is.
 pub fn coordinate(name: &str, value: &PointValue) -> String {
     match value {
-        PointValue::Number(bytes) if name.ends_with("_size") => ByteSize(*bytes).to_string(),
+        PointValue::Number(bytes) if name.ends_with("_size") || name == CAPACITY => {
+            ByteSize(*bytes).to_string()
+        }
         other => other.to_string(),
     }
 }

@@ -3,7 +3,7 @@
 use larder_report::{Cell, Run, Severity};
 use larder_store::ByteSize;
 
-use super::{About, Check, Needs, Report, measured};
+use super::{About, Check, Needs, Report, is_bounded, measured};
 
 pub(super) struct Capacity;
 
@@ -28,7 +28,8 @@ impl Check for Capacity {
     }
 
     fn look(&self, run: &Run, report: &mut Report<'_>) {
-        for cell in measured(run) {
+        // Where a capacity was asked for, that not everything fits is what is to be seen.
+        for cell in measured(run).filter(|cell| !is_bounded(cell)) {
             let Some(target) =
                 run.target(&cell.target).filter(|target| target.stores == Some(true))
             else {

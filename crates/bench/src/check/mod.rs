@@ -24,7 +24,9 @@ mod ttl_truth;
 
 pub(crate) use stand_in::ID as STAND_IN;
 
-use larder_report::{Cell, Check as Finding, Operation, Point, ReasonKind, Run, Severity, Target};
+use larder_report::{
+    CAPACITY, Cell, Check as Finding, Operation, Point, ReasonKind, Run, Severity, Target,
+};
 
 /// A rule that looks for one way in which a figure misleads.
 pub trait Check: Sync {
@@ -150,6 +152,11 @@ fn measured(run: &Run) -> impl Iterator<Item = &Cell> {
     // That nothing succeeded is for the checks to explain.
     let kept = |kind| matches!(kind, None | Some(ReasonKind::NothingSucceeded));
     run.cells.iter().filter(move |cell| kept(cell.reason_kind) && cell.counts.ops > 0)
+}
+
+/// Whether a capacity was asked for: what a store drops then it drops as told.
+fn is_bounded(cell: &Cell) -> bool {
+    cell.point.contains_key(CAPACITY)
 }
 
 /// The targets that keep what is set and have figures for such an operation, each pair once.

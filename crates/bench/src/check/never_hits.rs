@@ -1,8 +1,8 @@
 //! NEVER-HITS: reads that find nothing time the path of a miss.
 
-use larder_report::{Cell, Run, Severity};
+use larder_report::{CAPACITY, Cell, PointValue, Run, Severity};
 
-use super::{About, Check, Needs, Report, measured};
+use super::{About, Check, Needs, Report, is_bounded, measured};
 
 /// A ratio that differs from the predicted one by more than this deserves a word.
 const TOLERANCE: f64 = 0.02;
@@ -18,6 +18,17 @@ fn lacks_room(run: &Run, cell: &Cell) -> bool {
             .cells
             .iter()
             .any(|other| other.target == cell.target && other.point == cell.point && evicted(other))
+}
+
+/// Whether an exact LRU of the capacity of a cell would have hit now and then. That is worked out when the run is over.
+fn should_hit(run: &Run, cell: &Cell) -> bool {
+    let Some(PointValue::Number(capacity)) = cell.point.get(CAPACITY) else { return true };
+    let mut point = cell.point.clone();
+    point.remove(CAPACITY);
+    let curves = run.hit_curves.iter().filter(|curve| curve.point == point);
+    curves
+        .flat_map(|curve| &curve.capacities)
+        .any(|ratios| ratios.capacity_bytes == *capacity && ratios.lru > TOLERANCE)
 }
 
 impl Check for NeverHits {
@@ -36,6 +47,9 @@ impl Check for NeverHits {
     fn look(&self, run: &Run, report: &mut Report<'_>) {
         for cell in measured(run).filter(|cell| cell.operation.reads()) {
             let counts = &cell.counts;
+            if is_bounded(cell) && !should_hit(run, cell) {
+                continue;
+            }
             if counts.hits == 0 && counts.wrong == 0 && counts.misses > 0 {
                 let text = format!("0 hits of {} reads: this times misses", counts.misses);
                 report.cell(Severity::Error, cell, text);

@@ -38,6 +38,11 @@ impl Book {
         self.0.entry((target, point, entry.operation)).or_default().push(entry);
     }
 
+    /// The last round of which something was measured.
+    pub(crate) fn rounds(&self) -> u32 {
+        self.0.values().flatten().map(|entry| entry.sample.round).max().unwrap_or(0)
+    }
+
     pub(crate) fn entries(&self, target: usize, point: usize, operation: Operation) -> &[Entry] {
         self.0.get(&(target, point, operation)).map_or(&[], Vec::as_slice)
     }

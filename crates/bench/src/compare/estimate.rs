@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use larder_store::Catalog;
+use larder_store::{ByteSize, Catalog};
 
 use super::feasible::{self, Footprint, footprint};
 use super::turn::{Amount, Pacing, Turn};
@@ -11,7 +11,7 @@ use super::{Permissions, Slot, provision};
 use crate::error::Result;
 use crate::memory;
 use crate::observer::Observer;
-use crate::plan::{Plan, PlannedPhase, PlannedPoint};
+use crate::plan::{Plan, PlannedPhase, PlannedPoint, PlannedTarget};
 use crate::target::Target;
 
 /// Time of a trial, a phase.
@@ -47,7 +47,7 @@ pub fn estimate(
     let estimates = slots.into_iter().map(|slot| match slot {
         Slot::Open(mut target) => of_target(plan, &mut target, stop),
         Slot::Closed(planned, reason) => Estimate {
-            target: planned.name,
+            target: named(&planned),
             time: None,
             memory_bytes: 0,
             disk_bytes: 0,
@@ -75,11 +75,19 @@ fn of_target(plan: &Plan, target: &mut Target, stop: &AtomicBool) -> Estimate {
         }
     }
     Estimate {
-        target: target.planned.name.clone(),
+        target: named(&target.planned),
         time,
         memory_bytes: memory,
         disk_bytes: disk,
         reason: target.lost.as_ref().map(|lost| lost.reason.clone()).or(reason),
+    }
+}
+
+/// The name of a target, with its capacity where it is opened with several.
+fn named(planned: &PlannedTarget) -> String {
+    match planned.capacity {
+        Some(capacity) => format!("{} at {}", planned.name, ByteSize(capacity)),
+        None => planned.name.clone(),
     }
 }
 

@@ -15,6 +15,7 @@ mod rounds;
 mod ttl;
 mod turn;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -24,13 +25,14 @@ use larder_store::{Catalog, Error, Ownership};
 
 pub use estimate::{Estimate, estimate};
 
+use crate::bounded::is_too_small;
 use crate::error::Result;
 use crate::measure::Packed;
 use crate::memory;
 use crate::observer::{Event, Observer, Silent};
 use crate::plan::{Plan, PlannedPoint, PlannedTarget};
 use crate::target::Target;
-use crate::usage::{Account, Sampler};
+use crate::usage::{Account, Sampler, together};
 use book::Book;
 use early::Early;
 use floor::measure_floors;
@@ -109,6 +111,14 @@ impl Slot {
         }
     }
 
+    /// What it may hold by its own account, in bytes.
+    fn capacity_bytes(&self) -> Option<u64> {
+        match self {
+            Self::Open(target) => target.capacity_bytes,
+            Self::Closed(..) => None,
+        }
+    }
+
     fn open_mut(&mut self) -> Option<&mut Target> {
         match self {
             Self::Open(target) if target.lost.is_none() => Some(target),
@@ -154,12 +164,14 @@ pub fn compare(
         early.look(&recorder, at, slots, book);
     });
     let usage = sampler.map(Sampler::stop).unwrap_or_default();
+    let usage = together(usage, |slot| place_of(&slots, slot));
     observer.notice(Event::Ended);
     tidy_up(plan, &slots);
     let interrupted = stop.load(Ordering::Relaxed);
     let failed = slots.iter().any(|slot| match slot {
         Slot::Open(target) => target.planned.typed && target.lost.is_some(),
-        Slot::Closed(planned, _) => planned.typed,
+        // One that cannot be as small as it was to be is no failure while it can be something else.
+        Slot::Closed(planned, _) => planned.typed && !opens_elsewhere(&slots, planned),
     });
     let outcome = recorder.record(&slots, &book, usage, interrupted);
     let run = Run {
@@ -169,6 +181,20 @@ pub fn compare(
         ..outcome.0
     };
     Ok(Outcome { run, histograms: outcome.1, failed })
+}
+
+/// Where the target of a slot stands in the run, which has each target once.
+fn place_of(slots: &[Slot], slot: u32) -> u32 {
+    let names: BTreeSet<&str> =
+        slots.iter().take(slot as usize + 1).map(|slot| slot.planned().name.as_str()).collect();
+    // The capacities of a target stand behind each other.
+    u32::try_from(names.len() - 1).unwrap_or(u32::MAX)
+}
+
+/// Whether a target is open with another capacity.
+fn opens_elsewhere(slots: &[Slot], planned: &PlannedTarget) -> bool {
+    let is_it = |target: &Target| target.planned.name == planned.name;
+    slots.iter().any(|slot| matches!(slot, Slot::Open(target) if is_it(target)))
 }
 
 /// Removes once more what is stored on servers that are not ours and that were lost: one of them may be back. One that is
@@ -233,10 +259,12 @@ fn provision(
                 error @ (Error::InvalidUrl { .. }
                 | Error::InvalidOptions { .. }
                 | Error::UnknownScheme { .. }),
-            ) => return Err(error.into()),
+            ) if !is_too_small(planned, plan, catalog) => return Err(error.into()),
             Err(error) => {
                 let reason = memory::reason(&error, &[]);
-                observer.notice(Event::Unavailable { target: &planned.name, reason: &reason });
+                if planned.capacity.is_none() {
+                    observer.notice(Event::Unavailable { target: &planned.name, reason: &reason });
+                }
                 slots.push(Slot::Closed(Box::new(planned.clone()), reason));
             }
         }

@@ -1,7 +1,7 @@
 //! From what was kept to what is published: the run as `run.json` has it.
 
 use larder_report::{
-    Cell, Counts, Environment, Floor, Operation, ReasonKind, Run, SCHEMA_VERSION,
+    Cell, Counts, Environment, Floor, HitCurve, Operation, ReasonKind, Run, SCHEMA_VERSION,
     Target as TargetRecord, TierCounts, Usage,
 };
 
@@ -12,6 +12,7 @@ use super::paced;
 use super::{CellHistograms, Slot, Times};
 use crate::check;
 use crate::measure::{Tally, curve, figures, up_to};
+use crate::optimum::curves;
 use crate::plan::{Plan, PlannedPoint};
 use crate::statistics::{median, median_ci95, percentiles_ci95};
 
@@ -47,6 +48,7 @@ impl Recorder<'_> {
             }
         }
         let mut run = Run { usage, ..self.run(slots, cells, interrupted) };
+        run.hit_curves = self.hit_curves(slots, book);
         run.checks = check::run_all(&run);
         run.comparisons = comparisons(&run);
         let article = self.plan.article.as_ref();
@@ -68,6 +70,19 @@ impl Recorder<'_> {
         self.run(slots, cells, false)
     }
 
+    /// What caches could have hit at the capacities that were asked for, or at those of targets that are smaller than what is
+    /// stored.
+    fn hit_curves(&self, slots: &[Slot], book: &Book) -> Vec<HitCurve> {
+        let rounds = book.rounds();
+        curves(self.plan, rounds, |point| {
+            let own = measured(slots, point).filter_map(|(_, slot)| slot.capacity_bytes());
+            match point.capacity {
+                Some(capacity) => vec![capacity],
+                None => own.filter(|bytes| *bytes < point.working_set_bytes).collect(),
+            }
+        })
+    }
+
     fn run(&self, slots: &[Slot], cells: Vec<Cell>, interrupted: bool) -> Run {
         let plan = self.plan;
         Run {
@@ -80,7 +95,7 @@ impl Recorder<'_> {
             workload: plan.workload.clone(),
             notes: plan.notes.clone(),
             environment: self.environment.clone(),
-            targets: slots.iter().map(target).collect(),
+            targets: targets(slots),
             cells,
             floors: self.floors.clone(),
             ..Run::default()
@@ -94,6 +109,33 @@ fn measured<'a>(
     point: &'a PlannedPoint,
 ) -> impl Iterator<Item = (usize, &'a Slot)> {
     slots.iter().enumerate().filter(|(_, slot)| point.is_for(slot.planned()))
+}
+
+/// Each target once, also where it was opened with several capacities: as the first of them that could be opened. Settings in
+/// which they differ have the values of all.
+fn targets(slots: &[Slot]) -> Vec<TargetRecord> {
+    let mut records: Vec<TargetRecord> = Vec::new();
+    for slot in slots {
+        let other = target(slot);
+        let Some(record) = records.iter_mut().find(|record| record.url == other.url) else {
+            records.push(other);
+            continue;
+        };
+        if record.reason.is_some() {
+            *record = other;
+        } else if other.reason.is_none() {
+            if record.capacity_bytes != other.capacity_bytes {
+                record.capacity_bytes = None;
+            }
+            for (name, text) in other.settings {
+                let all = record.settings.entry(name).or_default();
+                if !all.split(", ").any(|known| known == text) {
+                    *all = if all.is_empty() { text } else { format!("{all}, {text}") };
+                }
+            }
+        }
+    }
+    records
 }
 
 fn target(slot: &Slot) -> TargetRecord {
@@ -157,6 +199,7 @@ fn cell(
         counts: counts.unwrap_or_default(),
         predicted_hit_ratio: entries.first().and_then(|entry| entry.predicted_hit_ratio),
         working_set_bytes: point.working_set_bytes,
+        capacity_bytes: slot.capacity_bytes().filter(|_| point.capacity.is_some()),
         wall_s: sum(|entry| Some(entry.sample.wall_s)),
         ops_per_s: median(&rates_of(&rounds)).filter(|rate| measured && *rate > 0.0),
         client_cpu_s: sum(|entry| entry.sample.client_cpu_s),

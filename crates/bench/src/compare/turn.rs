@@ -15,7 +15,7 @@ use crate::measure::{
     trim_memory,
 };
 use crate::memory;
-use crate::plan::{PlannedPhase, PlannedPoint};
+use crate::plan::{PlannedPhase, PlannedPoint, phase_seed};
 use crate::target::Target;
 
 /// How much of each phase is done.
@@ -194,10 +194,7 @@ impl Turn<'_> {
             multiget: if batched { self.point.multiget } else { 1 },
             tagged: target.tags(self.point),
             pin: self.point.pin,
-            // The same draws for every target of a round, other ones in the next.
-            seed: self.seed
-                ^ u64::from(self.round).rotate_left(32)
-                ^ (number as u64).rotate_left(48),
+            seed: phase_seed(self.seed, self.round, number),
             order: self.point.order(),
         }
     }

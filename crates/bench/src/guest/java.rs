@@ -70,6 +70,8 @@ const ALL: Abilities = Abilities {
     reach: Reach::Process,
     durability: Durability::Volatile,
     bound: None,
+    size: None,
+    takes: &[],
 };
 
 /// Java's caches, in the order of the documentation.

@@ -25,7 +25,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-use larder_store::{Durability, Engine, Medium, Reach, Recipe, Result, StoreUrl};
+use larder_store::{Catalog, Durability, Engine, Medium, Reach, Recipe, Result, StoreUrl};
 use serde_json::Value;
 
 pub(crate) use crew::GuestCrew;
@@ -143,6 +143,10 @@ struct Abilities {
     durability: Durability,
     /// The setting that says, in bytes, what a key and its value may take together; `None` where they have no such bound.
     bound: Option<&'static str>,
+    /// Of one in files, the option that says what it should hold; `None` where nothing bounds it.
+    size: Option<&'static str>,
+    /// The settings that tell, in bytes, what it may really take, one times the other; none where its option does.
+    takes: &'static [&'static str],
 }
 
 /// The caches of all languages.
@@ -200,6 +204,18 @@ impl Cache {
             Keeps::Tiers => self
                 .tiers(url)
                 .is_ok_and(|tiers| tiers.iter().any(|(cache, url)| cache.is_external(url))),
+        }
+    }
+
+    /// The option that bounds how much it holds; of one on servers theirs, by its name for the engine that starts them.
+    pub(crate) fn size_option(&self, catalog: &Catalog) -> Option<&'static str> {
+        match self.keeps {
+            Keeps::Nothing | Keeps::Tiers => None,
+            Keeps::Memory { .. } => self.engine.capacity_option,
+            Keeps::Servers { scheme, .. } => {
+                catalog.find(scheme).ok().and_then(|engine| engine.capacity_option)
+            }
+            Keeps::Files => self.can.size,
         }
     }
 

@@ -204,10 +204,14 @@ impl Part {
         if self.servers.is_none() {
             let option = self.cache.engine.capacity_option.unwrap_or(SIZE);
             let size = self.options.get(option).and_then(Value::as_u64);
-            let mounted = self.place.as_ref().and_then(Place::limit_bytes);
-            stats.capacity_bytes = size.into_iter().chain(mounted).min();
+            stats.capacity_bytes = size.into_iter().chain(self.mounted_bytes()).min();
         }
         Ok(stats)
+    }
+
+    /// The size of the file system that was mounted for it.
+    pub(super) fn mounted_bytes(&self) -> Option<u64> {
+        self.place.as_ref().and_then(Place::limit_bytes)
     }
 
     /// Removes everything.

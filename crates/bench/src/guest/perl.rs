@@ -40,6 +40,8 @@ const FILES: Abilities = Abilities {
     reach: Reach::Host,
     durability: Durability::OsCache,
     bound: None,
+    size: None,
+    takes: &[],
 };
 
 /// Perl's caches, in the order of the documentation.
@@ -87,7 +89,14 @@ pub(super) const CACHES: &[Cache] = &[
         name: "mmap",
         keeps: Keeps::Files,
         // Its time to live is one for all.
-        can: Abilities { ttl: false, evicts: true, bound: Some("bucketsize"), ..FILES },
+        can: Abilities {
+            ttl: false,
+            evicts: true,
+            bound: Some("bucketsize"),
+            size: Some("size"),
+            takes: &["buckets", "bucketsize"],
+            ..FILES
+        },
         options: options_of::<Mmap>,
     },
     Cache {
@@ -100,7 +109,13 @@ pub(super) const CACHES: &[Cache] = &[
         language: &PERL,
         name: "fastmmap",
         keeps: Keeps::Files,
-        can: Abilities { evicts: true, bound: Some("page_size"), ..FILES },
+        can: Abilities {
+            evicts: true,
+            bound: Some("page_size"),
+            size: Some("size"),
+            takes: &["cache_size"],
+            ..FILES
+        },
         options: options_of::<FastMmap>,
     },
     Cache {

@@ -91,6 +91,8 @@ const MEMORY: Abilities = Abilities {
     reach: Reach::Host,
     durability: Durability::Volatile,
     bound: None,
+    size: None,
+    takes: &[],
 };
 
 /// PHP's caches, in the order of the documentation.

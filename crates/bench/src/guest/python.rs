@@ -47,6 +47,8 @@ const MEMORY: Abilities = Abilities {
     reach: Reach::Process,
     durability: Durability::Volatile,
     bound: None,
+    size: None,
+    takes: &[],
 };
 
 /// Python's caches, in the order of the documentation.
@@ -89,6 +91,8 @@ pub(super) const CACHES: &[Cache] = &[
         keeps: Keeps::Files,
         can: Abilities {
             evicts: true,
+            size: Some("size_limit"),
+            takes: &["size_limit"],
             reach: Reach::Host,
             durability: Durability::OsCache,
             ..MEMORY

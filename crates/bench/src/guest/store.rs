@@ -326,6 +326,19 @@ impl Shared {
         self.info.settings.get(&self.of_tier(self.parts.len(), name))?.parse().ok()
     }
 
+    /// The same counters with the capacity that settings of the cache tell, where they do; a mount under it may be smaller.
+    fn with_what_it_takes(&self, mut stats: Stats) -> Stats {
+        let Some(part) = self.parts.last().filter(|part| !part.cache.can.takes.is_empty()) else {
+            return stats;
+        };
+        let number = |name: &&str| -> Option<u64> {
+            self.info.settings.get(&self.of_tier(self.parts.len(), name))?.parse().ok()
+        };
+        let told: Option<u64> = part.cache.can.takes.iter().map(number).product();
+        stats.capacity_bytes = told.into_iter().chain(part.mounted_bytes()).min();
+        stats
+    }
+
     /// The name of a setting, which in a stack begins with the tier that it is of.
     fn of_tier(&self, level: usize, name: &str) -> String {
         match self.cache.keeps {
@@ -416,6 +429,7 @@ impl Store for GuestStore {
     /// not lost. What else its servers count is not what the stack was asked.
     fn stats(&self) -> Result<Stats> {
         let stats = self.shared.parts.last().map_or_else(|| Ok(Stats::default()), Part::stats)?;
+        let stats = self.shared.with_what_it_takes(stats);
         if self.shared.cache.keeps != Keeps::Tiers {
             return Ok(stats);
         }

@@ -68,6 +68,8 @@ const fn hostile(scheme: &'static str, name: &'static str) -> Cache {
             reach: Reach::Process,
             durability: Durability::Volatile,
             bound: None,
+            size: None,
+            takes: &[],
         },
         options: |_, _| Ok(serde_json::Value::Null),
     }

@@ -35,6 +35,9 @@ pub(super) fn describe(
     if let Some(on_miss) = spec.on_miss.filter(|on_miss| on_miss.fills()) {
         say("on-miss", on_miss.to_string());
     }
+    if let Some(capacity) = &spec.capacity {
+        say("capacity", capacity.to_string());
+    }
     for (name, count) in [
         ("processes", spec.processes),
         ("multiget", spec.multiget),

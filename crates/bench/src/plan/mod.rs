@@ -15,6 +15,7 @@ use std::time::Duration;
 use larder_report::ArticleForm;
 use larder_store::{ByteSize, Catalog, Span};
 
+use crate::bounded::with_capacities;
 use crate::environment::available_memory;
 use crate::error::{Result, usage};
 use crate::scenario::{ArticleSpec, Scenario};
@@ -117,6 +118,8 @@ impl Plan {
                 notes.push(note.clone());
             }
         }
+        let points: Vec<PlannedPoint> = parts.into_iter().flat_map(|part| part.points).collect();
+        let targets = with_capacities(targets, &points, catalog)?;
         let mut plan = Self {
             scenario: scenario.name.clone(),
             summary: scenario.summary.clone(),
@@ -125,7 +128,7 @@ impl Plan {
             warmup: spec.warmup.map(|Span(warmup)| warmup),
             memory: spec.memory,
             targets,
-            points: parts.into_iter().flat_map(|part| part.points).collect(),
+            points,
             workload: words,
             notes,
             form: scenario.form,
@@ -195,6 +198,11 @@ impl Plan {
             self.notes.push(note.into());
         }
     }
+}
+
+/// From this every draw of a phase follows: the same for every target of a round, other ones in the next.
+pub(crate) fn phase_seed(seed: u64, round: u32, number: usize) -> u64 {
+    seed ^ u64::from(round).rotate_left(32) ^ (number as u64).rotate_left(48)
 }
 
 /// Refuses times of nothing.

@@ -10,7 +10,7 @@ use super::source::Source;
 use super::{DEFAULT_KEY_SIZE, keys_fit};
 use crate::error::Result;
 use crate::scenario::Scenario;
-use crate::workload::{Count, SizeSpec, Sweep, WorkloadSpec};
+use crate::workload::{Capacity, Count, SizeSpec, Sweep, WorkloadSpec};
 
 /// One workload of a scenario.
 #[derive(Debug)]
@@ -35,16 +35,21 @@ impl PlannedPart {
         let key_sizes = spec.key_size.clone();
         let key_sizes = key_sizes.unwrap_or_else(|| SizeSpec::fixed(DEFAULT_KEY_SIZE).into());
         let threads = spec.threads.clone().unwrap_or_else(|| Sweep::from(Count(1)));
-        let rates = rates(spec);
+        let (rates, capacities) = (rates(spec), capacities(spec));
+        let asked: Vec<_> = rates
+            .iter()
+            .flat_map(|rate| capacities.iter().map(move |capacity| (*rate, *capacity)))
+            .collect();
         let mut points = Vec::new();
         for data_size in source.sizes.iter() {
             for key_size in key_sizes.iter() {
                 for keys in source.keys.iter() {
                     for threads in threads.iter() {
                         let (keys, threads) = (keys.0, threads.0);
-                        for rate in &rates {
-                            let rate = rate.map(|rate| rate.0);
-                            let at = Coordinates { data_size, key_size, keys, threads, rate };
+                        for (rate, capacity) in &asked {
+                            let (rate, capacity) = (rate.map(|rate| rate.0), *capacity);
+                            let at =
+                                Coordinates { data_size, key_size, keys, threads, rate, capacity };
                             points.push(plan_point(spec, &source, &at, prefix, seed)?);
                         }
                     }
@@ -92,6 +97,14 @@ impl PlannedPart {
             Some(name) => format!("{name}: {text}"),
             None => text.clone(),
         })
+    }
+}
+
+/// How much targets may hold, one after the other; `None` is room for everything.
+fn capacities(spec: &WorkloadSpec) -> Vec<Option<Capacity>> {
+    match &spec.capacity {
+        Some(sweep) => sweep.iter().copied().map(Some).collect(),
+        None => vec![None],
     }
 }
 

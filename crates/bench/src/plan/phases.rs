@@ -54,6 +54,16 @@ impl PlannedPhase {
         self.operations.contains(&Operation::GetOrSet)
     }
 
+    /// Whether what it misses is stored under the key that was read.
+    pub(crate) fn fills_what_it_misses(&self) -> bool {
+        self.fills() && !matches!(self.work, PlannedWork::Drawn { fills_next: true, .. })
+    }
+
+    /// Whether it is a trace, the same in every round.
+    pub(crate) fn is_replayed(&self) -> bool {
+        matches!(self.work, PlannedWork::Replayed { .. })
+    }
+
     /// The share of its operations that store a value of their own, 0 to 1; a fill stores the first of its key.
     #[expect(clippy::cast_precision_loss, reason = "a share")]
     pub(crate) fn share_of_sets(&self) -> f64 {
@@ -153,12 +163,30 @@ pub(super) fn plan_phases(
             "--load-time {time}: no miss is filled; add --on-miss fill, or leave it out"
         )));
     }
+    check_capacity(spec, on_miss)?;
     let longest = spec.duration.map_or(LONGEST_PHASE, |Span(limit)| limit * OUTLIVES);
     let lasting = lasts(spec.ttl.map(|Span(ttl)| ttl), longest);
-    if lasting && spec.ratio.is_none_or(|ratio| ratio.deletes == 0) {
+    if lasting && spec.capacity.is_none() && spec.ratio.is_none_or(|ratio| ratio.deletes == 0) {
         predict_hits(&mut phases, source, keys);
     }
     Ok(phases)
+}
+
+/// Refuses capacities where no hit ratio follows from them: nothing is filled, or each target does as much as it gets done.
+fn check_capacity(spec: &WorkloadSpec, on_miss: OnMiss) -> Result<()> {
+    let Some(capacity) = &spec.capacity else { return Ok(()) };
+    if on_miss != OnMiss::Fill {
+        return Err(usage(format!(
+            "--capacity {capacity}: only reads that fill tell what a capacity is good for; add --on-miss fill"
+        )));
+    }
+    match spec.duration {
+        Some(time) => Err(usage(format!(
+            "--capacity {capacity} with --duration {time}: hit ratios are those of the same operations for all; say how \
+             many with --requests"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Refuses groups that nobody reads, and reads of groups where there are none.

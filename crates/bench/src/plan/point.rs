@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use larder_report::{Operation, Point, PointValue};
+use larder_report::{CAPACITY, Operation, Point, PointValue};
 use larder_store::{ByteSize, SetOptions, Span};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -18,7 +18,8 @@ use crate::error::{Result, usage};
 use crate::measure::Work;
 use crate::trace::Trace;
 use crate::workload::{
-    Distribution, KeyPattern, KeySpace, Lengths, Picker, SizeSpec, Sizes, Values, WorkloadSpec,
+    Capacity, Distribution, KeyPattern, KeySpace, Lengths, Picker, SizeSpec, Sizes, Values,
+    WorkloadSpec,
 };
 
 /// The largest value that a plan takes.
@@ -51,6 +52,8 @@ pub struct PlannedPoint {
     pub group: Option<u32>,
     /// How values are set.
     pub set_options: SetOptions,
+    /// What a target may hold, in bytes, where that was asked for; otherwise it has room for everything.
+    pub capacity: Option<u64>,
     /// What making a value takes that a get-or-set missed.
     pub load_time: Option<Duration>,
     /// How fast operations come in the phases that are measured; `None` where each thread begins its next one when its last
@@ -91,9 +94,22 @@ impl PlannedPoint {
         }
     }
 
-    /// Whether it is measured on a target.
+    /// Whether it is measured on a target: with the capacity that it asks for.
     pub fn is_for(&self, target: &PlannedTarget) -> bool {
-        !self.left_out.contains(&target.name)
+        let is_asked = target.unbounded.is_some() || target.capacity == self.capacity;
+        is_asked && !self.leaves_out(target)
+    }
+
+    /// Whether it is measured on a target with no capacity.
+    pub(crate) fn leaves_out(&self, target: &PlannedTarget) -> bool {
+        self.left_out.contains(&target.name)
+    }
+
+    /// Where in the sweep, whatever the capacity.
+    pub(crate) fn without_capacity(&self) -> Point {
+        let mut point = self.point.clone();
+        point.remove(CAPACITY);
+        point
     }
 
     /// How many processes of a guest share the work.
@@ -145,6 +161,7 @@ pub(super) struct Coordinates<'a> {
     pub(super) keys: u32,
     pub(super) threads: u32,
     pub(super) rate: Option<u32>,
+    pub(super) capacity: Option<Capacity>,
 }
 
 pub(super) fn plan_point(
@@ -171,12 +188,17 @@ pub(super) fn plan_point(
     let phases = plan_phases(spec, source, at.keys)?;
     one_writer_a_key(&phases, at.keys, ("threads", at.threads))?;
     let sizes = (0..at.keys).map(|key| (keys.len_of(key) + values.len_of(key)) as u64);
+    let working_set_bytes = sizes.sum();
+    let capacity = at.capacity.map(|capacity| capacity.bytes_of(working_set_bytes));
+    let mut point = coordinates(source, at, &keys, &values);
+    point.extend(capacity.map(|bytes| (CAPACITY.into(), PointValue::Number(bytes))));
     Ok(PlannedPoint {
         left_out: Vec::new(),
-        point: coordinates(source, at, &keys, &values),
+        point,
+        capacity,
         threads: at.threads,
         processes: spec.processes.map(|processes| processes.0),
-        working_set_bytes: sizes.sum(),
+        working_set_bytes,
         items: at.keys.into(),
         multiget: spec.group.or(spec.multiget).map_or(1, |keys| keys.0 as usize),
         group: spec.group.map(|size| size.0),

@@ -20,6 +20,10 @@ pub struct PlannedTarget {
     pub external: bool,
     /// It is a stack, and some tier of it lives in the memory of the process that measures.
     pub has_tier_here: bool,
+    /// What it may hold, in bytes, at the points that it is for; `None` where it has room for everything.
+    pub capacity: Option<u64>,
+    /// Why no capacity can be asked of it, where some point asks for one; it is for every point then.
+    pub unbounded: Option<&'static str>,
     /// It was typed, not listed by a scenario: that it cannot run is then a failure.
     pub typed: bool,
 }
@@ -43,7 +47,17 @@ impl PlannedTarget {
             Some(cache) => cache.has_mapped_tier(&url),
             None => url.tiers().iter().any(is_here),
         };
-        Self { url, name, engine, media, external, has_tier_here, typed }
+        Self {
+            url,
+            name,
+            engine,
+            media,
+            external,
+            has_tier_here,
+            capacity: None,
+            unbounded: None,
+            typed,
+        }
     }
 
     /// Whether a program of another language works with it.

@@ -10,6 +10,7 @@ mod process;
 mod reading;
 mod servers;
 mod sockets;
+mod together;
 mod wire;
 
 use std::sync::Arc;
@@ -27,6 +28,7 @@ pub(crate) use process::{Process, Table, shared_bytes_of};
 use reading::{Reading, shortened};
 pub(crate) use servers::complete;
 use sockets::Bytes;
+pub(crate) use together::together;
 pub(crate) use wire::Snapshot;
 use wire::{Connections, clients};
 

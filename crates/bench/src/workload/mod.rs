@@ -1,5 +1,6 @@
 //! What is done to a cache: keys, values, and which operations on them.
 
+mod capacity;
 mod keys;
 mod on_miss;
 mod operations;
@@ -12,6 +13,7 @@ mod spec;
 mod typed;
 mod values;
 
+pub use capacity::Capacity;
 pub use keys::{KeySpace, Lengths};
 pub use on_miss::OnMiss;
 pub use operations::Operations;

@@ -8,7 +8,7 @@ use clap::Args;
 use larder_store::{ByteSize, Span};
 
 use super::typed::text;
-use super::{ArrivalKind, KeyPattern, OnMiss, Operations, Ratio, Scan, SizeSpec, Sweep};
+use super::{ArrivalKind, Capacity, KeyPattern, OnMiss, Operations, Ratio, Scan, SizeSpec, Sweep};
 
 /// What is done to each target. Every field may be left out; a flag wins over a scenario's field.
 #[derive(Debug, Clone, Default, PartialEq, Args, serde::Deserialize)]
@@ -66,6 +66,12 @@ pub struct WorkloadSpec {
     #[arg(long, value_name = "WHAT")]
     #[serde(deserialize_with = "text")]
     pub on_miss: Option<OnMiss>,
+
+    /// How much each target may hold, as a share of all keys and values (10%) or as a size (64m); a comma sweeps. The hit
+    /// ratios stand beside those of an exact LRU and of the optimal choice; needs --on-miss fill
+    #[arg(long, value_name = "LIST")]
+    #[serde(deserialize_with = "text")]
+    pub capacity: Option<Sweep<Capacity>>,
 
     /// What the application needs to make a value that a get-or-set missed, slept between the miss and its fill; it is part
     /// of the time of that operation
@@ -189,6 +195,7 @@ impl WorkloadSpec {
             operations: self.operations.or(other.operations),
             ratio: self.ratio.or(other.ratio),
             on_miss: self.on_miss.or(other.on_miss),
+            capacity: self.capacity.or(other.capacity),
             load_time: self.load_time.or(other.load_time),
             multiget: self.multiget.or(other.multiget),
             group: self.group.or(other.group),
@@ -234,6 +241,7 @@ impl WorkloadSpec {
             ("operations", differs(self.operations.as_ref(), other.operations.as_ref(), "set,get")),
             ("ratio", differs(self.ratio.as_ref(), other.ratio.as_ref(), "")),
             ("on-miss", differs(self.on_miss.as_ref(), other.on_miss.as_ref(), "skip")),
+            ("capacity", differs(self.capacity.as_ref(), other.capacity.as_ref(), "")),
             ("load-time", differs(self.load_time.as_ref(), other.load_time.as_ref(), "")),
             ("multiget", differs(self.multiget.as_ref(), other.multiget.as_ref(), "1")),
             ("group", differs(self.group.as_ref(), other.group.as_ref(), "")),

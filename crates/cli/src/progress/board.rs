@@ -69,7 +69,10 @@ impl Board {
     pub(super) fn note(&mut self, event: Event<'_>, now: Duration) {
         match event {
             Event::Opening { target } => {
-                self.rows.push(Row { name: target.to_owned(), ..Row::default() });
+                // One that is opened with several capacities is one target all the same.
+                if self.row(target).is_none() {
+                    self.rows.push(Row { name: target.to_owned(), ..Row::default() });
+                }
                 self.stage = format!("opening {target}");
             }
             Event::Probing { target } => self.stage = format!("probing the limits of {target}"),

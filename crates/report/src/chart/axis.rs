@@ -2,6 +2,7 @@
 
 use super::model::{Axis, Scale, Series, Unit};
 use crate::model::Run;
+use crate::points::CAPACITY;
 
 /// Beyond this ratio of the largest figure to the smallest, the small ones are lost on a linear scale.
 const WIDE_SPREAD: f64 = 20.0;
@@ -24,7 +25,7 @@ pub(super) fn of_spans(label: &str, unit: Unit) -> Axis {
 
 /// The axis of a coordinate that was swept over numbers. Sizes and numbers of keys are tried in steps that multiply.
 pub(super) fn of_coordinate(name: &str, numbers: &[f64]) -> Axis {
-    let is_size = name.ends_with("_size");
+    let is_size = name.ends_with("_size") || name == CAPACITY;
     let unit = if is_size { Unit::Bytes } else { Unit::Number };
     of_numbers(name, unit, numbers, is_size || name == "keys")
 }

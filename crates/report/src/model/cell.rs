@@ -127,6 +127,9 @@ pub struct Cell {
     pub predicted_hit_ratio: Option<f64>,
     /// Bytes of all keys and values of this point, without any store's own overhead.
     pub working_set_bytes: u64,
+    /// What the target could hold at this point by its own account, in bytes, where a capacity was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity_bytes: Option<u64>,
     /// Time of the measured loops, in seconds, all rounds together.
     pub wall_s: Option<f64>,
     /// Operations that succeeded per second of wall clock: the median of the rounds.

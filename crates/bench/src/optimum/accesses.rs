@@ -1,0 +1,98 @@
+//! What a phase does to a cache, as the models see it: which key, and whether it is read, stored or dropped.
+
+use crate::measure::{Block, Draw, DrawPlan, KeyState, Kind};
+use crate::plan::{PlannedPhase, PlannedPoint, phase_seed};
+
+/// Operations that are drawn at once.
+const BLOCK: usize = 4096;
+
+/// What an operation does to a cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    /// It is looked for, and stored where it is missed.
+    Read,
+    /// It is stored, whether it is there or not.
+    Write,
+    /// It goes.
+    Drop,
+}
+
+/// The operations of a phase, in order.
+#[derive(Debug, Default)]
+pub(super) struct Accesses {
+    pub(super) keys: Vec<u32>,
+    pub(super) uses: Vec<Use>,
+    /// By key: bytes of the key and its value.
+    pub(super) sizes: Vec<u64>,
+}
+
+impl Accesses {
+    /// Draws what a round of this phase did.
+    pub(super) fn of(
+        point: &PlannedPoint,
+        (number, phase): (usize, &PlannedPhase),
+        seed: u64,
+        round: u32,
+    ) -> Self {
+        let count = point.keys.count();
+        let state = KeyState::new(count, 0);
+        let plan = DrawPlan {
+            work: point.work(phase),
+            keys: &point.keys,
+            values: &point.values,
+            state: &state,
+            order: point.order(),
+            tagged: None,
+            threads: point.threads,
+            seed: phase_seed(seed, round, number),
+            requests: phase.requests,
+        };
+        let size = |key| (point.keys.len_of(key) + point.values.len_of(key)) as u64;
+        let mut accesses = Self { sizes: (0..count).map(size).collect(), ..Self::default() };
+        let mut draws: Vec<Draw<'_>> =
+            (0..point.threads).map(|thread| Draw::new(plan, thread)).collect();
+        let mut blocks: Vec<Block> = draws.iter().map(|_| Block::default()).collect();
+        while draws.iter().any(|draw| !draw.is_over()) {
+            for (draw, block) in draws.iter_mut().zip(&mut blocks) {
+                draw.fill(block, BLOCK);
+            }
+            accesses.deal(&blocks);
+        }
+        accesses
+    }
+
+    /// Takes one operation of each block, then the next of each.
+    fn deal(&mut self, blocks: &[Block]) {
+        let longest = blocks.iter().map(|block| block.ops.len()).max().unwrap_or(0);
+        for at in 0..longest {
+            for op in blocks.iter().filter_map(|block| block.ops.get(at)) {
+                let usage = match op.kind {
+                    Kind::GetOrSet => Use::Read,
+                    Kind::Set => Use::Write,
+                    Kind::Delete => Use::Drop,
+                    // Neither stores anything.
+                    Kind::Get | Kind::Touch => continue,
+                };
+                self.keys.push(op.key);
+                self.uses.push(usage);
+            }
+        }
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// How many of them read.
+    pub(super) fn reads(&self) -> u64 {
+        self.uses.iter().filter(|usage| **usage == Use::Read).count() as u64
+    }
+
+    /// The operations in order: key and use.
+    pub(super) fn iter(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = (u32, Use)> + ExactSizeIterator + '_ {
+        self.keys.iter().copied().zip(self.uses.iter().copied())
+    }
+}

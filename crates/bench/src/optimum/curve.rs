@@ -1,0 +1,84 @@
+//! The hit ratios of both models at each capacity of a run.
+
+use larder_report::{HitCurve, HitRatios, Operation, Point};
+
+use super::accesses::Accesses;
+use super::belady::Future;
+use super::lru;
+use crate::plan::{Plan, PlannedPhase, PlannedPoint};
+
+/// The most operations of a round that are followed: their keys and futures take 10 bytes each.
+const MOST_OPS: u64 = 100_000_000;
+/// So many operations of all rounds together are followed; of longer runs some rounds stand for all, at least one.
+const ENOUGH_OPS: u64 = 50_000_000;
+
+/// The hit ratios at capacities in which not everything fits, for every point at which misses are filled. `bounds` says which
+/// capacities there are at a point.
+pub(crate) fn curves(
+    plan: &Plan,
+    rounds: u32,
+    bounds: impl Fn(&PlannedPoint) -> Vec<u64>,
+) -> Vec<HitCurve> {
+    let mut curves: Vec<(HitCurve, &PlannedPoint)> = Vec::new();
+    for planned in &plan.points {
+        if filling_phase(planned).is_none() {
+            continue;
+        }
+        let point = planned.without_capacity();
+        let at = curves.iter().position(|(curve, _)| curve.point == point);
+        let at = at.unwrap_or_else(|| {
+            curves.push((empty(planned, point), planned));
+            curves.len() - 1
+        });
+        let capacities = &mut curves[at].0.capacities;
+        let unknown = |capacity_bytes| HitRatios { capacity_bytes, lru: 0.0, optimal: 0.0 };
+        capacities.extend(bounds(planned).into_iter().map(unknown));
+    }
+    for (curve, planned) in &mut curves {
+        curve.capacities.sort_by_key(|ratios| ratios.capacity_bytes);
+        curve.capacities.dedup_by_key(|ratios| ratios.capacity_bytes);
+        follow(curve, planned, plan.seed, rounds);
+    }
+    let curves = curves.into_iter().map(|(curve, _)| curve);
+    curves.filter(|curve| !curve.capacities.is_empty()).collect()
+}
+
+fn empty(planned: &PlannedPoint, point: Point) -> HitCurve {
+    HitCurve {
+        point,
+        operation: Operation::GetOrSet,
+        working_set_bytes: planned.working_set_bytes,
+        capacities: Vec::new(),
+    }
+}
+
+/// The phase whose hits are told, with its number: the only one of a turn that begins with an empty store, of so many
+/// operations that can be followed.
+fn filling_phase(point: &PlannedPoint) -> Option<(usize, &PlannedPhase)> {
+    let [phase] = &point.phases[..] else { return None };
+    let is_followed = phase.measured
+        && phase.fills_what_it_misses()
+        && phase.requests.is_some_and(|requests| requests <= MOST_OPS);
+    is_followed.then_some((0, phase))
+}
+
+/// Follows the operations of each round and takes the mean; a trace is the same in all.
+#[expect(clippy::cast_precision_loss, reason = "ratios for people")]
+fn follow(curve: &mut HitCurve, planned: &PlannedPoint, seed: u64, rounds: u32) {
+    let Some((number, phase)) = filling_phase(planned).filter(|_| !curve.capacities.is_empty())
+    else {
+        return;
+    };
+    let affordable = ENOUGH_OPS / phase.requests.unwrap_or(1).max(1);
+    let rounds = if phase.is_replayed() { 1 } else { u64::from(rounds).min(affordable).max(1) };
+    for round in (1..).take(usize::try_from(rounds).unwrap_or(1)) {
+        let accesses = Accesses::of(planned, (number, phase), seed, round);
+        let future = Future::of(&accesses);
+        let share = 1.0 / (accesses.reads().max(1) as f64 * rounds as f64);
+        for ratios in &mut curve.capacities {
+            let capacity = ratios.capacity_bytes;
+            ratios.lru += lru::hits(&accesses, capacity) as f64 * share;
+            ratios.optimal += future.hits(&accesses, capacity) as f64 * share;
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Hit ratios by capacity: a store that is an exact LRU reaches what the model says of the very operations that were
+//! measured, and every target holds what it was told, or says why not.
+
+mod support;
+
+use std::collections::VecDeque;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use larder_bench::{Permissions, Plan, compare};
+use larder_engines::ENGINES;
+use larder_report::{CAPACITY, Cell, Operation, PointValue, Run};
+use larder_store::{
+    ByteSize, Capabilities, Catalog, Engine, Medium, Meta, Result, Session, SetOptions, SetOutcome,
+    Stats, Store, StoreInfo, StoreUrl,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use support::{cell, findings, run, scenario};
+
+/// Exact LRUs: one that holds what it is told to, one that takes whole steps, one that takes no bound.
+const LRUS: Catalog = Catalog::new(LIST);
+const LIST: &[Engine] = &[
+    Engine { capacity_option: Some("size"), ..engine("exact") },
+    Engine { capacity_option: Some("size"), ..engine("steps") },
+    engine("endless"),
+];
+
+const fn engine(scheme: &'static str) -> Engine {
+    Engine {
+        scheme,
+        aliases: &[],
+        summary: "",
+        example: "",
+        medium: Medium::Memory,
+        capacity_option: None,
+        recipes: &[],
+        options: || schemars::schema_for!(LruOptions),
+        open: |url, _| {
+            let LruOptions { size } = url.options("lru")?;
+            let step = if url.scheme() == "steps" { 10_000 } else { 1 };
+            let size = size.map_or(u64::MAX, |ByteSize(size)| size.next_multiple_of(step));
+            Ok(Arc::new(Lru { size, entries: Arc::default(), url: url.clone() }))
+        },
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+struct LruOptions {
+    /// Bytes of keys and values.
+    size: Option<ByteSize>,
+}
+
+type Entries = VecDeque<(Vec<u8>, Vec<u8>)>;
+
+/// Entries in a queue, the one used last at its end.
+#[derive(Debug, Clone)]
+struct Lru {
+    size: u64,
+    entries: Arc<Mutex<Entries>>,
+    url: StoreUrl,
+}
+
+impl Lru {
+    fn take(entries: &mut Entries, key: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+        let at = entries.iter().position(|(other, _)| other == key)?;
+        entries.remove(at)
+    }
+}
+
+impl Store for Lru {
+    fn info(&self) -> StoreInfo {
+        StoreInfo { scheme: "lru", url: self.url.to_string(), ..StoreInfo::default() }
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { stores: true, evicts: true, clear: true, ..Capabilities::default() }
+    }
+
+    fn session(&self) -> Result<Box<dyn Session>> {
+        Ok(Box::new(self.clone()))
+    }
+
+    fn stats(&self) -> Result<Stats> {
+        let mut stats = Stats::default();
+        stats.capacity_bytes = Some(self.size).filter(|size| *size < u64::MAX);
+        Ok(stats)
+    }
+}
+
+impl Session for Lru {
+    fn engine(&self) -> &'static str {
+        "lru"
+    }
+
+    fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
+        value.clear();
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(entry) = Self::take(&mut entries, key) else { return Ok(None) };
+        value.extend_from_slice(&entry.1);
+        entries.push_back(entry);
+        Ok(Some(Meta::default()))
+    }
+
+    fn set(&mut self, key: &[u8], value: &[u8], _: &SetOptions) -> Result<SetOutcome> {
+        let bytes = |(key, value): &(Vec<u8>, Vec<u8>)| (key.len() + value.len()) as u64;
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        Self::take(&mut entries, key);
+        entries.push_back((key.to_vec(), value.to_vec()));
+        while entries.iter().map(bytes).sum::<u64>() > self.size {
+            entries.pop_front();
+        }
+        Ok(SetOutcome::Stored)
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<bool> {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(Self::take(&mut entries, key).is_some())
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        Ok(())
+    }
+}
+
+fn cells<'a>(run: &'a Run, target: &str) -> Vec<&'a Cell> {
+    let is_it = |cell: &&Cell| cell.target == target && cell.operation == Operation::GetOrSet;
+    run.cells.iter().filter(is_it).collect()
+}
+
+fn capacity(cell: &Cell) -> u64 {
+    match cell.point[CAPACITY] {
+        PointValue::Number(bytes) => bytes,
+        PointValue::Text(ref text) => panic!("{text}"),
+    }
+}
+
+/// An exact LRU hits as often as the model says, to the last read: with a pattern whose rounds differ, with sets and deletes
+/// between the reads, and with values of several sizes.
+#[test]
+fn an_exact_lru_reaches_the_ratio_of_the_model() {
+    for workload in [
+        "key-pattern = 'zipf:0.9'\nrequests = 3000",
+        "key-pattern = 'zipf:0.9'\nratio = '1:8:1'\nrequests = 3000",
+        "key-pattern = 'hotspot:0.2,0.8'\ndata-size = 'uniform:10-400'\nrequests = 2000",
+    ] {
+        let workload = format!(
+            "keys = 300\nrounds = 2\non-miss = 'fill'\ncapacity = '2%,10%,50%'\n{workload}"
+        );
+        let run = run(&LRUS, &["exact:"], &workload);
+        let [curve] = &run.hit_curves[..] else { panic!("{:?}", run.hit_curves) };
+        let cells = cells(&run, "exact:");
+        assert_eq!((cells.len(), curve.capacities.len()), (3, 3), "{workload}");
+        for (cell, model) in cells.iter().zip(&curve.capacities) {
+            assert_eq!(capacity(cell), model.capacity_bytes);
+            assert_eq!(cell.capacity_bytes, Some(model.capacity_bytes));
+            let hits: u64 = cell.samples.iter().map(|sample| sample.counts.hits).sum();
+            let ops: u64 = cell.samples.iter().map(|sample| sample.counts.ops).sum();
+            assert_eq!(hits + cell.counts.misses, ops, "{cell:?}");
+            // Rounds of a mix have not all as many reads.
+            let each = cell.samples.iter().map(|sample| {
+                f64::from(u32::try_from(sample.counts.hits).unwrap())
+                    / f64::from(u32::try_from(sample.counts.ops).unwrap())
+            });
+            let mean = each.sum::<f64>() / 2.0;
+            assert!((mean - model.lru).abs() < 1e-9, "{workload}: {mean} {model:?}");
+            assert!(model.lru < model.optimal, "{model:?}");
+        }
+        for id in ["CAPACITY", "NEVER-HITS", "SILENT-DROP"] {
+            assert!(findings(&run, id).is_empty(), "{id}: {:#?}", run.checks);
+        }
+        assert_eq!(run.targets.len(), 1);
+    }
+}
+
+#[test]
+fn what_rounds_its_size_up_is_told_less_until_it_takes_no_more() {
+    let workload = "keys = 300\nrounds = 1\non-miss = 'fill'\ncapacity = '5000,25000,30000'\nkey-pattern = 'zipf:0.9'";
+    let run = run(&LRUS, &["exact:", "steps:"], workload);
+    let cells = cells(&run, "steps:");
+    assert_eq!(cells[1].capacity_bytes, Some(20_000));
+    assert_eq!(cells[2].capacity_bytes, Some(30_000));
+    let reason = cells[0].reason.as_deref().unwrap();
+    assert!(reason.ends_with("cannot be as small as 4.9 KiB: it takes 9.8 KiB"), "{reason}");
+    assert!(run.target("steps:").is_some_and(|target| target.reason.is_none()));
+}
+
+#[test]
+fn a_target_without_a_bound_says_so() {
+    let workload =
+        "keys = 300\nrounds = 1\non-miss = 'fill'\ncapacity = '10%'\nkey-pattern = 'zipf:0.9'";
+    let all = run(&LRUS, &["exact:", "endless:"], workload);
+    let reason = |target| cells(&all, target)[0].reason.as_deref();
+    assert_eq!(reason("endless:"), Some("has no option that bounds its size"));
+    assert_eq!(reason("exact:"), None);
+    let real = run(&ENGINES, &["moka:", "tiered:moka:|sqlite:"], workload);
+    let reason = |target| cells(&real, target)[0].reason.as_deref();
+    assert_eq!(reason("moka:"), None);
+    assert_eq!(reason("tiered:moka:|sqlite:"), Some("each tier of a stack has a size of its own"));
+}
+
+#[test]
+fn a_target_that_is_smaller_than_what_is_stored_has_its_curve_without_being_asked() {
+    let workload = "keys = 300\nrounds = 1\non-miss = 'fill'\nkey-pattern = 'zipf:0.9'";
+    let small = run(&LRUS, &["exact:?size=20000"], workload);
+    let model = small.hit_curves[0].capacities[0];
+    assert_eq!(model.capacity_bytes, 20_000);
+    let hits = cell(&small, "exact:?size=20000", Operation::GetOrSet).hit_ratio().unwrap();
+    assert!((hits - model.lru).abs() < 1e-9, "{hits} {model:?}");
+    assert!(run(&LRUS, &["exact:"], workload).hit_curves.is_empty());
+}
+
+#[test]
+fn a_capacity_that_tells_nothing_is_refused_with_what_would() {
+    for (targets, workload, needle) in [
+        (["exact:"], "capacity = '10%'", "add --on-miss fill"),
+        (["exact:"], "capacity = '10%'\non-miss = 'fill-next'", "add --on-miss fill"),
+        (["exact:"], "capacity = '10%'\non-miss = 'fill'\nduration = '1s'", "with --requests"),
+        (["exact:?size=1m"], "capacity = '10%'\non-miss = 'fill'", "`size=1m` of exact:?size=1m"),
+    ] {
+        let error = Plan::new(&scenario(&targets, workload), true, &LRUS).unwrap_err().to_string();
+        assert!(error.contains(needle), "{error}");
+    }
+    // A misspelt option is one at every capacity.
+    let plan = Plan::new(
+        &scenario(&["exact:?sise=1m"], "capacity = '10%'\non-miss = 'fill'"),
+        true,
+        &LRUS,
+    );
+    let (plan, stop) = (plan.unwrap(), AtomicBool::new(false));
+    let silent = &larder_bench::Silent;
+    let outcome = compare(&plan, &LRUS, Vec::new(), Permissions::default(), silent, &stop);
+    assert!(outcome.unwrap_err().to_string().contains("unknown option `sise`"));
+}
