@@ -27,14 +27,17 @@ pub mod trace;
 mod usage;
 pub mod workload;
 
-pub use compare::{CellHistograms, Estimate, Outcome, Permissions, compare, estimate};
+pub use compare::{
+    CellHistograms, Estimate, Outcome, Permissions, Sliced, compare, estimate, is_of_one_plan,
+    merge,
+};
 pub use diff::{DiffOf, MatchBy, diff};
 pub use environment::environment;
 pub use error::{Error, Result};
 pub use memory::limit_memory;
 pub use observer::{Event, Observer, Silent};
 pub use output::{index_names, prepare, write, write_charts, write_index, write_reports};
-pub use plan::{Plan, PlannedPhase, PlannedPoint, PlannedTarget};
+pub use plan::{Plan, PlannedPhase, PlannedPoint, PlannedTarget, SliceSpec};
 pub use scenario::{
     ArticleSpec, At, BUILT_IN, BUILT_IN_SETS, ClaimSpec, FigureSpec, Form, MADE, Made, Named, Part,
     Scenario, Set,

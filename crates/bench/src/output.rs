@@ -6,13 +6,14 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::IntervalLogWriterBuilder;
 use larder_report::{
-    Chart, Format, Index, Run, Style, charts, is_chart_id, render, render_index, samples_csv,
+    Chart, Format, Index, Operation, Point, Run, Style, charts, is_chart_id, render, render_index,
+    samples_csv,
 };
 use tempfile::NamedTempFile;
 
@@ -21,6 +22,9 @@ use crate::error::{Error, Result};
 
 /// Files have no colours, and no width of their own.
 const PLAIN: Style = Style { colour: false, width: 120 };
+
+/// The folder of the latencies within a folder of results.
+const LATENCIES: &str = "hdr";
 
 /// The reports that a folder of results has, each under the name of its file.
 const REPORTS: &[(&str, Format)] =
@@ -44,13 +48,13 @@ pub fn prepare(folder: &Path) -> Result<()> {
 
 /// Writes the whole result into `folder`, which is made where it is missing.
 pub fn write(folder: &Path, outcome: &Outcome) -> Result<()> {
-    let latencies = folder.join("hdr");
+    let latencies = folder.join(LATENCIES);
     prepare(&latencies)?;
     // An earlier run into the same folder may have had other cells.
     remove(&latencies, "hlog", |_| true)?;
     for cell in &outcome.histograms {
-        let times = if cell.times == Times::Service { "-service" } else { "" };
-        let path = latencies.join(format!("{}{times}.hlog", file_stem(outcome, cell)));
+        let place = (&*cell.target, &cell.point, cell.operation);
+        let path = log_path(folder, &outcome.run, place, cell.times);
         whole(&path, &hdr_log(cell))?;
     }
     whole(&folder.join("samples.csv"), samples_csv(&outcome.run).as_bytes())?;
@@ -133,6 +137,7 @@ fn hdr_log(cell: &CellHistograms) -> Vec<u8> {
     let times = match cell.times {
         Times::Latency => "latency",
         Times::Service => "time from the real beginning",
+        Times::Lag => "lag of the schedule",
     };
     let comment = format!("{} {} {times} in ns, one interval a round", cell.target, cell.operation);
     let mut builder = IntervalLogWriterBuilder::new();
@@ -154,14 +159,30 @@ fn hdr_log(cell: &CellHistograms) -> Vec<u8> {
     log
 }
 
+/// Where the times of a cell lie in a folder of results.
+pub(crate) fn log_path(
+    folder: &Path,
+    run: &Run,
+    (target, point, operation): (&str, &Point, Operation),
+    times: Times,
+) -> PathBuf {
+    let name = file_stem(run, (target, point, operation));
+    let times = match times {
+        Times::Latency => "",
+        Times::Service => "-service",
+        Times::Lag => "-lag",
+    };
+    folder.join(LATENCIES).join(format!("{name}{times}.hlog"))
+}
+
 /// The name of a cell's file: the target's number and engine, the operation, the point.
-fn file_stem(outcome: &Outcome, cell: &CellHistograms) -> String {
-    let targets = &outcome.run.targets;
-    let at = targets.iter().position(|target| target.url == cell.target).unwrap_or(0);
+fn file_stem(run: &Run, (target, point, operation): (&str, &Point, Operation)) -> String {
+    let targets = &run.targets;
+    let at = targets.iter().position(|known| known.url == target).unwrap_or(0);
     let engine = targets.get(at).map_or("", |target| target.engine.as_str());
-    let swept = outcome.run.swept();
-    let mut name = format!("{}-{engine}-{}", at + 1, cell.operation);
-    for (coordinate, value) in &cell.point {
+    let swept = run.swept();
+    let mut name = format!("{}-{engine}-{operation}", at + 1);
+    for (coordinate, value) in point {
         if swept.contains(&coordinate.as_str()) {
             name.extend(["-", coordinate, "-", &value.to_string()]);
         }

@@ -69,7 +69,7 @@ fn of_target(plan: &Plan, target: &mut Target, stop: &AtomicBool) -> Estimate {
             time = None;
         } else {
             let turn = trial(plan, point, number, target, stop);
-            time = time.map(|time| time + turn * plan.rounds);
+            time = time.map(|time| time + turn * plan.own_rounds());
             // That it has no room is seen only where it is tried.
             reason = reason.or_else(|| target.refusal(point).map(|(_, refusal)| refusal));
         }

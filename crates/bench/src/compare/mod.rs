@@ -8,6 +8,7 @@ mod early;
 mod estimate;
 mod feasible;
 mod floor;
+mod merge;
 mod meter;
 mod paced;
 mod record;
@@ -24,6 +25,7 @@ use larder_report::{Operation, Point, Run};
 use larder_store::{Catalog, Error, Ownership};
 
 pub use estimate::{Estimate, estimate};
+pub use merge::{Sliced, is_of_one_plan, merge};
 
 use crate::bounded::is_too_small;
 use crate::error::Result;
@@ -74,6 +76,13 @@ pub enum Times {
     Latency,
     /// In an open loop, from the instant at which it really began.
     Service,
+    /// In an open loop no time of the operation, but how late it began that nothing but the schedule kept waiting.
+    Lag,
+}
+
+impl Times {
+    /// All of them; a closed loop has the first only.
+    pub const ALL: [Self; 3] = [Self::Latency, Self::Service, Self::Lag];
 }
 
 /// What the person who runs it has allowed.

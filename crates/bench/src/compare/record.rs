@@ -1,7 +1,7 @@
 //! From what was kept to what is published: the run as `run.json` has it.
 
 use larder_report::{
-    Cell, Counts, Environment, Floor, HitCurve, Operation, ReasonKind, Run, SCHEMA_VERSION,
+    Cell, Counts, Environment, Floor, HitCurve, Operation, Point, ReasonKind, Run, SCHEMA_VERSION,
     Target as TargetRecord, TierCounts, Usage,
 };
 
@@ -38,10 +38,9 @@ impl Recorder<'_> {
             for operation in point.measured_operations() {
                 for (slot, of) in measured(slots, point) {
                     let entries = book.entries(slot, at, operation);
-                    let of_cell = (point, operation, entries);
-                    histograms.extend(latencies(of, of_cell, Times::Latency));
-                    histograms.extend(latencies(of, of_cell, Times::Service));
-                    let mut cell = cell(of, point, operation, entries, self.plan.rounds);
+                    let place = (of.planned().url.to_string(), &point.point, operation);
+                    histograms.extend(logged(&place, entries));
+                    let mut cell = cell(of, point, operation, entries, self.plan.own_rounds());
                     distribute(&mut cell, entries, self.plan.seed);
                     cells.push(cell);
                 }
@@ -52,7 +51,8 @@ impl Recorder<'_> {
         run.checks = check::run_all(&run);
         run.comparisons = comparisons(&run);
         let article = self.plan.article.as_ref();
-        run.article = article.map(|spec| article::judge(spec, self.plan, &run));
+        run.article =
+            article.map(|spec| article::judge(spec, &article::Repeated::by(self.plan), &run));
         (run, histograms)
     }
 
@@ -64,7 +64,7 @@ impl Recorder<'_> {
         for operation in point.measured_operations() {
             for (slot, of) in measured(slots, point) {
                 let entries = book.entries(slot, at, operation);
-                cells.push(cell(of, point, operation, entries, self.plan.rounds));
+                cells.push(cell(of, point, operation, entries, self.plan.own_rounds()));
             }
         }
         self.run(slots, cells, false)
@@ -98,6 +98,7 @@ impl Recorder<'_> {
             targets: targets(slots),
             cells,
             floors: self.floors.clone(),
+            slice: plan.slice.clone(),
             ..Run::default()
         }
     }
@@ -174,7 +175,23 @@ fn cell(
     planned: u32,
 ) -> Cell {
     let (reason_kind, reason) = reason(slot, (point, operation), entries, planned).unzip();
-    let rounds = rounds(entries, reason.is_some());
+    let cell = Cell {
+        target: slot.planned().url.to_string(),
+        point: point.point.clone(),
+        operation,
+        workers: slot.workers(point),
+        reason,
+        reason_kind,
+        working_set_bytes: point.working_set_bytes,
+        capacity_bytes: slot.capacity_bytes().filter(|_| point.capacity.is_some()),
+        ..Cell::default()
+    };
+    totalled(cell, entries)
+}
+
+/// A cell with what its rounds come to together; its reason says whether there are figures.
+pub(super) fn totalled(cell: Cell, entries: &[Entry]) -> Cell {
+    let rounds = rounds(entries, cell.reason.is_some());
     let mut counts: Option<Counts> = None;
     for entry in &rounds {
         match &mut counts {
@@ -182,24 +199,16 @@ fn cell(
             Some(counts) => counts.add(&entry.sample.counts),
         }
     }
-    let measured = !rounds.is_empty() && reason.is_none();
+    let measured = !rounds.is_empty() && cell.reason.is_none();
     let sum = |of: fn(&Entry) -> Option<f64>| {
         let all: Option<f64> = rounds.iter().map(|entry| of(entry)).sum();
         all.filter(|_| measured)
     };
     let most = |of: fn(&Entry) -> Option<u64>| rounds.iter().filter_map(|entry| of(entry)).max();
     Cell {
-        target: slot.planned().url.to_string(),
-        point: point.point.clone(),
-        operation,
-        workers: slot.workers(point),
         rounds: u32::try_from(rounds.len()).unwrap_or(u32::MAX),
-        reason,
-        reason_kind,
         counts: counts.unwrap_or_default(),
         predicted_hit_ratio: entries.first().and_then(|entry| entry.predicted_hit_ratio),
-        working_set_bytes: point.working_set_bytes,
-        capacity_bytes: slot.capacity_bytes().filter(|_| point.capacity.is_some()),
         wall_s: sum(|entry| Some(entry.sample.wall_s)),
         ops_per_s: median(&rates_of(&rounds)).filter(|rate| measured && *rate > 0.0),
         client_cpu_s: sum(|entry| entry.sample.client_cpu_s),
@@ -209,7 +218,7 @@ fn cell(
         bytes: rounds.iter().map(|entry| entry.bytes).sum(),
         tiers: tiers(&rounds),
         samples: entries.iter().map(|entry| entry.sample.clone()).collect(),
-        ..Cell::default()
+        ..cell
     }
 }
 
@@ -223,7 +232,7 @@ fn tiers(rounds: &[&Entry]) -> Vec<TierCounts> {
 }
 
 /// Gives a cell its intervals and its latencies, where it has figures.
-fn distribute(cell: &mut Cell, entries: &[Entry], seed: u64) {
+pub(super) fn distribute(cell: &mut Cell, entries: &[Entry], seed: u64) {
     let rounds = rounds(entries, cell.reason.is_some());
     if rounds.is_empty() || cell.reason.is_some() {
         return;
@@ -285,6 +294,11 @@ fn reason(
     if entries.is_empty() {
         return Some((ReasonKind::Interrupted, "interrupted before its first round".into()));
     }
+    nothing_succeeded(entries)
+}
+
+/// Why there are no figures although there are rounds; `None` where an operation succeeded.
+pub(super) fn nothing_succeeded(entries: &[Entry]) -> Option<(ReasonKind, String)> {
     if entries.iter().any(|entry| entry.sample.ops_per_s > 0.0) {
         return None;
     }
@@ -303,25 +317,29 @@ fn reason(
     Some((ReasonKind::NothingSucceeded, text))
 }
 
-/// The latencies of a cell, or where it has others than these what they are.
-fn latencies(
-    slot: &Slot,
-    (point, operation, entries): (&PlannedPoint, Operation, &[Entry]),
-    times: Times,
-) -> Option<CellHistograms> {
-    let of = |entry: &Entry| {
-        let times = match times {
+/// The times of a cell that are kept, a histogram a round.
+pub(super) fn logged(
+    (target, point, operation): &(String, &Point, Operation),
+    entries: &[Entry],
+) -> Vec<CellHistograms> {
+    let of = |entry: &Entry, times: Times| {
+        let paced = entry.paced.as_ref();
+        let recorded = match times {
             Times::Latency => entry.latency.clone(),
-            Times::Service => entry.paced.as_ref()?.service.clone(),
+            Times::Service => paced?.service.clone(),
+            Times::Lag => paced?.lag.clone(),
         };
-        Some((entry.sample.at_s, entry.sample.wall_s, times))
+        Some((entry.sample.at_s, entry.sample.wall_s, recorded))
     };
-    let rounds: Vec<_> = entries.iter().filter_map(of).collect();
-    (!rounds.is_empty()).then(|| CellHistograms {
-        target: slot.planned().url.to_string(),
-        point: point.point.clone(),
-        operation,
-        rounds,
-        times,
-    })
+    let kept = Times::ALL.into_iter().filter_map(|times| {
+        let rounds: Vec<_> = entries.iter().filter_map(|entry| of(entry, times)).collect();
+        (!rounds.is_empty()).then(|| CellHistograms {
+            target: target.clone(),
+            point: (*point).clone(),
+            operation: *operation,
+            rounds,
+            times,
+        })
+    });
+    kept.collect()
 }

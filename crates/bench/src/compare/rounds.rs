@@ -43,6 +43,9 @@ impl Rounds<'_> {
         for round in self.numbers.clone() {
             for at in 0..self.plan.points.len() {
                 order.shuffle(&mut rng);
+                if !self.plan.carries_out(round) {
+                    continue;
+                }
                 let point = &self.plan.points[at];
                 let measured = order.iter().filter(|slot| point.is_for(slots[**slot].planned()));
                 let measured: Vec<usize> = measured.copied().collect();

@@ -37,7 +37,7 @@ pub(crate) fn curves(
     for (curve, planned) in &mut curves {
         curve.capacities.sort_by_key(|ratios| ratios.capacity_bytes);
         curve.capacities.dedup_by_key(|ratios| ratios.capacity_bytes);
-        follow(curve, planned, plan.seed, rounds);
+        follow(curve, planned, plan, rounds);
     }
     let curves = curves.into_iter().map(|(curve, _)| curve);
     curves.filter(|curve| !curve.capacities.is_empty()).collect()
@@ -64,15 +64,17 @@ fn filling_phase(point: &PlannedPoint) -> Option<(usize, &PlannedPhase)> {
 
 /// Follows the operations of each round and takes the mean; a trace is the same in all.
 #[expect(clippy::cast_precision_loss, reason = "ratios for people")]
-fn follow(curve: &mut HitCurve, planned: &PlannedPoint, seed: u64, rounds: u32) {
+fn follow(curve: &mut HitCurve, planned: &PlannedPoint, plan: &Plan, rounds: u32) {
     let Some((number, phase)) = filling_phase(planned).filter(|_| !curve.capacities.is_empty())
     else {
         return;
     };
     let affordable = ENOUGH_OPS / phase.requests.unwrap_or(1).max(1);
-    let rounds = if phase.is_replayed() { 1 } else { u64::from(rounds).min(affordable).max(1) };
-    for round in (1..).take(usize::try_from(rounds).unwrap_or(1)) {
-        let accesses = Accesses::of(planned, (number, phase), seed, round);
+    let own = |round: &u32| plan.carries_out(*round);
+    let done = (1..=rounds).filter(own).count() as u64;
+    let rounds = if phase.is_replayed() { 1 } else { done.min(affordable).max(1) };
+    for round in (1..).filter(own).take(usize::try_from(rounds).unwrap_or(1)) {
+        let accesses = Accesses::of(planned, (number, phase), plan.seed, round);
         let future = Future::of(&accesses);
         let share = 1.0 / (accesses.reads().max(1) as f64 * rounds as f64);
         for ratios in &mut curve.capacities {

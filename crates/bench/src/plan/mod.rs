@@ -6,13 +6,14 @@ mod pace;
 mod part;
 mod phases;
 mod point;
+mod slice;
 mod source;
 mod targets;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use larder_report::ArticleForm;
+use larder_report::{ArticleForm, Slice};
 use larder_store::{ByteSize, Catalog, Span};
 
 use crate::bounded::with_capacities;
@@ -26,6 +27,7 @@ use targets::plan_targets;
 pub use phases::PlannedPhase;
 pub use point::PlannedPoint;
 pub(crate) use point::size_coordinate;
+pub use slice::SliceSpec;
 pub use targets::PlannedTarget;
 
 /// Rounds, where nobody says how many: with ten a side, two targets that differ in every round reach p = 0.00001.
@@ -68,6 +70,8 @@ pub struct Plan {
     pub cut: Option<String>,
     /// The article that the scenario repeats.
     pub article: Option<ArticleSpec>,
+    /// Which of its rounds are carried out here; `None` for all.
+    pub slice: Option<Slice>,
 }
 
 impl Plan {
@@ -135,6 +139,7 @@ impl Plan {
             changed: scenario.changed.clone(),
             cut: scenario.cut.clone(),
             article: scenario.article.clone(),
+            slice: None,
         };
         plan.note_mixes();
         plan.check_processes()?;
@@ -142,10 +147,10 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The turns of the whole plan: rounds × points × targets, without those that a part leaves out.
+    /// The turns that are carried out: rounds × points × targets, without those that a part leaves out.
     pub fn turns(&self) -> u64 {
         let of = |target| self.points_of(target).count() as u64;
-        u64::from(self.rounds) * self.targets.iter().map(of).sum::<u64>()
+        u64::from(self.own_rounds()) * self.targets.iter().map(of).sum::<u64>()
     }
 
     /// The points that are measured on a target.

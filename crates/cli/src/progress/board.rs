@@ -122,7 +122,7 @@ impl Board {
         let operations = plan.points.iter().map(PlannedPoint::measured_operations);
         self.operations = operations.max_by_key(Vec::len).unwrap_or_default();
         let runs = self.rows.iter().map(|row| row.out.is_none());
-        self.pace = Pace::new(plan.rounds, self.points.len(), runs);
+        self.pace = Pace::new(plan.own_rounds(), self.points.len(), runs);
     }
 
     fn row(&self, target: &str) -> Option<usize> {

@@ -17,6 +17,7 @@ mod progress;
 mod reports;
 mod scene;
 mod sets;
+mod slices;
 mod traces;
 mod usage;
 
@@ -43,6 +44,7 @@ const CASES: &[&[Case]] = &[
     progress::CASES,
     reports::CASES,
     sets::CASES,
+    slices::CASES,
     traces::CASES,
     usage::CASES,
 ];

@@ -9,7 +9,9 @@ mod times;
 
 use std::cmp::Ordering;
 
-use larder_report::{Article, ArticleFigure, ArticleRate, Measure, Point, PointValue, Run, points};
+use larder_report::{
+    Article, ArticleFigure, ArticleForm, ArticleRate, Measure, Point, PointValue, Run, points,
+};
 
 use crate::plan::Plan;
 use crate::scenario::{ArticleSpec, At, FigureSpec};
@@ -17,22 +19,36 @@ use crate::statistics::{median, median_ci95};
 use claim::judge_claims;
 use times::{Place, Times, find};
 
+/// As what an article is repeated.
+pub(super) struct Repeated<'a> {
+    pub(super) form: ArticleForm,
+    /// The options by which it is another workload than the scenario's.
+    pub(super) changed: &'a [String],
+    pub(super) cut: Option<&'a String>,
+}
+
+impl<'a> Repeated<'a> {
+    pub(super) fn by(plan: &'a Plan) -> Self {
+        Self { form: plan.form, changed: &plan.changed, cut: plan.cut.as_ref() }
+    }
+}
+
 /// Fills in what this run has to say.
-pub(super) fn judge(spec: &ArticleSpec, plan: &Plan, run: &Run) -> Article {
-    let comparable = plan.changed.is_empty();
+pub(super) fn judge(spec: &ArticleSpec, repeated: &Repeated<'_>, run: &Run) -> Article {
+    let comparable = repeated.changed.is_empty();
     let figure = |figure: &FigureSpec| measured(figure, spec, run, comparable);
     Article {
         id: spec.id.clone(),
         title: spec.title.clone(),
         machine: spec.machine.clone(),
-        form: plan.form,
-        changed: plan.changed.clone(),
-        cut: plan.cut.clone(),
+        form: repeated.form,
+        changed: repeated.changed.to_vec(),
+        cut: repeated.cut.cloned(),
         matrix: spec.matrix,
         percentiles: spec.percentiles,
         rates: if spec.matrix { rates(spec, run) } else { Vec::new() },
         figures: spec.figures.iter().map(figure).collect(),
-        claims: judge_claims(&spec.claims, run, &plan.changed),
+        claims: judge_claims(&spec.claims, run, repeated.changed),
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use larder_bench::{Estimate, Plan};
+use larder_report::Slice;
 use larder_store::ByteSize;
 
 /// The plan, and a line for each target.
@@ -13,7 +14,13 @@ pub(super) fn describe(plan: &Plan, estimates: &[Estimate]) -> String {
         let _ = writeln!(text, "  {name}: {value}");
     }
     let points = plan.points.len();
-    let _ = writeln!(text, "  rounds: {}", plan.rounds);
+    let rounds = match &plan.slice {
+        Some(Slice { number, of, rounds, .. }) => {
+            format!("{} of {rounds}, as slice {number} of {of}", plan.own_rounds())
+        }
+        None => plan.rounds.to_string(),
+    };
+    let _ = writeln!(text, "  rounds: {rounds}");
     let _ = writeln!(text, "  points of the sweep: {points}");
     let width = estimates.iter().map(|estimate| estimate.target.len()).max().unwrap_or(0).max(6);
     let _ = writeln!(text, "\n{:width$}  {:>8}  {:>9}  {:>9}", "target", "time", "memory", "disk");

@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Context;
 use clap::Args;
 use larder_bench::workload::WorkloadSpec;
-use larder_bench::{Named, Permissions, Plan, Scenario, compare, estimate, limit_memory};
+use larder_bench::{
+    Named, Permissions, Plan, Scenario, SliceSpec, compare, estimate, limit_memory,
+};
 use larder_report::{ArticleForm, Cell, Format, ReasonKind, Run, render};
 use larder_store::StoreUrl;
 
@@ -74,6 +76,11 @@ pub(crate) struct Arguments {
     #[arg(short, long, help_heading = "Output")]
     quiet: bool,
 
+    /// Carry out a part of the rounds only, `3/8` for rounds 3, 11, 19 and so on: what several machines carry out of one
+    /// plan, `larder report --merge` puts together
+    #[arg(long, value_name = "N/M")]
+    slice: Option<SliceSpec>,
+
     /// Print the plan with its time, memory and disk, and do not run it
     #[arg(long)]
     dry_run: bool,
@@ -95,6 +102,7 @@ Examples:
   larder compare --scenario all-articles
   larder compare moka: memcached: --keys-from trace:web12.trace.xz --on-miss fill
   larder compare memcached://cache1:11211 --ratio 1:10 --duration 30s -o result
+  larder compare moka: memcached: -r 80 --slice 3/8 -o slice-3
   larder compare memcached: --strict --assert 'p99(get, memcached:) < 1ms'";
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
@@ -125,7 +133,10 @@ fn one(arguments: &Arguments, mut scenario: Scenario) -> anyhow::Result<Exit> {
     let scenario = scenario.with_workload(&arguments.workload);
     // Before anything is made of it; and given up after everything else.
     let _limit = limit_memory(&scenario)?;
-    let plan = Plan::new(&scenario, typed, &CATALOG)?;
+    let mut plan = Plan::new(&scenario, typed, &CATALOG)?;
+    if let Some(slice) = arguments.slice {
+        plan = plan.sliced(slice)?;
+    }
     // Nobody waits for a run to be told that an assertion was about none of it.
     arguments.gate.names_cells(&[&plan.outline()])?;
     let progress = Progress::new(arguments.quiet);

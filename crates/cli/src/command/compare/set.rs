@@ -6,7 +6,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use larder_bench::workload::WorkloadSpec;
-use larder_bench::{Outcome, Permissions, Plan, Scenario, Set, compare, estimate, limit_memory};
+use larder_bench::{
+    Outcome, Permissions, Plan, Scenario, Set, SliceSpec, compare, estimate, limit_memory,
+};
 use larder_report::{Entry, Index, Run, index_formats, render_index};
 
 use super::describe::{describe, seconds, total};
@@ -70,6 +72,11 @@ fn refuse(arguments: &Arguments, set: &Set) -> anyhow::Result<()> {
     if let Some(target) = arguments.targets.first() {
         return Err(wrong(format!(
             "{target}: `{name}` is a set, whose scenarios have targets of their own; leave it out, or name one scenario"
+        )));
+    }
+    if let Some(SliceSpec { number, of }) = arguments.slice {
+        return Err(wrong(format!(
+            "--slice {number}/{of}: `{name}` is a set, each scenario of which has rounds of its own; name one of them"
         )));
     }
     if arguments.gate.asserts() {

@@ -1,5 +1,6 @@
 //! `larder report`: what a comparison left, shown again.
 
+mod merged;
 mod set;
 
 use std::ffi::OsStr;
@@ -9,8 +10,10 @@ use std::{fs, iter};
 
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
+use larder_bench::is_of_one_plan;
 use larder_report::{Chart, Error, Format, Ground, Run, png, render, svg};
 
+use self::merged::merged;
 use self::set::SetResults;
 use super::gate::Gate;
 use crate::exit::{Exit, Usage};
@@ -34,6 +37,13 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
 
+    /// Put slices of one plan together, and leave the whole there, as a comparison leaves its results
+    ///
+    /// The slices are those that `larder compare --slice 1/8` and its like left. With --format slices of one plan are
+    /// printed as the whole anyway.
+    #[arg(long, value_name = "DIR", conflicts_with = "index")]
+    merge: Option<PathBuf>,
+
     /// Leave an index over all of them there: index.html, index.md, index.json
     #[arg(long, value_name = "DIR")]
     index: Option<PathBuf>,
@@ -56,6 +66,7 @@ Examples:
   larder report result --format matrix
   larder report result --strict --assert 'rate(get, moka:) > 500k'
   larder report before after --export-svg charts
+  larder report slice-1 slice-2 slice-3 --merge whole
   larder report larder-results/* --index larder-results";
 
 /// A run that was read, and where it lay.
@@ -81,23 +92,32 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             "{index}: an index and no run; name a folder that `larder compare` made"
         )));
     }
-    let several = paths.len() > 1;
-    if let Some(format) = arguments.format.filter(|format| several && SINGLE.contains(format)) {
-        let runs = paths.len();
-        bail!(Usage(format!("--format {format} takes one run, not {runs}; print each by itself")));
-    }
     // All are read before anything is written, so that a wrong name among them changes nothing.
-    let found: Vec<Found> = paths.iter().map(|path| find(path)).collect::<anyhow::Result<_>>()?;
+    let mut found: Vec<Found> =
+        paths.iter().map(|path| find(path)).collect::<anyhow::Result<_>>()?;
+    let sliced = is_of_one_plan(&runs_of(&found)) && arguments.index.is_none();
+    let merges = arguments.merge.is_some() || sliced && arguments.format.is_some();
+    if !merges && found.len() > 1 {
+        refuse_single(arguments, found.len())?;
+    }
+    if merges {
+        found = vec![merged(found, arguments.merge.as_deref())?];
+    }
     arguments.gate.names_cells(&runs_of(&found))?;
     for found in &found {
         match (found, arguments.format) {
             (Found::Run(results), Some(format)) => {
                 super::print(render(&results.run, format, terminal::style()).as_bytes())?;
             }
+            // The whole has just been written.
+            (Found::Run(_), None) if merges => {}
             (Found::Run(results), None) => write(results)?,
             (Found::Set(set), Some(format)) => set.print(format)?,
             (Found::Set(set), None) => set.write()?,
         }
+    }
+    if sliced && !merges {
+        anstream::eprintln!("these are slices of one plan: --merge DIR puts them together");
     }
     if let Some(folder) = &arguments.index {
         set::index(folder, &found)?;
@@ -122,6 +142,18 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 /// The runs of all that was found.
 fn runs_of(found: &[Found]) -> Vec<&Run> {
     found.iter().flat_map(Found::runs).collect()
+}
+
+/// Refuses to print several runs in a format of which a file holds one.
+fn refuse_single(arguments: &Arguments, runs: usize) -> anyhow::Result<()> {
+    match arguments.format.filter(|format| SINGLE.contains(format)) {
+        Some(format) => {
+            bail!(Usage(format!(
+                "--format {format} takes one run, not {runs}; print each by itself"
+            )))
+        }
+        None => Ok(()),
+    }
 }
 
 impl Found {

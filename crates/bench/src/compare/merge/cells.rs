@@ -1,0 +1,138 @@
+//! The cells of all slices, united round by round.
+
+use larder_report::{Cell, ReasonKind, Run, Slice};
+
+use super::super::book::{Entry, PackedPace};
+use super::super::record::{distribute, logged, nothing_succeeded, totalled};
+use super::super::{CellHistograms, Times};
+use super::{Sliced, logs};
+use crate::error::{Result, usage};
+use crate::measure::Packed;
+use crate::output::log_path;
+
+/// The same cell in one of the slices.
+type Found<'a> = (&'a Slice, &'a Sliced, &'a Cell);
+
+/// Every cell with the rounds of all slices, and the histograms behind it.
+pub(super) fn merged(parts: &[(Slice, Sliced)]) -> Result<(Vec<Cell>, Vec<CellHistograms>)> {
+    let first = &parts[0].1.run;
+    let (mut cells, mut histograms) = (Vec::new(), Vec::new());
+    for cell in &first.cells {
+        let found = parts.iter().map(|(slice, sliced)| {
+            let same = same_cell(&sliced.run, cell).ok_or_else(|| {
+                let (folder, operation, target) =
+                    (sliced.folder.display(), cell.operation, &cell.target);
+                usage(format!(
+                    "{folder}: no cell of {operation} of {target}, which other slices have; run the slice again"
+                ))
+            })?;
+            Ok((slice, sliced, same))
+        });
+        let found: Vec<Found<'_>> = found.collect::<Result<_>>()?;
+        let entries = entries(&found)?;
+        histograms.extend(logged(&(cell.target.clone(), &cell.point, cell.operation), &entries));
+        cells.push(united(&found, &entries, first.seed));
+    }
+    Ok((cells, histograms))
+}
+
+/// The cell of another slice for the same work.
+fn same_cell<'a>(run: &'a Run, cell: &Cell) -> Option<&'a Cell> {
+    let is_same = |other: &&Cell| {
+        (&other.target, &other.point, other.operation)
+            == (&cell.target, &cell.point, cell.operation)
+    };
+    run.cells.iter().find(is_same)
+}
+
+/// One cell of all slices.
+fn united(found: &[Found<'_>], entries: &[Entry], seed: u64) -> Cell {
+    let (_, _, first) = found[0];
+    let (reason_kind, reason) = reason(found, entries).unzip();
+    let base = Cell {
+        target: first.target.clone(),
+        point: first.point.clone(),
+        operation: first.operation,
+        workers: first.workers,
+        working_set_bytes: first.working_set_bytes,
+        capacity_bytes: first.capacity_bytes,
+        reason,
+        reason_kind,
+        ..Cell::default()
+    };
+    let mut cell = totalled(base, entries);
+    distribute(&mut cell, entries, seed);
+    cell
+}
+
+/// Why there are no figures. What the others did in all rounds is not compared with those of some slices; but a slice that
+/// was interrupted has only fewer of them.
+fn reason(found: &[Found<'_>], entries: &[Entry]) -> Option<(ReasonKind, String)> {
+    let lacks = |(_, _, cell): &&Found<'_>| {
+        let own = [None, Some(ReasonKind::Interrupted), Some(ReasonKind::NothingSucceeded)];
+        !own.contains(&cell.reason_kind)
+    };
+    if let Some((slice, _, cell)) = found.iter().find(lacks) {
+        let (kind, reason) = (cell.reason_kind?, cell.reason.clone()?);
+        let is_everywhere = found.iter().all(|(_, _, other)| other.reason == cell.reason);
+        let Slice { number, of, .. } = slice;
+        return Some(if is_everywhere {
+            (kind, reason)
+        } else {
+            (kind, format!("in slice {number} of {of}: {reason}"))
+        });
+    }
+    if entries.is_empty() {
+        return Some((ReasonKind::Interrupted, "interrupted before its first round".into()));
+    }
+    nothing_succeeded(entries)
+}
+
+/// The rounds of all slices, in the order of their numbers.
+fn entries(found: &[Found<'_>]) -> Result<Vec<Entry>> {
+    // Where any round is whole, those that broke off stand in no figure.
+    let is_whole = |cell: &Cell| cell.samples.iter().any(|sample| sample.complete);
+    let some_whole = found.iter().any(|(_, _, cell)| is_whole(cell));
+    let mut entries = Vec::new();
+    for (_, sliced, cell) in found.iter().filter(|(_, _, cell)| !cell.samples.is_empty()) {
+        let latencies = logs_of((sliced, cell), Times::Latency)?;
+        let is_paced = cell.samples.iter().any(|sample| sample.paced.is_some());
+        let besides =
+            |times| if is_paced { logs_of((sliced, cell), times) } else { Ok(Vec::new()) };
+        let (service, lag) = (besides(Times::Service)?, besides(Times::Lag)?);
+        // What moved is told of the slice, not of its rounds: one of those that count has it.
+        let carries = |complete: bool| complete || !some_whole;
+        let mut bytes = Some(cell.bytes);
+        for (at, (sample, latency)) in cell.samples.iter().zip(latencies).enumerate() {
+            let paced = service.get(at).zip(lag.get(at));
+            entries.push(Entry {
+                operation: cell.operation,
+                bytes: if carries(sample.complete) { bytes.take().unwrap_or(0) } else { 0 },
+                sample: sample.clone(),
+                latency,
+                paced: paced.map(|(service, lag)| PackedPace {
+                    service: service.clone(),
+                    lag: lag.clone(),
+                }),
+                predicted_hit_ratio: cell.predicted_hit_ratio,
+            });
+        }
+    }
+    entries.sort_by_key(|entry: &Entry| entry.sample.round);
+    Ok(entries)
+}
+
+/// The logs of a cell of a slice, a histogram a round.
+fn logs_of((sliced, cell): (&Sliced, &Cell), times: Times) -> Result<Vec<Packed>> {
+    let place = (cell.target.as_str(), &cell.point, cell.operation);
+    let path = log_path(&sliced.folder, &sliced.run, place, times);
+    let histograms = logs::read(&path)?;
+    let (rounds, logged) = (cell.samples.len(), histograms.len());
+    if rounds != logged {
+        return Err(usage(format!(
+            "{}: latencies of {logged} rounds, but run.json has {rounds}; copy the slice's folder anew",
+            path.display()
+        )));
+    }
+    Ok(histograms.iter().map(Packed::new).collect())
+}

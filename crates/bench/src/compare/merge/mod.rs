@@ -1,0 +1,89 @@
+//! Slices of one plan put together to the run that one machine would have made of it.
+//!
+//! Nothing is lost on the way: the rounds are united as they were measured, and their histograms are read back from the logs
+//! of each slice. So what is worked out of them is worked out anew, by the same code as where a run is recorded: medians,
+//! intervals, distributions, comparisons and checks.
+
+mod cells;
+mod logs;
+mod rest;
+mod same;
+
+use std::path::PathBuf;
+
+use larder_report::Run;
+
+use super::Outcome;
+use super::article::{self, Repeated};
+use super::comparisons::comparisons;
+use crate::check;
+use crate::error::Result;
+use crate::scenario::Scenario;
+
+/// A slice and the folder that it left, in which its latencies are.
+#[derive(Debug, Clone)]
+pub struct Sliced {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Its `run.json`.
+    pub run: Run,
+}
+
+/// Whether there are several runs, and all of them are slices of one plan.
+pub fn is_of_one_plan(runs: &[&Run]) -> bool {
+    let plan = |run: &Run| run.slice.as_ref().map(|slice| slice.plan.clone());
+    let first = runs.first().and_then(|run| plan(run));
+    runs.len() > 1 && first.is_some() && runs.iter().all(|run| plan(run) == first)
+}
+
+/// Puts slices of one plan together. Slices may be missing; a note says so.
+///
+/// # Errors
+///
+/// A usage error where a run is no slice, where two are of different plans or the same, and where the logs of latencies are
+/// not there or not whole.
+pub fn merge(slices: Vec<Sliced>) -> Result<Outcome> {
+    let parts = same::slices(slices)?;
+    let first = &parts[0].1.run;
+    let (cells, histograms) = cells::merged(&parts)?;
+    let started = parts.iter().map(|(_, sliced)| &sliced.run.started).min();
+    let mut run = Run {
+        started: started.unwrap_or(&first.started).clone(),
+        duration_s: parts.iter().map(|(_, sliced)| sliced.run.duration_s).sum(),
+        interrupted: parts.iter().any(|(_, sliced)| sliced.run.interrupted),
+        notes: rest::notes(&parts),
+        targets: rest::targets(&parts),
+        cells,
+        floors: rest::floors(&parts),
+        searches: rest::searches(&parts),
+        hit_curves: rest::hit_curves(&parts),
+        usage: Vec::new(),
+        comparisons: Vec::new(),
+        checks: Vec::new(),
+        article: None,
+        slice: None,
+        parts: parts.iter().map(|(slice, sliced)| same::part(slice, &sliced.run)).collect(),
+        ..first.clone()
+    };
+    run.checks = check::run_all(&run);
+    run.comparisons = comparisons(&run);
+    judge_article(first, &mut run);
+    Ok(Outcome { run, histograms, failed: false })
+}
+
+/// Judges the article anew that the slices repeat. What it published stands in the scenario; where that is not at hand, its
+/// conclusions are left out, and a note says so.
+fn judge_article(first: &Run, run: &mut Run) {
+    let Some(before) = &first.article else { return };
+    let scenario = Scenario::find(&run.scenario).ok();
+    let spec = scenario.and_then(|scenario| scenario.article).filter(|spec| spec.id == before.id);
+    let repeated =
+        Repeated { form: before.form, changed: &before.changed, cut: before.cut.as_ref() };
+    match spec {
+        Some(spec) => run.article = Some(article::judge(&spec, &repeated, run)),
+        None => run.notes.push(format!(
+            "the conclusions of {} are judged in the slices only: the scenario that has them is not built in",
+            before.id
+        )),
+    }
+}

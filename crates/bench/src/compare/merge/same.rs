@@ -1,0 +1,84 @@
+//! Whether runs are slices of one plan, each once.
+
+use larder_report::{Part, Run, Slice};
+
+use super::Sliced;
+use crate::error::{Result, usage};
+
+/// Refuses runs that are no slices, slices of other plans, and a slice that comes twice; sorts them by their numbers.
+pub(super) fn slices(runs: Vec<Sliced>) -> Result<Vec<(Slice, Sliced)>> {
+    let mut parts: Vec<(Slice, Sliced)> = Vec::new();
+    for sliced in runs {
+        let shown = sliced.folder.display();
+        let Some(slice) = sliced.run.slice.clone() else {
+            return Err(usage(format!(
+                "{shown}: a whole run, no slice; only what `larder compare --slice 1/N` and the like left can be merged"
+            )));
+        };
+        if let Some((first, other)) = parts.first()
+            && (slice.plan != first.plan || slice.of != first.of || slice.rounds != first.rounds)
+        {
+            let (theirs, other) = (told(first), other.folder.display());
+            return Err(usage(format!(
+                "{shown} and {other} are slices of two plans: {} and {theirs}; merge those of one command",
+                told(&slice)
+            )));
+        }
+        if let Some((_, other)) = parts.iter().find(|(known, _)| known.number == slice.number) {
+            let (slice, other) = (told(&slice), other.folder.display());
+            return Err(usage(format!("{shown} and {other} are the same {slice}; name each once")));
+        }
+        parts.push((slice, sliced));
+    }
+    parts.sort_by_key(|(slice, _)| slice.number);
+    if parts.is_empty() {
+        return Err(usage("nothing to merge; name the folders of the slices"));
+    }
+    Ok(parts)
+}
+
+fn told(Slice { number, of, rounds, plan }: &Slice) -> String {
+    format!("slice {number}/{of} of plan {plan} ({rounds} rounds)")
+}
+
+/// What is told of a run that was put together.
+pub(super) fn part(slice: &Slice, run: &Run) -> Part {
+    let version = |target: &larder_report::Target| (target.url.clone(), target.version.clone());
+    Part {
+        slice: slice.clone(),
+        started: run.started.clone(),
+        larder: run.larder.clone(),
+        environment: run.environment.clone(),
+        versions: run.targets.iter().map(version).collect(),
+    }
+}
+
+/// What a reader must know of slices that are missing or were broken off.
+pub(super) fn notes(parts: &[(Slice, Sliced)]) -> Vec<String> {
+    let Slice { of, rounds, .. } = parts[0].0;
+    let has = |number: &u32| parts.iter().any(|(slice, _)| slice.number == *number);
+    let missing: Vec<u32> = (1..=of).filter(|number| !has(number)).collect();
+    let mut notes = vec![format!(
+        "put together of {} of {of} slices, each of which ran by itself: in each the targets took their turns side by side",
+        parts.len()
+    )];
+    if !missing.is_empty() {
+        let done = (1..=rounds).filter(|round| has(&((round - 1) % of + 1))).count();
+        let is = if missing.len() == 1 { "slice" } else { "slices" };
+        let are = if missing.len() == 1 { "is" } else { "are" };
+        let missing: Vec<String> = missing.iter().map(u32::to_string).collect();
+        notes.push(format!(
+            "{is} {} of {of} {are} missing: {done} of {rounds} rounds",
+            missing.join(", ")
+        ));
+    }
+    for (slice, sliced) in parts.iter().filter(|(_, sliced)| sliced.run.interrupted) {
+        let whole = |cell: &larder_report::Cell| {
+            cell.samples.iter().filter(|sample| sample.complete).count()
+        };
+        let done = sliced.run.cells.iter().map(whole).min().unwrap_or(0);
+        let number = slice.number;
+        notes.push(format!("slice {number} of {of} was interrupted after {done} of its rounds"));
+    }
+    notes
+}

@@ -1,0 +1,104 @@
+//! A part of a plan that is carried out by itself, as on one of several machines.
+//!
+//! Rounds keep the numbers that they have in the whole plan, and with them their seeds and the orders of their targets. So
+//! slices together are the whole: whoever puts them together has the run that one machine would have made, but for the
+//! machine.
+
+use std::fmt::Write;
+use std::str::FromStr;
+
+use larder_report::Slice;
+
+use super::Plan;
+use crate::error::{Result, usage};
+
+/// Which slice of how many: `3/8`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SliceSpec {
+    /// Which, from 1.
+    pub number: u32,
+    /// Of how many.
+    pub of: u32,
+}
+
+impl FromStr for SliceSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || format!("`{text}` is not a slice of several, such as 3/8");
+        let (number, of) = text.split_once('/').ok_or_else(expected)?;
+        let read = |part: &str| part.parse::<u32>().ok().filter(|number| *number > 0);
+        let (number, of) = read(number).zip(read(of)).ok_or_else(expected)?;
+        (number <= of).then_some(Self { number, of }).ok_or_else(expected)
+    }
+}
+
+impl Plan {
+    /// The same plan, of which only the rounds of one slice are carried out: those whose number, counted round, is its own.
+    ///
+    /// # Errors
+    ///
+    /// A usage error where a slice would have no round, or where nobody knows beforehand how many rounds there will be.
+    pub fn sliced(mut self, SliceSpec { number, of }: SliceSpec) -> Result<Self> {
+        let rounds = self.rounds;
+        if of > rounds {
+            return Err(usage(format!(
+                "--slice {number}/{of}: the plan has {rounds} rounds; take at most as many slices, or more rounds with -r"
+            )));
+        }
+        self.slice = Some(Slice { number, of, rounds, plan: self.fingerprint() });
+        Ok(self)
+    }
+
+    /// Whether a round is carried out here. Round 0, the warm-up, always is.
+    pub(crate) fn carries_out(&self, round: u32) -> bool {
+        let is_own = |slice: &Slice| (round - 1) % slice.of + 1 == slice.number;
+        round == 0 || self.slice.as_ref().is_none_or(is_own)
+    }
+
+    /// How many rounds are carried out here.
+    pub fn own_rounds(&self) -> u32 {
+        let own = (1..=self.rounds).filter(|round| self.carries_out(*round)).count();
+        u32::try_from(own).unwrap_or(u32::MAX)
+    }
+
+    /// What tells this plan from others: made of all that a round follows from, but for what is drawn anew in each run, such
+    /// as the prefix of keys on a server that is somebody's.
+    fn fingerprint(&self) -> String {
+        let mut text = format!("{} {} {}\n", self.scenario, self.seed, self.rounds);
+        let _ = writeln!(text, "{:?} {:?} {:?}", self.warmup, self.memory, self.form);
+        for target in &self.targets {
+            let _ = writeln!(text, "{} {}", target.url, target.name);
+        }
+        let _ = writeln!(text, "{:?}", self.workload);
+        for point in &self.points {
+            let _ = writeln!(
+                text,
+                "{:?} {:?} {} {:?} {} {} {:?}",
+                point.point,
+                point.left_out,
+                point.threads,
+                point.processes,
+                point.working_set_bytes,
+                point.items,
+                point.phases
+            );
+        }
+        format!("{:016x}", rapidhash::v3::rapidhash_v3(text.as_bytes()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slice_is_read() {
+        assert_eq!("3/8".parse(), Ok(SliceSpec { number: 3, of: 8 }));
+        assert_eq!("1/1".parse(), Ok(SliceSpec { number: 1, of: 1 }));
+        for text in ["", "3", "0/8", "9/8", "1/0", "a/b", "-1/8", "1/2/3", "3 / 8"] {
+            let error = text.parse::<SliceSpec>().unwrap_err();
+            assert!(error.ends_with("is not a slice of several, such as 3/8"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Slices of one plan, put together.
+
+use std::path::Path;
+
+use anyhow::bail;
+use larder_bench::{Sliced, merge};
+
+use super::{Found, Results};
+use crate::exit::Usage;
+
+/// Puts slices together and leaves the whole in a folder of its own, or only in memory where none is named.
+pub(super) fn merged(found: Vec<Found>, folder: Option<&Path>) -> anyhow::Result<Found> {
+    let slices: Vec<Results> = found.into_iter().flat_map(Found::into_runs).collect();
+    let shown = slices.first().map(|slice| slice.folder.clone()).unwrap_or_default();
+    if let Some(folder) = folder {
+        let is_here = |slice: &&Results| {
+            folder
+                .canonicalize()
+                .is_ok_and(|here| slice.folder.canonicalize().is_ok_and(|it| it == here))
+        };
+        if let Some(slice) = slices.iter().find(is_here) {
+            let folder = slice.folder.display();
+            bail!(Usage(format!("--merge {folder}: a slice lies there; name a folder of its own")));
+        }
+    }
+    let slices = slices.into_iter().map(|Results { folder, run }| Sliced { folder, run });
+    let outcome = merge(slices.collect())?;
+    if let Some(folder) = folder {
+        larder_bench::prepare(folder)?;
+        larder_bench::write(folder, &outcome)?;
+        anstream::eprintln!("results: {}", folder.display());
+    }
+    let folder = folder.map_or(shown, Path::to_owned);
+    Ok(Found::Run(Box::new(Results { folder, run: outcome.run })))
+}
