@@ -16,7 +16,7 @@ pub(crate) const CASES: &[Case] = &[
 fn slice(scene: &Scene, number: u32, more: &[&str]) {
     let (spec, folder) = (format!("{number}/2"), format!("slice-{number}"));
     let small = ["compare", "moka:", "file:", "-q", "-k", "100", "-r", "7", "-o", &folder];
-    scene.larder(&[&small, &["--slice", &spec], more].concat()).ends_with(0);
+    scene.larder(&[&small[..], &["--slice", &spec], more].concat()).ends_with(0);
 }
 
 fn run(scene: &Scene, folder: &str) -> Run {
