@@ -68,6 +68,27 @@ impl Tally<4> for SessionCounters {
     }
 }
 
+/// The requests that one session has sent, aligned as [`SessionCounters`] is.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct Requests {
+    /// Requests that wait for an answer.
+    pub sent: Count,
+}
+
+impl Tally<1> for Requests {
+    fn counts(&self) -> [&Count; 1] {
+        [&self.sent]
+    }
+}
+
+impl Counters<Requests> {
+    /// Requests of all sessions.
+    pub fn sent(&self) -> u64 {
+        self.totals()[0]
+    }
+}
+
 /// The counters of a store: those of its sessions, and the sum of those that have ended.
 #[derive(Debug, Default)]
 pub struct Counters<T = SessionCounters> {

@@ -36,7 +36,7 @@ fn service(cell: &Cell) -> Option<&Latency> {
     cell.paced.as_ref()?.service_ns.as_ref()
 }
 
-const SAMPLE: [Field<Sample>; 10] = [
+const SAMPLE: [Field<Sample>; 11] = [
     ("round", |sample| sample.round.to_string()),
     ("position", |sample| sample.position.to_string()),
     ("at_s", |sample| sample.at_s.to_string()),
@@ -44,12 +44,13 @@ const SAMPLE: [Field<Sample>; 10] = [
     ("ops_per_s", |sample| sample.ops_per_s.to_string()),
     ("client_cpu_s", |sample| known(sample.client_cpu_s)),
     ("server_cpu_s", |sample| known(sample.server_cpu_s)),
+    ("barrier_s", |sample| known(sample.barrier_s)),
     ("rss_bytes", |sample| known(sample.rss_bytes)),
     ("disk_bytes", |sample| known(sample.disk_bytes)),
     ("major_faults", |sample| sample.major_faults.to_string()),
 ];
 
-const COUNTS: [Field<Counts>; 14] = [
+const COUNTS: [Field<Counts>; 15] = [
     ("ops", |counts| counts.ops.to_string()),
     ("hits", |counts| counts.hits.to_string()),
     ("misses", |counts| counts.misses.to_string()),
@@ -59,6 +60,7 @@ const COUNTS: [Field<Counts>; 14] = [
     ("errors", |counts| counts.errors.to_string()),
     ("failed_fills", |counts| counts.failed_fills.to_string()),
     ("connections", |counts| known(counts.connections)),
+    ("requests", |counts| known(counts.requests)),
     ("evictions", |counts| known(counts.evictions)),
     ("distinct_keys", |counts| counts.distinct_keys.to_string()),
     ("top_key_ops", |counts| counts.top_key_ops.to_string()),

@@ -83,6 +83,13 @@ pub trait Session: Send {
         Err(Error::Unsupported { engine: self.engine(), operation: "clear" })
     }
 
+    /// Waits until everything that was sent has been answered, where the session sends what it does not wait for
+    /// ([`Durability::Unacknowledged`](crate::Durability::Unacknowledged)). Until then nobody knows whether it was done; and
+    /// whoever measures it has measured how fast a buffer takes bytes.
+    fn settle(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// Reads by prefix and by tag; `None` where the engine has none, as [`Capabilities::groups`] says.
     fn groups(&mut self) -> Option<&mut dyn Groups> {
         None

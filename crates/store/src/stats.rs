@@ -23,6 +23,9 @@ pub struct Stats {
     pub expirations: Option<u64>,
     /// Connections that the sessions of this store have opened.
     pub connections: Option<u64>,
+    /// Requests that the sessions of this store have sent, each of which waits for its answer: commands of a server, statements
+    /// of a database. What one operation takes more than one of is work that its caller does not see.
+    pub requests_sent: Option<u64>,
     /// Entries held now.
     pub items: Option<u64>,
     /// Bytes that the entries take now, as the engine counts them.
@@ -56,6 +59,7 @@ impl Stats {
             evictions: grown(self.evictions, earlier.evictions),
             expirations: grown(self.expirations, earlier.expirations),
             connections: grown(self.connections, earlier.connections),
+            requests_sent: grown(self.requests_sent, earlier.requests_sent),
             ..*self
         }
     }

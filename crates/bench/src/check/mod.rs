@@ -10,6 +10,7 @@ mod client_cost;
 mod cpu_wall;
 mod err_as_op;
 mod fs_kind;
+mod hidden_work;
 mod never_hits;
 mod one_key;
 mod oversize;
@@ -21,6 +22,7 @@ mod stand_in;
 mod tier_dead;
 mod truncated;
 mod ttl_truth;
+mod unacked;
 
 pub(crate) use stand_in::ID as STAND_IN;
 
@@ -79,8 +81,10 @@ pub const CHECKS: &[&dyn Check] = &[
     &capacity::Capacity,
     &cpu_wall::CpuWall,
     &client_cost::ClientCost,
+    &unacked::Unacked,
     &reconnect::Reconnect,
     &tier_dead::TierDead,
+    &hidden_work::HiddenWork,
     &one_key::OneKey,
     &fs_kind::FsKind,
     &stand_in::StandIn,

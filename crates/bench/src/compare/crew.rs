@@ -112,6 +112,14 @@ impl<'a> Crew<'a> {
         }
     }
 
+    /// Requests that were sent so far, each of which waits for its answer. A guest does not tell.
+    pub(super) fn requests(&self, stats: Option<&Stats>) -> Option<u64> {
+        match self {
+            Self::Threads { .. } => stats?.requests_sent,
+            Self::Guest { .. } => None,
+        }
+    }
+
     /// Entries dropped to make room, as the store counts them, or the program that has them in its memory.
     pub(super) fn evictions(&self, stats: &Stats) -> Option<u64> {
         match self {

@@ -13,6 +13,7 @@ use crate::usage::Snapshot;
 pub(super) struct Meter {
     pub(super) stats: Option<Stats>,
     pub(super) connections: Option<u64>,
+    pub(super) requests: Option<u64>,
     pub(super) tiers: Vec<TierStats>,
     pub(super) server_cpu_ns: Option<u64>,
     /// Of the process that measures.
@@ -33,6 +34,7 @@ impl Meter {
         }
         Self {
             connections: crew.connections(stats.as_ref()),
+            requests: crew.requests(stats.as_ref()),
             stats,
             tiers: crew.tiers(),
             server_cpu_ns: servers.as_ref().map(|servers| servers.cpu_ns),

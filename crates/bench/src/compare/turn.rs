@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use larder_report::{Counts, Latency, Operation, Sample};
-use larder_store::{Error, Result, Stats};
+use larder_store::{Durability, Error, Result, Stats};
 
 use super::book::Entry;
 use super::crew::Crew;
@@ -243,6 +243,12 @@ impl Turn<'_> {
                     .connections
                     .zip(before.connections)
                     .map(|(now, then)| now.saturating_sub(then)),
+                // Of a mix, which operation sent how many is not known.
+                requests: after
+                    .requests
+                    .zip(before.requests)
+                    .filter(|_| alone)
+                    .map(|(now, then)| now.saturating_sub(then)),
                 evictions: grown(|stats| stats.evictions),
                 distinct_keys: result.distinct_keys.min(tally.counts.ops),
                 top_key_ops: scaled(result.top_key_ops, part(tally.counts.ops, all_ops)),
@@ -269,6 +275,10 @@ impl Turn<'_> {
                         .map(|(now, then)| seconds(now.saturating_sub(then))),
                     rss_bytes: resident(target, started, after),
                     disk_bytes: disk_bytes(&target.info.data_paths),
+                    barrier_s: unacknowledged(target, operation)
+                        .then_some(result.barrier)
+                        .flatten()
+                        .map(|barrier| shortened(barrier.as_secs_f64())),
                     major_faults: after.major_faults.saturating_sub(before.major_faults),
                     wire: wire.filter(|_| alone),
                     // Of a mix, the one that reads has asked the tiers; with several of these, which asked is not known.
@@ -284,7 +294,6 @@ impl Turn<'_> {
                     timeline: Some(tally.timeline(result.wall)),
                     errors_by_kind: tally.errors_by_kind.clone(),
                     first_error: tally.first_error.clone(),
-                    ..Sample::default()
                 },
                 latency: Packed::new(&tally.latency),
                 paced: paced::pack(tally),
@@ -293,6 +302,13 @@ impl Turn<'_> {
             });
         }
     }
+}
+
+/// Whether an operation writes, and a target does not wait for what its writes come to.
+fn unacknowledged(target: &Target, operation: Operation) -> bool {
+    use Operation::{Delete, GetOrSet, Set, Touch};
+    target.info.durability == Durability::Unacknowledged
+        && matches!(operation, Set | GetOrSet | Delete | Touch)
 }
 
 /// A figure to seven digits: no measurement has more, and a result holds many thousand of them.

@@ -61,6 +61,8 @@ pub(super) fn add_up(act: &Act, ran: &[Ran], frame: Frame) -> Result<PhaseResult
     Ok(PhaseResult {
         tallies,
         wall: Duration::from_nanos(inside),
+        // A program waits for what is under way within the time of its last operations.
+        barrier: None,
         client_cpu_s: seconds(cpu_ns),
         // The kernel tells it of each thread for itself, and the program has forked since.
         client_wait_s: None,

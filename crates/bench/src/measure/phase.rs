@@ -55,6 +55,9 @@ pub struct PhaseResult {
     /// Time in the measured loop: of a thread alone its segments, of several from the first one's start to the last one's
     /// end.
     pub wall: Duration,
+    /// Of that, the time until everything that was sent had been answered: the longest of all threads. `None` where nobody
+    /// waited for that.
+    pub barrier: Option<Duration>,
     /// CPU time of this process in the measured loops, in seconds.
     pub client_cpu_s: f64,
     /// Time that the threads could have run and waited for a processor, in seconds; `None` where that is not told.
@@ -163,6 +166,7 @@ pub(crate) fn run_phase(
         offered: plan.arrivals.map(|arrivals| offered(plan, arrivals, tallies.failures().0)),
         tallies,
         wall: Duration::from_nanos(shares.iter().map(|share| share.wall_ns).max().unwrap_or(0)),
+        barrier: shares.iter().map(|share| Duration::from_nanos(share.barrier_ns)).max(),
         client_cpu_s: seconds(timed_cpu_ns + others_cpu_ns),
         client_wait_s: waited_ns.map(seconds),
         distinct_keys,

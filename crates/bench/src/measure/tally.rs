@@ -236,6 +236,11 @@ impl Tallies {
         &mut self.0[found.expect("a phase names every operation that it draws")].1
     }
 
+    /// The tally of the phase's first operation.
+    pub(super) fn first(&mut self) -> Option<&mut Tally> {
+        self.0.first_mut().map(|(_, tally)| tally)
+    }
+
     /// Operation and tally, in the phase's order.
     pub fn iter(&self) -> impl Iterator<Item = (Operation, &Tally)> {
         self.0.iter().map(|(operation, tally)| (*operation, tally))

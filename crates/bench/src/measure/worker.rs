@@ -81,6 +81,8 @@ pub(super) struct Share {
     pub(super) tallies: Tallies,
     /// Time in the measured segments; of several threads, all the time from the first to the last.
     pub(super) wall_ns: u64,
+    /// Of that, the time until everything that was sent had been answered.
+    pub(super) barrier_ns: u64,
     /// CPU time in the measured segments.
     pub(super) timed_cpu_ns: u64,
     /// CPU time in all.
@@ -152,10 +154,24 @@ impl<'a, P: Pace> Worker<'a, P> {
         if !self.failures.gave_up() && !self.orders.stop.load(Ordering::Relaxed) {
             self.pace.finish();
         }
+        let (barrier_ns, settled) = self.settle();
+        if let (Err(error), Some(tally)) = (&settled, tallies.first()) {
+            tally.note_error(error);
+        }
         let cpu_ns = thread_cpu_ns() - cpu_began;
         let wall_ns = if self.stops_clock() { self.timed_ns } else { now_ns() - began };
         let timed_cpu_ns = cpu_ns - draw_cpu_ns;
-        Share { tallies, wall_ns, timed_cpu_ns, cpu_ns, gave_up: self.failures.gave_up() }
+        let gave_up = self.failures.gave_up() || settled.is_err();
+        Share { tallies, wall_ns, barrier_ns, timed_cpu_ns, cpu_ns, gave_up }
+    }
+
+    /// Ends with an answer to everything that was sent: what was only sent is not done, and its time belongs to it.
+    fn settle(&mut self) -> (u64, Result<(), Error>) {
+        let start = self.start();
+        let settled = self.session.settle();
+        let took = now_ns() - start;
+        self.timed_ns += took;
+        (took, settled)
     }
 
     /// Whether its clock stands still while it draws: alone in a closed loop. Callers who come when they are due wait for

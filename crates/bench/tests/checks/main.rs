@@ -11,6 +11,7 @@ mod cost;
 mod failing_servers;
 mod pair;
 mod parity;
+mod requests;
 mod room;
 #[path = "../support/mod.rs"]
 mod support;
@@ -28,8 +29,15 @@ use libtest_mimic::Arguments;
 use case::{Case, NOTHING};
 
 /// The cases of every theme.
-const THEMES: &[&[Case]] =
-    &[values::CASES, updates::CASES, room::CASES, cost::CASES, tiers::CASES, parity::CASES];
+const THEMES: &[&[Case]] = &[
+    values::CASES,
+    updates::CASES,
+    room::CASES,
+    cost::CASES,
+    requests::CASES,
+    tiers::CASES,
+    parity::CASES,
+];
 
 fn main() -> ExitCode {
     let mut trials =

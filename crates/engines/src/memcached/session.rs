@@ -12,6 +12,7 @@ use super::SCHEME;
 use super::connection::Connection;
 use super::many::Part;
 use super::store::Shared;
+use crate::counters::Requests;
 
 /// The longest value that a server takes for one: it reads 31 bits, and would read what follows a longer number
 /// as commands.
@@ -25,6 +26,7 @@ const LONG_AGO: i64 = LONGEST_RELATIVE.cast_signed() + 1;
 pub(super) struct MemcachedSession {
     shared: Arc<Shared>,
     connections: Vec<Connection>,
+    requests: Arc<Requests>,
     /// What a batch asks of each node, kept for its memory.
     parts: Vec<Part>,
     /// A value of a batch that does not fit a receive buffer.
@@ -35,7 +37,8 @@ impl MemcachedSession {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
         let connections = shared.connections();
         let parts = connections.iter().map(|_| Part::default()).collect();
-        Self { shared, connections, parts, large: Vec::new() }
+        let requests = shared.requests.session();
+        Self { shared, connections, requests, parts, large: Vec::new() }
     }
 
     /// Carries out one operation on the node that has `key`.
@@ -58,6 +61,7 @@ impl MemcachedSession {
         if connection.begin()? {
             self.shared.count_connection();
         }
+        self.requests.sent.add_one();
         let result = operation(connection);
         connection.end(&result);
         result
@@ -77,13 +81,14 @@ impl MemcachedSession {
         keys: &[&[u8]],
         hit: &mut dyn FnMut(usize, &[u8], Meta),
     ) -> Result<()> {
-        let Self { shared, connections, parts, large } = self;
+        let Self { shared, connections, requests, parts, large } = self;
         while parts.iter().any(Part::is_open) {
             let open = connections.iter_mut().zip(&mut *parts).filter(|(_, part)| part.is_open());
             for (connection, part) in open {
                 if connection.begin()? {
                     shared.count_connection();
                 }
+                requests.sent.add_one();
                 connection.ask_many(keys, part)?;
             }
             let asked = connections.iter_mut().zip(&mut *parts).filter(|(_, part)| part.is_asked());

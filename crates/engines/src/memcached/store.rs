@@ -19,6 +19,7 @@ use super::managed::Started;
 use super::session::MemcachedSession;
 use super::survey::{self, Survey};
 use super::{SCHEME, innodb, managed};
+use crate::counters::{Counters, Requests};
 use crate::network::{self, agreed};
 use larder_host::disk;
 use larder_host::managed::Server;
@@ -87,6 +88,7 @@ pub(super) struct Shared {
     terms: Terms,
     has_versions: bool,
     n_connections: AtomicU64,
+    pub(super) requests: Counters<Requests>,
     relay: Option<Relay>,
     servers: Vec<Server>,
 }
@@ -140,6 +142,7 @@ impl Shared {
             terms,
             has_versions,
             n_connections,
+            requests: Counters::default(),
             relay,
             servers,
         })
@@ -325,6 +328,7 @@ impl Store for MemcachedStore {
         stats.sets = sum("cmd_set");
         stats.deletes = sum("delete_hits");
         stats.connections = Some(shared.n_connections.load(Ordering::Relaxed));
+        stats.requests_sent = Some(shared.requests.sent());
         if !shared.abilities.counts_items {
             return Ok(stats);
         }

@@ -14,6 +14,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::address::Target;
 use super::{SCHEME, refusal};
+use crate::counters::Requests;
 
 /// One thread's way to the servers. Its connections are opened when they are first needed, and anew after an error.
 pub(super) struct Link {
@@ -23,6 +24,7 @@ pub(super) struct Link {
     database: String,
     timeout: Duration,
     peer: String,
+    pub(super) requests: Arc<Requests>,
     runtime: Runtime,
 }
 
@@ -57,6 +59,7 @@ impl Link {
             database: target.database.clone(),
             timeout: target.timeout,
             peer: target.peer.clone(),
+            requests: Arc::default(),
             runtime,
         })
     }
@@ -86,6 +89,7 @@ impl Link {
         &self,
         operation: impl Future<Output = DriverResult<T>>,
     ) -> Result<DriverResult<T>> {
+        self.requests.sent.add_one();
         let limited = async { tokio::time::timeout(self.timeout, operation).await };
         self.runtime.block_on(limited).map_err(|_| Error::Timeout {
             engine: SCHEME,

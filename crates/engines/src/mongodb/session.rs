@@ -35,7 +35,8 @@ enum Change {
 
 impl MongodbSession {
     pub(super) fn new(shared: Arc<Shared>) -> Result<Self> {
-        let link = Link::new(&shared.target, &shared.n_connections)?;
+        let mut link = Link::new(&shared.target, &shared.n_connections)?;
+        link.requests = shared.requests.session();
         let outbox = shared.unanswered.clone().map(|destination| {
             Outbox::new(destination, &shared.target.peer, shared.target.timeout)
         });
@@ -53,7 +54,11 @@ impl MongodbSession {
 
     /// Waits for the sets that nobody has waited for: what this session does next must find them.
     pub(super) fn settle(&mut self) -> Result<()> {
-        self.outbox.as_mut().map_or(Ok(()), Outbox::settle)
+        let Some(outbox) = &mut self.outbox else { return Ok(()) };
+        if outbox.settle()? {
+            self.link.requests.sent.add_one();
+        }
+        Ok(())
     }
 
     /// Puts an entry with any tag under its key, in one of the modes that do not need the value that is there.
@@ -315,6 +320,10 @@ impl Session for MongodbSession {
         }
         self.settle()?;
         self.shared.clear()
+    }
+
+    fn settle(&mut self) -> Result<()> {
+        Self::settle(self)
     }
 
     fn groups(&mut self) -> Option<&mut dyn Groups> {

@@ -22,7 +22,7 @@ use super::link::Link;
 use super::session::MongodbSession;
 use super::survey::{self, Indexes, Kind, Survey};
 use super::{SCHEME, managed, unacknowledged};
-use crate::counters::Counters;
+use crate::counters::{Counters, Requests};
 use crate::network;
 
 /// What is told of a server that only speaks like MongoDB.
@@ -63,6 +63,7 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
         clock: Clock::system(),
         counters: Counters::default(),
         n_connections: Arc::default(),
+        requests: Counters::default(),
         unanswered,
         target,
         relay,
@@ -87,6 +88,7 @@ pub(super) struct Shared {
     pub(super) max_value_len: usize,
     pub(super) counters: Counters,
     pub(super) n_connections: Arc<AtomicU64>,
+    pub(super) requests: Counters<Requests>,
     /// Where plain sets go that nobody waits for.
     pub(super) unanswered: Option<Destination>,
     clock: Clock,
@@ -237,6 +239,7 @@ impl Store for MongodbStore {
         let control = shared.control();
         let mut stats = shared.counters.stats();
         stats.connections = Some(shared.n_connections.load(Ordering::Relaxed));
+        stats.requests_sent = Some(shared.requests.sent());
         let collection = control.collection();
         stats.items = Some(control.run(async { collection.estimated_document_count().await })?);
         let command = doc! { "collStats": collection.name() };

@@ -65,16 +65,17 @@ impl Outbox {
         Ok(is_new)
     }
 
-    /// Waits until the server has carried out all that was sent.
-    pub(super) fn settle(&mut self) -> Result<()> {
+    /// Waits until the server has carried out all that was sent; `false` where there was nothing to wait for.
+    pub(super) fn settle(&mut self) -> Result<bool> {
         if !self.is_owed {
-            return Ok(());
+            return Ok(false);
         }
         self.is_owed = false;
         self.exchange(|outbox| {
             outbox.send(&rawdoc! { "ping": 1, "$db": "admin" }, 0)?;
             outbox.receive()
-        })
+        })?;
+        Ok(true)
     }
 
     /// Does something on the connection, which is opened where there is none and not used again when that fails.

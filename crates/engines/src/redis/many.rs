@@ -68,6 +68,7 @@ impl RedisSession {
                 if is_new {
                     self.shared.count_connection();
                 }
+                self.requests.sent.add_one();
                 connection.send(&part.request, b"")
             });
             if sent.is_err() {

@@ -14,6 +14,7 @@ use super::request::Request;
 use super::scripts::{self, Script};
 use super::store::Shared;
 use super::{SCHEME, refusal};
+use crate::counters::Requests;
 use crate::decimal::Digits;
 
 /// How often a cluster may send a request on to another node.
@@ -28,6 +29,7 @@ pub(super) struct RedisSession {
     pub(super) shared: Arc<Shared>,
     pub(super) layout: Arc<Layout>,
     pub(super) connections: Vec<Connection>,
+    pub(super) requests: Arc<Requests>,
     /// Why the layout of the cluster may have changed.
     pub(super) doubt: Option<Doubt>,
     request: Request,
@@ -39,9 +41,10 @@ pub(super) struct RedisSession {
 
 impl RedisSession {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
-        let layout = shared.layout();
+        let (layout, requests) = (shared.layout(), shared.requests.session());
         let mut session = Self {
             shared,
+            requests,
             layout: Arc::clone(&layout),
             connections: Vec::new(),
             doubt: None,
@@ -166,6 +169,7 @@ impl RedisSession {
             if is_new {
                 self.shared.count_connection();
             }
+            self.requests.sent.add_one();
             act(connection, &self.request)
         });
         connection.end();

@@ -17,6 +17,7 @@ use super::layout::Layout;
 use super::session::{Doubt, RedisSession};
 use super::survey::{self, Survey};
 use super::{SCHEME, managed, refusal};
+use crate::counters::{Counters, Requests};
 use crate::network::{self, agreed};
 use larder_host::disk;
 use larder_host::managed::Server;
@@ -64,6 +65,7 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
         seeds,
         greeting,
         n_connections: AtomicU64::new(0),
+        requests: Counters::default(),
         relay,
         servers,
     };
@@ -139,6 +141,7 @@ pub(super) struct Shared {
     terms: Terms,
     longest_string: usize,
     n_connections: AtomicU64,
+    pub(super) requests: Counters<Requests>,
     relay: Option<Relay>,
     servers: Vec<Server>,
 }
@@ -325,6 +328,7 @@ impl Store for RedisStore {
         stats.evictions = fact("evicted_keys");
         stats.expirations = fact("expired_keys");
         stats.connections = Some(shared.n_connections.load(Ordering::Relaxed));
+        stats.requests_sent = Some(shared.requests.sent());
         stats.items = sum(&|node| survey::n_items(node, &db));
         stats.bytes = fact("used_memory");
         stats.capacity_bytes = sum(&survey::capacity);

@@ -16,7 +16,8 @@ impl<C: Connection> SqlSession<C> {
         now_ms: i64,
         found: &mut FoundEntry<'_>,
     ) -> Result<()> {
-        let Self { table, connection, counters, .. } = self;
+        let Self { table, connection, counters, requests, .. } = self;
+        requests.sent.add_one();
         connection.rows(statement(&table.statements), values, &mut |row| {
             let (value, meta) = entry(row, now_ms)?;
             found(row.bytes(KEY)?, value, meta);
@@ -64,6 +65,7 @@ impl<C: Connection> Groups for SqlSession<C> {
     fn delete_tag(&mut self, tag: &[u8]) -> Result<u64> {
         check_tag(self.table.engine, tag)?;
         let values = [Value::Bytes(tag), self.now()];
+        self.requests.sent.add_one();
         let deleted = self.connection.change(&self.table.statements.delete_tag, &values)?;
         self.counters.deletes.add(deleted);
         Ok(deleted)

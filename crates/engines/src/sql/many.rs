@@ -47,7 +47,8 @@ impl<C: Connection> SqlSession<C> {
         keys: &[&[u8]],
         hit: &mut dyn FnMut(usize, &[u8], Meta),
     ) -> Result<()> {
-        let Self { table, connection, places, counters, .. } = self;
+        let Self { table, connection, places, counters, requests, .. } = self;
+        requests.sent.add_one();
         let gives_places = matches!(table.statements.lookup, Lookup::Joined(_));
         if !gives_places {
             places.clear();

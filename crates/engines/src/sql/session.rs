@@ -11,7 +11,7 @@ use super::connection::{Connection, Row, Statement, Value};
 use super::statements::Statements;
 use super::table::Table;
 use super::versions::Versions;
-use crate::counters::SessionCounters;
+use crate::counters::{Requests, SessionCounters};
 use crate::decimal::{self, Digits};
 
 /// One thread's handle on a table.
@@ -20,6 +20,7 @@ pub struct SqlSession<C> {
     pub(super) table: Arc<Table>,
     pub(super) connection: C,
     pub(super) counters: Arc<SessionCounters>,
+    pub(super) requests: Arc<Requests>,
     versions: Versions,
     /// What is there, where it must be known to be changed.
     value: Vec<u8>,
@@ -30,9 +31,10 @@ pub struct SqlSession<C> {
 impl<C: Connection> SqlSession<C> {
     /// A session by this connection.
     pub fn new(table: Arc<Table>, connection: C) -> Self {
-        let counters = table.counters.session();
+        let (counters, requests) = (table.counters.session(), table.requests.session());
         let versions = Versions::new();
-        Self { table, connection, counters, versions, value: Vec::new(), places: Vec::new() }
+        let (value, places) = (Vec::new(), Vec::new());
+        Self { table, connection, counters, requests, versions, value, places }
     }
 
     /// Whether a statement that writes changed anything.
@@ -41,6 +43,7 @@ impl<C: Connection> SqlSession<C> {
         statement: fn(&Statements) -> &Statement,
         values: &[Value<'_>],
     ) -> Result<bool> {
+        self.requests.sent.add_one();
         Ok(self.connection.change(statement(&self.table.statements), values)? > 0)
     }
 
@@ -55,7 +58,8 @@ impl<C: Connection> SqlSession<C> {
     /// Reads an entry, and counts nothing.
     fn read(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
         value.clear();
-        let Self { table, connection, .. } = self;
+        let Self { table, connection, requests, .. } = self;
+        requests.sent.add_one();
         let now_ms = table.now_ms();
         let mut found = None;
         let values = [Value::Bytes(key), Value::Integer(now_ms)];
@@ -72,6 +76,7 @@ impl<C: Connection> SqlSession<C> {
     fn has(&mut self, key: &[u8]) -> Result<bool> {
         let values = [Value::Bytes(key), self.now()];
         let mut is_there = false;
+        self.requests.sent.add_one();
         self.connection.rows(&self.table.statements.version, &values, &mut |_| {
             is_there = true;
             Ok(())

@@ -6,7 +6,7 @@ use larder_store::{Capabilities, Clock, Error, Result, Stats};
 
 use super::connection::Connection;
 use super::statements::Statements;
-use crate::counters::{Counters, Dropped};
+use crate::counters::{Counters, Dropped, Requests};
 
 /// The table of a store, and what is counted on it.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub struct Table {
     pub clock: Clock,
     /// What its sessions count.
     pub counters: Counters,
+    /// Statements that its sessions send.
+    pub requests: Counters<Requests>,
     /// Rows that left it without being deleted.
     pub dropped: Dropped,
 }
@@ -46,6 +48,7 @@ impl Table {
             may_clear: true,
             clock: Clock::system(),
             counters: Counters::default(),
+            requests: Counters::default(),
             dropped: Dropped::default(),
         }
     }
@@ -95,6 +98,7 @@ impl Table {
     /// What was counted here, and how many rows there are.
     pub fn stats(&self, connection: &mut dyn Connection) -> Result<Stats> {
         let mut stats = self.counters.stats();
+        stats.requests_sent = Some(self.requests.sent());
         connection.rows(&self.statements.count, &[], &mut |row| {
             stats.items = row.integer(0)?.map(i64::unsigned_abs);
             Ok(())

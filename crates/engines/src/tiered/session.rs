@@ -76,4 +76,8 @@ impl Session for TieredSession {
     fn clear(&mut self) -> Result<()> {
         write::clear(&mut self.stack)
     }
+
+    fn settle(&mut self) -> Result<()> {
+        self.stack.tiers.iter_mut().try_for_each(|tier| tier.session.settle())
+    }
 }

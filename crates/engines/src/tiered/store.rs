@@ -112,7 +112,7 @@ impl Store for TieredStore {
     }
 
     /// Reads are counted here: a hit of any tier is one, a miss is one of the lowest. The rest is the lowest tier's, which
-    /// has everything, but for the connections of all.
+    /// has everything, but for the connections and requests of all.
     fn stats(&self) -> Result<Stats> {
         let Some((lowest, above)) = self.tiers.split_last() else { return Ok(Stats::default()) };
         let mut stats = lowest.store.stats()?;
@@ -121,9 +121,14 @@ impl Store for TieredStore {
         stats.misses = told.last().map(|tier| tier.misses);
         if self.tiers.iter().any(|tier| tier.has_servers()) {
             // One tier that does not tell makes the sum unknown.
-            let told = |tier: &Arc<Tier>| tier.store.stats().ok().and_then(|told| told.connections);
-            let all = above.iter().map(|tier| tier.connections(told(tier)));
-            stats.connections = all.chain([lowest.connections(stats.connections)]).sum();
+            let above: Vec<Stats> =
+                above.iter().map(|tier| tier.store.stats().unwrap_or_default()).collect();
+            let sum = |of: fn(&Stats) -> Option<u64>| -> Option<u64> {
+                let told = above.iter().chain([&stats]).map(of);
+                self.tiers.iter().zip(told).map(|(tier, told)| tier.on_the_wire(told)).sum()
+            };
+            (stats.connections, stats.requests_sent) =
+                (sum(|stats| stats.connections), sum(|stats| stats.requests_sent));
         }
         Ok(stats)
     }

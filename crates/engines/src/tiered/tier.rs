@@ -64,8 +64,8 @@ impl Tier {
         }
     }
 
-    /// Connections that its sessions have opened; `None` where that is not known.
-    pub(super) fn connections(&self, told: Option<u64>) -> Option<u64> {
+    /// What its sessions have opened or sent; `None` where that is not known.
+    pub(super) fn on_the_wire(&self, told: Option<u64>) -> Option<u64> {
         told.or((!self.has_servers).then_some(0))
     }
 

@@ -1,0 +1,61 @@
+//! HIDDEN-WORK: operations of which each is several requests.
+
+use larder_report::{Cell, Operation, Run, Severity};
+
+use super::{About, Check, Needs, Report, measured};
+
+/// More requests an operation than this are not chance: a connection that broke off, a key that was sent on.
+const TOLERABLE: f64 = 1.05;
+
+pub(super) struct HiddenWork;
+
+impl Check for HiddenWork {
+    fn about(&self) -> &'static About {
+        &About {
+            id: "HIDDEN-WORK",
+            severities: &[Severity::Note],
+            sees: "more requests to servers, or statements, than operations: an adapter that does more than it is asked to",
+            seen_in: "YCSB's adapter of Redis, which beside each insert adds the key to a sorted set; A003: each write to two tiers",
+            advice: "compare with targets that do as much, or leave out what the application would not do",
+            needs: Needs::SomeRounds,
+            repeats: true,
+        }
+    }
+
+    fn look(&self, run: &Run, report: &mut Report<'_>) {
+        for cell in measured(run) {
+            let (Some(requests), Some(due)) = (cell.counts.requests, due(run, cell)) else {
+                continue;
+            };
+            #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+            let each = requests as f64 / due.max(1) as f64;
+            if each > TOLERABLE {
+                let what = match cell.operation {
+                    Operation::GetOrSet => "a get, or a set after a miss,".to_owned(),
+                    operation => format!("a {}", operation.as_str().replace('_', " ")),
+                };
+                let text = format!("{what} is {each:.1} requests: {requests} for {due}");
+                report.cell(Severity::Note, cell, text);
+            }
+        }
+    }
+}
+
+/// As many requests as an operation is in the words of its caller; `None` where that cannot be told.
+fn due(run: &Run, cell: &Cell) -> Option<u64> {
+    let counts = &cell.counts;
+    match cell.operation {
+        // What was missed was stored.
+        Operation::GetOrSet => Some(counts.ops + counts.misses),
+        // Each node of a pool has its part of the keys.
+        Operation::GetMany => {
+            let keys: u64 = run.workload.get("multiget")?.parse().ok().filter(|keys| *keys > 0)?;
+            let settings = run.target(&cell.target)?.settings.get("nodes");
+            let nodes = settings.map_or(1, |nodes| nodes.split(',').count() as u64);
+            Some(counts.ops.div_ceil(keys) * nodes.min(keys))
+        }
+        // Of how many keys a group is, a part of a plan may say otherwise.
+        Operation::GetTag => None,
+        _ => Some(counts.ops),
+    }
+}

@@ -1,0 +1,57 @@
+//! UNACKED: writes that nobody waits for.
+
+use larder_report::figures::{percent, seconds};
+use larder_report::{Cell, Operation, Run, Severity};
+use larder_store::Durability;
+
+use super::{About, Check, Needs, Report, measured};
+
+pub(super) struct Unacked;
+
+impl Check for Unacked {
+    fn about(&self) -> &'static About {
+        &About {
+            id: "UNACKED",
+            severities: &[Severity::Warn],
+            sees: "writes that are sent and not acknowledged: how long their server took to come to the end of them",
+            seen_in: "A000: a driver of 2011 that waits for no reply, beside caches that answer each set",
+            advice: "have writes acknowledged (w=1), or take the figure for that of a buffer and ask what a refused write costs",
+            needs: Needs::SomeRounds,
+            repeats: true,
+        }
+    }
+
+    fn look(&self, run: &Run, report: &mut Report<'_>) {
+        let sent = Some(Durability::Unacknowledged.as_str());
+        let is_sent = |cell: &Cell| {
+            run.target(&cell.target).is_some_and(|target| target.durability.as_deref() == sent)
+        };
+        let writes = |cell: &Cell| matches!(cell.operation, Operation::Set | Operation::GetOrSet);
+        for cell in measured(run).filter(|cell| writes(cell) && is_sent(cell)) {
+            report.cell(Severity::Warn, cell, text(cell));
+        }
+    }
+}
+
+/// What is known of the writes of a cell.
+fn text(cell: &Cell) -> String {
+    let n_writes = cell.counts.ops;
+    let timed = cell.samples.iter().filter_map(|sample| Some((sample.barrier_s?, sample.wall_s)));
+    let rounds = timed.clone().count();
+    let (barrier, wall) =
+        timed.fold((0.0, 0.0), |sum, (barrier, wall)| (sum.0 + barrier, sum.1 + wall));
+    let closed = if rounds == 0 {
+        "the guest's program waits for the last of them, and does not tell how long".to_owned()
+    } else {
+        let share = percent(if wall > 0.0 { barrier / wall } else { 0.0 });
+        let waited = seconds(barrier);
+        format!(
+            "after the last, the server needed {waited} more, {share} of the time, to come to the end of them"
+        )
+    };
+    let absent = match (cell.counts.read_back, cell.counts.read_back_absent) {
+        (0, _) => "whether it refused any was not tried".to_owned(),
+        (read, absent) => format!("{absent} of {read} read back were absent"),
+    };
+    format!("none of {n_writes} writes was acknowledged; {closed}; {absent}")
+}
