@@ -1,4 +1,4 @@
-//! What a comparison leaves behind: a folder with `run.json`, `samples.csv`, the latencies as HDR logs and the reports.
+//! What a comparison leaves behind: a folder with `run.json`, `samples.csv`, `usage.csv`, the latencies as HDR logs and the reports.
 //!
 //! The reports are [`REPORTS`], each a function of `run.json`, so that [`write_reports`] makes them anew at any time.
 //! Every file is written under a temporary name and renamed, so a reader never meets half of one.
@@ -13,7 +13,7 @@ use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::IntervalLogWriterBuilder;
 use larder_report::{
     Chart, Format, Index, Operation, Point, Run, Style, charts, is_chart_id, render, render_index,
-    samples_csv,
+    samples_csv, usage_csv,
 };
 use tempfile::NamedTempFile;
 
@@ -58,6 +58,7 @@ pub fn write(folder: &Path, outcome: &Outcome) -> Result<()> {
         whole(&path, &hdr_log(cell))?;
     }
     whole(&folder.join("samples.csv"), samples_csv(&outcome.run).as_bytes())?;
+    whole(&folder.join("usage.csv"), usage_csv(&outcome.run).as_bytes())?;
     write_reports(folder, &outcome.run)?;
     // Last, because whoever finds it takes the rest to be there.
     let json = render(&outcome.run, Format::JSON, PLAIN);

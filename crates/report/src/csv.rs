@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::format::Format;
-use crate::model::{Cell, Counts, Latency, Point, Run, Sample};
+use crate::model::{Cell, Counts, Latency, MachineUsage, Point, Run, Sample, Usage, UsageOf};
 use crate::ranking::{Row, Standing, groups, name};
 
 /// A column: its name, and what it holds.
@@ -36,7 +36,7 @@ fn service(cell: &Cell) -> Option<&Latency> {
     cell.paced.as_ref()?.service_ns.as_ref()
 }
 
-const SAMPLE: [Field<Sample>; 11] = [
+const SAMPLE: [Field<Sample>; 14] = [
     ("round", |sample| sample.round.to_string()),
     ("position", |sample| sample.position.to_string()),
     ("at_s", |sample| sample.at_s.to_string()),
@@ -48,6 +48,9 @@ const SAMPLE: [Field<Sample>; 11] = [
     ("rss_bytes", |sample| known(sample.rss_bytes)),
     ("disk_bytes", |sample| known(sample.disk_bytes)),
     ("major_faults", |sample| sample.major_faults.to_string()),
+    ("client_wait_s", |sample| known(sample.client_wait_s)),
+    ("wire_sent_bytes", |sample| known(sample.wire.map(|wire| wire.sent_bytes))),
+    ("wire_received_bytes", |sample| known(sample.wire.map(|wire| wire.received_bytes))),
 ];
 
 const COUNTS: [Field<Counts>; 15] = [
@@ -118,6 +121,74 @@ pub fn samples_csv(run: &Run) -> String {
             line.extend(values(&SAMPLE, Some(sample)).chain(values(&COUNTS, Some(&sample.counts))));
             line.extend(values(&LATENCY, sample.latency_ns.as_ref()));
             line.push(kinds(&sample.errors_by_kind));
+            line
+        }),
+    )
+}
+
+/// A column of [`usage_csv`]: its name, and what it holds at a sample.
+type Column<T> = (&'static str, fn(&T, usize) -> String);
+
+const USAGE: [Column<Usage>; 14] = [
+    ("at_s", |usage, at| known(usage.at_s.get(at))),
+    ("cpu_user_s", |usage, at| at_sample(&usage.cpu_user_s, at)),
+    ("cpu_system_s", |usage, at| at_sample(&usage.cpu_system_s, at)),
+    ("rss_bytes", |usage, at| at_sample(&usage.rss_bytes, at)),
+    ("shared_bytes", |usage, at| at_sample(&usage.shared_bytes, at)),
+    ("swap_bytes", |usage, at| at_sample(&usage.swap_bytes, at)),
+    ("minor_faults", |usage, at| at_sample(&usage.minor_faults, at)),
+    ("major_faults", |usage, at| at_sample(&usage.major_faults, at)),
+    ("voluntary_switches", |usage, at| at_sample(&usage.voluntary_switches, at)),
+    ("involuntary_switches", |usage, at| at_sample(&usage.involuntary_switches, at)),
+    ("disk_read_bytes", |usage, at| at_sample(&usage.disk_read_bytes, at)),
+    ("disk_written_bytes", |usage, at| at_sample(&usage.disk_written_bytes, at)),
+    ("wire_received_bytes", |usage, at| at_sample(&usage.wire_received_bytes, at)),
+    ("wire_sent_bytes", |usage, at| at_sample(&usage.wire_sent_bytes, at)),
+];
+
+const MACHINE: [Column<MachineUsage>; 10] = [
+    ("idle_s", |machine, at| at_sample(&machine.idle_s, at)),
+    ("interrupts_s", |machine, at| at_sample(&machine.interrupts_s, at)),
+    ("stolen_s", |machine, at| at_sample(&machine.stolen_s, at)),
+    ("others_s", |machine, at| at_sample(&machine.others_s, at)),
+    ("available_bytes", |machine, at| at_sample(&machine.available_bytes, at)),
+    ("swapped_in_bytes", |machine, at| at_sample(&machine.swapped_in_bytes, at)),
+    ("throttled_s", |machine, at| at_sample(&machine.throttled_s, at)),
+    ("cpu_pressure_s", |machine, at| at_sample(&machine.cpu_pressure_s, at)),
+    ("memory_pressure_s", |machine, at| at_sample(&machine.memory_pressure_s, at)),
+    ("io_pressure_s", |machine, at| at_sample(&machine.io_pressure_s, at)),
+];
+
+fn at_sample<T: Copy + ToString>(figures: &[Option<T>], at: usize) -> String {
+    known(figures.get(at).copied().flatten())
+}
+
+/// A line for each sample of what client, servers, guests and the machine used. `turn_of` is the target that had its turn;
+/// one of which nothing is known has no line.
+pub fn usage_csv(run: &Run) -> String {
+    let mut heads = ["of", "target", "name", "turn_of"].map(str::to_owned).to_vec();
+    heads.extend(USAGE.iter().map(|(name, _)| (*name).to_owned()));
+    heads.extend(MACHINE.iter().map(|(name, _)| (*name).to_owned()));
+    let client = run.usage.iter().find(|usage| usage.of == UsageOf::Client);
+    let turn_of = |at: usize| {
+        let place = client?.turn_of.get(at).copied().flatten()?;
+        run.targets.get(place as usize).map(|target| target.url.clone())
+    };
+    let samples =
+        run.usage.iter().flat_map(|usage| (0..usage.at_s.len()).map(move |at| (usage, at)));
+    written(
+        heads,
+        samples.map(|(usage, at)| {
+            let target = usage.target.clone().unwrap_or_default();
+            let name = if target.is_empty() { "" } else { name(run, &target) }.to_owned();
+            let mut line = vec![usage.of.as_str().to_owned(), target, name, known(turn_of(at))];
+            line.extend(USAGE.iter().map(|(_, value)| value(usage, at)));
+            let machine = usage.machine.as_ref();
+            line.extend(
+                MACHINE
+                    .iter()
+                    .map(|(_, value)| machine.map(|one| value(one, at)).unwrap_or_default()),
+            );
             line
         }),
     )

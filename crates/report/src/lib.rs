@@ -43,7 +43,7 @@ pub use chart::{
     Absent, Axis, Better, Chart, Facet, Family, Ground, Manner, Ratios, Scale, Series, Shape, Unit,
     charts, is_chart_id, palette, png, svg,
 };
-pub use csv::samples_csv;
+pub use csv::{samples_csv, usage_csv};
 pub use diff::{diff_formats, render_diff};
 pub use error::Error;
 pub use findings::{Finding, findings, tally};

@@ -10,8 +10,10 @@ mod client_cost;
 mod cpu_wall;
 mod err_as_op;
 mod fs_kind;
+mod hidden_codec;
 mod hidden_work;
 mod never_hits;
+mod noise;
 mod one_key;
 mod oversize;
 mod reach_parity;
@@ -85,7 +87,9 @@ pub const CHECKS: &[&dyn Check] = &[
     &reconnect::Reconnect,
     &tier_dead::TierDead,
     &hidden_work::HiddenWork,
+    &noise::Noise,
     &one_key::OneKey,
+    &hidden_codec::HiddenCodec,
     &fs_kind::FsKind,
     &stand_in::StandIn,
     &ack_parity::AckParity,
@@ -93,7 +97,7 @@ pub const CHECKS: &[&dyn Check] = &[
 ];
 
 /// Looks with every check; the worst findings come first.
-pub(crate) fn run_all(run: &Run) -> Vec<Finding> {
+pub fn run_all(run: &Run) -> Vec<Finding> {
     look(CHECKS.iter(), run)
 }
 
@@ -124,6 +128,11 @@ impl Report<'_> {
     fn cell(&mut self, severity: Severity, cell: &Cell, text: String) {
         let (point, operation) = (Some(cell.point.clone()), Some(cell.operation));
         self.add(severity, Some(cell.target.clone()), point, operation, text);
+    }
+
+    /// Something about the run as a whole.
+    fn run(&mut self, severity: Severity, text: String) {
+        self.add(severity, None, None, None, text);
     }
 
     /// Something about one target, everywhere.

@@ -42,9 +42,10 @@ pub(crate) fn thread_cpu_ns() -> u64 {
 pub(crate) fn thread_wait_ns() -> Option<u64> {
     let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let mut fields = text.split_ascii_whitespace().map(str::parse);
-    let (ran, waited): (u64, u64) = (fields.next()?.ok()?, fields.next()?.ok()?);
-    // Whoever reads this has run, so that a kernel which says otherwise does not count.
-    (ran > 0).then_some(waited)
+    let (_, waited, runs): (u64, u64, u64) =
+        (fields.next()?.ok()?, fields.next()?.ok()?, fields.next()?.ok()?);
+    // Whoever reads this has had a processor, so that a kernel which says otherwise does not count.
+    (runs > 0).then_some(waited)
 }
 
 /// CPU time of this process, user and system, all threads.

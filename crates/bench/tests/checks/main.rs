@@ -9,6 +9,7 @@
 mod case;
 mod cost;
 mod failing_servers;
+mod machine;
 mod pair;
 mod parity;
 mod requests;
@@ -37,6 +38,7 @@ const THEMES: &[&[Case]] = &[
     requests::CASES,
     tiers::CASES,
     parity::CASES,
+    machine::CASES,
 ];
 
 fn main() -> ExitCode {

@@ -47,7 +47,10 @@ fn server_killed() {
     assert_eq!(larder.ends(), Some(1));
     let mut results = scene.files("out");
     results.sort();
-    assert_eq!(results, ["hdr", "report.html", "report.md", "run.json", "samples.csv"]);
+    assert_eq!(
+        results,
+        ["hdr", "report.html", "report.md", "run.json", "samples.csv", "usage.csv"]
+    );
 
     let run = scene.run_json();
     assert!(!run.interrupted);

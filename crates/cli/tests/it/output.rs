@@ -126,7 +126,7 @@ fn folder() {
     assert!(folder.ends_with("-custom"), "{folder}");
     let mut files = scene.files(&format!("larder-results/{folder}"));
     files.sort();
-    assert_eq!(files, ["hdr", "report.html", "report.md", "run.json", "samples.csv"]);
+    assert_eq!(files, ["hdr", "report.html", "report.md", "run.json", "samples.csv", "usage.csv"]);
 
     compare(&scene, &["moka:", "lmdb:"]).ends_with(0);
     assert_eq!(scene.files("out/hdr").len(), 4);

@@ -44,7 +44,7 @@ fn anew() {
     assert_eq!(fs::read(scene.path("out/run.json")).unwrap(), before);
     let mut files = scene.files("out");
     files.sort();
-    assert_eq!(files, ["hdr", "report.html", "report.md", "run.json", "samples.csv"]);
+    assert_eq!(files, ["hdr", "report.html", "report.md", "run.json", "samples.csv", "usage.csv"]);
 
     // The file itself is as good a name as its folder's.
     fs::remove_file(&reports[0]).unwrap();

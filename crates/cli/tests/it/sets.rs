@@ -72,7 +72,10 @@ fn a_set() {
     assert_eq!(files("out"), ["empty", "index.html", "index.json", "index.md", "small"]);
     for name in ["small", "empty"] {
         let folder = format!("out/{name}");
-        assert_eq!(files(&folder), ["hdr", "report.html", "report.md", "run.json", "samples.csv"]);
+        assert_eq!(
+            files(&folder),
+            ["hdr", "report.html", "report.md", "run.json", "samples.csv", "usage.csv"]
+        );
         let run = fs::read_to_string(scene.path(&folder).join("run.json")).unwrap();
         let run: Value = serde_json::from_str(&run).unwrap();
         let workload = &run["workload"];

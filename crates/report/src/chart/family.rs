@@ -18,6 +18,8 @@ pub enum Family {
     Timeline,
     /// What an operation costs: processor, memory, disk.
     Resources,
+    /// What the run used of the machine while it went on.
+    Usage,
     /// What became of the operations: hits, misses, errors.
     Outcomes,
 }
@@ -108,6 +110,9 @@ const TIMELINE: Manner =
 const RESOURCES: Manner =
     Manner { name: "resources", heading: "What it costs", better: Some(Better::Less), ..PLAIN };
 
+const USAGE: Manner =
+    Manner { name: "use", heading: "The machine over the run", has_strips: true, ..PLAIN };
+
 const OUTCOMES: Manner =
     Manner { name: "outcomes", heading: "What became of the operations", ..PLAIN };
 
@@ -121,6 +126,7 @@ impl Family {
             Self::Percentiles => &PERCENTILES,
             Self::Timeline => &TIMELINE,
             Self::Resources => &RESOURCES,
+            Self::Usage => &USAGE,
             Self::Outcomes => &OUTCOMES,
         }
     }

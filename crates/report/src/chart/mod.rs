@@ -19,6 +19,7 @@ mod spread;
 mod subject;
 mod sweep;
 mod timeline;
+mod usage;
 
 use std::collections::BTreeSet;
 
@@ -38,6 +39,7 @@ const CHARTS: &[fn(&Run) -> Vec<Chart>] = &[
     percentiles::charts,
     timeline::charts,
     resources::charts,
+    usage::charts,
     outcomes::charts,
 ];
 

@@ -59,7 +59,7 @@ impl Ratios {
 /// A choice that leads to a chart of a family.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Facet {
-    /// What is chosen: `operation`, `point`, `percentile`, `figure`.
+    /// What is chosen: `operation`, `point`, `percentile`, `figure`, `of`.
     pub name: &'static str,
     /// Which: `get`, `4 KiB`, `p99`, `client CPU`.
     pub value: String,

@@ -52,7 +52,10 @@ pub fn is_chart_id(text: &str) -> bool {
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
         })
     };
-    text.chars().all(plain) && FAMILIES.into_iter().any(begins)
+    // What the run as a whole used is of no operation.
+    let is_of_run =
+        || text.strip_prefix(Family::Usage.as_str()).is_some_and(|rest| rest.starts_with('-'));
+    text.chars().all(plain) && (is_of_run() || FAMILIES.into_iter().any(begins))
 }
 
 /// What is said of times: it is operations that take them, but of gets of many keys, requests or groups.

@@ -22,6 +22,18 @@ pub enum UsageOf {
     Machine,
 }
 
+impl UsageOf {
+    /// The name in `run.json`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Servers => "servers",
+            Self::Guest => "guest",
+            Self::Machine => "machine",
+        }
+    }
+}
+
 /// What somebody used of the machine over the run. Every list is as long as `at_s`; counters are totals since the first sample,
 /// so that the difference of two of them is what was used between. A figure that the system does not tell is `null`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -99,4 +111,57 @@ pub struct MachineUsage {
     pub memory_pressure_s: Vec<Option<f64>>,
     /// Time in which somebody waited for a disk, in seconds.
     pub io_pressure_s: Vec<Option<f64>>,
+}
+
+/// Of a list, every `step`th and the last.
+fn thin<T: Copy>(list: &[T], step: usize) -> Vec<T> {
+    let last = list.len().saturating_sub(1);
+    let kept = list.iter().enumerate().filter(|(at, _)| at % step == 0 || *at == last);
+    kept.map(|(_, sample)| *sample).collect()
+}
+
+impl Usage {
+    /// The same with every `step`th sample and the last. Totals lose nothing between them.
+    pub(crate) fn thinned(&self, step: usize) -> Self {
+        Self {
+            of: self.of,
+            target: self.target.clone(),
+            unknown: self.unknown.clone(),
+            at_s: thin(&self.at_s, step),
+            turn_of: thin(&self.turn_of, step),
+            cpu_user_s: thin(&self.cpu_user_s, step),
+            cpu_system_s: thin(&self.cpu_system_s, step),
+            rss_bytes: thin(&self.rss_bytes, step),
+            shared_bytes: thin(&self.shared_bytes, step),
+            swap_bytes: thin(&self.swap_bytes, step),
+            minor_faults: thin(&self.minor_faults, step),
+            major_faults: thin(&self.major_faults, step),
+            voluntary_switches: thin(&self.voluntary_switches, step),
+            involuntary_switches: thin(&self.involuntary_switches, step),
+            disk_read_bytes: thin(&self.disk_read_bytes, step),
+            disk_written_bytes: thin(&self.disk_written_bytes, step),
+            wire_received_bytes: thin(&self.wire_received_bytes, step),
+            wire_sent_bytes: thin(&self.wire_sent_bytes, step),
+            machine: self.machine.as_ref().map(|machine| machine.thinned(step)),
+        }
+    }
+}
+
+impl MachineUsage {
+    fn thinned(&self, step: usize) -> Self {
+        Self {
+            processors: self.processors,
+            idle_s: thin(&self.idle_s, step),
+            interrupts_s: thin(&self.interrupts_s, step),
+            stolen_s: thin(&self.stolen_s, step),
+            others_s: thin(&self.others_s, step),
+            others: self.others.clone(),
+            available_bytes: thin(&self.available_bytes, step),
+            swapped_in_bytes: thin(&self.swapped_in_bytes, step),
+            throttled_s: thin(&self.throttled_s, step),
+            cpu_pressure_s: thin(&self.cpu_pressure_s, step),
+            memory_pressure_s: thin(&self.memory_pressure_s, step),
+            io_pressure_s: thin(&self.io_pressure_s, step),
+        }
+    }
 }

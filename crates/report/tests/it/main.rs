@@ -15,3 +15,4 @@ mod pictures;
 mod small;
 mod snapshots;
 mod tiers;
+mod usage;

@@ -10,5 +10,6 @@ mod plan;
 mod profile;
 pub(crate) mod runs;
 pub(crate) mod sets;
+pub(crate) mod usage;
 
 pub(crate) use runs::{MADE_UP, hostile, largest};

@@ -8,6 +8,7 @@ use super::article::article;
 use super::pairs::comparisons;
 use super::plan::{Plan, duration_s, size};
 use super::profile::PROFILES;
+use super::usage::usage;
 
 /// A run by its name.
 pub(crate) type MadeUp = (&'static str, fn() -> Run);
@@ -177,7 +178,9 @@ fn coordinates() -> Run {
 /// As large as a report must be able to show at once: 10 targets, 20 points, 2 operations, 10 rounds.
 pub(crate) fn largest() -> Run {
     let points = (3..23).map(|power| size(1 << power));
-    Plan::new(&PROFILES[..10], points.collect()).run()
+    let mut run = Plan::new(&PROFILES[..10], points.collect()).run();
+    run.usage = usage(&run, 3600);
+    run
 }
 
 /// Names, reasons and settings that would do harm if a report took them for anything but text.

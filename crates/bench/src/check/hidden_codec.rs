@@ -1,0 +1,69 @@
+//! HIDDEN-CODEC: a client that compresses moves less than it seems to.
+
+use larder_report::{Cell, Operation, Run, Severity, Target, Wire};
+use larder_store::ByteSize;
+
+use super::{About, Check, Needs, Report, measured, percent};
+
+/// What goes over the wire has a header before each value, so that it is more than the values unless something made them
+/// smaller; below this share of them, something did.
+const LESS: f64 = 95.0;
+
+pub(super) struct HiddenCodec;
+
+impl Check for HiddenCodec {
+    fn about(&self) -> &'static About {
+        &About {
+            id: "HIDDEN-CODEC",
+            severities: &[Severity::Note],
+            sees: "fewer bytes on the wire than the values have: a client that compresses them",
+            seen_in: "none of the articles tells, though clients of PHP and Java compress by default from some size on",
+            advice: "switch compression off in the client, or measure with values that do not compress, as the default ones",
+            needs: Needs::SomeRounds,
+            repeats: true,
+        }
+    }
+
+    fn look(&self, run: &Run, report: &mut Report<'_>) {
+        for cell in measured(run) {
+            let way: (fn(&Wire) -> u64, _) = match cell.operation {
+                Operation::Set => (|wire| wire.sent_bytes, "sent"),
+                operation if operation.reads() && cell.counts.misses == 0 => {
+                    (|wire| wire.received_bytes, "received")
+                }
+                _ => continue,
+            };
+            // What was lost on the way, or is wrong, was not moved either.
+            if cell.counts.errors + cell.counts.wrong > 0 || cell.bytes == 0 {
+                continue;
+            }
+            let Some(moved) = moved(cell, way.0) else { continue };
+            let share = percent(moved, cell.bytes);
+            if share >= LESS {
+                continue;
+            }
+            let (verb, codec) = (way.1, run.target(&cell.target).map(codec).unwrap_or_default());
+            let (moved, values) = (ByteSize(moved), ByteSize(cell.bytes));
+            let text = format!("{verb} {moved} for values of {values}, {share:.0} %{codec}");
+            report.cell(Severity::Note, cell, text);
+        }
+    }
+}
+
+/// What went over the wire in the rounds behind the figures; `None` where one of them does not tell.
+fn moved(cell: &Cell, of: fn(&Wire) -> u64) -> Option<u64> {
+    let whole = cell.samples.iter().any(|sample| sample.complete);
+    let behind = cell.samples.iter().filter(|sample| sample.complete || !whole);
+    behind.map(|sample| sample.wire.as_ref().map(of)).sum()
+}
+
+/// What the target says of it.
+fn codec(target: &Target) -> String {
+    let says = |(name, value): &(&String, &String)| {
+        let is_off = ["", "0", "off", "no", "none", "false"].contains(&value.as_str());
+        name.contains("compress") && !is_off
+    };
+    let settings = target.settings.iter().filter(says);
+    let said: Vec<String> = settings.map(|(name, value)| format!("{name} {value}")).collect();
+    if said.is_empty() { String::new() } else { format!(" ({})", said.join(", ")) }
+}

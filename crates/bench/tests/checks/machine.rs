@@ -1,0 +1,103 @@
+//! What else the machine does, and what a client does to values on their way.
+
+use std::process::{Command, Stdio};
+
+use larder_bench::{check, guest};
+use larder_engines::ENGINES;
+use larder_report::{Run, Severity, UsageOf};
+use larder_store::Catalog;
+use larder_testkit::has_program;
+
+use crate::case::{Case, NOTHING, memcached, real};
+use crate::support;
+
+const WITH_GUESTS: Catalog = ENGINES.with_guests(guest::ENGINES);
+
+pub(crate) const CASES: &[Case] = &[
+    Case {
+        id: "NOISE",
+        severity: Severity::Warn,
+        fires_on: "a busy process beside the run on each processor",
+        trips: || {
+            let _neighbours = Neighbours::start();
+            real(&["moka:"], LONG)
+        },
+        words: &[
+            "other processes used ",
+            " and none was left over: ",
+            "the client waited for a processor ",
+        ],
+        silent_on: "the same with the machine to itself",
+        silent: || quiet(real(&["moka:"], LONG)),
+        needs: NOTHING,
+    },
+    Case {
+        id: "HIDDEN-CODEC",
+        severity: Severity::Note,
+        fires_on: "a client that compresses, and values of which most compresses away",
+        trips: || compressed("0.9"),
+        words: &["sent ", " for values of 781.2 KiB, ", "compression"],
+        silent_on: "the same client with values that do not compress",
+        silent: || compressed("0"),
+        needs: php_memcached,
+    },
+];
+
+/// Long enough to be looked at.
+const LONG: &str = "keys = 300\nduration = '700ms'\noperations = 'get'";
+
+/// Processes that do nothing but work, one for each processor, and that nobody of the run has started.
+struct Neighbours(Vec<String>);
+
+impl Neighbours {
+    fn start() -> Self {
+        let cores = std::thread::available_parallelism().unwrap().get();
+        let one = |_| {
+            // The one that starts it ends at once, so that it is nobody's child here; and if this test is killed, it ends by itself.
+            let started = Command::new("sh")
+                .args(["-c", "timeout 60 sh -c 'while :; do :; done' >/dev/null 2>&1 & echo $!"])
+                .stderr(Stdio::null())
+                .output();
+            String::from_utf8(started.unwrap().stdout).unwrap().trim().to_owned()
+        };
+        Self((0..cores).map(one).collect())
+    }
+}
+
+impl Drop for Neighbours {
+    fn drop(&mut self) {
+        let ended = Command::new("kill").args(&self.0).status();
+        assert!(ended.unwrap().success());
+    }
+}
+
+/// The run as it would be on a machine that nobody else uses, and whose speed does not change: others may be at work here,
+/// now as at any time.
+fn quiet(mut run: Run) -> Run {
+    run.environment.governor = Some("performance".into());
+    let machine = run.usage.iter_mut().find(|usage| usage.of == UsageOf::Machine).unwrap();
+    let start = machine.at_s[0];
+    let passed: Vec<f64> = machine.at_s.iter().map(|at| at - start).collect();
+    let whole = machine.machine.as_mut().unwrap();
+    let share = |of: f64| passed.iter().map(|passed| Some(passed * of)).collect::<Vec<_>>();
+    whole.others_s = share(0.05);
+    whole.idle_s = share(f64::from(whole.processors) - 1.05);
+    whole.stolen_s = share(0.001);
+    whole.throttled_s = share(0.0);
+    whole.swapped_in_bytes = passed.iter().map(|_| Some(0)).collect();
+    run.checks = check::run_all(&run);
+    run
+}
+
+fn compressed(share: &str) -> Run {
+    let workload = format!("rounds = 2\nkeys = 100\ndata-size = '4000'\ncompressibility = {share}");
+    let run = support::run(&WITH_GUESTS, &["php+memcached:?compression=true"], &workload);
+    let samples = run.cells.iter().flat_map(|cell| &cell.samples);
+    assert!(samples.map(|sample| sample.wire).all(|wire| wire.is_some()), "{:#?}", run.cells);
+    run
+}
+
+fn php_memcached() -> Result<(), String> {
+    memcached()?;
+    has_program(&WITH_GUESTS.find("php+memcached").unwrap().recipes[0])
+}
