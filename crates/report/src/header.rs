@@ -24,7 +24,8 @@ const FIRST: [&str; 9] = [
 
 /// Labels and texts, in this order. A label that comes twice in a row is meant once.
 pub(crate) fn header(run: &Run) -> Vec<(&'static str, String)> {
-    let mut lines = vec![("ran", what_ran(run)), ("machine", machine(&run.environment))];
+    let mut lines = vec![("ran", what_ran(run))];
+    lines.extend(machines(run).into_iter().map(|machine| ("machine", machine)));
     let workload = workload(run);
     if !workload.is_empty() {
         lines.push(("workload", workload));
@@ -32,6 +33,28 @@ pub(crate) fn header(run: &Run) -> Vec<(&'static str, String)> {
     lines.extend(common_facts(run).map(|facts| ("targets", facts)));
     lines.extend(run.notes.iter().map(|note| ("note", note.clone())));
     lines
+}
+
+/// The machine, or where slices of the run had several, each with its slices.
+fn machines(run: &Run) -> Vec<String> {
+    let mut machines: Vec<(String, Vec<String>)> = Vec::new();
+    for part in &run.parts {
+        // The load is each slice's own.
+        let told = machine(&Environment { load: None, ..part.environment.clone() });
+        let slice = part.slice.number.to_string();
+        match machines.iter_mut().find(|(known, _)| *known == told) {
+            Some((_, slices)) => slices.push(slice),
+            None => machines.push((told, vec![slice])),
+        }
+    }
+    if machines.len() < 2 {
+        return vec![machine(&run.environment)];
+    }
+    let told = |(machine, slices): (String, Vec<String>)| {
+        let noun = if slices.len() == 1 { "slice" } else { "slices" };
+        format!("{machine} ({noun} {})", slices.join(", "))
+    };
+    machines.into_iter().map(told).collect()
 }
 
 /// Why none of the figures is to be believed, where that is so.
@@ -77,8 +100,11 @@ fn what_ran(run: &Run) -> String {
     let what =
         if run.scenario == CUSTOM { command(run) } else { format!("scenario {}", run.scenario) };
     let interrupted = if run.interrupted { ", interrupted" } else { "" };
+    let slice =
+        run.slice.as_ref().map(|slice| format!(" (slice {} of {})", slice.number, slice.of));
+    let slice = slice.unwrap_or_default();
     format!(
-        "{what}; {}, {}, {}{interrupted}; larder {}, seed {}, {}",
+        "{what}; {}, {}{slice}, {}{interrupted}; larder {}, seed {}, {}",
         count(run.targets.len(), "target"),
         rounds(run),
         seconds(run.duration_s),

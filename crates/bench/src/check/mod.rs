@@ -25,6 +25,7 @@ mod tier_dead;
 mod truncated;
 mod ttl_truth;
 mod unacked;
+mod version_parity;
 
 pub(crate) use stand_in::ID as STAND_IN;
 
@@ -92,6 +93,7 @@ pub const CHECKS: &[&dyn Check] = &[
     &hidden_codec::HiddenCodec,
     &fs_kind::FsKind,
     &stand_in::StandIn,
+    &version_parity::VersionParity,
     &ack_parity::AckParity,
     &reach_parity::ReachParity,
 ];

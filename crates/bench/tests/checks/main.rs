@@ -19,6 +19,7 @@ mod support;
 mod tiers;
 mod updates;
 mod values;
+mod versions;
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -39,6 +40,7 @@ const THEMES: &[&[Case]] = &[
     tiers::CASES,
     parity::CASES,
     machine::CASES,
+    versions::CASES,
 ];
 
 fn main() -> ExitCode {

@@ -1,0 +1,143 @@
+//! VERSION-PARITY: figures set side by side that different programs made.
+//!
+//! Within a run all targets are measured by one Larder on one machine, so what is left is one engine in several versions,
+//! which may be just what is compared. A run that was put together of slices may be anything.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use larder_report::{Part, Run, Severity, Target};
+use larder_store::ByteSize;
+
+use super::{About, Check, Needs, Report};
+
+/// A value and who has it.
+type Having<'a> = (&'a str, &'a str);
+
+/// Slices that began further apart than this ran on other days.
+const DAY_S: i64 = 24 * 60 * 60;
+
+pub(super) struct VersionParity;
+
+impl Check for VersionParity {
+    fn about(&self) -> &'static About {
+        &About {
+            id: "VERSION-PARITY",
+            severities: &[Severity::Warn, Severity::Note],
+            sees: "one engine in several versions, a larder built for debugging, or slices of a plan that ran on different \
+                   machines, kernels, versions or days",
+            seen_in: "A004: memcached 1.2 of 2012 beside engines of 2013, and conclusions about its locks",
+            advice: "compare builds of one kind, measured on one machine with one version of everything else",
+            needs: Needs::WholeRun,
+            repeats: false,
+        }
+    }
+
+    fn look(&self, run: &Run, report: &mut Report<'_>) {
+        if run.environment.build == "debug" {
+            let text = "this larder was built for debugging: its own loop may take most of the time, and what a target \
+                        takes of it is no figure; build it with --release";
+            report.add(Severity::Warn, None, None, None, text.into());
+        }
+        for text in engines(&run.targets) {
+            report.add(Severity::Note, None, None, None, text);
+        }
+        if let Some(text) = parts(&run.parts) {
+            report.add(Severity::Warn, None, None, None, text);
+        }
+    }
+}
+
+/// The engines of which there are several versions, a sentence each. Two servers that speak one protocol are no versions of
+/// each other.
+fn engines(targets: &[Target]) -> Vec<String> {
+    let mut engines: BTreeMap<(&str, Option<&String>), Vec<Having<'_>>> = BTreeMap::new();
+    for target in targets.iter().filter(|target| target.stand_in().is_none()) {
+        if let Some(version) = &target.version {
+            let of_engine = (&*target.engine, target.settings.get("server"));
+            engines.entry(of_engine).or_default().push((version, &target.name));
+        }
+    }
+    let said = engines.into_iter().filter_map(|((engine, _), versions)| {
+        Some(format!("{engine} is here in several versions: {}", grouped(&versions)?))
+    });
+    said.collect()
+}
+
+/// What the slices of a run differ in, in a sentence; `None` where they do not.
+fn parts(parts: &[Part]) -> Option<String> {
+    let slices: Vec<String> = parts.iter().map(|part| part.slice.number.to_string()).collect();
+    let mut facts: BTreeMap<String, Vec<(String, &str)>> = BTreeMap::new();
+    for (part, slice) in parts.iter().zip(&slices) {
+        for (name, value) in told(part) {
+            facts.entry(name).or_default().push((value, slice));
+        }
+    }
+    let differing = facts.into_iter().filter_map(|(name, values)| {
+        let values: Vec<Having<'_>> =
+            values.iter().map(|(value, slice)| (value.as_str(), *slice)).collect();
+        Some(format!("{name} {}", grouped(&values)?))
+    });
+    let mut differing: Vec<String> = differing.collect();
+    differing.extend(memory(parts));
+    differing.extend(apart(parts));
+    let number = parts.len();
+    (!differing.is_empty()).then(|| {
+        format!(
+            "the {number} slices of this run are not alike (slices in brackets): {}",
+            differing.join("; ")
+        )
+    })
+}
+
+/// What of a slice should be as in the others.
+fn told(part: &Part) -> Vec<(String, String)> {
+    let environment = &part.environment;
+    let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".into());
+    let mut told = vec![
+        ("build".to_owned(), environment.build.clone()),
+        ("cores".to_owned(), environment.cores.to_string()),
+        ("cpu".to_owned(), or_unknown(&environment.cpu)),
+        ("governor".to_owned(), or_unknown(&environment.governor)),
+        ("kernel".to_owned(), or_unknown(&environment.kernel)),
+        ("larder".to_owned(), part.larder.clone()),
+        ("os".to_owned(), or_unknown(&environment.os)),
+    ];
+    let version = |(url, version): (&String, &Option<String>)| {
+        // What could not be opened has a reason in its cells.
+        Some((format!("version of {url}"), version.clone()?))
+    };
+    told.extend(part.versions.iter().filter_map(version));
+    told
+}
+
+/// Values with those that have them: `1.6.18 (a, b) and 1.6.38 (c)`; `None` where all have the same.
+fn grouped(values: &[Having<'_>]) -> Option<String> {
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (value, of) in values {
+        match groups.iter_mut().find(|(known, _)| known == value) {
+            Some((_, all)) => all.push(of),
+            None => groups.push((value, vec![of])),
+        }
+    }
+    let said: Vec<String> =
+        groups.iter().map(|(value, all)| format!("{value} ({})", all.join(", "))).collect();
+    (said.len() > 1).then(|| said.join(" and "))
+}
+
+/// The memory of the machines, where that is not the same. Of one and the same a kernel tells a little more or less from one
+/// start to the next.
+fn memory(parts: &[Part]) -> Option<String> {
+    let all = || parts.iter().filter_map(|part| part.environment.memory_bytes);
+    let (least, most) = (all().min()?, all().max()?);
+    let differs = most - least > most / 100;
+    differs.then(|| format!("memory {} to {}", ByteSize(least), ByteSize(most)))
+}
+
+/// How far apart the slices began, where that is more than a day.
+fn apart(parts: &[Part]) -> Option<String> {
+    let began = parts.iter().filter_map(|part| part.started.parse::<Timestamp>().ok());
+    let began: Vec<i64> = began.map(Timestamp::as_second).collect();
+    let apart = began.iter().max()? - began.iter().min()?;
+    (apart > DAY_S).then(|| format!("they began {} days apart", apart / DAY_S))
+}

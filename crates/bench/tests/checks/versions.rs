@@ -1,0 +1,96 @@
+//! What makes figures hard to set side by side although one run has them: several versions, builds and machines.
+
+use larder_bench::check::run_all;
+use larder_report::{Part, Run, Severity, Slice};
+
+use crate::case::{Case, NOTHING, made};
+
+pub(crate) const CASES: &[Case] = &[
+    Case {
+        id: "VERSION-PARITY",
+        severity: Severity::Warn,
+        fires_on: "a larder built for debugging, as tests are",
+        trips: || made(&["map:"]),
+        words: &["this larder was built for debugging", "build it with --release"],
+        silent_on: "one built for use",
+        silent: || judged(released()),
+        needs: debugging,
+    },
+    Case {
+        id: "VERSION-PARITY",
+        severity: Severity::Note,
+        fires_on: "one engine in two versions",
+        trips: || judged(in_versions("1.6.18", "1.6.38")),
+        words: &["map is here in several versions: 1.6.18 (map:) and 1.6.38 (b)"],
+        silent_on: "one version of it",
+        silent: || judged(in_versions("1.6.18", "1.6.18")),
+        needs: NOTHING,
+    },
+    Case {
+        id: "VERSION-PARITY",
+        severity: Severity::Warn,
+        fires_on: "slices of two kernels, two days apart",
+        trips: || {
+            let mut run = put_together();
+            run.parts[2].environment.kernel = Some("9.9".into());
+            run.parts[2].started = "2026-11-23T20:00:00Z".into();
+            run.parts[1].versions.insert("map:".into(), Some("2".into()));
+            judged(run)
+        },
+        words: &[
+            "the 3 slices of this run are not alike",
+            "kernel 6.1 (1, 2) and 9.9 (3)",
+            "version of map: 1 (1, 3) and 2 (2)",
+            "they began 2 days apart",
+        ],
+        silent_on: "slices of machines that are alike",
+        silent: || {
+            let mut run = put_together();
+            // A kernel's own part of the memory, the load and the time of day are another one everywhere.
+            run.parts[2].environment.memory_bytes = Some(25_210_000_000);
+            run.parts[2].environment.load = Some(2.0);
+            run.parts[2].started = "2026-11-21T23:00:00Z".into();
+            judged(run)
+        },
+        needs: NOTHING,
+    },
+];
+
+/// What checks say of a run that was changed after it was made.
+fn judged(run: Run) -> Run {
+    Run { checks: run_all(&run), ..run }
+}
+
+fn released() -> Run {
+    let mut run = made(&["map:", "map:?name=b"]);
+    run.environment.build = "release".into();
+    run
+}
+
+fn in_versions(one: &str, other: &str) -> Run {
+    let mut run = released();
+    for (target, version) in run.targets.iter_mut().zip([one, other]) {
+        target.version = Some(version.into());
+    }
+    run
+}
+
+/// A run of three slices that ran on one kind of machine.
+fn put_together() -> Run {
+    let mut run = released();
+    run.environment.kernel = Some("6.1".into());
+    run.environment.memory_bytes = Some(25_200_000_000);
+    let part = |number| Part {
+        slice: Slice { number, of: 3, rounds: 9, plan: "a plan".into() },
+        started: "2026-11-21T20:00:00Z".into(),
+        larder: run.larder.clone(),
+        environment: run.environment.clone(),
+        versions: [("map:".to_owned(), Some("1".to_owned()))].into(),
+    };
+    run.parts = (1..=3).map(part).collect();
+    run
+}
+
+fn debugging() -> Result<(), String> {
+    if cfg!(debug_assertions) { Ok(()) } else { Err("the tests are built for use".into()) }
+}
