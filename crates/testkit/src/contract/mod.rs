@@ -28,6 +28,7 @@ mod limits;
 mod model;
 mod nothing;
 mod persistence;
+mod seats;
 mod sessions;
 mod set;
 mod stats;
@@ -74,6 +75,9 @@ const CASES: &[&[Case]] = &[
     nothing::CASES,
 ];
 
+/// So many cases more than there are seats may have begun: those that wait for a TTL.
+const WAITING: usize = 32;
+
 /// Runs every case on every URL, as the `main` of a test with `harness = false`.
 ///
 /// A trial is named `<url>::<case>`; the arguments of the command line filter and list as usual. The store of a
@@ -83,9 +87,12 @@ pub fn contract(catalog: &Catalog, urls: &[&str]) -> ExitCode {
         return code;
     }
     let mut arguments = Arguments::from_args();
-    // Most cases wait for a TTL or a disk most of the time.
+    // Many cases wait for a disk or a program that starts.
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-    arguments.test_threads.get_or_insert(2 * processors);
+    let seats = arguments.test_threads.unwrap_or(2 * processors);
+    // One at a time is one after the other, in the order of the list.
+    arguments.test_threads = Some(if seats > 1 { seats + WAITING } else { seats });
+    seats::put_up(seats);
     let required = everything_is_required();
     // Runners that start a process per test (nextest) learn from the list what will be ignored. Otherwise it is
     // found out when a case runs, so that a filter opens no more than it names.
@@ -96,14 +103,14 @@ pub fn contract(catalog: &Catalog, urls: &[&str]) -> ExitCode {
         for case in CASES.iter().copied().flatten() {
             let ignored = ask_first && matches!(plan(&target, case, required), Plan::Ignore(_));
             let target = Arc::clone(&target);
-            let trial =
-                Trial::ignorable_test(format!("{url}::{}", case.name), move || {
-                    match plan(&target, case, required) {
-                        Plan::Run(fixture) => (case.run)(&fixture).map(|()| Completion::Completed),
-                        Plan::Ignore(reason) => Ok(Completion::ignored_with(reason)),
-                        Plan::Fail(reason) => Err(Failed::from(reason)),
-                    }
-                });
+            let trial = Trial::ignorable_test(format!("{url}::{}", case.name), move || {
+                let _seat = seats::take();
+                match plan(&target, case, required) {
+                    Plan::Run(fixture) => (case.run)(&fixture).map(|()| Completion::Completed),
+                    Plan::Ignore(reason) => Ok(Completion::ignored_with(reason)),
+                    Plan::Fail(reason) => Err(Failed::from(reason)),
+                }
+            });
             trials.push(trial.with_ignored_flag(ignored));
         }
     }

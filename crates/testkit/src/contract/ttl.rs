@@ -1,6 +1,5 @@
 //! Times to live: none, short, zero; how much is left.
 
-use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use larder_store::{Remaining, Session, SetMode, SetOptions, SetOutcome};
@@ -9,6 +8,7 @@ use libtest_mimic::Failed;
 use super::case::{Case, case};
 use super::expect::{ensure, ensure_eq, holds, is_there, lacks, put, put_with};
 use super::fixture::Fixture;
+use super::seats;
 
 pub(super) const CASES: &[Case] = &[
     case!(an_entry_is_there_until_its_ttl_has_passed_and_then_is_gone, TTL),
@@ -36,7 +36,7 @@ pub(super) fn with_ttl(ttl: Duration) -> SetOptions {
 
 /// Waits until a TTL given before now has passed for certain.
 pub(super) fn outlive(fixture: &Fixture, ttl: Duration) -> Result<(), Failed> {
-    sleep(ttl + slack(fixture.capabilities()?.ttl_resolution));
+    seats::wait(ttl + slack(fixture.capabilities()?.ttl_resolution));
     Ok(())
 }
 
@@ -67,7 +67,7 @@ pub(super) fn expires(
             asked <= ttl + resolution + slack(resolution),
             "still there after {asked:?}, with a ttl of {ttl:?} in steps of {resolution:?}"
         );
-        sleep((resolution / 10).max(Duration::from_millis(5)));
+        seats::wait((resolution / 10).max(Duration::from_millis(5)));
     }
 }
 

@@ -1,0 +1,119 @@
+//! Seats: how many cases work at once. Whoever only waits for a TTL leaves its seat to others meanwhile.
+//!
+//! Most of the time of a suite is such waiting. More cases at work would shorten it as well, but then a server that has
+//! to answer within seconds shares the processors with a dozen others.
+
+use std::cell::Cell;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::sleep;
+use std::time::Duration;
+
+static SEATS: Seats =
+    Seats { state: Mutex::new(State { free: 0, back: 0 }), changed: Condvar::new() };
+
+thread_local! {
+    /// Whether this thread has a seat. A case that is judged by itself has none and needs none.
+    static IS_SEATED: Cell<bool> = const { Cell::new(false) };
+}
+
+struct Seats {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    free: usize,
+    /// Those that want their seat back. They come first, for what they have to look at changes.
+    back: usize,
+}
+
+/// A seat, until it is dropped.
+pub(super) struct Seat(());
+
+/// Puts up so many seats.
+pub(super) fn put_up(seats: usize) {
+    SEATS.lock().free += seats;
+    SEATS.changed.notify_all();
+}
+
+/// Waits for a seat.
+pub(super) fn take() -> Seat {
+    let state = SEATS.lock();
+    let mut state = SEATS.wait(state, |state| state.free == 0 || state.back > 0);
+    state.free -= 1;
+    IS_SEATED.set(true);
+    Seat(())
+}
+
+/// Waits so long without a seat, and then until one is free again.
+pub(super) fn wait(time: Duration) {
+    if !IS_SEATED.get() {
+        return sleep(time);
+    }
+    put_up(1);
+    sleep(time);
+    let mut state = SEATS.lock();
+    state.back += 1;
+    let mut state = SEATS.wait(state, |state| state.free == 0);
+    state.free -= 1;
+    state.back -= 1;
+    drop(state);
+    SEATS.changed.notify_all();
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        IS_SEATED.set(false);
+        put_up(1);
+    }
+}
+
+impl Seats {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(
+        &self,
+        state: MutexGuard<'a, State>,
+        while_so: impl Fn(&State) -> bool,
+    ) -> MutexGuard<'a, State> {
+        let waited = self.changed.wait_while(state, |state| while_so(state));
+        waited.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    #[test]
+    fn whoever_waits_leaves_its_seat_to_others() {
+        const TIME: Duration = Duration::from_millis(300);
+        let started = Instant::now();
+        // The only seat of this process, for no suite runs in it.
+        put_up(1);
+        let most = Mutex::new((0, 0));
+        let at_work = |change: i32| {
+            let mut most = most.lock().unwrap();
+            most.0 += change;
+            most.1 = most.0.max(most.1);
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..20 {
+                scope.spawn(|| {
+                    let _seat = take();
+                    at_work(1);
+                    at_work(-1);
+                    wait(TIME);
+                    at_work(1);
+                    at_work(-1);
+                });
+            }
+        });
+        assert_eq!(most.into_inner().unwrap(), (0, 1));
+        assert!(started.elapsed() < 10 * TIME, "they waited one after the other");
+        assert!(!IS_SEATED.get());
+    }
+}
