@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use larder_bench::check::CHECKS;
 use larder_bench::workload::WorkloadSpec;
 use larder_bench::{BUILT_IN, Permissions, Plan, Scenario, Silent, compare, guest};
 use larder_engines::ENGINES;
@@ -25,10 +26,13 @@ fn main() -> ExitCode {
     let trials = vec![
         trial_where(|| Ok(()), "all_forms_of_all_scenarios_can_be_planned", forms),
         trial_where(php, "a000_as_published_drops_refuses_and_fills", a000_published),
+        trial_where(php, "a000_corrected_has_room_for_all", a000_corrected),
+        trial_where(databases, "a001_as_published_refuses_and_evicts", a001_published),
         trial_where(databases, "a001_shows_what_is_refused_and_what_is_evicted", a001),
         trial_where(installed, "a002_as_published_never_hits_and_always_connects", a002_published),
         trial_where(installed, "a002_corrected_hits_as_predicted", a002_corrected),
         trial_where(installed, "a003_as_published_pays_for_a_dead_tier", a003_published),
+        trial_where(installed, "a003_corrected_has_only_tiers_that_answer", a003_corrected),
         trial_where(engines, "a004_as_published_cuts_values_without_a_word", a004_published),
         trial_where(engines, "a004_corrected_keeps_values_whole_and_stalls_in", a004_corrected),
     ];
@@ -80,9 +84,33 @@ fn run(name: &str, form: ArticleForm, workload: &str) -> Run {
 fn carried_out(name: &str, form: ArticleForm, workload: &str) -> Run {
     let workload: WorkloadSpec = toml::from_str(workload).unwrap();
     let scenario = Scenario::find(name).unwrap().resolve(form, false).unwrap();
-    let plan = Plan::new(&scenario.with_workload(&workload), false, &CATALOG).unwrap();
+    compared(scenario.with_workload(&workload))
+}
+
+/// Runs a scenario and holds its checks to what is said of them: as published all those fire that its list names, and of the
+/// others none whose finding follows from the plan; corrected, none says that a figure is no result.
+fn compared(mut scenario: Scenario) -> Run {
+    // The list holds in the small as well.
+    scenario.changed.clear();
+    let plan = Plan::new(&scenario, false, &CATALOG).unwrap();
     let stop = AtomicBool::new(false);
-    compare(&plan, &CATALOG, Vec::new(), Permissions::default(), &Silent, &stop).unwrap().run
+    let outcome = compare(&plan, &CATALOG, Vec::new(), Permissions::default(), &Silent, &stop);
+    let run = outcome.unwrap().run;
+    let checks = run.article.as_ref().unwrap().checks.clone();
+    if scenario.form == ArticleForm::Published {
+        let mut checks = checks.unwrap();
+        // Beside tests a processor is busy, and what computes is no longer faster than what waits.
+        let repeats = |id: &str| CHECKS.iter().any(|c| c.about().id == id && c.about().repeats);
+        checks.silent.retain(|id| repeats(id));
+        // That there are few keys is said of the small alone.
+        checks.besides.retain(|id| id != "ONE-KEY");
+        assert!(checks.as_listed(), "{checks:?}: {:#?}", run.checks);
+    } else {
+        assert_eq!(checks, None);
+        let errors = run.checks.iter().filter(|check| check.severity == Severity::Error);
+        assert_eq!(errors.collect::<Vec<_>>(), Vec::<&Check>::new());
+    }
+    run
 }
 
 /// The targets, by their names, that a check speaks of.
@@ -137,10 +165,7 @@ fn a000_published() {
         part.workload = toml::from_str(workload).unwrap();
     }
     scenario.workload = toml::from_str("rounds = 1\nkey-pattern = 'seq'").unwrap();
-    let plan = Plan::new(&scenario, false, &CATALOG).unwrap();
-    let stop = AtomicBool::new(false);
-    let run =
-        compare(&plan, &CATALOG, Vec::new(), Permissions::default(), &Silent, &stop).unwrap().run;
+    let run = compared(scenario);
     let at = |name: &str, part: &str, operation| {
         let part = PointValue::Text(part.into());
         let mut cells = cells(&run, name).into_iter();
@@ -176,6 +201,36 @@ fn a000_published() {
     assert!(!findings(&run, "ACK-PARITY").is_empty());
     assert_eq!(at("Mongo", "small", Operation::Get).hit_ratio(), Some(1.0));
     assert_eq!(target("Mongo").stand_in().is_some(), named(&run, "STAND-IN").contains(&"Mongo"));
+}
+
+/// A point of each part, with all its targets.
+fn a000_corrected() {
+    let mut scenario =
+        Scenario::find("a000").unwrap().resolve(ArticleForm::Corrected, false).unwrap();
+    let workloads = [
+        "keys = 20\ndata-size = '72k'",
+        "keys = 5\ndata-size = '2.12m'",
+        "operations = 'get'\nkey-pattern = 'zipf:0.99'\nkeys = 40\nrequests = 200\ndata-size = '4k'",
+    ];
+    for (part, workload) in scenario.parts.iter_mut().zip(workloads) {
+        part.workload = toml::from_str(workload).unwrap();
+    }
+    scenario.workload.rounds = toml::from_str::<WorkloadSpec>("rounds = 1").unwrap().rounds;
+    let run = compared(scenario);
+    assert!(named(&run, "CAPACITY").is_empty() && named(&run, "OVERSIZE").is_empty());
+    let small = |cell: &&Cell| cell.operation == Operation::Get && cell.reason.is_none();
+    assert!(run.cells.iter().filter(small).all(|cell| cell.hit_ratio() == Some(1.0)));
+}
+
+/// Two points of its sweep of sizes: one that memcached refuses, and one of which it drops some.
+fn a001_published() {
+    let mut scenario =
+        Scenario::find("a001").unwrap().resolve(ArticleForm::Published, false).unwrap();
+    scenario.parts.retain(|part| part.name == "value-size");
+    let workload = "rounds = 1\nkeys = 70\nrequests = 70\ndata-size = ['1000k', '1m']";
+    let run = compared(scenario.with_workload(&toml::from_str(workload).unwrap()));
+    assert_eq!(named(&run, "CAPACITY"), ["memcached"]);
+    assert!(named(&run, "OVERSIZE").contains(&"4 memcacheds"));
 }
 
 fn a001() {
@@ -244,9 +299,6 @@ fn a002_corrected() {
         assert_eq!((cell.counts.hits, cell.counts.misses), (600, 600), "{cell:#?}");
         assert_eq!(cell.predicted_hit_ratio, Some(0.5));
     }
-    let errors: Vec<_> =
-        run.checks.iter().filter(|check| check.severity == Severity::Error).collect();
-    assert!(errors.is_empty(), "{errors:#?}");
     assert!(named(&run, "NEVER-HITS").is_empty() && named(&run, "RECONNECT").is_empty());
 }
 
@@ -266,6 +318,15 @@ fn a003_published() {
     assert!(local * 2.0 < remote && live * 2.0 < dead, "{local}, {remote}, {live}, {dead} µs");
     let both = remote + local;
     assert!(dead > remote && (0.8..1.6).contains(&(dead / both)), "{dead} µs, not {both} µs");
+}
+
+/// Keys come again: all but the first look-up of each is for the nearest tier to answer.
+fn a003_corrected() {
+    let run = run("a003", ArticleForm::Corrected, "rounds = 1\nkeys = 20\nrequests = 100");
+    let stacks = run.cells.iter().filter(|cell| !cell.tiers.is_empty());
+    let nearest: Vec<_> = stacks.filter(|cell| cell.tiers[0].lookups() > 0).collect();
+    assert!(!nearest.is_empty() && nearest.iter().all(|cell| cell.tiers[0].hits > 0));
+    assert!(named(&run, "TIER-DEAD").is_empty());
 }
 
 fn a004_published() {

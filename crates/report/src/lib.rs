@@ -53,12 +53,12 @@ pub use index::{index_formats, render_index};
 pub use json::schema;
 pub use limits::{NOT_SHOWN, not_shown};
 pub use model::{
-    Article, ArticleFigure, ArticleForm, ArticleRate, Cell, Check, Claim, ClaimCheck, ClaimKind,
-    ClaimVerdict, Clock, Comparison, Counts, CurvePoint, Entry, Environment, Evidence, Floor,
-    HitCurve, HitRatios, Index, Latency, LatencyIntervals, LatencyTo, Limits, MachineUsage,
-    Measure, Operation, Outlier, Paced, PacedSample, Part, Point, PointValue, ReasonKind, Run,
-    SCHEMA_VERSION, Sample, Search, SearchStep, Severity, Slice, Stalls, Stored, Target,
-    TierCounts, Timeline, Trend, TtlTrial, Usage, UsageOf, Verdict, Wire,
+    Article, ArticleChecks, ArticleFigure, ArticleForm, ArticleRate, Cell, Check, Claim,
+    ClaimCheck, ClaimKind, ClaimVerdict, Clock, Comparison, Counts, CurvePoint, Entry, Environment,
+    Evidence, Floor, HitCurve, HitRatios, Index, Latency, LatencyIntervals, LatencyTo, Limits,
+    MachineUsage, Measure, Operation, Outlier, Paced, PacedSample, Part, Point, PointValue,
+    ReasonKind, Run, SCHEMA_VERSION, Sample, Search, SearchStep, Severity, Slice, Stalls, Stored,
+    Target, TierCounts, Timeline, Trend, TtlTrial, Usage, UsageOf, Verdict, Wire,
 };
 pub use model::{
     Change, ChangeVerdict, Diff, DiffCell, DiffFigure, DiffMeasure, DiffSide, Differing,

@@ -17,7 +17,7 @@ impl Check for FsKind {
             seen_in: "A000: \"ramfs limited to 1024 MB\", which no ramfs is; tmpfs said to swap when full",
             advice: "put all targets under one path, and call files in memory what they are",
             needs: Needs::SomeRounds,
-            repeats: true,
+            repeats: false,
         }
     }
 

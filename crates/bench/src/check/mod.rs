@@ -58,7 +58,7 @@ pub struct About {
     /// How much it must have seen before it can judge.
     pub needs: Needs,
     /// Whether what it sees follows from the plan: then it fires in every run of the plan, or in none. Otherwise it hangs on how
-    /// fast things were, or on what else the machine did.
+    /// fast things were, on what else the machine did, or on what is installed there.
     pub repeats: bool,
 }
 
@@ -97,6 +97,11 @@ pub const CHECKS: &[&dyn Check] = &[
     &ack_parity::AckParity,
     &reach_parity::ReachParity,
 ];
+
+/// Whether there is a check of this name.
+pub(crate) fn is_known(id: &str) -> bool {
+    CHECKS.iter().any(|check| check.about().id == id)
+}
 
 /// Looks with every check; the worst findings come first.
 pub fn run_all(run: &Run) -> Vec<Finding> {

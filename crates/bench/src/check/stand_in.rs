@@ -18,7 +18,7 @@ impl Check for StandIn {
             seen_in: "none of the articles: Debian has no package of MongoDB, which A000 speaks of",
             advice: "install the real server, or name one in the URL; until then read what it can do, not how fast it is",
             needs: Needs::SomeRounds,
-            repeats: true,
+            repeats: false,
         }
     }
 

@@ -68,6 +68,8 @@ pub struct Plan {
     pub changed: Vec<String>,
     /// What this form of the scenario does less of than the article; [`Scenario::cut`] says.
     pub cut: Option<String>,
+    /// The checks that this form of the scenario makes fire, where it says.
+    pub checks: Option<Vec<String>>,
     /// The article that the scenario repeats.
     pub article: Option<ArticleSpec>,
     /// Which of its rounds are carried out here; `None` for all.
@@ -138,6 +140,7 @@ impl Plan {
             form: scenario.form,
             changed: scenario.changed.clone(),
             cut: scenario.cut.clone(),
+            checks: scenario.checks.clone(),
             article: scenario.article.clone(),
             slice: None,
         };

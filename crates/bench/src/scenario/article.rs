@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::form::name_of;
 use super::{At, Scenario};
-use crate::check::CHECKS;
+use crate::check::is_known;
 use crate::error::{Result, usage};
 use crate::workload::WorkloadSpec;
 
@@ -152,8 +152,7 @@ fn check_claim(claim: &ClaimSpec, known: &Known) -> Result<(), String> {
     let at = if claim.at.is_empty() { &everywhere[..] } else { &claim.at };
     at.iter().chain(&claim.b_at).try_for_each(|at| known.at(part, at))?;
     operations(claim.operation.as_deref())?;
-    let unknown = |id: &&String| !CHECKS.iter().any(|check| check.about().id == **id);
-    if let Some(id) = claim.checks.iter().find(unknown) {
+    if let Some(id) = claim.checks.iter().find(|id| !is_known(id)) {
         return Err(format!("no check `{id}`; `larder checks` lists them"));
     }
     if !claim.b_at.is_empty() && claim.at.is_empty() {

@@ -8,6 +8,7 @@ use larder_store::StoreUrl;
 use serde::Deserialize;
 
 use super::Scenario;
+use crate::check::is_known;
 use crate::error::{Result, usage};
 use crate::plan::PlannedTarget;
 use crate::workload::WorkloadSpec;
@@ -41,6 +42,9 @@ pub struct Form {
     pub parts: Vec<Part>,
     /// What it does less of than the article that it repeats; nothing where it is empty.
     pub cut: Option<String>,
+    /// As published, the checks that it makes fire: all whose finding follows from the plan, and of the others those that it
+    /// is the reason for.
+    pub checks: Option<Vec<String>>,
     /// What else is different at full length.
     pub full: Option<Box<Self>>,
 }
@@ -131,6 +135,9 @@ impl Scenario {
         if let Some(cut) = form.cut {
             self.cut = Some(cut).filter(|cut| !cut.is_empty());
         }
+        if form.checks.is_some() {
+            self.checks = form.checks;
+        }
         self.workload = form.workload.or(std::mem::take(&mut self.workload));
     }
 
@@ -144,6 +151,16 @@ impl Scenario {
         {
             return Err(usage(format!("scenario `{}`: [full] has no [full.full]", self.name)));
         }
+        if self.full.as_ref().is_some_and(|full| full.checks.is_some()) {
+            let name = &self.name;
+            return Err(usage(format!(
+                "scenario `{name}`: [full] has `checks`, which are those of its mistakes; set them in [published]"
+            )));
+        }
+        forms
+            .iter()
+            .filter_map(|form| form.checks.as_ref())
+            .try_for_each(|ids| self.check_ids(ids))?;
         for targets in forms.iter().filter_map(|form| form.targets.as_ref()) {
             if targets.is_empty() {
                 let name = &self.name;
@@ -155,6 +172,27 @@ impl Scenario {
         let names: Vec<String> = targets.filter_map(|url| name_of(url)).collect();
         self.check_parts(&self.parts, &names)?;
         forms.into_iter().try_for_each(|form| self.check_parts(&form.parts, &names))
+    }
+
+    /// Refuses checks that there are none of, and one that is named twice.
+    fn check_ids(&self, ids: &[String]) -> Result<()> {
+        if self.article.is_none() {
+            return Err(usage(format!(
+                "scenario `{}`: `checks` are shown beside an [article], and there is none",
+                self.name
+            )));
+        }
+        let refused =
+            |what: String| Err(usage(format!("scenario `{}`: `checks`: {what}", self.name)));
+        for (i, id) in ids.iter().enumerate() {
+            if !is_known(id) {
+                return refused(format!("no check `{id}`; `larder checks` lists them"));
+            }
+            if ids[..i].contains(id) {
+                return refused(format!("`{id}` stands twice; leave one out"));
+            }
+        }
+        Ok(())
     }
 
     fn check_parts(&self, parts: &[Part], known: &[String]) -> Result<()> {

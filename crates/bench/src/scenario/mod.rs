@@ -49,6 +49,9 @@ pub struct Scenario {
     pub full: Option<Form>,
     /// The article that it repeats.
     pub article: Option<ArticleSpec>,
+    /// The checks that this form makes fire, where the file says; [`Scenario::resolve`] takes them from it.
+    #[serde(skip)]
+    pub checks: Option<Vec<String>>,
     /// As what it is run; [`Scenario::resolve`] says.
     #[serde(skip)]
     pub form: ArticleForm,
@@ -144,6 +147,7 @@ mod tests {
                 for form in [ArticleForm::Corrected, ArticleForm::Published] {
                     // Alone, a form has nothing from the others.
                     let mut alone = scenario.clone().resolve(form, full).unwrap();
+                    assert_eq!(alone.checks.is_some(), form == ArticleForm::Published);
                     let article = alone.article.take().unwrap();
                     ArticleSpec { claims: Vec::new(), ..article.clone() }.check(&alone).unwrap();
                     for (at, claim) in article.claims.iter().enumerate() {
@@ -250,6 +254,14 @@ mod tests {
                 format!("{figure}[[part]]\nname = 'a'\n[[part]]\nname = 'b'"),
                 "say which with `part`",
             ),
+            (
+                format!("{figure}[published]\nchecks = ['ONE-KEYS']"),
+                "`checks`: no check `ONE-KEYS`; `larder checks` lists them",
+            ),
+            (
+                format!("{figure}[published.full]\nchecks = ['ONE-KEY', 'ONE-KEY']"),
+                "`checks`: `ONE-KEY` stands twice",
+            ),
         ] {
             let error = read(&lines).unwrap_err().to_string();
             assert!(error.contains(needle) && !error.contains('\n'), "{needle}: {error}");
@@ -267,6 +279,14 @@ mod tests {
             (
                 "summary = 'x'\ntargets = ['moka:']\n[workload]\nkeys = 'few'",
                 "`few` is not a number",
+            ),
+            (
+                "targets = ['moka:']\n[full]\nchecks = ['ONE-KEY']",
+                "[full] has `checks`, which are those of its mistakes",
+            ),
+            (
+                "targets = ['moka:']\n[published]\nchecks = ['ONE-KEY']",
+                "`checks` are shown beside an [article], and there is none",
             ),
             ("name = '../x'\nsummary = 'x'\ntargets = ['moka:']", "only letters"),
             ("targets = [", "line 1"),

@@ -11,7 +11,7 @@ pub(crate) use said::{Said, said};
 use larder_store::ByteSize;
 
 use crate::figures::{list, nanoseconds, nanoseconds_interval, rate, rate_interval, ratio};
-use crate::model::{Article, ArticleFigure, ArticleForm, Clock, Measure, Point};
+use crate::model::{Article, ArticleChecks, ArticleFigure, ArticleForm, Clock, Measure, Point};
 use crate::points::label;
 
 /// The heads of the columns behind the targets.
@@ -48,8 +48,8 @@ pub(crate) fn heading(article: &Article) -> String {
     format!("What {} published, and what this machine says", article.id)
 }
 
-/// Labels and texts: which article, whose machine, how it is repeated.
-pub(crate) fn facts(article: &Article) -> [(&'static str, String); 3] {
+/// Labels and texts: which article, whose machine, how it is repeated, which checks that makes fire.
+pub(crate) fn facts(article: &Article) -> Vec<(&'static str, String)> {
     let form = match article.form {
         ArticleForm::Published => "as it was published, its mistakes included",
         ArticleForm::Corrected => "with its mistakes corrected",
@@ -62,11 +62,28 @@ pub(crate) fn facts(article: &Article) -> [(&'static str, String); 3] {
     );
     let changed = if options.is_empty() { "" } else { changed.as_str() };
     let cut = article.cut.as_ref().map_or_else(String::new, |cut| format!("; {cut}"));
-    [
+    let mut facts = vec![
         ("article", article.title.clone()),
         ("its machine", article.machine.clone()),
         ("repeated", format!("{form}{cut}{changed}")),
-    ]
+    ];
+    facts.extend(article.checks.as_ref().map(|checks| ("its checks", checks_text(checks))));
+    facts
+}
+
+/// Which checks fired, and whether that is what the article's mistakes are to do.
+fn checks_text(checks: &ArticleChecks) -> String {
+    let named = |ids: &[String]| list(&ids.iter().map(String::as_str).collect::<Vec<_>>());
+    let ArticleChecks { fired, silent, besides, incidental } = checks;
+    let said = [
+        (fired, "fired as its mistakes are to make them"),
+        (silent, "did not fire, although its mistakes are to make them"),
+        (besides, "fired besides"),
+        (incidental, "fired in this run, for what the machine did or has"),
+    ];
+    let said = said.into_iter().filter(|(ids, _)| !ids.is_empty());
+    let said: Vec<String> = said.map(|(ids, what)| format!("{} {what}", named(ids))).collect();
+    if said.is_empty() { "none fired".to_owned() } else { said.join("; ") }
 }
 
 /// The figures in blocks, in the order of the article.

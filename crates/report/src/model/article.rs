@@ -40,6 +40,36 @@ pub struct Article {
     pub figures: Vec<ArticleFigure>,
     /// Every conclusion that it drew.
     pub claims: Vec<Claim>,
+    /// The checks that fired, beside those that its mistakes are to make fire. `null` as corrected, where the scenario says
+    /// nothing of it, and in a run that was changed or interrupted.
+    #[serde(default)]
+    pub checks: Option<ArticleChecks>,
+}
+
+/// The checks of a run that repeats an article as published, by what the scenario's list says of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ArticleChecks {
+    /// On the list, and fired.
+    pub fired: Vec<String>,
+    /// On the list, and did not fire.
+    pub silent: Vec<String>,
+    /// Not on the list, and fired, although what they see follows from the plan.
+    pub besides: Vec<String>,
+    /// Not on the list, and fired: what they see hangs on how fast things were, on what else the machine did, or on what is
+    /// installed there.
+    pub incidental: Vec<String>,
+}
+
+impl ArticleChecks {
+    /// The list.
+    pub fn expected(&self) -> Vec<String> {
+        self.fired.iter().chain(&self.silent).cloned().collect()
+    }
+
+    /// Whether those fired that the list names, and no other whose finding follows from the plan.
+    pub fn as_listed(&self) -> bool {
+        self.silent.is_empty() && self.besides.is_empty()
+    }
 }
 
 /// How an article is repeated.

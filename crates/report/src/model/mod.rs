@@ -22,8 +22,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use article::{
-    Article, ArticleFigure, ArticleForm, ArticleRate, Claim, ClaimCheck, ClaimKind, ClaimVerdict,
-    Clock, Evidence, Measure, Stored,
+    Article, ArticleChecks, ArticleFigure, ArticleForm, ArticleRate, Claim, ClaimCheck, ClaimKind,
+    ClaimVerdict, Clock, Evidence, Measure, Stored,
 };
 pub use cell::{
     Cell, Counts, CurvePoint, Floor, Latency, LatencyIntervals, LatencyTo, Operation, Outlier,

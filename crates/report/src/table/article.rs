@@ -15,7 +15,7 @@ pub(super) fn write(page: &mut Page, run: &Run, article: &Article, style: Style)
     super::write_entries(
         page,
         2,
-        facts(article).map(|(label, text)| (label.into(), text)).into_iter(),
+        facts(article).into_iter().map(|(label, text)| (label.into(), text)),
     );
     write_figures(page, article, style);
     write_matrices(page, article, style);

@@ -1,8 +1,8 @@
 //! A run that repeats an article: each kind of figure, each kind of conclusion, each verdict.
 
 use larder_report::{
-    Article, ArticleFigure, ArticleForm, ArticleRate, Claim, ClaimCheck, ClaimKind, ClaimVerdict,
-    Clock, Evidence, Measure, Operation, Point, PointValue, Run, Severity, Stored,
+    Article, ArticleChecks, ArticleFigure, ArticleForm, ArticleRate, Claim, ClaimCheck, ClaimKind,
+    ClaimVerdict, Clock, Evidence, Measure, Operation, Point, PointValue, Run, Severity, Stored,
 };
 
 use super::plan::Plan;
@@ -35,6 +35,12 @@ pub(crate) fn article() -> Run {
         rates: rates([first, second, third]),
         figures: figures([first, second, third]),
         claims: [claims([first, second, third]), untold([first, second])].concat(),
+        checks: Some(ArticleChecks {
+            fired: vec!["NEVER-HITS".into()],
+            silent: vec!["CPU-WALL".into(), "RECONNECT".into()],
+            besides: Vec::new(),
+            incidental: vec!["CLIENT-COST".into()],
+        }),
     });
     run
 }

@@ -15,6 +15,7 @@ pub(crate) fn set() -> Index {
     if let Some(article) = &mut corrected.article {
         article.form = ArticleForm::Corrected;
         article.cut = None;
+        article.checks = None;
     }
     let named = |name: &str, mut run: Run| {
         run.scenario = name.into();

@@ -3,6 +3,7 @@
 //! The figures of a cell that a check withholds from the ranking count here all the same: the article concluded from such
 //! figures, and what it concluded is judged. The check stands beside them.
 
+mod checks;
 mod claim;
 mod stored;
 mod times;
@@ -16,6 +17,7 @@ use larder_report::{
 use crate::plan::Plan;
 use crate::scenario::{ArticleSpec, At, FigureSpec};
 use crate::statistics::{median, median_ci95};
+use checks::judge_checks;
 use claim::judge_claims;
 use times::{Place, Times, find};
 
@@ -25,11 +27,18 @@ pub(super) struct Repeated<'a> {
     /// The options by which it is another workload than the scenario's.
     pub(super) changed: &'a [String],
     pub(super) cut: Option<&'a String>,
+    /// The checks that this makes fire, where the scenario says.
+    pub(super) checks: Option<Vec<String>>,
 }
 
 impl<'a> Repeated<'a> {
     pub(super) fn by(plan: &'a Plan) -> Self {
-        Self { form: plan.form, changed: &plan.changed, cut: plan.cut.as_ref() }
+        Self {
+            form: plan.form,
+            changed: &plan.changed,
+            cut: plan.cut.as_ref(),
+            checks: plan.checks.clone(),
+        }
     }
 }
 
@@ -49,6 +58,12 @@ pub(super) fn judge(spec: &ArticleSpec, repeated: &Repeated<'_>, run: &Run) -> A
         rates: if spec.matrix { rates(spec, run) } else { Vec::new() },
         figures: spec.figures.iter().map(figure).collect(),
         claims: judge_claims(&spec.claims, run, repeated.changed),
+        // Another workload makes other checks fire, and half a run not all of them.
+        checks: repeated
+            .checks
+            .as_ref()
+            .filter(|_| comparable && !run.interrupted)
+            .map(|expected| judge_checks(expected, run)),
     }
 }
 

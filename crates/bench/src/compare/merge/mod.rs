@@ -11,7 +11,7 @@ mod same;
 
 use std::path::PathBuf;
 
-use larder_report::Run;
+use larder_report::{ArticleChecks, Run};
 
 use super::Outcome;
 use super::article::{self, Repeated};
@@ -77,8 +77,12 @@ fn judge_article(first: &Run, run: &mut Run) {
     let Some(before) = &first.article else { return };
     let scenario = Scenario::find(&run.scenario).ok();
     let spec = scenario.and_then(|scenario| scenario.article).filter(|spec| spec.id == before.id);
-    let repeated =
-        Repeated { form: before.form, changed: &before.changed, cut: before.cut.as_ref() };
+    let repeated = Repeated {
+        form: before.form,
+        changed: &before.changed,
+        cut: before.cut.as_ref(),
+        checks: before.checks.as_ref().map(ArticleChecks::expected),
+    };
     match spec {
         Some(spec) => run.article = Some(article::judge(&spec, &repeated, run)),
         None => run.notes.push(format!(

@@ -1,0 +1,58 @@
+//! The checks that fired beside those that the article's mistakes are to make fire.
+
+use larder_report::{ArticleChecks, Run};
+
+use crate::check::CHECKS;
+
+/// Sorts the checks of a run by what the scenario's list says of them, in the order of the documentation.
+pub(super) fn judge_checks(expected: &[String], run: &Run) -> ArticleChecks {
+    let mut judged = ArticleChecks::default();
+    for about in CHECKS.iter().map(|check| check.about()) {
+        let is_expected = expected.iter().any(|id| id == about.id);
+        let has_fired = run.checks.iter().any(|finding| finding.id == about.id);
+        let list = match (is_expected, has_fired) {
+            (true, true) => &mut judged.fired,
+            (true, false) => &mut judged.silent,
+            (false, true) if about.repeats => &mut judged.besides,
+            (false, true) => &mut judged.incidental,
+            (false, false) => continue,
+        };
+        list.push(about.id.to_owned());
+    }
+    judged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use larder_report::{Check, Severity};
+
+    #[test]
+    fn what_fires_is_held_to_the_list_and_what_hangs_on_speed_only_where_it_names_that() {
+        let fired = |ids: &[&str]| -> Run {
+            let finding = |id: &&str| Check {
+                id: (*id).into(),
+                severity: Severity::Warn,
+                target: None,
+                point: None,
+                operation: None,
+                text: String::new(),
+                advice: String::new(),
+            };
+            Run { checks: ids.iter().map(finding).collect(), ..Run::default() }
+        };
+        let listed = ["CPU-WALL", "NEVER-HITS"].map(String::from);
+        let texts = |ids: &[&str]| -> Vec<String> { ids.iter().map(|id| (*id).into()).collect() };
+        let judged = judge_checks(&listed, &fired(&["CLIENT-COST", "ONE-KEY", "NEVER-HITS"]));
+        let wanted = ArticleChecks {
+            fired: texts(&["NEVER-HITS"]),
+            silent: texts(&["CPU-WALL"]),
+            besides: texts(&["ONE-KEY"]),
+            incidental: texts(&["CLIENT-COST"]),
+        };
+        assert_eq!(judged, wanted);
+        assert!(!judged.as_listed());
+        let judged = judge_checks(&listed, &fired(&["CPU-WALL", "NEVER-HITS", "STAND-IN"]));
+        assert!(judged.as_listed(), "{judged:?}");
+    }
+}
