@@ -1,5 +1,9 @@
 //! The open loop: operations come when they are due, whatever the target does.
 
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+
+#[path = "support/frozen.rs"]
+mod frozen;
 mod support;
 
 use std::fmt::Write;
@@ -188,4 +192,28 @@ fn at_a_rate_targets_are_ranked_by_the_p99_from_plan() {
     let said = larder_report::sentences(&run);
     let all: Vec<String> = said.iter().map(ToString::to_string).collect();
     assert!(all.iter().any(|said| said.contains("all kept up with 2.00 k/s")), "{all:#?}");
+}
+
+#[test]
+fn a_server_that_stands_still_is_seen_by_everybody_who_is_due_meanwhile() {
+    let run = frozen::run("requests = 2500\nrate = '1k'");
+    let cell = paced(&run, "memcached:", Operation::Get);
+    let (planned, pace) = (cell.latency_ns.unwrap(), cell.paced.clone().unwrap());
+    // Four fifths of the operations are due while the server stands still; one of them is under way.
+    assert!(planned.p999 > 1_000_000_000 && planned.p50 > 100_000_000, "{planned:?}");
+    assert!(pace.service_ns.unwrap().p999 < planned.p999, "{pace:?}");
+    assert!(pace.queued > 1000, "{}", pace.queued);
+    let stalls = cell.samples[0].stalls.unwrap();
+    assert!(stalls.count >= 1 && stalls.ns > 1_500_000_000, "{stalls:?}");
+    let found = support::findings(&run, "EXCLUDED-TIME");
+    let told = " operations waited behind others; p99.9 ";
+    assert!(found.iter().any(|found| found.text.contains(told)), "{found:#?}");
+
+    let run = frozen::run("requests = '40k'");
+    let cell = support::cell(&run, "memcached:", Operation::Get);
+    let stalls = cell.samples[0].stalls.unwrap();
+    assert!(stalls.count <= 3 && stalls.ns > 1_500_000_000, "{stalls:?}");
+    let (measured, corrected) = (cell.latency_ns.unwrap(), cell.corrected_ns.unwrap());
+    assert!(measured.p999 < 100_000_000, "{measured:?}");
+    assert!(corrected.p999 > 1_000_000_000, "{corrected:?}");
 }

@@ -7,9 +7,12 @@
 mod ack_parity;
 mod capacity;
 mod client_cost;
+mod clipped;
 mod cpu_wall;
 mod err_as_op;
+mod excluded_time;
 mod fs_kind;
+mod gen_bound;
 mod hidden_codec;
 mod hidden_work;
 mod never_hits;
@@ -85,6 +88,9 @@ pub const CHECKS: &[&dyn Check] = &[
     &cpu_wall::CpuWall,
     &client_cost::ClientCost,
     &unacked::Unacked,
+    &excluded_time::ExcludedTime,
+    &gen_bound::GenBound,
+    &clipped::Clipped,
     &reconnect::Reconnect,
     &tier_dead::TierDead,
     &hidden_work::HiddenWork,

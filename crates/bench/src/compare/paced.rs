@@ -1,7 +1,7 @@
 //! What an open loop found besides its latencies: how long operations took once they had begun, how late they began.
 
 use hdrhistogram::Histogram;
-use larder_report::{Latency, Paced, PacedSample};
+use larder_report::{Cell, Latency, Paced, PacedSample};
 
 use super::book::{Entry, PackedPace};
 use super::turn::shortened;
@@ -45,6 +45,29 @@ pub(super) fn of_cell(rounds: &[&Entry]) -> Option<Paced> {
         queued: samples.iter().map(|sample| sample.queued).sum(),
         unbegun: samples.iter().map(|sample| sample.unbegun).sum(),
     })
+}
+
+/// Of a closed loop in which something stalled: the latencies of callers who come at the loop's own mean rate, whatever the
+/// target does, by HdrHistogram's correction. Whoever would have come during a stall waits for what is left of it.
+pub(super) fn corrected(
+    cell: &Cell,
+    rounds: &[&Entry],
+    measured: &Histogram<u64>,
+) -> Option<Latency> {
+    let has_stalls = |entry: &&&Entry| entry.sample.stalls.is_some_and(|stalls| stalls.count > 0);
+    if cell.paced.is_some() || measured.is_empty() || rounds.iter().find(has_stalls).is_none() {
+        return None;
+    }
+    // Each worker comes again after this time on average.
+    let wall_ns = cell.wall_s? * 1e9 * f64::from(cell.workers.max(1));
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a mean of times"
+    )]
+    let interval = (wall_ns / measured.len() as f64) as u64;
+    figures(&measured.clone_correct(interval.max(1)))
 }
 
 fn latency(histogram: &Histogram<u64>) -> Option<Latency> {

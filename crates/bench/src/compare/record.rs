@@ -248,6 +248,7 @@ pub(super) fn distribute(cell: &mut Cell, entries: &[Entry], seed: u64) {
     cell.latency_curve = curve(&merged);
     cell.latency_to = up_to(&merged);
     cell.paced = paced::of_cell(&rounds);
+    cell.corrected_ns = paced::corrected(cell, &rounds, &merged);
 }
 
 /// The rounds behind the figures of a cell. One that broke off is none, unless it is all there is. Where there are no

@@ -165,7 +165,9 @@ impl Turn<'_> {
     ) -> PhasePlan<'p> {
         let (requests, time_limit) = match self.amount {
             Amount::Trial(time) => (phase.requests, Some(time)),
-            Amount::AtMost(time) if phase.measured => (phase.requests, Some(time)),
+            Amount::AtMost(time) if phase.measured => {
+                (phase.requests, Some(phase.time_limit.map_or(time, |limit| limit.min(time))))
+            }
             Amount::For(time) if phase.measured => (None, Some(time)),
             _ => (phase.requests, phase.time_limit),
         };

@@ -9,6 +9,8 @@
 mod case;
 mod cost;
 mod failing_servers;
+#[path = "../support/frozen.rs"]
+mod frozen;
 mod machine;
 mod pair;
 mod parity;
@@ -17,6 +19,7 @@ mod room;
 #[path = "../support/mod.rs"]
 mod support;
 mod tiers;
+mod time;
 mod updates;
 mod values;
 mod versions;
@@ -37,6 +40,7 @@ const THEMES: &[&[Case]] = &[
     room::CASES,
     cost::CASES,
     requests::CASES,
+    time::CASES,
     tiers::CASES,
     parity::CASES,
     machine::CASES,

@@ -10,6 +10,8 @@ pub enum Family {
     Rate,
     /// Latency, against what was swept.
     Latency,
+    /// Latency against the rate that was reached, where rates were swept.
+    Throughput,
     /// The least, the mean and the greatest latency up to some percentiles.
     Spread,
     /// The whole distribution of latencies.
@@ -88,6 +90,14 @@ const LATENCY: Manner = Manner {
     ..PLAIN
 };
 
+const THROUGHPUT: Manner = Manner {
+    name: "throughput",
+    heading: "Throughput against latency",
+    better: Some(Better::Less),
+    has_stills: true,
+    ..PLAIN
+};
+
 const SPREAD: Manner = Manner {
     name: "spread",
     heading: "Latency from the least to the greatest",
@@ -122,6 +132,7 @@ impl Family {
         match self {
             Self::Rate => &RATE,
             Self::Latency => &LATENCY,
+            Self::Throughput => &THROUGHPUT,
             Self::Spread => &SPREAD,
             Self::Percentiles => &PERCENTILES,
             Self::Timeline => &TIMELINE,

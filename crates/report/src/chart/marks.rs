@@ -175,7 +175,7 @@ fn line(
 }
 
 /// Each of them once, in the order of their first appearance.
-fn distinct<'a, T: PartialEq>(all: impl Iterator<Item = &'a T>) -> Vec<&'a T> {
+pub(super) fn distinct<'a, T: PartialEq>(all: impl Iterator<Item = &'a T>) -> Vec<&'a T> {
     let mut distinct = Vec::new();
     for one in all {
         if !distinct.contains(&one) {

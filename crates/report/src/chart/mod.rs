@@ -18,6 +18,7 @@ mod resources;
 mod spread;
 mod subject;
 mod sweep;
+mod throughput;
 mod timeline;
 mod usage;
 
@@ -35,6 +36,7 @@ use crate::model::Run;
 const CHARTS: &[fn(&Run) -> Vec<Chart>] = &[
     rate::charts,
     latency::charts,
+    throughput::charts,
     spread::charts,
     percentiles::charts,
     timeline::charts,

@@ -33,9 +33,10 @@ pub(super) struct Subject {
 }
 
 /// What every id begins with.
-const FAMILIES: [Family; 7] = [
+const FAMILIES: [Family; 8] = [
     Family::Rate,
     Family::Latency,
+    Family::Throughput,
     Family::Spread,
     Family::Percentiles,
     Family::Timeline,

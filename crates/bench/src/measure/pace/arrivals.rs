@@ -121,6 +121,12 @@ fn whole(ns: f64) -> u64 {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a few ten thousand gaps"
+)]
 mod tests {
     use super::*;
 

@@ -9,7 +9,7 @@ use super::notes::WITHHELD;
 use super::scale::{Mapping, Tick};
 use super::{EDGE, WIDTH};
 use crate::chart::marks::index;
-use crate::chart::model::{Axis, Chart, Scale, Series, Shape};
+use crate::chart::model::{Axis, Chart, Scale, Series, Shape, Unit};
 use crate::chart::palette::{dash, mark};
 use crate::text::shorten;
 
@@ -93,7 +93,10 @@ fn across(along: &Mapping, axis: &Axis, chart: &Chart) -> Vec<Tick> {
                 })
                 .collect()
         }
-        (_, Shape::Lines) => along.ticks_at(&places(chart), |place| tick(axis.unit, place)),
+        // Rates that were reached are no values that somebody typed.
+        (_, Shape::Lines) if axis.unit != Unit::Rate => {
+            along.ticks_at(&places(chart), |place| tick(axis.unit, place))
+        }
         _ => along.ticks(),
     }
 }

@@ -24,7 +24,7 @@ const layoutOf = (chart, series, scales, [width, height], { isStrip, ys }) => {
   const right = named ? Math.max(...series.map((one) => widthOf(shortened(one.name)))) + 34 : 14;
   const y = axisOf(chart.y, scales.y, ys, height - (isStrip ? 60 : 90), { fromZero: true });
   const left = Math.max(34, ...y.ticks.map((tick) => widthOf(y.text(tick)))) + 14;
-  const isSwept = !["quantile", "seconds"].includes(chart.x.unit);
+  const isSwept = !["quantile", "seconds", "rate"].includes(chart.x.unit);
   const x = axisOf(chart.x, scales.x, series.flatMap((one) => one.x), width - left - right,
     { horizontal: true, own: isSwept && scales.x !== "categories", fromZero: !isSwept });
   return { x, y, left, right, isStrip, named };

@@ -4,6 +4,7 @@
 const placeText = (chart, x, value) => {
   if (chart.x.unit === "seconds") return `after ${FIGURES[chart.x.unit](value)}`;
   if (chart.x.unit === "quantile") return quantile(value);
+  if (chart.x.unit === "rate") return FIGURES[chart.x.unit](value);
   return `${chart.x.label} ${x.text(value)}`;
 };
 

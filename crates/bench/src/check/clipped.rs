@@ -1,0 +1,34 @@
+//! CLIPPED: operations longer than a histogram can tell.
+
+use larder_report::{Run, Severity};
+
+use super::{About, Check, Needs, Report, measured};
+
+pub(super) struct Clipped;
+
+impl Check for Clipped {
+    fn about(&self) -> &'static About {
+        &About {
+            id: "CLIPPED",
+            severities: &[Severity::Warn],
+            sees: "operations that took longer than the longest time that a histogram can tell, and count as that",
+            seen_in: "none of the articles: valkey-benchmark cuts what takes longer than 3 s",
+            advice: "read the longest latency as \"at least\", and find out what took so long",
+            needs: Needs::SomeRounds,
+            repeats: false,
+        }
+    }
+
+    fn look(&self, run: &Run, report: &mut Report<'_>) {
+        for cell in measured(run) {
+            let clipped = cell.counts.clipped;
+            if clipped > 0 {
+                let text = format!(
+                    "{clipped} of {} operations took more than an hour and count as that",
+                    cell.counts.ops
+                );
+                report.cell(Severity::Warn, cell, text);
+            }
+        }
+    }
+}

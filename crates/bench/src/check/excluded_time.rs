@@ -1,0 +1,88 @@
+//! EXCLUDED-TIME: stalls that a closed loop counts once although every caller would have met them.
+
+use larder_report::figures::{count, nanoseconds};
+use larder_report::{Cell, Run, Severity, Stalls};
+
+use super::{About, Check, Needs, Report, measured};
+
+/// Below this share of the time of the workers a stall changes no figure that anybody reads.
+const NOTICEABLE: f64 = 0.01;
+
+pub(super) struct ExcludedTime;
+
+impl Check for ExcludedTime {
+    fn about(&self) -> &'static About {
+        &About {
+            id: "EXCLUDED-TIME",
+            severities: &[Severity::Warn],
+            sees: "operations of more than 100 ms: a closed loop counts each stall once, whoever else would have come meanwhile",
+            seen_in: "A004: stalls \"of many seconds\" at BerkeleyDB's checkpoints, which its figures leave out",
+            advice: "measure with --rate, which counts everybody who would have waited, and look at the timeline",
+            needs: Needs::SomeRounds,
+            repeats: false,
+        }
+    }
+
+    fn look(&self, run: &Run, report: &mut Report<'_>) {
+        for cell in measured(run) {
+            let stalls = stalls(cell);
+            if stalls.count == 0 || all_are_slow(cell, stalls) {
+                continue;
+            }
+            if let Some(text) = text(cell, stalls) {
+                report.cell(Severity::Warn, cell, text);
+            }
+        }
+    }
+}
+
+/// The stalls of the rounds behind a cell.
+fn stalls(cell: &Cell) -> Stalls {
+    let mut all = Stalls::default();
+    for stalls in cell.samples.iter().filter_map(|sample| sample.stalls) {
+        all.count += stalls.count;
+        all.ns += stalls.ns;
+    }
+    all
+}
+
+/// Whether so long is what an operation takes here, and no stall.
+fn all_are_slow(cell: &Cell, stalls: Stalls) -> bool {
+    stalls.count.saturating_mul(100) > cell.counts.ops
+}
+
+#[expect(clippy::cast_precision_loss, reason = "figures for people")]
+fn text(cell: &Cell, stalls: Stalls) -> Option<String> {
+    let (measured, workers) = (cell.latency_ns?, f64::from(cell.workers.max(1)));
+    let time_ns = cell.samples.iter().map(|sample| sample.wall_s).sum::<f64>() * 1e9 * workers;
+    if stalls.ns as f64 <= time_ns * NOTICEABLE {
+        return None;
+    }
+    let of = match cell.workers {
+        0 | 1 => nanoseconds(time_ns),
+        workers => format!("the {} of {workers} threads", nanoseconds(time_ns)),
+    };
+    let operations =
+        count(usize::try_from(stalls.count).unwrap_or(usize::MAX), cell.operation.timed());
+    let lost = format!(
+        "time lost in stalls of more than 100 ms: {} of {of}, in {operations}",
+        nanoseconds(stalls.ns as f64)
+    );
+    let told = match (&cell.paced, cell.corrected_ns) {
+        (Some(paced), _) => format!(
+            "{} of {} operations waited behind others; p99.9 {} from the planned start, {} from when they began",
+            paced.queued,
+            cell.counts.ops,
+            nanoseconds(measured.p999 as f64),
+            nanoseconds(paced.service_ns?.p999 as f64)
+        ),
+        (None, Some(corrected)) => format!(
+            "p99.9 {} as measured, {} for callers who come at the same mean rate whatever the target does; a closed loop counts \
+             a stall once",
+            nanoseconds(measured.p999 as f64),
+            nanoseconds(corrected.p999 as f64)
+        ),
+        (None, None) => "a closed loop counts a stall once".to_owned(),
+    };
+    Some(format!("{lost}; {told}"))
+}

@@ -1,0 +1,116 @@
+//! GEN-BOUND: figures of the load generator instead of the target.
+
+use larder_report::figures::{nanoseconds, percent};
+use larder_report::{Cell, Run, Severity, Target};
+
+use super::{About, Check, Needs, Report, measured};
+
+/// Of the latency's p99, so much may be the schedule's own lateness.
+const TOLERABLE_LAG: f64 = 0.1;
+/// A worker that has the processor for a greater share of its time waits for nobody.
+const BUSY: f64 = 0.8;
+
+pub(super) struct GenBound;
+
+impl Check for GenBound {
+    fn about(&self) -> &'static About {
+        &About {
+            id: "GEN-BOUND",
+            severities: &[Severity::Warn],
+            sees: "a load generator that is itself the limit: it begins operations late, or works nearly all the time while a server waits",
+            seen_in: "none of the articles: redis-benchmark has one thread, and measures itself before it measures a server",
+            advice: "take more --threads, a lower --rate, or a machine of its own for the client",
+            needs: Needs::WholeRun,
+            repeats: false,
+        }
+    }
+
+    fn look(&self, run: &Run, report: &mut Report<'_>) {
+        for cell in measured(run) {
+            let Some(target) = run.target(&cell.target) else { continue };
+            if target.stores != Some(true) {
+                continue;
+            }
+            let text = late(cell).or_else(|| busy(cell).filter(|_| is_behind_a_server(target)));
+            if let Some(text) = text {
+                report.cell(Severity::Warn, cell, text);
+            }
+        }
+    }
+}
+
+/// Whether all of it lies behind a server: what lies inside this process is client CPU and nothing else, a tier of a stack
+/// too.
+fn is_behind_a_server(target: &Target) -> bool {
+    let is_elsewhere = matches!(target.ownership.as_deref(), Some("managed" | "external"));
+    is_elsewhere && target.language.is_none() && target.engine != "tiered"
+}
+
+/// The schedule's own lateness, where it is a good part of the latency.
+#[expect(clippy::cast_precision_loss, reason = "figures for people")]
+fn late(cell: &Cell) -> Option<String> {
+    let (lag, latency) = (cell.paced.as_ref()?.lag_ns?.p99, cell.latency_ns?.p99);
+    let share = lag as f64 / latency.max(1) as f64;
+    (share > TOLERABLE_LAG).then(|| {
+        format!(
+            "operations began {} late at p99 although their thread was free, which is {} of the p99 of {}",
+            nanoseconds(lag as f64),
+            percent(share.min(1.0)),
+            nanoseconds(latency as f64)
+        )
+    })
+}
+
+/// The client's processor time, where its workers hardly ever wait.
+fn busy(cell: &Cell) -> Option<String> {
+    let available = cell.wall_s? * f64::from(cell.workers.max(1));
+    let share = cell.client_cpu_s? / available;
+    (available > 0.0 && share > BUSY).then(|| {
+        let workers = match cell.workers {
+            0 | 1 => "its thread".to_owned(),
+            workers => format!("its {workers} threads"),
+        };
+        format!(
+            "the client had the processor for {} of the time of {workers}",
+            percent(share.min(1.0))
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use larder_report::{Operation, ReasonKind};
+
+    use super::*;
+
+    /// A thread that had the processor for so much of ten seconds, before a target of this ownership.
+    fn found(cpu_s: f64, ownership: &str) -> Vec<String> {
+        let target = Target {
+            url: "t:".into(),
+            ownership: Some(ownership.into()),
+            stores: Some(true),
+            ..Target::default()
+        };
+        let mut cell = Cell {
+            target: "t:".into(),
+            operation: Operation::Get,
+            reason_kind: None::<ReasonKind>,
+            workers: 1,
+            wall_s: Some(10.0),
+            client_cpu_s: Some(cpu_s),
+            ..Cell::default()
+        };
+        cell.counts.ops = 1000;
+        let run = Run { targets: vec![target], cells: vec![cell], ..Run::default() };
+        let all = super::super::run_all(&run).into_iter();
+        all.filter(|found| found.id == "GEN-BOUND").map(|found| found.text).collect()
+    }
+
+    #[test]
+    fn a_client_that_works_nearly_all_the_time_before_a_server_measures_itself() {
+        let said = found(9.1, "managed");
+        assert!(said[0].contains("the processor for 91 % of the time of its thread"), "{said:?}");
+        assert_eq!(found(6.0, "managed"), [""; 0], "it waits for the server");
+        assert_eq!(found(9.9, "embedded"), [""; 0], "the cache is in the client");
+    }
+}

@@ -1,0 +1,52 @@
+//! Whose time a figure tells: that of callers who wait, of the load generator, or of more than can be told.
+
+use larder_bench::check::run_all;
+use larder_report::{Run, Severity};
+
+use crate::case::{Case, NOTHING, made, memcached, small};
+use crate::frozen;
+
+pub(crate) const CASES: &[Case] = &[
+    Case {
+        id: "EXCLUDED-TIME",
+        severity: Severity::Warn,
+        fires_on: "a server that is frozen for two seconds",
+        trips: || frozen::run("requests = '40k'"),
+        words: &[
+            "time lost in stalls of more than 100 ms: ",
+            " in 1 operation; p99.9 ",
+            " for callers who come at the same mean rate whatever the target does; a closed loop counts a stall once",
+        ],
+        silent_on: "a store that never stands still",
+        silent: || made(&["map:"]),
+        needs: memcached,
+    },
+    Case {
+        id: "GEN-BOUND",
+        severity: Severity::Warn,
+        fires_on: "a cache that answers sooner than a thread wakes",
+        trips: || crate::support::run(&larder_engines::ENGINES, &["moka:"], PACED),
+        words: &["operations began ", " late at p99 although their thread was free, which is "],
+        silent_on: "a loop that works all the time because the cache is inside of it",
+        silent: || small(&["moka:"]),
+        needs: NOTHING,
+    },
+    Case {
+        id: "CLIPPED",
+        severity: Severity::Warn,
+        fires_on: "operations that would have taken longer than an hour",
+        // Nobody waits for one.
+        trips: || {
+            let mut run = made(&["map:"]);
+            run.cells[0].counts.clipped = 3;
+            Run { checks: run_all(&run), ..run }
+        },
+        words: &["3 of ", " operations took more than an hour and count as that"],
+        silent_on: "operations that are over soon",
+        silent: || made(&["map:"]),
+        needs: NOTHING,
+    },
+];
+
+/// So few that each waits for its time.
+const PACED: &str = "rounds = 2\nkeys = 100\nrate = 500\noperations = 'get'";
