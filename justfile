@@ -22,6 +22,10 @@ bench-floor:
     cargo bench -p larder-engines --bench floor_file
     cargo bench -p larder-bench --bench floor_loop
 
+# Whether verdicts are right: 30 real comparisons of a store with itself and 30 with one slowed by 10 %, about 8 minutes
+verdicts *arguments:
+    cargo bench -p larder-bench --bench verdicts -- {{ arguments }}
+
 # Write the generated files anew: docs/engines.md, docs/checks.md, docs/run.schema.json
 generate:
     LARDER_BLESS=1 cargo test --quiet -p larder --test generated

@@ -1,9 +1,10 @@
-//! The statistics against values of `SciPy` and statsmodels, and against what follows from counting.
+//! The statistics against values of `SciPy`, statsmodels and pymannkendall, and against what follows from counting.
 
 use larder_bench::statistics::{
-    Difference, LEAST, holm, mann_whitney, median, median_ci95, quantile, ratio_ci95,
+    Difference, Drift, LEAST, holm, mann_kendall, mann_whitney, median, median_ci95, modified_z,
+    outliers, quantile, ratio_ci95, sen_slope, signed_ranks,
 };
-use larder_report::{Verdict, rounds_for_verdict, smallest_p};
+use larder_report::{PAIRED_FROM, Verdict, rounds_for_verdict, smallest_p};
 use serde::Deserialize;
 
 /// `data/statistics.py` says how it was made.
@@ -14,6 +15,9 @@ struct Expected {
     quantile: Vec<Quantile>,
     median_ci95: Vec<MedianInterval>,
     ratio_ci95: Vec<RatioInterval>,
+    signed_ranks: Vec<Signs>,
+    trend: Vec<InTime>,
+    modified_z: Vec<Scores>,
 }
 
 #[derive(Deserialize)]
@@ -48,6 +52,28 @@ struct RatioInterval {
     a: Vec<f64>,
     b: Vec<f64>,
     ci95: [f64; 2],
+}
+
+#[derive(Deserialize)]
+struct Signs {
+    differences: Vec<f64>,
+    method: String,
+    p: f64,
+}
+
+#[derive(Deserialize)]
+struct InTime {
+    values: Vec<f64>,
+    method: String,
+    tau: f64,
+    p: f64,
+    slope: f64,
+}
+
+#[derive(Deserialize)]
+struct Scores {
+    values: Vec<f64>,
+    scores: Vec<f64>,
 }
 
 fn expected() -> Expected {
@@ -89,10 +115,14 @@ fn equal_and_empty_samples_speak_against_nothing() {
 
 #[test]
 fn the_smallest_p_is_that_of_samples_which_do_not_overlap() {
-    for (n, m) in [(1, 1), (1, 9), (3, 3), (5, 5), (4, 7), (10, 10), (20, 20)] {
+    for (n, m) in [(1, 1), (1, 9), (3, 3), (5, 5), (4, 7), (10, 10), (19, 20)] {
         let a: Vec<f64> = (0..n).map(f64::from).collect();
         let b: Vec<f64> = (0..m).map(|i| 100.0 + f64::from(i)).collect();
         assert_close(mann_whitney(&a, &b), smallest_p(a.len(), b.len()), 1e-9);
+    }
+    for n in [PAIRED_FROM, 33] {
+        let differences: Vec<f64> = (1..=n).map(|d| f64::from(u32::try_from(d).unwrap())).collect();
+        assert_close(signed_ranks(&differences), smallest_p(n, n), 1e-9);
     }
     assert_close(smallest_p(0, 5), 1.0, 0.0);
     assert_close(smallest_p(5, 5), 2.0 / 252.0, 1e-12);
@@ -188,4 +218,72 @@ fn a_difference_states_ratio_interval_and_p() {
     assert_eq!(Difference::between(&[1.0], &[0.0], 1), None);
     let single = Difference::between(&[4.0], &[2.0], 1).unwrap();
     assert_eq!((single.ratio, single.ci95, single.p), (2.0, None, 1.0));
+}
+
+#[test]
+fn the_test_within_rounds_is_scipys_exact_and_approximate() {
+    let cases = expected().signed_ranks;
+    for method in ["exact", "asymptotic"] {
+        assert!(cases.iter().filter(|case| case.method == method).count() >= 4, "{method}");
+    }
+    for case in cases {
+        assert_close(signed_ranks(&case.differences), case.p, 1e-9);
+        let turned: Vec<f64> = case.differences.iter().map(|d| -d).collect();
+        assert_close(signed_ranks(&turned), case.p, 1e-9);
+    }
+    assert_close(signed_ranks(&[0.0, 0.0]), 1.0, 0.0);
+}
+
+#[test]
+fn the_test_for_a_trend_is_scipys_and_its_slope_sens() {
+    let cases = expected().trend;
+    for method in ["exact", "asymptotic"] {
+        assert!(cases.iter().filter(|case| case.method == method).count() >= 3, "{method}");
+    }
+    for case in cases {
+        let (tau, p) = mann_kendall(&case.values);
+        assert_close(tau, case.tau, 1e-12);
+        assert_close(p, case.p, 1e-9);
+        let slope = sen_slope(&case.values).unwrap();
+        assert!((slope - case.slope).abs() < 1e-9, "{slope} is not {}", case.slope);
+    }
+    assert_eq!(mann_kendall(&[1.0]), (0.0, 1.0));
+    assert_close(mann_kendall(&[2.0; 40]).1, 1.0, 0.0);
+}
+
+#[test]
+fn a_drift_is_told_with_how_far_it_went() {
+    let falling: Vec<f64> = (0..10).map(|round| 1000.0 * 0.97_f64.powi(round)).collect();
+    let drift = Drift::of(&falling).unwrap();
+    assert_close(drift.tau, -1.0, 0.0);
+    assert_close(drift.change, 0.97_f64.powi(9), 1e-9);
+    assert!(drift.p < 1e-6, "{drift:?}");
+    assert_eq!(Drift::of(&falling[..LEAST - 1]), None);
+    assert_eq!(Drift::of(&[1.0, 2.0, 3.0, 4.0, 5.0, 0.0]), None);
+}
+
+#[test]
+fn scores_of_outliers_are_those_of_iglewicz_and_hoaglin() {
+    for case in expected().modified_z {
+        let scores = modified_z(&case.values).unwrap();
+        assert_eq!(scores.len(), case.scores.len());
+        for (actual, expected) in scores.into_iter().zip(case.scores) {
+            assert!((actual - expected).abs() < 1e-9, "{actual} is not {expected}");
+        }
+    }
+    assert_eq!(modified_z(&[1.0, 1.0, 1.0, 9.0]), None, "there is no unit");
+}
+
+#[test]
+fn an_outlier_is_far_from_the_others_and_far_in_itself() {
+    let mut rates = vec![100.0, 101.0, 99.0, 100.5, 99.5, 100.2, 99.8, 31.0];
+    let found = outliers(&rates);
+    assert_eq!(found.len(), 1, "{found:?}");
+    let (at, ratio, score) = found[0];
+    assert!(at == 7 && score < -3.5, "{found:?}");
+    assert_close(ratio, 31.0 / 99.9, 1e-9);
+    // Far by its score, but what are five percent?
+    rates[7] = 95.0;
+    assert!(modified_z(&rates).unwrap()[7] < -3.5 && outliers(&rates).is_empty());
+    assert!(outliers(&[100.0, 101.0, 99.0, 100.5, 99.5, 31.0]).is_empty(), "too few");
 }

@@ -4,6 +4,7 @@ use crate::figures;
 use crate::grid::ALWAYS;
 use crate::model::{Cell, Latency};
 use crate::ranking::Row;
+use crate::told::{UNTOLD, tells, told};
 
 /// One column of figures. The name of the target stands before them all.
 pub(crate) struct Column {
@@ -27,6 +28,9 @@ pub(crate) const FACTS: [&str; 2] = ["durability", "reach"];
 /// The name of the column that draws the share of the best: only a terminal shows it.
 pub(crate) const BAR: &str = "bar";
 
+/// Stands for a difference that is none.
+pub(crate) const TIED: &str = "~";
+
 /// From left to right: the answer, what makes it doubtful, how it is spread, what it costs, what it promises.
 pub(crate) const COLUMNS: [Column; 20] = [
     figures("rate", ["", "rate"], ALWAYS, |row| row.rate().map(figures::rate)),
@@ -34,16 +38,16 @@ pub(crate) const COLUMNS: [Column; 20] = [
         Some(figures::rate(row.cell.paced.as_ref()?.offered_per_s))
     }),
     figures("±", ["", "±"], 88, half_width),
-    figures("vs best", ["vs", "best"], 97, |row| row.to_best().map(figures::share)),
+    figures("vs best", ["vs", "best"], 97, to_best),
     words("tie", ["", "tie"], 92, |row| (!row.ties.is_empty()).then(|| row.ties.clone())),
     words(BAR, ["", ""], 10, |row| row.to_best().map(bar)),
     figures("hits", ["", "hits"], 96, |row| row.cell.hit_ratio().map(figures::percent)),
     faults("wrong", ["", "wrong"], 99, |row| part(row.cell, row.cell.counts.wrong)),
     faults("errors", ["", "errors"], 98, |row| part(row.cell, row.cell.counts.errors)),
-    figures("p50", ["latency", "p50"], 75, |row| latency(row, |latency| latency.p50)),
-    figures("p99", ["", "p99"], 85, |row| latency(row, |latency| latency.p99)),
-    figures("p99.9", ["", "p99.9"], 40, |row| latency(row, |latency| latency.p999)),
-    figures("max", ["", "max"], 30, |row| latency(row, |latency| latency.max)),
+    figures("p50", ["latency", "p50"], 75, |row| latency(row, 0.5, |latency| latency.p50)),
+    figures("p99", ["", "p99"], 85, |row| latency(row, 0.99, |latency| latency.p99)),
+    figures("p99.9", ["", "p99.9"], 40, |row| latency(row, 0.999, |latency| latency.p999)),
+    figures("max", ["", "max"], 30, |row| latency(row, 1.0, |latency| latency.max)),
     figures("begun p99.9", ["begun", "p99.9"], 39, begun),
     figures("client CPU/op", ["client", "CPU/op"], 60, |row| each(row.cell, row.cell.client_cpu_s)),
     figures("server CPU/op", ["server", "CPU/op"], 65, |row| each(row.cell, row.cell.server_cpu_s)),
@@ -82,6 +86,12 @@ fn each(cell: &Cell, seconds: Option<f64>) -> Option<String> {
     nanoseconds_per_operation(cell, seconds).map(figures::nanoseconds)
 }
 
+/// Its share of the best rate. One that cannot be told apart from the best is no second: how much slower it seems to be is
+/// what chance makes of equals.
+pub(crate) fn to_best(row: &Row<'_>) -> Option<String> {
+    row.to_best().map(|share| if row.ties_best { TIED.to_owned() } else { figures::share(share) })
+}
+
 fn half_width(row: &Row<'_>) -> Option<String> {
     Some(figures::half_width(row.rate()?, row.cell.ops_per_s_ci95?))
 }
@@ -93,15 +103,18 @@ fn part(cell: &Cell, some: u64) -> Option<String> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "three figures are shown")]
-fn latency(row: &Row<'_>, figure: fn(&Latency) -> u64) -> Option<String> {
-    row.cell.latency_ns.as_ref().map(|latency| figures::nanoseconds(figure(latency) as f64))
+fn latency(row: &Row<'_>, quantile: f64, figure: fn(&Latency) -> u64) -> Option<String> {
+    row.cell.latency_ns.as_ref()?;
+    let figure = told(row.cell, quantile, figure);
+    Some(figure.map_or_else(|| UNTOLD.to_owned(), |figure| figures::nanoseconds(figure as f64)))
 }
 
 /// The slowest operations from the instant at which they really began.
 #[expect(clippy::cast_precision_loss, reason = "three figures are shown")]
 fn begun(row: &Row<'_>) -> Option<String> {
     let service = row.cell.paced.as_ref()?.service_ns?;
-    Some(figures::nanoseconds(service.p999 as f64))
+    let told = tells(row.cell, 0.999).then(|| figures::nanoseconds(service.p999 as f64));
+    Some(told.unwrap_or_else(|| UNTOLD.to_owned()))
 }
 
 /// A share as a bar of up to ten characters, to an eighth of a character.

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::format::Format;
 use crate::model::{Cell, Counts, Latency, MachineUsage, Point, Run, Sample, Usage, UsageOf};
 use crate::ranking::{Row, Standing, groups, name};
+use crate::told::tells;
 
 /// A column: its name, and what it holds.
 type Field<T> = (&'static str, fn(&T) -> String);
@@ -81,6 +82,9 @@ const LATENCY: [Field<Latency>; 7] = [
     ("latency_max_ns", |latency| latency.max.to_string()),
 ];
 
+/// What each of [`LATENCY`] is a quantile of; 0 for what is none.
+const QUANTILES: [f64; LATENCY.len()] = [0.0, 0.0, 0.5, 0.9, 0.99, 0.999, 1.0];
+
 /// The format `csv`.
 pub(crate) const FORMAT: Format = Format { name: "csv", render: |run, _| render(run) };
 
@@ -104,7 +108,11 @@ fn render(run: &Run) -> String {
                 values(&CELL, Some(row.cell)).chain(values(&COUNTS, Some(&row.cell.counts))),
             );
             line.push(row.cell.bytes.to_string());
-            line.extend(values(&LATENCY, row.cell.latency_ns.as_ref()));
+            let latencies = values(&LATENCY, row.cell.latency_ns.as_ref()).zip(QUANTILES);
+            let told = |(text, quantile)| {
+                if tells(row.cell, quantile) { text } else { String::new() }
+            };
+            line.extend(latencies.map(told));
             line
         }),
     )

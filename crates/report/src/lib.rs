@@ -37,6 +37,7 @@ mod table;
 mod text;
 mod tiers;
 mod ties;
+mod told;
 
 pub use assertion::{ASSERTION_EXPECTED, Assertion, Failure, Unmatched, assertion_metrics};
 pub use chart::{
@@ -67,7 +68,9 @@ pub use model::{
 pub use points::{CAPACITY, PART, coordinate, label, points, short_label};
 pub use ranking::{Group, Pair, Row, Standing, groups, pair};
 pub use sentences::{
-    Role, Sentence, floor_share, operation_ns, rounds_for_verdict, sentences, smallest_p,
+    PAIRED_FROM, Role, Sentence, floor_share, operation_ns, rounds_for_verdict, sentences,
+    smallest_p,
 };
 pub use style::Style;
 pub use text::steers;
+pub use told::{LEAST_BEYOND, operations_for, tells};

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::article::{self, Clocks, Matrix, Said};
-use crate::columns::{BAR, COLUMNS, Column};
+use crate::columns::{BAR, COLUMNS, Column, TIED};
 use crate::figures::{bytes, list, rate};
 use crate::findings::{findings, tally};
 use crate::format::Format;
@@ -16,6 +16,7 @@ use crate::ranking::{Group, Row, Standing, groups};
 use crate::sentences::{FIGURES_SAY, sentences};
 use crate::text::clean;
 use crate::tiers::{TIERS, TierLine, tier_lines};
+use crate::told::{UNTOLD, UNTOLD_MEANS, withholds};
 
 /// The format `markdown`.
 pub(crate) const FORMAT: Format = Format { name: "markdown", render: |run, _| render(run) };
@@ -38,6 +39,13 @@ fn render(run: &Run) -> String {
     lines.extend(run.article.iter().map(|article| published(run, article)));
     if groups.iter().flat_map(|group| &group.rows).any(|row| !row.ties.is_empty()) {
         lines.push("Targets that share a letter under *tie* cannot be told apart.".to_owned());
+    }
+    let rows = || groups.iter().flat_map(|group| &group.rows);
+    if rows().any(|row| row.ties_best) {
+        lines.push(format!("`{TIED}`: cannot be told apart from the fastest."));
+    }
+    if rows().any(|row| withholds(row.cell)) {
+        lines.push(format!("`{UNTOLD}`: {UNTOLD_MEANS}."));
     }
     let tiers = tier_lines(run);
     if !tiers.is_empty() {

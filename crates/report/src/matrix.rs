@@ -9,6 +9,7 @@ use std::ops::Range;
 use anstyle::Style as Look;
 
 use crate::article::heading;
+use crate::columns::TIED as TIE;
 use crate::figures;
 use crate::findings::said_of;
 use crate::format::Format;
@@ -23,9 +24,6 @@ use crate::text::width;
 
 /// Characters between two matrices that stand beside each other.
 const BETWEEN: usize = 4;
-
-/// Stands for a difference that is none.
-const TIE: &str = "~";
 
 /// A target and its rate by one clock.
 #[derive(Debug)]

@@ -34,6 +34,8 @@ pub struct Row<'a> {
     pub standing: Standing<'a>,
     /// The best of the ranking, or not to be told apart from it.
     pub leads: bool,
+    /// Not the best of the ranking, but not to be told apart from it by a run that can tell targets apart.
+    pub ties_best: bool,
     /// Letters that it shares with those from which it cannot be told apart; empty where there are none, and where the
     /// run has too few rounds to tell anybody apart.
     pub ties: String,
@@ -189,6 +191,7 @@ fn rows<'a>(run: &'a Run, operation: Operation, point: &'a Point, decides: bool)
                 cell,
                 standing: standing(run, cell),
                 leads: false,
+                ties_best: false,
                 ties: String::new(),
             }
         })
@@ -197,16 +200,22 @@ fn rows<'a>(run: &'a Run, operation: Operation, point: &'a Point, decides: bool)
 
     let ranked = rows.iter().filter(|row| row.to_best().is_some()).count();
     let best = rows.first().and_then(Row::speed).unwrap_or(1.0);
-    let differ = |a: usize, b: usize| {
+    let verdict = |a: usize, b: usize| {
         let pair = pair(run, operation, point, &rows[a].cell.target, &rows[b].cell.target);
-        pair.is_none_or(|pair| pair.verdict != Verdict::Indistinguishable)
+        pair.map(|pair| pair.verdict)
     };
-    let leads: Vec<bool> = (0..ranked).map(|place| place == 0 || !differ(0, place)).collect();
-    let letters = ties::letters(ranked, |a, b| !decides || differ(a, b));
-    for (row, (letters, leads)) in rows.iter_mut().zip(letters.into_iter().zip(leads)) {
+    let tied = |a: usize, b: usize| verdict(a, b) == Some(Verdict::Indistinguishable);
+    // Round by round one may win that has the lower median: then neither has won.
+    let leads = |place| place == 0 || tied(0, place) || verdict(0, place) == Some(Verdict::Slower);
+    let places: Vec<(bool, bool)> =
+        (0..ranked).map(|place| (leads(place), decides && place > 0 && tied(0, place))).collect();
+    let letters = ties::letters(ranked, |a, b| !decides || !tied(a, b));
+    for (row, (letters, (leads, ties_best))) in rows.iter_mut().zip(letters.into_iter().zip(places))
+    {
         row.standing = Standing::Ranked { to_best: row.speed().unwrap_or(0.0) / best };
         row.ties = letters;
         row.leads = leads;
+        row.ties_best = ties_best;
     }
     rows
 }

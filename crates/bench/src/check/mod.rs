@@ -18,6 +18,7 @@ mod hidden_work;
 mod never_hits;
 mod noise;
 mod one_key;
+mod order;
 mod oversize;
 mod reach_parity;
 mod reconnect;
@@ -25,6 +26,7 @@ mod silent_drop;
 mod stale;
 mod stand_in;
 mod tier_dead;
+mod too_short;
 mod truncated;
 mod ttl_truth;
 mod unacked;
@@ -97,6 +99,8 @@ pub const CHECKS: &[&dyn Check] = &[
     &noise::Noise,
     &one_key::OneKey,
     &hidden_codec::HiddenCodec,
+    &order::Order,
+    &too_short::TooShort,
     &fs_kind::FsKind,
     &stand_in::StandIn,
     &version_parity::VersionParity,

@@ -27,23 +27,37 @@ pub(crate) struct PackedPace {
 
 /// Entries by target and point (both as indices) and operation.
 #[derive(Debug, Default)]
-pub(crate) struct Book(BTreeMap<(usize, usize, Operation), Vec<Entry>>);
+pub(crate) struct Book {
+    entries: BTreeMap<(usize, usize, Operation), Vec<Entry>>,
+    /// How many rounds each point has begun.
+    begun: BTreeMap<usize, u32>,
+}
 
 impl Book {
     pub(crate) fn new() -> Self {
         Self::default()
     }
 
+    /// A round of a point begins.
+    pub(crate) fn begin(&mut self, point: usize, round: u32) {
+        self.begun.insert(point, round);
+    }
+
+    /// How many rounds a point has begun.
+    pub(crate) fn begun(&self, point: usize) -> u32 {
+        self.begun.get(&point).copied().unwrap_or(0)
+    }
+
     pub(crate) fn add(&mut self, (target, point): (usize, usize), entry: Entry) {
-        self.0.entry((target, point, entry.operation)).or_default().push(entry);
+        self.entries.entry((target, point, entry.operation)).or_default().push(entry);
     }
 
     /// The last round of which something was measured.
     pub(crate) fn rounds(&self) -> u32 {
-        self.0.values().flatten().map(|entry| entry.sample.round).max().unwrap_or(0)
+        self.entries.values().flatten().map(|entry| entry.sample.round).max().unwrap_or(0)
     }
 
     pub(crate) fn entries(&self, target: usize, point: usize, operation: Operation) -> &[Entry] {
-        self.0.get(&(target, point, operation)).map_or(&[], Vec::as_slice)
+        self.entries.get(&(target, point, operation)).map_or(&[], Vec::as_slice)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use larder_report::{Cell, Comparison, Operation, Point, Run, Sample};
+use larder_report::{Cell, Comparison, Operation, Point, Run};
 
 use crate::statistics::{Difference, holm};
 
@@ -24,7 +24,7 @@ pub(super) fn comparisons(run: &Run) -> Vec<Comparison> {
     for ((point, operation, _), cells) in groups {
         for (i, a) in cells.iter().enumerate() {
             for b in &cells[i + 1..] {
-                if let Some(difference) = Difference::between(&rates(a), &rates(b), run.seed) {
+                if let Some(difference) = Difference::by_rounds(&rates(a), &rates(b), run.seed) {
                     found.push((
                         a.target.clone(),
                         b.target.clone(),
@@ -53,8 +53,8 @@ pub(super) fn comparisons(run: &Run) -> Vec<Comparison> {
         .collect()
 }
 
-/// The rates of the rounds that were carried out to their end, or what stands for them in an open loop.
-fn rates(cell: &Cell) -> Vec<f64> {
+/// The rates of the rounds that were carried out to their end, or what stands for them in an open loop, each with its round.
+fn rates(cell: &Cell) -> Vec<(u32, f64)> {
     let whole = cell.samples.iter().filter(|sample| sample.complete);
-    whole.filter_map(Sample::speed).collect()
+    whole.filter_map(|sample| Some((sample.round, sample.speed()?))).collect()
 }

@@ -8,11 +8,13 @@ mod early;
 mod estimate;
 mod feasible;
 mod floor;
+mod goal;
 mod merge;
 mod meter;
 mod paced;
 mod record;
 mod rounds;
+mod steady;
 mod ttl;
 mod turn;
 
@@ -38,6 +40,7 @@ use crate::usage::{Account, Sampler, together};
 use book::Book;
 use early::Early;
 use floor::measure_floors;
+use goal::Goal;
 use record::Recorder;
 use rounds::Rounds;
 use ttl::Trials;
@@ -128,6 +131,18 @@ impl Slot {
         }
     }
 
+    /// Whether it has rounds at a point, as far as is known.
+    fn is_measured(&self, point: &PlannedPoint) -> bool {
+        match self {
+            Self::Open(target) => {
+                point.is_for(&target.planned)
+                    && target.lost.is_none()
+                    && target.refusal(point).is_none()
+            }
+            Self::Closed(..) => false,
+        }
+    }
+
     fn open_mut(&mut self) -> Option<&mut Target> {
         match self {
             Self::Open(target) if target.lost.is_none() => Some(target),
@@ -157,19 +172,25 @@ pub fn compare(
     let floors = measure_floors(plan, catalog, stop);
     trials.end(&mut slots, stop);
     let recorder = Recorder { plan, environment, floors };
-    let measured =
-        Rounds { plan, numbers: 1..=plan.rounds, amount: Amount::Whole, clock, observer, stop };
+    let measured = Rounds {
+        plan,
+        numbers: 1..=plan.most_rounds(),
+        amount: Amount::Whole,
+        clock,
+        observer,
+        stop,
+    };
     if let Some(time) = plan.warmup {
         observer.notice(Event::WarmUp);
         let (amount, observer) = (Amount::For(time), &Silent);
         let warmup = Rounds { numbers: 0..=0, amount, observer, ..measured };
-        warmup.run(&mut slots, &mut Book::new(), &mut |_, _, _| ());
+        warmup.run(&mut slots, &mut Book::new(), &mut Goal::new(plan), &mut |_, _, _| ());
         tell_lost(&slots, observer);
     }
     observer.notice(Event::Started { plan });
     let (mut book, mut early) = (Book::new(), Early::new(observer));
     let sampler = Sampler::start(slots.iter().map(Slot::account).collect(), clock);
-    measured.run(&mut slots, &mut book, &mut |at, slots, book| {
+    measured.run(&mut slots, &mut book, &mut Goal::new(plan), &mut |at, slots, book| {
         early.look(&recorder, at, slots, book);
     });
     let usage = sampler.map(Sampler::stop).unwrap_or_default();

@@ -8,8 +8,8 @@ use larder_report::{
 use super::article;
 use super::book::{Book, Entry};
 use super::comparisons::comparisons;
-use super::paced;
 use super::{CellHistograms, Slot, Times};
+use super::{goal, paced, steady};
 use crate::check;
 use crate::measure::{Tally, curve, figures, up_to};
 use crate::optimum::curves;
@@ -40,16 +40,18 @@ impl Recorder<'_> {
                     let entries = book.entries(slot, at, operation);
                     let place = (of.planned().url.to_string(), &point.point, operation);
                     histograms.extend(logged(&place, entries));
-                    let mut cell = cell(of, point, operation, entries, self.plan.own_rounds());
+                    let mut cell = cell(of, point, operation, entries, self.rounds(book, at));
                     distribute(&mut cell, entries, self.plan.seed);
                     cells.push(cell);
                 }
             }
         }
+        steady::examine(&mut cells);
         let mut run = Run { usage, ..self.run(slots, cells, interrupted) };
         run.hit_curves = self.hit_curves(slots, book);
         run.checks = check::run_all(&run);
         run.comparisons = comparisons(&run);
+        run.notes.extend(goal::reached(self.plan, &run));
         let article = self.plan.article.as_ref();
         run.article =
             article.map(|spec| article::judge(spec, &article::Repeated::by(self.plan), &run));
@@ -64,7 +66,7 @@ impl Recorder<'_> {
         for operation in point.measured_operations() {
             for (slot, of) in measured(slots, point) {
                 let entries = book.entries(slot, at, operation);
-                cells.push(cell(of, point, operation, entries, self.plan.own_rounds()));
+                cells.push(cell(of, point, operation, entries, self.rounds(book, at)));
             }
         }
         self.run(slots, cells, false)
@@ -81,6 +83,12 @@ impl Recorder<'_> {
                 None => own.filter(|bytes| *bytes < point.working_set_bytes).collect(),
             }
         })
+    }
+
+    /// How many rounds a target must have carried out at a point to have them all.
+    fn rounds(&self, book: &Book, at: usize) -> u32 {
+        let open = self.plan.until.is_some() || self.plan.max_time.is_some();
+        if open { book.begun(at) } else { self.plan.own_rounds() }
     }
 
     fn run(&self, slots: &[Slot], cells: Vec<Cell>, interrupted: bool) -> Run {

@@ -10,6 +10,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::Slot;
 use super::book::{Book, Entry};
+use super::goal::Goal;
 use super::turn::{Amount, Pacing, Turn};
 use crate::observer::{Event, Observer};
 use crate::plan::Plan;
@@ -29,23 +30,31 @@ pub(super) struct Rounds<'a> {
 
 impl Rounds<'_> {
     /// Carries them out, each point in an order of the targets that is drawn anew: so that no target always follows the
-    /// same one, whose writes may still be on their way to the disk. Whenever all targets have had their turn at a point,
-    /// `look` may look at it.
+    /// same one, whose writes may still be on their way to the disk. The `goal` says whether a point has another round;
+    /// whenever all targets have had their turn at a point, `look` may look at it.
     pub(super) fn run(
         &self,
         slots: &mut [Slot],
         book: &mut Book,
+        goal: &mut Goal<'_>,
         look: &mut dyn FnMut(usize, &[Slot], &Book),
     ) {
         let mut done = 0;
         let mut order: Vec<usize> = (0..slots.len()).collect();
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(self.plan.seed);
         for round in self.numbers.clone() {
+            let mut over = true;
             for at in 0..self.plan.points.len() {
                 order.shuffle(&mut rng);
                 if !self.plan.carries_out(round) {
+                    over = false;
                     continue;
                 }
+                if !goal.goes_on(round, at, slots, book) {
+                    continue;
+                }
+                over = false;
+                book.begin(at, round);
                 let point = &self.plan.points[at];
                 let measured = order.iter().filter(|slot| point.is_for(slots[**slot].planned()));
                 let measured: Vec<usize> = measured.copied().collect();
@@ -61,6 +70,9 @@ impl Rounds<'_> {
                     self.observer.notice(Event::TurnEnded { done });
                 }
                 look(at, slots, book);
+            }
+            if over {
+                return;
             }
         }
     }
@@ -85,7 +97,7 @@ impl Rounds<'_> {
     fn take(&self, turn: &Turn<'_>, target: &mut Target, keep: &mut dyn FnMut(Entry)) {
         let name = target.planned.name.clone();
         let (name, point) = (name.as_str(), &turn.point.point);
-        let (round, rounds) = (turn.round, *self.numbers.end());
+        let (round, rounds) = (turn.round, self.plan.rounds);
         self.observer.notice(Event::Turn { round, rounds, target: name, point });
         if let Some((_, reason)) = target.refusal(turn.point) {
             self.observer.notice(Event::Refused { target: name, reason: &reason });

@@ -53,6 +53,7 @@ pub(super) fn describe(
         ("load-time", spec.load_time),
         ("duration", spec.duration),
         ("warmup", spec.warmup),
+        ("max-time", spec.max_time),
     ] {
         if let Some(span) = span {
             say(name, span.to_string());
@@ -66,6 +67,9 @@ pub(super) fn describe(
     }
     if let Some(arrivals) = spec.arrivals {
         say("arrivals", arrivals.to_string());
+    }
+    if let Some(until) = spec.until {
+        say("until", until.to_string());
     }
     if let Some(memory) = spec.memory {
         say("memory", memory.to_string());

@@ -20,7 +20,7 @@ use crate::bounded::with_capacities;
 use crate::environment::available_memory;
 use crate::error::{Result, usage};
 use crate::scenario::{ArticleSpec, Scenario};
-use crate::workload::WorkloadSpec;
+use crate::workload::{Until, WorkloadSpec};
 use part::PlannedPart;
 use targets::plan_targets;
 
@@ -34,6 +34,8 @@ pub use targets::PlannedTarget;
 const DEFAULT_ROUNDS: u32 = 10;
 /// The most rounds: each has its own versions.
 const MAX_ROUNDS: u32 = 1000;
+/// How long rounds go on where they end by how exact the rates are, and nobody says.
+const DEFAULT_MAX_TIME: Duration = Duration::from_mins(5);
 /// The length of keys, where nobody says.
 const DEFAULT_KEY_SIZE: u32 = 32;
 /// What the run itself keeps of every key, in bytes: its place in the order, its versions, its count.
@@ -48,8 +50,12 @@ pub struct Plan {
     pub summary: String,
     /// From this everything follows.
     pub seed: u64,
-    /// How often each cell is measured.
+    /// How often each cell is measured; with `until`, at least.
     pub rounds: u32,
+    /// How exact the rates are to be before a point ends.
+    pub until: Option<Until>,
+    /// After which time no further round begins.
+    pub max_time: Option<Duration>,
     /// How long everything is done unmeasured first.
     pub warmup: Option<Duration>,
     /// How much memory the whole run may have; see [`limit_memory`](crate::limit_memory).
@@ -131,6 +137,8 @@ impl Plan {
             summary: scenario.summary.clone(),
             seed,
             rounds,
+            until: spec.until,
+            max_time: spec.max_time.map(|Span(time)| time).or(spec.until.map(|_| DEFAULT_MAX_TIME)),
             warmup: spec.warmup.map(|Span(warmup)| warmup),
             memory: spec.memory,
             targets,
@@ -150,7 +158,13 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The turns that are carried out: rounds × points × targets, without those that a part leaves out.
+    /// The most rounds that a point may have.
+    pub fn most_rounds(&self) -> u32 {
+        if self.until.is_some() { MAX_ROUNDS } else { self.rounds }
+    }
+
+    /// The turns that are carried out: rounds × points × targets, without those that a part leaves out; with `until`, the
+    /// least.
     pub fn turns(&self) -> u64 {
         let of = |target| self.points_of(target).count() as u64;
         u64::from(self.own_rounds()) * self.targets.iter().map(of).sum::<u64>()
@@ -218,6 +232,7 @@ fn spans_last(spec: &WorkloadSpec) -> Result<()> {
     let spans = [
         ("duration", spec.duration),
         ("load-time", spec.load_time),
+        ("max-time", spec.max_time),
         ("ttl", spec.ttl),
         ("warmup", spec.warmup),
     ];

@@ -215,6 +215,8 @@ impl Scenario {
             }
             let of_the_run = [
                 ("rounds", workload.rounds.is_some()),
+                ("until", workload.until.is_some()),
+                ("max-time", workload.max_time.is_some()),
                 ("seed", workload.seed.is_some()),
                 ("warmup", workload.warmup.is_some()),
                 ("memory", workload.memory.is_some()),

@@ -11,6 +11,7 @@ mod ratio;
 mod sizes;
 mod spec;
 mod typed;
+mod until;
 mod values;
 
 pub use capacity::Capacity;
@@ -23,5 +24,7 @@ pub use ratio::Ratio;
 pub use sizes::{SizeSpec, Sweep};
 pub use spec::{Count, Share, WorkloadSpec};
 pub(crate) use typed::text;
+pub use until::Until;
+pub(crate) use until::half_width;
 pub(crate) use values::HEADER_LEN;
 pub use values::{Composer, Finding, NOTHING, Sizes, Values, base_version};

@@ -8,7 +8,9 @@ use clap::Args;
 use larder_store::{ByteSize, Span};
 
 use super::typed::text;
-use super::{ArrivalKind, Capacity, KeyPattern, OnMiss, Operations, Ratio, Scan, SizeSpec, Sweep};
+use super::{
+    ArrivalKind, Capacity, KeyPattern, OnMiss, Operations, Ratio, Scan, SizeSpec, Sweep, Until,
+};
 
 /// What is done to each target. Every field may be left out; a flag wins over a scenario's field.
 #[derive(Debug, Clone, Default, PartialEq, Args, serde::Deserialize)]
@@ -145,6 +147,17 @@ pub struct WorkloadSpec {
     #[serde(deserialize_with = "text")]
     pub rounds: Option<Count>,
 
+    /// More rounds, after the first --rounds, until the 95 % interval of every rate lies within so many percent of it: 2%;
+    /// a point of the sweep ends by itself
+    #[arg(long, value_name = "PERCENT")]
+    #[serde(deserialize_with = "text")]
+    pub until: Option<Until>,
+
+    /// Begin no further round after this time; each point has its first one whatever happens [default: 5m with --until]
+    #[arg(long, value_name = "TIME")]
+    #[serde(deserialize_with = "text")]
+    pub max_time: Option<Span>,
+
     /// Every key, size and operation follows from it [default: 1]
     #[arg(long, value_name = "N")]
     #[serde(deserialize_with = "text")]
@@ -209,6 +222,8 @@ impl WorkloadSpec {
             scan: self.scan.or(other.scan),
             warmup: self.warmup.or(other.warmup),
             rounds: self.rounds.or(other.rounds),
+            until: self.until.or(other.until),
+            max_time: self.max_time.or(other.max_time),
             seed: self.seed.or(other.seed),
             memory: self.memory.or(other.memory),
             pin: self.pin.or(other.pin),

@@ -16,6 +16,7 @@ mod pair;
 mod parity;
 mod requests;
 mod room;
+mod rounds;
 #[path = "../support/mod.rs"]
 mod support;
 mod tiers;
@@ -41,6 +42,7 @@ const THEMES: &[&[Case]] = &[
     cost::CASES,
     requests::CASES,
     time::CASES,
+    rounds::CASES,
     tiers::CASES,
     parity::CASES,
     machine::CASES,

@@ -1,12 +1,15 @@
-"""Makes statistics.json, the values that tests/statistics.rs expects, with SciPy and statsmodels.
+"""Makes statistics.json, the values that tests/statistics.rs expects, with SciPy, statsmodels and pymannkendall.
 
-    pip install scipy statsmodels && python3 statistics.py > statistics.json
+Each function below says by which call its values were made.
+
+    pip install scipy statsmodels pymannkendall && python3 statistics.py > statistics.json
 """
 
 import json
 import sys
 
 import numpy as np
+import pymannkendall
 import scipy
 import statsmodels
 from scipy import special, stats
@@ -63,6 +66,39 @@ def holm(p):
     return {"p": p, "corrected": multipletests(p, method="holm")[1].tolist()}
 
 
+def signed_ranks(differences):
+    """scipy.stats.wilcoxon: exact without ties, zeros left out, else approximate with the correction for continuity."""
+    d = np.asarray(differences, float)
+    nonzero = d[d != 0]
+    ties = len(np.unique(np.abs(nonzero))) < len(nonzero)
+    method = "asymptotic" if ties or len(nonzero) > 50 else "exact"
+    p = stats.wilcoxon(nonzero, zero_method="wilcox", correction=True, method=method).pvalue
+    return {"differences": d.tolist(), "method": method, "p": float(p)}
+
+
+def trend(values):
+    """pymannkendall.original_test for tau and, with ties or beyond 30 values, p; otherwise p by the exact method of
+    scipy.stats.kendalltau against time. The slope by scipy.stats.theilslopes."""
+    y = np.asarray(values, float)
+    found = pymannkendall.original_test(y)
+    exact = len(np.unique(y)) == len(y) and len(y) <= 30
+    time = np.arange(len(y))
+    p = stats.kendalltau(time, y, method="exact").pvalue if exact else found.p
+    return {
+        "values": y.tolist(),
+        "method": "exact" if exact else "asymptotic",
+        "tau": float(found.Tau),
+        "p": float(p),
+        "slope": float(stats.theilslopes(y, time).slope),
+    }
+
+
+def modified_z(values):
+    """By scipy.stats.median_abs_deviation, as Iglewicz and Hoaglin define the score."""
+    x = np.asarray(values, float)
+    return {"values": x.tolist(), "scores": (0.6745 * (x - np.median(x)) / stats.median_abs_deviation(x)).tolist()}
+
+
 ramp = list(range(1, 11))
 tests = [
     mann_whitney([1, 2, 3], [4, 5, 6]),
@@ -85,7 +121,7 @@ tests = [
 
 json.dump(
     {
-        "made_by": f"SciPy {scipy.__version__}, statsmodels {statsmodels.__version__}",
+        "made_by": f"SciPy {scipy.__version__}, statsmodels {statsmodels.__version__}, pymannkendall {pymannkendall.__version__}",
         "mann_whitney": tests,
         "holm": [
             holm([0.01, 0.04, 0.03, 0.005]),
@@ -103,6 +139,41 @@ json.dump(
         "ratio_ci95": [
             ratio_ci95(np.round(rng.lognormal(10, 0.05, n), 3), np.round(rng.lognormal(9.5, 0.05, m), 3))
             for n, m in ((10, 10), (9, 15), (30, 25))
+        ],
+        # What follows draws after all the rest, so that the values above stay as they are.
+        "signed_ranks": [
+            # Differences of 15 pairs of plants of maize as Darwin (1876) measured them, the example of scipy.stats.wilcoxon.
+            signed_ranks([49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]),
+            signed_ranks([3]),
+            signed_ranks([-1, 2, 3, 4, 5, 6]),
+            signed_ranks(rounded(0.6, 10)),
+            signed_ranks(rounded(0.2, 20)),
+            signed_ranks(rounded(1.5, 20)),
+            signed_ranks(rounded(0.3, 50)),
+            signed_ranks([0, 0, 1, -2, 3, 4]),
+            signed_ranks([1, 1, -1, 2, 2, 3, -3, 4] * 3),
+            signed_ranks([5, 0, -5, 5, 5, 0, 5, 5, 2, 2]),
+            signed_ranks(rounded(0.2, 51)),
+            signed_ranks(rounded(1, 200)),
+        ],
+        "trend": [
+            trend(ramp),
+            trend(ramp[::-1]),
+            trend([3, 1, 2, 5, 4, 6]),
+            # Annual flow of the Nile at Aswan, 1871 to 1900 (R's data set Nile), in which equal years are ties.
+            trend([1120, 1160, 963, 1210, 1160, 1160, 813, 1230, 1370, 1140, 995, 935, 1110, 994, 1020,
+                   960, 1180, 799, 958, 1140, 1100, 1210, 1150, 1250, 1260, 1220, 1030, 1100, 774, 840]),
+            trend(rounded(100, 10)),
+            trend(np.round(100 + 0.2 * np.arange(30) + rng.normal(0, 1, 30), 6)),
+            trend(rounded(100, 30)),
+            trend([1, 1, 2, 2, 2, 3, 1, 4, 4, 5]),
+            trend(np.round(100 - 0.05 * np.arange(60) + rng.normal(0, 1, 60), 6)),
+        ],
+        "modified_z": [
+            # Two values far from eight others.
+            modified_z([2.1, 2.6, 2.4, 2.5, 2.3, 2.1, 2.3, 2.6, 8.2, 8.3]),
+            modified_z(rounded(100, 9)),
+            modified_z([1, 2, 3, 4, 5, 60]),
         ],
     },
     sys.stdout,

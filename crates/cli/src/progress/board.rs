@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use larder_bench::workload::Until;
 use larder_bench::{Event, Plan, PlannedPoint};
 use larder_report::{Check, Operation, Point, Sample, Severity, label};
 
@@ -23,10 +24,14 @@ pub(super) struct Board {
     at: usize,
     /// The target that has its turn.
     pub(super) current: Option<usize>,
-    /// The round that goes on, and how many there are.
+    /// The round that goes on, and how many there are; with `until`, at least.
     pub(super) round: (u32, u32),
-    /// How many turns are over, and how many there are.
+    /// How many turns are over, and how many there are; with `until`, at least.
     pub(super) turns: (u64, u64),
+    /// How exact the rates are to be, where that decides how many rounds there are.
+    pub(super) until: Option<Until>,
+    /// When the last round will have begun, so long after the start.
+    end: Option<Duration>,
     /// How long turns take.
     pub(super) pace: Pace,
     /// The checks that have found something, but for notes; the worst first.
@@ -79,7 +84,7 @@ impl Board {
             Event::Unavailable { target, reason } => self.out(target, "cannot run", reason),
             Event::Floor => self.stage = "measuring the floor".into(),
             Event::WarmUp => self.stage = "warming up".into(),
-            Event::Started { plan } => self.start(plan),
+            Event::Started { plan } => self.start(plan, now),
             Event::Turn { round, rounds, target, point } => {
                 self.round = (round, rounds);
                 self.at = self.points.iter().position(|known| known == point).unwrap_or(0);
@@ -114,8 +119,10 @@ impl Board {
         }
     }
 
-    fn start(&mut self, plan: &Plan) {
+    fn start(&mut self, plan: &Plan, now: Duration) {
         self.stage.clear();
+        self.until = plan.until;
+        self.end = plan.max_time.map(|time| now + time);
         self.turns = (0, plan.turns());
         self.round = (1, plan.rounds);
         self.points = plan.points.iter().map(|point| point.point.clone()).collect();
@@ -123,6 +130,16 @@ impl Board {
         self.operations = operations.max_by_key(Vec::len).unwrap_or_default();
         let runs = self.rows.iter().map(|row| row.out.is_none());
         self.pace = Pace::new(plan.own_rounds(), self.points.len(), runs);
+    }
+
+    /// About how long it will take from now on; with `until`, at most. `None` before anything is known of it.
+    pub(super) fn left(&self, now: Duration) -> Option<Duration> {
+        let end = self.end.map(|end| end.saturating_sub(now));
+        match (self.until, end) {
+            (Some(_), end) => end,
+            (None, Some(end)) => self.pace.left(now).map(|left| left.min(end)),
+            (None, None) => self.pace.left(now),
+        }
     }
 
     fn row(&self, target: &str) -> Option<usize> {

@@ -1,6 +1,7 @@
 //! Progress as plain lines, for a file or a pipe: a line for each round, and one when a check fires.
 
 use larder_bench::Event;
+use larder_bench::workload::Until;
 use larder_report::{Point, Severity};
 
 use super::board::finding;
@@ -11,6 +12,8 @@ pub(super) struct Lines {
     /// The last round.
     round: u32,
     points: Vec<Point>,
+    /// How exact the rates are to be, where that decides how many rounds there are.
+    until: Option<Until>,
 }
 
 impl Lines {
@@ -26,11 +29,16 @@ impl Lines {
             Event::WarmUp => Some("warming up".to_owned()),
             Event::Started { plan } => {
                 self.points = plan.points.iter().map(|point| point.point.clone()).collect();
+                self.until = plan.until;
                 None
             }
             Event::Turn { round, rounds, .. } => {
                 let new = std::mem::replace(&mut self.round, round) != round;
-                new.then(|| format!("round {round} of {rounds}"))
+                new.then(|| match self.until {
+                    Some(until) if round > rounds => format!("round {round}, until {until}"),
+                    Some(until) => format!("round {round} of {rounds} and more, until {until}"),
+                    None => format!("round {round} of {rounds}"),
+                })
             }
             Event::Fired { target, check } => {
                 let severity = match check.severity {

@@ -49,19 +49,36 @@ fn status(board: &Board, look: Look, now: Duration) -> Line {
     if all == 0 || !board.stage.is_empty() {
         return Line::of(PLAIN, &*board.stage);
     }
-    let (round, rounds) = board.round;
-    let left = board.pace.left(now);
-    let left = left.map_or_else(String::new, |left| format!(", {} left", time(left)));
-    let text = format!("round {round} of {rounds}, {done} of {all} turns{left}");
-    let room = look.columns.saturating_sub(text.len() + 1 + GAP);
+    let (round, turns, left) = counted(board, now);
+    let text = format!("{round}, {turns}{left}");
+    let room = look.columns.saturating_sub(text.chars().count() + 1 + GAP);
     if room < 10 {
-        return Line::of(STRONG, format!("round {round} of {rounds}{left}"));
+        return Line::of(STRONG, format!("{round}{left}"));
     }
     let length = room.min(30);
-    let full = usize::try_from(done * length as u64 / all).unwrap_or(length);
+    let full = usize::try_from(done * length as u64 / all).unwrap_or(length).min(length);
     Line::of(PLAIN, look.either("━", "#").repeat(full))
         .then(FAINT, look.either("─", "-").repeat(length - full))
         .then(STRONG, format!("{:GAP$}{text}", ""))
+}
+
+/// The round, the turns, and the time that is left. Where the rounds end by how exact the rates are, nobody knows how many
+/// there will be, only how many at least and how long at most.
+fn counted(board: &Board, now: Duration) -> (String, String, String) {
+    let ((round, rounds), (done, all)) = (board.round, board.turns);
+    let left = board.left(now).map(time);
+    match board.until {
+        None => (
+            format!("round {round} of {rounds}"),
+            format!("{done} of {all} turns"),
+            left.map_or_else(String::new, |left| format!(", {left} left")),
+        ),
+        Some(until) => (
+            format!("round {round} until {until}"),
+            figures::count(usize::try_from(done).unwrap_or(usize::MAX), "turn"),
+            left.map_or_else(String::new, |left| format!(", at most {left} left")),
+        ),
+    }
 }
 
 /// A time that is left: it is not known to the tenth of a second.

@@ -7,10 +7,12 @@ use super::subject::{Subject, timed};
 use super::sweep::Sweep;
 use crate::model::{Cell, Latency, LatencyIntervals, Run};
 use crate::ranking::groups;
+use crate::told::told;
 
 /// A figure of a distribution.
 struct Statistic {
     name: &'static str,
+    quantile: f64,
     meaning: &'static str,
     value: fn(&Latency) -> u64,
     ci95: fn(&LatencyIntervals) -> Option<[f64; 2]>,
@@ -20,36 +22,42 @@ struct Statistic {
 const STATISTICS: [Statistic; 6] = [
     Statistic {
         name: "p50",
+        quantile: 0.5,
         meaning: "Half of the operations took at most so long",
         value: |latency| latency.p50,
         ci95: |intervals| Some(intervals.p50),
     },
     Statistic {
         name: "p90",
+        quantile: 0.9,
         meaning: "90 % of the operations took at most so long",
         value: |latency| latency.p90,
         ci95: |intervals| Some(intervals.p90),
     },
     Statistic {
         name: "p99",
+        quantile: 0.99,
         meaning: "99 % of the operations took at most so long",
         value: |latency| latency.p99,
         ci95: |intervals| Some(intervals.p99),
     },
     Statistic {
         name: "p99.9",
+        quantile: 0.999,
         meaning: "99.9 % of the operations took at most so long",
         value: |latency| latency.p999,
         ci95: |intervals| Some(intervals.p999),
     },
     Statistic {
         name: "max",
+        quantile: 1.0,
         meaning: "The slowest operation took so long",
         value: |latency| latency.max,
         ci95: |_| None,
     },
     Statistic {
         name: "min",
+        quantile: 0.0,
         meaning: "The fastest operation took so long",
         value: |latency| latency.min,
         ci95: |_| None,
@@ -79,7 +87,7 @@ pub(super) fn charts(run: &Run) -> Vec<Chart> {
 impl Statistic {
     #[expect(clippy::cast_precision_loss, reason = "three figures are shown")]
     fn of(&self, cell: &Cell) -> Option<Figure> {
-        let value = (self.value)(cell.latency_ns.as_ref()?) as f64;
+        let value = told(cell, self.quantile, self.value)? as f64;
         Some(Figure { value, ci95: cell.latency_ns_ci95.as_ref().and_then(self.ci95) })
     }
 }

@@ -8,6 +8,7 @@ use super::subject::{Picture, Subject, timed};
 use super::sweep::point_label;
 use crate::model::{Cell, CurvePoint, Run};
 use crate::ranking::{Group, groups};
+use crate::told::tells;
 
 const READING: &str = "Lower is better. Left of a place lies that share of the operations, each of which took at most \
                        so long; to the right follow ever rarer ones, to the slowest of all.";
@@ -64,5 +65,6 @@ fn curve(cell: &Cell) -> Option<Vec<CurvePoint>> {
         (0.999, latency.p999),
         (1.0, latency.max),
     ];
-    Some(known.map(|(quantile, nanoseconds)| CurvePoint(quantile, nanoseconds)).to_vec())
+    let told = known.into_iter().filter(|(quantile, _)| tells(cell, *quantile));
+    Some(told.map(|(quantile, nanoseconds)| CurvePoint(quantile, nanoseconds)).collect())
 }

@@ -6,6 +6,7 @@ use super::strip;
 use super::text::{capital, sentence};
 use super::view::View;
 use crate::chart::palette::COLOURS;
+use crate::columns;
 use crate::figures;
 use crate::ranking::{Group, Row};
 use crate::sentences::{Role, Sentence, sentences};
@@ -80,7 +81,7 @@ fn podium(view: &View<'_>, group: &Group<'_>) -> Markup {
                     th scope="row" { (strip::named(view, row)) }
                     td.bar { (bar(view, row, longest)) }
                     td.figure { (figures::rate(row.rate().unwrap_or_default())) }
-                    td.figure { (figures::share(row.to_best().unwrap_or_default())) }
+                    td.figure { (columns::to_best(row).unwrap_or_default()) }
                 } } }
             }
         }

@@ -13,6 +13,7 @@ use crate::chart::{Axis, Chart, Family, Ground, Manner, Scale, Shape, charts, pa
 use crate::figures::nanoseconds;
 use crate::model::{Latency, Operation, Run, Target};
 use crate::ranking::Row;
+use crate::told::{UNTOLD, told};
 
 /// More values than this, or longer ones, are chosen from a list.
 const BUTTONS: usize = 4;
@@ -21,13 +22,13 @@ const BUTTON_TEXT: usize = 48;
 type Statistic = fn(&Latency) -> u64;
 
 /// The figures that stand beside a curve.
-const BESIDE_CURVE: [(&str, Statistic); 6] = [
-    ("min", |latency| latency.min),
-    ("p50", |latency| latency.p50),
-    ("p90", |latency| latency.p90),
-    ("p99", |latency| latency.p99),
-    ("p99.9", |latency| latency.p999),
-    ("max", |latency| latency.max),
+const BESIDE_CURVE: [(&str, f64, Statistic); 6] = [
+    ("min", 0.0, |latency| latency.min),
+    ("p50", 0.5, |latency| latency.p50),
+    ("p90", 0.9, |latency| latency.p90),
+    ("p99", 0.99, |latency| latency.p99),
+    ("p99.9", 0.999, |latency| latency.p999),
+    ("max", 1.0, |latency| latency.max),
 ];
 
 /// What the script draws from.
@@ -56,7 +57,8 @@ struct Beside<'a> {
     point: String,
     target: usize,
     withheld: bool,
-    figures: [u64; BESIDE_CURVE.len()],
+    /// `None` where too few operations tell.
+    figures: [Option<u64>; BESIDE_CURVE.len()],
     #[serde(skip)]
     name: &'a str,
 }
@@ -292,13 +294,13 @@ fn rounds(run: &Run, target: &Target) -> String {
 
 fn beside_curves<'a>(view: &View<'a>) -> Vec<Beside<'a>> {
     let beside = |row: &Row<'a>| {
-        let latency = row.cell.latency_ns.as_ref().filter(|_| row.rate().is_some())?;
+        row.cell.latency_ns.as_ref().filter(|_| row.rate().is_some())?;
         Some(Beside {
             operation: row.cell.operation,
             point: view.short_label(&row.cell.point),
             target: view.number(&row.cell.target)?,
             withheld: row.is_withheld(),
-            figures: BESIDE_CURVE.map(|(_, figure)| figure(latency)),
+            figures: BESIDE_CURVE.map(|(_, quantile, figure)| told(row.cell, quantile, figure)),
             name: row.name,
         })
     };
@@ -324,10 +326,10 @@ fn table_beside(chart: &Chart, latencies: &[Beside<'_>]) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label="Percentiles of latency" {
             table.plain.beside {
-                thead { tr { th scope="col" { "target" } @for (name, _) in BESIDE_CURVE { th.number scope="col" { (name) } } } }
+                thead { tr { th scope="col" { "target" } @for (name, ..) in BESIDE_CURVE { th.number scope="col" { (name) } } } }
                 tbody { @for beside in latencies.iter().filter(mine) { tr data-target=(beside.target) {
                     th scope="row" { (marks::of_target(Some(beside.target))) " " (beside.name) }
-                    @for figure in beside.figures { td.number { (nanoseconds(figure as f64)) } }
+                    @for figure in beside.figures { td.number { (figure.map_or_else(|| UNTOLD.to_owned(), |figure| nanoseconds(figure as f64))) } }
                 } } }
             }
         }

@@ -6,6 +6,7 @@ mod leads;
 mod loads;
 mod paced;
 mod power;
+mod steady;
 
 use std::fmt;
 
@@ -18,7 +19,7 @@ use crate::ranking::{Group, Pair, Row, groups, pair};
 pub(crate) use floors::languages as floor_languages;
 pub use floors::{floor_share, operation_ns};
 pub(crate) use power::{NoVerdict, no_verdict};
-pub use power::{rounds_for_verdict, smallest_p};
+pub use power::{PAIRED_FROM, rounds_for_verdict, smallest_p};
 
 /// The heading above them.
 pub(crate) const FIGURES_SAY: &str = "What the figures say";
@@ -76,6 +77,7 @@ pub fn sentences(run: &Run) -> Vec<Sentence> {
     }
     sentences.extend(groups.iter().filter_map(|group| loads::repeated(&swept, group)));
     sentences.extend(groups.iter().flat_map(|group| paced::kept_up(&swept, group)));
+    sentences.extend(steady::outliers(run));
     sentences.extend(floors::cost_of_measuring(run, &groups));
     sentences.extend(absent_targets(run));
     sentences.extend(lost_targets(run));
@@ -140,13 +142,23 @@ fn rule(run: &Run) -> Option<Sentence> {
         };
         let text = format!(
             "two targets are told apart where p < {}, after Holm's correction over {}, and their {rates} differ by \
-             more than {} %; an interval is of its one ratio, uncorrected",
+             more than {} %; an interval is of its one ratio, uncorrected{}",
             Verdict::SIGNIFICANCE,
             count(comparisons, "comparison"),
-            Verdict::MIN_DIFFERENCE * 100.0
+            Verdict::MIN_DIFFERENCE * 100.0,
+            if round_by_round(run) { "; with so many rounds, they are compared round by round" } else { "" }
         );
         about("the rule", text)
     })
+}
+
+/// Whether the rounds are so many that what stands in one round is compared.
+fn round_by_round(run: &Run) -> bool {
+    let compared = |target: &str| {
+        let of = run.cells.iter().filter(|cell| cell.target == target);
+        of.map(|cell| cell.rounds as usize).max().unwrap_or(0) >= PAIRED_FROM
+    };
+    run.comparisons.iter().any(|of| compared(&of.a) && compared(&of.b))
 }
 
 /// A sentence about a target or the whole run.

@@ -8,9 +8,19 @@ use std::collections::BTreeMap;
 
 use crate::model::{Operation, Point, Run, Verdict};
 
-/// The smallest two-sided p that the test of Mann and Whitney can find in samples of `n` and `m` values without ties:
-/// every value of the one above every value of the other, one of the (n+m choose n) orders, on either side.
+/// From so many rounds on that two targets have both, they are compared round by round (Wilcoxon 1945); with fewer, by the
+/// ranks of all their rounds (Mann and Whitney 1947). Of twenty differences the smallest p is 0.000002, which is as small
+/// as the corrections of some thousand comparisons need.
+pub const PAIRED_FROM: usize = 20;
+
+/// The smallest two-sided p that can be found in `n` and `m` rounds without ties. By ranks of them all: every value of the
+/// one above every value of the other, one of the (n+m choose n) orders, on either side. Round by round: the one above
+/// the other in each, one of the 2^n ways, on either side.
 pub fn smallest_p(n: usize, m: usize) -> f64 {
+    let pairs = n.min(m);
+    if pairs >= PAIRED_FROM {
+        return 2.0 * 0.5_f64.powf(real(pairs));
+    }
     let mut orders = 1.0;
     for (i, above) in (1..=n.min(m)).zip(n.max(m) + 1..) {
         orders *= real(above) / real(i);

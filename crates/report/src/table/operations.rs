@@ -2,7 +2,7 @@
 
 use anstyle::Style as Look;
 
-use crate::columns::{BAR, COLUMNS, Column, FACTS};
+use crate::columns::{BAR, COLUMNS, Column, FACTS, TIED};
 use crate::figures::list;
 use crate::grid::{self, Grid, Laid, Piece};
 use crate::header::told_of_all;
@@ -12,6 +12,7 @@ use crate::points::label;
 use crate::ranking::{Group, Row, Standing, groups};
 use crate::style::{BAD, BEST, DOUBT, FAINT, PLACE, PLAIN, STRONG, Style};
 use crate::text::width;
+use crate::told::{UNTOLD, UNTOLD_MEANS};
 
 /// Stands before a row that is no result.
 const MARK: &str = "✗ ";
@@ -155,6 +156,17 @@ fn write_legend(page: &mut Page, groups: &[Group<'_>], left_out: &[&Column], sty
     let mut legend = Vec::new();
     if rows().any(|row| !row.ties.is_empty()) {
         legend.push("tie: targets that share a letter cannot be told apart".to_owned());
+    }
+    if rows().any(|row| row.ties_best) {
+        legend.push(format!("{TIED} cannot be told apart from the fastest"));
+    }
+    let is_shown = |column: &&Column| !left_out.iter().any(|left| left.name == column.name);
+    let untold = |row: &Row<'_>| {
+        let mut shown = COLUMNS.iter().filter(is_shown);
+        row.rate().is_some() && shown.any(|column| (column.text)(row).as_deref() == Some(UNTOLD))
+    };
+    if rows().any(untold) {
+        legend.push(format!("{UNTOLD} {UNTOLD_MEANS}"));
     }
     if rows().any(Row::is_withheld) {
         legend.push(format!("{MARK}is no result and stands outside the ranking"));

@@ -23,6 +23,7 @@ pub(super) enum Fault {
     Drowns { after: u64 },
     Sleeps(Duration),
     Spins(Duration),
+    Tires,
     Misses,
     Lingers,
     Hurries,
@@ -33,8 +34,8 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    /// What an operation costs besides its work.
-    pub(super) fn pass_time(self) {
+    /// What an operation costs besides its work, after so many.
+    pub(super) fn pass_time(self, operations: impl FnOnce() -> u32) {
         match self {
             Self::Sleeps(time) => sleep(time),
             Self::Spins(time) => {
@@ -43,6 +44,7 @@ impl Fault {
                     std::hint::spin_loop();
                 }
             }
+            Self::Tires => sleep(FRESH + TIRING * operations()),
             _ => {}
         }
     }
@@ -221,6 +223,11 @@ impl Default for SpinOptions {
     }
 }
 
+/// How long the first operation of `tires:` takes.
+const FRESH: Duration = Duration::from_micros(100);
+/// How much longer each operation of `tires:` takes than the one before.
+const TIRING: Duration = Duration::from_micros(5);
+
 /// Checks `every`, which divides.
 fn every(engine: &'static str, url: &larder_store::StoreUrl) -> Result<u64> {
     let EveryOptions { every } = url.options(engine)?;
@@ -313,6 +320,14 @@ pub(super) const SPINS: Engine = engine(
         let SpinOptions { micros } = url.options("spins")?;
         Ok(MapStore::open("spins", url, Fault::Spins(Duration::from_micros(micros))))
     },
+);
+
+pub(super) const TIRES: Engine = engine(
+    "tires",
+    "tires:",
+    "Sleeps longer in each operation than in the one before",
+    super::map::schema,
+    |url, _| Ok(MapStore::open("tires", url, Fault::Tires)),
 );
 
 pub(super) const MISSES: Engine = engine(

@@ -138,7 +138,7 @@ impl Shared {
     /// What every operation begins with: the fault's share of time or failure, then the lock, then nothing
     /// expired under the key.
     fn begin(&self, key: &[u8]) -> Result<MutexGuard<'_, Map>> {
-        self.fault.pass_time();
+        self.fault.pass_time(|| u32::try_from(self.lock().operations).unwrap_or(u32::MAX));
         let mut map = self.lock();
         map.operations += 1;
         self.fault.fail(self.scheme, map.operations)?;

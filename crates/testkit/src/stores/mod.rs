@@ -15,6 +15,7 @@
 //! | `drowns:` | refuses every set after the first thousand |
 //! | `sleeps:` | sleeps 50 µs in each operation: time without work |
 //! | `spins:` | works 25 µs in each operation |
+//! | `tires:` | sleeps longer in each operation than in the one before |
 //! | `misses:` | acknowledges every set and finds nothing |
 //! | `lingers:` | answers what has expired |
 //! | `hurries:` | takes the seconds of a TTL for milliseconds |
@@ -49,6 +50,7 @@ pub const LIST: &[Engine] = &[
     faults::DROWNS,
     faults::SLEEPS,
     faults::SPINS,
+    faults::TIRES,
     faults::MISSES,
     faults::LINGERS,
     faults::HURRIES,

@@ -16,6 +16,7 @@ use larder_report::{ArticleChecks, Run};
 use super::Outcome;
 use super::article::{self, Repeated};
 use super::comparisons::comparisons;
+use super::steady;
 use crate::check;
 use crate::error::Result;
 use crate::scenario::Scenario;
@@ -45,7 +46,8 @@ pub fn is_of_one_plan(runs: &[&Run]) -> bool {
 pub fn merge(slices: Vec<Sliced>) -> Result<Outcome> {
     let parts = same::slices(slices)?;
     let first = &parts[0].1.run;
-    let (cells, histograms) = cells::merged(&parts)?;
+    let (mut cells, histograms) = cells::merged(&parts)?;
+    steady::examine(&mut cells);
     let started = parts.iter().map(|(_, sliced)| &sliced.run.started).min();
     let mut run = Run {
         started: started.unwrap_or(&first.started).clone(),

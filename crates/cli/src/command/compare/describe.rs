@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use larder_bench::{Estimate, Plan};
-use larder_report::Slice;
-use larder_store::ByteSize;
+use larder_report::{Slice, figures};
+use larder_store::{ByteSize, Span};
 
 /// The plan, and a line for each target.
 pub(super) fn describe(plan: &Plan, estimates: &[Estimate]) -> String {
@@ -14,13 +14,7 @@ pub(super) fn describe(plan: &Plan, estimates: &[Estimate]) -> String {
         let _ = writeln!(text, "  {name}: {value}");
     }
     let points = plan.points.len();
-    let rounds = match &plan.slice {
-        Some(Slice { number, of, rounds, .. }) => {
-            format!("{} of {rounds}, as slice {number} of {of}", plan.own_rounds())
-        }
-        None => plan.rounds.to_string(),
-    };
-    let _ = writeln!(text, "  rounds: {rounds}");
+    let _ = writeln!(text, "  rounds: {}", rounds(plan));
     let _ = writeln!(text, "  points of the sweep: {points}");
     let width = estimates.iter().map(|estimate| estimate.target.len()).max().unwrap_or(0).max(6);
     let _ = writeln!(text, "\n{:width$}  {:>8}  {:>9}  {:>9}", "target", "time", "memory", "disk");
@@ -36,10 +30,32 @@ pub(super) fn describe(plan: &Plan, estimates: &[Estimate]) -> String {
         );
     }
     let _ = writeln!(text, "{:width$}  {:>8}", "all", seconds(total(estimates)));
+    if let (Some(_), Some(most)) = (plan.until, plan.max_time) {
+        let least = figures::count(plan.rounds as usize, "round");
+        let _ = writeln!(
+            text,
+            "these are {least} of each; with the others it takes about {} at most",
+            Span(most)
+        );
+    }
     for note in &plan.notes {
         let _ = writeln!(text, "note: {note}");
     }
     text
+}
+
+/// How many there will be.
+fn rounds(plan: &Plan) -> String {
+    if let Some(Slice { number, of, rounds, .. }) = &plan.slice {
+        return format!("{} of {rounds}, as slice {number} of {of}", plan.own_rounds());
+    }
+    let limit = plan.max_time.map(|time| format!(", at most {}", Span(time))).unwrap_or_default();
+    match plan.until {
+        Some(until) => {
+            format!("{} and more, until every rate is known to ±{until}{limit}", plan.rounds)
+        }
+        None => format!("{}{limit}", plan.rounds),
+    }
 }
 
 /// The time of all targets, as far as it is known.

@@ -87,13 +87,15 @@ fn refuse(arguments: &Arguments, set: &Set) -> anyhow::Result<()> {
     // How often, and with which draws, may be said of all of them.
     let repeated = WorkloadSpec {
         rounds: arguments.workload.rounds,
+        until: arguments.workload.until,
+        max_time: arguments.workload.max_time,
         seed: arguments.workload.seed,
         ..WorkloadSpec::default()
     };
     if *arguments.workload != repeated {
         return Err(wrong(format!(
-            "`{name}` is a set and has no workload of its own: of its flags it takes --rounds and --seed; for another one \
-             name one scenario: {}",
+            "`{name}` is a set and has no workload of its own: of its flags it takes --rounds, --until, --max-time and \
+             --seed; for another one name one scenario: {}",
             set.scenarios.join(", ")
         )));
     }

@@ -11,7 +11,7 @@ const fillBeside = (panel, chart, { targets, latencies }, isShown) => {
   body.replaceChildren(...mine.map((one) =>
     element("tr", one.withheld ? { class: "withheld" } : {},
       element("th", { scope: "row" }, markOf(targets[one.target]), " ", targets[one.target].name),
-      ...one.figures.map((figure) => element("td", { class: "number" }, nanoseconds(figure))))));
+      ...one.figures.map((figure) => element("td", { class: "number" }, figure === null ? "–" : nanoseconds(figure))))));
 };
 
 /** The targets that are not in a picture of lines, and why. */

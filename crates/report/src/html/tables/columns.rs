@@ -7,6 +7,7 @@ use crate::figures;
 use crate::html::text::grouped;
 use crate::model::{Cell, Latency, LatencyIntervals, Operation};
 use crate::ranking::Row;
+use crate::told::{UNTOLD, told};
 
 /// A figure as it stands in a cell.
 pub(super) struct Figure {
@@ -41,19 +42,19 @@ pub(super) const COLUMNS: &[Column] = &[
     Column {
         family: "latency",
         head: "p50",
-        figure: |row| latency(row, |l| l.p50, |i| Some(i.p50)),
+        figure: |row| latency(row, 0.5, |l| l.p50, |i| Some(i.p50)),
     },
     Column {
         family: "latency",
         head: "p99",
-        figure: |row| latency(row, |l| l.p99, |i| Some(i.p99)),
+        figure: |row| latency(row, 0.99, |l| l.p99, |i| Some(i.p99)),
     },
     Column {
         family: "latency",
         head: "p99.9",
-        figure: |row| latency(row, |l| l.p999, |i| Some(i.p999)),
+        figure: |row| latency(row, 0.999, |l| l.p999, |i| Some(i.p999)),
     },
-    Column { family: "latency", head: "max", figure: |row| latency(row, |l| l.max, |_| None) },
+    Column { family: "latency", head: "max", figure: |row| latency(row, 1.0, |l| l.max, |_| None) },
     Column {
         family: "CPU per operation",
         head: "client",
@@ -132,10 +133,12 @@ fn counted(number: u64, fault: bool) -> Figure {
 #[expect(clippy::cast_precision_loss, reason = "three figures are shown")]
 fn latency(
     row: &Row<'_>,
+    quantile: f64,
     figure: fn(&Latency) -> u64,
     interval: fn(&LatencyIntervals) -> Option<[f64; 2]>,
 ) -> Result<Figure, &'static str> {
-    let value = figure(row.cell.latency_ns.as_ref().ok_or(NOT_KNOWN)?) as f64;
+    row.cell.latency_ns.as_ref().ok_or(NOT_KNOWN)?;
+    let value = told(row.cell, quantile, figure).ok_or(UNTOLD)? as f64;
     let ci95 = row.cell.latency_ns_ci95.as_ref().and_then(interval);
     let interval = ci95.map(|ci95| bracketed(&figures::nanoseconds_interval(value, ci95)));
     Ok(Figure { interval, ..Figure::plain(figures::nanoseconds(value)) })

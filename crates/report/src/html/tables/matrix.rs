@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use crate::columns;
 use crate::figures;
 use crate::html::marks;
 use crate::html::view::View;
@@ -42,7 +43,7 @@ fn cell(row: Option<&Row<'_>>, why_target: Option<&str>) -> Markup {
     let rate = row.rate().map(figures::rate).unwrap_or_default();
     match &row.standing {
         Standing::Ranked { to_best } => html! {
-            td class={ "heat" (heat(*to_best)) @if row.leads { " leads" } } { (rate) small { (figures::share(*to_best)) } }
+            td class={ "heat" (heat(*to_best)) @if row.leads { " leads" } } { (rate) small { (columns::to_best(row).unwrap_or_default()) } }
         },
         Standing::Withheld(why) => html! {
             td.withheld title={ "no result: " (why) } { s { (rate) } small { "no result" } }

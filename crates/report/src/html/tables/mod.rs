@@ -13,6 +13,7 @@ use super::view::View;
 use crate::model::Run;
 use crate::ranking::{Group, Row};
 use crate::tiers::{TIERS, tier_lines};
+use crate::told::{UNTOLD, UNTOLD_MEANS, withholds};
 
 pub(super) fn section(view: &View<'_>) -> Markup {
     html! {
@@ -74,6 +75,10 @@ fn legend(view: &View<'_>) -> Markup {
             @if rows().any(|row| !row.ties.is_empty()) {
                 li { b { "tie" } ": targets that share a letter cannot be told apart." }
             }
+            @if rows().any(|row| row.ties_best) {
+                li { b { "~" } ": cannot be told apart from the fastest; the order of such rows means nothing." }
+            }
+            @if rows().any(|row| withholds(row.cell)) { li { b { (UNTOLD) } ": " (UNTOLD_MEANS) "." } }
             @if rows().any(Row::is_withheld) {
                 li { span.withheld { "Crossed out" } ": no result; it is shown, and stands outside the ranking." }
             }

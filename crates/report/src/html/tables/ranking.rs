@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use maud::{Markup, html};
 
 use super::columns::{COLUMNS, Column, rate};
+use crate::columns;
 use crate::figures;
 use crate::html::checks::word;
 use crate::html::marks;
@@ -179,7 +180,7 @@ fn figures(row: &Row<'_>, shape: &Shape<'_>) -> Markup {
         @if let Standing::Withheld(why) = &row.standing {
             td.why colspan=(shape.of_rate() - 1) { "no result: " (why) }
         } @else {
-            td { (figures::share(row.to_best().unwrap_or_default())) }
+            td { (columns::to_best(row).unwrap_or_default()) }
             @if shape.ties { td.tie { (row.ties) } }
         }
         @for family in shape.columns.chunk_by(|a, b| a.family == b.family) {

@@ -1,0 +1,101 @@
+//! ORDER: rates that rose or fell over the run.
+
+use std::collections::BTreeMap;
+
+use larder_report::figures::{count, percent, probability};
+use larder_report::{Cell, Operation, Point, Run, Severity, Trend, Verdict};
+
+use super::{About, Check, Needs, Report, measured};
+
+/// A change over the whole run below this is none that would turn a comparison.
+const MATTERS: f64 = 0.05;
+
+pub(super) struct Order;
+
+impl Check for Order {
+    fn about(&self) -> &'static About {
+        &About {
+            id: "ORDER",
+            severities: &[Severity::Warn],
+            sees: "rates that rose or fell by more than 5 % over the run: what was measured earlier met another machine, or \
+                   another store, than what was measured later",
+            seen_in: "all five: each system was measured whole, one after the other, so that whatever drifted became a \
+                      difference between systems",
+            advice: "give the machine time to settle, or --warmup to the stores, and run again; targets are compared all the \
+                     same, because each has its turn in every round",
+            needs: Needs::WholeRun,
+            repeats: false,
+        }
+    }
+
+    fn look(&self, run: &Run, report: &mut Report<'_>) {
+        let mut places: BTreeMap<(&Point, Operation), Vec<&Cell>> = BTreeMap::new();
+        for cell in measured(run).filter(|cell| cell.trend.is_some()) {
+            places.entry((&cell.point, cell.operation)).or_default().push(cell);
+        }
+        for ((point, operation), cells) in places {
+            let drifting: Vec<(&Cell, Trend)> =
+                cells.iter().filter_map(|cell| Some((*cell, drift(cell)?))).collect();
+            let alike = drifting
+                .iter()
+                .all(|(_, trend)| (trend.change > 1.0) == (drifting[0].1.change > 1.0));
+            // All that were measured there, and more than one: what they have in common is the machine.
+            if drifting.len() > 1 && drifting.len() == cells.len() && alike {
+                report.place(Severity::Warn, point, operation, together(&drifting));
+                continue;
+            }
+            for (cell, trend) in &drifting {
+                report.cell(Severity::Warn, cell, alone(cell, trend, drifting.len(), cells.len()));
+            }
+        }
+    }
+}
+
+/// The trend of a cell that is sure and matters.
+fn drift(cell: &Cell) -> Option<Trend> {
+    let by = |trend: &Trend| trend.change.max(trend.change.recip()) - 1.0;
+    cell.trend.filter(|trend| trend.p < Verdict::SIGNIFICANCE && by(trend) > MATTERS)
+}
+
+fn alone(cell: &Cell, trend: &Trend, drifting: usize, all: usize) -> String {
+    let others = match (drifting, all) {
+        (_, 1) => String::new(),
+        (1, _) => {
+            "; no other target did, so that it is the store: one that fills, warms up or wears"
+                .to_owned()
+        }
+        (drifting, all) => format!("; so did {} of the {all} targets there", drifting - 1),
+    };
+    format!("{} over {}{others}", evidence(trend), count(cell.rounds as usize, "round"))
+}
+
+fn together(drifting: &[(&Cell, Trend)]) -> String {
+    let changes = || drifting.iter().map(|(_, trend)| trend.change);
+    let (least, most) = (changes().fold(f64::INFINITY, f64::min), changes().fold(0.0, f64::max));
+    let rounds = count(drifting[0].0.rounds as usize, "round");
+    let p = drifting.iter().map(|(_, trend)| trend.p).fold(0.0, f64::max);
+    let (how, least, most) = if most > 1.0 {
+        ("rose", least - 1.0, most - 1.0)
+    } else {
+        ("fell", 1.0 - most, 1.0 - least)
+    };
+    let targets = drifting.len();
+    format!(
+        "the rates of all {targets} targets {how}, by {} to {} over {rounds} ({} or less): that is the machine, and touches \
+         all alike",
+        percent(least),
+        percent(most),
+        probability(p)
+    )
+}
+
+/// What a trend is, in figures.
+fn evidence(trend: &Trend) -> String {
+    let (how, by) = if trend.change > 1.0 {
+        ("rose", trend.change - 1.0)
+    } else {
+        ("fell", 1.0 - trend.change)
+    };
+    let (by, p) = (percent(by), probability(trend.p));
+    format!("its rate {how} by {by} (Kendall's tau {:.2}, {p})", trend.tau)
+}

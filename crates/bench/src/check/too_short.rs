@@ -1,0 +1,106 @@
+//! TOO-SHORT: rounds too short to be timed, and percentiles of too few operations.
+
+use larder_report::figures::{count, nanoseconds, percent};
+use larder_report::{Cell, Run, Severity, operations_for, tells};
+
+use super::{About, Check, Needs, Report, measured};
+use crate::statistics::median;
+use crate::workload::half_width;
+
+/// A round must last this many readings of the clock: then what they take, and by how much they err, is no more than a
+/// hundredth.
+const READINGS: f64 = 100.0;
+/// A round shorter than this, in seconds, is shorter than the time for which a system lets another program have the
+/// processor: whether that happened decides what is measured.
+const SHORT_S: f64 = 0.001;
+/// Where the interval is narrower than this all the same, nothing has happened.
+const UNSURE: f64 = 0.05;
+/// The percentiles that reports show.
+const PERCENTILES: [(&str, f64); 3] = [("p99.9", 0.999), ("p99", 0.99), ("p50", 0.5)];
+
+pub(super) struct TooShort;
+
+impl Check for TooShort {
+    fn about(&self) -> &'static About {
+        &About {
+            id: "TOO-SHORT",
+            severities: &[Severity::Warn, Severity::Note],
+            sees: "rounds shorter than a hundred readings of the clock, or shorter than a millisecond where their interval is \
+                   wide; percentiles with fewer than ten operations beyond them",
+            seen_in: "A002: five seconds against seven by a clock of whole seconds, which Perl's own benchmark calls too few \
+                      iterations",
+            advice: "measure more in a round: --requests or --duration, more --keys; a percentile needs ten operations beyond \
+                     it, p99.9 ten thousand in all",
+            needs: Needs::WholeRun,
+            repeats: false,
+        }
+    }
+
+    fn look(&self, run: &Run, report: &mut Report<'_>) {
+        for cell in measured(run).filter(|cell| cell.ops_per_s.is_some() && keeps(run, cell)) {
+            if let Some(text) = too_short(cell, run.environment.clock_ns) {
+                report.cell(Severity::Warn, cell, text);
+            }
+        }
+        if let Some(text) = withheld(run) {
+            report.run(Severity::Note, text);
+        }
+    }
+}
+
+/// A target that keeps nothing is there to show how short a round can be.
+fn keeps(run: &Run, cell: &Cell) -> bool {
+    run.target(&cell.target).is_none_or(|target| target.stores != Some(false))
+}
+
+fn too_short(cell: &Cell, clock_ns: f64) -> Option<String> {
+    let whole = cell.samples.iter().filter(|sample| sample.complete);
+    let wall_s = median(&whole.map(|sample| sample.wall_s).collect::<Vec<_>>())?;
+    let readings = wall_s * 1e9 / clock_ns;
+    let wide = match (cell.ops_per_s, cell.ops_per_s_ci95) {
+        (Some(rate), Some(ci95)) => Some(half_width(rate, ci95)).filter(|wide| *wide > UNSURE),
+        _ => None,
+    };
+    let lasted = format!("a round took {}", nanoseconds(wall_s * 1e9));
+    if clock_ns > 0.0 && readings < READINGS {
+        let one = nanoseconds(clock_ns);
+        Some(format!("{lasted}, in which the clock can be read {readings:.0} times, {one} each"))
+    } else if wall_s < SHORT_S {
+        wide.map(|wide| format!("{lasted}, and its rate is known to ±{} only", percent(wide)))
+    } else {
+        None
+    }
+}
+
+/// Which percentiles are not shown, and of how many cells; `None` where all are.
+fn withheld(run: &Run) -> Option<String> {
+    let timed: Vec<&Cell> = measured(run).filter(|cell| cell.latency_ns.is_some()).collect();
+    let texts = PERCENTILES.into_iter().filter_map(|(name, quantile)| {
+        let few = timed.iter().filter(|cell| !tells(cell, quantile));
+        let least = few.clone().map(|cell| cell.counts.ops).min()?;
+        let (cells, all) = (few.count(), count(timed.len(), "cell"));
+        let needed = operations_for(quantile);
+        Some(format!(
+            "{name} of {cells} of {all}, which takes {needed} operations; the fewest are {least}"
+        ))
+    });
+    let texts: Vec<String> = texts.collect();
+    (!texts.is_empty()).then(|| format!("not shown: {}", texts.join("; ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use larder_report::Sample;
+
+    use super::*;
+
+    #[test]
+    fn a_round_must_outlast_a_hundred_readings_of_the_clock() {
+        let sample = Sample { complete: true, wall_s: 2e-6, ..Sample::default() };
+        let cell = Cell { samples: vec![sample], ops_per_s: Some(1e6), ..Cell::default() };
+        let text = too_short(&cell, 33.0).expect("2 µs are 61 readings");
+        let expected = "a round took 2.00 µs, in which the clock can be read 61 times, 33 ns each";
+        assert_eq!(text, expected);
+        assert_eq!(too_short(&cell, 10.0), None, "200 readings, and no interval that is wide");
+    }
+}

@@ -1,0 +1,25 @@
+//! Whether the rounds of each cell are alike: rounds that lie far from the others, and rates that rose or fell over the run.
+
+use larder_report::{Cell, Outlier, Trend};
+
+use crate::statistics::{Drift, holm, outliers};
+
+/// Notes outliers and trends in all cells of a run that have figures. The trends are one family for Holm's correction:
+/// among a hundred cells that are steady, some seem to drift.
+pub(super) fn examine(cells: &mut [Cell]) {
+    let mut found = Vec::new();
+    let measured = cells.iter_mut().filter(|cell| cell.ops_per_s.is_some());
+    for cell in measured {
+        let whole = cell.samples.iter().filter(|sample| sample.complete);
+        let (rounds, rates): (Vec<u32>, Vec<f64>) =
+            whole.map(|sample| (sample.round, sample.ops_per_s)).unzip();
+        let far = outliers(&rates).into_iter();
+        cell.outliers =
+            far.map(|(at, ratio, score)| Outlier { round: rounds[at], ratio, score }).collect();
+        found.extend(Drift::of(&rates).map(|drift| (cell, drift)));
+    }
+    let raw: Vec<f64> = found.iter().map(|(_, drift)| drift.p).collect();
+    for ((cell, Drift { tau, change, .. }), p) in found.into_iter().zip(holm(&raw)) {
+        cell.trend = Some(Trend { tau, p, change });
+    }
+}

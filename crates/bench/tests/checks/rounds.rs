@@ -1,0 +1,60 @@
+//! What rounds must be for their figures to say something: alike, and long enough.
+
+use larder_report::Severity;
+use larder_testkit::stores;
+
+use crate::case::{Case, NOTHING};
+use crate::support::run;
+
+pub(crate) const CASES: &[Case] = &[
+    Case {
+        id: "ORDER",
+        severity: Severity::Warn,
+        fires_on: "a store that grows slower from round to round",
+        trips: || run(&stores::ENGINES, &["tires:", "spins:?micros=100"], ROUNDS),
+        words: &["its rate fell by ", "(Kendall's tau -", "p < 0.001) over 10 rounds"],
+        silent_on: "stores that do not",
+        silent: || run(&stores::ENGINES, &["spins:?micros=90", "spins:?micros=100"], ROUNDS),
+        needs: NOTHING,
+    },
+    Case {
+        id: "ORDER",
+        severity: Severity::Warn,
+        fires_on: "a drift that all targets have in common",
+        trips: || run(&stores::ENGINES, &["tires:", "tires:?name=other"], ROUNDS),
+        words: &["the rates of all 2 targets fell, by ", "over 10 rounds", "that is the machine"],
+        silent_on: "too few rounds to tell",
+        silent: || run(&stores::ENGINES, &["tires:"], "keys = 20\nrounds = 5"),
+        needs: NOTHING,
+    },
+    Case {
+        id: "TOO-SHORT",
+        severity: Severity::Warn,
+        fires_on: "rounds of two operations",
+        trips: || run(&stores::ENGINES, &["tires:"], "keys = 2\nrounds = 8"),
+        words: &["a round took ", " µs, and its rate is known to ±"],
+        silent_on: "rounds of some milliseconds with operations enough for every percentile",
+        silent: || run(&stores::ENGINES, &["map:"], "keys = 6000\nrounds = 2"),
+        needs: NOTHING,
+    },
+    Case {
+        id: "TOO-SHORT",
+        severity: Severity::Note,
+        fires_on: "operations too few for a percentile",
+        trips: || run(&stores::ENGINES, &["spins:"], "keys = 600\nrounds = 2"),
+        words: &[
+            "not shown: p99.9 of 2 of 2 cells, which takes 10000 operations; the fewest are 1200",
+        ],
+        silent_on: "a target that keeps nothing, however short its rounds are",
+        silent: || {
+            run(
+                &larder_engines::ENGINES,
+                &["null:"],
+                "keys = 20\nrequests = 20000\noperations = 'get'\nrounds = 2",
+            )
+        },
+        needs: NOTHING,
+    },
+];
+
+const ROUNDS: &str = "keys = 20\nrounds = 10";

@@ -1,0 +1,80 @@
+//! How many rounds there are: as many as were asked for, until the rates are exact enough, or until the time is over.
+
+mod support;
+
+use larder_report::{Operation, Run};
+use larder_testkit::stores;
+use support::{cell, findings, run};
+
+/// The rounds of each cell; all of one point are the same.
+fn rounds(run: &Run) -> Vec<u32> {
+    let mut found: Vec<u32> = run.cells.iter().map(|cell| cell.rounds).collect();
+    found.dedup();
+    found
+}
+
+fn note<'a>(run: &'a Run, of: &str) -> Option<&'a str> {
+    run.notes.iter().map(String::as_str).find(|note| note.starts_with(of))
+}
+
+#[test]
+fn rounds_go_on_until_every_rate_is_known() {
+    // A sleep is as long in every round, but never to the microsecond.
+    let targets = ["sleeps:?micros=300", "sleeps:?micros=300&name=other"];
+    let run = run(&stores::ENGINES, &targets, "keys = 20\nrounds = 3\nuntil = '40%'");
+    let [rounds] = rounds(&run)[..] else { panic!("{:?}", run.cells) };
+    assert!(rounds >= 6, "{rounds} rounds have no interval");
+    assert_eq!(run.workload["until"], "40%");
+    let note = note(&run, "rounds: until every rate is known to ±40%: ").expect("a note");
+    let wide = |cell: &larder_report::Cell| {
+        let ([low, high], rate) = (cell.ops_per_s_ci95.unwrap(), cell.ops_per_s.unwrap());
+        low < 0.6 * rate || high > 1.4 * rate
+    };
+    assert_eq!(note.contains("did not get there"), run.cells.iter().any(wide), "{note}");
+}
+
+#[test]
+fn the_time_ends_rounds_that_would_go_on_for_ever() {
+    let targets = ["sleeps:?micros=100", "sleeps:?micros=100&name=other"];
+    let workload = "keys = 20\nuntil = '0.1%'\nmax-time = '600ms'\nrounds = 2";
+    let run = run(&stores::ENGINES, &targets, workload);
+    assert_eq!(rounds(&run).len(), 1, "all have equally many: {:?}", rounds(&run));
+    assert!(rounds(&run)[0] > 2, "{:?}", rounds(&run));
+    let note = note(&run, "rounds: until every rate is known to ±0.1%: ").expect("a note");
+    assert!(note.contains("4 cells of 4 did not get there in 600ms: "), "{note}");
+    assert!(note.contains(" of other (±"), "{note}");
+}
+
+#[test]
+fn a_time_bounds_a_number_of_rounds_and_leaves_each_point_its_first() {
+    let workload = "keys = [20, 30]\nrounds = 900\nmax-time = '1ms'";
+    let run = run(&stores::ENGINES, &["sleeps:?micros=100"], workload);
+    assert_eq!(rounds(&run), [1], "{:?}", run.cells);
+    let note = note(&run, "rounds: ").expect("a note");
+    assert_eq!(note, "rounds: --max-time 1ms was over after 1 of 900 rounds");
+    assert!(run.cells.iter().all(|cell| cell.reason.is_none() && cell.ops_per_s.is_some()));
+}
+
+#[test]
+fn a_number_of_rounds_by_itself_needs_no_words() {
+    let run = run(&stores::ENGINES, &["map:"], "keys = 20\nrounds = 3\nmax-time = '1h'");
+    assert_eq!((rounds(&run), note(&run, "rounds")), (vec![3], None));
+    assert!(run.cells.iter().all(|cell| cell.trend.is_none() && cell.outliers.is_empty()));
+    assert!(findings(&run, "ORDER").is_empty(), "three rounds are in every order by chance");
+}
+
+#[test]
+fn who_is_lost_on_the_way_was_so_after_some_of_the_rounds_there_were() {
+    // A thousand sets, and those of the probe, are the last that it takes.
+    let targets = ["drowns:", "sleeps:?micros=100"];
+    let workload = "keys = 300\nrounds = 2\noperations = 'set'\nuntil = '0.1%'\nmax-time = '1s'";
+    let run = run(&stores::ENGINES, &targets, workload);
+    let lost = cell(&run, targets[0], Operation::Set);
+    let all = cell(&run, targets[1], Operation::Set).rounds;
+    let reason = lost.reason.as_deref().expect("it was lost");
+    assert!(all > 4 && lost.ops_per_s.is_none(), "{all}: {reason}");
+    assert!(
+        reason.starts_with("lost after ") && reason.contains(&format!(" of {all} rounds: ")),
+        "{reason}"
+    );
+}

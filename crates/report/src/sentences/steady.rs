@@ -1,0 +1,47 @@
+//! Rounds that went quite otherwise than all others of their cell: named, never left out.
+
+use super::{Sentence, about};
+use crate::figures::significant;
+use crate::model::{Cell, Outlier, Run};
+use crate::points::label;
+use crate::ranking::name;
+
+/// How many are named; the farthest of them.
+const NAMED: usize = 5;
+
+/// The rounds that lie far from the others, those together that were the same round.
+pub(super) fn outliers(run: &Run) -> Option<Sentence> {
+    let of = |cell: &'_ Cell| cell.ops_per_s.is_some() && cell.reason.is_none();
+    let mut all: Vec<(&Cell, &Outlier)> = run
+        .cells
+        .iter()
+        .filter(|cell| of(cell))
+        .flat_map(|cell| cell.outliers.iter().map(move |outlier| (cell, outlier)))
+        .collect();
+    if all.is_empty() {
+        return None;
+    }
+    all.sort_by(|(_, a), (_, b)| b.score.abs().total_cmp(&a.score.abs()));
+    let left_out = all.len().saturating_sub(NAMED);
+    all.truncate(NAMED);
+    all.sort_by_key(|(_, outlier)| outlier.round);
+    let swept = run.swept();
+    let said = |(cell, Outlier { ratio, .. }): &(&Cell, &Outlier)| {
+        let place = label(&cell.point, &swept);
+        let place = if place.is_empty() { place } else { format!(", {place}") };
+        let (name, ratio) = (name(run, &cell.target), significant(*ratio, 2));
+        format!("{} of {name}{place} ran at {ratio} of its median", cell.operation)
+    };
+    let mut texts: Vec<String> = all
+        .chunk_by(|(_, a), (_, b)| a.round == b.round)
+        .map(|of_round| {
+            let said: Vec<String> = of_round.iter().map(said).collect();
+            format!("in round {} {}", of_round[0].1.round, said.join(", "))
+        })
+        .collect();
+    if left_out > 0 {
+        texts.push(format!("run.json names {left_out} more"));
+    }
+    let text = format!("{}; they count like all others", texts.join("; "));
+    Some(about("outliers", text))
+}

@@ -1,0 +1,80 @@
+//! Which percentiles of a cell's latencies its operations can tell.
+//!
+//! Beyond a percentile must lie ten operations or more: of fewer it says what one of them happened to be. `run.json` has
+//! every percentile, and every report shows only those that this file lets through.
+
+use crate::model::{Cell, Latency};
+
+/// The fewest operations beyond a percentile that is shown.
+pub const LEAST_BEYOND: f64 = 10.0;
+
+/// Stands for a percentile that too few operations tell.
+pub(crate) const UNTOLD: &str = "–";
+
+/// The legend of [`UNTOLD`].
+pub(crate) const UNTOLD_MEANS: &str = "fewer than ten operations lie beyond this percentile";
+
+/// How many operations tell the percentile of this quantile: 1000 the p99.
+pub fn operations_for(quantile: f64) -> u64 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a count of operations"
+    )]
+    // Rounded, because 1 − 0.99 is no exact hundredth.
+    let operations = (LEAST_BEYOND / (1.0 - quantile)).round() as u64;
+    operations
+}
+
+/// Whether enough operations of a cell lie beyond a quantile. Fastest and slowest, 0 and 1, are no percentiles: each is one
+/// operation, whatever the others did.
+pub fn tells(cell: &Cell, quantile: f64) -> bool {
+    if !(quantile > 0.0 && quantile < 1.0) {
+        return true;
+    }
+    // The curve has only points with ten operations beyond them; it counts the requests where one has many keys.
+    let inner = cell.latency_curve.iter().rev().find(|point| point.0 < 1.0);
+    match inner {
+        Some(last) => last.0 >= quantile - 1e-9,
+        None => cell.counts.ops >= operations_for(quantile),
+    }
+}
+
+/// A figure of the latencies that stands for this quantile; `None` where there are none, or too few.
+pub(crate) fn told(cell: &Cell, quantile: f64, of: fn(&Latency) -> u64) -> Option<u64> {
+    cell.latency_ns.as_ref().filter(|_| tells(cell, quantile)).map(of)
+}
+
+/// Whether a cell has latencies and a percentile that reports show is not told by them.
+pub(crate) fn withholds(cell: &Cell) -> bool {
+    cell.latency_ns.is_some() && !tells(cell, 0.999)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Counts, CurvePoint};
+
+    #[test]
+    fn ten_operations_must_lie_beyond() {
+        let needed = [(0.5, 20), (0.9, 100), (0.99, 1000), (0.999, 10_000)];
+        for (quantile, operations) in needed {
+            assert_eq!(operations_for(quantile), operations);
+            for (ops, told) in [(operations, true), (operations - 1, false)] {
+                let counts = Counts { ops, ..Counts::default() };
+                let cell = Cell { counts, ..Cell::default() };
+                assert_eq!(tells(&cell, quantile), told, "{ops} operations, {quantile}");
+                assert!(tells(&cell, 1.0) && tells(&cell, 0.0));
+            }
+        }
+    }
+
+    #[test]
+    fn the_recorded_curve_knows_how_many_times_there_were() {
+        // A million keys in requests of a thousand.
+        let counts = Counts { ops: 1_000_000, ..Counts::default() };
+        let curve = [0.0, 0.5, 0.9, 0.99, 1.0].map(|quantile| CurvePoint(quantile, 1)).to_vec();
+        let cell = Cell { counts, latency_curve: curve, ..Cell::default() };
+        assert!(tells(&cell, 0.99) && !tells(&cell, 0.999));
+    }
+}
