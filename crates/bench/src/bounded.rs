@@ -14,7 +14,7 @@ use crate::target::Target;
 pub(crate) type Unbounded = &'static str;
 
 /// How often one is told less.
-const TRIES: usize = 4;
+const TRIES: u32 = 7;
 
 /// The option by which a target is told how much it may hold, or why there is none.
 pub(crate) fn size_option(
@@ -95,7 +95,7 @@ pub(crate) fn open_within(
 ) -> Result<Target> {
     let mut asked = capacity;
     let mut taken = capacity;
-    for _ in 0..TRIES {
+    for tried in 0..TRIES {
         let target = match open(asked) {
             // With less it does not open at all; what it took before was its least.
             Err(_) if asked < capacity => break,
@@ -104,11 +104,12 @@ pub(crate) fn open_within(
         let Some(took) = target.capacity_bytes.filter(|took| *took > capacity) else {
             return Ok(target);
         };
-        // The first time by the factor, as for one of several servers that each take it all; then by what is too much.
-        asked = if asked == capacity {
+        // The first time by the factor, as for one of several servers that each take it all; then by what is too much, and
+        // each time four times that, because the steps that it rounds to are not known.
+        asked = if tried == 0 {
             u64::try_from(u128::from(asked) * u128::from(capacity) / u128::from(took)).unwrap_or(1)
         } else {
-            asked.saturating_sub(took - capacity)
+            asked.saturating_sub((took - capacity).saturating_mul(4_u64.pow(tried - 1)))
         };
         asked = asked.max(1);
         taken = took;

@@ -19,6 +19,7 @@ mod findings;
 mod format;
 mod grid;
 mod header;
+mod hit_ratio;
 mod html;
 mod index;
 mod json;

@@ -8,6 +8,7 @@ use crate::figures::{bytes, list, rate};
 use crate::findings::{findings, tally};
 use crate::format::Format;
 use crate::header::{CUSTOM, command, header, warning};
+use crate::hit_ratio::{HIT_RATIOS, HitTable, READING, hit_tables};
 use crate::limits::{NOT_SHOWN, not_shown};
 use crate::model::{Article, Run, Target};
 use crate::percentiles::{Percentiles, heads, percentiles};
@@ -46,6 +47,12 @@ fn render(run: &Run) -> String {
     }
     if rows().any(|row| withholds(row.cell)) {
         lines.push(format!("`{UNTOLD}`: {UNTOLD_MEANS}."));
+    }
+    let hits = hit_tables(run);
+    if !hits.is_empty() {
+        lines.push(format!("### {HIT_RATIOS}"));
+        lines.extend(hits.iter().map(hit_ratios));
+        lines.push(READING.to_owned());
     }
     let tiers = tier_lines(run);
     if !tiers.is_empty() {
@@ -101,6 +108,26 @@ fn published(run: &Run, article: &Article) -> String {
         lines.push(said.iter().map(conclusion).collect::<Vec<_>>().join("\n"));
     }
     lines.join("\n\n")
+}
+
+fn hit_ratios(table: &HitTable) -> String {
+    let heads = std::iter::once(escaped(&table.place));
+    let heads = heads.chain(table.columns.iter().map(|capacity| escaped(capacity)));
+    let mut text = pipes(&heads.collect::<Vec<_>>());
+    let _ = write!(text, "\n| --- |{}", " ---: |".repeat(table.columns.len()));
+    for row in &table.rows {
+        let name = match row.target {
+            Some(_) => escaped(&row.name),
+            None => format!("*{}*", escaped(&row.name)),
+        };
+        let figures = row.figures.iter().map(|figure| match figure {
+            Ok(ratio) => ratio.clone(),
+            Err(reason) => escaped(reason),
+        });
+        text.push('\n');
+        text.push_str(&pipes(&std::iter::once(name).chain(figures).collect::<Vec<_>>()));
+    }
+    text
 }
 
 fn up_to_percentiles(table: &Percentiles) -> String {

@@ -2,7 +2,8 @@
 
 use larder_store::ByteSize;
 
-use crate::model::{Point, PointValue, Run};
+use crate::figures::percent;
+use crate::model::{Cell, Point, PointValue, Run};
 
 /// The coordinate that tells the parts of a scenario apart.
 pub const PART: &str = "part";
@@ -71,10 +72,23 @@ pub(crate) fn distinct_short_label(run: &Run, point: &Point, swept: &[&str]) -> 
 pub(crate) fn distinct_coordinate(run: &Run, name: &str, value: &PointValue) -> String {
     let text = coordinate(name, value);
     let PointValue::Number(bytes) = value else { return text };
+    if let Some(share) = share_of_working_set(run, name, *bytes) {
+        return format!("{text} ({})", percent(share));
+    }
     let is_exact = || text.parse().is_ok_and(|ByteSize(read)| read == *bytes);
     let reads_alike = |other: &PointValue| other != value && coordinate(name, other) == text;
     let mut others = run.cells.iter().filter_map(|cell| cell.point.get(name));
     if is_exact() || !others.any(reads_alike) { text } else { format!("{bytes} B") }
+}
+
+/// What share of all keys and values a capacity is, where it is the same at all points.
+#[expect(clippy::cast_precision_loss, reason = "a share for people")]
+fn share_of_working_set(run: &Run, name: &str, bytes: u64) -> Option<f64> {
+    let at = PointValue::Number(bytes);
+    let is_there = |cell: &&Cell| name == CAPACITY && cell.point.get(name) == Some(&at);
+    let mut sets = run.cells.iter().filter(is_there).map(|cell| cell.working_set_bytes);
+    let set = sets.next().filter(|set| *set > 0)?;
+    sets.all(|other| other == set).then(|| bytes as f64 / set as f64)
 }
 
 fn join(point: &Point, swept: &[&str], text: impl Fn(&str, &PointValue) -> String) -> String {

@@ -6,6 +6,8 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Family {
+    /// How many reads hit, against the capacity.
+    HitRatio,
     /// Operations per second, against what was swept.
     Rate,
     /// Latency, against what was swept.
@@ -72,6 +74,14 @@ const PLAIN: Manner = Manner {
     has_table: false,
 };
 
+const HIT_RATIO: Manner = Manner {
+    name: "hit_ratio",
+    heading: "Hit ratio by capacity",
+    better: Some(Better::More),
+    has_stills: true,
+    ..PLAIN
+};
+
 const RATE: Manner = Manner {
     name: "rate",
     heading: "Rate",
@@ -130,6 +140,7 @@ impl Family {
     /// How its charts are shown.
     pub fn manner(self) -> &'static Manner {
         match self {
+            Self::HitRatio => &HIT_RATIO,
             Self::Rate => &RATE,
             Self::Latency => &LATENCY,
             Self::Throughput => &THROUGHPUT,

@@ -144,7 +144,7 @@ pub(super) fn why_not(run: &Run, target: usize, group: &Group<'_>) -> String {
 }
 
 /// The line of one target: a series for each standing of its figures, broken where there is another or none.
-fn line(
+pub(super) fn line(
     run: &Run,
     target: usize,
     places: &[Place<'_>],

@@ -7,6 +7,7 @@
 mod axis;
 mod draw;
 mod family;
+mod hit_ratio;
 mod latency;
 mod marks;
 mod model;
@@ -34,6 +35,7 @@ use crate::model::Run;
 /// Every kind of chart, in the order in which a report shows them. Each makes as many as the run has facets for, and
 /// none where the run lacks what it shows.
 const CHARTS: &[fn(&Run) -> Vec<Chart>] = &[
+    hit_ratio::charts,
     rate::charts,
     latency::charts,
     throughput::charts,

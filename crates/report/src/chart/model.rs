@@ -133,11 +133,13 @@ pub enum Scale {
 /// The marks of one target, or of one part of the bars. The vectors are of one length.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Series {
-    /// The target as the run lists it, from 0, which gives the colour and the mark; `None` for a part of bars.
+    /// The target as the run lists it, from 0, which gives the colour and the mark; `None` for a part of bars, and for a line
+    /// that is a model and no target.
     pub target: Option<usize>,
     /// The label of the target, or of the part. Series of one name belong together.
     pub name: String,
-    /// The colour of a part of stacked bars, by its number in the palette; `None` where it is that of the target.
+    /// The colour of a part of stacked bars, by its number in the palette; of a model, by its number the dash of its line.
+    /// `None` where the look is that of the target.
     pub colour: Option<usize>,
     /// Why these figures are shown but stand outside the ranking, in a few words.
     pub withheld: Option<String>,

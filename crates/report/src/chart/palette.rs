@@ -30,6 +30,9 @@ const MARKS: [Mark; 7] =
 /// Lengths of strokes and gaps, as `stroke-dasharray` takes them.
 const DASHES: [&str; 4] = ["", "7 3", "7 3 2 3", "12 4"];
 
+/// The dashes of lines that are models and no targets.
+pub const MODEL_DASHES: [&str; 2] = ["8 4", "8 3 2 3"];
+
 /// The shape of a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mark {

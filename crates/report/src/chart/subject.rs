@@ -33,7 +33,8 @@ pub(super) struct Subject {
 }
 
 /// What every id begins with.
-const FAMILIES: [Family; 8] = [
+const FAMILIES: [Family; 9] = [
+    Family::HitRatio,
     Family::Rate,
     Family::Latency,
     Family::Throughput,

@@ -36,6 +36,8 @@ const BESIDE_CURVE: [(&str, f64, Statistic); 6] = [
 struct Drawn<'a> {
     targets: Vec<Look<'a>>,
     families: Vec<&'static Manner>,
+    /// The dashes of lines that are no targets.
+    dashes: [&'static str; palette::MODEL_DASHES.len()],
     charts: &'a [Chart],
     latencies: Vec<Beside<'a>>,
 }
@@ -68,7 +70,8 @@ pub(super) fn section(view: &View<'_>) -> Markup {
     let latencies = beside_curves(view);
     let mut families: Vec<&Manner> = charts.iter().map(|chart| chart.family.manner()).collect();
     families.dedup();
-    let drawn = Drawn { targets: looks(view.run), families, charts: &charts, latencies };
+    let (targets, dashes) = (looks(view.run), palette::MODEL_DASHES);
+    let drawn = Drawn { targets, families, dashes, charts: &charts, latencies };
     let json = serde_json::to_string(&drawn).expect("numbers and texts, and memory takes them");
     html! {
         section #charts {

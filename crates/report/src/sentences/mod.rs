@@ -2,6 +2,7 @@
 //! told apart the sentence says exactly that.
 
 mod floors;
+mod hits;
 mod leads;
 mod loads;
 mod paced;
@@ -77,6 +78,7 @@ pub fn sentences(run: &Run) -> Vec<Sentence> {
     }
     sentences.extend(groups.iter().filter_map(|group| loads::repeated(&swept, group)));
     sentences.extend(groups.iter().flat_map(|group| paced::kept_up(&swept, group)));
+    sentences.extend(hits::beside_lru(run));
     sentences.extend(steady::outliers(run));
     sentences.extend(floors::cost_of_measuring(run, &groups));
     sentences.extend(absent_targets(run));

@@ -1,6 +1,7 @@
 //! The report for the terminal: what ran, the figures, what they say, how they may mislead, what they do not show.
 
 mod article;
+mod hits;
 mod operations;
 
 pub(crate) use article::write_matrices;
@@ -27,6 +28,7 @@ fn render(run: &Run, style: Style) -> String {
     if let Some(article) = &run.article {
         article::write(&mut page, run, article, style);
     }
+    hits::write(&mut page, run, style);
     let tiers = tier_lines(run);
     if !tiers.is_empty() {
         page.heading(TIERS);

@@ -10,7 +10,7 @@ use super::scale::{Mapping, Tick};
 use super::{EDGE, WIDTH};
 use crate::chart::marks::index;
 use crate::chart::model::{Axis, Chart, Scale, Series, Shape, Unit};
-use crate::chart::palette::{dash, mark};
+use crate::chart::palette::{MODEL_DASHES, dash, mark};
 use crate::text::shorten;
 
 /// How high the marks' rectangle is at least.
@@ -102,12 +102,12 @@ fn across(along: &Mapping, axis: &Axis, chart: &Chart) -> Vec<Tick> {
 }
 
 fn line(canvas: &mut Canvas, chart: &Chart, series: &Series, at: &dyn Fn(f64, f64) -> (f64, f64)) {
-    let target = series.target.unwrap_or(0);
-    let paint = Paint::Colour(target);
+    let paint = series.target.map_or(Paint::Soft, Paint::Colour);
     let hollow = series.withheld.is_some();
     canvas.begin(&name(series));
+    let own = || series.target.map_or_else(|| model_dash(series), dash);
     let stroke = Stroke {
-        dash: if hollow { "2 3" } else { dash(target) },
+        dash: if hollow { "2 3" } else { own() },
         ..Stroke::of(paint, if hollow { 1.2 } else { 1.8 })
     };
     canvas.path(&path(series, at), Paint::None, stroke);
@@ -121,11 +121,18 @@ fn line(canvas: &mut Canvas, chart: &Chart, series: &Series, at: &dyn Fn(f64, f6
             if let Some(bounds) = ci95 {
                 canvas.whisker(bounds.map(|bound| at(*x, bound)), paint);
             }
-            canvas.mark(mark(target), at(*x, y), target, hollow);
+            if let Some(target) = series.target {
+                canvas.mark(mark(target), at(*x, y), target, hollow);
+            }
             canvas.end();
         }
     }
     canvas.end();
+}
+
+/// How the line of a model is dashed.
+fn model_dash(series: &Series) -> &'static str {
+    MODEL_DASHES[series.colour.unwrap_or(0) % MODEL_DASHES.len()]
 }
 
 /// Strokes from figure to figure; where one is missing the line is broken, and a figure alone is a dot.
@@ -150,7 +157,10 @@ fn path(series: &Series, at: &dyn Fn(f64, f64) -> (f64, f64)) -> String {
 fn named(chart: &Chart) -> Vec<&Series> {
     let mut named: Vec<&Series> = Vec::new();
     for series in chart.series.iter().filter(|series| last(series).is_some()) {
-        if !named.iter().any(|known| known.target == series.target) {
+        let is_known = |known: &&Series| {
+            known.target == series.target && (known.target.is_some() || known.name == series.name)
+        };
+        if !named.iter().any(is_known) {
             named.push(series);
         }
     }
@@ -182,13 +192,14 @@ fn write_names(canvas: &mut Canvas, plot: &Plot, mut names: Vec<Name<'_>>) {
     }
     let x = plot.right() + MARK_ROOM;
     for Name { series, from, y } in names {
-        let target = series.target.unwrap_or(0);
         // Only what ends near the right edge is led to its name: a longer stroke would look like figures.
         if plot.right() - from.0 < plot.width * 0.05 {
             let stroke = Stroke { dash: "1 2", ..Stroke::of(Paint::Soft, 1.0) };
             canvas.line((from.0 + 6.0, from.1), (x - 12.0, y), stroke);
         }
-        canvas.mark(mark(target), (x - 4.0, y), target, series.withheld.is_some());
+        if let Some(target) = series.target {
+            canvas.mark(mark(target), (x - 4.0, y), target, series.withheld.is_some());
+        }
         canvas.write(Text::at(x + 6.0, y + 4.0, SMALL), &name(series));
     }
 }

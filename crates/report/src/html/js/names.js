@@ -25,8 +25,9 @@ const endsOf = (series, last, y, x) => {
   const ends = new Map();
   for (const one of series) {
     const end = endOf(one, last, y, x);
-    const known = ends.get(one.target);
-    if (end && (!known || end.x > known.x)) ends.set(one.target, end);
+    const key = one.target ?? one.name;
+    const known = ends.get(key);
+    if (end && (!known || end.x > known.x)) ends.set(key, end);
   }
   return [...ends.values()];
 };

@@ -6,7 +6,7 @@ const MARK = 10;
 const colours = () => {
   const style = getComputedStyle(document.documentElement);
   const of = (name) => style.getPropertyValue(name).trim();
-  return { ink: of("--ink"), soft: of("--soft"), line: of("--line"), ground: of("--ground"), series: (number) => of(`--series-${number}`) };
+  return { ink: of("--ink"), soft: of("--soft"), line: of("--line"), ground: of("--ground"), series: (number) => of(number === null ? "--soft" : `--series-${number}`) };
 };
 
 /** Draws with whole strokes, and not far beyond the picture. */

@@ -22,6 +22,9 @@ const fillAbsent = (panel, chart, { targets }, isShown) => {
       one.at.length ? `, ${one.at.join(", ")}` : "", `: ${one.reason}`)));
 };
 
+/** How a line looks that is a model and no target: as what is written beside the matter, without a mark. */
+const modelLook = ({ name, colour }, { dashes }) => ({ name, colour: null, mark: "", dash: dashes[colour], rounds: "" });
+
 /** Says in the place of a picture why there is none. */
 const drawNothing = (plot, why) => {
   const text = element("p", { class: "nothing" }, why);
@@ -79,7 +82,9 @@ const panelOf = (panel, data, isShown) => {
     for (const [name, value] of Object.entries(facets)) mark(name, value);
     for (const axis of ["x", "y"]) mark(`${axis} axis`, scales[axis], chart[axis].scales.length ? chart[axis].scales : [scales[axis]]);
     const isBars = chart.shape === "bars";
-    const shown = isBars ? [] : seen.series.filter((one) => isShown(one.target)).map((one) => ({ ...one, look: data.targets[one.target] }));
+    const shown = isBars ? [] : seen.series
+      .filter((one) => one.target === null || isShown(one.target))
+      .map((one) => ({ ...one, look: data.targets[one.target] ?? modelLook(one, data) }));
     if (!shownTargets.length) {
       picture = drawNothing(plot, "Nothing is shown: every target is switched off.");
     } else if (isBars) {

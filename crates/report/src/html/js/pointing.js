@@ -30,9 +30,9 @@ const entriesAt = (chart, series, x, wanted) => {
     if (value === null || value === undefined || Math.abs(x.to(one.x[own]) - wanted) > tolerance) return [];
     const text = withInterval(chart.y.unit, value, one.low[own], one.high[own]);
     const note = one.withheld === null ? "" : `no result: ${one.withheld}`;
-    return [{ value, text, note, isResult: one.withheld === null, target: one.look, name: one.name }];
+    return [{ value, text, note, isResult: one.withheld === null, target: one.target === null ? null : one.look, name: one.name }];
   });
-  const more = ["rate", "part"].includes(chart.y.unit);
+  const more = ["rate", "part"].includes(chart.y.unit) || chart.manner.better === "more";
   return entries.sort((a, b) => b.isResult - a.isResult || (more ? b.value - a.value : a.value - b.value));
 };
 

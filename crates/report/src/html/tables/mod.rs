@@ -1,6 +1,7 @@
 //! The figures: for each operation a matrix over the sweep, and behind it the ranking at each point.
 
 mod columns;
+mod hits;
 mod matrix;
 mod ranking;
 
@@ -20,6 +21,7 @@ pub(super) fn section(view: &View<'_>) -> Markup {
         section #tables {
             h2 { "Tables" }
             @for groups in view.by_operation() { (of_operation(view, groups)) }
+            (hits::section(view.run))
             (of_tiers(view.run))
             (legend(view))
         }

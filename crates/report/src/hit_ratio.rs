@@ -1,0 +1,152 @@
+//! Hit ratios by capacity: what each target reached beside an exact LRU and the optimal choice.
+
+use larder_store::ByteSize;
+
+use crate::figures;
+use crate::model::{Cell, HitCurve, HitRatios, PointValue, Run};
+use crate::points::{CAPACITY, label};
+use crate::ranking::{Group, Row, Standing, groups};
+
+/// What the tables stand under.
+pub(crate) const HIT_RATIOS: &str = "Hit ratio by capacity";
+
+/// What is said below them.
+pub(crate) const READING: &str = "Both models saw the operations that were measured and count keys and values alone; what a target keeps \
+                                  besides comes out of its capacity. Where all entries are of one size, nothing hits more often than \
+                                  the optimal choice; with several sizes it is a good choice, and not the best.";
+
+/// The names of the models.
+pub(crate) const LRU: &str = "exact LRU";
+pub(crate) const OPTIMAL: &str = "optimal choice";
+
+/// The ratios at one place of the sweep.
+#[derive(Debug)]
+pub(crate) struct HitTable {
+    /// Where, without the capacity; empty where nothing else was swept.
+    pub(crate) place: String,
+    /// The capacities.
+    pub(crate) columns: Vec<String>,
+    /// The targets, then the models.
+    pub(crate) rows: Vec<HitRow>,
+}
+
+/// A target or a model.
+#[derive(Debug)]
+pub(crate) struct HitRow {
+    /// The target as the run lists it; `None` of a model.
+    pub(crate) target: Option<usize>,
+    pub(crate) name: String,
+    /// A ratio for each capacity, or why there is none.
+    pub(crate) figures: Vec<Result<String, String>>,
+}
+
+/// How often a target hit at a capacity.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reached<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) ratio: f64,
+    pub(crate) at: &'a HitRatios,
+}
+
+/// A table for each curve.
+pub(crate) fn hit_tables(run: &Run) -> Vec<HitTable> {
+    let groups = groups(run);
+    let swept = run.swept();
+    run.hit_curves
+        .iter()
+        .map(|curve| HitTable {
+            place: label(&curve.point, &swept),
+            columns: curve.capacities.iter().map(|at| capacity(curve, at)).collect(),
+            rows: rows(run, curve, &groups),
+        })
+        .collect()
+}
+
+/// What each target reached that has figures in the ranking, at each capacity of a curve.
+pub(crate) fn reached<'a>(
+    run: &'a Run,
+    curve: &'a HitCurve,
+    groups: &'a [Group<'a>],
+) -> Vec<Reached<'a>> {
+    let mut all = Vec::new();
+    for target in run.targets.iter().filter(|target| target.stores == Some(true)) {
+        for at in &curve.capacities {
+            let row = row(run, curve, groups, (at, &target.url));
+            let ranked = row.filter(|row| matches!(row.standing, Standing::Ranked { .. }));
+            if let Some(ratio) = ranked.and_then(|row| row.cell.hit_ratio()) {
+                all.push(Reached { name: &target.name, ratio, at });
+            }
+        }
+    }
+    all
+}
+
+/// A ratio as people read it, to a tenth of a percent, so that the ratios of a table can be compared.
+pub(crate) fn ratio(ratio: f64) -> String {
+    format!("{:.1} %", ratio * 100.0)
+}
+
+/// A capacity as people read it: `10 % (8.1 MiB)`.
+#[expect(clippy::cast_precision_loss, reason = "a share for people")]
+pub(crate) fn capacity(curve: &HitCurve, at: &HitRatios) -> String {
+    let share = at.capacity_bytes as f64 / curve.working_set_bytes.max(1) as f64;
+    format!("{} ({})", figures::percent(share), ByteSize(at.capacity_bytes))
+}
+
+fn rows(run: &Run, curve: &HitCurve, groups: &[Group<'_>]) -> Vec<HitRow> {
+    let targets = run.targets.iter().enumerate();
+    let of_target = targets.filter(|(_, target)| target.stores != Some(false)).filter_map(
+        |(number, target)| {
+            let found: Vec<Option<&Row<'_>>> = curve
+                .capacities
+                .iter()
+                .map(|at| row(run, curve, groups, (at, &target.url)))
+                .collect();
+            found.iter().any(Option::is_some).then(|| HitRow {
+                target: Some(number),
+                name: target.name.clone(),
+                figures: found.into_iter().map(figure).collect(),
+            })
+        },
+    );
+    let model = |name: &str, of: fn(&HitRatios) -> f64| HitRow {
+        target: None,
+        name: name.to_owned(),
+        figures: curve.capacities.iter().map(|at| Ok(ratio(of(at)))).collect(),
+    };
+    let models = [model(LRU, |at| at.lru), model(OPTIMAL, |at| at.optimal)];
+    of_target.chain(models).collect()
+}
+
+fn figure(row: Option<&Row<'_>>) -> Result<String, String> {
+    let Some(row) = row else { return Err(String::new()) };
+    match &row.standing {
+        Standing::Empty(reason) => Err((*reason).to_owned()),
+        Standing::Withheld(why) => Err(format!("no result: {why}")),
+        Standing::Ranked { .. } => {
+            row.cell.hit_ratio().map(ratio).ok_or_else(|| "no read was answered".to_owned())
+        }
+    }
+}
+
+/// The row of a target at a capacity: the one that was asked of it, or where none was, its own.
+fn row<'a>(
+    run: &Run,
+    curve: &HitCurve,
+    groups: &'a [Group<'a>],
+    (at, url): (&HitRatios, &str),
+) -> Option<&'a Row<'a>> {
+    let is_there = |cell: &Cell| {
+        let mut point = cell.point.clone();
+        let own = || run.target(url).and_then(|target| target.capacity_bytes);
+        let capacity = match point.remove(CAPACITY) {
+            Some(PointValue::Number(asked)) => Some(asked),
+            Some(PointValue::Text(_)) => None,
+            None => own(),
+        };
+        point == curve.point && capacity == Some(at.capacity_bytes)
+    };
+    let here = groups.iter().filter(|group| group.operation == curve.operation);
+    let mut rows = here.flat_map(|group| &group.rows);
+    rows.find(|row| row.cell.target == url && is_there(row.cell))
+}
