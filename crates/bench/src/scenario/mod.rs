@@ -70,6 +70,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("a003", include_str!("../../../../scenarios/a003.toml")),
     ("a004", include_str!("../../../../scenarios/a004.toml")),
     ("kvcache", include_str!("../../../../scenarios/kvcache.toml")),
+    ("hit-ratio", include_str!("../../../../scenarios/hit-ratio.toml")),
     ("session", include_str!("../../../../scenarios/session.toml")),
     ("stampede", include_str!("../../../../scenarios/stampede.toml")),
 ];
