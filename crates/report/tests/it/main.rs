@@ -6,6 +6,7 @@ mod claims;
 mod diff;
 mod edges;
 mod files;
+mod hit_ratio;
 mod html;
 mod index;
 #[path = "../made_up/mod.rs"]

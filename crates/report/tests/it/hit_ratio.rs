@@ -1,0 +1,114 @@
+//! Hit ratios by capacity: the table, the curve and the sentences, made of the same figures.
+
+use larder_report::{
+    CAPACITY, Cell, Counts, Family, Format, Ground, HitCurve, HitRatios, Operation, Point,
+    PointValue, ReasonKind, Run, Target, charts, render, sentences, svg,
+};
+
+use crate::small::PLAIN;
+
+fn target(name: &str) -> Target {
+    Target { url: name.into(), name: name.into(), stores: Some(true), ..Target::default() }
+}
+
+fn cell(target: &str, capacity: u64, hits: u64) -> Cell {
+    Cell {
+        target: target.into(),
+        point: Point::from([(CAPACITY.into(), PointValue::Number(capacity))]),
+        operation: Operation::GetOrSet,
+        workers: 1,
+        rounds: 1,
+        counts: Counts { ops: 1000, hits, misses: 1000 - hits, ..Counts::default() },
+        working_set_bytes: 10 << 20,
+        capacity_bytes: Some(capacity),
+        ops_per_s: Some(1000.0),
+        ..Cell::default()
+    }
+}
+
+/// Two caches at two capacities, of which one cannot be as small as the smaller.
+fn run() -> Run {
+    let (small, large) = (1 << 20, 5 << 20);
+    let mut half = cell("large:", large, 700);
+    half.capacity_bytes = Some(4 << 20);
+    let none = Cell {
+        reason: Some("cannot be as small".into()),
+        reason_kind: Some(ReasonKind::Unavailable),
+        ops_per_s: None,
+        counts: Counts::default(),
+        ..cell("large:", small, 0)
+    };
+    let ratios = |capacity_bytes, lru, optimal| HitRatios { capacity_bytes, lru, optimal };
+    Run {
+        targets: vec![target("small:"), target("large:")],
+        cells: vec![cell("small:", small, 450), none, cell("small:", large, 702), half],
+        hit_curves: vec![HitCurve {
+            point: Point::new(),
+            operation: Operation::GetOrSet,
+            working_set_bytes: 10 << 20,
+            capacities: vec![ratios(small, 0.4, 0.5), ratios(large, 0.7, 0.8)],
+        }],
+        ..Run::default()
+    }
+}
+
+#[test]
+fn each_target_is_said_to_hit_more_or_less_than_an_exact_lru() {
+    let said: Vec<String> = sentences(&run()).iter().map(ToString::to_string).collect();
+    let has = |text: &str| said.iter().any(|said| said == text);
+    assert!(
+        has(
+            "hits: at 10 % (1 MiB) of the working set small: hits 45.0 %, more than an exact LRU with 40.0 %; the optimal \
+             choice has 50.0 %"
+        ),
+        "{said:#?}"
+    );
+    assert!(!said.iter().any(|said| said.starts_with("hits") && said.contains("large:")));
+    assert!(has("capacity: large: could hold 4 MiB where 5 MiB were asked"), "{said:#?}");
+}
+
+#[test]
+fn the_tables_have_targets_and_models_and_why_a_ratio_is_missing() {
+    for (format, rows) in [
+        (
+            Format::MARKDOWN,
+            [
+                "| small: | 45.0 % | 70.2 % |",
+                "| large: | cannot be as small | 70.0 % |",
+                "| *exact LRU* | 40.0 % | 70.0 % |",
+                "| *optimal choice* | 50.0 % | 80.0 % |",
+            ],
+        ),
+        (Format::TABLE, ["45.0 %", "large: cannot be as small", "exact LRU", "80.0 %"]),
+        (Format::HTML, ["id=\"hits\"", "cannot be as small", "<em>exact LRU</em>", "80.0 %"]),
+    ] {
+        let text = render(&run(), format, PLAIN);
+        for row in rows {
+            assert!(text.contains(row), "{row}\n{text}");
+        }
+    }
+    let none = Run { hit_curves: Vec::new(), ..run() };
+    assert!(!render(&none, Format::TABLE, PLAIN).contains("exact LRU"));
+}
+
+#[test]
+fn the_curve_has_a_line_for_each_target_and_one_for_each_model() {
+    let charts = charts(&run());
+    let chart = charts.iter().find(|chart| chart.family == Family::HitRatio).unwrap();
+    let lines: Vec<_> =
+        chart.series.iter().map(|line| (line.name.as_str(), line.target, line.y.clone())).collect();
+    assert_eq!(
+        lines,
+        [
+            ("small:", Some(0), vec![Some(0.45), Some(0.702)]),
+            ("large:", Some(1), vec![None, Some(0.7)]),
+            ("exact LRU", None, vec![Some(0.4), Some(0.7)]),
+            ("optimal choice", None, vec![Some(0.5), Some(0.8)]),
+        ]
+    );
+    assert_eq!(chart.absent[0].at, ["1 MiB (10 %)"]);
+    let picture = svg(chart, Ground::White);
+    for name in ["exact LRU", "optimal choice", "stroke-dasharray=\"8 4\""] {
+        assert!(picture.contains(name), "{name}: {picture}");
+    }
+}
