@@ -73,7 +73,7 @@ pub(crate) fn distinct_coordinate(run: &Run, name: &str, value: &PointValue) -> 
     let text = coordinate(name, value);
     let PointValue::Number(bytes) = value else { return text };
     if let Some(share) = share_of_working_set(run, name, *bytes) {
-        return format!("{text} ({})", percent(share));
+        return format!("{} ({text})", percent(share));
     }
     let is_exact = || text.parse().is_ok_and(|ByteSize(read)| read == *bytes);
     let reads_alike = |other: &PointValue| other != value && coordinate(name, other) == text;

@@ -106,7 +106,7 @@ fn the_curve_has_a_line_for_each_target_and_one_for_each_model() {
             ("optimal choice", None, vec![Some(0.5), Some(0.8)]),
         ]
     );
-    assert_eq!(chart.absent[0].at, ["1 MiB (10 %)"]);
+    assert_eq!(chart.absent[0].at, ["10 % (1 MiB)"]);
     let picture = svg(chart, Ground::White);
     for name in ["exact LRU", "optimal choice", "stroke-dasharray=\"8 4\""] {
         assert!(picture.contains(name), "{name}: {picture}");
