@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 use larder_bench::{CellHistograms, Outcome, Plan, Sliced, merge, write};
 use larder_engines::ENGINES;
-use larder_report::{Cell, Run, Slice};
+use larder_report::{Cell, Check, Run, Severity, Slice};
 use support::{outcome, scenario};
 use tempfile::TempDir;
 
@@ -120,7 +120,11 @@ fn slices_come_to_the_very_figures_of_the_whole() {
             assert_eq!(json(found), json(whole));
         }
         assert_eq!(json(&found.comparisons), json(&whole.comparisons));
-        assert_eq!(json(&found.checks), json(&whole.checks));
+        // What else the machine did is told of each slice, and here none says so.
+        let of_figures = |run: &Run| {
+            run.checks.iter().filter(|check| check.id != "NOISE").cloned().collect::<Vec<_>>()
+        };
+        assert_eq!(json(&found.checks), json(&of_figures(whole)));
         assert_eq!(json(&found.floors), json(&whole.floors));
         assert_eq!((found.parts.len(), &found.slice), (of as usize, &None));
         // And so do their logs, byte by byte.
@@ -139,7 +143,18 @@ fn a_missing_slice_is_told() {
     parts.remove(3);
     parts.remove(1);
     parts[0].run.interrupted = true;
+    parts[1].run.checks = vec![Check {
+        id: "NOISE".into(),
+        severity: Severity::Warn,
+        target: None,
+        point: None,
+        operation: None,
+        text: "others were at work".into(),
+        advice: "end them".into(),
+    }];
     let run = merge(parts).unwrap().run;
+    let noise = run.checks.iter().find(|check| check.id == "NOISE").unwrap();
+    assert_eq!(noise.text, "in slice 3 of 4: others were at work");
     let told = |note: &str| run.notes.iter().any(|told| told == note);
     assert!(told("slices 2, 4 of 4 are missing: 4 of 7 rounds"), "{:#?}", run.notes);
     assert!(told("slice 1 of 4 was interrupted after 2 of its rounds"), "{:#?}", run.notes);
@@ -221,4 +236,11 @@ fn slices_of_a_plan_share_it_with_no_other() {
         error.to_string(),
         "--slice 1/4: the plan has 3 rounds; take at most as many slices, or more rounds with -r"
     );
+    for open in ["until = '2%'", "max-time = '9s'"] {
+        let error = plan(open).sliced("1/2".parse().unwrap()).unwrap_err().to_string();
+        assert!(
+            error.contains("slices are of a known number of rounds; give -r instead"),
+            "{error}"
+        );
+    }
 }

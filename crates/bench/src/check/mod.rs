@@ -32,6 +32,7 @@ mod ttl_truth;
 mod unacked;
 mod version_parity;
 
+pub(crate) use noise::ID as NOISE;
 pub(crate) use stand_in::ID as STAND_IN;
 
 use larder_report::{

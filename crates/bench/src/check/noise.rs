@@ -21,12 +21,15 @@ const SWAPPED: u64 = 1 << 20;
 /// From here on, if the run's own memory was swapped out, its times are those of a disk.
 const SWAPPED_MUCH: u64 = 64 << 20;
 
+/// Its name.
+pub(crate) const ID: &str = "NOISE";
+
 pub(super) struct Noise;
 
 impl Check for Noise {
     fn about(&self) -> &'static About {
         &About {
-            id: "NOISE",
+            id: ID,
             severities: &[Severity::Error, Severity::Warn, Severity::Note],
             sees: "what else the machine did: other processes at work on all processors, a hypervisor or a quota that took \
                    processors away, swapping, a processor whose speed changes",

@@ -1,8 +1,8 @@
 //! How the figures of a cell changed, and how sure that is.
 
 use larder_report::{
-    Cell, Change, ChangeVerdict, CurvePoint, DiffCell, DiffFigure, DiffMeasure, Latency,
-    LatencyIntervals, Run, Sample, Verdict,
+    Cell, Change, ChangeVerdict, DiffCell, DiffFigure, DiffMeasure, Latency, LatencyIntervals, Run,
+    Sample, Verdict, tells,
 };
 
 use crate::statistics::{Difference, holm, mann_whitney};
@@ -129,11 +129,6 @@ fn latency(
         new,
         verdict: ChangeVerdict::Indistinguishable,
     })
-}
-
-/// Whether a cell has enough operations for a quantile: its curve has points only where they have.
-fn tells(cell: &Cell, quantile: f64) -> bool {
-    cell.latency_curve.iter().any(|CurvePoint(at, _)| *at >= quantile && *at < 1.0)
 }
 
 /// The 95 % interval of the ratio of two figures that were found independently, of their own intervals: the distances to their

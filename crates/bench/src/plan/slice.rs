@@ -41,6 +41,12 @@ impl Plan {
     /// A usage error where a slice would have no round, or where nobody knows beforehand how many rounds there will be.
     pub fn sliced(mut self, SliceSpec { number, of }: SliceSpec) -> Result<Self> {
         let rounds = self.rounds;
+        let open = [("until", self.until.is_some()), ("max-time", self.max_time.is_some())];
+        if let Some((option, _)) = open.iter().find(|(_, is_given)| *is_given) {
+            return Err(usage(format!(
+                "--slice {number}/{of} with --{option}: slices are of a known number of rounds; give -r instead"
+            )));
+        }
         if of > rounds {
             return Err(usage(format!(
                 "--slice {number}/{of}: the plan has {rounds} rounds; take at most as many slices, or more rounds with -r"

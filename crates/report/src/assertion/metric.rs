@@ -4,6 +4,7 @@ use super::limit::Kind;
 use crate::columns::nanoseconds_per_operation;
 use crate::figures;
 use crate::model::{Cell, Latency, LatencyIntervals, Target};
+use crate::told::tells;
 
 /// A figure of a cell.
 #[derive(Clone, Copy)]
@@ -155,9 +156,4 @@ fn cpu(cell: &Cell, seconds: Option<f64>, whose: &str) -> Result<f64, String> {
 fn size(bytes: Option<u64>, what: &str) -> Result<Figure, String> {
     let bytes = bytes.ok_or_else(|| format!("how much {what} it takes is not known"))?;
     Ok(exact(real(bytes)))
-}
-
-/// Whether enough operations lie beyond a quantile: the curve has points only where they do.
-fn tells(cell: &Cell, quantile: f64) -> bool {
-    cell.latency_curve.iter().any(|point| point.0 >= quantile && point.0 < 1.0)
 }

@@ -67,7 +67,7 @@ pub fn merge(slices: Vec<Sliced>) -> Result<Outcome> {
         parts: parts.iter().map(|(slice, sliced)| same::part(slice, &sliced.run)).collect(),
         ..first.clone()
     };
-    run.checks = check::run_all(&run);
+    run.checks = rest::checks(&parts, check::run_all(&run));
     run.comparisons = comparisons(&run);
     judge_article(first, &mut run);
     Ok(Outcome { run, histograms, failed: false })

@@ -1,8 +1,9 @@
 //! What slices tell besides their cells.
 
-use larder_report::{Floor, HitCurve, HitRatios, Search, Slice, Target};
+use larder_report::{Check, Floor, HitCurve, HitRatios, Search, Slice, Target};
 
 use super::{Sliced, same};
+use crate::check::NOISE;
 use crate::statistics::{median, median_ci95};
 
 /// The notes of all slices, each once, and what is to be known of the merging.
@@ -19,6 +20,22 @@ pub(super) fn notes(parts: &[(Slice, Sliced)]) -> Vec<String> {
         notes.push(note.into());
     }
     notes
+}
+
+/// What checks find in the whole, and what else the machines did in each slice: that was judged with the use of the machine
+/// from second to second, which stays with the slices.
+pub(super) fn checks(parts: &[(Slice, Sliced)], of_whole: Vec<Check>) -> Vec<Check> {
+    let of_slices = parts.iter().flat_map(|(Slice { number, of, .. }, sliced)| {
+        let noise = sliced.run.checks.iter().filter(|check| check.id == NOISE);
+        noise.map(move |check| Check {
+            text: format!("in slice {number} of {of}: {}", check.text),
+            ..check.clone()
+        })
+    });
+    let of_whole = of_whole.into_iter().filter(|check| check.id != NOISE);
+    let mut checks: Vec<Check> = of_slices.chain(of_whole).collect();
+    checks.sort_by_key(|check| check.severity);
+    checks
 }
 
 /// The targets, each as the first slice tells it in which it could run.
