@@ -131,7 +131,7 @@ const RESOURCES: Manner =
     Manner { name: "resources", heading: "What it costs", better: Some(Better::Less), ..PLAIN };
 
 const USAGE: Manner =
-    Manner { name: "use", heading: "The machine over the run", has_strips: true, ..PLAIN };
+    Manner { name: "usage", heading: "The machine over the run", has_strips: true, ..PLAIN };
 
 const OUTCOMES: Manner =
     Manner { name: "outcomes", heading: "What became of the operations", ..PLAIN };

@@ -23,8 +23,8 @@ struct Whose {
 
 const CLIENT: Whose = Whose {
     name: "client",
-    reading: "Of this process, with the engines in it: each target has the strip of its own turns, and a gap where others had \
-              theirs.",
+    reading: "Of this process, with the engines in it: each target has the marks of its own turns, joined over those of the \
+              others.",
     of: &[UsageOf::Client],
 };
 
@@ -147,10 +147,10 @@ fn marks(
     let mark = |from: usize| {
         let to = (from + step).min(stretches);
         let middle = f64::midpoint(usage.at_s[from], usage.at_s[to]) - start;
-        let figure = (figured.of)(usage, from, to).filter(|_| is_its(to));
-        (short(middle), figure.map(short).map(Figure::plain))
+        let figure = (figured.of)(usage, from, to);
+        is_its(to).then(|| (short(middle), figure.map(short).map(Figure::plain)))
     };
-    (0..stretches).step_by(step).map(mark).collect()
+    (0..stretches).step_by(step).filter_map(mark).collect()
 }
 
 fn known<T: Copy>(figures: &[Option<T>], at: usize) -> Option<T> {

@@ -14,7 +14,10 @@ pub(super) fn figure(unit: Unit, value: f64) -> String {
         Unit::Seconds => figures::seconds(value),
         Unit::Bytes => figures::bytes(whole(value)),
         Unit::Share | Unit::Quantile => figures::percent(value),
-        Unit::Number | Unit::Name => value.to_string(),
+        // To six figures, as the page has them: a step of 0.05 is no sum of halves, quarters and so on.
+        Unit::Number | Unit::Name => {
+            format!("{value:.5e}").parse::<f64>().unwrap_or(value).to_string()
+        }
     }
 }
 
