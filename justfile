@@ -26,6 +26,11 @@ bench-floor:
 verdicts *arguments:
     cargo bench -p larder-bench --bench verdicts -- {{ arguments }}
 
+# Every article at its short length as published, held to the checks that its scenario names, then corrected, held to none of
+# severity error: about half an hour
+articles:
+    cargo test --release -p larder-bench --test article_runs -- --ignored --test-threads 1
+
 # Write the generated files anew: docs/engines.md, docs/checks.md, docs/run.schema.json
 generate:
     LARDER_BLESS=1 cargo test --quiet -p larder --test generated

@@ -39,7 +39,7 @@ impl Check for VersionParity {
                         takes of it is no figure; build it with --release";
             report.add(Severity::Warn, None, None, None, text.into());
         }
-        for text in engines(&run.targets) {
+        for text in engines(run) {
             report.add(Severity::Note, None, None, None, text);
         }
         if let Some(text) = parts(&run.parts) {
@@ -49,10 +49,14 @@ impl Check for VersionParity {
 }
 
 /// The engines of which there are several versions, a sentence each. Two servers that speak one protocol are no versions of
-/// each other.
-fn engines(targets: &[Target]) -> Vec<String> {
+/// each other, and neither are two stacks of other tiers.
+fn engines(run: &Run) -> Vec<String> {
+    let is_stack = |target: &Target| {
+        run.cells.iter().any(|cell| cell.target == target.url && !cell.tiers.is_empty())
+    };
+    let is_one = |target: &&Target| target.stand_in().is_none() && !is_stack(target);
     let mut engines: BTreeMap<(&str, Option<&String>), Vec<Having<'_>>> = BTreeMap::new();
-    for target in targets.iter().filter(|target| target.stand_in().is_none()) {
+    for target in run.targets.iter().filter(is_one) {
         if let Some(version) = &target.version {
             let of_engine = (&*target.engine, target.settings.get("server"));
             engines.entry(of_engine).or_default().push((version, &target.name));
