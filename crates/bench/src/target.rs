@@ -183,8 +183,7 @@ impl Target {
             return Some((ReasonKind::Unsupported, text.into()));
         }
         if point.pace.is_some() && self.guest.is_some() {
-            let text =
-                "a guest begins each operation when the one before is over: leave out --rate";
+            let text = "a guest begins each operation when the one before is over: leave out --rate, --scan and --search";
             return Some((ReasonKind::Unsupported, text.into()));
         }
         if let Some(reason) = self.unbounded_at(point) {

@@ -161,6 +161,9 @@ fn rates_sweep_and_what_cannot_be_paced_says_so_in_a_line() {
     for (workload, why) in [
         ("arrivals = 'exponential'", "add a --rate"),
         ("arrivals = 'trace'\nrate = 10", "add --keys-from trace:FILE"),
+        ("search = 'p99:1ms'", "take --operations get, or --ratio 1:10"),
+        ("operations = 'get'\nsearch = 'p99:1ms'\nrate = 10", "leave out --rate and --scan"),
+        ("scan = '1:2:1'\nrate = 10", "leave out one of them"),
     ] {
         let error = refused(workload);
         assert!(error.contains(why) && error.lines().count() == 1, "{error}");
@@ -216,4 +219,53 @@ fn a_server_that_stands_still_is_seen_by_everybody_who_is_due_meanwhile() {
     let (measured, corrected) = (cell.latency_ns.unwrap(), cell.corrected_ns.unwrap());
     assert!(measured.p999 < 100_000_000, "{measured:?}");
     assert!(corrected.p999 > 1_000_000_000, "{corrected:?}");
+}
+
+#[test]
+fn the_highest_rate_within_a_bound_is_that_of_a_target_whose_own_is_known() {
+    // Each miss takes 2 ms: 500 a second is all that one thread can do, and from there on a queue grows.
+    let workload = "rounds = 2\nkeys = 2000\nrequests = 100\non-miss = 'fill'\nload-time = '2ms'\nkey-pattern = 'seq'\n\
+                    search = 'p50:20ms'";
+    let run = support::run(&ENGINES, &["moka:"], workload);
+    let [search] = &run.searches[..] else { panic!("{:#?}", run.searches) };
+    assert_eq!((search.quantile, search.bound_ns), (0.5, 20_000_000));
+    assert_eq!(search.operations, [Operation::GetOrSet]);
+    assert_eq!(search.rates.len(), 2, "{search:#?}");
+    let rate = search.rate.unwrap();
+    assert!((150.0..560.0).contains(&rate), "{search:#?}");
+    for round in 1..=2 {
+        let steps: Vec<_> = search.steps.iter().filter(|step| step.round == round).collect();
+        let rates = |within| {
+            let tried = steps.iter().filter(move |step| step.within == within);
+            tried.map(|step| step.offered_per_s)
+        };
+        let best = rates(true).fold(0.0, f64::max);
+        assert!((best - search.rates[round as usize - 1]).abs() < 1e-9, "{steps:#?}");
+        // The span between it and what failed above is as narrow as it should be.
+        let above = rates(false).filter(|rate| *rate > best).fold(f64::INFINITY, f64::min);
+        assert!(above.is_infinite() || above <= best * 1.05, "{steps:#?}");
+        assert!(steps.len() <= 24, "{steps:#?}");
+    }
+    // The cells have the closed loop.
+    assert!(support::cell(&run, "moka:", Operation::GetOrSet).paced.is_none());
+    let said = larder_report::render(
+        &run,
+        larder_report::Format::MARKDOWN,
+        larder_report::Style { colour: false, width: 120 },
+    );
+    assert!(said.contains("### The highest rate within a bound"), "{said}");
+    assert!(said.contains("- **get_or_set, p50 ≤ 20.0 ms**: moka:: "), "{said}");
+
+    // A bound that nothing keeps is said, and is no rate of 0.
+    let run = support::run(
+        &ENGINES,
+        &["moka:"],
+        &workload.replace("20ms", "1us").replace("rounds = 2", "rounds = 1"),
+    );
+    let [search] = &run.searches[..] else { panic!("{:#?}", run.searches) };
+    assert_eq!((search.rate, search.rates.len()), (None, 0));
+    assert!(
+        search.reason.as_ref().unwrap().contains("in 1 of 1 rounds p50 was longer than"),
+        "{search:?}"
+    );
 }

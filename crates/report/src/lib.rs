@@ -32,6 +32,7 @@ mod page;
 mod percentiles;
 mod points;
 mod ranking;
+mod searches;
 mod sentences;
 mod style;
 mod table;

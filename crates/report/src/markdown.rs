@@ -14,6 +14,7 @@ use crate::model::{Article, Run, Target};
 use crate::percentiles::{Percentiles, heads, percentiles};
 use crate::points::label;
 use crate::ranking::{Group, Row, Standing, groups};
+use crate::searches::{SEARCHES, SearchLine, search_lines};
 use crate::sentences::{FIGURES_SAY, sentences};
 use crate::text::clean;
 use crate::tiers::{TIERS, TierLine, tier_lines};
@@ -53,6 +54,14 @@ fn render(run: &Run) -> String {
         lines.push(format!("### {HIT_RATIOS}"));
         lines.extend(hits.iter().map(hit_ratios));
         lines.push(READING.to_owned());
+    }
+    let searches = search_lines(run);
+    if !searches.is_empty() {
+        lines.push(format!("### {SEARCHES}"));
+        let item = |line: &SearchLine| {
+            format!("- **{}**: {}", escaped(&line.subject), escaped(&line.text))
+        };
+        lines.push(searches.iter().map(item).collect::<Vec<_>>().join("\n"));
     }
     let tiers = tier_lines(run);
     if !tiers.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use larder_report::{Operation, Sample};
+use larder_report::{Operation, Sample, SearchStep};
 
 use crate::measure::Packed;
 
@@ -25,12 +25,21 @@ pub(crate) struct PackedPace {
     pub(crate) lag: Packed,
 }
 
-/// Entries by target and point (both as indices) and operation.
+/// What a round's search for the highest rate of a target found.
+#[derive(Debug, Clone)]
+pub(crate) struct Searched {
+    /// `None` where no rate was within the bound.
+    pub(crate) rate: Option<f64>,
+    pub(crate) steps: Vec<SearchStep>,
+}
+
+/// Entries by target and point (both as indices) and operation, and searches by target and point.
 #[derive(Debug, Default)]
 pub(crate) struct Book {
     entries: BTreeMap<(usize, usize, Operation), Vec<Entry>>,
     /// How many rounds each point has begun.
     begun: BTreeMap<usize, u32>,
+    searches: BTreeMap<(usize, usize), Vec<Searched>>,
 }
 
 impl Book {
@@ -50,6 +59,21 @@ impl Book {
 
     pub(crate) fn add(&mut self, (target, point): (usize, usize), entry: Entry) {
         self.entries.entry((target, point, entry.operation)).or_default().push(entry);
+    }
+
+    pub(crate) fn add_search(&mut self, place: (usize, usize), found: Searched) {
+        self.searches.entry(place).or_default().push(found);
+    }
+
+    pub(crate) fn searches(&self, target: usize, point: usize) -> &[Searched] {
+        self.searches.get(&(target, point)).map_or(&[], Vec::as_slice)
+    }
+
+    /// What a round brought at a place, of all operations.
+    pub(crate) fn of_round(&self, (target, point): (usize, usize), round: u32) -> Vec<Entry> {
+        let here = self.entries.iter().filter(|((t, p, _), _)| (*t, *p) == (target, point));
+        let entries = here.flat_map(|(_, entries)| entries);
+        entries.filter(|entry| entry.sample.round == round).cloned().collect()
     }
 
     /// The last round of which something was measured.

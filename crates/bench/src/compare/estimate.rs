@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use larder_store::{ByteSize, Catalog};
 
 use super::feasible::{self, Footprint, footprint};
+use super::search;
 use super::turn::{Amount, Pacing, Turn};
 use super::{Permissions, Slot, provision};
 use crate::error::Result;
@@ -127,7 +128,8 @@ fn trial(
     }
     // What surrounds the measured loop (emptying, loading, reading back) takes its time once a turn.
     let around = (turn.clock.elapsed().as_secs_f64() - measured).max(0.0);
-    Duration::from_secs_f64(seconds + around)
+    let searched = point.search().map_or(0.0, |bound| search::lasts(bound, &entries, around));
+    Duration::from_secs_f64(seconds + around + searched)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]

@@ -14,6 +14,7 @@ mod meter;
 mod paced;
 mod record;
 mod rounds;
+mod search;
 mod steady;
 mod ttl;
 mod turn;

@@ -8,6 +8,7 @@ use larder_report::{
 use super::article;
 use super::book::{Book, Entry};
 use super::comparisons::comparisons;
+use super::search::searches;
 use super::{CellHistograms, Slot, Times};
 use super::{goal, paced, steady};
 use crate::check;
@@ -49,6 +50,7 @@ impl Recorder<'_> {
         steady::examine(&mut cells);
         let mut run = Run { usage, ..self.run(slots, cells, interrupted) };
         run.hit_curves = self.hit_curves(slots, book);
+        run.searches = searches(self.plan, slots, book);
         run.checks = check::run_all(&run);
         run.comparisons = comparisons(&run);
         run.notes.extend(goal::reached(self.plan, &run));

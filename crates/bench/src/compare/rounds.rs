@@ -11,6 +11,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::Slot;
 use super::book::{Book, Entry};
 use super::goal::Goal;
+use super::search::search;
 use super::turn::{Amount, Pacing, Turn};
 use crate::observer::{Event, Observer};
 use crate::plan::Plan;
@@ -65,6 +66,7 @@ impl Rounds<'_> {
                     let turn = self.turn(round, at, position);
                     if let Some(target) = slots[slot].open_mut() {
                         self.take(&turn, target, &mut |entry| book.add((slot, at), entry));
+                        self.look_for_rate(&turn, target, (slot, at), book);
                     }
                     done += 1;
                     self.observer.notice(Event::TurnEnded { done });
@@ -73,6 +75,23 @@ impl Rounds<'_> {
             }
             if over {
                 return;
+            }
+        }
+    }
+
+    /// Looks for the highest rate of a target where that is asked for, once its turn is over.
+    fn look_for_rate(
+        &self,
+        turn: &Turn<'_>,
+        target: &mut Target,
+        place: (usize, usize),
+        book: &mut Book,
+    ) {
+        let Some(bound) = turn.point.search().filter(|_| turn.round > 0) else { return };
+        if target.lost.is_none() && !self.stop.load(Ordering::Relaxed) {
+            let found = search(turn, target, bound, &book.of_round(place, turn.round));
+            if let Some(found) = found {
+                book.add_search(place, found);
             }
         }
     }

@@ -29,6 +29,8 @@ pub(super) enum Amount {
     AtMost(Duration),
     /// As much as fits into this time, loads too.
     Trial(Duration),
+    /// Of what is measured so many operations, and no more than fit into this time; a load is done whole.
+    Paced { operations: u64, limit: Duration },
 }
 
 /// When the operations of the phases that are measured begin.
@@ -38,6 +40,8 @@ pub(super) enum Pacing {
     Planned,
     /// Each when the one before is over, whatever the plan says.
     Closed,
+    /// So many a second.
+    At(f64),
 }
 
 /// A turn to be carried out.
@@ -154,6 +158,7 @@ impl Turn<'_> {
         match self.pacing {
             Pacing::Planned => self.point.pace.as_ref()?.arrivals(None, seed),
             Pacing::Closed => None,
+            Pacing::At(rate) => self.point.pace.as_ref()?.arrivals(Some(rate), seed),
         }
     }
 
@@ -169,6 +174,9 @@ impl Turn<'_> {
                 (phase.requests, Some(phase.time_limit.map_or(time, |limit| limit.min(time))))
             }
             Amount::For(time) if phase.measured => (None, Some(time)),
+            Amount::Paced { operations, limit } if phase.measured => {
+                (Some(operations), Some(limit))
+            }
             _ => (phase.requests, phase.time_limit),
         };
         // What a guest is to do is written down first, so that of a trial no more is than any language gets done.

@@ -65,6 +65,9 @@ pub(super) fn describe(
     if let Some(scan) = spec.scan {
         say("scan", scan.to_string());
     }
+    if let Some(bound) = spec.search {
+        say("search", bound.to_string());
+    }
     if let Some(arrivals) = spec.arrivals {
         say("arrivals", arrivals.to_string());
     }

@@ -213,7 +213,7 @@ impl Plan {
     fn note_mixes(&mut self) {
         let mixed = |phase: &PlannedPhase| phase.measured && phase.operations.len() > 1;
         // Where operations come when they are due, the rate of each is over all of the time.
-        let closed = self.points.iter().filter(|point| point.pace.is_none());
+        let closed = self.points.iter().filter(|point| !point.is_paced());
         if closed.flat_map(|point| &point.phases).any(mixed) {
             let note =
                 "in a mix, each operation's rate is over the time that was spent in that operation";

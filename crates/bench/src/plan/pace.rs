@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::error::{Result, usage};
 use crate::measure::{Arrivals, seconds};
 use crate::trace::Trace;
-use crate::workload::{ArrivalKind, WorkloadSpec};
+use crate::workload::{ArrivalKind, Bound, WorkloadSpec};
 
 /// How fast operations come, whether a target keeps up or not.
 #[derive(Debug, Clone)]
@@ -16,6 +16,8 @@ pub(crate) struct PlannedPace {
     arrivals: ArrivalKind,
     /// When the operations of a trace were recorded, in nanoseconds, and how long all of them took.
     recorded: Option<(Arc<[u64]>, u64)>,
+    /// The highest rate within this is looked for; until one is tried, the targets say how fast.
+    search: Option<Bound>,
 }
 
 impl PlannedPace {
@@ -35,7 +37,9 @@ impl PlannedPace {
             })?),
             _ => None,
         };
-        if rate.is_none() && recorded.is_none() {
+        check_alone(spec)?;
+        let search = spec.search;
+        if rate.is_none() && recorded.is_none() && search.is_none() {
             return match spec.arrivals {
                 Some(arrivals) => Err(usage(format!(
                     "--arrivals {arrivals}: nothing says how many come; add a --rate, or leave it out"
@@ -43,7 +47,7 @@ impl PlannedPace {
                 None => Ok(None),
             };
         }
-        Ok(Some(Self { rate: rate.map(f64::from), arrivals, recorded }))
+        Ok(Some(Self { rate: rate.map(f64::from), arrivals, recorded, search }))
     }
 
     /// How long it takes until so many operations have come, in seconds.
@@ -52,13 +56,35 @@ impl PlannedPace {
         arrivals.map_or(0.0, |(n, arrivals)| seconds(arrivals.due(n)))
     }
 
-    /// The instants of a turn that all targets have alike; with a `rate`, at that one.
+    /// Within what the highest rate is looked for.
+    pub(crate) fn search(&self) -> Option<Bound> {
+        self.search
+    }
+
+    /// The instants of a turn that all targets have alike; with a `rate`, at that one. `None` where nothing says how many
+    /// come.
     pub(crate) fn arrivals(&self, rate: Option<f64>, seed: u64) -> Option<Arrivals> {
         let rate = rate.or(self.rate);
+        if rate.is_none() && self.search.is_some() {
+            return None;
+        }
         match (&self.recorded, self.arrivals) {
             (Some((at, lasts)), _) => Some(Arrivals::recorded(Arc::clone(at), *lasts, rate)),
             (None, ArrivalKind::Exponential) => Some(Arrivals::exponential(rate?, seed)),
             (None, _) => Some(Arrivals::fixed(rate?)),
         }
+    }
+}
+
+/// Refuses two ways at once to say how many come; a scenario may name both.
+fn check_alone(spec: &WorkloadSpec) -> Result<()> {
+    match (&spec.rate, spec.scan, spec.search) {
+        (Some(rate), Some(scan), _) => {
+            Err(usage(format!("--scan {scan} with --rate {rate}: leave out one of them")))
+        }
+        (Some(_), _, Some(bound)) | (_, Some(_), Some(bound)) => Err(usage(format!(
+            "--search {bound} finds the rate itself: leave out --rate and --scan"
+        ))),
+        _ => Ok(()),
     }
 }

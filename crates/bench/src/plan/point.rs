@@ -18,7 +18,7 @@ use crate::error::{Result, usage};
 use crate::measure::Work;
 use crate::trace::Trace;
 use crate::workload::{
-    Capacity, Distribution, KeyPattern, KeySpace, Lengths, Picker, SizeSpec, Sizes, Values,
+    Bound, Capacity, Distribution, KeyPattern, KeySpace, Lengths, Picker, SizeSpec, Sizes, Values,
     WorkloadSpec,
 };
 
@@ -122,6 +122,16 @@ impl PlannedPoint {
         one_writer_a_key(&self.phases, self.keys.count(), ("processes", self.guest_processes()))
     }
 
+    /// Within what the highest rate of each target is looked for; `None` where it is not.
+    pub(crate) fn search(&self) -> Option<Bound> {
+        self.pace.as_ref()?.search()
+    }
+
+    /// Whether operations come when they are due in the rounds themselves.
+    pub(crate) fn is_paced(&self) -> bool {
+        self.pace.is_some() && self.search().is_none()
+    }
+
     /// Every key once, in the order of the phases that visit each; `None` is by index.
     pub fn order(&self) -> Option<&[u32]> {
         self.order.as_deref()
@@ -187,6 +197,7 @@ pub(super) fn plan_point(
     let in_order = matches!(source.pattern, KeyPattern::Drawn(Distribution::Sequential));
     let phases = plan_phases(spec, source, at.keys)?;
     one_writer_a_key(&phases, at.keys, ("threads", at.threads))?;
+    one_kind_to_search(spec, &phases)?;
     let sizes = (0..at.keys).map(|key| (keys.len_of(key) + values.len_of(key)) as u64);
     let working_set_bytes = sizes.sum();
     let capacity = at.capacity.map(|capacity| capacity.bytes_of(working_set_bytes));
@@ -236,6 +247,18 @@ fn coordinates(source: &Source, at: &Coordinates<'_>, keys: &KeySpace, values: &
         point.insert("keys".into(), PointValue::Number(at.keys.into()));
     }
     point
+}
+
+/// Refuses to look for the rate of several phases at once.
+fn one_kind_to_search(spec: &WorkloadSpec, phases: &[PlannedPhase]) -> Result<()> {
+    let measured = phases.iter().filter(|phase| phase.measured).count();
+    match spec.search {
+        Some(bound) if measured != 1 => Err(usage(format!(
+            "--search {bound}: the rate of one kind of work is looked for, and {measured} are measured one after the other; \
+             take --operations get, or --ratio 1:10"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses more writing threads or processes than keys: a key whose versions come from two threads cannot be verified.

@@ -1,5 +1,6 @@
 //! What is done to a cache: keys, values, and which operations on them.
 
+mod bound;
 mod capacity;
 mod keys;
 mod on_miss;
@@ -14,6 +15,7 @@ mod typed;
 mod until;
 mod values;
 
+pub use bound::Bound;
 pub use capacity::Capacity;
 pub use keys::{KeySpace, Lengths};
 pub use on_miss::OnMiss;

@@ -9,7 +9,8 @@ use larder_store::{ByteSize, Span};
 
 use super::typed::text;
 use super::{
-    ArrivalKind, Capacity, KeyPattern, OnMiss, Operations, Ratio, Scan, SizeSpec, Sweep, Until,
+    ArrivalKind, Bound, Capacity, KeyPattern, OnMiss, Operations, Ratio, Scan, SizeSpec, Sweep,
+    Until,
 };
 
 /// What is done to each target. Every field may be left out; a flag wins over a scenario's field.
@@ -137,6 +138,11 @@ pub struct WorkloadSpec {
     #[serde(deserialize_with = "text")]
     pub scan: Option<Scan>,
 
+    /// Look for the highest rate at which a percentile of the latency, p50 to p99.9 or max, stays within a time: p99:1ms
+    #[arg(long, value_name = "PERCENTILE:TIME", conflicts_with_all = ["rate", "scan"])]
+    #[serde(deserialize_with = "text")]
+    pub search: Option<Bound>,
+
     /// Before the first round, do everything unmeasured for this long
     #[arg(short, long, value_name = "TIME")]
     #[serde(deserialize_with = "text")]
@@ -192,8 +198,8 @@ impl WorkloadSpec {
         if self.requests.is_some() || self.duration.is_some() {
             (other.requests, other.duration) = (None, None);
         }
-        if self.rate.is_some() || self.scan.is_some() {
-            (other.rate, other.scan) = (None, None);
+        if self.rate.is_some() || self.scan.is_some() || self.search.is_some() {
+            (other.rate, other.scan, other.search) = (None, None, None);
         }
         if self.compressibility.is_some() || self.payload.is_some() {
             (other.compressibility, other.payload) = (None, None);
@@ -220,6 +226,7 @@ impl WorkloadSpec {
             rate: self.rate.or(other.rate),
             arrivals: self.arrivals.or(other.arrivals),
             scan: self.scan.or(other.scan),
+            search: self.search.or(other.search),
             warmup: self.warmup.or(other.warmup),
             rounds: self.rounds.or(other.rounds),
             until: self.until.or(other.until),
@@ -267,6 +274,7 @@ impl WorkloadSpec {
             ("rate", differs(self.rate.as_ref(), other.rate.as_ref(), "")),
             ("arrivals", differs(self.arrivals.as_ref(), other.arrivals.as_ref(), "fixed")),
             ("scan", differs(self.scan.as_ref(), other.scan.as_ref(), "")),
+            ("search", differs(self.search.as_ref(), other.search.as_ref(), "")),
             ("pin", differs(self.pin.as_ref(), other.pin.as_ref(), "false")),
         ];
         fields.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()

@@ -12,6 +12,7 @@ use crate::header::{header, warning};
 use crate::limits::{NOT_SHOWN, not_shown};
 use crate::model::{Run, Severity};
 use crate::page::Page;
+use crate::searches::{SEARCHES, search_lines};
 use crate::sentences::{FIGURES_SAY, sentences};
 use crate::style::{BAD, DOUBT, FAINT, PLACE, PLAIN, STRONG, Style};
 use crate::text::width;
@@ -29,6 +30,11 @@ fn render(run: &Run, style: Style) -> String {
         article::write(&mut page, run, article, style);
     }
     hits::write(&mut page, run, style);
+    let searches = search_lines(run);
+    if !searches.is_empty() {
+        page.heading(SEARCHES);
+        write_entries(&mut page, 2, searches.into_iter().map(|line| (line.subject, line.text)));
+    }
     let tiers = tier_lines(run);
     if !tiers.is_empty() {
         page.heading(TIERS);

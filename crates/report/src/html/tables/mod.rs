@@ -13,6 +13,7 @@ use maud::{Markup, html};
 use super::view::View;
 use crate::model::Run;
 use crate::ranking::{Group, Row};
+use crate::searches::{SEARCHES, search_lines};
 use crate::tiers::{TIERS, tier_lines};
 use crate::told::{UNTOLD, UNTOLD_MEANS, withholds};
 
@@ -22,6 +23,7 @@ pub(super) fn section(view: &View<'_>) -> Markup {
             h2 { "Tables" }
             @for groups in view.by_operation() { (of_operation(view, groups)) }
             (hits::section(view.run))
+            (of_searches(view.run))
             (of_tiers(view.run))
             (legend(view))
         }
@@ -48,6 +50,17 @@ fn of_operation(view: &View<'_>, groups: &[Group<'_>]) -> Markup {
             }
         } @else {
             div id=(view.group_anchor(operation, groups[0].point)) { (ranking::table(view, &groups[0])) }
+        }
+    }
+}
+
+/// The highest rates within a bound, where they were looked for.
+fn of_searches(run: &Run) -> Markup {
+    let lines = search_lines(run);
+    html! {
+        @if !lines.is_empty() {
+            h3 #searches { (SEARCHES) }
+            ul.prose { @for line in lines { li { b { (line.subject) } ": " (line.text) } } }
         }
     }
 }

@@ -1,0 +1,203 @@
+//! The highest rate at which a target keeps within a bound, found by trying.
+//!
+//! What the closed loop of the same round reached says where to look: that many threads get no more done. Between nothing
+//! and a little more than that, rates are tried and the span is halved until it is narrow. A rate counts only if the target
+//! kept up with it, or its latency would be that of a queue that grows. One that fails, if not by far, is tried once more: on a busy machine
+//! a single hiccup would else halve what is found.
+
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use larder_report::{ReasonKind, Search, SearchStep};
+
+use super::Slot;
+use super::book::{Book, Entry, Searched};
+use super::turn::{Amount, Pacing, Turn};
+use crate::measure::Tally;
+use crate::plan::{Plan, PlannedPoint};
+use crate::statistics::{median, median_ci95};
+use crate::target::Target;
+use crate::workload::Bound;
+
+/// A trial takes so long at least, in seconds: shorter ones hang on chance.
+const TRIAL_S: f64 = 0.5;
+/// The rate is found when the span is no wider than this.
+const NARROW: f64 = 1.05;
+/// From so many times what the closed loop reached downwards.
+const ABOVE: f64 = 1.1;
+/// Below this share of it, nothing is looked for any more.
+const HOPELESS: f64 = 0.05;
+/// A latency of so many times the bound is no hiccup.
+const FAR: u64 = 10;
+/// The share of the operations that were due of which so many must have been done in time.
+const KEPT_UP: f64 = 0.98;
+/// Turns that a search may have, so that none shares a version with another.
+const TURNS: u32 = 64;
+
+/// How many trials a search has, about.
+const ABOUT: f64 = 8.0;
+
+/// Looks for the highest rate within the bound, once the turn's closed loop has brought these entries.
+pub(super) fn search(
+    turn: &Turn<'_>,
+    target: &mut Target,
+    bound: Bound,
+    closed: &[Entry],
+) -> Option<Searched> {
+    let reached = reached(closed)?;
+    let mut searched = Searched { rate: None, steps: Vec::new() };
+    let (mut low, mut high) = (0.0, reached * ABOVE);
+    let mut number = 0;
+    while low * NARROW < high && high > reached * HOPELESS {
+        let rate = f64::midpoint(low, high);
+        let mut is_within = false;
+        for _ in 0..2 {
+            number += 1;
+            let step = try_rate(turn, target, bound, (rate, number))?;
+            is_within = step.within;
+            searched.steps.push(step);
+            if is_within || step.latency_ns > bound.within_ns().saturating_mul(FAR) {
+                break;
+            }
+        }
+        if is_within {
+            low = rate;
+            searched.rate = Some(rate);
+        } else {
+            high = rate;
+        }
+    }
+    Some(searched)
+}
+
+/// How many operations a second the closed loop did, of all kinds; `None` where it did none.
+#[expect(clippy::cast_precision_loss, reason = "a rate")]
+fn reached(closed: &[Entry]) -> Option<f64> {
+    // The parts of the time of a mix add up to all of it.
+    let wall_s: f64 = closed.iter().map(|entry| entry.sample.wall_s).sum();
+    let ops: u64 = closed.iter().map(|entry| entry.sample.counts.ops).sum();
+    (ops > 0 && wall_s > 0.0).then(|| ops as f64 / wall_s)
+}
+
+/// How long a search takes, about, in seconds, where a closed loop brought these entries and so much goes on around a phase.
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+pub(super) fn lasts(bound: Bound, closed: &[Entry], around_s: f64) -> f64 {
+    let reached = reached(closed).unwrap_or(1.0);
+    ABOUT * (around_s + (bound.operations() as f64 / reached).max(TRIAL_S))
+}
+
+/// Tries a rate; `None` when it was broken off.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "operations of a short trial"
+)]
+fn try_rate(
+    turn: &Turn<'_>,
+    target: &mut Target,
+    bound: Bound,
+    (rate, number): (f64, u32),
+) -> Option<SearchStep> {
+    let operations = bound.operations().max((rate * TRIAL_S).ceil() as u64);
+    // A target that is far behind need not be waited for.
+    let limit = Duration::from_secs_f64(2.0 * operations as f64 / rate + 1.0);
+    let trial = Turn {
+        number: turn.number.wrapping_mul(TURNS).wrapping_add(number),
+        amount: Amount::Paced { operations, limit },
+        pacing: Pacing::At(rate),
+        ..*turn
+    };
+    let mut entries = Vec::new();
+    trial.run(target, &mut |entry| entries.push(entry));
+    let whole = !entries.is_empty() && entries.iter().all(|entry| entry.sample.complete);
+    if !whole || target.lost.is_some() {
+        return None;
+    }
+    let mut latencies: Histogram<u64> = Tally::new().latency;
+    for entry in &entries {
+        latencies.add(entry.latency.unpack()).expect("all have the same bounds");
+    }
+    let latency_ns = latencies.value_at_quantile(bound.quantile);
+    // In an open loop each operation of a mix has all of the time.
+    let wall_s = entries.iter().map(|entry| entry.sample.wall_s).fold(0.0, f64::max);
+    let done: u64 = entries.iter().map(|entry| entry.sample.counts.ops).sum();
+    let achieved_per_s = entries.iter().map(|entry| entry.sample.ops_per_s).sum();
+    let kept_up = wall_s > 0.0 && done as f64 / wall_s >= rate * KEPT_UP;
+    Some(SearchStep {
+        round: turn.round,
+        offered_per_s: rate,
+        achieved_per_s,
+        latency_ns,
+        within: kept_up && !latencies.is_empty() && latency_ns <= bound.within_ns(),
+    })
+}
+
+/// What was found for each target and point that was searched.
+pub(super) fn searches(plan: &Plan, slots: &[Slot], book: &Book) -> Vec<Search> {
+    let mut searches = Vec::new();
+    for (at, point) in plan.points.iter().enumerate() {
+        let Some(bound) = point.search() else { continue };
+        for (number, slot) in slots.iter().enumerate() {
+            if point.is_for(slot.planned()) {
+                searches.push(of(slot, point, bound, book.searches(number, at), plan.seed));
+            }
+        }
+    }
+    searches
+}
+
+fn of(slot: &Slot, point: &PlannedPoint, bound: Bound, found: &[Searched], seed: u64) -> Search {
+    let rates: Vec<f64> = found.iter().filter_map(|searched| searched.rate).collect();
+    // A round in which no rate was within is one below all others: where there are such, the median is not known.
+    let all_found = rates.len() == found.len();
+    let (reason_kind, reason) = why_none(slot, point, bound, found, all_found).unzip();
+    Search {
+        target: slot.planned().url.to_string(),
+        point: point.point.clone(),
+        operations: point.measured_operations(),
+        quantile: bound.quantile,
+        bound_ns: bound.within_ns(),
+        rate: median(&rates).filter(|_| all_found),
+        rate_ci95: median_ci95(&rates, seed).filter(|_| all_found),
+        rates,
+        steps: found.iter().flat_map(|searched| searched.steps.iter().copied()).collect(),
+        reason,
+        reason_kind,
+    }
+}
+
+/// Why there is no rate.
+fn why_none(
+    slot: &Slot,
+    point: &PlannedPoint,
+    bound: Bound,
+    found: &[Searched],
+    all_found: bool,
+) -> Option<(ReasonKind, String)> {
+    let target = match slot {
+        Slot::Closed(_, reason) => return Some((ReasonKind::Unavailable, reason.clone())),
+        Slot::Open(target) => target,
+    };
+    if let Some(refusal) = target.refusal(point) {
+        return Some(refusal);
+    }
+    if found.is_empty() {
+        return Some(match &target.lost {
+            Some(lost) => (ReasonKind::Lost, lost.reason.clone()),
+            None => {
+                (ReasonKind::Interrupted, "interrupted before its first search was over".into())
+            }
+        });
+    }
+    let without = found.iter().filter(|searched| searched.rate.is_none()).count();
+    (!all_found).then(|| {
+        let text = format!(
+            "in {without} of {} rounds {} was longer than {} ms at every rate that was tried",
+            found.len(),
+            bound.name(),
+            bound.within.as_secs_f64() * 1e3
+        );
+        (ReasonKind::NothingSucceeded, text)
+    })
+}
