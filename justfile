@@ -22,7 +22,7 @@ bench-floor:
     cargo bench -p larder-engines --bench floor_file
     cargo bench -p larder-bench --bench floor_loop
 
-# Whether verdicts are right: 30 real comparisons of a store with itself and 30 with one slowed by 10 %, about 8 minutes
+# Whether verdicts are right: 30 real comparisons of a store with itself and 30 with one slowed by 10 %; 15 minutes at most, far less where nothing else runs
 verdicts *arguments:
     cargo bench -p larder-bench --bench verdicts -- {{ arguments }}
 

@@ -192,11 +192,12 @@ fn compared(
     seed: u64,
 ) -> std::result::Result<Run, Box<dyn std::error::Error>> {
     let workload = WorkloadSpec {
-        keys: Some("1000".parse()?),
-        requests: Some("3000".parse()?),
+        // Few keys, because all are stored anew before each round and deleted after it.
+        keys: Some("200".parse()?),
+        requests: Some("2000".parse()?),
         operations: Some(Operation::Get.as_str().parse()?),
         until: Some("2%".parse()?),
-        max_time: Some(larder_store::Span(Duration::from_secs(8))),
+        max_time: Some(larder_store::Span(Duration::from_secs(15))),
         seed: Some(seed),
         ..WorkloadSpec::default()
     };
