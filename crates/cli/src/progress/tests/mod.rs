@@ -367,3 +367,25 @@ fn without_a_terminal_each_round_and_each_finding_is_a_line() {
     round 2 of 2
     ");
 }
+
+#[test]
+fn rounds_without_a_known_end_tell_what_is_known() {
+    let workload = "keys = 1000\nrounds = 2\nuntil = '2%'\nmax-time = '3m'";
+    let mut told = Told::new(&["moka:", "lmdb:"], workload).start();
+    for round in 1..=3 {
+        told.turn(round, "moka:", 0, &[(1.2e6, 0), (4e6, 0)]);
+        told.turn(round, "lmdb:", 0, &[(4e5, 0), (2e6, 0)]);
+    }
+    let first = told.shown(WIDE).lines().next().unwrap().to_owned();
+    assert!(first.starts_with("━━━━") && !first.contains('─'), "{first}");
+    assert!(first.ends_with("  round 3 until 2%, 6 turns, at most 2 min 48 s left"), "{first}");
+
+    let mut lines = Lines::default();
+    lines.line(Event::Started { plan: &told.plan });
+    let point = told.plan.points[0].point.clone();
+    let mut said = |round| {
+        lines.line(Event::Turn { round, rounds: 2, target: "moka:", point: &point }).unwrap()
+    };
+    assert_eq!(said(2), "round 2 of 2 and more, until 2%");
+    assert_eq!(said(3), "round 3, until 2%");
+}
