@@ -1,0 +1,114 @@
+//! The open loop in a report: who kept up, by what targets are ranked, throughput against latency, what a search found.
+
+use larder_report::{
+    Format, Latency, Operation, Paced, Point, PointValue, Run, Scale, Search, Unit, charts, groups,
+    is_chart_id, render, sentences, svg,
+};
+
+use super::small::{PLAIN, cell, gets, tied};
+
+/// Two targets at 10,000 a second, and at 20,000, which one of them does not bear.
+fn paced() -> Run {
+    let mut run = gets(&[]);
+    for name in ["a", "b"] {
+        run.targets.push(super::small::target(name));
+    }
+    for (name, offered, reached, p99) in [
+        ("a", 10_000.0, 10_000.0, 300_000),
+        ("b", 10_000.0, 10_000.0, 200_000),
+        ("a", 20_000.0, 20_000.0, 900_000),
+        ("b", 20_000.0, 12_500.0, 700_000_000),
+    ] {
+        let mut cell = cell(name, Operation::Get, Some(reached));
+        cell.point = point(offered);
+        cell.latency_ns = cell.latency_ns.map(|latency| Latency { p99, ..latency });
+        cell.paced = Some(Paced {
+            offered_per_s: offered,
+            service_ns: cell.latency_ns.map(|latency| Latency { p99: 90_000, ..latency }),
+            unbegun: if reached < offered { 7500 } else { 0 },
+            ..Paced::default()
+        });
+        run.cells.push(cell);
+    }
+    run
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole rate")]
+fn point(rate: f64) -> Point {
+    Point::from([("rate".into(), PointValue::Number(rate as u64))])
+}
+
+#[test]
+fn targets_that_all_keep_up_are_ranked_by_their_p99() {
+    let run = paced();
+    let order: Vec<Vec<&str>> =
+        groups(&run).iter().map(|group| group.ranked().map(|row| row.name).collect()).collect();
+    assert_eq!(order, [["b", "a"], ["a", "b"]]);
+    let said: Vec<String> = sentences(&run).iter().map(ToString::to_string).collect();
+    for text in [
+        "get, 10000: all kept up with 10.0 k/s, so not the rates but the p99 from the planned start ranks them",
+        "get, 20000: a kept up with 20.0 k/s",
+        "get, 20000: b did not keep up: 12.5 k/s of 20.0 k/s were done (62.5 %), 7500 operations had not begun when the \
+         time was over; its latency from the planned start grows for as long as a round lasts",
+    ] {
+        assert!(said.iter().any(|said| said == text), "{text}: {said:#?}");
+    }
+}
+
+#[test]
+fn what_is_said_of_two_of_them_is_said_of_their_p99() {
+    let mut run = paced();
+    run.cells.truncate(2);
+    run.comparisons = vec![larder_report::Comparison { point: point(10_000.0), ..tied("a", "b") }];
+    for cell in &mut run.cells {
+        cell.rounds = 10;
+    }
+    let said: Vec<String> = sentences(&run).iter().map(ToString::to_string).collect();
+    assert!(said.iter().any(|said| said.contains("by p99 from plan, b and a cannot")), "{said:#?}");
+    assert!(said.iter().any(|said| said.contains("their p99 from plan differ by")), "{said:#?}");
+}
+
+#[test]
+fn a_sweep_of_rates_is_drawn_as_latency_against_what_was_reached() {
+    let run = paced();
+    let all = charts(&run);
+    let chart = all.iter().find(|chart| chart.id == "throughput-get").expect("a chart");
+    assert!(is_chart_id(&chart.id));
+    assert_eq!((chart.x.unit, chart.y.scale), (Unit::Rate, Scale::Log));
+    let marks: Vec<(&str, &[f64], &[Option<f64>])> =
+        chart.series.iter().map(|one| (&*one.name, &*one.x, &*one.y)).collect();
+    assert_eq!(
+        marks,
+        [
+            ("a", &[10_000.0, 20_000.0][..], &[Some(300_000.0), Some(900_000.0)][..]),
+            ("b", &[10_000.0, 12_500.0][..], &[Some(200_000.0), Some(700_000_000.0)][..]),
+        ]
+    );
+    assert!(svg(chart, larder_report::Ground::White).contains("p99 from the planned start"));
+    // A closed loop has none.
+    assert!(charts(&gets(&[("a", 1e6)])).iter().all(|chart| !chart.id.starts_with("throughput")));
+}
+
+#[test]
+fn the_highest_rates_within_a_bound_stand_in_every_report() {
+    let mut run = gets(&[("a", 1e5), ("b", 2e5)]);
+    let search = |target: &str, rate: Option<f64>| Search {
+        target: target.into(),
+        point: Point::new(),
+        operations: vec![Operation::Get],
+        quantile: 0.99,
+        bound_ns: 1_000_000,
+        rates: rate.into_iter().collect(),
+        rate,
+        rate_ci95: rate.map(|rate| [rate * 0.9, rate * 1.1]),
+        steps: Vec::new(),
+        reason: rate.is_none().then(|| "p99 was longer".to_owned()),
+        reason_kind: None,
+    };
+    run.searches = vec![search("a", None), search("b", Some(41_000.0))];
+    let markdown = render(&run, Format::MARKDOWN, PLAIN);
+    let lines = "- **get, p99 ≤ 1.00 ms**: b: 41.0 k/s [36.9–45.1]\n- **get, p99 ≤ 1.00 ms**: a: none: p99 was longer";
+    assert!(markdown.contains(lines), "{markdown}");
+    assert!(render(&run, Format::TABLE, PLAIN).contains("b: 41.0 k/s [36.9–45.1]"));
+    assert!(render(&run, Format::HTML, PLAIN).contains("<h3 id=\"searches\">"));
+}
