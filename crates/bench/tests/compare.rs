@@ -270,10 +270,7 @@ fn results_appear_whole() {
     let left = std::fs::read_dir(folder.path()).unwrap();
     let mut left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
     left.sort();
-    assert_eq!(
-        left,
-        ["hdr", "report.html", "report.md", "run.json", "samples.csv", "usage.csv"]
-    );
+    assert_eq!(left, ["hdr", "report.html", "report.md", "run.json", "samples.csv", "usage.csv"]);
 }
 
 #[test]
