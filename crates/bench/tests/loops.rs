@@ -35,6 +35,26 @@ fn a_get_that_returns_the_set_before_the_last_is_wrong() {
 }
 
 #[test]
+fn what_time_kept_from_being_carried_out_is_asked_of_nobody() {
+    // Time ends the first phase within a block, whose last sets never happen.
+    for threads in [1, 3] {
+        let workload = format!(
+            "keys = 5000\nthreads = {threads}\nduration = '30ms'\nrounds = 2\noperations = 'set+touch,get'"
+        );
+        let run = run(&stores::ENGINES, &["map:"], &workload);
+        let get = cell(&run, "map:", Operation::Get).counts;
+        assert!(get.hits > 0 && get.wrong == 0, "{workload}: {get:?}");
+    }
+}
+
+#[test]
+fn a_set_that_failed_is_not_asked_for_in_the_next_phase() {
+    let workload = "keys = 300\nrounds = 1\noperations = 'set+touch,get'";
+    let get = cell(&run(&stores::ENGINES, &["fails:"], workload), "fails:", Operation::Get).counts;
+    assert!(get.wrong == 0 && get.hits > 0, "{get:?}");
+}
+
+#[test]
 fn a_value_that_comes_back_after_its_delete_is_wrong() {
     for workload in [
         "keys = 300\nrounds = 1\noperations = 'set+delete+get'",

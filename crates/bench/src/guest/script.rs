@@ -120,8 +120,8 @@ impl Script {
         }
     }
 
-    /// Draws a phase for every process. In `state` what its sets store counts as acknowledged from then on, because who
-    /// draws the next phase must know.
+    /// Draws a phase for every process. In `state` what its sets store counts as acknowledged from then on, if nothing but
+    /// their number ends the phase, because who draws the next one must know.
     pub(super) fn draw(
         &mut self,
         plan: &PhasePlan<'_>,
@@ -157,7 +157,9 @@ impl Script {
             shares.push(begin..steps.len());
         }
         state.take_drawn();
-        for step in &steps {
+        // Time may end the phase before a set is carried out.
+        let is_whole = plan.time_limit.is_none();
+        for step in steps.iter().filter(|step| is_whole || step.kind == Kind::Delete) {
             self.acknowledge(*step, state);
         }
         self.phases.push(Act {

@@ -4,7 +4,7 @@
 //! and operations as numbers and decides nothing.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -116,6 +116,16 @@ impl Work<'_> {
         }
     }
 
+    /// Whether it sets keys that it may read.
+    fn overwrites(&self) -> bool {
+        match self {
+            Work::Each { .. } | Work::Grouped { .. } => false,
+            Work::Drawn { ratio, .. } => ratio.sets > 0,
+            Work::Chained { kinds, .. } => kinds.contains(&Kind::Set),
+            Work::Replayed { writes, .. } => *writes,
+        }
+    }
+
     /// Operations that are drawn as one: on a key, or on a group of keys, before the next is drawn.
     fn per_key(&self) -> usize {
         match self {
@@ -135,6 +145,8 @@ pub(crate) struct KeyState {
     issued: Vec<AtomicU32>,
     /// How often a key was drawn in this phase.
     drawn: Vec<AtomicU32>,
+    /// In a phase of this turn threads raced: older values than those acknowledged last may rightly be there since.
+    raced: AtomicBool,
     /// The version from which this turn counts.
     base: u32,
 }
@@ -142,13 +154,15 @@ pub(crate) struct KeyState {
 impl KeyState {
     pub(crate) fn new(keys: u32, turn: u32) -> Self {
         let zeros = || (0..keys).map(|_| AtomicU32::new(0)).collect();
-        Self { acked: zeros(), issued: zeros(), drawn: zeros(), base: base_version(turn) }
+        let raced = AtomicBool::new(false);
+        Self { acked: zeros(), issued: zeros(), drawn: zeros(), raced, base: base_version(turn) }
     }
 
     /// The same turn with nothing known yet.
     pub(crate) fn blank(&self) -> Self {
         let zeros = || self.acked.iter().map(|_| AtomicU32::new(0)).collect();
-        Self { acked: zeros(), issued: zeros(), drawn: zeros(), base: self.base }
+        let raced = AtomicBool::new(false);
+        Self { acked: zeros(), issued: zeros(), drawn: zeros(), raced, base: self.base }
     }
 
     pub(crate) fn base(&self) -> u32 {
@@ -264,11 +278,11 @@ impl Block {
     }
 }
 
-/// Which keys a thread has deleted, a bit for each; none where that is not followed.
+/// Which keys a thread has done something to, a bit for each; none where that is not followed.
 #[derive(Debug)]
-struct Gone(Vec<u64>);
+struct Marks(Vec<u64>);
 
-impl Gone {
+impl Marks {
     fn new(is_followed: bool, keys: u32) -> Self {
         Self(vec![0; if is_followed { keys.div_ceil(u64::BITS) as usize } else { 0 }])
     }
@@ -278,10 +292,10 @@ impl Gone {
         word.is_some_and(|word| word >> (key % u64::BITS) & 1 == 1)
     }
 
-    fn set(&mut self, key: u32, is_gone: bool) {
+    fn set(&mut self, key: u32, is_so: bool) {
         if let Some(word) = self.0.get_mut((key / u64::BITS) as usize) {
             let bit = 1 << (key % u64::BITS);
-            *word = if is_gone { *word | bit } else { *word & !bit };
+            *word = if is_so { *word | bit } else { *word & !bit };
         }
     }
 }
@@ -310,7 +324,9 @@ pub(crate) struct Draw<'a> {
     /// Keys whose latest set or delete failed: what is stored under them may be the version before.
     unsure: HashSet<u32>,
     /// Keys of this thread that were deleted last in this phase.
-    gone: Gone,
+    gone: Marks,
+    /// Keys of this thread that it has set in this phase. What was drawn for one before may never have been carried out.
+    set: Marks,
 }
 
 /// What the threads of a phase share.
@@ -339,6 +355,9 @@ impl DrawPlan<'_> {
 
 impl<'a> Draw<'a> {
     pub(crate) fn new(plan: DrawPlan<'a>, thread: u32) -> Self {
+        if plan.work.races(plan.threads) {
+            plan.state.raced.store(true, Ordering::Relaxed);
+        }
         let stream = plan.seed ^ u64::from(thread + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Self {
             work: plan.work,
@@ -354,7 +373,8 @@ impl<'a> Draw<'a> {
             end: plan.requests.map_or(u64::MAX, |ops| ops.div_ceil(plan.work.per_key() as u64)),
             tagged: plan.tagged,
             unsure: HashSet::new(),
-            gone: Gone::new(plan.follows_deletes(), plan.keys.count()),
+            gone: Marks::new(plan.follows_deletes(), plan.keys.count()),
+            set: Marks::new(plan.work.overwrites(), plan.keys.count()),
         }
     }
 
@@ -495,7 +515,11 @@ impl<'a> Draw<'a> {
         };
         match kind {
             // What a get-or-set misses it stores.
-            Kind::Set | Kind::GetOrSet => self.gone.set(key, false),
+            Kind::Set => {
+                self.gone.set(key, false);
+                self.set.set(key, true);
+            }
+            Kind::GetOrSet => self.gone.set(key, false),
             Kind::Delete => self.gone.set(key, true),
             Kind::Get | Kind::Touch => {}
         }
@@ -516,13 +540,14 @@ impl<'a> Draw<'a> {
         block.ops.push(Op { key, fill, version, len, kind });
     }
 
-    /// The oldest version that a get drawn now may return: the one set last by this thread, or acknowledged to another;
-    /// where threads race, any version of this turn.
+    /// The oldest version that a get drawn now may return: the one that this thread has set last in this phase, or else the
+    /// one acknowledged last; once threads have raced, any version of this turn.
     fn oldest_right(&self, key: u32) -> u32 {
-        if self.work.races(self.threads) || self.unsure.contains(&key) {
+        if self.state.raced.load(Ordering::Relaxed) || self.unsure.contains(&key) {
             return self.state.base;
         }
-        let latest = if self.threads == 1 || key % self.threads == self.thread {
+        let is_own = self.threads == 1 || key % self.threads == self.thread;
+        let latest = if is_own && self.set.has(key) {
             self.state.issued[key as usize].load(Ordering::Relaxed)
         } else {
             self.state.acked(key).unwrap_or(0)
