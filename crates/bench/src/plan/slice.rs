@@ -52,13 +52,6 @@ impl Plan {
                 "--slice {number}/{of}: the plan has {rounds} rounds; take at most as many slices, or more rounds with -r"
             )));
         }
-        let open = [("until", self.until.is_some()), ("max-time", self.max_time.is_some())];
-        if let Some((flag, _)) = open.into_iter().find(|(_, is_set)| *is_set) {
-            return Err(usage(format!(
-                "--slice {number}/{of}: with --{flag} nobody knows beforehand how many rounds there will be; give their number \
-                 with -r"
-            )));
-        }
         self.slice = Some(Slice { number, of, rounds, plan: self.fingerprint() });
         Ok(self)
     }

@@ -1,4 +1,4 @@
-//! Progress as plain lines, for a file or a pipe: a line for each round, and one when a check fires.
+//! Progress as plain lines, for a file or a pipe: a line for each round that was asked for, and one when a check fires.
 
 use larder_bench::Event;
 use larder_bench::workload::Until;
@@ -34,7 +34,9 @@ impl Lines {
             }
             Event::Turn { round, rounds, .. } => {
                 let new = std::mem::replace(&mut self.round, round) != round;
-                new.then(|| match self.until {
+                // Of rounds of which nobody knows how many there will be, a log has only each tenth.
+                let tells = new && (round <= rounds || round.is_multiple_of(10));
+                tells.then(|| match self.until {
                     Some(until) if round > rounds => format!("round {round}, until {until}"),
                     Some(until) => format!("round {round} of {rounds} and more, until {until}"),
                     None => format!("round {round} of {rounds}"),
