@@ -4,6 +4,12 @@ use larder_report::{Run, Severity};
 
 use super::{About, Check, Needs, Report, is_bounded, measured, percent};
 
+/// Where only some keys were read back, how many of those evicted are among them is chance: so many standard deviations
+/// above the expected number are still that, and so are as many in all.
+const DEVIATIONS: f64 = 5.0;
+/// Of the expected number, so much more is explained too: a store may count what it evicts a little later.
+const LATE: f64 = 0.25;
+
 pub(super) struct SilentDrop;
 
 impl Check for SilentDrop {
@@ -30,12 +36,10 @@ impl Check for SilentDrop {
             let said = format!(
                 "{absent} of {read} acknowledged values read back were absent ({share:.1} %)"
             );
-            // Where only some keys were read back, only as large a share of the evictions can be among them.
             let stored = counts.distinct_keys * u64::from(cell.rounds.max(1));
-            let explained =
-                counts.evictions.map(|evictions| evictions * read / stored.max(read).max(1));
+            let explained = counts.evictions.map(|evictions| explained(evictions, read, stored));
             let why = match explained {
-                Some(explained) if absent <= explained + explained / 4 => continue,
+                Some(explained) if absent <= explained => continue,
                 Some(explained) => format!("evictions explain {explained} of them at most"),
                 // What was told to be small has dropped it.
                 None if is_bounded(cell) => continue,
@@ -43,5 +47,54 @@ impl Check for SilentDrop {
             };
             report.cell(Severity::Error, cell, format!("{said}; {why}"));
         }
+    }
+}
+
+/// How many absent keys among those read back so many evictions explain at most.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts, and a bound of one"
+)]
+fn explained(evictions: u64, read: u64, stored: u64) -> u64 {
+    if evictions == 0 {
+        return 0;
+    }
+    let expected = evictions as f64 * read as f64 / stored.max(read).max(1) as f64;
+    // Of all keys nothing is chance.
+    let chance = if stored > read { DEVIATIONS * expected.sqrt() + DEVIATIONS } else { 0.0 };
+    (expected + chance.max(expected * LATE)) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use larder_report::{Cell, Operation};
+
+    use super::*;
+
+    /// What is said of so many absent keys of 20,000 read back, where 100,000 were stored and so many evicted.
+    fn found(absent: u64, evictions: u64) -> Vec<String> {
+        let mut cell = Cell { operation: Operation::Set, rounds: 1, ..Cell::default() };
+        cell.counts.ops = 100_000;
+        cell.counts.distinct_keys = 100_000;
+        cell.counts.evictions = Some(evictions);
+        (cell.counts.read_back, cell.counts.read_back_absent) = (20_000, absent);
+        let all = super::super::run_all(&Run { cells: vec![cell], ..Run::default() });
+        all.into_iter().filter(|found| found.id == "SILENT-DROP").map(|found| found.text).collect()
+    }
+
+    #[test]
+    fn a_few_evictions_explain_more_of_a_sample_than_are_expected_in_it() {
+        assert_eq!(found(4, 10), [""; 0], "two are expected, four are chance");
+        assert_eq!(found(2040, 10_000), [""; 0]);
+        let said = found(15, 10);
+        assert!(said[0].ends_with("; evictions explain 14 of them at most"), "{said:?}");
+        assert!(!found(1, 0).is_empty(), "nothing was evicted");
+    }
+
+    #[test]
+    fn of_keys_that_were_all_read_back_evictions_explain_their_number() {
+        assert_eq!([explained(100, 500, 500), explained(0, 500, 500)], [125, 0]);
     }
 }
