@@ -116,19 +116,23 @@ pub(crate) fn is_known(id: &str) -> bool {
 
 /// Looks with every check; the worst findings come first.
 pub fn run_all(run: &Run) -> Vec<Finding> {
-    look(CHECKS.iter(), run)
+    look(CHECKS.iter(), run, false)
 }
 
 /// Looks at the rounds so far of a run that is still going, with every check that can judge them.
 pub(crate) fn run_early(run: &Run) -> Vec<Finding> {
     let early = CHECKS.iter().filter(|check| check.about().needs == Needs::SomeRounds);
-    look(early, run)
+    look(early, run, true)
 }
 
-fn look<'a>(checks: impl Iterator<Item = &'a &'a dyn Check>, run: &Run) -> Vec<Finding> {
+fn look<'a>(
+    checks: impl Iterator<Item = &'a &'a dyn Check>,
+    run: &Run,
+    is_early: bool,
+) -> Vec<Finding> {
     let mut findings = Vec::new();
     for check in checks {
-        check.look(run, &mut Report { about: check.about(), findings: &mut findings });
+        check.look(run, &mut Report { about: check.about(), is_early, findings: &mut findings });
     }
     findings.sort_by_key(|finding| finding.severity);
     findings
@@ -138,6 +142,8 @@ fn look<'a>(checks: impl Iterator<Item = &'a &'a dyn Check>, run: &Run) -> Vec<F
 #[derive(Debug)]
 pub struct Report<'a> {
     about: &'static About,
+    /// The run is still going: what is worked out at its end is not there yet.
+    is_early: bool,
     findings: &'a mut Vec<Finding>,
 }
 
