@@ -13,7 +13,7 @@ const READINGS: f64 = 100.0;
 /// A round shorter than this, in seconds, is shorter than the time for which a system lets another program have the
 /// processor: whether that happened decides what is measured.
 const SHORT_S: f64 = 0.001;
-/// Where the interval is narrower than this all the same, nothing has happened.
+/// Where the interval is narrower than this all the same, nothing has happened. Where there is none, that is not known.
 const UNSURE: f64 = 0.05;
 /// The percentiles that reports show.
 const PERCENTILES: [(&str, f64); 3] = [("p99.9", 0.999), ("p99", 0.99), ("p50", 0.5)];
@@ -26,7 +26,7 @@ impl Check for TooShort {
             id: "TOO-SHORT",
             severities: &[Severity::Warn, Severity::Note],
             sees: "rounds shorter than a hundred readings of the clock, or shorter than a millisecond where their interval is \
-                   wide; percentiles with fewer than ten operations beyond them",
+                   wide or there is none; percentiles with fewer than ten operations beyond them",
             seen_in: "A002: five seconds against seven by a clock of whole seconds, which Perl's own benchmark calls too few \
                       iterations",
             advice: "measure more in a round: --requests or --duration, more --keys; a percentile needs ten operations beyond \
@@ -65,6 +65,8 @@ fn too_short(cell: &Cell, clock_ns: f64) -> Option<String> {
     if clock_ns > 0.0 && readings < READINGS {
         let one = nanoseconds(clock_ns);
         Some(format!("{lasted}, in which the clock can be read {readings:.0} times, {one} each"))
+    } else if wall_s < SHORT_S && cell.ops_per_s_ci95.is_none() {
+        Some(format!("{lasted}, and so few rounds do not tell how well its rate is known"))
     } else if wall_s < SHORT_S {
         wide.map(|wide| format!("{lasted}, and its rate is known to ±{} only", percent(wide)))
     } else {
@@ -97,10 +99,22 @@ mod tests {
     #[test]
     fn a_round_must_outlast_a_hundred_readings_of_the_clock() {
         let sample = Sample { complete: true, wall_s: 2e-6, ..Sample::default() };
-        let cell = Cell { samples: vec![sample], ops_per_s: Some(1e6), ..Cell::default() };
+        let narrow = Some([0.99e6, 1.01e6]);
+        let cell = Cell {
+            samples: vec![sample],
+            ops_per_s: Some(1e6),
+            ops_per_s_ci95: narrow,
+            ..Cell::default()
+        };
         let text = too_short(&cell, 33.0).expect("2 µs are 61 readings");
         let expected = "a round took 2.00 µs, in which the clock can be read 61 times, 33 ns each";
         assert_eq!(text, expected);
         assert_eq!(too_short(&cell, 10.0), None, "200 readings, and no interval that is wide");
+        let few = Cell { ops_per_s_ci95: None, ..cell };
+        let text = too_short(&few, 10.0).expect("nobody knows whether it was kept from working");
+        assert_eq!(
+            text,
+            "a round took 2.00 µs, and so few rounds do not tell how well its rate is known"
+        );
     }
 }
