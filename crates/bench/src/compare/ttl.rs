@@ -82,8 +82,7 @@ impl Trials {
                 self.0.iter_mut().filter(|trial| trial.is_late()).for_each(Trial::ask_for_mortal);
             }
         }
-        for mut trial in self.0 {
-            trial.remove();
+        for trial in self.0 {
             if let Some(target) = slots[trial.slot].open_mut() {
                 target.ttl = trial.judged(target);
                 drop(trial);
@@ -124,37 +123,42 @@ fn time(target: &Target) -> Duration {
 }
 
 impl Trial {
-    /// Sets the keys; none where that fails.
+    /// Sets the keys; none where that fails, and then none of them stays.
     fn begin(plan: &Plan, target: &Target, slot: usize) -> Option<Self> {
         let point = plan.points_of(&target.planned).next()?;
-        let name = |kind: char, n: usize| {
-            [point.keys.prefix(), format!("t~{kind}{n}").as_bytes()].concat()
-        };
-        let mut session = target.store.session().ok()?;
-        let ttl = short(target);
-        let mut set = |kind: char, ttl: Duration| -> Result<Vec<Vec<u8>>> {
-            let options = SetOptions { ttl: Some(ttl), ..SetOptions::default() };
-            let mut stored = Vec::new();
-            for key in (0..KEYS).map(|n| name(kind, n)) {
-                if session.set(&key, &key, &options)? == SetOutcome::Stored {
-                    stored.push(key);
-                }
-            }
-            Ok(stored)
-        };
-        let (mortal, lasting) = (set('s', ttl).ok()?, set('l', LASTING).ok()?);
-        Some(Self {
+        let mut trial = Self {
             slot,
-            session,
-            ttl,
+            session: target.store.session().ok()?,
+            ttl: short(target),
             resolution: target.capabilities.ttl_resolution,
             time: time(target),
-            mortal,
-            lasting,
+            mortal: Vec::new(),
+            lasting: Vec::new(),
             set: Instant::now(),
-            evictions: target.store.stats().ok()?.evictions,
+            evictions: None,
             found: None,
-        })
+        };
+        trial.store(point.keys.prefix()).ok()?;
+        trial.set = Instant::now();
+        trial.evictions = target.store.stats().ok()?.evictions;
+        Some(trial)
+    }
+
+    /// Sets the keys of both kinds.
+    fn store(&mut self, prefix: &[u8]) -> Result<()> {
+        let kinds = [('s', self.ttl, &mut self.mortal), ('l', LASTING, &mut self.lasting)];
+        for (kind, ttl, keys) in kinds {
+            let options = SetOptions { ttl: Some(ttl), ..SetOptions::default() };
+            for n in 0..KEYS {
+                let key = [prefix, format!("t~{kind}{n}").as_bytes()].concat();
+                // One whose set fails may be there all the same.
+                keys.push(key.clone());
+                if self.session.set(&key, &key, &options)? != SetOutcome::Stored {
+                    keys.pop();
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Whether a key answered that should be gone.
@@ -197,9 +201,11 @@ impl Trial {
             asked_after_s: after.as_secs_f64(),
         })
     }
+}
 
-    /// Removes what is still there: nothing of it may be in anybody's way.
-    fn remove(&mut self) {
+impl Drop for Trial {
+    /// Removes what is still there, whatever became of the trial: nothing of it may be in anybody's way.
+    fn drop(&mut self) {
         for key in self.mortal.iter().chain(&self.lasting) {
             // What cannot be removed ends by itself.
             let _ = self.session.delete(key);
