@@ -238,6 +238,11 @@ impl Turn<'_> {
             Some(now.saturating_sub(then))
         };
         let all_ops = result.tallies.failures().0;
+        // What a store evicts makes room for what is stored: of a mix, that is the first operation that may store.
+        let stores =
+            |operation: &Operation| matches!(operation, Operation::Set | Operation::GetOrSet);
+        let evicts =
+            phase.operations.iter().copied().find(stores).or(phase.operations.first().copied());
         let phase_s = result.wall.as_secs_f64();
         let busy_ns: u64 = result.tallies.iter().map(|(_, tally)| tally.busy_ns).sum();
         for (operation, tally) in result.tallies.iter() {
@@ -249,17 +254,18 @@ impl Turn<'_> {
                 None => phase_s * part(tally.busy_ns, busy_ns),
             };
             let counts = Counts {
-                connections: after
-                    .connections
-                    .zip(before.connections)
-                    .map(|(now, then)| now.saturating_sub(then)),
+                // Of a mix, an operation has as large a part of them as of the operations.
+                connections: after.connections.zip(before.connections).map(|(now, then)| {
+                    scaled(now.saturating_sub(then), part(tally.counts.ops, all_ops))
+                }),
                 // Of a mix, which operation sent how many is not known.
                 requests: after
                     .requests
                     .zip(before.requests)
                     .filter(|_| alone)
                     .map(|(now, then)| now.saturating_sub(then)),
-                evictions: grown(|stats| stats.evictions),
+                evictions: grown(|stats| stats.evictions)
+                    .map(|evictions| if evicts == Some(operation) { evictions } else { 0 }),
                 distinct_keys: result.distinct_keys.min(tally.counts.ops),
                 top_key_ops: scaled(result.top_key_ops, part(tally.counts.ops, all_ops)),
                 ..tally.counts
@@ -279,6 +285,7 @@ impl Turn<'_> {
                     ops_per_s: shortened(ops_per_s),
                     // What CPU each operation of a mix took is not known.
                     client_cpu_s: alone.then_some(result.client_cpu_s),
+                    client_busy: result.client_busy.map(shortened),
                     client_wait_s: result.client_wait_s.filter(|_| alone),
                     server_cpu_s: server_cpu
                         .filter(|_| alone)

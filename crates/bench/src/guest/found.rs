@@ -65,6 +65,7 @@ pub(super) fn add_up(act: &Act, ran: &[Ran], frame: Frame) -> Result<PhaseResult
         barrier: None,
         client_cpu_s: seconds(cpu_ns),
         // The kernel tells it of each thread for itself, and the program has forked since.
+        client_busy: None,
         client_wait_s: None,
         distinct_keys,
         top_key_ops,

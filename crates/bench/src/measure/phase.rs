@@ -60,6 +60,8 @@ pub struct PhaseResult {
     pub barrier: Option<Duration>,
     /// CPU time of this process in the measured loops, in seconds.
     pub client_cpu_s: f64,
+    /// For which part of its time, 0 to 1, the busiest thread had a processor; `None` of a guest, whose threads are its own.
+    pub client_busy: Option<f64>,
     /// Time that the threads could have run and waited for a processor, in seconds; `None` where that is not told.
     pub client_wait_s: Option<f64>,
     /// Different keys drawn.
@@ -168,6 +170,7 @@ pub(crate) fn run_phase(
         wall: Duration::from_nanos(shares.iter().map(|share| share.wall_ns).max().unwrap_or(0)),
         barrier: shares.iter().map(|share| Duration::from_nanos(share.barrier_ns)).max(),
         client_cpu_s: seconds(timed_cpu_ns + others_cpu_ns),
+        client_busy: shares.iter().filter_map(busy).max_by(f64::total_cmp),
         client_wait_s: waited_ns.map(seconds),
         distinct_keys,
         top_key_ops,
@@ -185,6 +188,12 @@ fn work<P: Pace>(worker: Worker<'_, P>, gate: &Barrier) -> (Share, Option<u64>) 
     gate.wait();
     let waited = thread_wait_ns().zip(waited).map(|(now, then)| now - then);
     (share.unwrap_or_else(|panic| resume_unwind(panic)), waited)
+}
+
+/// For which part of its measured time a thread had a processor; `None` where it did nothing.
+fn busy(share: &Share) -> Option<f64> {
+    let wall_s = seconds(share.wall_ns);
+    (wall_s > 0.0).then(|| (seconds(share.timed_cpu_ns) / wall_s).min(1.0))
 }
 
 /// What was due in a phase of which so many operations began.
