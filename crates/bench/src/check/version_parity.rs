@@ -39,7 +39,7 @@ impl Check for VersionParity {
                         takes of it is no figure; build it with --release";
             report.add(Severity::Warn, None, None, None, text.into());
         }
-        for text in engines(run) {
+        for text in engines(&run.targets) {
             report.add(Severity::Note, None, None, None, text);
         }
         if let Some(text) = parts(&run.parts) {
@@ -50,22 +50,25 @@ impl Check for VersionParity {
 
 /// The engines of which there are several versions, a sentence each. Two servers that speak one protocol are no versions of
 /// each other, and neither are two stacks of other tiers.
-fn engines(run: &Run) -> Vec<String> {
-    let is_stack = |target: &Target| {
-        run.cells.iter().any(|cell| cell.target == target.url && !cell.tiers.is_empty())
-    };
-    let is_one = |target: &&Target| target.stand_in().is_none() && !is_stack(target);
-    let mut engines: BTreeMap<(&str, Option<&String>), Vec<Having<'_>>> = BTreeMap::new();
-    for target in run.targets.iter().filter(is_one) {
+fn engines(targets: &[Target]) -> Vec<String> {
+    let mut engines: BTreeMap<(&str, String), Vec<Having<'_>>> = BTreeMap::new();
+    for target in targets.iter().filter(|target| target.stand_in().is_none()) {
         if let Some(version) = &target.version {
-            let of_engine = (&*target.engine, target.settings.get("server"));
-            engines.entry(of_engine).or_default().push((version, &target.name));
+            let of_program = (&*target.engine, program(version));
+            engines.entry(of_program).or_default().push((version, &target.name));
         }
     }
     let said = engines.into_iter().filter_map(|((engine, _), versions)| {
         Some(format!("{engine} is here in several versions: {}", grouped(&versions)?))
     });
     said.collect()
+}
+
+/// What a version is of, by what it says beside its numbers: `InnoDB memcached plugin` of `5.6.14 InnoDB memcached plugin`.
+fn program(version: &str) -> String {
+    let words = version.split_whitespace();
+    let names = words.filter(|word| !word.contains(|letter: char| letter.is_ascii_digit()));
+    names.collect::<Vec<_>>().join(" ")
 }
 
 /// What the slices of a run differ in, in a sentence; `None` where they do not.
