@@ -6,7 +6,8 @@
 #[expect(dead_code, reason = "other tests ask for more")]
 mod support;
 
-use std::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, ExitCode};
 use std::time::Duration;
 
@@ -109,7 +110,12 @@ struct Somebodys {
 }
 
 impl Somebodys {
+    /// Of a port that was free a moment ago, somebody else may be quicker to take it: another is tried then.
     fn start() -> Self {
+        (0..10).find_map(|_| Self::start_at_free_port()).expect("one of ten ports stays free")
+    }
+
+    fn start_at_free_port() -> Option<Self> {
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = free.local_addr().unwrap().port();
         drop(free);
@@ -120,14 +126,18 @@ impl Somebodys {
         std::os::unix::fs::symlink(memcached, &name).unwrap();
         let mut command = Command::new(name);
         command.args(["-l", "127.0.0.1", "-u", "nobody", "-p", &port.to_string()]);
-        let started = Self { server: command.spawn().unwrap(), port, _folder: folder };
-        let answers = || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok();
-        let waits = (0..500).any(|_| {
+        let mut started = Self { server: command.spawn().unwrap(), port, _folder: folder };
+        let own = format!("STAT pid {}\r\n", started.server.id());
+        for _ in 0..500 {
             std::thread::sleep(Duration::from_millis(10));
-            answers()
-        });
-        assert!(waits, "memcached does not answer at {port}");
-        started
+            if started.server.try_wait().unwrap().is_some() {
+                return None;
+            }
+            if stats_of(port).is_ok_and(|stats| stats.contains(&own)) {
+                return Some(started);
+            }
+        }
+        panic!("memcached does not answer at {port}");
     }
 }
 
@@ -136,6 +146,16 @@ impl Drop for Somebodys {
         self.server.kill().unwrap();
         self.server.wait().unwrap();
     }
+}
+
+/// The beginning of what a memcached tells of itself.
+fn stats_of(port: u16) -> std::io::Result<String> {
+    let mut connection = TcpStream::connect(("127.0.0.1", port))?;
+    connection.set_read_timeout(Some(Duration::from_secs(1)))?;
+    connection.write_all(b"stats\r\n")?;
+    let mut stats = vec![0; 64];
+    let length = connection.read(&mut stats)?;
+    Ok(String::from_utf8_lossy(&stats[..length]).into_owned())
 }
 
 fn by_port() {
