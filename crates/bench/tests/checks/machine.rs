@@ -1,14 +1,15 @@
 //! What else the machine does, and what a client does to values on their way.
 
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 
-use larder_bench::{check, guest};
+use larder_bench::{Event, Observer, check, guest};
 use larder_engines::ENGINES;
 use larder_report::{Run, Severity, UsageOf};
 use larder_store::Catalog;
 use larder_testkit::has_program;
 
-use crate::case::{Case, NOTHING, memcached, real};
+use crate::case::{Case, NOTHING, memcached};
 use crate::support;
 
 const WITH_GUESTS: Catalog = ENGINES.with_guests(guest::ENGINES);
@@ -18,17 +19,14 @@ pub(crate) const CASES: &[Case] = &[
         id: "NOISE",
         severity: Severity::Warn,
         fires_on: "a busy process beside the run on each processor",
-        trips: || {
-            let _neighbours = Neighbours::start();
-            real(&["moka:"], LONG)
-        },
+        trips: || support::observed(&ENGINES, &["moka:"], LONG, &Neighbours::default()).run,
         words: &[
             "other processes used ",
             " and none was left over: ",
             "the client waited for a processor ",
         ],
-        silent_on: "the same with the machine to itself",
-        silent: || quiet(real(&["moka:"], LONG)),
+        silent_on: "the same run with figures of a machine to itself",
+        silent: || quiet(support::run(&ENGINES, &["moka:"], LONG)),
         needs: NOTHING,
     },
     Case {
@@ -44,13 +42,25 @@ pub(crate) const CASES: &[Case] = &[
 ];
 
 /// Long enough to be looked at.
-const LONG: &str = "keys = 300\nduration = '700ms'\noperations = 'get'";
+const LONG: &str = "rounds = 2\nkeys = 300\nduration = '300ms'\noperations = 'get'";
 
-/// Processes that do nothing but work, one for each processor, and that nobody of the run has started.
-struct Neighbours(Vec<String>);
+/// Processes that do nothing but work, one for each processor, and that nobody of the run has started. They are there while it
+/// is looked at, so that what comes before the rounds does not take its time beside them.
+#[derive(Default)]
+struct Neighbours(Mutex<Vec<String>>);
+
+impl Observer for Neighbours {
+    fn notice(&self, event: Event<'_>) {
+        match event {
+            Event::Started { .. } => self.start(),
+            Event::Ended => self.end(),
+            _ => {}
+        }
+    }
+}
 
 impl Neighbours {
-    fn start() -> Self {
+    fn start(&self) {
         let cores = std::thread::available_parallelism().unwrap().get();
         let one = |_| {
             // The one that starts it ends at once, so that it is nobody's child here; and if this test is killed, it ends by itself.
@@ -60,19 +70,18 @@ impl Neighbours {
                 .output();
             String::from_utf8(started.unwrap().stdout).unwrap().trim().to_owned()
         };
-        Self((0..cores).map(one).collect())
+        self.0.lock().unwrap().extend((0..cores).map(one));
     }
-}
 
-impl Drop for Neighbours {
-    fn drop(&mut self) {
-        let ended = Command::new("kill").args(&self.0).status();
+    fn end(&self) {
+        let ended = Command::new("kill").args(self.0.lock().unwrap().drain(..)).status();
         assert!(ended.unwrap().success());
     }
 }
 
-/// The run as it would be on a machine that nobody else uses, and whose speed does not change: others may be at work here,
-/// now as at any time.
+/// The run as it would be on a machine that nobody else uses, and whose speed does not change. This overwrites everything that
+/// the check reads of the machine: others may be at work here, now as at any time, so no run of this test can show by itself
+/// that it is silent. What is left of the run is the shape of its series.
 fn quiet(mut run: Run) -> Run {
     run.environment.governor = Some("performance".into());
     let machine = run.usage.iter_mut().find(|usage| usage.of == UsageOf::Machine).unwrap();
