@@ -32,9 +32,10 @@ pub(crate) use together::together;
 pub(crate) use wire::Snapshot;
 use wire::{Connections, clients};
 
-/// How often is looked.
+/// How often is looked, as long as a series has room.
 const EVERY: Duration = Duration::from_secs(1);
-/// How many samples a series keeps at most: of a longer run every other one goes, which of totals loses nothing.
+/// How many samples a series keeps at most: of a longer run every other one goes, which of totals loses nothing, and from then
+/// on is looked half as often, so that what is kept lies as close at the beginning as at the end.
 const AT_MOST: usize = 3600;
 
 /// The thread that looks.
@@ -55,7 +56,7 @@ impl Sampler {
             let mut next = Instant::now();
             loop {
                 samples.take();
-                next += EVERY;
+                next += samples.every;
                 let wait = next.saturating_duration_since(Instant::now());
                 if end.recv_timeout(wait) != Err(RecvTimeoutError::Timeout) {
                     samples.take();
@@ -90,6 +91,8 @@ struct Watched {
 struct Samples {
     targets: Vec<Option<Arc<Account>>>,
     clock: Instant,
+    /// How long after the last sample the next is taken.
+    every: Duration,
     at_s: Vec<f64>,
     turn_of: Vec<Option<u32>>,
     client: Vec<Reading>,
@@ -118,6 +121,7 @@ impl Samples {
             machine: Machine::new(external.into_iter()),
             targets,
             clock,
+            every: EVERY,
             at_s: Vec::new(),
             turn_of: Vec::new(),
             client: Vec::new(),
@@ -188,7 +192,7 @@ impl Samples {
         Reading::of_this_process().with_wire(wire)
     }
 
-    /// Lets every other sample go.
+    /// Lets every other sample go, and takes those to come as far from each other as what is left.
     fn thin(&mut self) {
         fn half<T>(samples: &mut Vec<T>) {
             let mut place = 0;
@@ -202,6 +206,7 @@ impl Samples {
         half(&mut self.client);
         half(&mut self.looks);
         self.watched.iter_mut().for_each(|watched| half(&mut watched.readings));
+        self.every *= 2;
     }
 
     fn series(self) -> Vec<Usage> {
@@ -239,5 +244,27 @@ impl Samples {
         machine.machine = Some(self.machine.series(&self.looks, length_s));
         all.push(machine);
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_series_is_as_close_at_its_beginning_as_at_its_end() {
+        let mut samples = Samples::new(Vec::new(), Instant::now());
+        let mut second = 0.0;
+        for _ in 0..AT_MOST * 2 {
+            if samples.at_s.len() >= AT_MOST {
+                samples.thin();
+            }
+            samples.at_s.push(second);
+            second += samples.every.as_secs_f64();
+        }
+        assert!((AT_MOST / 2..=AT_MOST).contains(&samples.at_s.len()), "{}", samples.at_s.len());
+        let gaps: Vec<f64> = samples.at_s.windows(2).map(|two| two[1] - two[0]).collect();
+        assert!(gaps[0] > EVERY.as_secs_f64(), "{:?}", gaps[0]);
+        assert!(gaps.iter().all(|gap| (gap - gaps[0]).abs() < 1e-9), "{gaps:?}");
     }
 }
