@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         trial_where(|| Ok(()), "this_process_and_the_machine_are_seen", this_process),
         trial_where(memcached, "a_managed_server_is_seen_behind_a_relay", managed),
         trial_where(memcached, "a_server_of_somebody_is_found_by_its_port", by_port),
+        trial_where(memcached, "who_passes_on_what_comes_is_no_server", forwarder),
         trial_where(memcached, "bytes_on_the_wire_are_those_of_the_protocol", wire),
         trial_where(memcached, "a_wire_of_which_not_all_was_seen_is_unknown", closed_connections),
         trial_where(perl, "a_guest_is_seen_while_it_has_its_turn", guest),
@@ -111,18 +112,18 @@ struct Somebodys {
 
 impl Somebodys {
     /// Of a port that was free a moment ago, somebody else may be quicker to take it: another is tried then.
-    fn start() -> Self {
-        (0..10).find_map(|_| Self::start_at_free_port()).expect("one of ten ports stays free")
+    fn start(name: &str) -> Self {
+        (0..10).find_map(|_| Self::start_at_free_port(name)).expect("one of ten ports stays free")
     }
 
-    fn start_at_free_port() -> Option<Self> {
+    fn start_at_free_port(name: &str) -> Option<Self> {
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = free.local_addr().unwrap().port();
         drop(free);
         let recipe = &ENGINES.find("memcached").unwrap().recipes[0];
         let memcached = larder_host::managed::find("test", recipe).unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let name = folder.path().join("incognito");
+        let name = folder.path().join(name);
         std::os::unix::fs::symlink(memcached, &name).unwrap();
         let mut command = Command::new(name);
         command.args(["-l", "127.0.0.1", "-u", "nobody", "-p", &port.to_string()]);
@@ -159,12 +160,21 @@ fn stats_of(port: u16) -> std::io::Result<String> {
 }
 
 fn by_port() {
-    let server = Somebodys::start();
+    let server = Somebodys::start("incognito");
     let url = format!("memcached://127.0.0.1:{}", server.port);
     let run = run(&[&url], "keys = 300\nrounds = 1");
     let servers = of(&run, UsageOf::Servers, Some(&url));
     assert!(servers.unknown.is_none() && end(&servers.minor_faults) > 0, "{servers:?}");
     assert!(cell(&run, &url, Operation::Set).server_cpu_s > Some(0.0));
+}
+
+fn forwarder() {
+    let server = Somebodys::start("haproxy");
+    let url = format!("memcached://127.0.0.1:{}", server.port);
+    let run = run(&[&url], "keys = 300\nrounds = 1");
+    let unknown = of(&run, UsageOf::Servers, Some(&url)).unknown.as_ref().unwrap();
+    assert!(unknown.starts_with("haproxy (process "), "{unknown}");
+    assert_eq!(cell(&run, &url, Operation::Set).server_cpu_s, None);
 }
 
 fn wire() {

@@ -6,13 +6,34 @@ use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 
 use larder_store::{Ownership, StoreInfo};
 
-use super::process::Table;
+use super::process::{Process, Table};
 use super::sockets::{inodes_of, listening};
 
 /// The first process of the system, which holds the sockets of services that it has not started yet.
 const INIT: u32 = 1;
 /// `__SO_ACCEPTCON` of `linux/net.h`, as `/proc/net/unix` writes it: a socket that waits for connections.
 const ACCEPTS: &str = "00010000";
+
+/// Programs that hold a port only to pass on what comes there, by the names of their processes: a server is behind them, here
+/// or elsewhere, and what they use is not what it uses.
+const FORWARDERS: [&str; 16] = [
+    "docker-proxy",
+    "envoy",
+    "haproxy",
+    "kubectl",
+    "mcrouter",
+    "nginx",
+    "nutcracker",
+    "pasta",
+    "pgbouncer",
+    "proxysql",
+    "rootlessport",
+    "slirp4netns",
+    "socat",
+    "ssh",
+    "sshd",
+    "stunnel",
+];
 
 /// Adds to what a store tells of itself those servers on this machine that it does not tell of. Returns why none is known of a
 /// target that has servers.
@@ -30,13 +51,24 @@ pub(crate) fn complete(info: &mut StoreInfo) -> Option<String> {
     let known: BTreeSet<u32> = ours.filter(|pid| is_ours(*pid)).chain(told).collect();
     let places: Vec<Place> = info.addresses.iter().map(|address| Place::of(address)).collect();
     let holders = holders(&places, &table);
-    let found: Vec<u32> = holders.iter().copied().filter(|pid| !known.contains(pid)).collect();
+    let forwarders: Vec<&Process> = table
+        .iter()
+        .filter(|process| holders.contains(&process.pid))
+        .filter(|process| FORWARDERS.contains(&process.name.as_str()))
+        .collect();
+    let passes_on = |pid: u32| forwarders.iter().any(|process| process.pid == pid);
+    let is_found = |pid: &u32| !known.contains(pid) && !passes_on(*pid);
+    let found: Vec<u32> = holders.iter().copied().filter(is_found).collect();
     info.server_pids.extend(found);
     if !info.server_pids.is_empty() {
         return None;
     }
     let addresses = info.addresses.join(", ");
-    Some(if places.iter().all(|place| matches!(place, Place::Elsewhere)) {
+    Some(if let Some(Process { name, pid, .. }) = forwarders.first() {
+        format!(
+            "{name} (process {pid}) listens at {addresses} and passes on what it is asked: its server stands behind it"
+        )
+    } else if places.iter().all(|place| matches!(place, Place::Elsewhere)) {
         format!("{addresses} is not on this machine")
     } else if holders.is_empty() {
         format!("which process listens at {addresses} cannot be seen from here")
