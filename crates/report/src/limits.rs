@@ -30,10 +30,23 @@ pub fn not_shown(run: &Run) -> Vec<String> {
             seconds(run.duration_s)
         ));
     }
+    sentences.extend(until(run));
     sentences.extend(room(run));
     sentences.extend(verified(run));
     sentences.extend(absent(run));
     sentences
+}
+
+/// Rounds that ended once the intervals were narrow. Some intervals are narrow by chance.
+fn until(run: &Run) -> Option<String> {
+    let sought = run.workload.get("until")?;
+    run.cells.iter().any(|cell| cell.ops_per_s_ci95.is_some()).then(|| {
+        format!(
+            "The rounds went on until the intervals were as narrow as ±{}, and some are so by chance: they hold the true \
+             figure somewhat less often than 95 times in a hundred. A number of rounds named beforehand does not have this.",
+            option("until", sought)
+        )
+    })
 }
 
 fn servers(run: &Run) -> Vec<String> {

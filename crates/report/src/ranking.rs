@@ -209,7 +209,9 @@ fn rows<'a>(run: &'a Run, operation: Operation, point: &'a Point, decides: bool)
     let leads = |place| place == 0 || tied(0, place) || verdict(0, place) == Some(Verdict::Slower);
     let places: Vec<(bool, bool)> =
         (0..ranked).map(|place| (leads(place), decides && place > 0 && tied(0, place))).collect();
-    let letters = ties::letters(ranked, |a, b| !decides || !tied(a, b));
+    // Who was not compared was not told apart either.
+    let differ = |a, b| verdict(a, b).is_some_and(|verdict| verdict != Verdict::Indistinguishable);
+    let letters = ties::letters(ranked, |a, b| !decides || differ(a, b));
     for (row, (letters, (leads, ties_best))) in rows.iter_mut().zip(letters.into_iter().zip(places))
     {
         row.standing = Standing::Ranked { to_best: row.speed().unwrap_or(0.0) / best };

@@ -1,4 +1,4 @@
-//! ORDER: rates that rose or fell over the run.
+//! ORDER: rates that rose or fell over the run; in an open loop the p99.
 
 use std::collections::BTreeMap;
 
@@ -17,8 +17,8 @@ impl Check for Order {
         &About {
             id: "ORDER",
             severities: &[Severity::Warn],
-            sees: "rates that rose or fell by more than 5 % over the run: what was measured earlier met another machine, or \
-                   another store, than what was measured later",
+            sees: "rates, in an open loop the p99, that rose or fell by more than 5 % over the run: what was measured earlier \
+                   met another machine, or another store, than what was measured later",
             seen_in: "all five: each system was measured whole, one after the other, so that whatever drifted became a \
                       difference between systems",
             advice: "give the machine time to settle, or --warmup to the stores, and run again; targets are compared all the \
@@ -66,11 +66,12 @@ fn alone(cell: &Cell, trend: &Trend, drifting: usize, all: usize) -> String {
         }
         (drifting, all) => format!("; so did {} of the {all} targets there", drifting - 1),
     };
-    format!("{} over {}{others}", evidence(trend), count(cell.rounds as usize, "round"))
+    format!("{} over {}{others}", evidence(cell, trend), count(cell.rounds as usize, "round"))
 }
 
 fn together(drifting: &[(&Cell, Trend)]) -> String {
-    let changes = || drifting.iter().map(|(_, trend)| trend.change);
+    let what = figure(drifting[0].0);
+    let changes = || drifting.iter().map(|(cell, trend)| change(cell, trend));
     let (least, most) = (changes().fold(f64::INFINITY, f64::min), changes().fold(0.0, f64::max));
     let rounds = count(drifting[0].0.rounds as usize, "round");
     let p = drifting.iter().map(|(_, trend)| trend.p).fold(0.0, f64::max);
@@ -81,7 +82,7 @@ fn together(drifting: &[(&Cell, Trend)]) -> String {
     };
     let targets = drifting.len();
     format!(
-        "the rates of all {targets} targets {how}, by {} to {} over {rounds} ({} or less): that is the machine, and touches \
+        "the {what}s of all {targets} targets {how}, by {} to {} over {rounds} ({} or less): that is the machine, and touches \
          all alike",
         percent(least),
         percent(most),
@@ -89,13 +90,21 @@ fn together(drifting: &[(&Cell, Trend)]) -> String {
     )
 }
 
+/// What rose or fell in a cell.
+fn figure(cell: &Cell) -> &'static str {
+    if cell.is_paced() { "p99" } else { "rate" }
+}
+
+/// The last over the first of it. A trend is one of how fast a target is: a p99 falls where that rises.
+fn change(cell: &Cell, trend: &Trend) -> f64 {
+    if cell.is_paced() { trend.change.recip() } else { trend.change }
+}
+
 /// What a trend is, in figures.
-fn evidence(trend: &Trend) -> String {
-    let (how, by) = if trend.change > 1.0 {
-        ("rose", trend.change - 1.0)
-    } else {
-        ("fell", 1.0 - trend.change)
-    };
+fn evidence(cell: &Cell, trend: &Trend) -> String {
+    let (what, change) = (figure(cell), change(cell, trend));
+    let (how, by) = if change > 1.0 { ("rose", change - 1.0) } else { ("fell", 1.0 - change) };
+    let tau = if cell.is_paced() { -trend.tau } else { trend.tau };
     let (by, p) = (percent(by), probability(trend.p));
-    format!("its rate {how} by {by} (Kendall's tau {:.2}, {p})", trend.tau)
+    format!("its {what} {how} by {by} (Kendall's tau {tau:.2}, {p})")
 }

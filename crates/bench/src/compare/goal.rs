@@ -1,14 +1,16 @@
-//! When a point of the sweep has had its rounds: after so many, once its rates are exact enough, or when the time is over.
+//! When a point of the sweep has had its rounds: after so many, once its figures are exact enough, or when the time is over.
+//! The figure of a cell is what ranks it: its rate, or in an open loop its p99, because there the rate is the one asked for.
 //!
 //! A point goes on or ends as a whole. Were a target left out as soon as its own interval is narrow enough, the others would
 //! be measured at other times than it, and drift would come between them.
 //!
 //! Rounds end by how wide the intervals are, never by what a comparison says: who looks at p after every round and stops at
-//! the first small one finds differences between equals.
+//! the first small one finds differences between equals. An interval that is looked at again and again until it is narrow is
+//! too narrow as well, if by less, so it is looked at seldom: see [`is_looked_at`].
 
 use std::time::Instant;
 
-use larder_report::{Cell, Operation, Run, figures};
+use larder_report::{Cell, Operation, Run, Sample, figures};
 use larder_store::Span;
 
 use super::Slot;
@@ -56,7 +58,9 @@ impl<'a> Goal<'a> {
             (0 | 1, _) => true,
             _ if late => false,
             (round, _) if round <= self.plan.rounds => true,
-            (_, Some(until)) => !self.is_there(until, at, slots, book),
+            (round, Some(until)) => {
+                !is_looked_at(self.plan.rounds, round - 1) || !self.is_there(until, at, slots, book)
+            }
             (_, None) => false,
         };
         self.points[at].over = !goes_on;
@@ -81,12 +85,29 @@ impl<'a> Goal<'a> {
     }
 }
 
-/// Whether the interval that these rounds will be published with is too wide, or there is none yet.
+/// Whether the intervals are looked at after so many rounds: after the fewest there are, and then each time that there are two
+/// fifths more of them. After 10, 14, 20, 28 and 40 that is.
+fn is_looked_at(fewest: u32, rounds: u32) -> bool {
+    let mut look = fewest.max(1);
+    while look < rounds {
+        look += look.saturating_mul(2).div_ceil(5);
+    }
+    look == rounds
+}
+
+/// Whether the interval that these rounds give is too wide, or there is none yet.
 fn is_wide(until: Until, entries: &[Entry], seed: u64) -> bool {
-    let whole = entries.iter().filter(|entry| entry.sample.complete);
-    let rates: Vec<f64> = whole.map(|entry| entry.sample.ops_per_s).collect();
-    let Some(rate) = median(&rates).filter(|rate| *rate > 0.0) else { return false };
-    !median_ci95(&rates, seed).is_some_and(|ci95| until.holds(rate, ci95))
+    let known = exactness(entries.iter().map(|entry| &entry.sample), seed);
+    known.is_some_and(|known| known > until.0)
+}
+
+/// By how much what ranks a cell is known, as a share of it: infinitely little where it has no interval. `None` where it has no
+/// figure.
+fn exactness<'s>(samples: impl Iterator<Item = &'s Sample>, seed: u64) -> Option<f64> {
+    let speeds: Vec<f64> =
+        samples.filter(|sample| sample.complete).filter_map(Sample::speed).collect();
+    let speed = median(&speeds).filter(|speed| *speed > 0.0)?;
+    Some(median_ci95(&speeds, seed).map_or(f64::INFINITY, |ci95| half_width(speed, ci95)))
 }
 
 /// What became of the rounds, where they could end before or after their number: in a sentence with the cells that did not
@@ -104,8 +125,14 @@ pub(super) fn reached(plan: &Plan, run: &Run) -> Option<String> {
             format!("rounds: --max-time {limit} was over after {had} of {all}")
         });
     };
-    let wide: Vec<(f64, &Cell)> = measured().filter_map(|cell| too_wide(until, cell)).collect();
-    let begin = format!("rounds: until every rate is known to ±{until}: {had} rounds");
+    let wide: Vec<(f64, &Cell)> =
+        measured().filter_map(|cell| too_wide(until, cell, run.seed)).collect();
+    let what = match (measured().any(Cell::is_paced), measured().all(Cell::is_paced)) {
+        (false, _) => "rate",
+        (_, true) => "p99 from the planned start",
+        _ => "rate, or p99 where operations came when they were due,",
+    };
+    let begin = format!("rounds: until every {what} is known to ±{until}: {had} rounds");
     if wide.is_empty() {
         return Some(begin);
     }
@@ -122,9 +149,8 @@ pub(super) fn reached(plan: &Plan, run: &Run) -> Option<String> {
 }
 
 /// By how much a cell is known, where that is not enough; infinitely little where it has no interval.
-fn too_wide(until: Until, cell: &Cell) -> Option<(f64, &Cell)> {
-    let rate = cell.ops_per_s?;
-    let known = cell.ops_per_s_ci95.map_or(f64::INFINITY, |ci95| half_width(rate, ci95));
+fn too_wide(until: Until, cell: &Cell, seed: u64) -> Option<(f64, &Cell)> {
+    let known = exactness(cell.samples.iter(), seed)?;
     (known > until.0).then_some((known, cell))
 }
 
@@ -148,4 +174,37 @@ fn named(run: &Run, mut wide: Vec<(f64, &Cell)>) -> String {
         names.push(format!("{} more", wide.len() - NAMED));
     }
     figures::list(&names.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use larder_report::{Latency, PacedSample};
+
+    #[test]
+    fn intervals_are_looked_at_seldom() {
+        let looks: Vec<u32> = (1..=60).filter(|rounds| is_looked_at(10, *rounds)).collect();
+        assert_eq!(looks, [10, 14, 20, 28, 40, 56]);
+        assert!(is_looked_at(1, 1) && is_looked_at(0, 1));
+    }
+
+    #[test]
+    fn an_open_loop_is_known_by_its_p99_because_its_rate_cannot_vary() {
+        let sample = |(round, p99): (u32, u64)| Sample {
+            round,
+            complete: true,
+            ops_per_s: 1000.0,
+            latency_ns: Some(Latency { p99, ..Latency::default() }),
+            paced: Some(PacedSample::default()),
+            ..Sample::default()
+        };
+        let samples: Vec<Sample> =
+            (1..).zip([100, 900, 200, 800, 300, 700, 500, 600]).map(sample).collect();
+        let closed: Vec<Sample> =
+            samples.iter().map(|sample| Sample { paced: None, ..sample.clone() }).collect();
+        assert!(exactness(samples.iter(), 1).unwrap() > 0.1);
+        assert!(exactness(closed.iter(), 1).unwrap() < 1e-9);
+        assert_eq!(exactness(samples[..2].iter(), 1), Some(f64::INFINITY));
+        assert_eq!(exactness([].iter(), 1), None);
+    }
 }

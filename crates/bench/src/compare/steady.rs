@@ -1,6 +1,7 @@
-//! Whether the rounds of each cell are alike: rounds that lie far from the others, and rates that rose or fell over the run.
+//! Whether the rounds of each cell are alike: rounds that lie far from the others, and figures that rose or fell over the run.
+//! The figure of a round is what ranks it: its rate, or in an open loop how many times its p99 fits into a second.
 
-use larder_report::{Cell, Outlier, Trend};
+use larder_report::{Cell, Outlier, Sample, Trend};
 
 use crate::statistics::{Drift, holm, outliers};
 
@@ -11,12 +12,12 @@ pub(super) fn examine(cells: &mut [Cell]) {
     let measured = cells.iter_mut().filter(|cell| cell.ops_per_s.is_some());
     for cell in measured {
         let whole = cell.samples.iter().filter(|sample| sample.complete);
-        let (rounds, rates): (Vec<u32>, Vec<f64>) =
-            whole.map(|sample| (sample.round, sample.ops_per_s)).unzip();
-        let far = outliers(&rates).into_iter();
+        let speed = |sample: &Sample| Some((sample.round, sample.speed()?));
+        let (rounds, speeds): (Vec<u32>, Vec<f64>) = whole.filter_map(speed).unzip();
+        let far = outliers(&speeds).into_iter();
         cell.outliers =
             far.map(|(at, ratio, score)| Outlier { round: rounds[at], ratio, score }).collect();
-        found.extend(Drift::of(&rates).map(|drift| (cell, drift)));
+        found.extend(Drift::of(&speeds).map(|drift| (cell, drift)));
     }
     let raw: Vec<f64> = found.iter().map(|(_, drift)| drift.p).collect();
     for ((cell, Drift { tau, change, .. }), p) in found.into_iter().zip(holm(&raw)) {

@@ -4,7 +4,7 @@ use super::limit::Kind;
 use crate::columns::nanoseconds_per_operation;
 use crate::figures;
 use crate::model::{Cell, Latency, LatencyIntervals, Target};
-use crate::told::tells;
+use crate::told::{UNTOLD_MEANS, tells};
 
 /// A figure of a cell.
 #[derive(Clone, Copy)]
@@ -143,7 +143,7 @@ fn percentile(
 ) -> Result<Figure, String> {
     let value = real(of(latency(cell)?));
     if !tells(cell, quantile) {
-        return Err("fewer than ten operations lie beyond this percentile".to_owned());
+        return Err(UNTOLD_MEANS.to_owned());
     }
     Ok(Figure { value, ci95: cell.latency_ns_ci95.as_ref().map(interval) })
 }

@@ -181,7 +181,8 @@ pub struct Cell {
     pub samples: Vec<Sample>,
 }
 
-/// A round whose rate lies far from those of all others of its cell.
+/// A round whose rate lies far from those of all others of its cell. In an open loop, here and in [`Trend`], how many times its
+/// p99 fits into a second stands for the rate, which is the one that was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outlier {
     /// Which round, from 1.
@@ -193,7 +194,7 @@ pub struct Outlier {
     pub score: f64,
 }
 
-/// Whether the rates of a cell's rounds rose or fell with time: the test of Mann (1945) and Kendall.
+/// Whether the rates of a cell's rounds, or what stands for them in an open loop, rose or fell with time: the test of Mann (1945) and Kendall.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trend {
     /// Kendall's tau: 1 where each round was faster than the one before, −1 where each was slower.

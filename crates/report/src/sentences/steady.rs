@@ -29,8 +29,13 @@ pub(super) fn outliers(run: &Run) -> Option<Sentence> {
     let said = |(cell, Outlier { ratio, .. }): &(&Cell, &Outlier)| {
         let place = label(&cell.point, &swept);
         let place = if place.is_empty() { place } else { format!(", {place}") };
-        let (name, ratio) = (name(run, &cell.target), significant(*ratio, 2));
-        format!("{} of {name}{place} ran at {ratio} of its median", cell.operation)
+        let name = name(run, &cell.target);
+        let how = if cell.is_paced() {
+            format!("had a p99 of {}× its median", significant(ratio.recip(), 2))
+        } else {
+            format!("ran at {}× its median", significant(*ratio, 2))
+        };
+        format!("{} of {name}{place} {how}", cell.operation)
     };
     let mut texts: Vec<String> = all
         .chunk_by(|(_, a), (_, b)| a.round == b.round)
