@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use larder_bench::Plan;
 use larder_engines::ENGINES;
-use larder_report::{Cell, Operation, PointValue, Run};
+use larder_report::{Cell, Check, Operation, PointValue, Run, Severity};
 
 fn paced(run: &Run, url: &str, operation: Operation) -> Cell {
     let cell = support::cell(run, url, operation).clone();
@@ -215,8 +215,10 @@ fn a_server_that_stands_still_is_seen_by_everybody_who_is_due_meanwhile() {
     let stalls = cell.samples[0].stalls.unwrap();
     assert!(stalls.count >= 1 && stalls.ns > 1_500_000_000, "{stalls:?}");
     let found = support::findings(&run, "EXCLUDED-TIME");
-    let told = " operations waited behind others; p99.9 ";
-    assert!(found.iter().any(|found| found.text.contains(told)), "{found:#?}");
+    let told = " operations waited behind others; p99 ";
+    // Of 2500 operations there are too few beyond the p99.9.
+    let is_note = |found: &Check| found.severity == Severity::Note && found.text.contains(told);
+    assert!(found.iter().copied().any(is_note), "{found:#?}");
 
     let run = frozen::run("requests = '40k'");
     let cell = support::cell(&run, "memcached:", Operation::Get);

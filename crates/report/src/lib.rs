@@ -75,4 +75,4 @@ pub use sentences::{
 };
 pub use style::Style;
 pub use text::steers;
-pub use told::{LEAST_BEYOND, operations_for, tells};
+pub use told::{LEAST_BEYOND, LatencyFigure, highest_told, operations_for, tells};

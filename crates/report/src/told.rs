@@ -41,8 +41,24 @@ pub fn tells(cell: &Cell, quantile: f64) -> bool {
 }
 
 /// A figure of the latencies that stands for this quantile; `None` where there are none, or too few.
-pub(crate) fn told(cell: &Cell, quantile: f64, of: fn(&Latency) -> u64) -> Option<u64> {
+pub(crate) fn told(cell: &Cell, quantile: f64, of: LatencyFigure) -> Option<u64> {
     cell.latency_ns.as_ref().filter(|_| tells(cell, quantile)).map(of)
+}
+
+/// How a figure is read from latencies.
+pub type LatencyFigure = fn(&Latency) -> u64;
+
+/// The highest of the percentiles that reports show which the operations of a cell tell: its name, and how it is read. A sentence
+/// speaks of it, so that none names what the tables hold back. `None` where there are no latencies, or too few.
+pub fn highest_told(cell: &Cell) -> Option<(&'static str, LatencyFigure)> {
+    const SHOWN: [(f64, &str, LatencyFigure); 3] = [
+        (0.999, "p99.9", |latency| latency.p999),
+        (0.99, "p99", |latency| latency.p99),
+        (0.5, "p50", |latency| latency.p50),
+    ];
+    cell.latency_ns?;
+    let (_, name, of) = SHOWN.into_iter().find(|(quantile, ..)| tells(cell, *quantile))?;
+    Some((name, of))
 }
 
 /// Whether a cell has latencies and a percentile that reports show is not told by them.
@@ -66,6 +82,17 @@ mod tests {
                 assert_eq!(tells(&cell, quantile), told, "{ops} operations, {quantile}");
                 assert!(tells(&cell, 1.0) && tells(&cell, 0.0));
             }
+        }
+    }
+
+    #[test]
+    fn a_sentence_falls_back_to_a_percentile_that_is_told() {
+        for (ops, name) in
+            [(10_000, Some("p99.9")), (9999, Some("p99")), (999, Some("p50")), (19, None)]
+        {
+            let counts = Counts { ops, ..Counts::default() };
+            let cell = Cell { counts, latency_ns: Some(Latency::default()), ..Cell::default() };
+            assert_eq!(highest_told(&cell).map(|(name, _)| name), name, "{ops} operations");
         }
     }
 

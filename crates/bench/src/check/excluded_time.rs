@@ -1,9 +1,12 @@
 //! EXCLUDED-TIME: stalls that a closed loop counts once although every caller would have met them.
 
 use larder_report::figures::{count, nanoseconds};
-use larder_report::{Cell, Run, Severity, Stalls};
+use larder_report::{Cell, Run, Severity, Stalls, highest_told};
 
 use super::{About, Check, Needs, Report, measured};
+
+/// Where half of all operations take longer than this, half of the bound, so long is what an operation takes.
+const SLOW_NS: u64 = 50_000_000;
 
 /// Below this share of the time of the workers a stall changes no figure that anybody reads.
 const NOTICEABLE: f64 = 0.01;
@@ -14,10 +17,12 @@ impl Check for ExcludedTime {
     fn about(&self) -> &'static About {
         &About {
             id: "EXCLUDED-TIME",
-            severities: &[Severity::Warn],
-            sees: "operations of more than 100 ms: a closed loop counts each stall once, whoever else would have come meanwhile",
+            severities: &[Severity::Warn, Severity::Note],
+            sees: "operations of more than 100 ms: a closed loop counts each stall once, whoever else would have come meanwhile; a \
+                   note in an open loop, which counts everybody",
             seen_in: "A004: stalls \"of many seconds\" at BerkeleyDB's checkpoints, which its figures leave out",
-            advice: "measure with --rate, which counts everybody who would have waited, and look at the timeline",
+            advice: "look at the timeline for when it was; --rate makes a closed loop an open one, which counts everybody who \
+                     would have waited",
             needs: Needs::SomeRounds,
             repeats: false,
         }
@@ -26,11 +31,12 @@ impl Check for ExcludedTime {
     fn look(&self, run: &Run, report: &mut Report<'_>) {
         for cell in measured(run) {
             let stalls = stalls(cell);
-            if stalls.count == 0 || all_are_slow(cell, stalls) {
+            if stalls.count == 0 || all_are_slow(cell) {
                 continue;
             }
             if let Some(text) = text(cell, stalls) {
-                report.cell(Severity::Warn, cell, text);
+                let counted = cell.is_paced();
+                report.cell(if counted { Severity::Note } else { Severity::Warn }, cell, text);
             }
         }
     }
@@ -47,8 +53,9 @@ fn stalls(cell: &Cell) -> Stalls {
 }
 
 /// Whether so long is what an operation takes here, and no stall.
-fn all_are_slow(cell: &Cell, stalls: Stalls) -> bool {
-    stalls.count.saturating_mul(100) > cell.counts.ops
+fn all_are_slow(cell: &Cell) -> bool {
+    let service = cell.paced.as_ref().map_or(cell.latency_ns, |paced| paced.service_ns);
+    service.is_some_and(|service| service.p50 > SLOW_NS)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "figures for people")]
@@ -68,21 +75,22 @@ fn text(cell: &Cell, stalls: Stalls) -> Option<String> {
         "time lost in stalls of more than 100 ms: {} of {of}, in {operations}",
         nanoseconds(stalls.ns as f64)
     );
-    let told = match (&cell.paced, cell.corrected_ns) {
-        (Some(paced), _) => format!(
-            "{} of {} operations waited behind others; p99.9 {} from the planned start, {} from when they began",
+    let told = match (&cell.paced, cell.corrected_ns, highest_told(cell)) {
+        (Some(paced), _, Some((percentile, of))) => format!(
+            "{} of {} operations waited behind others; {percentile} {} from the planned start, {} from when they began",
             paced.queued,
             cell.counts.ops,
-            nanoseconds(measured.p999 as f64),
-            nanoseconds(paced.service_ns?.p999 as f64)
+            nanoseconds(of(&measured) as f64),
+            nanoseconds(of(&paced.service_ns?) as f64)
         ),
-        (None, Some(corrected)) => format!(
-            "p99.9 {} as measured, {} for callers who come at the same mean rate whatever the target does; a closed loop counts \
+        (None, Some(corrected), Some((percentile, of))) => format!(
+            "{percentile} {} as measured, {} for callers who come at the same mean rate whatever the target does; a closed loop counts \
              a stall once",
-            nanoseconds(measured.p999 as f64),
-            nanoseconds(corrected.p999 as f64)
+            nanoseconds(of(&measured) as f64),
+            nanoseconds(of(&corrected) as f64)
         ),
-        (None, None) => "a closed loop counts a stall once".to_owned(),
+        (Some(_), ..) => "everybody who waited is counted".to_owned(),
+        (None, ..) => "a closed loop counts a stall once".to_owned(),
     };
     Some(format!("{lost}; {told}"))
 }

@@ -5,14 +5,14 @@ use crate::figures::{list, nanoseconds, percent, rate};
 use crate::model::Cell;
 use crate::points::short_label;
 use crate::ranking::{Group, Row};
+use crate::told::highest_told;
 
-/// A p99.9 from plan that is so many times the one from the real beginning deserves a word.
+/// A percentile from plan that is so many times the one from the real beginning deserves a word.
 const APART: u64 = 10;
 
-/// The sentences about a group whose operations came when they were due; none of a closed loop.
+/// The sentences about those of a group that have a result and whose operations came when they were due; none of a closed loop.
 pub(super) fn kept_up(swept: &[&str], group: &Group<'_>) -> Vec<Sentence> {
-    let rows: Vec<&Row<'_>> =
-        group.rows.iter().filter(|row| row.rate().is_some() && row.cell.is_paced()).collect();
+    let rows: Vec<&Row<'_>> = group.ranked().filter(|row| row.cell.is_paced()).collect();
     let Some(first) = rows.first() else { return Vec::new() };
     let point = short_label(group.point, swept);
     let place = if point.is_empty() { String::new() } else { format!(", {point}") };
@@ -66,13 +66,14 @@ fn fell_behind(row: &Row<'_>, offered: f64) -> String {
 fn waited(name: &str, cell: &Cell) -> Option<String> {
     let (paced, planned) = (cell.paced.as_ref()?, cell.latency_ns?);
     let service = paced.service_ns?;
-    let apart = planned.p999 > service.p999.saturating_mul(APART);
+    let (percentile, of) = highest_told(cell)?;
+    let apart = of(&planned) > of(&service).saturating_mul(APART);
     (apart && cell.kept_up() != Some(false)).then(|| {
         format!(
-            "{name}: p99.9 is {} from the planned start and {} from the instant at which operations began, because {} of {} \
+            "{name}: {percentile} is {} from the planned start and {} from the instant at which operations began, because {} of {} \
              operations waited behind others; a closed loop tells only the second",
-            nanoseconds(planned.p999 as f64),
-            nanoseconds(service.p999 as f64),
+            nanoseconds(of(&planned) as f64),
+            nanoseconds(of(&service) as f64),
             paced.queued,
             cell.counts.ops
         )
