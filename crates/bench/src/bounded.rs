@@ -22,16 +22,21 @@ pub(crate) fn size_option(
     catalog: &Catalog,
 ) -> Result<&'static str, Unbounded> {
     if target.is_external() {
-        return Err("somebody's server has the size that it has");
+        return Err(
+            "somebody's server has the size that it has: leave out --capacity, or give no address, so that larder starts \
+             a server",
+        );
     }
     if !target.url.tiers().is_empty() {
-        return Err("each tier of a stack has a size of its own");
+        return Err(
+            "each tier of a stack has a size of its own: leave out --capacity, or give the tiers `size`",
+        );
     }
     let option = match guest::find(target.engine.scheme) {
         Some(cache) => cache.size_option(catalog),
         None => target.engine.capacity_option,
     };
-    option.ok_or("has no option that bounds its size")
+    option.ok_or("has no option that bounds its size: leave out --capacity")
 }
 
 /// The targets once for each capacity that some point asks of them, and once for all points where none can be asked.
@@ -114,9 +119,27 @@ pub(crate) fn open_within(
         asked = asked.max(1);
         taken = took;
     }
-    let (capacity, taken) = (ByteSize(capacity), ByteSize(taken));
-    let what = format!("cannot be as small as {capacity}: it takes {taken}");
+    let taken = ByteSize(taken);
+    let what = format!("it takes {taken}");
     Err(Error::Unavailable { engine: planned.engine.scheme, what, source: None })
+}
+
+/// What is told of a target that does not open with so little: the same of all, whoever found it, with what was said.
+pub(crate) fn too_small(capacity: u64, error: &Error) -> String {
+    let why = match error {
+        // Who answered is gone by now, and more memory is given by the capacity.
+        Error::Full { .. } => "it is full before it holds what is tried".to_owned(),
+        Error::InvalidOptions { reason, .. } => without_advice(reason),
+        Error::Unavailable { what, .. } => without_advice(what),
+        other => other.to_string(),
+    };
+    let capacity = ByteSize(capacity);
+    format!("cannot be as small as {capacity}: {why}; take a larger --capacity or more --keys")
+}
+
+/// What was said without what to do about it, which is another thing where the capacity was asked for.
+fn without_advice(said: &str) -> String {
+    said.strip_suffix("; give it more").unwrap_or(said).trim_end_matches('.').to_owned()
 }
 
 /// Whether what is wrong with the options of a target is only that the capacity is too small for it: with room for all that

@@ -178,15 +178,7 @@ impl Target {
         if point.set_options.ttl.is_some() && !self.capabilities.ttl {
             return Some((ReasonKind::Unsupported, "has no TTL".into()));
         }
-        if point.load_time.is_some() && self.guest.is_some() {
-            let text = "a guest makes its values at once: leave out --load-time";
-            return Some((ReasonKind::Unsupported, text.into()));
-        }
-        if point.pace.is_some() && self.guest.is_some() {
-            let text = "a guest begins each operation when the one before is over: leave out --rate, --scan and --search";
-            return Some((ReasonKind::Unsupported, text.into()));
-        }
-        if let Some(reason) = self.unbounded_at(point) {
+        if let Some(reason) = self.left_out(point) {
             return Some((ReasonKind::Unsupported, reason.into()));
         }
         let processes = point.guest_processes();
@@ -198,6 +190,26 @@ impl Target {
         self.lacks_all(point).map(|lack| (ReasonKind::Unsupported, lack.into()))
     }
 
+    /// Why a point is not measured on it that would be without one of the flags.
+    pub(crate) fn left_out(&self, point: &PlannedPoint) -> Option<&'static str> {
+        if point.load_time.is_some() && self.guest.is_some() {
+            return Some("a guest makes its values at once: leave out --load-time");
+        }
+        if point.pace.is_some() && self.guest.is_some() {
+            return Some(
+                "a guest begins each operation when the one before is over: leave out --rate, --scan and --search",
+            );
+        }
+        self.unbounded_at(point)
+    }
+
+    /// Why no point of a plan is measured on it, where flags leave them all out.
+    pub(crate) fn left_out_of(&self, plan: &Plan) -> Option<&'static str> {
+        let mut points = plan.points.iter().filter(|point| point.is_for(&self.planned));
+        let first = self.left_out(points.next()?)?;
+        points.all(|point| self.left_out(point).is_some()).then_some(first)
+    }
+
     /// Why it does not keep to the capacity of a point, where that asks for one.
     fn unbounded_at(&self, point: &PlannedPoint) -> Option<&'static str> {
         // A store of nothing has the cost of the measuring, which is wanted of it.
@@ -205,7 +217,9 @@ impl Target {
             return None;
         }
         let evicts = self.capabilities.evicts;
-        self.planned.unbounded.or((!evicts).then_some("drops nothing to make room"))
+        self.planned
+            .unbounded
+            .or((!evicts).then_some("drops nothing to make room: leave out --capacity"))
     }
 
     /// What a whole point is left out for: it lacks what every measured phase asks for, or a phase that stores what others

@@ -220,10 +220,20 @@ fn targets_are_matched_by_url_or_by_name() {
     assert!(error.is_usage());
     assert_eq!(
         error.to_string(),
-        "before and after have no cell in common: the one measured a, the other file:/elsewhere; the same target, point and \
-         operation must be in both (--by-name matches targets by their names)"
+        "before and after have no cell in common: the one measured a, the other file:/elsewhere; --by-name \
+         matches targets by their names"
     );
     assert_eq!(try_between(&old, &new, MatchBy::Name).unwrap().changes.len(), 3);
+    for cell in &mut new.cells {
+        cell.target = "a".into();
+        cell.point.insert("data_size".into(), PointValue::Number(2048));
+    }
+    new.targets[0].url = "a".into();
+    let error = try_between(&old, &new, MatchBy::Url).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "before and after have no cell in common, though targets are the same: data_size 1000 B against 2 KiB; measure both alike"
+    );
     let twice = run(&[("a", 1e5), ("a", 1e5)]);
     let error = try_between(&old, &twice, MatchBy::Name).unwrap_err();
     assert!(error.to_string().starts_with("--by-name: after has two targets called a"), "{error}");

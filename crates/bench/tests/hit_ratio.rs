@@ -183,7 +183,10 @@ fn what_rounds_its_size_up_is_told_less_until_it_takes_no_more() {
     assert_eq!(cells[1].capacity_bytes, Some(20_000));
     assert_eq!(cells[2].capacity_bytes, Some(30_000));
     let reason = cells[0].reason.as_deref().unwrap();
-    assert!(reason.ends_with("cannot be as small as 4.9 KiB: it takes 9.8 KiB"), "{reason}");
+    assert_eq!(
+        reason,
+        "cannot be as small as 4.9 KiB: it takes 9.8 KiB; take a larger --capacity or more --keys"
+    );
     assert!(run.target("steps:").is_some_and(|target| target.reason.is_none()));
 }
 
@@ -193,12 +196,33 @@ fn a_target_without_a_bound_says_so() {
         "keys = 300\nrounds = 1\non-miss = 'fill'\ncapacity = '10%'\nkey-pattern = 'zipf:0.9'";
     let all = run(&LRUS, &["exact:", "endless:"], workload);
     let reason = |target| cells(&all, target)[0].reason.as_deref();
-    assert_eq!(reason("endless:"), Some("has no option that bounds its size"));
+    assert_eq!(
+        reason("endless:"),
+        Some("has no option that bounds its size: leave out --capacity")
+    );
     assert_eq!(reason("exact:"), None);
     let real = run(&ENGINES, &["moka:", "tiered:moka:|sqlite:"], workload);
     let reason = |target| cells(&real, target)[0].reason.as_deref();
     assert_eq!(reason("moka:"), None);
-    assert_eq!(reason("tiered:moka:|sqlite:"), Some("each tier of a stack has a size of its own"));
+    assert_eq!(
+        reason("tiered:moka:|sqlite:"),
+        Some(
+            "each tier of a stack has a size of its own: leave out --capacity, or give the tiers `size`"
+        )
+    );
+}
+
+#[test]
+fn a_typed_target_that_a_flag_leaves_out_has_failed() {
+    let workload =
+        "keys = 300\nrounds = 1\non-miss = 'fill'\ncapacity = '10%'\nkey-pattern = 'zipf:0.9'";
+    for (targets, failed) in [(&["exact:"][..], false), (&["exact:", "endless:"], true)] {
+        let plan = Plan::new(&scenario(targets, workload), true, &LRUS).unwrap();
+        let stop = AtomicBool::new(false);
+        let silent = &larder_bench::Silent;
+        let outcome = compare(&plan, &LRUS, Vec::new(), Permissions::default(), silent, &stop);
+        assert_eq!(outcome.unwrap().failed, failed, "{targets:?}");
+    }
 }
 
 #[test]

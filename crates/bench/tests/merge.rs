@@ -156,7 +156,7 @@ fn a_missing_slice_is_told() {
     let noise = run.checks.iter().find(|check| check.id == "NOISE").unwrap();
     assert_eq!(noise.text, "in slice 3 of 4: others were at work");
     let told = |note: &str| run.notes.iter().any(|told| told == note);
-    assert!(told("slices 2, 4 of 4 are missing: 4 of 7 rounds"), "{:#?}", run.notes);
+    assert!(told("slices 2, 4 of 4 are missing: 4 of 7 rounds are here"), "{:#?}", run.notes);
     assert!(told("slice 1 of 4 was interrupted after 2 of its rounds"), "{:#?}", run.notes);
     assert!(run.interrupted);
     let rounds: Vec<u32> = run.cells[0].samples.iter().map(|sample| sample.round).collect();

@@ -48,7 +48,7 @@ pub(crate) const COLUMNS: [Column; 20] = [
     figures("p99", ["", "p99"], 85, |row| latency(row, 0.99, |latency| latency.p99)),
     figures("p99.9", ["", "p99.9"], 40, |row| latency(row, 0.999, |latency| latency.p999)),
     figures("max", ["", "max"], 30, |row| latency(row, 1.0, |latency| latency.max)),
-    figures("begun p99.9", ["begun", "p99.9"], 70, begun),
+    figures("begun p99.9", ["begun", "p99.9"], 83, begun),
     figures("client CPU/op", ["client", "CPU/op"], 60, |row| each(row.cell, row.cell.client_cpu_s)),
     figures("server CPU/op", ["server", "CPU/op"], 65, |row| each(row.cell, row.cell.server_cpu_s)),
     figures("memory", ["", "memory"], 50, |row| row.cell.rss_bytes.map(figures::bytes)),

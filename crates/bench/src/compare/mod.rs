@@ -30,7 +30,7 @@ use larder_store::{Catalog, Error, Ownership};
 pub use estimate::{Estimate, estimate};
 pub use merge::{Sliced, is_of_one_plan, merge};
 
-use crate::bounded::is_too_small;
+use crate::bounded::{is_too_small, too_small};
 use crate::error::Result;
 use crate::measure::Packed;
 use crate::memory;
@@ -200,7 +200,10 @@ pub fn compare(
     tidy_up(plan, &slots);
     let interrupted = stop.load(Ordering::Relaxed);
     let failed = slots.iter().any(|slot| match slot {
-        Slot::Open(target) => target.planned.typed && target.lost.is_some(),
+        Slot::Open(target) => {
+            let is_out = target.lost.is_some() || target.left_out_of(plan).is_some();
+            target.planned.typed && is_out
+        }
         // One that cannot be as small as it was to be is no failure while it can be something else.
         Slot::Closed(planned, _) => planned.typed && !opens_elsewhere(&slots, planned),
     });
@@ -284,13 +287,25 @@ fn provision(
         match opened {
             Ok((target, allowed)) => {
                 allowed?;
+                if let Some(reason) = target.left_out_of(plan) {
+                    observer.notice(Event::Unavailable { target: &planned.name, reason });
+                }
                 slots.push(Slot::Open(Box::new(target)));
+            }
+            Err(
+                error @ (Error::Full { .. }
+                | Error::InvalidOptions { .. }
+                | Error::Unavailable { .. }),
+            ) if is_too_small(planned, plan, catalog) => {
+                let capacity = planned.capacity.unwrap_or_default();
+                let reason = too_small(capacity, &error);
+                slots.push(Slot::Closed(Box::new(planned.clone()), reason));
             }
             Err(
                 error @ (Error::InvalidUrl { .. }
                 | Error::InvalidOptions { .. }
                 | Error::UnknownScheme { .. }),
-            ) if !is_too_small(planned, plan, catalog) => return Err(error.into()),
+            ) => return Err(error.into()),
             Err(error) => {
                 let reason = memory::reason(&error, &[]);
                 if planned.capacity.is_none() {

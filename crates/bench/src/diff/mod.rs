@@ -7,7 +7,7 @@
 mod changes;
 mod mixed;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use larder_report::{Cell, Diff, DiffCell, DiffSide, Environment, NotCompared, Run, coordinate};
 
@@ -59,7 +59,7 @@ pub fn diff(old: DiffOf<'_>, new: DiffOf<'_>, by: MatchBy) -> Result<Diff> {
     let is_alone = |place: &&DiffCell| !of_new.iter().any(|other| is_same(place, other));
     found.only_old = of_old.iter().filter(is_alone).cloned().collect();
     if common.is_empty() {
-        return Err(nothing_in_common(&found));
+        return Err(nothing_in_common(&found, by));
     }
     let mut changes = Changes::new(new.run.seed);
     let mut compared = Vec::new();
@@ -110,21 +110,63 @@ fn unique_names(of: DiffOf<'_>) -> Result<()> {
     }
 }
 
-/// Two runs of which nothing can be compared: one line with what each has.
-fn nothing_in_common(diff: &Diff) -> crate::Error {
-    let of = |cells: &[DiffCell]| {
-        let mut names: Vec<&str> = cells.iter().map(|cell| &*cell.target).collect();
-        names.dedup();
-        if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
+/// Two runs of which nothing can be compared: in one line why not, or where no target is in both, what each has.
+fn nothing_in_common(diff: &Diff, by: MatchBy) -> crate::Error {
+    let key = |cell: &DiffCell| match by {
+        MatchBy::Url => cell.target.clone(),
+        MatchBy::Name => cell.name.clone(),
     };
-    let hint = "the same target, point and operation must be in both (--by-name matches targets by their names)";
-    usage(format!(
-        "{} and {} have no cell in common: the one measured {}, the other {}; {hint}",
-        diff.old.path,
-        diff.new.path,
-        of(&diff.only_old),
-        of(&diff.only_new)
-    ))
+    let of = |cells: &[DiffCell]| cells.iter().map(key).collect::<BTreeSet<String>>();
+    let (old, new) = (of(&diff.only_old), of(&diff.only_new));
+    let begin = format!("{} and {} have no cell in common", diff.old.path, diff.new.path);
+    let text = if old.is_disjoint(&new) {
+        let listed = |names: BTreeSet<String>| match names.len() {
+            0 => "nothing".to_owned(),
+            _ => Vec::from_iter(names).join(", "),
+        };
+        let hint = match by {
+            MatchBy::Url => "; --by-name matches targets by their names",
+            MatchBy::Name => "",
+        };
+        format!("{begin}: the one measured {}, the other {}{hint}", listed(old), listed(new))
+    } else {
+        let differing = differing(diff).join(", ");
+        format!("{begin}, though targets are the same: {differing}; measure both alike")
+    };
+    usage(text)
+}
+
+/// In what the cells of two runs differ, but for their targets: `data_size 1 KiB against 2 KiB`.
+fn differing(diff: &Diff) -> Vec<String> {
+    let all = |cells: &[DiffCell]| {
+        let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for cell in cells {
+            let operation = ("operation".to_owned(), cell.operation.to_string());
+            let at = cell.point.iter().map(|(name, value)| (name.clone(), coordinate(name, value)));
+            for (name, value) in at.chain([operation]) {
+                let values = all.entry(name).or_default();
+                if !values.contains(&value) {
+                    values.push(value);
+                }
+            }
+        }
+        all
+    };
+    let (old, new) = (all(&diff.only_old), all(&diff.only_new));
+    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let told = |all: &BTreeMap<String, Vec<String>>, name: &String| {
+        all.get(name).map_or_else(|| "none".to_owned(), |values| values.join(", "))
+    };
+    let alike = |name: &&String| {
+        let of = |all: &BTreeMap<String, Vec<String>>| all.get(*name).cloned().unwrap_or_default();
+        of(&old).iter().any(|value| of(&new).contains(value))
+    };
+    let (same, other): (Vec<&String>, Vec<&String>) = names.into_iter().partition(alike);
+    let named = if other.is_empty() { same } else { other };
+    named
+        .into_iter()
+        .map(|name| format!("{name} {} against {}", told(&old, name), told(&new, name)))
+        .collect()
 }
 
 /// What the two have in common, as far as it says something of the common cells.

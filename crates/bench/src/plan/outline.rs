@@ -21,6 +21,7 @@ impl Plan {
                     target: target.url.to_string(),
                     point: point.point.clone(),
                     operation,
+                    working_set_bytes: point.working_set_bytes,
                     ..Cell::default()
                 }));
             }

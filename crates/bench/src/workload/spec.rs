@@ -72,7 +72,7 @@ pub struct WorkloadSpec {
 
     /// How much each target may hold, as a share of all keys and values (10%) or as a size (64m); a comma sweeps. The hit
     /// ratios stand beside those of an exact LRU and of the optimal choice; needs --on-miss fill
-    #[arg(long, value_name = "LIST")]
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
     pub capacity: Option<Sweep<Capacity>>,
 
@@ -123,23 +123,23 @@ pub struct WorkloadSpec {
     /// Operations that come each second, of all threads together, whether the target keeps up or not: latency counts from
     /// the instant at which each was due. 10k, 2.5k; a comma sweeps [default: each thread's next operation begins when its
     /// last one is over]
-    #[arg(short = 'R', long, value_name = "N")]
+    #[arg(short = 'R', long, value_name = "N", allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
     pub rate: Option<Sweep<Count>>,
 
     /// How they are spread over time: fixed, at the same distance; exponential, as from many callers; trace, as recorded
     /// [default: fixed]
-    #[arg(long, value_name = "HOW")]
+    #[arg(long, value_name = "HOW", allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
     pub arrivals: Option<ArrivalKind>,
 
     /// The rates from the first to the last in steps, 10k:50k:10k, and latency against throughput
-    #[arg(long, value_name = "FROM:TO:STEP", conflicts_with = "rate")]
+    #[arg(long, value_name = "FROM:TO:STEP", conflicts_with = "rate", allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
     pub scan: Option<Scan>,
 
     /// Look for the highest rate at which a percentile of the latency, p50 to p99.9 or max, stays within a time: p99:1ms
-    #[arg(long, value_name = "PERCENTILE:TIME", conflicts_with_all = ["rate", "scan"])]
+    #[arg(long, value_name = "PERCENTILE:TIME", conflicts_with_all = ["rate", "scan"], allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
     pub search: Option<Bound>,
 
@@ -155,12 +155,12 @@ pub struct WorkloadSpec {
 
     /// More rounds, after the first --rounds, until the 95 % interval of every rate lies within so many percent of it: 2%;
     /// a point of the sweep ends by itself
-    #[arg(long, value_name = "PERCENT")]
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
     pub until: Option<Until>,
 
     /// Begin no further round after this time; each point has its first one whatever happens [default: 5m with --until]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
     pub max_time: Option<Span>,
 

@@ -105,8 +105,11 @@ fn refused() {
     merge(&["slice-1", "--merge", "slice-1"]).ends_with(2).complains(&["a slice lies there"]);
     assert!(!scene.path("out").exists());
     // One alone is merged with a note of what is missing.
-    merge(&["slice-1", "--merge", "out"]).ends_with(0);
-    let note = "slice 2 of 2 is missing: 4 of 7 rounds";
+    let alone = merge(&["slice-1", "--merge", "out"]);
+    assert_contains(&alone.ends_with(0).err, &["larder: 1 of 2 slices are here"]);
+    let command = scene.run_json().argv;
+    assert!(!command.iter().any(|word| word == "--slice"), "{command:?}");
+    let note = "slice 2 of 2 is missing: 4 of 7 rounds are here";
     assert!(
         scene.run_json().notes.iter().any(|told| told == note),
         "{:#?}",
@@ -119,7 +122,10 @@ fn refused() {
         ),
         (&["compare", "moka:", "-r", "2", "--slice", "1/3"], "--slice 1/3: the plan has 2 rounds"),
         (&["compare", "--scenario", "all-articles", "--slice", "1/3"], "`all-articles` is a set"),
-        (&["report", "out", "--merge", "out-2"], "out: a whole run, no slice"),
+        (
+            &["report", "out", "--merge", "out-2"],
+            "out: put together of slices 1 of 2; name the slices themselves",
+        ),
     ] {
         scene.larder(arguments).ends_with(2).complains(&[part]);
     }

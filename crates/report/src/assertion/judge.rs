@@ -1,10 +1,11 @@
 //! An assertion judged of a run.
 
-use super::limit::Limit;
+use super::limit::{Limit, THOUSANDS, scaled};
 use super::metric::Figure;
 use super::{Assertion, Selector};
+use crate::findings::said_of;
 use crate::model::{Cell, PointValue, Run};
-use crate::points::label;
+use crate::points::{CAPACITY, label};
 use crate::ranking::name;
 use larder_store::ByteSize;
 
@@ -52,7 +53,8 @@ impl Assertion {
         let at = label(&cell.point, &swept);
         let at = if at.is_empty() { at } else { format!(" at {at}") };
         let (operation, name) = (cell.operation, name(run, &cell.target));
-        let text = format!("{self} does not hold: {operation} of {name}{at}: {said}");
+        let said = said_of(&format!("{operation} of {name}{at}"), &said);
+        let text = format!("{self} does not hold: {said}");
         Some(Failure { text })
     }
 
@@ -123,7 +125,7 @@ impl Selector {
         let of_target =
             |wanted: &String| cell.target == *wanted || name(run, &cell.target) == wanted.as_str();
         let is_there = |(name, wanted): &(String, String)| {
-            cell.point.get(name).is_some_and(|value| is_value(value, wanted))
+            cell.point.get(name).is_some_and(|value| is_value(name, value, wanted, cell))
         };
         self.operation.is_none_or(|operation| operation == cell.operation)
             && self.target.as_ref().is_none_or(of_target)
@@ -131,10 +133,30 @@ impl Selector {
     }
 }
 
-/// Whether a coordinate has this value, written as on the command line.
-fn is_value(value: &PointValue, wanted: &str) -> bool {
-    match value {
-        PointValue::Number(number) => wanted.parse() == Ok(ByteSize(*number)),
-        PointValue::Text(text) => text == wanted,
+/// Whether a coordinate has this value, written as its flag takes it.
+fn is_value(name: &str, value: &PointValue, wanted: &str, cell: &Cell) -> bool {
+    let number = match value {
+        PointValue::Number(number) => *number,
+        PointValue::Text(text) => return text == wanted,
+    };
+    if name == CAPACITY
+        && let Some(percent) = wanted.strip_suffix('%')
+    {
+        return percent.trim().parse().is_ok_and(|percent: f64| {
+            #[expect(
+                clippy::cast_precision_loss,
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a share of a number of bytes"
+            )]
+            let bytes = (cell.working_set_bytes as f64 * percent / 100.0).round() as u64;
+            cell.working_set_bytes > 0 && bytes.max(1) == number
+        });
     }
+    if name == CAPACITY || name.ends_with("_size") {
+        return wanted.parse() == Ok(ByteSize(number));
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a number that was typed")]
+    let number = number as f64;
+    scaled(wanted, &THOUSANDS) == Some(number)
 }

@@ -94,18 +94,21 @@ impl Kind {
         match self {
             Self::Time => "a time with its unit, such as 1ms or 250us",
             Self::Rate => "a rate, such as 50k or 1.2M",
-            Self::Share => "a share, such as 95% or 0.95",
-            Self::Count => "a number, such as 0 or 1k, or a share of the operations, such as 0.1%",
+            Self::Share => "a share up to 100%, such as 95% or 0.95",
+            Self::Count => {
+                "a number, such as 0 or 1k, or a share of the operations up to 100%, such as 0.1%"
+            }
             Self::Size => "a size, such as 64M or 1GiB",
         }
     }
 }
 
-const THOUSANDS: [(&str, f64); 7] =
+/// Units of a number of things.
+pub(super) const THOUSANDS: [(&str, f64); 7] =
     [("k", 1e3), ("K", 1e3), ("M", 1e6), ("m", 1e6), ("G", 1e9), ("g", 1e9), ("", 1.0)];
 
 /// A number that is not below 0 and one of these units behind it.
-fn scaled(text: &str, units: &[(&str, f64)]) -> Option<f64> {
+pub(super) fn scaled(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = (&text[..end], text[end..].trim_start());
     let (_, factor) = units.iter().find(|(known, _)| *known == unit)?;

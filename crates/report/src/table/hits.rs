@@ -45,21 +45,29 @@ fn grid(table: &HitTable) -> Grid {
     grid
 }
 
-/// Why there is no ratio, each target and reason once.
+/// Why there is no ratio: a line for each target, with the capacities of each reason.
 fn reasons(table: &HitTable) -> Vec<String> {
-    let mut reasons: Vec<String> = Vec::new();
-    for HitRow { name, figures, .. } in &table.rows {
-        for reason in figures.iter().filter_map(|figure| figure.as_ref().err()) {
-            // Some reasons name the target by themselves.
-            let said = if reason.starts_with(name.as_str()) {
-                reason.clone()
-            } else {
-                said_of(name, reason)
-            };
-            if !reason.is_empty() && !reasons.contains(&said) {
-                reasons.push(said);
-            }
+    table.rows.iter().filter_map(|row| reasons_of(row, &table.columns)).collect()
+}
+
+fn reasons_of(HitRow { name, figures, .. }: &HitRow, capacities: &[String]) -> Option<String> {
+    let mut of_reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (figure, capacity) in figures.iter().zip(capacities) {
+        let Err(reason) = figure else { continue };
+        // Some reasons name the target by themselves.
+        let reason = reason.strip_prefix(name.as_str()).unwrap_or(reason).trim_start_matches(':');
+        let reason = reason.trim_start();
+        match of_reasons.iter_mut().find(|(known, _)| *known == reason) {
+            _ if reason.is_empty() => {}
+            Some((_, at)) => at.push(capacity),
+            None => of_reasons.push((reason, vec![capacity])),
         }
     }
-    reasons
+    let said = |(reason, at): &(&str, Vec<&str>)| {
+        // At all capacities it is no matter of one.
+        let is_of_all = at.len() == capacities.len();
+        if is_of_all { (*reason).to_owned() } else { format!("at {}: {reason}", at.join(", ")) }
+    };
+    let all: Vec<String> = of_reasons.iter().map(said).collect();
+    (!all.is_empty()).then(|| said_of(name, &all.join("; ")))
 }

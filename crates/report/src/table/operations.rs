@@ -58,7 +58,7 @@ fn table<'a>(run: &Run, groups: &'a [Group<'_>], names: usize) -> Table<'a> {
     let columns = shown_columns(run, groups);
     let widths = columns
         .iter()
-        .map(|column| grid::Column { importance: column.importance, left: column.words })
+        .map(|column| grid::Column { importance: importance(column, groups), left: column.words })
         .collect();
     let mut table = Table { columns, grid: Grid::new(widths, names), lines: Vec::new() };
     let swept = run.swept();
@@ -72,6 +72,15 @@ fn table<'a>(run: &Run, groups: &'a [Group<'_>], names: usize) -> Table<'a> {
         }
     }
     table
+}
+
+/// How much a column matters. Where operations come at a rate, their slowest are seen in two ways, from when they were due
+/// and from when they began, and one says little without the other.
+fn importance(column: &Column, groups: &[Group<'_>]) -> u8 {
+    const OF_BOTH: u8 = 84;
+    let is_paced =
+        || groups.iter().flat_map(|group| &group.rows).any(|row| row.cell.paced.is_some());
+    if column.name == "p99.9" && is_paced() { OF_BOTH } else { column.importance }
 }
 
 /// The columns that say something: not empty in every row, and no fact that the header already tells of all.

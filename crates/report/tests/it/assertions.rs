@@ -57,7 +57,7 @@ fn what_does_not_hold_is_a_line_with_the_figure_and_its_interval() {
     assert_eq!(
         said("rate(get, memcached:) > 200k", &run),
         [
-            "rate(get, memcached:) > 200k does not hold: get of memcached:: rate is 112 k/s (95 % interval 111 k/s to 113 \
+            "rate(get, memcached:) > 200k does not hold: get of memcached: rate is 112 k/s (95 % interval 111 k/s to 113 \
              k/s)"
         ]
     );
@@ -65,7 +65,7 @@ fn what_does_not_hold_is_a_line_with_the_figure_and_its_interval() {
     assert_eq!(
         said("misses(get, moka:) < 0.05%", &run),
         [
-            "misses(get, moka:) < 0.05% does not hold: get of moka:: misses are 10, 0.1 % of the operations"
+            "misses(get, moka:) < 0.05% does not hold: get of moka: misses are 10, 0.1 % of the operations"
         ]
     );
     // The limit itself is not below the limit.
@@ -104,6 +104,25 @@ fn a_cell_without_the_figure_falls_short_and_says_why() {
         ..run.clone()
     };
     assert!(said("hit_ratio(set) > 0", &sets)[0].ends_with("set does not read"));
+}
+
+#[test]
+fn a_coordinate_is_written_as_its_flag_takes_it() {
+    let mut run = two();
+    for cell in &mut run.cells {
+        cell.working_set_bytes = 4_156_000;
+        cell.point.insert("capacity".into(), PointValue::Number(415_600));
+        cell.point.insert("rate".into(), PointValue::Number(1000));
+        cell.point.insert("data_size".into(), PointValue::Number(1024));
+    }
+    let cells = run.cells.len();
+    for at in ["capacity=10%", "capacity=415600", "rate=1k", "rate=1000", "data_size=1k"] {
+        assert_eq!(said(&format!("rate(*, {at}) > 1G"), &run).len(), cells, "{at}");
+    }
+    for at in ["capacity=11%", "rate=1024", "data_size=1000", "capacity=ten%"] {
+        let assertion = read(&format!("rate(*, {at}) > 1"));
+        assert!(assertion.judge(&run).is_err(), "{at}");
+    }
 }
 
 #[test]
@@ -170,7 +189,7 @@ fn what_is_written_wrongly_is_one_line_with_what_is_expected() {
         ("p99(get) < 1 m", "is no limit for p99"),
         ("p99(get) < 1ms or more", "is no limit"),
         ("rate(get) > 1ms", "give a rate, such as 50k"),
-        ("hit_ratio(get) > 101%", "give a share, such as 95%"),
+        ("hit_ratio(get) > 101%", "give a share up to 100%, such as 95%"),
         ("hit_ratio(get) > 95", "give a share"),
         ("errors(get) < 200%", "give a number"),
         ("rss(get) < 64 megabytes", "give a size, such as 64M"),

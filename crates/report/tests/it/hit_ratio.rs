@@ -79,7 +79,10 @@ fn the_tables_have_targets_and_models_and_why_a_ratio_is_missing() {
                 "| *optimal choice* | 50.0 % | 80.0 % |",
             ],
         ),
-        (Format::TABLE, ["45.0 %", "large: cannot be as small", "exact LRU", "80.0 %"]),
+        (
+            Format::TABLE,
+            ["45.0 %", "large: at 10 % (1 MiB): cannot be as small", "exact LRU", "80.0 %"],
+        ),
         (Format::HTML, ["id=\"hits\"", "cannot be as small", "<em>exact LRU</em>", "80.0 %"]),
     ] {
         let text = render(&run(), format, PLAIN);

@@ -50,6 +50,7 @@ pub fn merge(slices: Vec<Sliced>) -> Result<Outcome> {
     steady::examine(&mut cells);
     let started = parts.iter().map(|(_, sliced)| &sliced.run.started).min();
     let mut run = Run {
+        argv: rest::argv(&first.argv),
         started: started.unwrap_or(&first.started).clone(),
         duration_s: parts.iter().map(|(_, sliced)| sliced.run.duration_s).sum(),
         interrupted: parts.iter().any(|(_, sliced)| sliced.run.interrupted),

@@ -134,3 +134,20 @@ pub(super) fn hit_curves(parts: &[(Slice, Sliced)]) -> Vec<HitCurve> {
     };
     parts[0].1.run.hit_curves.iter().map(merged).collect()
 }
+
+/// The command of the whole: that of a slice without what made it one, and without where that one left its results.
+pub(super) fn argv(of_slice: &[String]) -> Vec<String> {
+    let own = ["--slice", "--output", "-o"];
+    let mut whole = Vec::new();
+    let mut words = of_slice.iter();
+    while let Some(word) = words.next() {
+        if own.contains(&word.as_str()) {
+            words.next();
+        } else if !own.iter().any(|flag| {
+            word.strip_prefix(flag).is_some_and(|value| value.starts_with('=') || *flag == "-o")
+        }) {
+            whole.push(word.clone());
+        }
+    }
+    whole
+}

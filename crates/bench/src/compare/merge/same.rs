@@ -1,5 +1,7 @@
 //! Whether runs are slices of one plan, each once.
 
+use std::collections::BTreeSet;
+
 use larder_report::{Part, Run, Slice};
 
 use super::Sliced;
@@ -10,6 +12,14 @@ pub(super) fn slices(runs: Vec<Sliced>) -> Result<Vec<(Slice, Sliced)>> {
     let mut parts: Vec<(Slice, Sliced)> = Vec::new();
     for sliced in runs {
         let shown = sliced.folder.display();
+        if let Some(Part { slice: Slice { of, .. }, .. }) = sliced.run.parts.first() {
+            let numbers: Vec<String> =
+                sliced.run.parts.iter().map(|part| part.slice.number.to_string()).collect();
+            let numbers = numbers.join(", ");
+            return Err(usage(format!(
+                "{shown}: put together of slices {numbers} of {of}; name the slices themselves"
+            )));
+        }
         let Some(slice) = sliced.run.slice.clone() else {
             return Err(usage(format!(
                 "{shown}: a whole run, no slice; only what `larder compare --slice 1/N` and the like left can be merged"
@@ -63,12 +73,19 @@ pub(super) fn notes(parts: &[(Slice, Sliced)]) -> Vec<String> {
         parts.len()
     )];
     if !missing.is_empty() {
-        let done = (1..=rounds).filter(|round| has(&((round - 1) % of + 1))).count();
+        let here: BTreeSet<u32> = parts
+            .iter()
+            .flat_map(|(_, sliced)| &sliced.run.cells)
+            .flat_map(|cell| &cell.samples)
+            .filter(|sample| sample.complete)
+            .map(|sample| sample.round)
+            .collect();
+        let here = here.len();
         let is = if missing.len() == 1 { "slice" } else { "slices" };
         let are = if missing.len() == 1 { "is" } else { "are" };
         let missing: Vec<String> = missing.iter().map(u32::to_string).collect();
         notes.push(format!(
-            "{is} {} of {of} {are} missing: {done} of {rounds} rounds",
+            "{is} {} of {of} {are} missing: {here} of {rounds} rounds are here",
             missing.join(", ")
         ));
     }

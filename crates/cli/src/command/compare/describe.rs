@@ -38,6 +38,15 @@ pub(super) fn describe(plan: &Plan, estimates: &[Estimate]) -> String {
             Span(most)
         );
     }
+    if let (None, Some(most)) = (plan.until, plan.max_time)
+        && most < total(estimates)
+    {
+        let _ = writeln!(
+            text,
+            "these are all rounds; none begins after {}, but each point has its first one",
+            Span(most)
+        );
+    }
     for note in &plan.notes {
         let _ = writeln!(text, "note: {note}");
     }
@@ -50,12 +59,11 @@ fn rounds(plan: &Plan) -> String {
         return format!("{} of {rounds}, as slice {number} of {of}", plan.own_rounds());
     }
     let limit = plan.max_time.map(|time| format!(", at most {}", Span(time))).unwrap_or_default();
-    match plan.until {
-        Some(until) => {
-            format!("{} and more, until every rate is known to ±{until}{limit}", plan.rounds)
-        }
-        None => format!("{}{limit}", plan.rounds),
+    if let Some(until) = plan.until {
+        return format!("{} and more, until every rate is known to ±{until}{limit}", plan.rounds);
     }
+    let limit = plan.max_time.map(|time| format!(", none begun after {}", Span(time)));
+    format!("{}{}", plan.rounds, limit.unwrap_or_default())
 }
 
 /// The time of all targets, as far as it is known.

@@ -212,6 +212,13 @@ fn failures(run: &Run) -> impl Iterator<Item = String> {
         if let Some(reason) = &target.reason {
             return Some(format!("{} cannot run: {reason}", target.name));
         }
+        let mut cells = run.cells.iter().filter(|cell| cell.target == target.url).peekable();
+        let first = cells.peek().and_then(|cell| cell.reason.as_ref());
+        if let Some(reason) = first
+            && cells.all(|cell| cell.reason_kind == Some(ReasonKind::Unsupported))
+        {
+            return Some(format!("{} cannot run: {reason}", target.name));
+        }
         let lost =
             |cell: &&Cell| cell.target == target.url && cell.reason_kind == Some(ReasonKind::Lost);
         let reason = run.cells.iter().find(lost)?.reason.as_ref()?;

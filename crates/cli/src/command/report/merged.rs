@@ -25,6 +25,15 @@ pub(super) fn merged(found: Vec<Found>, folder: Option<&Path>) -> anyhow::Result
     }
     let slices = slices.into_iter().map(|Results { folder, run }| Sliced { folder, run });
     let outcome = merge(slices.collect())?;
+    let parts = &outcome.run.parts;
+    if let Some(of) = parts.first().map(|part| part.slice.of)
+        && parts.len() < of as usize
+    {
+        anstream::eprintln!(
+            "larder: {} of {of} slices are here; a note of the run says which are missing",
+            parts.len()
+        );
+    }
     if let Some(folder) = folder {
         larder_bench::prepare(folder)?;
         larder_bench::write(folder, &outcome)?;
