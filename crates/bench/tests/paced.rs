@@ -46,6 +46,8 @@ fn a_target_that_keeps_up_does_what_is_due_and_waits_in_between() {
             assert!(from_plan >= from_begin, "{planned:?} and {service:?}");
         }
         assert!(pace.lag_ns.unwrap().min < 1_000_000, "{:?}", pace.lag_ns);
+        // An operation of a microsecond is no queue for the next one after 500: what is late is so by the schedule.
+        assert!(pace.queued <= 5, "{} of {ops} waited", pace.queued);
         assert_eq!(cell.point["rate"], PointValue::Number(2000));
     }
 }
@@ -76,6 +78,11 @@ fn a_target_slower_than_the_rate_has_a_latency_that_grows_and_leaves_arrivals_un
     let pace = cell.paced.clone().unwrap();
     assert_eq!(cell.counts.ops + pace.unbegun, 200, "{cell:?}");
     assert!(pace.unbegun > 120, "{}", pace.unbegun);
+    // They wait until the end, so that half of all that was due waited longer than what was carried out says.
+    let (planned, service) = (cell.latency_ns.unwrap(), pace.service_ns.unwrap());
+    assert!(planned.p50 > 60_000_000 && planned.max > 130_000_000, "{planned:?}");
+    assert!(service.p50 < 50_000_000, "{service:?}");
+    assert!((60e6..120e6).contains(&planned.mean), "{planned:?}");
     assert!((pace.offered_per_s - 1000.0).abs() < 1.0, "{}", pace.offered_per_s);
     assert!(cell.ops_per_s.unwrap() < 300.0);
 }

@@ -1,7 +1,7 @@
 //! One phase of one target: its threads start together, work, and are added up.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, OnceLock};
 use std::time::Duration;
 
@@ -15,6 +15,9 @@ use super::pace::{Arrivals, Closed, Open, Pace, Schedule};
 use super::tally::Tallies;
 use super::worker::{Orders, Share, Worker};
 use crate::workload::{KeySpace, Values};
+
+/// Into how many steps the waits of operations that never began are divided at most.
+const WAITS: u64 = 1 << 16;
 
 /// What a phase does, and for how long.
 #[derive(Debug, Clone, Copy)]
@@ -164,8 +167,16 @@ pub(crate) fn run_phase(
     let (distinct_keys, top_key_ops) = state.take_drawn();
     let timed_cpu_ns: u64 = shares.iter().map(|share| share.timed_cpu_ns).sum();
     let others_cpu_ns = others_cpu_ns.saturating_sub(shares.iter().map(|share| share.cpu_ns).sum());
+    let gave_up = shares.iter().any(|share| share.gave_up);
+    let offered = plan.arrivals.map(|arrivals| offered(plan, arrivals, tallies.failures().0));
+    if let (Some(arrivals), Some(offered)) = (plan.arrivals, offered)
+        && !gave_up
+        && !stop.load(Ordering::Relaxed)
+    {
+        await_unbegun(plan, arrivals, offered.unbegun, &mut tallies);
+    }
     PhaseResult {
-        offered: plan.arrivals.map(|arrivals| offered(plan, arrivals, tallies.failures().0)),
+        offered,
         tallies,
         wall: Duration::from_nanos(shares.iter().map(|share| share.wall_ns).max().unwrap_or(0)),
         barrier: shares.iter().map(|share| Duration::from_nanos(share.barrier_ns)).max(),
@@ -174,7 +185,7 @@ pub(crate) fn run_phase(
         client_wait_s: waited_ns.map(seconds),
         distinct_keys,
         top_key_ops,
-        gave_up: shares.iter().any(|share| share.gave_up),
+        gave_up,
     }
 }
 
@@ -199,7 +210,6 @@ fn busy(share: &Share) -> Option<f64> {
 /// What was due in a phase of which so many operations began.
 #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
 fn offered(plan: &PhasePlan<'_>, arrivals: &Arrivals, begun: u64) -> Offered {
-    let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let by_number = plan.requests.map(|requests| (requests, arrivals.due(requests)));
     let by_time = plan.time_limit.map(nanoseconds).map(|ns| (arrivals.due_before(ns), ns));
     // Whichever ends it first.
@@ -211,6 +221,37 @@ fn offered(plan: &PhasePlan<'_>, arrivals: &Arrivals, begun: u64) -> Offered {
     };
     let per_s = if ns > 0 { due as f64 / seconds(ns) } else { 0.0 };
     Offered { per_s, unbegun: due.saturating_sub(begun) }
+}
+
+/// Counts what was due and had not begun when time ended the phase: it has waited until then, and would have taken longer.
+/// Without it, the slowest operations of a target that falls behind would be in no latency. Those that are due last are
+/// taken for those that had not begun, which have waited least.
+fn await_unbegun(plan: &PhasePlan<'_>, arrivals: &Arrivals, unbegun: u64, tallies: &mut Tallies) {
+    let Some(end) = plan.time_limit.map(nanoseconds) else { return };
+    let due = plan.requests.unwrap_or(u64::MAX).min(arrivals.due_before(end));
+    // A request of many keys has one time.
+    let (first, keys) = (due.saturating_sub(unbegun), plan.multiget.max(1) as u64);
+    let all = tallies.failures().0;
+    for tally in tallies.iter_mut() {
+        let own = share_of(unbegun, tally.counts.ops, all) / keys;
+        // Of very many, some next to each other count as the last of them.
+        let step = own.div_ceil(WAITS).max(1);
+        for done in (0..own).step_by(usize::try_from(step).unwrap_or(usize::MAX)) {
+            let times = step.min(own - done);
+            let place = first + share_of(due - first, done + times, own);
+            tally.waited(end.saturating_sub(arrivals.due(place - 1)), times);
+        }
+    }
+}
+
+/// The part of `count` that `some` is of `all`.
+fn share_of(count: u64, some: u64, all: u64) -> u64 {
+    let part = u128::from(count) * u128::from(some) / u128::from(all.max(1));
+    u64::try_from(part).unwrap_or(u64::MAX)
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "nanoseconds of hours fit a double")]

@@ -28,7 +28,8 @@ pub struct Tally {
     pub busy_ns: u64,
     /// When they ended, whatever came of them.
     slots: Slots,
-    /// Latency of those that succeeded, in nanoseconds; in an open loop from the instant at which they were due.
+    /// Latency of those that succeeded, in nanoseconds; in an open loop from the instant at which they were due, and with
+    /// those that had not begun when time ended the phase, for as long as they had waited.
     pub latency: Histogram<u64>,
     /// What an open loop counts besides.
     pub paced: Option<Box<PacedTally>>,
@@ -45,9 +46,9 @@ pub struct Tally {
 pub struct PacedTally {
     /// Latency of those that succeeded, from the instant at which they really began.
     pub service: Histogram<u64>,
-    /// How late operations began whose thread was free before they were due.
+    /// How late operations began by the schedule's own fault.
     pub lag: Histogram<u64>,
-    /// Operations that began late because their thread was busy with the one before.
+    /// Operations that would have begun late had the schedule been in time: their thread was busy with the ones before.
     pub queued: u64,
 }
 
@@ -102,10 +103,8 @@ impl Tally {
     #[inline]
     pub(super) fn late(&mut self, late: Late, ops: u64) {
         let Some(paced) = &mut self.paced else { return };
-        match late {
-            Late::Schedule(ns) => paced.lag.saturating_record(ns.max(1)),
-            Late::Queued => paced.queued += ops,
-        }
+        paced.lag.saturating_record(late.lag_ns.max(1));
+        paced.queued += if late.queue_ns > 0 { ops } else { 0 };
     }
 
     /// An operation that did what it should.
@@ -113,6 +112,11 @@ impl Tally {
     pub(super) fn success(&mut self, took: impl Took) {
         self.succeeded += 1;
         self.record(took);
+    }
+
+    /// So many operations that were due and had not begun when the phase was over: each would have taken longer than this.
+    pub(super) fn waited(&mut self, ns: u64, times: u64) {
+        self.latency.saturating_record_n(ns.max(1), times);
     }
 
     /// A latency, of an operation or of a request of many keys.
@@ -239,6 +243,11 @@ impl Tallies {
     /// The tally of the phase's first operation.
     pub(super) fn first(&mut self) -> Option<&mut Tally> {
         self.0.first_mut().map(|(_, tally)| tally)
+    }
+
+    /// Every tally, in the phase's order.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Tally> {
+        self.0.iter_mut().map(|(_, tally)| tally)
     }
 
     /// Operation and tally, in the phase's order.

@@ -12,12 +12,13 @@ pub struct PacedSample {
     pub offered_per_s: f64,
     /// Latency from the instant at which an operation really began: what a closed loop would have told.
     pub service_ns: Option<Latency>,
-    /// How late operations began that nothing but the schedule itself kept waiting: their thread was free before they were
-    /// due.
+    /// How late operations began by the schedule's own fault: their thread woke late, for them or for others for which
+    /// they then had to wait.
     pub lag_ns: Option<Latency>,
-    /// Operations that began late because their thread was still busy with the one before.
+    /// Operations that would have begun late had the schedule been in time: their thread was still busy with those before.
     pub queued: u64,
-    /// Operations that were due before time ended the round and had not begun by then.
+    /// Operations that were due before time ended the round and had not begun by then. Each counts in the latencies with
+    /// the time that it had waited until then, which is the least that it can have taken.
     #[serde(default)]
     pub unbegun: u64,
 }
@@ -32,11 +33,12 @@ pub struct Paced {
     /// The distribution of `service_ns`, as `latency_curve` has that of `latency_ns`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub service_curve: Vec<CurvePoint>,
-    /// How late operations began that nothing but the schedule itself kept waiting.
+    /// How late operations began by the schedule's own fault.
     pub lag_ns: Option<Latency>,
-    /// Operations that began late because their thread was still busy with the one before.
+    /// Operations that would have begun late had the schedule been in time: their thread was still busy with those before.
     pub queued: u64,
-    /// Operations that were due before time ended the round and had not begun by then.
+    /// Operations that were due before time ended the round and had not begun by then. Each counts in the latencies with
+    /// the time that it had waited until then, which is the least that it can have taken.
     #[serde(default)]
     pub unbegun: u64,
 }

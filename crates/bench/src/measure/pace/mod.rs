@@ -63,13 +63,27 @@ pub(super) trait Took: Copy {
     const IS_PACED: bool;
 }
 
-/// How late an operation began.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Late {
-    /// Its thread was free before it was due: so late was the schedule.
-    Schedule(u64),
-    /// Its thread was busy with the one before.
-    Queued,
+/// How late an operation began, by whose fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Late {
+    /// The schedule's own: its thread woke late, or drew operations, before this one or before one that it waited for.
+    pub(super) lag_ns: u64,
+    /// The rest: its thread was busy with the ones before, which would have been so had they all begun in time.
+    pub(super) queue_ns: u64,
+}
+
+impl Late {
+    /// Of an operation that was `due`, on a thread that was `free` and began it `at`, where the one before began so much
+    /// later for the schedule's fault.
+    ///
+    /// Had the schedule never been late, the thread would have been free so much earlier, and the operation would have
+    /// begun so much earlier, but never before it was due. What is left of its lateness is the target's.
+    #[inline]
+    fn new(due: u64, free: u64, at: u64, debt_ns: u64) -> Self {
+        let late_ns = at - due;
+        let lag_ns = if free > due { late_ns.min(debt_ns + (at - free)) } else { late_ns };
+        Self { lag_ns, queue_ns: late_ns - lag_ns }
+    }
 }
 
 /// Each operation begins when the one before is over.
@@ -150,12 +164,14 @@ pub(super) struct Open<'a> {
     stop: &'a AtomicBool,
     began: u64,
     end: u64,
+    /// How late the last operation began for the schedule's own fault, in nanoseconds.
+    debt_ns: u64,
     is_over: bool,
 }
 
 impl<'a> Open<'a> {
     pub(super) fn new(schedule: &'a Schedule<'a>, stop: &'a AtomicBool) -> Self {
-        Self { schedule, stop, began: 0, end: u64::MAX, is_over: false }
+        Self { schedule, stop, began: 0, end: u64::MAX, debt_ns: 0, is_over: false }
     }
 }
 
@@ -173,7 +189,9 @@ impl Pace for Open<'_> {
         let at = if due <= now { Some(now) } else { wait(due.min(self.end), self.stop) };
         match at {
             Some(at) if due < self.end && at < self.end => {
-                Some(Due { planned: due, at, is_queued: free > due })
+                let late = Late::new(due, free, at, self.debt_ns);
+                self.debt_ns = late.lag_ns;
+                Some(Due { planned: due, at, late })
             }
             _ => {
                 self.is_over = true;
@@ -205,7 +223,7 @@ impl Pace for Open<'_> {
 pub(super) struct Due {
     planned: u64,
     at: u64,
-    is_queued: bool,
+    late: Late,
 }
 
 /// How long it took, from either instant.
@@ -230,7 +248,7 @@ impl Begun for Due {
 
     #[inline]
     fn late(self) -> Option<Late> {
-        Some(if self.is_queued { Late::Queued } else { Late::Schedule(self.at - self.planned) })
+        Some(self.late)
     }
 }
 
@@ -264,5 +282,45 @@ fn wait(until: u64, stop: &AtomicBool) -> Option<u64> {
         if left > NAP_NS && stop.load(Ordering::Relaxed) {
             return None;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How late each of these operations begins on one thread, which are due and last so long, where the thread wakes so
+    /// late for each that it waits for.
+    fn late(operations: &[(u64, u64)], wakes_late: &[u64]) -> Vec<(u64, u64)> {
+        let (mut free, mut debt) = (0, 0);
+        let each = operations.iter().zip(wakes_late).map(|((due, lasts), late)| {
+            let at = if *due > free { due + late } else { free };
+            let found = Late::new(*due, free, at, debt);
+            (free, debt) = (at + lasts, found.lag_ns);
+            (found.lag_ns, found.queue_ns)
+        });
+        each.collect()
+    }
+
+    #[test]
+    fn who_comes_after_a_thread_that_woke_late_waits_for_the_schedule() {
+        // It wakes 250 late, and needs until the fourth to be in time again.
+        let operations = [(100, 1), (200, 1), (300, 1), (400, 1)];
+        assert_eq!(late(&operations, &[250, 0, 0, 0]), [(250, 0), (151, 0), (52, 0), (0, 0)]);
+    }
+
+    #[test]
+    fn of_a_queue_only_that_is_the_schedules_by_which_all_of_it_came_later() {
+        // In time: the second would wait 900, the third 800.
+        let operations = [(100, 1000), (200, 1), (300, 1)];
+        assert_eq!(late(&operations, &[0; 3]), [(0, 0), (0, 900), (0, 801)]);
+        assert_eq!(late(&operations, &[30, 0, 0]), [(30, 0), (30, 900), (30, 801)]);
+    }
+
+    #[test]
+    fn a_thread_that_draws_operations_is_late_by_itself() {
+        // Free at 150 and due at 100, it began at 170: 50 it waited for the one before.
+        assert_eq!(Late::new(100, 150, 170, 0), Late { lag_ns: 20, queue_ns: 50 });
+        assert_eq!(Late::new(100, 150, 170, 10), Late { lag_ns: 30, queue_ns: 40 });
     }
 }
