@@ -227,7 +227,7 @@ fn a_server_that_stands_still_is_seen_by_everybody_who_is_due_meanwhile() {
     let is_note = |found: &Check| found.severity == Severity::Note && found.text.contains(told);
     assert!(found.iter().copied().any(is_note), "{found:#?}");
 
-    let run = frozen::run("requests = '40k'");
+    let run = frozen::run("duration = '4s'");
     let cell = support::cell(&run, "memcached:", Operation::Get);
     let stalls = cell.samples[0].stalls.unwrap();
     // Thousands would have been due meanwhile; a closed loop has the one that was under way.

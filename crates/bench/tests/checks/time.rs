@@ -11,7 +11,7 @@ pub(crate) const CASES: &[Case] = &[
         id: "EXCLUDED-TIME",
         severity: Severity::Warn,
         fires_on: "a server that is frozen for two seconds",
-        trips: || frozen::run("requests = '40k'"),
+        trips: || frozen::run("duration = '4s'"),
         words: &[
             "time lost in stalls of more than 100 ms: ",
             " in 1 operation; p99.9 ",

@@ -29,10 +29,10 @@ fn judged() {
     let lines: Vec<&str> = answer.err.lines().collect();
     assert_eq!(lines.len(), 5, "{answer:#?}");
     assert!(
-        lines[1].starts_with("larder: rate(get) > 10G does not hold: get of moka:: rate is "),
+        lines[1].starts_with("larder: rate(get) > 10G does not hold: get of moka: rate is "),
         "{lines:#?}"
     );
-    assert!(lines[4].ends_with("get of file:: misses is 0"), "{lines:#?}");
+    assert!(lines[4].ends_with("get of file: misses is 0"), "{lines:#?}");
     // The results are there all the same, and can be asked again.
     let again =
         scene.larder(&["report", "out", "--format", "csv", "--assert", "p50(get, moka:) < 1ns"]);
@@ -40,7 +40,7 @@ fn judged() {
     assert_contains(&again.out, &["ops_per_s"]);
     assert_contains(
         &again.err,
-        &["larder: p50(get, moka:) < 1ns does not hold: get of moka:: p50 is "],
+        &["larder: p50(get, moka:) < 1ns does not hold: get of moka: p50 is "],
     );
     scene.larder(&["report", "out", "--strict", "--assert", "p50(get) < 1s"]).ends_with(0);
     let few = scene.larder(&["report", "out", "--assert", "p99.9(get, moka:) < 1s"]);
@@ -79,10 +79,7 @@ fn precedence() {
     let misleads = ["report", "out", "--assert", "rate(get) > 1"];
     let answer = scene.larder(&misleads);
     answer.ends_with(4);
-    assert_contains(
-        &answer.err,
-        &["get of moka:: there is no figure: it is no result: NEVER-HITS"],
-    );
+    assert_contains(&answer.err, &["get of moka: there is no figure: it is no result: NEVER-HITS"]);
     scene.larder(&[&misleads[..], &["--strict"]].concat()).ends_with(3);
     scene.larder(&["report", "out", "--strict"]).ends_with(3);
     // What failed goes before both.
