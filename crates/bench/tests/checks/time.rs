@@ -14,7 +14,7 @@ pub(crate) const CASES: &[Case] = &[
         trips: || frozen::run("duration = '4s'"),
         words: &[
             "time lost in stalls of more than 100 ms: ",
-            " in 1 operation; p99.9 ",
+            "; p99.9 ",
             " for callers who come at the same mean rate whatever the target does; a closed loop counts a stall once",
         ],
         silent_on: "a store that never stands still",
