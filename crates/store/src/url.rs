@@ -36,6 +36,11 @@ pub struct StoreUrl {
 }
 
 impl StoreUrl {
+    /// A text with the password of the URL in it masked, whatever else it is, and however wrong the URL.
+    pub fn mask(text: &str) -> String {
+        mask(text)
+    }
+
     /// Reads a URL. Whether its scheme is known and its options fit is for [`Catalog::open`](crate::Catalog::open).
     pub fn parse(text: &str) -> Result<Self> {
         let masked = mask(text);

@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use larder_store::StoreUrl;
+
 use super::limit::Comparator;
 use super::metric::{METRICS, Metric};
 use super::{Assertion, Selector};
@@ -16,6 +18,7 @@ impl FromStr for Assertion {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let text = text.trim();
+        let shown = |text: &str| shown(&StoreUrl::mask(text));
         let wrong = |why: &str| format!("`{}`: {why}; expected {EXPECTED}", shown(text));
         let (name, rest) = text.split_once('(').ok_or_else(|| wrong("there is no ("))?;
         // A URL may have brackets of its own; a limit has none.
@@ -29,7 +32,7 @@ impl FromStr for Assertion {
                 known.join(", ")
             )
         })?;
-        let selector = Selector::parse(selector).map_err(|why| wrong(&why))?;
+        let (selector, target) = Selector::parse(selector).map_err(|why| wrong(&why))?;
         let comparison = Comparator::split(rest.trim_start());
         let (comparator, limit) =
             comparison.ok_or_else(|| wrong("after the ) there is no <, <=, > or >="))?;
@@ -37,13 +40,18 @@ impl FromStr for Assertion {
             let (limit, expected) = (shown(limit.trim()), metric.kind.expected());
             format!("`{}`: `{limit}` is no limit for {}; give {expected}", shown(text), metric.name)
         })?;
-        Ok(Self { text: text.to_owned(), metric, selector, comparator, limit })
+        let text = match &selector.target {
+            Some(masked) => text.replacen(&target, masked, 1),
+            None => text.to_owned(),
+        };
+        Ok(Self { text, metric, selector, comparator, limit })
     }
 }
 
 impl Selector {
-    /// Reads what stands between the brackets: an operation or `*`, then a target, then coordinates.
-    fn parse(text: &str) -> Result<Self, String> {
+    /// Reads what stands between the brackets: an operation or `*`, then a target, then coordinates. Runs name a target by its
+    /// URL without the password, and so does the selector; beside it comes the target as typed.
+    fn parse(text: &str) -> Result<(Self, String), String> {
         let mut pieces: Vec<&str> = text.split(',').collect();
         let first = pieces.remove(0).trim();
         let mut selector = Self { operation: operation(first)?, ..Self::default() };
@@ -57,8 +65,8 @@ impl Selector {
         if !pieces.is_empty() && target.is_empty() {
             return Err("there is nothing between two commas".to_owned());
         }
-        selector.target = Some(target.to_owned()).filter(|target| !["", "*"].contains(&&**target));
-        Ok(selector)
+        selector.target = Some(StoreUrl::mask(target)).filter(|it| !["", "*"].contains(&&**it));
+        Ok((selector, target.to_owned()))
     }
 }
 

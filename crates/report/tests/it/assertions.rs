@@ -172,6 +172,21 @@ fn cells_are_named_by_operation_target_and_coordinates() {
 }
 
 #[test]
+fn a_password_is_told_by_nothing_and_needed_for_nothing() {
+    let run = gets(&[("redis://:***@cache:6379", 1e3)]);
+    let typed = "rate(get, redis://:s3cret@cache:6379) > 1k";
+    assert_eq!(read(typed).to_string(), "rate(get, redis://:***@cache:6379) > 1k");
+    let said = said(typed, &run);
+    assert!(said.len() == 1 && !said[0].contains("s3cret"), "{said:?}");
+    let other = read("rate(get, redis://:s3cret@elsewhere) > 1k").judge(&run).unwrap_err();
+    assert!(!format!("{other:?}").contains("s3cret"), "{other:?}");
+    for wrong in ["rate get, redis://:s3cret@cache", "rate(get, redis://:s3cret@cache) > many"] {
+        let error = wrong.parse::<Assertion>().unwrap_err();
+        assert!(!error.contains("s3cret") && error.contains("***"), "{error}");
+    }
+}
+
+#[test]
 fn what_is_written_wrongly_is_one_line_with_what_is_expected() {
     for (text, part) in [
         ("", "there is no (; expected METRIC(OPERATION, TARGET, COORDINATE=VALUE) < LIMIT"),

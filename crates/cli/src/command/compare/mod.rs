@@ -226,12 +226,7 @@ fn failures(run: &Run) -> impl Iterator<Item = String> {
     })
 }
 
-/// The command line with every password masked.
+/// The command line with every password masked, of targets and of those that an option names.
 fn masked_argv() -> Vec<String> {
-    std::env::args_os()
-        .map(|argument| {
-            let text = argument.to_string_lossy().into_owned();
-            StoreUrl::parse(&text).map_or(text, |url| url.to_string())
-        })
-        .collect()
+    std::env::args_os().map(|argument| StoreUrl::mask(&argument.to_string_lossy())).collect()
 }
