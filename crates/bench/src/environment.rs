@@ -6,6 +6,7 @@ use larder_host::cgroup;
 use larder_report::Environment;
 
 use crate::measure::reading_cost_ns;
+use crate::usage::kib;
 
 /// Reads the machine as it is now.
 pub fn environment() -> Environment {
@@ -14,7 +15,7 @@ pub fn environment() -> Environment {
         let text = fs::read_to_string(path).ok()?;
         text.lines().next().map(|line| line.trim().to_owned())
     };
-    let memory_bytes = meminfo(&memory, "MemTotal:");
+    let memory_bytes = kib(&memory, "MemTotal:");
     let limit = cgroup::limit_bytes();
     Environment {
         os: fs::read_to_string("/etc/os-release").ok().and_then(|text| {
@@ -31,7 +32,7 @@ pub fn environment() -> Environment {
         memory_bytes,
         // One beyond the machine's memory is none.
         memory_limit_bytes: limit.filter(|limit| memory_bytes.is_none_or(|all| *limit < all)),
-        swap_bytes: meminfo(&memory, "SwapTotal:"),
+        swap_bytes: kib(&memory, "SwapTotal:"),
         governor: first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         load: first_line("/proc/loadavg").and_then(|line| line.split(' ').next()?.parse().ok()),
         clock_ns: reading_cost_ns(),
@@ -42,14 +43,14 @@ pub fn environment() -> Environment {
 /// Memory that can be used without swapping, in bytes: the machine's, or what is left of a limit.
 pub(crate) fn available_memory() -> Option<u64> {
     let machine = fs::read_to_string("/proc/meminfo").ok();
-    let machine = machine.and_then(|text| meminfo(&text, "MemAvailable:"));
+    let machine = machine.and_then(|text| kib(&text, "MemAvailable:"));
     machine.into_iter().chain(cgroup::free_bytes()).min()
 }
 
-fn meminfo(text: &str, name: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-    let kib: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
-    Some(kib * 1024)
+/// Whether two sizes may be those of one machine's memory: from one start to the next a kernel tells up to a hundredth more or
+/// less of it.
+pub(crate) fn is_same_memory(a: u64, b: u64) -> bool {
+    a.abs_diff(b) <= a.max(b) / 100
 }
 
 #[cfg(test)]
@@ -59,8 +60,8 @@ mod tests {
     #[test]
     fn memory_reads_in_bytes() {
         let text = "MemTotal:       24684096 kB\nMemAvailable:    1000 kB\n";
-        assert_eq!(meminfo(text, "MemAvailable:"), Some(1_024_000));
-        assert_eq!(meminfo(text, "SwapTotal:"), None);
+        assert_eq!(kib(text, "MemAvailable:"), Some(1_024_000));
+        assert_eq!(kib(text, "SwapTotal:"), None);
         assert!(available_memory() > Some(1 << 20));
     }
 }

@@ -67,6 +67,7 @@ pub use model::{
     Change, ChangeVerdict, Diff, DiffCell, DiffFigure, DiffMeasure, DiffSide, Differing,
     NotCompared,
 };
+pub use paced::KEPT_UP;
 pub use points::{CAPACITY, PART, coordinate, label, points, short_label};
 pub use ranking::{Group, Pair, Row, Standing, groups, pair};
 pub use sentences::{

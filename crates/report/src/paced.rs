@@ -9,7 +9,7 @@ use crate::model::{Cell, Sample};
 
 /// The share of the operations that were due of which so many must have been carried out in time to say that a target kept
 /// up. What is in flight when time ends a round is not done.
-const KEPT_UP: f64 = 0.98;
+pub const KEPT_UP: f64 = 0.98;
 
 impl Cell {
     /// Whether its operations came when they were due, whatever the target did.

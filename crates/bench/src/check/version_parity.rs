@@ -10,6 +10,7 @@ use larder_report::{Part, Run, Severity, Target};
 use larder_store::ByteSize;
 
 use super::{About, Check, Needs, Report};
+use crate::environment::is_same_memory;
 
 /// A value and who has it.
 type Having<'a> = (&'a str, &'a str);
@@ -132,13 +133,12 @@ fn grouped(values: &[Having<'_>]) -> Option<String> {
     (said.len() > 1).then(|| said.join(" and "))
 }
 
-/// The memory of the machines, where that is not the same. Of one and the same a kernel tells a little more or less from one
-/// start to the next.
+/// The memory of the machines, where that is not the same.
 fn memory(parts: &[Part]) -> Option<String> {
     let all = || parts.iter().filter_map(|part| part.environment.memory_bytes);
     let (least, most) = (all().min()?, all().max()?);
-    let differs = most - least > most / 100;
-    differs.then(|| format!("memory {} to {}", ByteSize(least), ByteSize(most)))
+    (!is_same_memory(least, most))
+        .then(|| format!("memory {} to {}", ByteSize(least), ByteSize(most)))
 }
 
 /// How far apart the slices began, where that is more than a day.

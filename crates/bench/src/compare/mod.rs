@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use larder_report::{Operation, Point, Run};
+use larder_report::{Operation, Point, ReasonKind, Run};
 use larder_store::{Catalog, Error, Ownership};
 
 pub use estimate::{Estimate, estimate};
@@ -115,6 +115,14 @@ impl Slot {
     /// How many work on it at once at a point.
     pub(crate) fn workers(&self, point: &PlannedPoint) -> u32 {
         if self.planned().is_guest() { point.guest_processes() } else { point.threads }
+    }
+
+    /// The target, where a point can be measured on it; otherwise why not.
+    fn at(&self, point: &PlannedPoint) -> std::result::Result<&Target, (ReasonKind, String)> {
+        match self {
+            Self::Open(target) => target.refusal(point).map_or(Ok(&**target), Err),
+            Self::Closed(_, reason) => Err((ReasonKind::Unavailable, reason.clone())),
+        }
     }
 
     fn account(&self) -> Option<Arc<Account>> {

@@ -5,7 +5,7 @@ use larder_report::{Cell, Latency, Paced, PacedSample};
 
 use super::book::{Entry, PackedPace};
 use super::turn::shortened;
-use crate::measure::{Offered, Packed, Tally, curve, figures};
+use crate::measure::{Offered, Packed, Tally, curve, figures, merged};
 
 /// What a round of an operation found, which was so much `part` of all that were due; `None` in a closed loop.
 pub(super) fn sample(tally: &Tally, offered: Option<Offered>, part: f64) -> Option<PacedSample> {
@@ -33,8 +33,8 @@ pub(super) fn of_cell(rounds: &[&Entry]) -> Option<Paced> {
     if samples.is_empty() {
         return None;
     }
-    let service = merged(packed.iter().map(|packed| &packed.service));
-    let lag = merged(packed.iter().map(|packed| &packed.lag));
+    let service = merged(packed.iter().map(|packed| packed.service.unpack()));
+    let lag = merged(packed.iter().map(|packed| packed.lag.unpack()));
     #[expect(clippy::cast_precision_loss, reason = "a number of rounds")]
     let count = samples.len() as f64;
     Some(Paced {
@@ -72,14 +72,6 @@ pub(super) fn corrected(
 
 fn latency(histogram: &Histogram<u64>) -> Option<Latency> {
     figures(histogram).map(|latency| Latency { mean: shortened(latency.mean), ..latency })
-}
-
-fn merged<'a>(all: impl Iterator<Item = &'a Packed>) -> Histogram<u64> {
-    let mut merged = Tally::new().latency;
-    for packed in all {
-        merged.add(packed.unpack()).expect("all have the same bounds");
-    }
-    merged
 }
 
 #[expect(

@@ -12,7 +12,7 @@ use super::search::searches;
 use super::{CellHistograms, Slot, Times};
 use super::{goal, paced, steady};
 use crate::check;
-use crate::measure::{Tally, curve, figures, up_to};
+use crate::measure::{curve, figures, merged, up_to};
 use crate::optimum::curves;
 use crate::plan::{Plan, PlannedPoint};
 use crate::statistics::{median, median_ci95, percentiles_ci95};
@@ -249,10 +249,7 @@ pub(super) fn distribute(cell: &mut Cell, entries: &[Entry], seed: u64) {
     }
     cell.ops_per_s_ci95 = cell.ops_per_s.and_then(|_| median_ci95(&rates_of(&rounds), seed));
     let each: Vec<_> = rounds.iter().map(|entry| entry.latency.unpack()).collect();
-    let mut merged = Tally::new().latency;
-    for round in &each {
-        merged.add(round).expect("all have the same bounds");
-    }
+    let merged = merged(&each);
     cell.latency_ns = figures(&merged);
     cell.latency_ns_ci95 = percentiles_ci95(&each, seed);
     cell.latency_curve = curve(&merged);
@@ -279,13 +276,10 @@ fn reason(
     entries: &[Entry],
     planned: u32,
 ) -> Option<(ReasonKind, String)> {
-    let target = match slot {
-        Slot::Closed(_, reason) => return Some((ReasonKind::Unavailable, reason.clone())),
-        Slot::Open(target) => target,
+    let target = match slot.at(point) {
+        Ok(target) => target,
+        Err(refusal) => return Some(refusal),
     };
-    if let Some(refusal) = target.refusal(point) {
-        return Some(refusal);
-    }
     let measured = point.phases.iter().filter(|phase| phase.measured);
     let mut own = measured.filter(|phase| phase.operations.contains(&operation));
     if let Some(lack) = own.find_map(|phase| target.lack(phase)) {

@@ -7,13 +7,12 @@
 
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
-use larder_report::{ReasonKind, Search, SearchStep};
+use larder_report::{KEPT_UP, ReasonKind, Search, SearchStep};
 
 use super::Slot;
 use super::book::{Book, Entry, Searched};
 use super::turn::{Amount, Pacing, Turn};
-use crate::measure::Tally;
+use crate::measure::merged;
 use crate::plan::{Plan, PlannedPoint};
 use crate::statistics::{median, median_ci95};
 use crate::target::Target;
@@ -29,8 +28,6 @@ const ABOVE: f64 = 1.1;
 const HOPELESS: f64 = 0.05;
 /// A latency of so many times the bound is no hiccup.
 const FAR: u64 = 10;
-/// The share of the operations that were due of which so many must have been done in time.
-const KEPT_UP: f64 = 0.98;
 /// Turns that a search may have, so that none shares a version with another.
 const TURNS: u32 = 64;
 
@@ -114,10 +111,7 @@ fn try_rate(
     if !whole || target.lost.is_some() {
         return None;
     }
-    let mut latencies: Histogram<u64> = Tally::new().latency;
-    for entry in &entries {
-        latencies.add(entry.latency.unpack()).expect("all have the same bounds");
-    }
+    let latencies = merged(entries.iter().map(|entry| entry.latency.unpack()));
     let latency_ns = latencies.value_at_quantile(bound.quantile);
     // In an open loop each operation of a mix has all of the time.
     let wall_s = entries.iter().map(|entry| entry.sample.wall_s).fold(0.0, f64::max);
@@ -175,13 +169,10 @@ fn why_none(
     found: &[Searched],
     all_found: bool,
 ) -> Option<(ReasonKind, String)> {
-    let target = match slot {
-        Slot::Closed(_, reason) => return Some((ReasonKind::Unavailable, reason.clone())),
-        Slot::Open(target) => target,
+    let target = match slot.at(point) {
+        Ok(target) => target,
+        Err(refusal) => return Some(refusal),
     };
-    if let Some(refusal) = target.refusal(point) {
-        return Some(refusal);
-    }
     if found.is_empty() {
         return Some(match &target.lost {
             Some(lost) => (ReasonKind::Lost, lost.reason.clone()),

@@ -3,8 +3,7 @@
 use larder_report::{Cell, Differing, Environment, Run};
 use larder_store::ByteSize;
 
-/// Of the same memory a kernel tells a little more or less from one start to the next.
-const MEMORY_ALIKE: f64 = 0.01;
+use crate::environment::is_same_memory;
 
 /// In what the runs differ besides the figures: the machine, the program, the workload, the versions of the targets of the
 /// cells that are compared.
@@ -53,10 +52,9 @@ pub(super) fn machine(old: &Run, new: &Run) -> Vec<Differing> {
     .collect()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a share of a hundredth")]
 fn alike(a: Option<u64>, b: Option<u64>) -> bool {
     match (a, b) {
-        (Some(a), Some(b)) => a.abs_diff(b) as f64 <= MEMORY_ALIKE * a.max(b) as f64,
+        (Some(a), Some(b)) => is_same_memory(a, b),
         (a, b) => a == b,
     }
 }

@@ -31,5 +31,5 @@ pub(crate) use readback::{read_back, samples};
 pub(crate) use resources::{
     Servers, disk_bytes, major_faults, major_faults_of, own_rss_bytes, trim_memory,
 };
-pub(crate) use tally::figures;
 pub use tally::{PacedTally, Tallies, Tally};
+pub(crate) use tally::{figures, merged};

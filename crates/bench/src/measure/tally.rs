@@ -1,5 +1,6 @@
 //! What a thread counts while it works.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -278,6 +279,17 @@ impl Tallies {
             tally.merge(other);
         }
     }
+}
+
+/// Histograms of ours together.
+pub(crate) fn merged<H: Borrow<Histogram<u64>>>(
+    histograms: impl IntoIterator<Item = H>,
+) -> Histogram<u64> {
+    let mut merged = Tally::new().latency;
+    for histogram in histograms {
+        merged.add(histogram).expect("all have the same bounds");
+    }
+    merged
 }
 
 /// The figures of a histogram; `None` where nothing was recorded.

@@ -58,8 +58,7 @@ impl Plan {
 
     /// Whether a round is carried out here. Round 0, the warm-up, always is.
     pub(crate) fn carries_out(&self, round: u32) -> bool {
-        let is_own = |slice: &Slice| (round - 1) % slice.of + 1 == slice.number;
-        round == 0 || self.slice.as_ref().is_none_or(is_own)
+        round == 0 || self.slice.as_ref().is_none_or(|slice| slice.has(round))
     }
 
     /// How many rounds are carried out here.

@@ -24,7 +24,7 @@ pub(crate) use account::Account;
 use ledger::Ledger;
 pub(crate) use ledger::resident;
 use machine::{Look, Machine};
-pub(crate) use process::{Process, Table, shared_bytes_of};
+pub(crate) use process::{Process, Table, kib, shared_bytes_of};
 use reading::{Reading, shortened};
 pub(crate) use servers::complete;
 use sockets::Bytes;

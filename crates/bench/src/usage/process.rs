@@ -232,7 +232,7 @@ pub(super) fn number(text: &str, name: &str) -> Option<u64> {
 }
 
 /// The same, of a number in KiB, in bytes.
-pub(super) fn kib(text: &str, name: &str) -> Option<u64> {
+pub(crate) fn kib(text: &str, name: &str) -> Option<u64> {
     number(text, name).map(|kib| kib * 1024)
 }
 

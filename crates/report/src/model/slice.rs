@@ -18,6 +18,18 @@ pub struct Slice {
     pub plan: String,
 }
 
+impl Slice {
+    /// Whether a round of the whole plan, from 1, is one of its own.
+    pub fn has(&self, round: u32) -> bool {
+        (round - 1) % self.of + 1 == self.number
+    }
+
+    /// Its rounds.
+    pub fn own_rounds(&self) -> impl Iterator<Item = u32> {
+        (1..=self.rounds).filter(|round| self.has(*round))
+    }
+}
+
 /// One run of those that a merged run was put together of.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Part {

@@ -103,8 +103,7 @@ pub(super) fn searches(parts: &[(Slice, Sliced)]) -> Vec<Search> {
 /// How often caches could have hit: the mean over the rounds of all slices.
 pub(super) fn hit_curves(parts: &[(Slice, Sliced)]) -> Vec<HitCurve> {
     let rounds = |(slice, _): &(Slice, Sliced)| {
-        let own = (1..=slice.rounds).filter(|round| (round - 1) % slice.of + 1 == slice.number);
-        f64::from(u32::try_from(own.count()).unwrap_or(u32::MAX))
+        f64::from(u32::try_from(slice.own_rounds().count()).unwrap_or(u32::MAX))
     };
     let merged = |curve: &HitCurve| {
         let all: Vec<(f64, &HitCurve)> = parts
