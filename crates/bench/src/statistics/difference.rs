@@ -5,7 +5,7 @@ use larder_report::{PAIRED_FROM, Verdict};
 use super::bootstrap::{median_ci95, ratio_ci95};
 use super::quantile::median;
 use super::ranks::mann_whitney;
-use super::signed_ranks::signed_ranks;
+use super::rounds::within_rounds;
 
 /// Two samples of rates: by how much they differ, and how sure that is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,18 +36,20 @@ impl Difference {
     /// chance to be wrong.
     pub fn by_rounds(a: &[(u32, f64)], b: &[(u32, f64)], seed: u64) -> Option<Self> {
         let same = |round: u32| b.iter().find(|(other, _)| *other == round).map(|(_, rate)| *rate);
-        let pairs: Vec<(f64, f64)> =
-            a.iter().filter_map(|(round, rate)| Some((*rate, same(*round)?))).collect();
-        let positive = pairs.iter().all(|(a, b)| *a > 0.0 && *b > 0.0);
+        let mut pairs: Vec<(u32, f64, f64)> =
+            a.iter().filter_map(|(round, rate)| Some((*round, *rate, same(*round)?))).collect();
+        pairs.sort_by_key(|(round, ..)| *round);
+        let positive = pairs.iter().all(|(_, a, b)| *a > 0.0 && *b > 0.0);
         if pairs.len() < PAIRED_FROM || !positive {
             let rates = |rounds: &[(u32, f64)]| rounds.iter().map(|(_, rate)| *rate).collect();
             let (a, b): (Vec<f64>, Vec<f64>) = (rates(a), rates(b));
             return Self::between(&a, &b, seed);
         }
         // By logarithms, so that the one over the other is the reciprocal of the other over the one.
-        let differences: Vec<f64> = pairs.iter().map(|(a, b)| (a / b).ln()).collect();
+        let pairs: Vec<(f64, f64)> = pairs.iter().map(|(_, a, b)| (a.ln(), b.ln())).collect();
+        let differences: Vec<f64> = pairs.iter().map(|(a, b)| a - b).collect();
         let ci95 = median_ci95(&differences, seed).map(|ends| ends.map(f64::exp));
-        Some(Self { ratio: median(&differences)?.exp(), ci95, p: signed_ranks(&differences) })
+        Some(Self { ratio: median(&differences)?.exp(), ci95, p: within_rounds(&pairs) })
     }
 
     /// What can be said of the one against the other, given the p that a correction over all comparisons left.

@@ -15,7 +15,7 @@ mod normal;
 mod outliers;
 mod quantile;
 mod ranks;
-mod signed_ranks;
+mod rounds;
 mod trend;
 
 pub use bootstrap::{LEAST, RESAMPLES, median_ci95, ratio_ci95};
@@ -26,5 +26,5 @@ pub(crate) use normal::normal_cdf;
 pub use outliers::{LEAST_FOR_OUTLIERS, OUTLYING, modified_z, outliers};
 pub use quantile::{median, quantile};
 pub use ranks::{EXACT_UP_TO, mann_whitney};
-pub use signed_ranks::{SIGNS_EXACT_UP_TO, signed_ranks};
+pub use rounds::{EXCHANGES_EXACT_UP_TO, within_rounds};
 pub use trend::{Drift, TREND_EXACT_UP_TO, mann_kendall, sen_slope};

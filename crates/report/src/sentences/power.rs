@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 use crate::model::{Operation, Point, Run, Verdict};
 
-/// From so many rounds on that two targets have both, they are compared round by round (Wilcoxon 1945); with fewer, by the
-/// ranks of all their rounds (Mann and Whitney 1947). Of twenty differences the smallest p is 0.000002, which is as small
-/// as the corrections of some thousand comparisons need.
+/// From so many rounds on that two targets have both, they are compared round by round (by exchanges within the rounds,
+/// Fisher 1935); with fewer, by the ranks of all their rounds (Mann and Whitney 1947). Of twenty rounds the smallest p is
+/// 0.000002, which is as small as the corrections of some thousand comparisons need.
 pub const PAIRED_FROM: usize = 20;
 
 /// The smallest two-sided p that can be found in `n` and `m` rounds without ties. By ranks of them all: every value of the
