@@ -23,14 +23,20 @@ fn rounds_go_on_until_every_rate_is_known() {
     let targets = ["sleeps:?micros=300", "sleeps:?micros=300&name=other"];
     let run = run(&stores::ENGINES, &targets, "keys = 20\nrounds = 3\nuntil = '40%'");
     let [rounds] = rounds(&run)[..] else { panic!("{:?}", run.cells) };
-    assert!(rounds >= 6, "{rounds} rounds have no interval");
+    assert!(rounds >= 20, "{rounds} rounds are not compared round by round");
     assert_eq!(run.workload["until"], "40%");
-    let note = note(&run, "rounds: until every rate is known to ±40%: ").expect("a note");
+    let wanted = "rounds: until every rate is known to ±40% and every ratio of two to ±56.6 %: ";
+    let note = note(&run, wanted).expect("a note");
     let wide = |cell: &larder_report::Cell| {
         let ([low, high], rate) = (cell.ops_per_s_ci95.unwrap(), cell.ops_per_s.unwrap());
         low < 0.6 * rate || high > 1.4 * rate
     };
-    assert_eq!(note.contains("did not get there"), run.cells.iter().any(wide), "{note}");
+    let alike = |of: &larder_report::Comparison| {
+        let [low, high] = of.ci95.unwrap();
+        low >= 0.44 * of.ratio && high <= 1.56 * of.ratio
+    };
+    let there = !run.cells.iter().any(wide) && run.comparisons.iter().all(alike);
+    assert_eq!(!note.contains("did not get there"), there, "{note}");
 }
 
 #[test]
@@ -40,9 +46,9 @@ fn the_time_ends_rounds_that_would_go_on_for_ever() {
     let run = run(&stores::ENGINES, &targets, workload);
     assert_eq!(rounds(&run).len(), 1, "all have equally many: {:?}", rounds(&run));
     assert!(rounds(&run)[0] > 2, "{:?}", rounds(&run));
-    let note = note(&run, "rounds: until every rate is known to ±0.1%: ").expect("a note");
-    assert!(note.contains("4 cells of 4 did not get there in 600ms: "), "{note}");
-    assert!(note.contains(" of other (±"), "{note}");
+    let note = note(&run, "rounds: until every rate is known to ±0.1% and ").expect("a note");
+    assert!(note.contains("6 of 6 did not get there in 600ms: "), "{note}");
+    assert!(note.contains("get of ") && note.contains(" over ") && note.contains("(±"), "{note}");
 }
 
 #[test]

@@ -58,7 +58,9 @@ fn too_short(cell: &Cell, clock_ns: f64) -> Option<String> {
     let wall_s = median(&whole.map(|sample| sample.wall_s).collect::<Vec<_>>())?;
     let readings = wall_s * 1e9 / clock_ns;
     let wide = match (cell.ops_per_s, cell.ops_per_s_ci95) {
-        (Some(rate), Some(ci95)) => Some(half_width(rate, ci95)).filter(|wide| *wide > UNSURE),
+        (Some(rate), Some(ci95)) => {
+            Some(half_width(rate, Some(ci95))).filter(|wide| *wide > UNSURE)
+        }
         _ => None,
     };
     let lasted = format!("a round took {}", nanoseconds(wall_s * 1e9));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use larder_report::{Cell, Comparison, Operation, Point, Run};
+use larder_report::{Cell, Comparison, Operation, Point, Run, Sample};
 
 use crate::statistics::{Difference, holm};
 
@@ -24,7 +24,8 @@ pub(super) fn comparisons(run: &Run) -> Vec<Comparison> {
     for ((point, operation, _), cells) in groups {
         for (i, a) in cells.iter().enumerate() {
             for b in &cells[i + 1..] {
-                if let Some(difference) = Difference::by_rounds(&rates(a), &rates(b), run.seed) {
+                let (of_a, of_b) = (speeds(a.samples.iter()), speeds(b.samples.iter()));
+                if let Some(difference) = Difference::by_rounds(&of_a, &of_b, run.seed) {
                     found.push((
                         a.target.clone(),
                         b.target.clone(),
@@ -54,7 +55,7 @@ pub(super) fn comparisons(run: &Run) -> Vec<Comparison> {
 }
 
 /// The rates of the rounds that were carried out to their end, or what stands for them in an open loop, each with its round.
-fn rates(cell: &Cell) -> Vec<(u32, f64)> {
-    let whole = cell.samples.iter().filter(|sample| sample.complete);
+pub(super) fn speeds<'s>(samples: impl Iterator<Item = &'s Sample>) -> Vec<(u32, f64)> {
+    let whole = samples.filter(|sample| sample.complete);
     whole.filter_map(|sample| Some((sample.round, sample.speed()?))).collect()
 }

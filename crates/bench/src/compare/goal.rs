@@ -1,5 +1,7 @@
 //! When a point of the sweep has had its rounds: after so many, once its figures are exact enough, or when the time is over.
 //! The figure of a cell is what ranks it: its rate, or in an open loop its p99, because there the rate is the one asked for.
+//! By how much two targets differ is a figure too, and the one that a reader came for: see [`Until::of_ratio`]. There are
+//! as many rounds at least as it takes to compare them round by round.
 //!
 //! A point goes on or ends as a whole. Were a target left out as soon as its own interval is narrow enough, the others would
 //! be measured at other times than it, and drift would come between them.
@@ -10,16 +12,17 @@
 
 use std::time::Instant;
 
-use larder_report::{Cell, Operation, Run, Sample, figures};
+use larder_report::{Cell, Operation, PAIRED_FROM, Run, Sample, figures};
 use larder_store::Span;
 
 use super::Slot;
-use super::book::{Book, Entry};
-use crate::plan::Plan;
-use crate::statistics::{median, median_ci95};
+use super::book::Book;
+use super::comparisons::speeds;
+use crate::plan::{Plan, PlannedPoint};
+use crate::statistics::{Difference, median, median_ci95};
 use crate::workload::{Until, half_width};
 
-/// The cells named that did not get where they should.
+/// The figures named that did not get where they should.
 const NAMED: usize = 5;
 
 /// What decides whether a point has another round.
@@ -35,9 +38,16 @@ pub(super) struct Goal<'a> {
 #[derive(Debug, Clone, Copy, Default)]
 struct State {
     over: bool,
-    /// The cell whose interval was too wide when it was last looked at. It is asked first, so that as a rule one interval a
-    /// round is worked out, not all.
-    widest: Option<(usize, Operation)>,
+    /// What was known too little when it was last looked at. It is asked first, so that as a rule one interval is worked out,
+    /// not all.
+    wide: Option<Figure>,
+}
+
+/// What has an interval at a point, of the targets at these places.
+#[derive(Debug, Clone, Copy)]
+enum Figure {
+    Cell(usize, Operation),
+    Ratio(usize, usize, Operation),
 }
 
 impl<'a> Goal<'a> {
@@ -67,22 +77,44 @@ impl<'a> Goal<'a> {
         goes_on
     }
 
-    /// Whether every cell of a point that has figures is as exact as it should be.
+    /// Whether everything that is compared at a point is as exact as it should be.
     fn is_there(&mut self, until: Until, at: usize, slots: &[Slot], book: &Book) -> bool {
         let seed = self.plan.seed;
-        let wide = |(slot, operation): &(usize, Operation)| {
-            is_wide(until, book.entries(*slot, at, *operation), seed)
+        let samples = |slot, of| book.entries(slot, at, of).iter().map(|entry| &entry.sample);
+        let is_wide = |figure: &Figure| match *figure {
+            Figure::Cell(slot, of) => {
+                exactness(samples(slot, of), seed).is_some_and(|known| known > until.0)
+            }
+            Figure::Ratio(a, b, of) => {
+                let (a, b) = (speeds(samples(a, of)), speeds(samples(b, of)));
+                let few = a.len().min(b.len()) < PAIRED_FROM;
+                let difference = Difference::by_rounds(&a, &b, seed);
+                let is_wide = |of: Difference| half_width(of.ratio, of.ci95) > until.of_ratio();
+                difference.is_some_and(|of| few || is_wide(of))
+            }
         };
-        let widest = self.points[at].widest.filter(wide).or_else(|| {
+        let wide = self.points[at].wide.filter(is_wide).or_else(|| {
             let point = &self.plan.points[at];
-            let open = (0..slots.len()).filter(|slot| slots[*slot].is_measured(point));
-            let operations = point.measured_operations();
-            let mut cells = open.flat_map(|slot| operations.iter().map(move |of| (slot, *of)));
-            cells.find(wide)
+            figures(point, slots).into_iter().find(is_wide)
         });
-        self.points[at].widest = widest;
-        widest.is_none()
+        self.points[at].wide = wide;
+        wide.is_none()
     }
+}
+
+/// What has an interval at a point, what is worked out soonest first.
+fn figures(point: &PlannedPoint, slots: &[Slot]) -> Vec<Figure> {
+    let operations = point.measured_operations();
+    let measured: Vec<usize> =
+        (0..slots.len()).filter(|slot| slots[*slot].is_measured(point)).collect();
+    let of_one = operations.iter().flat_map(|of| measured.iter().map(|a| Figure::Cell(*a, *of)));
+    let kept: Vec<usize> = measured.iter().copied().filter(|slot| slots[*slot].stores()).collect();
+    let of_two = operations.iter().flat_map(|of| {
+        let pairs =
+            kept.iter().enumerate().flat_map(|(i, a)| kept[..i].iter().map(move |b| (*a, *b)));
+        pairs.map(|(a, b)| Figure::Ratio(a, b, *of))
+    });
+    of_one.chain(of_two).collect()
 }
 
 /// Whether the intervals are looked at after so many rounds: after the fewest there are, and then each time that there are two
@@ -95,22 +127,15 @@ fn is_looked_at(fewest: u32, rounds: u32) -> bool {
     look == rounds
 }
 
-/// Whether the interval that these rounds give is too wide, or there is none yet.
-fn is_wide(until: Until, entries: &[Entry], seed: u64) -> bool {
-    let known = exactness(entries.iter().map(|entry| &entry.sample), seed);
-    known.is_some_and(|known| known > until.0)
-}
-
 /// By how much what ranks a cell is known, as a share of it: infinitely little where it has no interval. `None` where it has no
 /// figure.
 fn exactness<'s>(samples: impl Iterator<Item = &'s Sample>, seed: u64) -> Option<f64> {
-    let speeds: Vec<f64> =
-        samples.filter(|sample| sample.complete).filter_map(Sample::speed).collect();
+    let speeds: Vec<f64> = speeds(samples).into_iter().map(|(_, speed)| speed).collect();
     let speed = median(&speeds).filter(|speed| *speed > 0.0)?;
-    Some(median_ci95(&speeds, seed).map_or(f64::INFINITY, |ci95| half_width(speed, ci95)))
+    Some(half_width(speed, median_ci95(&speeds, seed)))
 }
 
-/// What became of the rounds, where they could end before or after their number: in a sentence with the cells that did not
+/// What became of the rounds, where they could end before or after their number: in a sentence with the figures that did not
 /// get where they should.
 pub(super) fn reached(plan: &Plan, run: &Run) -> Option<String> {
     let measured = || run.cells.iter().filter(|cell| cell.ops_per_s.is_some());
@@ -125,14 +150,18 @@ pub(super) fn reached(plan: &Plan, run: &Run) -> Option<String> {
             format!("rounds: --max-time {limit} was over after {had} of {all}")
         });
     };
-    let wide: Vec<(f64, &Cell)> =
-        measured().filter_map(|cell| too_wide(until, cell, run.seed)).collect();
     let what = match (measured().any(Cell::is_paced), measured().all(Cell::is_paced)) {
         (false, _) => "rate",
         (_, true) => "p99 from the planned start",
         _ => "rate, or p99 where operations came when they were due,",
     };
-    let begin = format!("rounds: until every {what} is known to ±{until}: {had} rounds");
+    let ratios = if run.comparisons.is_empty() {
+        String::new()
+    } else {
+        format!(" and every ratio of two to ±{}", figures::percent(until.of_ratio()))
+    };
+    let begin = format!("rounds: until every {what} is known to ±{until}{ratios}: {had} rounds");
+    let wide = wide(until, run);
     if wide.is_empty() {
         return Some(begin);
     }
@@ -143,31 +172,44 @@ pub(super) fn reached(plan: &Plan, run: &Run) -> Option<String> {
     } else {
         format!("in {limit}")
     };
-    let cells = figures::count(wide.len(), "cell");
-    let names = named(run, wide);
-    Some(format!("{begin}; {cells} of {} did not get there {why}: {names}", measured().count()))
+    let all = measured().count() + run.comparisons.len();
+    Some(format!("{begin}; {} of {all} did not get there {why}: {}", wide.len(), named(wide)))
 }
 
-/// By how much a cell is known, where that is not enough; infinitely little where it has no interval.
-fn too_wide(until: Until, cell: &Cell, seed: u64) -> Option<(f64, &Cell)> {
-    let known = exactness(cell.samples.iter(), seed)?;
-    (known > until.0).then_some((known, cell))
-}
-
-/// The widest of them, by their names.
-fn named(run: &Run, mut wide: Vec<(f64, &Cell)>) -> String {
-    wide.sort_by(|a, b| b.0.total_cmp(&a.0));
+/// What is known too little, by its name, and by how much it is known.
+fn wide(until: Until, run: &Run) -> Vec<(f64, String)> {
     let swept = run.swept();
-    let name = |(known, cell): &(f64, &Cell)| {
-        let target = run.target(&cell.target).map_or(&*cell.target, |target| &target.name);
-        let place = larder_report::label(&cell.point, &swept);
-        let place = if place.is_empty() { place } else { format!(", {place}") };
-        let known = if known.is_finite() {
-            format!("±{}", figures::percent(*known))
-        } else {
-            "too few rounds for an interval".to_owned()
+    let target = |id: &str| run.target(id).map_or_else(|| id.to_owned(), |of| of.name.clone());
+    let place = |point| match larder_report::label(point, &swept) {
+        label if label.is_empty() => label,
+        label => format!(", {label}"),
+    };
+    let cells = run.cells.iter().filter(|cell| cell.ops_per_s.is_some()).filter_map(|cell| {
+        let known = exactness(cell.samples.iter(), run.seed)?;
+        let name =
+            || format!("{} of {}{}", cell.operation, target(&cell.target), place(&cell.point));
+        (known > until.0).then(|| (known, name()))
+    });
+    let ratios = run.comparisons.iter().filter_map(|of| {
+        let known = half_width(of.ratio, of.ci95);
+        let name = || {
+            let (a, b) = (target(&of.a), target(&of.b));
+            format!("{} of {a} over {b}{}", of.operation, place(&of.point))
         };
-        format!("{} of {target}{place} ({known})", cell.operation)
+        (known > until.of_ratio()).then(|| (known, name()))
+    });
+    cells.chain(ratios).collect()
+}
+
+/// The widest of them.
+fn named(mut wide: Vec<(f64, String)>) -> String {
+    wide.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let name = |(known, name): &(f64, String)| {
+        if known.is_finite() {
+            format!("{name} (±{})", figures::percent(*known))
+        } else {
+            format!("{name} (too few rounds for an interval)")
+        }
     };
     let mut names: Vec<String> = wide.iter().take(NAMED).map(name).collect();
     if wide.len() > NAMED {

@@ -152,6 +152,11 @@ impl Slot {
         }
     }
 
+    /// Whether it keeps what it is given, so that it is compared with others.
+    fn stores(&self) -> bool {
+        matches!(self, Self::Open(target) if target.capabilities.stores)
+    }
+
     fn open_mut(&mut self) -> Option<&mut Target> {
         match self {
             Self::Open(target) if target.lost.is_none() => Some(target),
