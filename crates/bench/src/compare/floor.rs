@@ -12,10 +12,13 @@ use crate::guest;
 use crate::plan::{Plan, PlannedPoint, PlannedTarget};
 use crate::target::Target;
 
-/// How often the floor is measured at each point.
+/// How often the floor is measured at each point, if it does not take too long.
 const ROUNDS: u32 = 3;
-/// How long each may take: a floor needs no more.
-const AT_MOST: Duration = Duration::from_secs(1);
+/// How long each operation may be timed in a round: a floor needs no more.
+const AT_MOST: Duration = Duration::from_millis(200);
+/// After this no further round is begun at a point. Beside so cheap a store, what is done between timed segments takes a
+/// multiple of them, and on a busy machine a multiple of that.
+const LONG_ENOUGH: Duration = Duration::from_secs(2);
 
 /// Measures the floor at every point where a target stands on it: on the engine that keeps nothing, and for each language of the plan's guests on the
 /// cache of that language that does. Where there is none, there is no floor.
@@ -63,7 +66,8 @@ fn floors_on(
             continue;
         }
         let mut entries: Vec<Entry> = Vec::new();
-        for round in 1..=ROUNDS {
+        let began = Instant::now();
+        for round in (1..=ROUNDS).take_while(|round| *round == 1 || began.elapsed() < LONG_ENOUGH) {
             let turn = Turn {
                 point,
                 round,
@@ -77,27 +81,34 @@ fn floors_on(
             };
             turn.run(&mut target, &mut |entry| entries.push(entry));
         }
-        for operation in point.measured_operations() {
-            let each = |of: fn(&Entry) -> f64| {
-                let rounds: Vec<f64> = entries
-                    .iter()
-                    .filter(|entry| entry.operation == operation && entry.sample.counts.ops > 0)
-                    .map(of)
-                    .collect();
-                // Whatever else the machine did came on top.
-                rounds.into_iter().min_by(f64::total_cmp)
-            };
-            let wall = each(|entry| per_op(entry.sample.wall_s, entry));
-            // In a mix the CPU of each operation is not known.
-            let cpu = each(|entry| {
-                entry.sample.client_cpu_s.map_or(f64::NAN, |seconds| per_op(seconds, entry))
-            });
-            if let Some(ns_per_op) = wall {
-                let cpu_ns_per_op = cpu.filter(|cpu| cpu.is_finite());
-                let point = point.point.clone();
-                let language = target.language().map(str::to_owned);
-                floors.push(Floor { point, operation, language, ns_per_op, cpu_ns_per_op });
-            }
+        floors.extend(of_rounds(point, target.language(), &entries));
+    }
+    floors
+}
+
+/// The floor of each operation of a point, of what the rounds there brought.
+fn of_rounds(point: &PlannedPoint, language: Option<&str>, entries: &[Entry]) -> Vec<Floor> {
+    let mut floors = Vec::new();
+    for operation in point.measured_operations() {
+        let each = |of: fn(&Entry) -> f64| {
+            let rounds: Vec<f64> = entries
+                .iter()
+                .filter(|entry| entry.operation == operation && entry.sample.counts.ops > 0)
+                .map(of)
+                .collect();
+            // Whatever else the machine did came on top.
+            rounds.into_iter().min_by(f64::total_cmp)
+        };
+        let wall = each(|entry| per_op(entry.sample.wall_s, entry));
+        // In a mix the CPU of each operation is not known.
+        let cpu = each(|entry| {
+            entry.sample.client_cpu_s.map_or(f64::NAN, |seconds| per_op(seconds, entry))
+        });
+        if let Some(ns_per_op) = wall {
+            let cpu_ns_per_op = cpu.filter(|cpu| cpu.is_finite());
+            let point = point.point.clone();
+            let language = language.map(str::to_owned);
+            floors.push(Floor { point, operation, language, ns_per_op, cpu_ns_per_op });
         }
     }
     floors
