@@ -23,6 +23,9 @@ use crate::error::{Error, Result};
 /// Files have no colours, and no width of their own.
 const PLAIN: Style = Style { colour: false, width: 120 };
 
+/// The data of a run within a folder of results.
+const RUN: &str = "run.json";
+
 /// The folder of the latencies within a folder of results.
 const LATENCIES: &str = "hdr";
 
@@ -46,10 +49,18 @@ pub fn prepare(folder: &Path) -> Result<()> {
     NamedTempFile::new_in(folder).map(drop).map_err(at)
 }
 
-/// Writes the whole result into `folder`, which is made where it is missing.
+/// Writes the whole result into `folder`, which is made where it is missing. While it is at work there is no `run.json`, so
+/// that nobody reads an earlier run's beside the latencies of this one.
 pub fn write(folder: &Path, outcome: &Outcome) -> Result<()> {
     let latencies = folder.join(LATENCIES);
     prepare(&latencies)?;
+    let run = folder.join(RUN);
+    match fs::remove_file(&run) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+            return Err(Error::File { what: "removing an earlier run's", path: run, source });
+        }
+        _ => {}
+    }
     // An earlier run into the same folder may have had other cells.
     remove(&latencies, "hlog", |_| true)?;
     for cell in &outcome.histograms {
@@ -62,7 +73,7 @@ pub fn write(folder: &Path, outcome: &Outcome) -> Result<()> {
     write_reports(folder, &outcome.run)?;
     // Last, because whoever finds it takes the rest to be there.
     let json = render(&outcome.run, Format::JSON, PLAIN);
-    whole(&folder.join("run.json"), json.as_bytes())
+    whole(&run, json.as_bytes())
 }
 
 /// Writes the reports of a run into `folder`, over those that are there.
