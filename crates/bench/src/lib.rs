@@ -5,6 +5,7 @@
 //! reports are made of, and the histograms behind it. This crate knows no engine, only a
 //! [`Catalog`](larder_store::Catalog), and it is the only one that knows a clock for results.
 
+mod alike;
 mod bounded;
 pub mod check;
 mod compare;

@@ -5,7 +5,7 @@
 use larder_bench::{DiffOf, MatchBy, diff};
 use larder_report::{
     Cell, Change, ChangeVerdict, Counts, CurvePoint, Diff, DiffMeasure, Environment, Latency,
-    LatencyIntervals, Operation, Point, PointValue, ReasonKind, Run, Sample, Target,
+    LatencyIntervals, Operation, Part, Point, PointValue, ReasonKind, Run, Sample, Slice, Target,
 };
 
 /// A run of gets at these rates, a little apart from round to round; each target has the URL of its name.
@@ -209,6 +209,75 @@ fn runs_that_differ_in_more_say_in_what() {
         "memory (7.5 GiB against 4 GiB), kernel (6.1 against 6.2), larder (0.1.0 against 0.2.0), keys (1000 against \
          2000), ttl (not given against 10s) and version of a (1.0 against unknown)"
     );
+}
+
+/// A run as it is when put together of slices on these kernels.
+fn of_slices(run: &Run, kernels: &[&str]) -> Run {
+    let part = |(number, kernel): (u32, &&str)| Part {
+        slice: Slice { number, of: 4, rounds: 10, plan: "a plan".into() },
+        started: run.started.clone(),
+        larder: run.larder.clone(),
+        environment: Environment { kernel: Some((*kernel).into()), ..run.environment.clone() },
+        versions: run.targets.iter().map(|of| (of.url.clone(), of.version.clone())).collect(),
+    };
+    Run { parts: (1..).zip(kernels).map(part).collect(), ..run.clone() }
+}
+
+#[test]
+fn all_slices_of_a_run_must_be_alike_with_the_other_run() {
+    let one = run(&[("a", 1e5)]);
+    let alike = of_slices(&one, &["6.1", "6.1"]);
+    assert_eq!(between(&one, &alike).mixed, []);
+    assert!(between(&one, &alike).common.contains_key("machine"));
+    let mut mixed = of_slices(&one, &["6.1", "6.2"]);
+    assert_eq!(between(&one, &mixed).told_mixed().unwrap(), "kernel (6.1 against 6.1, 6.2)");
+    // Runs on the same two machines are alike, whoever had more of the rounds; none of them is the machine of both.
+    let again = of_slices(&one, &["6.2", "6.1", "6.2"]);
+    assert_eq!(between(&mixed, &again).mixed, []);
+    assert!(!between(&mixed, &again).common.contains_key("machine"));
+    mixed.parts[1].larder = "0.2.0".into();
+    mixed.parts[1].versions.insert("a".into(), Some("1.1".into()));
+    assert_eq!(
+        between(&again, &mixed).told_mixed().unwrap(),
+        "larder (0.1.0 against 0.1.0, 0.2.0) and version of a (1.0 against 1.0, 1.1)"
+    );
+}
+
+#[test]
+fn equal_workloads_are_alike_however_they_were_typed() {
+    let (old, mut new) = (run(&[("a", 1e5)]), run(&[("a", 1e5)]));
+    for (option, value) in [
+        ("compressibility", "0"),
+        ("operations", "set,get"),
+        ("multiget", "1"),
+        ("requests", "1000"),
+        ("until", "2%"),
+        ("max-time", "9s"),
+        ("warmup", "1s"),
+    ] {
+        new.workload.insert(option.into(), value.into());
+    }
+    assert_eq!(between(&old, &new).mixed, []);
+    assert_eq!(between(&new, &old).mixed, []);
+    new.workload.insert("requests".into(), "5000".into());
+    new.workload.insert("operations".into(), "get".into());
+    assert_eq!(
+        between(&old, &new).told_mixed().unwrap(),
+        "operations (set,get against get) and requests (1000 against 5000)"
+    );
+}
+
+#[test]
+fn other_seeds_are_told_where_hits_are_compared() {
+    let (old, mut new) = (run(&[("a", 1e5)]), run(&[("a", 1e5)]));
+    new.seed = 2;
+    assert_eq!(between(&old, &new).notes, [""; 0]);
+    new.cells[0].counts.hits = 9100;
+    new.cells[0].counts.misses = 900;
+    let notes = between(&old, &new).notes;
+    assert!(notes.len() == 1 && notes[0].starts_with("the seeds are 1 and 2"), "{notes:?}");
+    new.seed = 1;
+    assert_eq!(between(&old, &new).notes, [""; 0]);
 }
 
 #[test]

@@ -7,10 +7,9 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use larder_report::{Part, Run, Severity, Target};
-use larder_store::ByteSize;
 
 use super::{About, Check, Needs, Report};
-use crate::environment::is_same_memory;
+use crate::alike::{circumstances, facts};
 
 /// A value and who has it.
 type Having<'a> = (&'a str, &'a str);
@@ -43,7 +42,7 @@ impl Check for VersionParity {
         for text in engines(&run.targets) {
             report.add(Severity::Note, None, None, None, text);
         }
-        if let Some(text) = parts(&run.parts) {
+        if let Some(text) = parts(run) {
             report.add(Severity::Warn, None, None, None, text);
         }
     }
@@ -73,21 +72,30 @@ fn program(version: &str) -> String {
 }
 
 /// What the slices of a run differ in, in a sentence; `None` where they do not.
-fn parts(parts: &[Part]) -> Option<String> {
-    let slices: Vec<String> = parts.iter().map(|part| part.slice.number.to_string()).collect();
-    let mut facts: BTreeMap<String, Vec<(String, &str)>> = BTreeMap::new();
-    for (part, slice) in parts.iter().zip(&slices) {
-        for (name, value) in told(part) {
-            facts.entry(name).or_default().push((value, slice));
+fn parts(run: &Run) -> Option<String> {
+    let parts = &run.parts;
+    let all = circumstances(run);
+    let mut told: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+    for (part, facts) in parts.iter().zip(facts(&all)) {
+        let slice = part.slice.number.to_string();
+        let facts = facts
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value.unwrap_or_else(|| "unknown".into())));
+        // What could not be opened has a reason in its cells.
+        let versions = part
+            .versions
+            .iter()
+            .filter_map(|(url, version)| Some((format!("version of {url}"), version.clone()?)));
+        for (name, value) in facts.chain(versions) {
+            told.entry(name).or_default().push((value, slice.clone()));
         }
     }
-    let differing = facts.into_iter().filter_map(|(name, values)| {
+    let differing = told.into_iter().filter_map(|(name, values)| {
         let values: Vec<Having<'_>> =
-            values.iter().map(|(value, slice)| (value.as_str(), *slice)).collect();
+            values.iter().map(|(value, slice)| (value.as_str(), slice.as_str())).collect();
         Some(format!("{name} {}", grouped(&values)?))
     });
     let mut differing: Vec<String> = differing.collect();
-    differing.extend(memory(parts));
     differing.extend(apart(parts));
     let number = parts.len();
     (!differing.is_empty()).then(|| {
@@ -96,27 +104,6 @@ fn parts(parts: &[Part]) -> Option<String> {
             differing.join("; ")
         )
     })
-}
-
-/// What of a slice should be as in the others.
-fn told(part: &Part) -> Vec<(String, String)> {
-    let environment = &part.environment;
-    let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".into());
-    let mut told = vec![
-        ("build".to_owned(), environment.build.clone()),
-        ("cores".to_owned(), environment.cores.to_string()),
-        ("cpu".to_owned(), or_unknown(&environment.cpu)),
-        ("governor".to_owned(), or_unknown(&environment.governor)),
-        ("kernel".to_owned(), or_unknown(&environment.kernel)),
-        ("larder".to_owned(), part.larder.clone()),
-        ("os".to_owned(), or_unknown(&environment.os)),
-    ];
-    let version = |(url, version): (&String, &Option<String>)| {
-        // What could not be opened has a reason in its cells.
-        Some((format!("version of {url}"), version.clone()?))
-    };
-    told.extend(part.versions.iter().filter_map(version));
-    told
 }
 
 /// Values with those that have them: `1.6.18 (a, b) and 1.6.38 (c)`; `None` where all have the same.
@@ -131,14 +118,6 @@ fn grouped(values: &[Having<'_>]) -> Option<String> {
     let said: Vec<String> =
         groups.iter().map(|(value, all)| format!("{value} ({})", all.join(", "))).collect();
     (said.len() > 1).then(|| said.join(" and "))
-}
-
-/// The memory of the machines, where that is not the same.
-fn memory(parts: &[Part]) -> Option<String> {
-    let all = || parts.iter().filter_map(|part| part.environment.memory_bytes);
-    let (least, most) = (all().min()?, all().max()?);
-    (!is_same_memory(least, most))
-        .then(|| format!("memory {} to {}", ByteSize(least), ByteSize(most)))
 }
 
 /// How far apart the slices began, where that is more than a day.

@@ -1,15 +1,18 @@
 //! Whether two runs are alike in all but what is to be compared.
 
-use larder_report::{Cell, Differing, Environment, Run};
-use larder_store::ByteSize;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::environment::is_same_memory;
+use larder_report::{Cell, Differing, Run};
+
+use crate::alike::{Fact, circumstances, facts, versions};
+
+/// Options that only say how long a workload is measured: the figures of more rounds are surer, not others.
+const LENGTH: [&str; 4] = ["max-time", "rounds", "until", "warmup"];
 
 /// In what the runs differ besides the figures: the machine, the program, the workload, the versions of the targets of the
 /// cells that are compared.
 pub(super) fn mixed(old: &Run, new: &Run, compared: &[(&Cell, &Cell)]) -> Vec<Differing> {
     let mut found = machine(old, new);
-    found.extend(differing("larder", Some(&old.larder), Some(&new.larder)));
     found.extend(workload(old, new, compared));
     let mut seen = Vec::new();
     for (before, after) in compared {
@@ -17,46 +20,25 @@ pub(super) fn mixed(old: &Run, new: &Run, compared: &[(&Cell, &Cell)]) -> Vec<Di
             continue;
         }
         seen.push((&before.target, &after.target));
-        let (before, after) = (old.target(&before.target), new.target(&after.target));
-        if let (Some(before), Some(after)) = (before, after) {
-            let name = format!("version of {}", after.name);
-            found.extend(differing(&name, before.version.as_ref(), after.version.as_ref()));
+        if let Some(target) = new.target(&after.target) {
+            let (before, after) = (versions(old, &before.target), versions(new, &after.target));
+            found.extend(differing(&format!("version of {}", target.name), before, after));
         }
     }
     found
 }
 
-/// In what the machines and the builds differ.
+/// In what the machines, the builds and the versions of Larder differ. A run that was put together of slices has those of
+/// each of them.
 pub(super) fn machine(old: &Run, new: &Run) -> Vec<Differing> {
-    let (old, new) = (&old.environment, &new.environment);
-    let cores = |environment: &Environment| environment.cores.to_string();
-    let size = |bytes: Option<u64>| bytes.map(|bytes| ByteSize(bytes).to_string());
-    let memory = if alike(old.memory_bytes, new.memory_bytes) {
-        None
-    } else {
-        differing("memory", size(old.memory_bytes).as_ref(), size(new.memory_bytes).as_ref())
+    let of_old = circumstances(old);
+    let all = facts(&[of_old.clone(), circumstances(new)].concat());
+    let (old, new) = all.split_at(of_old.len());
+    let values = |facts: &[[Fact; 9]], at: usize| -> Vec<String> {
+        facts.iter().filter_map(|facts| facts[at].1.clone()).collect()
     };
-    let limits = (size(old.memory_limit_bytes), size(new.memory_limit_bytes));
-    [
-        differing("cpu", old.cpu.as_ref(), new.cpu.as_ref()),
-        differing("cores", Some(&cores(old)), Some(&cores(new))),
-        memory,
-        differing("memory limit", limits.0.as_ref(), limits.1.as_ref()),
-        differing("os", old.os.as_ref(), new.os.as_ref()),
-        differing("kernel", old.kernel.as_ref(), new.kernel.as_ref()),
-        differing("governor", old.governor.as_ref(), new.governor.as_ref()),
-        differing("build", Some(&old.build), Some(&new.build)),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
-}
-
-fn alike(a: Option<u64>, b: Option<u64>) -> bool {
-    match (a, b) {
-        (Some(a), Some(b)) => is_same_memory(a, b),
-        (a, b) => a == b,
-    }
+    let names = all[0].iter().map(|(name, _)| *name).enumerate();
+    names.filter_map(|(at, name)| differing(name, values(old, at), values(new, at))).collect()
 }
 
 /// The options of the workload that are not coordinates: of these the common cells have the same anyway.
@@ -65,30 +47,45 @@ fn workload(old: &Run, new: &Run, compared: &[(&Cell, &Cell)]) -> Vec<Differing>
         let name = option.replace('-', "_");
         compared.iter().any(|(_, cell)| cell.point.contains_key(&name))
     };
-    let mut options: Vec<&String> = old.workload.keys().chain(new.workload.keys()).collect();
-    options.sort_unstable();
-    options.dedup();
-    let options = options.into_iter().filter(|option| !is_coordinate(option));
+    let options: BTreeSet<&String> = old.workload.keys().chain(new.workload.keys()).collect();
     let differs = |option: &String| {
-        differing_or(option, old.workload.get(option), new.workload.get(option), "not given")
+        let (before, after) = (resolved(&old.workload, option), resolved(&new.workload, option));
+        let said = |value: &Option<String>| value.clone().unwrap_or_else(|| "not given".into());
+        (before != after).then(|| Differing {
+            name: option.clone(),
+            old: said(&before),
+            new: said(&after),
+        })
     };
-    options.filter_map(differs).collect()
+    let options = options.into_iter().filter(|option| !LENGTH.contains(&option.as_str()));
+    options.filter(|option| !is_coordinate(option)).filter_map(differs).collect()
 }
 
-fn differing(name: &str, old: Option<&String>, new: Option<&String>) -> Option<Differing> {
-    differing_or(name, old, new, "unknown")
+/// What an option is, given or not; `None` where it has no meaning until it is given.
+fn resolved(workload: &BTreeMap<String, String>, option: &str) -> Option<String> {
+    let given = |option: &str| workload.get(option).filter(|value| !value.is_empty()).cloned();
+    let is_replayed = || given("key-pattern").is_some_and(|pattern| pattern.starts_with("trace:"));
+    let has_any = |options: &[&str]| options.iter().any(|option| workload.contains_key(*option));
+    given(option).or_else(|| match option {
+        "compressibility" if !has_any(&["payload"]) => Some("0".into()),
+        "operations" if !has_any(&["ratio", "on-miss", "capacity"]) && !is_replayed() => {
+            Some("set,get".into())
+        }
+        "multiget" if !has_any(&["group"]) => Some("1".into()),
+        "processes" => given("threads"),
+        "requests" if !has_any(&["duration"]) && !is_replayed() => given("keys"),
+        "arrivals" if has_any(&["rate", "scan", "search"]) => Some("fixed".into()),
+        _ => None,
+    })
 }
 
-/// The same, with what is said where there is nothing.
-fn differing_or(
-    name: &str,
-    old: Option<&String>,
-    new: Option<&String>,
-    none: &str,
-) -> Option<Differing> {
-    let said = |value: Option<&String>| match value {
-        Some(value) if !value.is_empty() => value.clone(),
-        _ => none.to_owned(),
+/// In what values differ that each run may have several of, in whatever order; those of none are unknown.
+fn differing<T: Ord + ToString>(name: &str, old: Vec<T>, new: Vec<T>) -> Option<Differing> {
+    let (old, new): (BTreeSet<T>, BTreeSet<T>) =
+        (old.into_iter().collect(), new.into_iter().collect());
+    let said = |values: &BTreeSet<T>| match values.len() {
+        0 => "unknown".to_owned(),
+        _ => values.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
     };
-    (old != new).then(|| Differing { name: name.to_owned(), old: said(old), new: said(new) })
+    (old != new).then(|| Differing { name: name.to_owned(), old: said(&old), new: said(&new) })
 }

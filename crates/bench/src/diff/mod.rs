@@ -9,8 +9,11 @@ mod mixed;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use larder_report::{Cell, Diff, DiffCell, DiffSide, Environment, NotCompared, Run, coordinate};
+use larder_report::{
+    Cell, Change, Diff, DiffCell, DiffMeasure, DiffSide, Environment, NotCompared, Run, coordinate,
+};
 
+use crate::alike::{are_alike, circumstances};
 use crate::error::{Result, usage};
 use changes::{Changes, reason};
 
@@ -74,7 +77,20 @@ pub fn diff(old: DiffOf<'_>, new: DiffOf<'_>, by: MatchBy) -> Result<Diff> {
     found.changes = changes.judged();
     found.mixed = mixed::mixed(old.run, new.run, &compared);
     found.common = common_to(&found, old.run, new.run);
+    found.notes.extend(of_seeds(&found));
     Ok(found)
+}
+
+/// What is to be known of hit ratios whose runs drew other keys.
+fn of_seeds(diff: &Diff) -> Option<String> {
+    let (old, new) = (diff.old.seed, diff.new.seed);
+    let are_hits = |change: &Change| change.measure == DiffMeasure::HitRatio;
+    (old != new && diff.changes.iter().any(are_hits)).then(|| {
+        format!(
+            "the seeds are {old} and {new}, and each draws its own keys: a hit ratio may have changed by that alone; give both \
+             runs one --seed"
+        )
+    })
 }
 
 fn side(of: DiffOf<'_>) -> DiffSide {
@@ -172,7 +188,7 @@ fn differing(diff: &Diff) -> Vec<String> {
 /// What the two have in common, as far as it says something of the common cells.
 fn common_to(diff: &Diff, old: &Run, new: &Run) -> BTreeMap<String, String> {
     let mut common = BTreeMap::new();
-    if mixed::machine(old, new).is_empty() {
+    if mixed::machine(old, new).is_empty() && are_alike(&circumstances(new)) {
         // Its load was that of one of the two.
         let environment = Environment { load: None, ..new.environment.clone() };
         common.insert("machine".to_owned(), larder_report::machine(&environment));

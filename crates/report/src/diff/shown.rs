@@ -198,6 +198,7 @@ pub(super) fn left_out(diff: &Diff) -> Vec<String> {
     for left in &diff.not_compared {
         lines.push(format!("not compared: {}: {}", place(&left.cell), left.reason));
     }
+    lines.extend(diff.notes.iter().cloned());
     lines
 }
 

@@ -25,6 +25,8 @@ pub struct Diff {
     pub only_old: Vec<DiffCell>,
     /// Cells that only the new run has.
     pub only_new: Vec<DiffCell>,
+    /// What a reader of the changes must know, in sentences.
+    pub notes: Vec<String>,
 }
 
 /// One of the two runs.

@@ -69,6 +69,7 @@ fn difference() -> Diff {
         }],
         only_old: (0..9).map(|n| get(&format!("old {n}"), 1024)).collect(),
         only_new: vec![get("new:", 1024), get("new:", 4096)],
+        notes: vec!["the seeds are 1 and 2, and each draws its own keys".into()],
     }
 }
 
