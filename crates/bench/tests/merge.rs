@@ -5,6 +5,9 @@
 #[expect(dead_code, reason = "it is shared by tests that need more of it")]
 mod support;
 
+#[path = "merge/besides.rs"]
+mod besides;
+
 use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -31,7 +34,8 @@ static PACED: LazyLock<Outcome> = LazyLock::new(|| {
 
 /// The rounds of a slice out of the whole, as the run that would have measured these and no others.
 fn slice_of(whole: &Outcome, number: u32, of: u32) -> Outcome {
-    let is_own = |round: u32| (round - 1) % of + 1 == number;
+    let slice = Slice { number, of, rounds: ROUNDS, plan: "a plan".into() };
+    let is_own = |round: u32| slice.has(round);
     let cell = |cell: &Cell| {
         let samples: Vec<_> =
             cell.samples.iter().filter(|sample| is_own(sample.round)).cloned().collect();
@@ -59,16 +63,16 @@ fn slice_of(whole: &Outcome, number: u32, of: u32) -> Outcome {
             .collect(),
         times: cell.times,
     });
-    let slice = Slice { number, of, rounds: ROUNDS, plan: "a plan".into() };
+    let histograms = histograms.collect();
     Outcome {
         run: Run {
-            slice: Some(slice),
+            slice: Some(slice.clone()),
             cells: whole.run.cells.iter().map(cell).collect(),
             comparisons: Vec::new(),
             checks: Vec::new(),
             ..whole.run.clone()
         },
-        histograms: histograms.collect(),
+        histograms,
         failed: false,
     }
 }

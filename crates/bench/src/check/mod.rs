@@ -34,6 +34,7 @@ mod version_parity;
 
 pub(crate) use noise::ID as NOISE;
 pub(crate) use stand_in::ID as STAND_IN;
+pub(crate) use version_parity::grouped;
 
 use larder_report::{
     CAPACITY, Cell, Check as Finding, Operation, Point, ReasonKind, Run, Severity, Target,

@@ -84,6 +84,7 @@ mod tests {
             point: Point::new(),
             operation: Operation::Get,
             working_set_bytes: 10_000,
+            rounds: 1,
             capacities: vec![HitRatios { capacity_bytes: 1000, lru, optimal: 0.5 }],
         };
         Run {

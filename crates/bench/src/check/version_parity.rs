@@ -12,7 +12,7 @@ use super::{About, Check, Needs, Report};
 use crate::alike::{circumstances, facts};
 
 /// A value and who has it.
-type Having<'a> = (&'a str, &'a str);
+pub(crate) type Having<'a> = (&'a str, &'a str);
 
 /// Slices that began further apart than this ran on other days.
 const DAY_S: i64 = 24 * 60 * 60;
@@ -107,7 +107,7 @@ fn parts(run: &Run) -> Option<String> {
 }
 
 /// Values with those that have them: `1.6.18 (a, b) and 1.6.38 (c)`; `None` where all have the same.
-fn grouped(values: &[Having<'_>]) -> Option<String> {
+pub(crate) fn grouped(values: &[Having<'_>]) -> Option<String> {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for (value, of) in values {
         match groups.iter_mut().find(|(known, _)| known == value) {

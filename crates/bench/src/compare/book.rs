@@ -28,9 +28,15 @@ pub(crate) struct PackedPace {
 /// What a round's search for the highest rate of a target found.
 #[derive(Debug, Clone)]
 pub(crate) struct Searched {
-    /// `None` where no rate was within the bound.
-    pub(crate) rate: Option<f64>,
+    /// What was tried, in turn.
     pub(crate) steps: Vec<SearchStep>,
+}
+
+impl Searched {
+    /// The highest rate within the bound; `None` where none was. What follows a rate that was within it is higher.
+    pub(crate) fn rate(&self) -> Option<f64> {
+        self.steps.iter().rfind(|step| step.within).map(|step| step.offered_per_s)
+    }
 }
 
 /// Entries by target and point (both as indices) and operation, and searches by target and point.

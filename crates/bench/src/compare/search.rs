@@ -42,7 +42,7 @@ pub(super) fn search(
     closed: &[Entry],
 ) -> Option<Searched> {
     let reached = reached(closed)?;
-    let mut searched = Searched { rate: None, steps: Vec::new() };
+    let mut searched = Searched { steps: Vec::new() };
     let (mut low, mut high) = (0.0, reached * ABOVE);
     let mut number = 0;
     while low * NARROW < high && high > reached * HOPELESS {
@@ -59,7 +59,6 @@ pub(super) fn search(
         }
         if is_within {
             low = rate;
-            searched.rate = Some(rate);
         } else {
             high = rate;
         }
@@ -142,18 +141,37 @@ pub(super) fn searches(plan: &Plan, slots: &[Slot], book: &Book) -> Vec<Search> 
 }
 
 fn of(slot: &Slot, point: &PlannedPoint, bound: Bound, found: &[Searched], seed: u64) -> Search {
-    let rates: Vec<f64> = found.iter().filter_map(|searched| searched.rate).collect();
-    // A round in which no rate was within is one below all others: where there are such, the median is not known.
-    let all_found = rates.len() == found.len();
-    let (reason_kind, reason) = why_none(slot, point, bound, found, all_found).unzip();
-    Search {
+    let about = Search {
         target: slot.planned().url.to_string(),
         point: point.point.clone(),
         operations: point.measured_operations(),
         quantile: bound.quantile,
         bound_ns: bound.within_ns(),
-        rate: median(&rates).filter(|_| all_found),
-        rate_ci95: median_ci95(&rates, seed).filter(|_| all_found),
+        ..Search::default()
+    };
+    concluded(&about, bound, found, lack(slot, point, found), seed)
+}
+
+/// What rounds found together, wherever they were carried out; `lack` is why the target was not searched.
+pub(super) fn concluded(
+    about: &Search,
+    bound: Bound,
+    found: &[Searched],
+    lack: Option<(ReasonKind, String)>,
+    seed: u64,
+) -> Search {
+    let rates: Vec<f64> = found.iter().filter_map(Searched::rate).collect();
+    // A round in which no rate was within is one below all others: where there are such, the median is not known.
+    let is_known = rates.len() == found.len() && lack.is_none();
+    let (reason_kind, reason) = lack.or_else(|| why_none(bound, found)).unzip();
+    Search {
+        target: about.target.clone(),
+        point: about.point.clone(),
+        operations: about.operations.clone(),
+        quantile: about.quantile,
+        bound_ns: about.bound_ns,
+        rate: median(&rates).filter(|_| is_known),
+        rate_ci95: median_ci95(&rates, seed).filter(|_| is_known),
         rates,
         steps: found.iter().flat_map(|searched| searched.steps.iter().copied()).collect(),
         reason,
@@ -161,28 +179,22 @@ fn of(slot: &Slot, point: &PlannedPoint, bound: Bound, found: &[Searched], seed:
     }
 }
 
-/// Why there is no rate.
-fn why_none(
-    slot: &Slot,
-    point: &PlannedPoint,
-    bound: Bound,
-    found: &[Searched],
-    all_found: bool,
-) -> Option<(ReasonKind, String)> {
+/// Why a target was not searched at a point.
+fn lack(slot: &Slot, point: &PlannedPoint, found: &[Searched]) -> Option<(ReasonKind, String)> {
     let target = match slot.at(point) {
         Ok(target) => target,
         Err(refusal) => return Some(refusal),
     };
-    if found.is_empty() {
-        return Some(match &target.lost {
-            Some(lost) => (ReasonKind::Lost, lost.reason.clone()),
-            None => {
-                (ReasonKind::Interrupted, "interrupted before its first search was over".into())
-            }
-        });
-    }
-    let without = found.iter().filter(|searched| searched.rate.is_none()).count();
-    (!all_found).then(|| {
+    found.is_empty().then(|| match &target.lost {
+        Some(lost) => (ReasonKind::Lost, lost.reason.clone()),
+        None => (ReasonKind::Interrupted, "interrupted before its first search was over".into()),
+    })
+}
+
+/// Why there is no rate where not every round found one.
+fn why_none(bound: Bound, found: &[Searched]) -> Option<(ReasonKind, String)> {
+    let without = found.iter().filter(|searched| searched.rate().is_none()).count();
+    (without > 0).then(|| {
         let text = format!(
             "in {without} of {} rounds {} was longer than {} ms at every rate that was tried",
             found.len(),

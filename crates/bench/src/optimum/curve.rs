@@ -48,6 +48,7 @@ fn empty(planned: &PlannedPoint, point: Point) -> HitCurve {
         point,
         operation: Operation::GetOrSet,
         working_set_bytes: planned.working_set_bytes,
+        rounds: 0,
         capacities: Vec::new(),
     }
 }
@@ -77,6 +78,7 @@ fn follow(curve: &mut HitCurve, planned: &PlannedPoint, plan: &Plan, rounds: u32
         let accesses = Accesses::of(planned, (number, phase), plan.seed, round);
         let future = Future::of(&accesses);
         let share = 1.0 / (accesses.reads().max(1) as f64 * rounds as f64);
+        curve.rounds += 1;
         for ratios in &mut curve.capacities {
             let capacity = ratios.capacity_bytes;
             ratios.lru += lru::hits(&accesses, capacity) as f64 * share;

@@ -15,11 +15,15 @@ pub struct HitCurve {
     pub operation: Operation,
     /// Bytes of all keys and values.
     pub working_set_bytes: u64,
+    /// How many rounds were followed: of long ones some stand for all, and a trace is the same in each. 0 in runs of before
+    /// it was told.
+    #[serde(default)]
+    pub rounds: u32,
     /// By rising capacity.
     pub capacities: Vec<HitRatios>,
 }
 
-/// The hit ratios at one capacity, 0 to 1, of one round; the mean where rounds differ.
+/// The hit ratios at one capacity, 0 to 1, the mean of the rounds that were followed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HitRatios {
     /// Bytes of keys and values that fit.

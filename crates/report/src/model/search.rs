@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Operation, Point, ReasonKind};
 
 /// The highest rate of one target at one point at which a quantile of its latency stays within a bound.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Search {
     /// The `url` of the target.
     pub target: String,

@@ -46,6 +46,7 @@ fn run() -> Run {
             point: Point::new(),
             operation: Operation::GetOrSet,
             working_set_bytes: 10 << 20,
+            rounds: 1,
             capacities: vec![ratios(small, 0.4, 0.5), ratios(large, 0.7, 0.8)],
         }],
         ..Run::default()

@@ -1,13 +1,13 @@
 //! The cells of all slices, united round by round.
 
-use larder_report::{Cell, ReasonKind, Run, Slice};
+use larder_report::{Cell, Latency, ReasonKind, Run, Slice};
 
 use super::super::book::{Entry, PackedPace};
 use super::super::record::{distribute, logged, nothing_succeeded, totalled};
 use super::super::{CellHistograms, Times};
 use super::{Sliced, logs};
 use crate::error::{Result, usage};
-use crate::measure::Packed;
+use crate::measure::{Packed, figures};
 use crate::output::log_path;
 
 /// The same cell in one of the slices.
@@ -134,5 +134,34 @@ fn logs_of((sliced, cell): (&Sliced, &Cell), times: Times) -> Result<Vec<Packed>
             path.display()
         )));
     }
+    for (sample, histogram) in cell.samples.iter().zip(&histograms) {
+        let told = match times {
+            Times::Latency => sample.latency_ns,
+            Times::Service => sample.paced.as_ref().and_then(|paced| paced.service_ns),
+            Times::Lag => sample.paced.as_ref().and_then(|paced| paced.lag_ns),
+        };
+        let unbegun = sample.paced.as_ref().map_or(0, |paced| paced.unbegun);
+        let most = sample.counts.ops + unbegun;
+        let too_many = times == Times::Latency && histogram.len() > most;
+        if too_many || !is_told(told, figures(histogram)) {
+            return Err(usage(format!(
+                "{}: round {} has other latencies than run.json beside it tells; both are of one run no more: carry out the \
+                 slice again, or copy its folder anew",
+                path.display(),
+                sample.round
+            )));
+        }
+    }
     Ok(histograms.iter().map(Packed::new).collect())
+}
+
+/// Whether the figures of a round are those of its histogram; its mean is told to some digits only.
+fn is_told(told: Option<Latency>, logged: Option<Latency>) -> bool {
+    match (told, logged) {
+        (Some(told), Some(logged)) => {
+            let is_near = (told.mean - logged.mean).abs() <= logged.mean * 1e-6;
+            is_near && Latency { mean: logged.mean, ..told } == logged
+        }
+        (told, logged) => told.is_none() && logged.is_none(),
+    }
 }

@@ -5,9 +5,13 @@
 //! intervals, distributions, comparisons and checks.
 
 mod cells;
+mod checks;
+mod hit_curves;
 mod logs;
 mod rest;
 mod same;
+mod searches;
+mod targets;
 
 use std::path::PathBuf;
 
@@ -17,7 +21,6 @@ use super::Outcome;
 use super::article::{self, Repeated};
 use super::comparisons::comparisons;
 use super::steady;
-use crate::check;
 use crate::error::Result;
 use crate::scenario::Scenario;
 
@@ -55,11 +58,11 @@ pub fn merge(slices: Vec<Sliced>) -> Result<Outcome> {
         duration_s: parts.iter().map(|(_, sliced)| sliced.run.duration_s).sum(),
         interrupted: parts.iter().any(|(_, sliced)| sliced.run.interrupted),
         notes: rest::notes(&parts),
-        targets: rest::targets(&parts),
+        targets: targets::targets(&parts),
         cells,
         floors: rest::floors(&parts),
-        searches: rest::searches(&parts),
-        hit_curves: rest::hit_curves(&parts),
+        searches: searches::searches(&parts),
+        hit_curves: hit_curves::hit_curves(&parts),
         usage: Vec::new(),
         comparisons: Vec::new(),
         checks: Vec::new(),
@@ -68,7 +71,7 @@ pub fn merge(slices: Vec<Sliced>) -> Result<Outcome> {
         parts: parts.iter().map(|(slice, sliced)| same::part(slice, &sliced.run)).collect(),
         ..first.clone()
     };
-    run.checks = rest::checks(&parts, check::run_all(&run));
+    run.checks = checks::checks(&parts, &run);
     run.comparisons = comparisons(&run);
     judge_article(first, &mut run);
     Ok(Outcome { run, histograms, failed: false })

@@ -1,0 +1,69 @@
+//! What checks find in slices that were put together.
+
+use larder_report::{Check, Environment, Run, Severity, Slice};
+
+use super::Sliced;
+use crate::check::{self, NOISE};
+
+/// A finding, and the numbers of the slices that it is true of.
+type Found = (Check, Vec<u32>);
+
+/// Looks at the rounds of all slices under the circumstances of each, its targets and its machine: what a check finds there is
+/// true of the whole, though the other slices had no part in it. What else a machine did was judged with its use from second to
+/// second, which stays with the slice, so that is taken as it was found; and so is an error that the rounds of the others
+/// would cover up.
+pub(super) fn checks(parts: &[(Slice, Sliced)], whole: &Run) -> Vec<Check> {
+    let mut found: Vec<Found> = Vec::new();
+    let mut there = whole.clone();
+    for (slice, Sliced { run, .. }) in parts {
+        there.targets.clone_from(&run.targets);
+        // What a reading of the clock takes is measured, and a little more or less each time.
+        let clock_ns = whole.environment.clock_ns;
+        there.environment = Environment { clock_ns, ..run.environment.clone() };
+        let of_rounds = check::run_all(&there).into_iter().filter(|check| check.id != NOISE);
+        let noise = run.checks.iter().filter(|check| check.id == NOISE).cloned();
+        for check in of_rounds.chain(noise) {
+            add(&mut found, check, slice.number);
+        }
+    }
+    for (slice, Sliced { run, .. }) in parts {
+        for error in run.checks.iter().filter(|check| check.severity == Severity::Error) {
+            if !found.iter().any(|(known, numbers)| says(known, numbers, error, slice.number)) {
+                add(&mut found, error.clone(), slice.number);
+            }
+        }
+    }
+    let mut checks: Vec<Check> =
+        found.into_iter().map(|found| told(found, parts, parts[0].0.of)).collect();
+    checks.sort_by_key(|check| check.severity);
+    checks
+}
+
+/// Takes down a finding of a slice; one that others have word by word is the same.
+fn add(found: &mut Vec<Found>, check: Check, number: u32) {
+    match found.iter_mut().find(|(known, _)| *known == check) {
+        Some((_, numbers)) if numbers.contains(&number) => {}
+        Some((_, numbers)) => numbers.push(number),
+        None => found.push((check, vec![number])),
+    }
+}
+
+/// Whether a finding of the whole that is true of this slice says what an error of the slice says, if with other figures.
+fn says(known: &Check, numbers: &[u32], error: &Check, number: u32) -> bool {
+    let place = |check: &Check| (check.target.clone(), check.point.clone(), check.operation);
+    known.severity == error.severity
+        && known.id == error.id
+        && numbers.contains(&number)
+        && place(known) == place(error)
+}
+
+/// A finding with the slices that it is true of, unless it is true of all.
+fn told((check, numbers): Found, parts: &[(Slice, Sliced)], of: u32) -> Check {
+    if numbers.len() == parts.len() {
+        return check;
+    }
+    let slices = if numbers.len() == 1 { "slice" } else { "slices" };
+    let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
+    let text = format!("in {slices} {} of {of}: {}", numbers.join(", "), check.text);
+    Check { text, ..check }
+}
