@@ -92,6 +92,14 @@ pub(crate) fn to_best(row: &Row<'_>) -> Option<String> {
     row.to_best().map(|share| if row.ties_best { TIED.to_owned() } else { figures::share(share) })
 }
 
+/// What ranks it: its rate, or in an open loop the p99 from plan.
+pub(crate) fn measure(row: &Row<'_>) -> Option<String> {
+    row.ranking_p99().map(figures::nanoseconds).or_else(|| row.rate().map(figures::rate))
+}
+
+/// What [`measure`] is called in an open loop.
+pub(crate) const P99_FROM_PLAN: &str = "p99 from plan";
+
 fn half_width(row: &Row<'_>) -> Option<String> {
     Some(figures::half_width(row.rate()?, row.cell.ops_per_s_ci95?))
 }

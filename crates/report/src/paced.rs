@@ -31,6 +31,15 @@ impl Cell {
         self.kept_up_share().map(|share| share >= KEPT_UP)
     }
 
+    /// The share of the operations that were due which had not begun when time ended their round, 0 to 1; `None` in a closed
+    /// loop.
+    #[expect(clippy::cast_precision_loss, reason = "a share")]
+    pub fn unbegun_share(&self) -> Option<f64> {
+        let unbegun = self.paced.as_ref()?.unbegun;
+        let due = self.counts.ops + unbegun;
+        (due > 0).then(|| unbegun as f64 / due as f64)
+    }
+
     /// By how much it is better than others, as a number of which more is better: its rate, or in an open loop how many times
     /// the p99 of its latency fits into a second.
     pub fn speed(&self) -> Option<f64> {

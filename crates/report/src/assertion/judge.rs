@@ -44,9 +44,19 @@ impl Assertion {
             Ok(()) => self.metric.of(cell, target),
             Err(why) => Err(why),
         };
+        let cut_off = self.metric.cut_off(cell);
         let said = match found {
-            Ok(figure) if self.holds(cell, figure) => return None,
-            Ok(figure) => self.said(cell, figure),
+            // What is at least so much may lie above every upper limit.
+            Ok(figure)
+                if self.holds(cell, figure)
+                    && (cut_off.is_none() || self.comparator.is_lower()) =>
+            {
+                return None;
+            }
+            Ok(figure) => match cut_off {
+                Some(why) => format!("{} at least: {why}", self.said(cell, figure)),
+                None => self.said(cell, figure),
+            },
             Err(why) => format!("there is no figure: {why}"),
         };
         let swept = run.swept();

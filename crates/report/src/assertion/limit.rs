@@ -26,6 +26,11 @@ impl Comparator {
             .find_map(|(sign, comparator)| Some((*comparator, text.strip_prefix(sign)?)))
     }
 
+    /// Whether it is a lower limit that is given.
+    pub(super) fn is_lower(self) -> bool {
+        matches!(self, Self::Above | Self::AtLeast)
+    }
+
     pub(super) fn holds(self, figure: f64, limit: f64) -> bool {
         match self {
             Self::Below => figure < limit,

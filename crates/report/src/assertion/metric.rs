@@ -13,6 +13,8 @@ pub(super) struct Metric {
     pub(super) name: &'static str,
     /// What kind of figure it is.
     pub(super) kind: Kind,
+    /// Of a percentile: which one.
+    pub(super) quantile: Option<f64>,
     of: fn(&Cell, Option<&Target>) -> Result<Figure, String>,
 }
 
@@ -25,14 +27,14 @@ pub(super) struct Figure {
 
 /// Every figure that can be asserted, in the order of the documentation.
 pub(super) const METRICS: [Metric; 16] = [
-    time("p50", |cell, _| percentile(cell, 0.5, |of| of.p50, |of| of.p50)),
-    time("p90", |cell, _| percentile(cell, 0.9, |of| of.p90, |of| of.p90)),
-    time("p99", |cell, _| percentile(cell, 0.99, |of| of.p99, |of| of.p99)),
-    time("p99.9", |cell, _| percentile(cell, 0.999, |of| of.p999, |of| of.p999)),
+    latencies("p50", 0.5, |cell, _| percentile(cell, 0.5, |of| of.p50, |of| of.p50)),
+    latencies("p90", 0.9, |cell, _| percentile(cell, 0.9, |of| of.p90, |of| of.p90)),
+    latencies("p99", 0.99, |cell, _| percentile(cell, 0.99, |of| of.p99, |of| of.p99)),
+    latencies("p99.9", 0.999, |cell, _| percentile(cell, 0.999, |of| of.p999, |of| of.p999)),
     time("max", |cell, _| Ok(exact(real(latency(cell)?.max)))),
     time("mean", |cell, _| Ok(exact(latency(cell)?.mean))),
-    Metric { name: "rate", kind: Kind::Rate, of: rate },
-    Metric { name: "hit_ratio", kind: Kind::Share, of: hit_ratio },
+    metric("rate", Kind::Rate, rate),
+    metric("hit_ratio", Kind::Share, hit_ratio),
     count("errors", |cell, _| Ok(exact(real(cell.counts.errors)))),
     count("misses", |cell, _| Ok(exact(real(cell.counts.misses)))),
     count("wrong", |cell, _| Ok(exact(real(cell.counts.wrong)))),
@@ -48,18 +50,26 @@ pub(super) const METRICS: [Metric; 16] = [
     }),
     time("client_cpu", |cell, _| Ok(exact(cpu(cell, cell.client_cpu_s, "the client")?))),
     time("server_cpu", |cell, _| Ok(exact(cpu(cell, cell.server_cpu_s, "the servers")?))),
-    Metric { name: "rss", kind: Kind::Size, of: |cell, _| size(cell.rss_bytes, "memory") },
-    Metric { name: "disk", kind: Kind::Size, of: |cell, _| size(cell.disk_bytes, "disk") },
+    metric("rss", Kind::Size, |cell, _| size(cell.rss_bytes, "memory")),
+    metric("disk", Kind::Size, |cell, _| size(cell.disk_bytes, "disk")),
 ];
 
 type Of = fn(&Cell, Option<&Target>) -> Result<Figure, String>;
 
+const fn metric(name: &'static str, kind: Kind, of: Of) -> Metric {
+    Metric { name, kind, quantile: None, of }
+}
+
 const fn time(name: &'static str, of: Of) -> Metric {
-    Metric { name, kind: Kind::Time, of }
+    metric(name, Kind::Time, of)
+}
+
+const fn latencies(name: &'static str, quantile: f64, of: Of) -> Metric {
+    Metric { quantile: Some(quantile), ..time(name, of) }
 }
 
 const fn count(name: &'static str, of: Of) -> Metric {
-    Metric { name, kind: Kind::Count, of }
+    metric(name, Kind::Count, of)
 }
 
 impl Metric {
@@ -70,6 +80,24 @@ impl Metric {
     /// The figure of a cell, or why it has none.
     pub(super) fn of(&self, cell: &Cell, target: Option<&Target>) -> Result<Figure, String> {
         (self.of)(cell, target)
+    }
+
+    /// Why the figure of a cell is only the least that it can be; `None` where it is what it says. Latencies of an open loop
+    /// are cut off where time ended a round: what had not begun by then would have taken longer.
+    pub(super) fn cut_off(&self, cell: &Cell) -> Option<String> {
+        let of_latencies = self.quantile.is_some() || ["max", "mean"].contains(&self.name);
+        let late = cell.kept_up() == Some(false);
+        let beyond = self.quantile.zip(cell.unbegun_share());
+        let lies_there = beyond.is_some_and(|(quantile, share)| share > 1.0 - quantile);
+        (of_latencies && (late || lies_there)).then(|| {
+            let unbegun = cell.paced.as_ref().map_or(0, |paced| paced.unbegun);
+            let done = figures::percent(cell.kept_up_share().unwrap_or_default());
+            let due = figures::rate(cell.paced.as_ref().map_or(0.0, |paced| paced.offered_per_s));
+            format!(
+                "it did {done} of {due} in time, and {unbegun} operations had not begun when the time was over; take a lower \
+                 rate"
+            )
+        })
     }
 
     /// A figure as people read it.

@@ -6,7 +6,7 @@ use super::strip;
 use super::text::{capital, sentence};
 use super::view::View;
 use crate::chart::palette::COLOURS;
-use crate::columns;
+use crate::columns::{self, P99_FROM_PLAN};
 use crate::figures;
 use crate::ranking::{Group, Row};
 use crate::sentences::{Role, Sentence, sentences};
@@ -70,17 +70,21 @@ fn at_one_point(view: &View<'_>, group: &Group<'_>, said: &[&Sentence]) -> Marku
     }
 }
 
-/// The ranking as bars, each with its interval.
+/// The ranking as bars, each with its interval: of what ranks, the rate, or in an open loop the p99 from plan.
 fn podium(view: &View<'_>, group: &Group<'_>) -> Markup {
     let longest = longest(group);
+    let measure = if group.is_paced() { P99_FROM_PLAN } else { "rate" };
     html! {
-        div.scroll tabindex="0" role="region" aria-label={ "Rates, " (group.operation) } {
+        @if group.is_paced() {
+            p.measure { "The " (P99_FROM_PLAN) ", the median of the rounds: the shorter the better." }
+        }
+        div.scroll tabindex="0" role="region" aria-label={ (measure) ", " (group.operation) } {
             table.podium {
-                thead.unseen { tr { th { "target" } th { "rate to scale" } th { "rate" } th { "vs best" } } }
+                thead.unseen { tr { th { "target" } th { (measure) " to scale" } th { (measure) } th { "vs best" } } }
                 tbody { @for row in group.ranked() { tr.leads[row.leads] {
                     th scope="row" { (strip::named(view, row)) }
                     td.bar { (bar(view, row, longest)) }
-                    td.figure { (figures::rate(row.rate().unwrap_or_default())) }
+                    td.figure { (columns::measure(row).unwrap_or_default()) }
                     td.figure { (columns::to_best(row).unwrap_or_default()) }
                 } } }
             }
@@ -90,18 +94,30 @@ fn podium(view: &View<'_>, group: &Group<'_>) -> Markup {
 
 /// What the scale of the bars must hold: the best, and whichever interval reaches beyond it.
 fn longest(group: &Group<'_>) -> f64 {
-    let ends = |row: &Row<'_>| [row.rate(), row.cell.ops_per_s_ci95.map(|[_, high]| high)];
+    let ends = |row: &Row<'_>| {
+        let (figure, ci95) = drawn(row);
+        [figure, ci95.map(|[_, high]| high)]
+    };
     group.ranked().flat_map(ends).flatten().fold(0.0, f64::max)
+}
+
+/// What a bar shows, and its interval.
+fn drawn(row: &Row<'_>) -> (Option<f64>, Option<[f64; 2]>) {
+    match row.ranking_p99() {
+        Some(p99) => (Some(p99), row.cell.latency_ns_ci95.as_ref().map(|ci95| ci95.p99)),
+        None => (row.rate(), row.cell.ops_per_s_ci95),
+    }
 }
 
 /// A bar in the colour of its target, and a line over it from one end of its interval to the other.
 fn bar(view: &View<'_>, row: &Row<'_>, longest: f64) -> Markup {
-    let width = |rate: f64| format!("{:.2}%", (rate / longest * 100.0).clamp(0.15, 100.0));
+    let width = |figure: f64| format!("{:.2}%", (figure / longest * 100.0).clamp(0.15, 100.0));
+    let (figure, ci95) = drawn(row);
     let colour = view.number(&row.cell.target).unwrap_or(0) % COLOURS;
     html! {
         svg class={ "s" (colour) } width="100%" height="16" aria-hidden="true" {
-            rect x="0" y="2" height="12" width=(width(row.rate().unwrap_or_default())) fill="currentColor" {}
-            @if let Some([low, high]) = row.cell.ops_per_s_ci95 {
+            rect x="0" y="2" height="12" width=(width(figure.unwrap_or_default())) fill="currentColor" {}
+            @if let Some([low, high]) = ci95 {
                 line.whisker x1=(width(low)) x2=(width(high)) y1="8" y2="8" {}
             }
         }

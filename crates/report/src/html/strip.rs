@@ -8,6 +8,7 @@ use maud::{Markup, html};
 use super::marks;
 use super::view::View;
 use crate::chart::palette::COLOURS;
+use crate::columns::P99_FROM_PLAN;
 use crate::model::{Point, PointValue};
 use crate::points::{coordinate, label};
 use crate::ranking::{Group, Row, pair};
@@ -25,6 +26,9 @@ struct Grid<'g, 'a> {
 pub(super) fn table<'a>(view: &View<'a>, groups: &[Group<'a>]) -> Markup {
     let Some(grid) = Grid::new(view, groups) else { return html! {} };
     html! {
+        @if groups.iter().any(Group::is_paced) {
+            p.measure { "Who leads by " (P99_FROM_PLAN) ", the median of the rounds." }
+        }
         div.scroll tabindex="0" role="region" aria-label={ "Who leads, " (groups[0].operation) } {
             table.strip.rows[!grid.others.is_empty()] {
                 thead { tr {

@@ -1,7 +1,7 @@
 //! What a run must come up to: how it is written, what is wrong with it, what it says of a run.
 
 use larder_report::{
-    Assertion, Cell, CurvePoint, Operation, PointValue, ReasonKind, Run, Severity,
+    Assertion, Cell, CurvePoint, Operation, Paced, PointValue, ReasonKind, Run, Severity,
 };
 use proptest::prelude::*;
 
@@ -104,6 +104,37 @@ fn a_cell_without_the_figure_falls_short_and_says_why() {
         ..run.clone()
     };
     assert!(said("hit_ratio(set) > 0", &sets)[0].ends_with("set does not read"));
+}
+
+#[test]
+fn latencies_that_the_end_of_a_round_cut_off_pass_below_no_limit() {
+    let mut run = two();
+    // Both did 95 % of what was due; of the first, some had not begun.
+    for (cell, unbegun) in run.cells.iter_mut().zip([1000, 0]) {
+        let reached = cell.ops_per_s.unwrap_or_default();
+        cell.paced = Some(Paced { offered_per_s: reached / 0.95, unbegun, ..Paced::default() });
+    }
+    assert_eq!(
+        said("p99(get, moka:) < 300ms", &run),
+        [
+            "p99(get, moka:) < 300ms does not hold: get of moka: p99 is 3.12 µs at least: it did 95 % of 674 k/s in time, and \
+          1000 operations had not begun when the time was over; take a lower rate"
+        ]
+    );
+    for text in ["p50(get) <= 1s", "max(get) < 1s", "mean(get) < 1s", "p99(get) > 1s"] {
+        assert_eq!(said(text, &run).len(), 2, "{text}");
+    }
+    // What is at least so much is above a limit; and a rate is cut off by nothing.
+    for text in ["p99(get) > 1us", "rate(get) > 1k", "errors(get) < 1"] {
+        assert_eq!(said(text, &run), [""; 0], "{text}");
+    }
+    // Who kept up, but for so many at the end that they would lie beyond the percentile.
+    for cell in &mut run.cells {
+        let reached = cell.ops_per_s.unwrap_or_default();
+        cell.paced = Some(Paced { offered_per_s: reached, unbegun: 500, ..Paced::default() });
+    }
+    assert_eq!(said("p99(get) < 1s", &run).len(), 2);
+    assert_eq!(said("p90(get) < 1s", &run), [""; 0]);
 }
 
 #[test]

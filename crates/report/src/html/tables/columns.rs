@@ -7,7 +7,7 @@ use crate::figures;
 use crate::html::text::grouped;
 use crate::model::{Cell, Latency, LatencyIntervals, Operation};
 use crate::ranking::Row;
-use crate::told::{UNTOLD, told};
+use crate::told::{UNTOLD, tells, told};
 
 /// A figure as it stands in a cell.
 pub(super) struct Figure {
@@ -27,6 +27,9 @@ pub(super) struct Column {
     pub(super) figure: fn(&Row<'_>) -> Result<Figure, &'static str>,
 }
 
+/// The family of what operations took; in an open loop from the instant at which they were due.
+pub(super) const LATENCY: &str = "latency";
+
 const NOT_KNOWN: &str = "not known";
 
 /// From left to right, after the rate: how it answered, how long it took, what it cost.
@@ -40,21 +43,23 @@ pub(super) const COLUMNS: &[Column] = &[
         figure: |row| Ok(counted(row.cell.counts.errors, true)),
     },
     Column {
-        family: "latency",
+        family: LATENCY,
         head: "p50",
         figure: |row| latency(row, 0.5, |l| l.p50, |i| Some(i.p50)),
     },
     Column {
-        family: "latency",
+        family: LATENCY,
         head: "p99",
         figure: |row| latency(row, 0.99, |l| l.p99, |i| Some(i.p99)),
     },
     Column {
-        family: "latency",
+        family: LATENCY,
         head: "p99.9",
         figure: |row| latency(row, 0.999, |l| l.p999, |i| Some(i.p999)),
     },
-    Column { family: "latency", head: "max", figure: |row| latency(row, 1.0, |l| l.max, |_| None) },
+    Column { family: LATENCY, head: "max", figure: |row| latency(row, 1.0, |l| l.max, |_| None) },
+    // The two views of an open loop; the one from plan is that of the columns before it.
+    Column { family: "once begun", head: "begun p99.9", figure: begun },
     Column {
         family: "CPU per operation",
         head: "client",
@@ -142,6 +147,17 @@ fn latency(
     let ci95 = row.cell.latency_ns_ci95.as_ref().and_then(interval);
     let interval = ci95.map(|ci95| bracketed(&figures::nanoseconds_interval(value, ci95)));
     Ok(Figure { interval, ..Figure::plain(figures::nanoseconds(value)) })
+}
+
+/// The slowest operations of an open loop from the instant at which they really began.
+#[expect(clippy::cast_precision_loss, reason = "three figures are shown")]
+fn begun(row: &Row<'_>) -> Result<Figure, &'static str> {
+    let service =
+        row.cell.paced.as_ref().and_then(|paced| paced.service_ns).ok_or("no rate given")?;
+    if !tells(row.cell, 0.999) {
+        return Err(UNTOLD);
+    }
+    Ok(Figure::plain(figures::nanoseconds(service.p999 as f64)))
 }
 
 fn cpu(cell: &Cell, seconds: Option<f64>, otherwise: &'static str) -> Result<Figure, &'static str> {

@@ -2,18 +2,20 @@
 
 use maud::{Markup, html};
 
-use crate::columns;
-use crate::figures;
+use crate::columns::{self, P99_FROM_PLAN};
 use crate::html::marks;
 use crate::html::view::View;
 use crate::model::ReasonKind;
 use crate::ranking::{Group, Row, Standing};
 
-/// The rates of one operation.
+/// What ranks, of one operation: rates, or in an open loop the p99 from plan.
 pub(super) fn table(view: &View<'_>, groups: &[Group<'_>]) -> Markup {
     let operation = groups[0].operation;
+    let is_paced = groups.iter().any(Group::is_paced);
+    let measure = if is_paced { P99_FROM_PLAN } else { "rates" };
     html! {
-        div.scroll tabindex="0" role="region" aria-label={ (operation) ", rates by point and target" } {
+        @if is_paced { p.measure { "The " (P99_FROM_PLAN) ", the median of the rounds." } }
+        div.scroll tabindex="0" role="region" aria-label={ (operation) ", " (measure) " by point and target" } {
             table.matrix {
                 thead { tr {
                     th.corner scope="col" { (view.swept.join(", ")) }
@@ -40,13 +42,13 @@ fn cell(row: Option<&Row<'_>>, why_target: Option<&str>) -> Markup {
             (if why_target.is_some() { "did not run" } else { "not measured" })
         } };
     };
-    let rate = row.rate().map(figures::rate).unwrap_or_default();
+    let figure = columns::measure(row).unwrap_or_default();
     match &row.standing {
         Standing::Ranked { to_best } => html! {
-            td class={ "heat" (heat(*to_best)) @if row.leads { " leads" } } { (rate) small { (columns::to_best(row).unwrap_or_default()) } }
+            td class={ "heat" (heat(*to_best)) @if row.leads { " leads" } } { (figure) small { (columns::to_best(row).unwrap_or_default()) } }
         },
         Standing::Withheld(why) => html! {
-            td.withheld title={ "no result: " (why) } { s { (rate) } small { "no result" } }
+            td.withheld title={ "no result: " (why) } { s { (figure) } small { "no result" } }
         },
         Standing::Empty(reason) => html! { td.empty title=(reason) { (in_a_word(row)) } },
     }

@@ -87,6 +87,12 @@ fn legend(view: &View<'_>) -> Markup {
                 li { "No figure has an interval: that takes at least six rounds." }
             }
             li { "A rate counts the operations that succeeded, per second of wall clock: the median of the rounds." }
+            @if rows().any(|row| row.cell.is_paced()) {
+                li {
+                    b { "due" } ": operations came at this rate, whatever the target did. Latencies count from the planned start; the \
+                    median of the rounds' p99 ranks. " b { "begun" } ": from the instant at which an operation really began."
+                }
+            }
             @if rows().any(|row| !row.ties.is_empty()) {
                 li { b { "tie" } ": targets that share a letter cannot be told apart." }
             }

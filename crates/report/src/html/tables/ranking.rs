@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use maud::{Markup, html};
 
-use super::columns::{COLUMNS, Column, rate};
+use super::columns::{COLUMNS, Column, LATENCY, rate};
 use crate::columns;
 use crate::figures;
 use crate::html::checks::word;
@@ -30,6 +30,8 @@ struct Shape<'a> {
     classes: Vec<&'a str>,
     ties: bool,
     checks: bool,
+    /// Operations came when they were due.
+    paced: bool,
 }
 
 /// A group as a table.
@@ -40,6 +42,7 @@ pub(super) fn table(view: &View<'_>, group: &Group<'_>) -> Markup {
         classes: classes(group.operation, &rows),
         ties: rows.iter().any(|row| !row.ties.is_empty() || row.is_withheld()),
         checks: rows.iter().any(|row| !against(view, row).is_empty()),
+        paced: rows.iter().any(|row| row.cell.is_paced()),
     };
     let label = view.label(group.point);
     let place = if label.is_empty() { label } else { format!(", {label}") };
@@ -64,7 +67,7 @@ pub(super) fn table(view: &View<'_>, group: &Group<'_>) -> Markup {
 impl Shape<'_> {
     /// The columns of the rate.
     fn of_rate(&self) -> usize {
-        2 + usize::from(self.ties)
+        2 + usize::from(self.paced) + usize::from(self.ties)
     }
 
     /// All columns.
@@ -79,7 +82,7 @@ pub(super) fn in_brief(view: &View<'_>, group: &Group<'_>) -> Markup {
     html! {
         span.brief { @for row in group.rows.iter().filter(|row| row.leads) {
             " " span.named { (marks::of_target(view.number(&row.cell.target))) span { (row.name) } }
-            " " (figures::rate(row.rate().unwrap_or_default()))
+            " " (columns::measure(row).unwrap_or_default())
         } }
     }
 }
@@ -140,14 +143,17 @@ fn heads(shape: &Shape<'_>) -> Markup {
                 th.corner rowspan="2" scope="col" { "target" }
                 th.first colspan=(shape.of_rate()) scope="colgroup" { "rate" }
                 @for family in families() {
-                    th.first colspan=(family.len()) scope="colgroup" { (family[0].family) }
+                    th.first colspan=(family.len()) scope="colgroup" {
+                        (family[0].family) @if shape.paced && family[0].family == LATENCY { " from plan" }
+                    }
                 }
                 @if shape.classes.is_empty() { th.first.words rowspan="2" scope="col" { "durability" } }
                 @if shape.checks { th.first.words rowspan="2" scope="col" { "checks" } }
             }
             tr {
                 th.first scope="col" { "per second" }
-                th scope="col" { "vs best" }
+                @if shape.paced { th scope="col" { "due" } }
+                th scope="col" { "vs best" @if shape.paced { " p99" } }
                 @if shape.ties { th scope="col" { "tie" } }
                 @for family in families() { @for (at, column) in family.iter().enumerate() {
                     th.first[at == 0] scope="col" { (column.head) }
@@ -177,8 +183,9 @@ fn line(view: &View<'_>, row: &Row<'_>, shape: &Shape<'_>) -> Markup {
 fn figures(row: &Row<'_>, shape: &Shape<'_>) -> Markup {
     html! {
         td.first.rate { @if let Some(rate) = rate(row) { (rate.markup()) } }
+        @if shape.paced { td { (row.cell.paced.as_ref().map(|paced| figures::rate(paced.offered_per_s)).unwrap_or_default()) } }
         @if let Standing::Withheld(why) = &row.standing {
-            td.why colspan=(shape.of_rate() - 1) { "no result: " (why) }
+            td.why colspan=(shape.of_rate() - 1 - usize::from(shape.paced)) { "no result: " (why) }
         } @else {
             td { (columns::to_best(row).unwrap_or_default()) }
             @if shape.ties { td.tie { (row.ties) } }
