@@ -125,7 +125,8 @@ pub(crate) fn open_within(
 }
 
 /// What is told of a target that does not open with so little: the same of all, whoever found it, with what was said.
-pub(crate) fn too_small(capacity: u64, error: &Error) -> String {
+/// The capacity is not named, so that what is the same of several is told once.
+pub(crate) fn too_small(error: &Error) -> String {
     let why = match error {
         // Who answered is gone by now, and more memory is given by the capacity.
         Error::Full { .. } => "it is full before it holds what is tried".to_owned(),
@@ -133,13 +134,18 @@ pub(crate) fn too_small(capacity: u64, error: &Error) -> String {
         Error::Unavailable { what, .. } => without_advice(what),
         other => other.to_string(),
     };
-    let capacity = ByteSize(capacity);
-    format!("cannot be as small as {capacity}: {why}; take a larger --capacity or more --keys")
+    format!("cannot be as small as --capacity asks: {why}; take a larger one, or more --keys")
 }
 
-/// What was said without what to do about it, which is another thing where the capacity was asked for.
+/// What was said without what to do about it, which is another thing where the capacity was asked for; of a size that is
+/// below the smallest, the smallest alone.
 fn without_advice(said: &str) -> String {
-    said.strip_suffix("; give it more").unwrap_or(said).trim_end_matches('.').to_owned()
+    let said = said.strip_suffix("; give it more").unwrap_or(said).trim_end_matches('.');
+    let least = [" < ", " is below "].iter().find_map(|below| said.split_once(below));
+    match least {
+        Some((_, least)) => format!("it takes {}", least.trim_end_matches(", the smallest")),
+        None => said.to_owned(),
+    }
 }
 
 /// Whether what is wrong with the options of a target is only that the capacity is too small for it: with room for all that

@@ -3,6 +3,7 @@
 use larder_store::ByteSize;
 
 use crate::figures;
+use crate::findings::said_of;
 use crate::model::{Cell, HitCurve, HitRatios, PointValue, Run};
 use crate::points::{CAPACITY, label};
 use crate::ranking::{Group, Row, Standing, groups};
@@ -14,6 +15,9 @@ pub(crate) const HIT_RATIOS: &str = "Hit ratio by capacity";
 pub(crate) const READING: &str = "Both models saw the operations that were measured and count keys and values alone; what a target keeps \
                                   besides comes out of its capacity. Where all entries are of one size, nothing hits more often than \
                                   the optimal choice; with several sizes it is a good choice, and not the best.";
+
+/// Stands where there is no ratio; why, is told below the table.
+pub(crate) const NO_RATIO: &str = "–";
 
 /// The names of the models.
 pub(crate) const LRU: &str = "exact LRU";
@@ -149,4 +153,31 @@ fn row<'a>(
     let here = groups.iter().filter(|group| group.operation == curve.operation);
     let mut rows = here.flat_map(|group| &group.rows);
     rows.find(|row| row.cell.target == url && is_there(row.cell))
+}
+
+/// Why there is no ratio: a line for each target, with the capacities of each reason.
+pub(crate) fn reasons(table: &HitTable) -> Vec<String> {
+    table.rows.iter().filter_map(|row| reasons_of(row, &table.columns)).collect()
+}
+
+fn reasons_of(HitRow { name, figures, .. }: &HitRow, capacities: &[String]) -> Option<String> {
+    let mut of_reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (figure, capacity) in figures.iter().zip(capacities) {
+        let Err(reason) = figure else { continue };
+        // Some reasons name the target by themselves.
+        let reason = reason.strip_prefix(name.as_str()).unwrap_or(reason).trim_start_matches(':');
+        let reason = reason.trim_start();
+        match of_reasons.iter_mut().find(|(known, _)| *known == reason) {
+            _ if reason.is_empty() => {}
+            Some((_, at)) => at.push(capacity),
+            None => of_reasons.push((reason, vec![capacity])),
+        }
+    }
+    let said = |(reason, at): &(&str, Vec<&str>)| {
+        // At all capacities it is no matter of one.
+        let is_of_all = at.len() == capacities.len();
+        if is_of_all { (*reason).to_owned() } else { format!("at {}: {reason}", at.join(", ")) }
+    };
+    let all: Vec<String> = of_reasons.iter().map(said).collect();
+    (!all.is_empty()).then(|| said_of(name, &all.join("; ")))
 }

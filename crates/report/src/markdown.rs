@@ -8,7 +8,7 @@ use crate::figures::{bytes, list, rate};
 use crate::findings::{findings, tally};
 use crate::format::Format;
 use crate::header::{CUSTOM, command, header, warning};
-use crate::hit_ratio::{HIT_RATIOS, HitTable, READING, hit_tables};
+use crate::hit_ratio::{HIT_RATIOS, HitTable, NO_RATIO, READING, hit_tables, reasons};
 use crate::limits::{NOT_SHOWN, not_shown};
 use crate::model::{Article, Run, Target};
 use crate::percentiles::{Percentiles, heads, percentiles};
@@ -131,10 +131,17 @@ fn hit_ratios(table: &HitTable) -> String {
         };
         let figures = row.figures.iter().map(|figure| match figure {
             Ok(ratio) => ratio.clone(),
-            Err(reason) => escaped(reason),
+            Err(_) => NO_RATIO.to_owned(),
         });
         text.push('\n');
         text.push_str(&pipes(&std::iter::once(name).chain(figures).collect::<Vec<_>>()));
+    }
+    let reasons = reasons(table);
+    if !reasons.is_empty() {
+        text.push('\n');
+    }
+    for reason in reasons {
+        let _ = write!(text, "\n- {}", escaped(&reason));
     }
     text
 }

@@ -1,6 +1,7 @@
 //! What `--search` found, in words: for each operation and point the highest rate of each target, best first.
 
 use crate::figures::{self, list, nanoseconds};
+use crate::findings::said_of;
 use crate::model::{Operation, Run, Search};
 use crate::points::label;
 use crate::ranking::name;
@@ -37,7 +38,7 @@ pub(crate) fn search_lines(run: &Run) -> Vec<SearchLine> {
     });
     let line = |(subject, search): (String, &Search)| SearchLine {
         subject,
-        text: format!("{}: {}", name(run, &search.target), said(search)),
+        text: said_of(name(run, &search.target), &said(search)),
     };
     found.into_iter().map(line).collect()
 }

@@ -48,17 +48,17 @@ pub(crate) fn told(cell: &Cell, quantile: f64, of: LatencyFigure) -> Option<u64>
 /// How a figure is read from latencies.
 pub type LatencyFigure = fn(&Latency) -> u64;
 
-/// The highest of the percentiles that reports show which the operations of a cell tell: its name, and how it is read. A sentence
+/// The highest of the percentiles that reports show which the operations of a cell tell: its name, its quantile, and how it is read. A sentence
 /// speaks of it, so that none names what the tables hold back. `None` where there are no latencies, or too few.
-pub fn highest_told(cell: &Cell) -> Option<(&'static str, LatencyFigure)> {
+pub fn highest_told(cell: &Cell) -> Option<(&'static str, f64, LatencyFigure)> {
     const SHOWN: [(f64, &str, LatencyFigure); 3] = [
         (0.999, "p99.9", |latency| latency.p999),
         (0.99, "p99", |latency| latency.p99),
         (0.5, "p50", |latency| latency.p50),
     ];
     cell.latency_ns?;
-    let (_, name, of) = SHOWN.into_iter().find(|(quantile, ..)| tells(cell, *quantile))?;
-    Some((name, of))
+    let (quantile, name, of) = SHOWN.into_iter().find(|(quantile, ..)| tells(cell, *quantile))?;
+    Some((name, quantile, of))
 }
 
 /// Whether a cell has latencies and a percentile that reports show is not told by them.
@@ -92,7 +92,7 @@ mod tests {
         {
             let counts = Counts { ops, ..Counts::default() };
             let cell = Cell { counts, latency_ns: Some(Latency::default()), ..Cell::default() };
-            assert_eq!(highest_told(&cell).map(|(name, _)| name), name, "{ops} operations");
+            assert_eq!(highest_told(&cell).map(|(name, ..)| name), name, "{ops} operations");
         }
     }
 

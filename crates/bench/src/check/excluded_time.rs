@@ -76,14 +76,14 @@ fn text(cell: &Cell, stalls: Stalls) -> Option<String> {
         nanoseconds(stalls.ns as f64)
     );
     let told = match (&cell.paced, cell.corrected_ns, highest_told(cell)) {
-        (Some(paced), _, Some((percentile, of))) => format!(
+        (Some(paced), _, Some((percentile, _, of))) => format!(
             "{} of {} operations waited behind others; {percentile} {} from the planned start, {} from when they began",
             paced.queued,
             cell.counts.ops,
             nanoseconds(of(&measured) as f64),
             nanoseconds(of(&paced.service_ns?) as f64)
         ),
-        (None, Some(corrected), Some((percentile, of))) => format!(
+        (None, Some(corrected), Some((percentile, _, of))) => format!(
             "{percentile} {} as measured, {} for callers who come at the same mean rate whatever the target does; a closed loop counts \
              a stall once",
             nanoseconds(of(&measured) as f64),

@@ -310,8 +310,7 @@ fn provision(
                 | Error::InvalidOptions { .. }
                 | Error::Unavailable { .. }),
             ) if is_too_small(planned, plan, catalog) => {
-                let capacity = planned.capacity.unwrap_or_default();
-                let reason = too_small(capacity, &error);
+                let reason = too_small(&error);
                 slots.push(Slot::Closed(Box::new(planned.clone()), reason));
             }
             Err(

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::SCHEME;
 
-const MIB: u64 = 1 << 20;
+pub(super) const MIB: u64 = 1 << 20;
 
 /// memcached's largest slab chunk, in bytes, unless it is told another.
 pub(super) const CHUNK_MAX: u64 = 512 << 10;

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use larder_protocol::ketama::DEFAULT_PORT;
-use larder_store::Result;
+use larder_store::{ByteSize, Error, Result};
 
 use super::address::Node;
-use super::config::{CHUNK_MAX, MemcachedConfig, Program};
+use super::config::{CHUNK_MAX, MIB, MemcachedConfig, Program};
 use super::{RECIPE, SCHEME, innodb, survey, twemproxy};
 use crate::network::{self, SOCKET_FILE};
 use larder_host::managed::{self, Account, Server};
@@ -70,6 +70,12 @@ pub(super) fn start_nodes(config: &MemcachedConfig) -> Result<Vec<(Server, Node)
 }
 
 fn launch(config: &MemcachedConfig) -> Result<Server> {
+    let (memory, least) = (config.memory_mib() * MIB, config.item_size.0.saturating_mul(2));
+    if memory < least {
+        let (memory, least) = (config.m, ByteSize(least));
+        let reason = format!("option `m`: {memory} < {least}, twice `item_size`");
+        return Err(Error::InvalidOptions { engine: SCHEME, reason });
+    }
     let directory = ScratchDir::create(SCHEME)?;
     let account = Account::for_server(&["memcache", "nobody"], directory.path());
     let mut command = Command::new(managed::find(SCHEME, &RECIPE)?);

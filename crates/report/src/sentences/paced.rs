@@ -2,6 +2,7 @@
 
 use super::{Role, Sentence};
 use crate::figures::{list, nanoseconds, percent, rate};
+use crate::findings::said_of;
 use crate::model::Cell;
 use crate::points::short_label;
 use crate::ranking::{Group, Row};
@@ -66,16 +67,22 @@ fn fell_behind(row: &Row<'_>, offered: f64) -> String {
 fn waited(name: &str, cell: &Cell) -> Option<String> {
     let (paced, planned) = (cell.paced.as_ref()?, cell.latency_ns?);
     let service = paced.service_ns?;
-    let (percentile, of) = highest_told(cell)?;
+    let (percentile, quantile, of) = highest_told(cell)?;
     let apart = of(&planned) > of(&service).saturating_mul(APART);
+    // What waited behind others can make a percentile longer only if there is more of it than lies beyond.
+    let beyond = (1.0 - quantile) * cell.counts.ops as f64;
+    let why = if paced.queued as f64 >= beyond {
+        format!("{} of {} operations waited behind others", paced.queued, cell.counts.ops)
+    } else {
+        "threads of the client woke late".to_owned()
+    };
     (apart && cell.kept_up() != Some(false)).then(|| {
-        format!(
-            "{name}: {percentile} is {} from the planned start and {} from the instant at which operations began, because {} of {} \
-             operations waited behind others; a closed loop tells only the second",
+        let text = format!(
+            "{percentile} is {} from the planned start and {} from the instant at which operations began, because {why}; a \
+             closed loop tells only the second",
             nanoseconds(of(&planned) as f64),
             nanoseconds(of(&service) as f64),
-            paced.queued,
-            cell.counts.ops
-        )
+        );
+        said_of(name, &text)
     })
 }

@@ -1,8 +1,7 @@
 //! Hit ratios by capacity, in the terminal's report.
 
-use crate::findings::said_of;
 use crate::grid::{ALWAYS, Column, Grid, Piece};
-use crate::hit_ratio::{HIT_RATIOS, HitRow, HitTable, READING, hit_tables};
+use crate::hit_ratio::{HIT_RATIOS, HitTable, NO_RATIO, READING, hit_tables, reasons};
 use crate::model::Run;
 use crate::page::Page;
 use crate::style::{DOUBT, FAINT, PLAIN, STRONG, Style};
@@ -38,36 +37,9 @@ fn grid(table: &HitTable) -> Grid {
         let look = if row.target.is_some() { PLAIN } else { FAINT };
         let figures = row.figures.iter().map(|figure| match figure {
             Ok(ratio) => Piece::new(ratio.as_str(), look),
-            Err(_) => Piece::new("–", FAINT),
+            Err(_) => Piece::new(NO_RATIO, FAINT),
         });
         grid.push(std::iter::once(Piece::new(row.name.as_str(), look)).chain(figures).collect());
     }
     grid
-}
-
-/// Why there is no ratio: a line for each target, with the capacities of each reason.
-fn reasons(table: &HitTable) -> Vec<String> {
-    table.rows.iter().filter_map(|row| reasons_of(row, &table.columns)).collect()
-}
-
-fn reasons_of(HitRow { name, figures, .. }: &HitRow, capacities: &[String]) -> Option<String> {
-    let mut of_reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-    for (figure, capacity) in figures.iter().zip(capacities) {
-        let Err(reason) = figure else { continue };
-        // Some reasons name the target by themselves.
-        let reason = reason.strip_prefix(name.as_str()).unwrap_or(reason).trim_start_matches(':');
-        let reason = reason.trim_start();
-        match of_reasons.iter_mut().find(|(known, _)| *known == reason) {
-            _ if reason.is_empty() => {}
-            Some((_, at)) => at.push(capacity),
-            None => of_reasons.push((reason, vec![capacity])),
-        }
-    }
-    let said = |(reason, at): &(&str, Vec<&str>)| {
-        // At all capacities it is no matter of one.
-        let is_of_all = at.len() == capacities.len();
-        if is_of_all { (*reason).to_owned() } else { format!("at {}: {reason}", at.join(", ")) }
-    };
-    let all: Vec<String> = of_reasons.iter().map(said).collect();
-    (!all.is_empty()).then(|| said_of(name, &all.join("; ")))
 }

@@ -75,16 +75,24 @@ fn the_tables_have_targets_and_models_and_why_a_ratio_is_missing() {
             Format::MARKDOWN,
             [
                 "| small: | 45.0 % | 70.2 % |",
-                "| large: | cannot be as small | 70.0 % |",
+                "| large: | – | 70.0 % |",
                 "| *exact LRU* | 40.0 % | 70.0 % |",
-                "| *optimal choice* | 50.0 % | 80.0 % |",
+                "| *optimal choice* | 50.0 % | 80.0 % |\n\n- large: at 10 % (1 MiB): cannot be as small\n\n",
             ],
         ),
         (
             Format::TABLE,
             ["45.0 %", "large: at 10 % (1 MiB): cannot be as small", "exact LRU", "80.0 %"],
         ),
-        (Format::HTML, ["id=\"hits\"", "cannot be as small", "<em>exact LRU</em>", "80.0 %"]),
+        (
+            Format::HTML,
+            [
+                "id=\"hits\"",
+                "<li>large: at 10 % (1 MiB): cannot be as small</li>",
+                "<em>exact LRU</em>",
+                "80.0 %",
+            ],
+        ),
     ] {
         let text = render(&run(), format, PLAIN);
         for row in rows {

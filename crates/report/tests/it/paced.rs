@@ -56,6 +56,60 @@ fn targets_that_all_keep_up_are_ranked_by_their_p99() {
 }
 
 #[test]
+fn the_page_draws_and_tables_what_ranks() {
+    let run = paced();
+    let page = render(&run, Format::HTML, PLAIN);
+    for text in [
+        "Who leads by p99 from plan",
+        "200 µs<small>1.00×</small>",
+        "300 µs<small>0.67×</small>",
+        ">due</th>",
+        ">vs best p99</th>",
+        ">latency from plan</th>",
+        ">begun p99.9</th>",
+        "<td>10.0 k/s</td>",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+    let one = Run { cells: run.cells[..2].to_vec(), ..run.clone() };
+    let page = render(&one, Format::HTML, PLAIN);
+    assert!(page.contains("The p99 from plan, the median of the rounds: the shorter the better."));
+    // The longer bar is that of the longer latency.
+    assert!(page.contains("width=\"66.67%\"") && page.contains("width=\"100.00%\""));
+    // A closed loop has nothing of it.
+    let page = render(&gets(&[("a", 1e6)]), Format::HTML, PLAIN);
+    for text in ["from plan", ">due</th>", ">begun p99.9</th>"] {
+        assert!(!page.contains(text), "{text}");
+    }
+}
+
+#[test]
+fn a_name_that_ends_in_a_colon_has_one() {
+    let mut run = paced();
+    run.cells.truncate(2);
+    for (cell, queued) in run.cells.iter_mut().zip([5000, 0]) {
+        cell.target.push(':');
+        cell.latency_ns = cell.latency_ns.map(|latency| Latency { p999: 9_000_000, ..latency });
+        if let Some(paced) = &mut cell.paced {
+            paced.queued = queued;
+        }
+    }
+    run.targets = vec![super::small::target("a:"), super::small::target("b:")];
+    let said: Vec<String> = sentences(&run).iter().map(ToString::to_string).collect();
+    for (name, why) in [
+        ("a:", "5000 of 10000 operations waited behind others"),
+        ("b:", "threads of the client woke late"),
+    ] {
+        let begins = format!("get: {name} p99.9 is 9.00 ms from the planned start and ");
+        let ends = format!(
+            " at which operations began, because {why}; a closed loop tells only the second"
+        );
+        let is_there = |said: &String| said.starts_with(&begins) && said.ends_with(&ends);
+        assert!(said.iter().any(is_there), "{name}: {said:#?}");
+    }
+}
+
+#[test]
 fn what_is_said_of_two_of_them_is_said_of_their_p99() {
     let mut run = paced();
     run.cells.truncate(2);

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::hit_ratio::{HIT_RATIOS, HitTable, READING, hit_tables};
+use crate::hit_ratio::{HIT_RATIOS, HitTable, NO_RATIO, READING, hit_tables, reasons};
 use crate::html::marks;
 use crate::model::Run;
 
@@ -19,6 +19,7 @@ pub(super) fn section(run: &Run) -> Markup {
 }
 
 fn of_curve(table: &HitTable) -> Markup {
+    let reasons = reasons(table);
     html! {
         div.scroll tabindex="0" role="region" aria-label={ (HIT_RATIOS) " " (table.place) } {
             table.plain {
@@ -33,11 +34,12 @@ fn of_curve(table: &HitTable) -> Markup {
                     @for figure in &row.figures {
                         @match figure {
                             Ok(ratio) => td.number { (ratio) },
-                            Err(reason) => td.number title=(reason) { small { (reason) } },
+                            Err(reason) => td.number.unknown title=(reason) { (NO_RATIO) },
                         }
                     }
                 } } }
             }
         }
+        @if !reasons.is_empty() { ul.prose { @for reason in reasons { li { (reason) } } } }
     }
 }
