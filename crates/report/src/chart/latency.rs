@@ -75,7 +75,9 @@ pub(super) fn charts(run: &Run) -> Vec<Chart> {
                 statistic.of(row.cell)
             });
             let Statistic { name, meaning, .. } = statistic;
-            let reading = format!("Less is better. {meaning}, all rounds together.");
+            let is_paced = slice.places.iter().any(|place| place.group.is_paced());
+            let from = if is_paced { " from the planned start" } else { "" };
+            let reading = format!("Less is better. {meaning}{from}, all rounds together.");
             let subject = subject.at("percentile", name);
             let reading = timed(slice.operation, &reading);
             charts.extend(subject.chart(&format!("latency, {name}"), &reading, picture));

@@ -11,6 +11,11 @@ use crate::ranking::groups;
 const READING: &str = "More is better. Only operations that succeeded count. The median of the rounds with its 95 % \
                        interval.";
 
+/// Where all that keep up do as many.
+const PACED: &str = "Operations came at a given rate: who keeps up reaches it, and is no better for it; what ranks is the \
+                     p99 of the latency from the planned start. Only operations that succeeded count. The median of the \
+                     rounds with its 95 % interval.";
+
 /// A chart for each operation.
 pub(super) fn charts(run: &Run) -> Vec<Chart> {
     let (sweep, groups) = (Sweep::of(run), groups(run));
@@ -19,18 +24,20 @@ pub(super) fn charts(run: &Run) -> Vec<Chart> {
             Some(Figure { value: row.rate()?, ci95: row.cell.ops_per_s_ci95 })
         });
         let subject = Subject::new(Family::Rate, slice.operation, &slice.label);
-        let chart = subject.chart("operations per second", READING, picture)?;
+        let is_paced = slice.places.iter().any(|place| place.group.is_paced());
+        let reading = if is_paced { PACED } else { READING };
+        let chart = subject.chart("operations per second", reading, picture)?;
         Some(Chart { ratios: ratios(run, slice), ..chart })
     };
     sweep.slices(&groups).iter().filter_map(chart).collect()
 }
 
-/// What the comparisons of the run say of these rates.
+/// What the comparisons of the run say of these rates; in an open loop they are not of rates.
 fn ratios(run: &Run, slice: &Slice<'_>) -> Ratios {
     let is_line = slice.places.len() > 1;
     let number = |url: &str| run.targets.iter().position(|target| target.url == url);
     let mut ratios = Ratios::default();
-    for place in &slice.places {
+    for place in slice.places.iter().filter(|place| !place.group.is_paced()) {
         let here = run.comparisons.iter().filter(|comparison| {
             comparison.operation == slice.operation && comparison.point == *place.group.point
         });

@@ -152,7 +152,8 @@ fn panel(view: &View<'_>, charts: &[Chart], latencies: &[Beside<'_>]) -> Markup 
                     div.plot { (reserved(first, view.run)) }
                     ul.absent { @for absent in first.absent.iter().filter(|_| first.shape != Shape::Bars) {
                         li { (marks::of_target(Some(absent.target))) " " b { (absent.name) }
-                            @if !absent.at.is_empty() { ", " (absent.at.join(", ")) } ": " (absent.reason) }
+                            @if !absent.at.is_empty() { ", " (absent.at.join(", ")) ":" } @else if !absent.name.ends_with(':') { ":" }
+                            " " (absent.reason) }
                     } }
                     @if first.shape == Shape::Curves {
                         p.hint { "Drag along a curve to look closer; double-click to see all of it again." }

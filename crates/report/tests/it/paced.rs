@@ -84,6 +84,28 @@ fn the_page_draws_and_tables_what_ranks() {
 }
 
 #[test]
+fn no_picture_of_rates_has_the_ratios_of_their_p99() {
+    let mut run = paced();
+    run.comparisons = vec![larder_report::Comparison { point: point(10_000.0), ..tied("a", "b") }];
+    let rates = |run: &Run| {
+        charts(run).into_iter().find(|chart| chart.id == "rate-get").expect("a chart of rates")
+    };
+    let chart = rates(&run);
+    assert!(chart.ratios.at.is_empty(), "{:?}", chart.ratios);
+    assert!(
+        chart.reading.contains("p99 of the latency from the planned start"),
+        "{}",
+        chart.reading
+    );
+    for cell in &mut run.cells {
+        cell.paced = None;
+    }
+    let chart = rates(&run);
+    assert_eq!(chart.ratios.at, [10_000.0]);
+    assert!(chart.reading.starts_with("More is better"), "{}", chart.reading);
+}
+
+#[test]
 fn a_name_that_ends_in_a_colon_has_one() {
     let mut run = paced();
     run.cells.truncate(2);

@@ -19,7 +19,8 @@ const fillAbsent = (panel, chart, { targets }, isShown) => {
   const lines = chart.shape === "bars" ? [] : chart.absent.filter((one) => isShown(one.target));
   panel.querySelector(".absent").replaceChildren(...lines.map((one) =>
     element("li", {}, markOf(targets[one.target]), " ", element("b", {}, one.name),
-      one.at.length ? `, ${one.at.join(", ")}` : "", `: ${one.reason}`)));
+      one.at.length ? `, ${one.at.join(", ")}` : "",
+      one.name.endsWith(":") && !one.at.length ? ` ${one.reason}` : `: ${one.reason}`)));
 };
 
 /** How a line looks that is a model and no target: as what is written beside the matter, without a mark. */
