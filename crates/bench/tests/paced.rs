@@ -271,7 +271,7 @@ fn the_highest_rate_within_a_bound_is_that_of_a_target_whose_own_is_known() {
         larder_report::Style { colour: false, width: 120 },
     );
     assert!(said.contains("### The highest rate within a bound"), "{said}");
-    assert!(said.contains("- **get_or_set, p50 ≤ 20.0 ms**: moka:: "), "{said}");
+    assert!(said.contains("- **get_or_set, p50 ≤ 20.0 ms**: moka: "), "{said}");
 
     // A bound that nothing keeps is said, and is no rate of 0.
     let run = support::run(

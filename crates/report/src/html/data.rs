@@ -10,15 +10,20 @@ use flate2::write::GzEncoder;
 use maud::{Markup, html};
 
 use crate::csv::sample_heads;
-use crate::model::Run;
+use crate::model::{Cell, Run, Sample, Usage};
 
 /// So many samples of the machine's use the page has in all series together: those of a long run alone would be half of it.
 const SAMPLES: usize = 600;
 
+/// So many slots the timelines of all rounds have there together; those of many cells alone would be a good part of it.
+const SLOTS: usize = 16_384;
+
 pub(super) fn section(run: &Run) -> Markup {
-    let thinned = thinned(run);
-    let is_thinned = thinned.is_some();
-    let json = serde_json::to_string(thinned.as_ref().unwrap_or(run))
+    let (thinned, coarsened) = (thinned(run), coarsened(run));
+    let (is_thinned, is_coarsened) = (thinned.is_some(), coarsened.is_some());
+    let usage = thinned.unwrap_or_else(|| run.usage.clone());
+    let cells = coarsened.unwrap_or_else(|| run.cells.clone());
+    let json = serde_json::to_string(&Run { cells, usage, ..run.clone() })
         .expect("the model has no keys but texts, and memory takes it");
     let heads = serde_json::to_string(&sample_heads(run)).expect("texts, and memory takes them");
     html! {
@@ -29,6 +34,7 @@ pub(super) fn section(run: &Run) -> Markup {
                 li {
                     a #run-json download="run.json.gz" href={ "data:application/gzip;base64," (packed(&json)) } { "run.json.gz" }
                     " everything that was found out, for other programs"
+                    @if is_coarsened { "; the course of each round in longer stretches than in the file beside this page" }
                     @if is_thinned { "; of the machine's use over the run fewer samples than in the file beside this page" }
                 }
                 li.live {
@@ -40,13 +46,28 @@ pub(super) fn section(run: &Run) -> Markup {
     }
 }
 
-/// The run with fewer samples of its use of the machine, where it has many.
-fn thinned(run: &Run) -> Option<Run> {
+/// What the run used of the machine in fewer samples, where it has many.
+fn thinned(run: &Run) -> Option<Vec<Usage>> {
     let most = SAMPLES / run.usage.len().max(1);
     let samples = run.usage.iter().map(|usage| usage.at_s.len()).max().unwrap_or(0);
     let step = samples.div_ceil(most.max(1));
-    let thinned = || run.usage.iter().map(|usage| usage.thinned(step)).collect();
-    (step > 1).then(|| Run { usage: thinned(), ..run.clone() })
+    (step > 1).then(|| run.usage.iter().map(|usage| usage.thinned(step)).collect())
+}
+
+/// The cells with coarser timelines of their rounds, where these have many slots.
+fn coarsened(run: &Run) -> Option<Vec<Cell>> {
+    let samples = run.cells.iter().flat_map(|cell| &cell.samples);
+    let timelines = samples.filter_map(|sample| sample.timeline.as_ref());
+    let times = timelines.map(|timeline| timeline.ops.len()).sum::<usize>().div_ceil(SLOTS);
+    let of_sample = |sample: &Sample| {
+        let timeline = sample.timeline.as_ref().map(|timeline| timeline.coarsened(times));
+        Sample { timeline, ..sample.clone() }
+    };
+    let of_cell = |cell: &Cell| Cell {
+        samples: cell.samples.iter().map(of_sample).collect(),
+        ..cell.clone()
+    };
+    (times > 1).then(|| run.cells.iter().map(of_cell).collect())
 }
 
 /// Text as the page carries it: compressed, then in the 64 characters that mean nothing to HTML.

@@ -355,6 +355,18 @@ pub struct Timeline {
     pub max_ns: Vec<u64>,
 }
 
+impl Timeline {
+    /// The same in slots that are so many times as long.
+    pub(crate) fn coarsened(&self, times: usize) -> Self {
+        let times = times.max(1);
+        Self {
+            slot_ns: self.slot_ns.saturating_mul(times as u64),
+            ops: self.ops.chunks(times).map(|ops| ops.iter().sum()).collect(),
+            max_ns: self.max_ns.chunks(times).filter_map(|max| max.iter().copied().max()).collect(),
+        }
+    }
+}
+
 /// One round of a cell.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Sample {
