@@ -100,9 +100,11 @@ fn what_ran(run: &Run) -> String {
     let what =
         if run.scenario == CUSTOM { command(run) } else { format!("scenario {}", run.scenario) };
     let interrupted = if run.interrupted { ", interrupted" } else { "" };
-    let slice =
-        run.slice.as_ref().map(|slice| format!(" (slice {} of {})", slice.number, slice.of));
-    let slice = slice.unwrap_or_default();
+    let slice = match (&run.slice, run.parts.len()) {
+        (Some(slice), _) => format!(" (slice {} of {})", slice.number, slice.of),
+        (None, 0) => String::new(),
+        (None, parts) => format!(" (put together of {})", count(parts, "slice")),
+    };
     format!(
         "{what}; {}, {}{slice}, {}{interrupted}; larder {}, seed {}, {}",
         count(run.targets.len(), "target"),

@@ -62,6 +62,8 @@ fn merged() {
     });
     assert_eq!(left, of_whole);
     assert_eq!(scene.files("merged/hdr").len(), 4);
+    let printed = scene.larder(&["report", "merged", "--format", "markdown"]);
+    assert_contains(&printed.out, &["7 rounds (put together of 2 slices), "]);
 
     // Printed they are the whole as well; to be rendered anew, each is itself.
     let printed = scene.larder(&["report", "slice-1", "slice-2", "--format", "json"]);
