@@ -10,6 +10,10 @@ use super::name::MAX_DEPTH;
 /// How deep a new store's folders are.
 const DEFAULT_DEPTH: u8 = 2;
 
+/// Up to this size limit one level is enough: with entries of a block of 4 KiB, a folder has 256 at most. With two levels
+/// nearly every folder of so few entries would be empty after a while, and each would be opened to find one to evict.
+const SMALL: u64 = 256 << 20;
+
 /// The smallest size limit: below it a single entry with a long key could be all there is room for.
 pub(super) const MIN_SIZE: u64 = 1 << 20;
 
@@ -18,7 +22,7 @@ pub(super) const MIN_SIZE: u64 = 1 << 20;
 #[serde(default, deny_unknown_fields)]
 pub(super) struct FileConfig {
     /// Levels of folders above the entries, 0 to 4, each of up to 256 folders. A store keeps the depth that it was
-    /// made with, which is 2 unless given.
+    /// made with, which is 2 unless given, and 1 where `size` is 256 MiB or less.
     pub(super) depth: Option<u8>,
     /// A file system in memory that is mounted for the store, on a new folder in its path, and unmounted when it is closed:
     /// `tmpfs:1g`, `tmpfs` (half of memory) or `ramfs` (no limit). Needs root.
@@ -61,7 +65,8 @@ impl FileConfig {
 
     /// The depth of a new store.
     pub(super) fn depth_when_new(&self) -> u8 {
-        self.depth.unwrap_or(DEFAULT_DEPTH)
+        let is_small = self.size.is_some_and(|size| size.0 <= SMALL);
+        self.depth.unwrap_or(if is_small { 1 } else { DEFAULT_DEPTH })
     }
 }
 
@@ -72,6 +77,16 @@ pub(super) fn schema() -> Schema {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_small_store_has_few_folders_unless_it_is_told_otherwise() {
+        for (options, depth) in
+            [("", 2), ("?size=256m", 1), ("?size=257m", 2), ("?size=1m&depth=3", 3)]
+        {
+            let url = StoreUrl::parse(&format!("file:/nowhere{options}")).unwrap();
+            assert_eq!(FileConfig::read(&url).unwrap().depth_when_new(), depth, "{options}");
+        }
+    }
 
     #[test]
     fn options_out_of_range_are_named_with_their_range() {

@@ -86,7 +86,7 @@ fn an_expired_file_is_removed_by_who_meets_it() {
     let size = Some(ByteSize(1 << 20));
     let (shared, clock) = open(FileConfig { size, ..FileConfig::default() });
     let mut session = FileSession::new(Arc::clone(&shared));
-    let name = Name::of(b"key", 2);
+    let name = Name::of(b"key", shared.folder.depth());
     let path = shared.folder.path().join(name.path().as_c_str().to_str().unwrap());
     let options = SetOptions { ttl: Some(Duration::from_secs(1)), ..SetOptions::default() };
     let expirations = || shared.expirations.load(Ordering::Relaxed);
