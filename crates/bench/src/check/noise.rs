@@ -50,20 +50,26 @@ impl Check for Noise {
             );
             report.run(Severity::Note, text);
         }
-        let Some((usage, machine)) = machine(run) else { return };
-        let Some(length) = length_s(usage).filter(|length| *length >= SEEN_S) else { return };
-        let findings = [
-            others(run, usage, machine, length),
-            stolen(machine, length),
-            throttled(machine, length),
-        ];
-        for text in findings.into_iter().flatten() {
-            report.run(Severity::Warn, text);
-        }
-        if let Some((severity, text)) = swapped(run, machine) {
+        for (severity, text) in disturbances(run) {
             report.run(severity, text);
         }
     }
+}
+
+/// Whether something kept the run from the processors or from its memory, so that what drifted may be the machine.
+pub(super) fn is_disturbed(run: &Run) -> bool {
+    !disturbances(run).is_empty()
+}
+
+fn disturbances(run: &Run) -> Vec<(Severity, String)> {
+    let Some((usage, machine)) = machine(run) else { return Vec::new() };
+    let Some(length) = length_s(usage).filter(|length| *length >= SEEN_S) else {
+        return Vec::new();
+    };
+    let warnings =
+        [others(run, usage, machine, length), stolen(machine, length), throttled(machine, length)];
+    let warnings = warnings.into_iter().flatten().map(|text| (Severity::Warn, text));
+    warnings.chain(swapped(run, machine)).collect()
 }
 
 fn machine(run: &Run) -> Option<(&Usage, &MachineUsage)> {

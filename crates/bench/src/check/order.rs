@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use larder_report::figures::{count, percent, probability};
 use larder_report::{Cell, Operation, Point, Run, Severity, Trend, Verdict};
 
-use super::{About, Check, Needs, Report, measured};
+use super::{About, Check, Needs, Report, measured, noise};
 
 /// A change over the whole run below this is none that would turn a comparison.
 const MATTERS: f64 = 0.05;
@@ -33,6 +33,7 @@ impl Check for Order {
         for cell in measured(run).filter(|cell| cell.trend.is_some()) {
             places.entry((&cell.point, cell.operation)).or_default().push(cell);
         }
+        let is_disturbed = noise::is_disturbed(run);
         for ((point, operation), cells) in places {
             let drifting: Vec<(&Cell, Trend)> =
                 cells.iter().filter_map(|cell| Some((*cell, drift(cell)?))).collect();
@@ -45,7 +46,13 @@ impl Check for Order {
                 continue;
             }
             for (cell, trend) in &drifting {
-                report.cell(Severity::Warn, cell, alone(cell, trend, drifting.len(), cells.len()));
+                let text = format!(
+                    "{} over {}{}",
+                    evidence(cell, trend),
+                    count(cell.rounds as usize, "round"),
+                    reason((drifting.len(), cells.len()), is_disturbed)
+                );
+                report.cell(Severity::Warn, cell, text);
             }
         }
     }
@@ -57,16 +64,21 @@ fn drift(cell: &Cell) -> Option<Trend> {
     cell.trend.filter(|trend| trend.p < Verdict::SIGNIFICANCE && by(trend) > MATTERS)
 }
 
-fn alone(cell: &Cell, trend: &Trend, drifting: usize, all: usize) -> String {
+/// Why so many of all the targets there drifted, as far as that can be told. On a machine that others disturbed no drift is
+/// surely the store's: what disturbs touches some more than others.
+fn reason((drifting, all): (usize, usize), is_disturbed: bool) -> String {
+    const STORE: &str = "the store: one that fills, warms up or wears";
     let others = match (drifting, all) {
         (_, 1) => String::new(),
-        (1, _) => {
-            "; no other target did, so that it is the store: one that fills, warms up or wears"
-                .to_owned()
-        }
+        (1, _) if is_disturbed => "; no other target did".to_owned(),
+        (1, _) => format!("; no other target did, so that it is {STORE}"),
         (drifting, all) => format!("; so did {} of the {all} targets there", drifting - 1),
     };
-    format!("{} over {}{others}", evidence(cell, trend), count(cell.rounds as usize, "round"))
+    if is_disturbed {
+        format!("{others}; the reason may be the machine, which NOISE found disturbed, or {STORE}")
+    } else {
+        others
+    }
 }
 
 fn together(drifting: &[(&Cell, Trend)]) -> String {
@@ -107,4 +119,56 @@ fn evidence(cell: &Cell, trend: &Trend) -> String {
     let tau = if cell.is_paced() { -trend.tau } else { trend.tau };
     let (by, p) = (percent(by), probability(trend.p));
     format!("its {what} {how} by {by} (Kendall's tau {tau:.2}, {p})")
+}
+
+#[cfg(test)]
+mod tests {
+    use larder_report::{MachineUsage, Usage, UsageOf};
+
+    use super::*;
+
+    /// What is said of two targets of which one slows down over ten rounds, while others used so much of a machine of two
+    /// processors.
+    fn said(others: f64) -> Vec<String> {
+        let cell = |url: &str, change: f64, p: f64| {
+            let mut cell = Cell {
+                target: url.into(),
+                operation: Operation::Get,
+                rounds: 10,
+                trend: Some(Trend { tau: -0.9, p, change }),
+                ..Cell::default()
+            };
+            cell.counts.ops = 1000;
+            cell
+        };
+        let series = |share: f64| (0..11).map(|at| Some(f64::from(at) * share)).collect();
+        let machine = MachineUsage {
+            processors: 2,
+            others_s: series(others),
+            idle_s: series(1.9 - others),
+            stolen_s: series(0.0),
+            throttled_s: series(0.0),
+            swapped_in_bytes: vec![Some(0); 11],
+            ..MachineUsage::default()
+        };
+        let usage = Usage {
+            of: UsageOf::Machine,
+            at_s: (0..11).map(f64::from).collect(),
+            machine: Some(machine),
+            ..Usage::default()
+        };
+        let cells = vec![cell("a:", 0.5, 0.0001), cell("b:", 1.0, 0.9)];
+        let run = Run { cells, usage: vec![usage], ..Run::default() };
+        let all = super::super::run_all(&run).into_iter();
+        all.filter(|found| found.id == "ORDER").map(|found| found.text).collect()
+    }
+
+    #[test]
+    fn a_drift_on_a_machine_that_others_disturbed_may_be_the_machines() {
+        let quiet = said(0.05);
+        assert!(quiet[0].ends_with("so that it is the store: one that fills, warms up or wears"));
+        let disturbed = said(1.8);
+        let may = "; no other target did; the reason may be the machine, which NOISE found disturbed, or the store: ";
+        assert!(disturbed[0].contains(may), "{disturbed:?}");
+    }
 }
