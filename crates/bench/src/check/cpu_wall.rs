@@ -5,9 +5,17 @@ use std::collections::BTreeMap;
 use larder_report::{Cell, Operation, Point, Run, Sample, Severity};
 
 use super::{About, Check, Needs, Report, measured};
+use crate::statistics::{median, median_ci95};
 
-/// Both rankings must differ by this factor before they are said to contradict each other.
-const CLEARLY: f64 = 1.2;
+/// By this factor must one be slower in what it takes at least, beyond what the rounds leave open, ...
+const SLOWER: f64 = 1.1;
+/// ... and the other one dearer: a client's processor time depends more on what else the machine does.
+const DEARER: f64 = 1.2;
+
+/// From this share of its time on that a target waited for a processor, it is said that it is left out.
+const MUCH: f64 = 0.05;
+/// From which the intervals are drawn: a check says the same of the same run.
+const SEED: u64 = 0;
 
 /// Where targets are compared: a point, an operation, and how many work on it.
 type Place<'a> = (&'a Point, Operation, u32);
@@ -28,87 +36,246 @@ impl Check for CpuWall {
     }
 
     fn look(&self, run: &Run, report: &mut Report<'_>) {
-        let mut groups: BTreeMap<Place<'_>, Vec<(&Cell, Cost)>> = BTreeMap::new();
-        for cell in measured(run) {
-            if let Some(cost) = Cost::of(run, cell) {
-                groups
-                    .entry((&cell.point, cell.operation, cell.workers))
-                    .or_default()
-                    .push((cell, cost));
-            }
+        let mut groups: BTreeMap<Place<'_>, Vec<&Cell>> = BTreeMap::new();
+        let stores = |cell: &&Cell| run.target(&cell.target).and_then(|it| it.stores) == Some(true);
+        for cell in measured(run).filter(stores) {
+            groups.entry((&cell.point, cell.operation, cell.workers)).or_default().push(cell);
         }
         for ((point, operation, _), cells) in groups {
             // The clearest contradiction of the group stands for all of them.
-            let contradictions = cells.iter().flat_map(|a| cells.iter().map(move |b| (a, b)));
-            let clearest = contradictions
-                .map(|(a, b)| (a.1.wall_against(&b.1).min(b.1.cpu_against(&a.1)), a, b))
-                .filter(|(clearness, a, b)| *clearness > CLEARLY && in_every_round(a.0, b.0))
-                .max_by(|x, y| x.0.total_cmp(&y.0));
-            if let Some((_, (a, a_cost), (b, b_cost))) = clearest {
-                let name = |cell: &Cell| {
-                    let target = run.target(&cell.target);
-                    target.map_or_else(|| cell.target.clone(), |target| target.name.clone())
-                };
-                let (slower, faster) = (name(a), name(b));
-                let text = format!(
-                    "by wall clock {faster} is {:.1} times faster than {slower}; by client CPU it is the other way round, {:.1} \
-                     times: {:.1} % of the time of {slower} is not the client's CPU",
-                    a_cost.wall_against(b_cost),
-                    b_cost.cpu_against(a_cost),
-                    a_cost.off_cpu() * 100.0
-                );
-                report.place(Severity::Warn, point, operation, text);
+            let pairs = cells.iter().flat_map(|a| cells.iter().map(move |b| (*a, *b)));
+            let found = pairs.filter_map(|(a, b)| Contradiction::between(run, a, b));
+            let clearest = found.max_by(|x, y| x.clearness().total_cmp(&y.clearness()));
+            if let Some(clearest) = clearest {
+                report.place(Severity::Warn, point, operation, clearest.text());
             }
         }
     }
 }
 
-/// Whether the slowest round of `b` was still faster than the fastest of `a`, and the cheapest still dearer than the
-/// dearest: one odd round contradicts nothing.
-fn in_every_round(a: &Cell, b: &Cell) -> bool {
-    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
-    let each = |sample: &Sample| Some(sample.client_cpu_s? / sample.counts.ops.max(1) as f64);
-    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
-    let rates = |cell: &Cell| {
-        range(cell.samples.iter().map(|sample| sample.counts.ops as f64 / sample.wall_s))
-    };
-    let costs = |cell: &Cell| range(cell.samples.iter().filter_map(each));
-    rates(b).0 > rates(a).1 && costs(b).0 > costs(a).1
+/// Two targets of which one is faster by wall clock and dearer by CPU time.
+struct Contradiction<'a> {
+    slower: &'a str,
+    faster: &'a str,
+    /// How many times faster.
+    by_wall: f64,
+    /// How many times dearer.
+    by_cpu: f64,
+    /// How much of the wall-clock time of the slower one is not the client's CPU.
+    off_cpu: f64,
+    /// The times are without what both waited for a processor, because that is much.
+    without_waits: bool,
 }
 
-/// The least and the greatest.
-fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
-    values.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| {
-        (least.min(value), most.max(value))
-    })
+impl<'a> Contradiction<'a> {
+    /// That `b` is faster than `a` and dearer, where both are sure. Others who take the processors make everybody slower,
+    /// whoever works more the more; which of the two is faster is asked without that, as if each had found a processor free
+    /// whenever it wanted one. What servers waited is left out too, so that nobody is slower for what others did to these.
+    fn between(run: &'a Run, a: &'a Cell, b: &'a Cell) -> Option<Self> {
+        let wanted = Spent::of(run, a).zip(Spent::of(run, b));
+        let (a_spent, b_spent) = match wanted {
+            Some(both) => both,
+            None => (Spent::with_waits(a)?, Spent::with_waits(b)?),
+        };
+        let by_wall = a_spent.wall.clearly_above(&b_spent.wall, SLOWER)?;
+        let by_cpu = b_spent.cpu.clearly_above(&a_spent.cpu, DEARER)?;
+        let name = |cell: &'a Cell| run.target(&cell.target).map_or(&*cell.target, |it| &*it.name);
+        let workers = f64::from(a.workers.max(1));
+        Some(Self {
+            slower: name(a),
+            faster: name(b),
+            by_wall,
+            by_cpu,
+            off_cpu: (1.0 - a_spent.cpu.median / (a_spent.wall.median * workers)).max(0.0),
+            without_waits: a_spent.waited.max(b_spent.waited) > MUCH,
+        })
+    }
+
+    fn clearness(&self) -> f64 {
+        self.by_wall.min(self.by_cpu)
+    }
+
+    fn text(&self) -> String {
+        let Self { slower, faster, by_wall, by_cpu, .. } = self;
+        let (without, least) = if self.without_waits {
+            (", without what they waited for a processor that others had,", "at least ")
+        } else {
+            ("", "")
+        };
+        format!(
+            "by wall clock{without} {faster} is {least}{by_wall:.2} times faster than {slower}; by client CPU it is the other way round, \
+             {by_cpu:.2} times: {:.1} % of the time of {slower} is not the client's CPU",
+            self.off_cpu * 100.0
+        )
+    }
 }
 
-/// Seconds of one operation.
-struct Cost {
-    wall: f64,
-    cpu: f64,
-    workers: f64,
+/// What an operation took, over the rounds.
+struct Spent {
+    wall: Spread,
+    cpu: Spread,
+    /// The part of the wall-clock time that was left out.
+    waited: f64,
 }
 
-impl Cost {
-    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+impl Spent {
+    /// Without what client and servers waited for a processor; `None` where that is not known.
     fn of(run: &Run, cell: &Cell) -> Option<Self> {
-        run.target(&cell.target).filter(|target| target.stores == Some(true))?;
-        let cpu = cell.client_cpu_s? / cell.counts.ops as f64;
-        let wall = cell.wall_s? / cell.counts.ops as f64;
-        (cpu > 0.0 && wall > 0.0).then_some(Self { wall, cpu, workers: cell.workers.into() })
+        let ownership = run.target(&cell.target)?.ownership.as_deref();
+        let has_servers = matches!(ownership, Some("managed" | "external"));
+        Self::new(cell, |sample| {
+            let servers = match sample.server_wait_s {
+                None if has_servers => return None,
+                waited => waited.unwrap_or(0.0),
+            };
+            Some(sample.client_wait_s? / f64::from(cell.workers.max(1)) + servers)
+        })
     }
 
-    /// How many times longer an operation takes than the other's.
-    fn wall_against(&self, other: &Self) -> f64 {
-        self.wall / other.wall
+    /// As it was.
+    fn with_waits(cell: &Cell) -> Option<Self> {
+        Self::new(cell, |_| Some(0.0))
     }
 
-    fn cpu_against(&self, other: &Self) -> f64 {
-        self.cpu / other.cpu
+    fn new(cell: &Cell, waited_s: impl Fn(&Sample) -> Option<f64>) -> Option<Self> {
+        let (mut walls, mut cpus, mut shares) = (Vec::new(), Vec::new(), Vec::new());
+        for sample in cell.samples.iter().filter(|sample| sample.complete) {
+            #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+            let ops = sample.counts.ops as f64;
+            let (cpu, waited) = (sample.client_cpu_s?, waited_s(sample)?);
+            // Threads of a server wait beside each other, and beside a network: together for longer than it took.
+            let wall = (sample.wall_s - waited).max(least_s(cell, sample, cpu));
+            walls.push(wall / ops);
+            cpus.push(cpu / ops);
+            shares.push(1.0 - wall / sample.wall_s);
+        }
+        let spent =
+            Self { wall: Spread::of(&walls)?, cpu: Spread::of(&cpus)?, waited: median(&shares)? };
+        (spent.wall.median > 0.0 && spent.cpu.median > 0.0).then_some(spent)
+    }
+}
+
+/// What a round takes at least, whatever the machine does: its processor time, and as often as something succeeded the time
+/// of the fastest.
+fn least_s(cell: &Cell, sample: &Sample, cpu_s: f64) -> f64 {
+    let is_one_by_one = sample.paced.is_none() && !cell.operation.is_of_many_keys();
+    let fastest = sample.latency_ns.filter(|_| is_one_by_one);
+    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+    let each_s = fastest.map_or(0.0, |latency| latency.min as f64 / 1e9);
+    let succeeded = sample.ops_per_s * sample.wall_s;
+    cpu_s.max(each_s * succeeded).min(sample.wall_s * f64::from(cell.workers.max(1)))
+        / f64::from(cell.workers.max(1))
+}
+
+/// The median of a figure over the rounds, and between which figures it is for sure: its interval, and of too few rounds for
+/// one, all of them.
+struct Spread {
+    median: f64,
+    between: [f64; 2],
+}
+
+impl Spread {
+    fn of(values: &[f64]) -> Option<Self> {
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let between = median_ci95(values, SEED).unwrap_or([least, most]);
+        Some(Self { median: median(values)?, between })
     }
 
-    fn off_cpu(&self) -> f64 {
-        (1.0 - self.cpu / (self.wall * self.workers)).max(0.0)
+    /// How many times greater it is than another one, where that is sure and more than `margin`.
+    fn clearly_above(&self, other: &Self, margin: f64) -> Option<f64> {
+        let times = self.median / other.median;
+        (self.between[0] > other.between[1] && times > margin).then_some(times)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use larder_report::{Latency, Target};
+
+    use super::*;
+
+    /// What an operation took in one round, in µs: wall clock, the client's CPU, what the client waited for a processor, and
+    /// what the servers waited.
+    type Round = (f64, f64, f64, Option<f64>);
+
+    fn found(rounds: &[(&str, [Round; 3]); 2]) -> Vec<String> {
+        let target = |(url, rounds): &(&str, [Round; 3])| Target {
+            url: (*url).into(),
+            name: (*url).into(),
+            stores: Some(true),
+            ownership: Some(if rounds[0].3.is_some() { "managed" } else { "embedded" }.into()),
+            ..Target::default()
+        };
+        let cell = |(url, rounds): &(&str, [Round; 3])| {
+            // The network takes this long.
+            let least_ns = if *url == "far:" { 1_500_000 } else { 1000 };
+            let sample = |(wall, cpu, client, servers): &Round| {
+                let mut sample = Sample {
+                    complete: true,
+                    wall_s: wall / 1e3,
+                    client_cpu_s: Some(cpu / 1e3),
+                    client_wait_s: Some(client / 1e3),
+                    ops_per_s: 1e6 / wall,
+                    latency_ns: Some(Latency { min: least_ns, ..Latency::default() }),
+                    server_wait_s: servers.map(|servers| servers / 1e3),
+                    ..Sample::default()
+                };
+                sample.counts.ops = 1000;
+                sample
+            };
+            let samples = rounds.iter().map(sample).collect();
+            let mut cell = Cell { target: (*url).into(), workers: 1, samples, ..Cell::default() };
+            cell.counts.ops = 3000;
+            cell
+        };
+        let targets = rounds.iter().map(target).collect();
+        let cells = rounds.iter().map(cell).collect();
+        let all = super::super::run_all(&Run { targets, cells, ..Run::default() }).into_iter();
+        all.filter(|found| found.id == "CPU-WALL").map(|found| found.text).collect()
+    }
+
+    #[test]
+    fn who_works_on_a_busy_machine_is_still_faster_than_who_waits_for_a_network() {
+        let files = [
+            (2150.0, 280.0, 1500.0, None),
+            (2020.0, 260.0, 1600.0, None),
+            (2430.0, 285.0, 1700.0, None),
+        ];
+        let far = [
+            (1860.0, 127.0, 100.0, Some(60.0)),
+            (1858.0, 129.0, 90.0, Some(70.0)),
+            (1783.0, 98.0, 90.0, Some(50.0)),
+        ];
+        let said = found(&[("files:", files), ("far:", far)]);
+        let words = "without what they waited for a processor that others had, files: is at least 2.61 times faster than far:; ";
+        assert!(said.len() == 1 && said[0].contains(words), "{said:?}");
+        // However long a server and a relay waited, no operation was faster than the network.
+        let waited = far.map(|(wall, cpu, client, _)| (wall, cpu, client, Some(1300.0)));
+        assert_eq!(found(&[("files:", files), ("far:", waited)]).len(), 1);
+        // Nothing says that it is the machine: then the clock is right, by which neither is faster.
+        let unknown = files.map(|(wall, cpu, _, servers)| (wall, cpu, 0.0, servers));
+        assert_eq!(found(&[("files:", unknown), ("far:", far)]), [""; 0]);
+    }
+
+    #[test]
+    fn a_server_that_others_kept_from_the_processor_is_not_slower_for_it() {
+        let inside = [(100.0, 90.0, 5.0, None), (105.0, 95.0, 5.0, None), (98.0, 88.0, 5.0, None)];
+        let server = |waited| {
+            [
+                (400.0, 30.0, 20.0, Some(waited)),
+                (380.0, 28.0, 20.0, Some(waited)),
+                (420.0, 31.0, 20.0, Some(waited)),
+            ]
+        };
+        assert_eq!(found(&[("inside:", inside), ("server:", server(0.0))]).len(), 1);
+        assert_eq!(found(&[("inside:", inside), ("server:", server(300.0))]), [""; 0]);
+    }
+
+    #[test]
+    fn one_round_of_three_that_says_otherwise_contradicts_nothing() {
+        let works = [(100.0, 95.0, 0.0, None), (104.0, 97.0, 0.0, None), (900.0, 99.0, 0.0, None)];
+        let waits = [(400.0, 30.0, 0.0, None), (380.0, 28.0, 0.0, None), (420.0, 31.0, 0.0, None)];
+        assert_eq!(found(&[("works:", works), ("waits:", waits)]), [""; 0]);
     }
 }

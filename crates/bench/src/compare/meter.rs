@@ -16,6 +16,8 @@ pub(super) struct Meter {
     pub(super) requests: Option<u64>,
     pub(super) tiers: Vec<TierStats>,
     pub(super) server_cpu_ns: Option<u64>,
+    /// How long they, and what stands before them, have waited for a processor.
+    pub(super) server_wait_ns: Option<u64>,
     /// Of the process that measures.
     pub(super) rss_bytes: Option<u64>,
     pub(super) server_rss_bytes: Option<u64>,
@@ -39,6 +41,7 @@ impl Meter {
             tiers: crew.tiers(),
             server_cpu_ns: servers.as_ref().map(|servers| servers.cpu_ns),
             rss_bytes: crew.rss_bytes(),
+            server_wait_ns: servers.as_ref().and_then(|servers| servers.waited_ns),
             server_rss_bytes: servers.map(|servers| servers.rss_bytes),
             major_faults: crew.major_faults(),
             wire: target.account.look_at_wire(crew.program()),

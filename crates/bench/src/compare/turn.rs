@@ -273,6 +273,7 @@ impl Turn<'_> {
             #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
             let ops_per_s = if wall_s > 0.0 { tally.succeeded as f64 / wall_s } else { 0.0 };
             let server_cpu = after.server_cpu_ns.zip(before.server_cpu_ns);
+            let server_wait = after.server_wait_ns.zip(before.server_wait_ns);
             entries.push(Entry {
                 operation,
                 sample: Sample {
@@ -290,6 +291,9 @@ impl Turn<'_> {
                     server_cpu_s: server_cpu
                         .filter(|_| alone)
                         .map(|(now, then)| seconds(now.saturating_sub(then))),
+                    server_wait_s: server_wait
+                        .filter(|_| alone)
+                        .map(|(now, then)| shortened(seconds(now.saturating_sub(then)))),
                     rss_bytes: resident(target, started, after),
                     disk_bytes: disk_bytes(&target.info.data_paths),
                     barrier_s: unacknowledged(target, operation)

@@ -17,7 +17,8 @@ use super::script::Script;
 use super::session::rounded_up;
 use super::store::{GuestStore, Shared};
 use crate::measure::{
-    KeyState, PhasePlan, PhaseResult, ReadBack, Servers, major_faults_of, now_ns, samples,
+    KeyState, PhasePlan, PhaseResult, ReadBack, Scheduled, Servers, major_faults_of, now_ns,
+    samples, seconds,
 };
 use crate::plan::PlannedPoint;
 
@@ -102,6 +103,9 @@ impl GuestCrew {
         }
         self.is_loaded = true;
         let act = &self.script.phases[number];
+        // Processes that share the work are gone when it is done, and with them what the kernel tells of them.
+        let alone = (act.shares.len() == 1).then(|| self.process.pid());
+        let before = alone.and_then(Scheduled::of);
         let began_ns = now_ns();
         let longest = act.time_limit.map(|limit| limit * PAUSES + OVERTIME);
         let Some(over) = wait_for(&mut self.process, number, longest, stop)? else {
@@ -109,12 +113,17 @@ impl GuestCrew {
         };
         over.add_to(&mut self.evictions);
         let frame = Frame { began_ns, ended_ns: now_ns() };
+        let scheduled = alone.and_then(Scheduled::of).zip(before);
         let ran: Vec<Ran> = (0..act.shares.len())
             .map(|process| self.ran(&self.folder, number, process))
             .collect::<Result<_>>()?;
-        let result = found::add_up(act, &ran, frame).map_err(|what| {
+        let mut result = found::add_up(act, &ran, frame).map_err(|what| {
             self.process.fault(&format!("answered what does not add up: phase {number}, {what}"))
         })?;
+        result.client_wait_s = scheduled.map(|(after, before)| {
+            let timed: u64 = ran.iter().map(|ran| ran.cpu_user_ns + ran.cpu_system_ns).sum();
+            seconds(after.since(before).waited_in(timed))
+        });
         self.script.settle(number, &found::done(&ran), &found::failed(&ran), state);
         self.rss_bytes = ran.iter().map(|ran| ran.rss_bytes).max();
         self.connections =

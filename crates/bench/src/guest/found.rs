@@ -64,7 +64,7 @@ pub(super) fn add_up(act: &Act, ran: &[Ran], frame: Frame) -> Result<PhaseResult
         // A program waits for what is under way within the time of its last operations.
         barrier: None,
         client_cpu_s: seconds(cpu_ns),
-        // The kernel tells it of each thread for itself, and the program has forked since.
+        // A program tells neither. What it waited for a processor is asked of the kernel by whoever had it work.
         client_busy: None,
         client_wait_s: None,
         distinct_keys,

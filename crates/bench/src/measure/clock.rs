@@ -1,6 +1,7 @@
 //! The clocks of results: monotonic wall clock, CPU time of threads and processes, all in nanoseconds.
 
 use std::fs;
+use std::path::Path;
 use std::time::Instant;
 
 /// Nanoseconds of the monotonic clock, from an arbitrary start.
@@ -38,14 +39,62 @@ pub(crate) fn thread_cpu_ns() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
+/// What became of the time in which something could have run, in nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Scheduled {
+    /// It had a processor.
+    pub(crate) ran_ns: u64,
+    /// It waited for one.
+    pub(crate) waited_ns: u64,
+}
+
+impl Scheduled {
+    /// Reads it; `None` where there is no such thread, or the kernel does not tell.
+    fn read(path: &Path) -> Option<Self> {
+        let text = fs::read_to_string(path).ok()?;
+        let mut fields = text.split_ascii_whitespace().map(str::parse::<u64>);
+        let [ran_ns, waited_ns, runs] =
+            [fields.next()?.ok()?, fields.next()?.ok()?, fields.next()?.ok()?];
+        // Whoever is asked about has had a processor, so that a kernel which says otherwise does not count.
+        (runs > 0).then_some(Self { ran_ns, waited_ns })
+    }
+
+    /// All threads of a process that run now; `None` where none does, or the kernel does not tell.
+    pub(crate) fn of(pid: u32) -> Option<Self> {
+        let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
+        threads.filter_map(|thread| Self::read(&thread.path().join("schedstat"))).reduce(
+            |sum, thread| Self {
+                ran_ns: sum.ran_ns + thread.ran_ns,
+                waited_ns: sum.waited_ns + thread.waited_ns,
+            },
+        )
+    }
+
+    /// What was added since. A thread that has ended takes its part with it.
+    pub(crate) fn since(self, before: Self) -> Self {
+        Self {
+            ran_ns: self.ran_ns.saturating_sub(before.ran_ns),
+            waited_ns: self.waited_ns.saturating_sub(before.waited_ns),
+        }
+    }
+
+    /// How long it waited while it was timed, of which its processor time is known: whoever stops the clock to make work
+    /// ready waits then too, and as often for the processor time that it takes.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a part of the whole"
+    )]
+    pub(crate) fn waited_in(self, timed_cpu_ns: u64) -> u64 {
+        let part = timed_cpu_ns as f64 / self.ran_ns.max(1) as f64;
+        (self.waited_ns as f64 * part.min(1.0)) as u64
+    }
+}
+
 /// How long the calling thread has waited for a processor while it could have run; `None` where the kernel does not tell.
 pub(crate) fn thread_wait_ns() -> Option<u64> {
-    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    let mut fields = text.split_ascii_whitespace().map(str::parse);
-    let (_, waited, runs): (u64, u64, u64) =
-        (fields.next()?.ok()?, fields.next()?.ok()?, fields.next()?.ok()?);
-    // Whoever reads this has had a processor, so that a kernel which says otherwise does not count.
-    (runs > 0).then_some(waited)
+    Scheduled::read(Path::new("/proc/thread-self/schedstat")).map(|thread| thread.waited_ns)
 }
 
 /// CPU time of this process, user and system, all threads.

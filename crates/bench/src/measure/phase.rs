@@ -8,7 +8,7 @@ use std::time::Duration;
 use larder_report::Operation;
 use larder_store::{Session, SetOptions};
 
-use super::clock::{process_cpu_ns, thread_cpu_ns, thread_wait_ns};
+use super::clock::{Scheduled, process_cpu_ns, thread_cpu_ns, thread_wait_ns};
 use super::draw::{Draw, DrawPlan, KeyState, Work};
 use super::loads::Loads;
 use super::pace::{Arrivals, Closed, Open, Pace, Schedule};
@@ -125,6 +125,7 @@ pub(crate) fn run_phase(
     let mut others_cpu_ns = 0;
     let mut shares = Vec::with_capacity(sessions.len());
     let mut waited_ns = Some(0);
+    let stops_clock = orders.alone && schedule.is_none();
     std::thread::scope(|scope| {
         let workers: Vec<_> = sessions
             .iter_mut()
@@ -154,8 +155,13 @@ pub(crate) fn run_phase(
         others_cpu_ns = process.saturating_sub(waiting);
         for worker in workers {
             let (share, waited) = worker.join().unwrap_or_else(|panic| resume_unwind(panic));
+            // A thread alone stops its clock while it draws, and waits then too.
+            let of_timed = |whole: u64| {
+                let thread = Scheduled { ran_ns: share.cpu_ns, waited_ns: whole };
+                if stops_clock { thread.waited_in(share.timed_cpu_ns) } else { whole }
+            };
+            waited_ns = waited_ns.zip(waited.map(of_timed)).map(|(sum, one)| sum + one);
             shares.push(share);
-            waited_ns = waited_ns.zip(waited).map(|(sum, one)| sum + one);
         }
     });
     let paced = plan.arrivals.is_some();

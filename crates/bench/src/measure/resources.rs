@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::clock::cpu_ns_of;
+use super::clock::{Scheduled, cpu_ns_of};
 use crate::usage::{Process, Table, resident, shared_bytes_of};
 
 /// What servers have used and take, with all that descends from them.
@@ -15,6 +15,9 @@ pub(crate) struct Servers {
     pub(crate) cpu_ns: u64,
     /// Resident memory, in bytes; what they share counts once.
     pub(crate) rss_bytes: u64,
+    /// How long they could have run and waited for a processor, in nanoseconds, with the relays of this process that stand
+    /// between; `None` where the kernel does not tell. A relay that nobody asks does not wait.
+    pub(crate) waited_ns: Option<u64>,
 }
 
 impl Servers {
@@ -31,8 +34,21 @@ impl Servers {
             rss_bytes: resident(
                 tree.iter().map(|process| (process.rss_bytes, shared(process.pid))),
             ),
+            waited_ns: {
+                let pids = tree.iter().map(|process| process.pid).chain(relays(&table));
+                pids.filter_map(Scheduled::of).map(|server| server.waited_ns).reduce(|a, b| a + b)
+            },
         })
     }
+}
+
+/// The relays of this process: children of it that are the same program.
+fn relays(table: &Table) -> impl Iterator<Item = u32> {
+    let own = std::process::id();
+    let program = |pid: u32| fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let children = table.iter().filter(move |process| process.parent == own);
+    let is_ours = program(own);
+    children.map(|child| child.pid).filter(move |child| program(*child) == is_ours)
 }
 
 /// Resident memory of this process, in bytes.

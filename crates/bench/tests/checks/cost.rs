@@ -18,7 +18,8 @@ pub(crate) const CASES: &[Case] = &[
             run(&stores::ENGINES, &targets, "keys = 300\nrounds = 2")
         },
         words: &[
-            "by wall clock who works is ",
+            "by wall clock",
+            " who works is ",
             " faster than who waits; by client CPU it is the other way round",
             " of the time of who waits is not the client's CPU",
         ],

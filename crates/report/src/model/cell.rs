@@ -402,6 +402,9 @@ pub struct Sample {
     /// Time that the client's threads could have run and did not, because others had the processor, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_wait_s: Option<f64>,
+    /// Time that the servers, and a relay before them, could have run and did not, of all their threads together, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_wait_s: Option<f64>,
     /// Bytes that went between client and servers; `null` where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wire: Option<Wire>,
