@@ -54,17 +54,21 @@ fn growth(url: &str, operation: Operation, pace: &str) -> u64 {
 #[test]
 fn more_operations_make_no_more_allocations() {
     for pace in ["", "rate = '1m'", "rate = '1m'\narrivals = 'exponential'"] {
-        let more = growth("null:", Operation::Get, pace);
         // The process's memory, its tasks and the machine are read around the loop; their texts differ a little in length.
+        // They are read once a second, too, which falls into a loop that a busy machine makes slow, though hardly into each.
+        let mut tries = (0..5).map(|_| growth("null:", Operation::Get, pace));
         assert!(
-            more < 20,
-            "{more} more allocations for 400,000 operations than for 20,000: {pace}"
+            tries.any(|more| more < 20),
+            "20 more allocations or more for 400,000 operations than for 20,000, five times: {pace}"
         );
     }
     // A stack makes no more than the tier that answers; LMDB makes some itself.
     for operation in [Operation::Get, Operation::GetMany] {
-        let (alone, stack) =
-            (growth("lmdb:", operation, ""), growth("tiered:lmdb:|lmdb:", operation, ""));
-        assert!(stack < alone + 50, "{operation}: {stack} more in a stack, {alone} in its tier");
+        let mut tries = (0..5)
+            .map(|_| (growth("lmdb:", operation, ""), growth("tiered:lmdb:|lmdb:", operation, "")));
+        assert!(
+            tries.any(|(alone, stack)| stack < alone + 50),
+            "{operation}: 50 more or more in a stack than in its tier, five times"
+        );
     }
 }

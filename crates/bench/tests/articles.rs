@@ -75,12 +75,29 @@ fn claims(lines: &str) -> Vec<Claim> {
     claims
 }
 
+/// How often a run is repeated at most. The noise of a busy machine may hide a conclusion, though not always.
+const TRIES: usize = 10;
+
+/// What is judged where the verdicts are these, which they must be once.
+fn judged_as<const N: usize>(
+    judge: impl Fn() -> Vec<Claim>,
+    verdicts: [ClaimVerdict; N],
+) -> Vec<Claim> {
+    let mut judged = Vec::new();
+    for _ in 0..TRIES {
+        judged = judge();
+        if judged.iter().map(|claim| claim.verdict).eq(verdicts) {
+            return judged;
+        }
+    }
+    panic!("not {verdicts:?}: {judged:#?}");
+}
+
 fn close(a: f64, b: f64) -> bool {
     (a / b - 1.0).abs() < 1e-9
 }
 
 #[test]
-#[expect(clippy::cast_precision_loss, reason = "operations of a test")]
 fn figures_are_those_of_the_matching_cells_each_in_its_measure() {
     let figure = |target: &str, part: &str, measure: &str| {
         format!(
@@ -115,7 +132,7 @@ fn figures_are_those_of_the_matching_cells_each_in_its_measure() {
         .filter(|cell| {
             cell.target == "spins:?name=works" && cell.point["part"].to_string() == "writes"
         })
-        .map(|cell| cell.wall_s.unwrap() / cell.counts.ops as f64 * 1e6)
+        .map(|cell| 1e6 / cell.ops_per_s.unwrap())
         .sum();
     assert!((here[4].unwrap() / both - 1.0).abs() < 0.5, "{:?} beside {both}", here[4]);
     assert_eq!((here[5], found[5].here_iterations), (Some(1.0), Some(60)), "misses of a round");
@@ -172,20 +189,22 @@ fn conclusions_hold_turn_round_or_cannot_be_told() {
         ("against one", DoesNotHold),
         ("cpu", CannotBeTold),
     ];
-    // The noise of a busy machine may hide a conclusion for once. It never makes another one of it.
+    // The noise of a busy machine may hide a conclusion for once, or one half of it: what is slower than only one of two does
+    // not hold, and has not turned round. It never makes another one of it.
     let mut tries = 0;
     let judged = loop {
         let judged = claims(&lines.concat());
         let is_as = |(claim, (says, verdict)): (&Claim, &(&str, ClaimVerdict))| {
             assert_eq!(claim.says, *says);
-            assert!([*verdict, CannotBeTold].contains(&claim.verdict), "{claim:#?}");
+            let half = if *verdict == TurnsRound { DoesNotHold } else { CannotBeTold };
+            assert!([*verdict, CannotBeTold, half].contains(&claim.verdict), "{claim:#?}");
             claim.verdict == *verdict
         };
         tries += 1;
         if judged.iter().zip(&expected).filter(|pair| !is_as(*pair)).count() == 0 {
             break judged;
         }
-        assert!(tries < 5, "{judged:#?}");
+        assert!(tries < TRIES, "{judged:#?}");
     };
     assert_eq!(judged.len(), expected.len());
     assert_eq!(judged[1].evidence.len(), 2, "one for each");
@@ -337,16 +356,17 @@ fn another_workload_than_the_scenarios_is_set_against_nothing() {
                  [[article.claim]]\nsays = 'x'\nkind = 'faster'\npart = 'writes'\na = 'works'\nb = ['waits']\n";
     let of = |typed: WorkloadSpec| article(HEAD, lines, &typed);
     let requests = Some("30".parse().unwrap());
-    let same = of(WorkloadSpec {
+    let typed = WorkloadSpec {
         requests,
         seed: Some(7),
         keys: Some("5".parse().unwrap()),
         threads: Some("1".parse().unwrap()),
         ..WorkloadSpec::default()
-    });
+    };
+    let same = of(typed.clone());
     assert!(same.changed.is_empty(), "{:?}", same.changed);
     assert!(same.figures[0].ratio.is_some());
-    assert_eq!(same.claims[0].verdict, Holds);
+    judged_as(|| of(typed.clone()).claims, [Holds]);
     let other = of(WorkloadSpec {
         requests,
         keys: Some("6".parse().unwrap()),
@@ -369,9 +389,8 @@ fn who_waits_is_faster_by_the_clients_cpu_and_slower_by_the_wall() {
             "[[article.claim]]\nsays = 'x'\nkind = 'faster'\npart = 'reads'\na = 'waits'\nb = ['works']\nby = '{by}'\n"
         )
     };
-    let judged = claims(&format!("{}{}", claim("wall"), claim("cpu")));
-    assert_eq!(judged[0].verdict, ClaimVerdict::TurnsRound, "{:#?}", judged[0]);
-    assert_eq!(judged[1].verdict, ClaimVerdict::Holds, "{:#?}", judged[1]);
+    let lines = format!("{}{}", claim("wall"), claim("cpu"));
+    judged_as(|| claims(&lines), [TurnsRound, Holds]);
 }
 
 /// One waits, and so do two at once in half the time; one works.
@@ -419,22 +438,9 @@ fn conclusions_from_a_sweep_compare_its_points() {
             &format!("operation = 'get'\nkind = 'near'\nby = 'p99'\nat = {two}\nb_at = {one}"),
         ),
     ];
-    let judged = article(SWEEP, &lines.concat(), &WorkloadSpec::default()).claims;
-    let verdicts: Vec<_> =
-        judged.iter().map(|claim| (claim.says.as_str(), claim.verdict)).collect();
-    assert_eq!(
-        verdicts,
-        [
-            ("more with two", Holds),
-            ("less with two", TurnsRound),
-            ("as much with two", DoesNotHold),
-            ("as long", Holds),
-            ("with three", CannotBeTold),
-            ("always", Holds),
-            ("slowest", Holds),
-            ("p99", CannotBeTold),
-        ],
-        "{judged:#?}"
+    let judged = judged_as(
+        || article(SWEEP, &lines.concat(), &WorkloadSpec::default()).claims,
+        [Holds, TurnsRound, DoesNotHold, Holds, CannotBeTold, Holds, Holds, CannotBeTold],
     );
     let threads = |n| Point::from([("threads".into(), PointValue::Number(n))]);
     let places = |at: usize| -> Vec<_> {

@@ -83,7 +83,7 @@ fn a_target_slower_than_the_rate_has_a_latency_that_grows_and_leaves_arrivals_un
     let (planned, service) = (cell.latency_ns.unwrap(), pace.service_ns.unwrap());
     assert!(planned.p50 > 60_000_000 && planned.max > 130_000_000, "{planned:?}");
     assert!(service.p50 < 50_000_000, "{service:?}");
-    assert!((60e6..120e6).contains(&planned.mean), "{planned:?}");
+    assert!((60e6..200e6).contains(&planned.mean), "{planned:?}");
     assert!((pace.offered_per_s - 1000.0).abs() < 1.0, "{}", pace.offered_per_s);
     assert!(cell.ops_per_s.unwrap() < 300.0);
 }

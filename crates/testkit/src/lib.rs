@@ -7,6 +7,7 @@ mod certificates;
 mod contract;
 mod holder;
 mod mounts;
+mod patient;
 mod postgres;
 mod random;
 mod require;
@@ -16,6 +17,7 @@ pub use certificates::{certificate_files, certificates};
 pub use contract::{Outcome, Report, contract, judge};
 pub use holder::{Holder, hold_if_asked, is_running, nothing_is_left_after_kill_9, within};
 pub use mounts::{is_root, may_mount, with_mounts};
+pub use patient::patient;
 pub use postgres::{POSTGRES, Postgres};
 pub use random::Random;
 pub use require::{

@@ -10,6 +10,8 @@ use larder_host::managed::{self, Account, Server};
 use larder_host::scratch::ScratchDir;
 use larder_store::{Recipe, Result};
 
+use crate::holder::{is_running, within};
+
 /// What brings its programs.
 pub const POSTGRES: Recipe =
     Recipe { folders: &["/usr/lib/postgresql/*/bin"], ..Recipe::server("postgres", "postgresql") };
@@ -106,10 +108,22 @@ impl Postgres {
         self.signal("CONT");
     }
 
-    /// Kills all its processes.
+    /// Kills all its processes, and waits until they have let go of what they shared: with a block of memory that one of
+    /// them still has, it would not start again.
     pub fn kill(&mut self) {
+        self.signal("STOP");
+        let first = self.pid();
+        let has_stopped = || {
+            let stat = fs::read_to_string(format!("/proc/{first}/stat"));
+            stat.is_ok_and(|stat| stat.contains(") T "))
+        };
+        // Before that it may start another one.
+        assert!(within(PATIENCE, has_stopped), "postgres does not stop");
+        let others = self.others();
         self.signal("KILL");
         self.server = None;
+        let are_gone = || !others.iter().any(|pid| is_running(pid));
+        assert!(within(PATIENCE, are_gone), "{others:?} outlive being killed");
     }
 
     /// Starts it again after [`Postgres::kill`], with the same data at the same place.
@@ -177,12 +191,17 @@ impl Postgres {
     /// Sends a signal to all its processes, each of which leads a group of its own, as far as there are any.
     fn signal(&self, name: &str) {
         let Some(pid) = self.server.as_ref().map(Server::pid) else { return };
-        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
         let mut kill = Command::new("kill");
-        kill.args(["-s", name, &pid.to_string()]);
-        kill.args(children.unwrap_or_default().split_whitespace());
+        kill.args(["-s", name, &pid.to_string()]).args(self.others());
         // One of them may have ended meanwhile, and a test that fails is told why by itself.
         let _ = kill.output();
+    }
+
+    /// The ids of the processes that the first one has started.
+    fn others(&self) -> Vec<String> {
+        let Some(pid) = self.server.as_ref().map(Server::pid) else { return Vec::new() };
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+        children.unwrap_or_default().split_whitespace().map(str::to_owned).collect()
     }
 }
 

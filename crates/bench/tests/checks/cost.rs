@@ -61,7 +61,7 @@ pub(crate) fn of_a_multiget() -> Trial {
 }
 
 /// Copying and comparing large values is most of what a map takes for them.
-const LARGE: &str = "keys = 300\nrounds = 3\ndata-size = '64k'";
+const LARGE: &str = "keys = 300\nrounds = 3\ndata-size = '64k'\nrequests = 3000";
 
 /// A run of `map:` in which CLIENT-COST found what is `wanted`: the floor, measured with an engine that keeps nothing, stands
 /// beside a store of known cost. Where other work takes the processor from the store alone, the share of the measuring

@@ -169,7 +169,8 @@ fn a_delayed_wire() {
         let fastest = fastest.min().unwrap();
         assert!((19..40).contains(&fastest.as_millis()), "{url}: {fastest:?} for one round trip");
     }
-    let refused = failure(try_open("postgresql://127.0.0.1:1?via=delay:1s"), "invalid_options");
+    let refused =
+        failure(try_open("postgresql://127.0.0.1:1?via=delay:1s&timeout=5s"), "invalid_options");
     assert!(refused.contains("takes 8s by delay:1s"), "{refused}");
 }
 

@@ -43,7 +43,7 @@ fn a_server_that_dies() {
 
 fn a_server_that_pauses() {
     let server = Postgres::start(&["fsync=off"]);
-    let store = open(&format!("{}?timeout=300ms", server.url()));
+    let store = open(&format!("{}?timeout=2s", server.url()));
     let session = &mut *store.session().unwrap();
     set(session, "key", b"value");
     server.pause();
@@ -51,8 +51,9 @@ fn a_server_that_pauses() {
     for _ in 0..2 {
         let start = Instant::now();
         let message = failure(session.get(b"key", &mut Vec::new()), "timeout");
-        assert!(message.contains("no answer within 300 ms from 127.0.0.1:"), "{message}");
-        assert!((290..2000).contains(&start.elapsed().as_millis()), "{:?}", start.elapsed());
+        assert!(message.contains("no answer within 2000 ms from 127.0.0.1:"), "{message}");
+        // Clocks of the kernel are coarse.
+        assert!(start.elapsed() > Duration::from_millis(1950), "{:?}", start.elapsed());
     }
     server.go_on();
     let deadline = Instant::now() + PATIENCE;

@@ -9,6 +9,7 @@ use larder_store::{Capabilities, Catalog, Error, Session, Store, StoreUrl};
 use libtest_mimic::Failed;
 
 use super::case::Subject;
+use crate::patient::patient;
 
 /// The byte limit of stores that are opened with one: small enough to be filled quickly, large enough for a real
 /// server to work with.
@@ -56,7 +57,7 @@ impl Target {
 
     fn opened(&self) -> &Result<Open, Refusal> {
         self.open.get_or_init(|| {
-            let url = StoreUrl::parse(&self.url)?;
+            let url = patient(&self.catalog, StoreUrl::parse(&self.url)?);
             let engine = self.catalog.find(url.scheme())?;
             let store = self.catalog.open(&url)?;
             let (capabilities, durability) = (store.capabilities(), store.info().durability);
@@ -116,14 +117,14 @@ impl Fixture {
 
     /// A store that only this case has. With a path or a host in the URL it still holds what others put there.
     pub(super) fn fresh(&self) -> Result<Arc<dyn Store>, Failed> {
-        Ok(self.target.catalog.open(&StoreUrl::parse(&self.target.url)?)?)
+        Ok(self.open_url(&self.target.url)?)
     }
 
     /// As [`Fixture::fresh`], with a byte limit of [`SMALL_LIMIT`] unless the URL has one of its own.
     pub(super) fn bounded(&self) -> Result<Arc<dyn Store>, Failed> {
         let option = self.open()?.subject.engine.capacity_option.ok_or("takes no byte limit")?;
         let url = StoreUrl::parse(&self.target.url)?.or_option(option, &SMALL_LIMIT.to_string());
-        Ok(self.target.catalog.open(&url)?)
+        Ok(self.target.catalog.open(&patient(&self.target.catalog, url))?)
     }
 
     /// The URL with these options added.
@@ -142,7 +143,8 @@ impl Fixture {
 
     /// Opens any URL with the catalog of the suite.
     pub(super) fn open_url(&self, url: &str) -> larder_store::Result<Arc<dyn Store>> {
-        self.target.catalog.open(&StoreUrl::parse(url)?)
+        let url = StoreUrl::parse(url)?;
+        self.target.catalog.open(&patient(&self.target.catalog, url))
     }
 }
 
