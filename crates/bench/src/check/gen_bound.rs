@@ -8,6 +8,8 @@ use crate::statistics::median;
 
 /// Of the latency's p99, so much may be the schedule's own lateness.
 const TOLERABLE_LAG: f64 = 0.1;
+/// From this share on a p99 tells more of the schedule than of the target.
+const MOST: f64 = 0.5;
 /// A worker that has the processor for a greater share of its time waits for nobody.
 const BUSY: f64 = 0.8;
 
@@ -54,8 +56,10 @@ fn late(cell: &Cell) -> Option<String> {
     let (lag, latency) = (cell.paced.as_ref()?.lag_ns?.p99, cell.latency_ns?.p99);
     let share = lag as f64 / latency.max(1) as f64;
     (share > TOLERABLE_LAG).then(|| {
+        let ranks =
+            if share > MOST { ": a ranking by this p99 would rank the client" } else { "" };
         format!(
-            "operations began {} late at p99 although their thread was free, which is {} of the p99 of {}",
+            "operations began {} late at p99 although their thread was free, which is {} of the p99 of {}{ranks}",
             nanoseconds(lag as f64),
             percent(share.min(1.0)),
             nanoseconds(latency as f64)
@@ -95,7 +99,7 @@ fn busy(cell: &Cell) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use larder_report::{Operation, ReasonKind, Sample};
+    use larder_report::{Latency, Operation, Paced, ReasonKind, Sample};
 
     use super::*;
 
@@ -120,6 +124,20 @@ mod tests {
         let run = Run { targets: vec![target], cells: vec![cell], ..Run::default() };
         let all = super::super::run_all(&run).into_iter();
         all.filter(|found| found.id == "GEN-BOUND").map(|found| found.text).collect()
+    }
+
+    #[test]
+    fn a_p99_that_is_mostly_the_schedules_lateness_ranks_no_target() {
+        let said = |lag: u64| {
+            let latency = |p99| Latency { p99, ..Latency::default() };
+            let paced = Paced { lag_ns: Some(latency(lag)), ..Paced::default() };
+            let cell =
+                Cell { latency_ns: Some(latency(1000)), paced: Some(paced), ..Cell::default() };
+            late(&cell)
+        };
+        assert_eq!(said(50), None);
+        assert!(said(300).is_some_and(|text| text.ends_with("30 % of the p99 of 1.00 µs")));
+        assert!(said(600).is_some_and(|text| text.ends_with(": a ranking by this p99 would rank the client")));
     }
 
     #[test]
