@@ -70,9 +70,10 @@ struct Contradiction<'a> {
 impl<'a> Contradiction<'a> {
     /// That `b` is faster than `a` and dearer, where both are sure. Others who take the processors make everybody slower,
     /// whoever works more the more; which of the two is faster is asked without that, as if each had found a processor free
-    /// whenever it wanted one. What servers waited is left out too, so that nobody is slower for what others did to these.
+    /// whenever it wanted one. Of the slower one, what its servers waited is left out too, so that it is not slower for what
+    /// others did to these; of the faster one it is not, for servers wait beside each other, and for nobody as well.
     fn between(run: &'a Run, a: &'a Cell, b: &'a Cell) -> Option<Self> {
-        let wanted = Spent::of(run, a).zip(Spent::of(run, b));
+        let wanted = Spent::of(run, a, true).zip(Spent::of(run, b, false));
         let (a_spent, b_spent) = match wanted {
             Some(both) => both,
             None => (Spent::with_waits(a)?, Spent::with_waits(b)?),
@@ -119,14 +120,14 @@ struct Spent {
 }
 
 impl Spent {
-    /// Without what client and servers waited for a processor; `None` where that is not known.
-    fn of(run: &Run, cell: &Cell) -> Option<Self> {
+    /// Without what the client waited for a processor, and the servers where that is wanted; `None` where it is not known.
+    fn of(run: &Run, cell: &Cell, without_servers: bool) -> Option<Self> {
         let ownership = run.target(&cell.target)?.ownership.as_deref();
         let has_servers = matches!(ownership, Some("managed" | "external"));
         Self::new(cell, |sample| {
             let servers = match sample.server_wait_s {
                 None if has_servers => return None,
-                waited => waited.unwrap_or(0.0),
+                waited => waited.filter(|_| without_servers).unwrap_or(0.0),
             };
             Some(sample.client_wait_s? / f64::from(cell.workers.max(1)) + servers)
         })
@@ -270,6 +271,21 @@ mod tests {
         };
         assert_eq!(found(&[("inside:", inside), ("server:", server(0.0))]).len(), 1);
         assert_eq!(found(&[("inside:", inside), ("server:", server(300.0))]), [""; 0]);
+    }
+
+    #[test]
+    fn a_server_is_not_faster_for_what_it_waited() {
+        let far = [
+            (950.0, 21.0, 2.0, Some(28.0)),
+            (1590.0, 21.0, 18.0, Some(42.0)),
+            (810.0, 24.0, 4.0, Some(24.0)),
+        ];
+        let near = [
+            (430.0, 97.0, 93.0, Some(555.0)),
+            (1280.0, 106.0, 304.0, Some(1380.0)),
+            (410.0, 107.0, 114.0, Some(359.0)),
+        ];
+        assert_eq!(found(&[("near:", near), ("other:", far)]), [""; 0]);
     }
 
     #[test]
