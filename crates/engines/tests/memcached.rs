@@ -105,11 +105,8 @@ fn a_larger_item_limit_is_an_option() {
     let value = bytes(2170 << 10);
     set(session, "key", &value);
     assert_eq!(get(session, "key"), Some(value));
-    let message = failure(try_open("memcached:?item_size=600m"), "unavailable");
-    assert!(
-        message.contains("memcached ended at once") && message.contains("item size"),
-        "{message}"
-    );
+    let message = failure(try_open("memcached:?item_size=600m"), "invalid_options");
+    assert!(message.contains("option `m`: 64 MiB < 1.2 GiB, twice `item_size`"), "{message}");
 }
 
 fn a_full_server_says_so() {
