@@ -153,7 +153,7 @@ fn check_claim(claim: &ClaimSpec, known: &Known) -> Result<(), String> {
     at.iter().chain(&claim.b_at).try_for_each(|at| known.at(part, at))?;
     operations(claim.operation.as_deref())?;
     if let Some(id) = claim.checks.iter().find(|id| !is_known(id)) {
-        return Err(format!("no check `{id}`; `larder checks` lists them"));
+        return Err(format!("no check `{id}`; docs/checks.md lists them"));
     }
     if !claim.b_at.is_empty() && claim.at.is_empty() {
         return Err("`b_at` says where `b` is taken from: say where `a` is with `at`".into());

@@ -185,8 +185,8 @@ impl Scenario {
         let refused =
             |what: String| Err(usage(format!("scenario `{}`: `checks`: {what}", self.name)));
         for (i, id) in ids.iter().enumerate() {
-            if !is_known(id) {
-                return refused(format!("no check `{id}`; `larder checks` lists them"));
+            if !is_known(id.strip_suffix('?').unwrap_or(id)) {
+                return refused(format!("no check `{id}`; docs/checks.md lists them"));
             }
             if ids[..i].contains(id) {
                 return refused(format!("`{id}` stands twice; leave one out"));

@@ -257,7 +257,7 @@ mod tests {
             ),
             (
                 format!("{figure}[published]\nchecks = ['ONE-KEYS']"),
-                "`checks`: no check `ONE-KEYS`; `larder checks` lists them",
+                "`checks`: no check `ONE-KEYS`; docs/checks.md lists them",
             ),
             (
                 format!("{figure}[published.full]\nchecks = ['ONE-KEY', 'ONE-KEY']"),
