@@ -99,7 +99,7 @@ impl<'a> Contradiction<'a> {
     fn text(&self) -> String {
         let Self { slower, faster, by_wall, by_cpu, .. } = self;
         let (without, least) = if self.without_waits {
-            (", without what they waited for a processor that others had,", "at least ")
+            (", without what they waited for a processor that something else had,", "at least ")
         } else {
             ("", "")
         };
@@ -129,7 +129,8 @@ impl Spent {
                 None if has_servers => return None,
                 waited => waited.filter(|_| without_servers).unwrap_or(0.0),
             };
-            Some(sample.client_wait_s? / f64::from(cell.workers.max(1)) + servers)
+            // Each of the workers waited for its part of both, beside the others.
+            Some((sample.client_wait_s? + servers) / f64::from(cell.workers.max(1)))
         })
     }
 
@@ -176,7 +177,11 @@ struct Spread {
 }
 
 impl Spread {
+    /// `None` of one value, which is sure of nothing.
     fn of(values: &[f64]) -> Option<Self> {
+        if values.len() < 2 {
+            return None;
+        }
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
         let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let between = median_ci95(values, SEED).unwrap_or([least, most]);
@@ -249,7 +254,7 @@ mod tests {
             (1783.0, 98.0, 90.0, Some(50.0)),
         ];
         let said = found(&[("files:", files), ("far:", far)]);
-        let words = "without what they waited for a processor that others had, files: is at least 2.61 times faster than far:; ";
+        let words = "without what they waited for a processor that something else had, files: is at least 2.61 times faster than far:; ";
         assert!(said.len() == 1 && said[0].contains(words), "{said:?}");
         // However long a server and a relay waited, no operation was faster than the network.
         let waited = far.map(|(wall, cpu, client, _)| (wall, cpu, client, Some(1300.0)));

@@ -1,7 +1,7 @@
 //! When a point of the sweep has had its rounds: after so many, once its figures are exact enough, or when the time is over.
 //! The figure of a cell is what ranks it: its rate, or in an open loop its p99, because there the rate is the one asked for.
 //! By how much two targets differ is a figure too, and the one that a reader came for: see [`Until::of_ratio`]. There are
-//! as many rounds at least as it takes to compare them round by round.
+//! enough rounds, whatever the intervals, for a test to find a difference that is wider than they are.
 //!
 //! A point goes on or ends as a whole. Were a target left out as soon as its own interval is narrow enough, the others would
 //! be measured at other times than it, and drift would come between them.
@@ -12,7 +12,7 @@
 
 use std::time::Instant;
 
-use larder_report::{Cell, Operation, PAIRED_FROM, Run, Sample, figures};
+use larder_report::{Cell, Operation, Run, Sample, figures};
 use larder_store::Span;
 
 use super::Slot;
@@ -21,6 +21,10 @@ use super::comparisons::speeds;
 use crate::plan::{Plan, PlannedPoint};
 use crate::statistics::{Difference, median, median_ci95};
 use crate::workload::{Until, half_width};
+
+/// The rounds that there are at least where targets are compared. They are compared round by round then, and a tenth is told
+/// although each target has a bad round now and then.
+const LEAST_TO_COMPARE: u32 = 28;
 
 /// The figures named that did not get where they should.
 const NAMED: usize = 5;
@@ -69,7 +73,8 @@ impl<'a> Goal<'a> {
             _ if late => false,
             (round, _) if round <= self.plan.rounds => true,
             (round, Some(until)) => {
-                !is_looked_at(self.plan.rounds, round - 1) || !self.is_there(until, at, slots, book)
+                !is_looked_at(self.plan.rounds, round - 1)
+                    || !self.is_there(until, (round - 1, at), slots, book)
             }
             (_, None) => false,
         };
@@ -78,16 +83,22 @@ impl<'a> Goal<'a> {
     }
 
     /// Whether everything that is compared at a point is as exact as it should be.
-    fn is_there(&mut self, until: Until, at: usize, slots: &[Slot], book: &Book) -> bool {
+    fn is_there(
+        &mut self,
+        until: Until,
+        (round, at): (u32, usize),
+        slots: &[Slot],
+        book: &Book,
+    ) -> bool {
         let seed = self.plan.seed;
         let samples = |slot, of| book.entries(slot, at, of).iter().map(|entry| &entry.sample);
+        let few = round < LEAST_TO_COMPARE;
         let is_wide = |figure: &Figure| match *figure {
             Figure::Cell(slot, of) => {
                 exactness(samples(slot, of), seed).is_some_and(|known| known > until.0)
             }
             Figure::Ratio(a, b, of) => {
                 let (a, b) = (speeds(samples(a, of)), speeds(samples(b, of)));
-                let few = a.len().min(b.len()) < PAIRED_FROM;
                 let difference = Difference::by_rounds(&a, &b, seed);
                 let is_wide = |of: Difference| half_width(of.ratio, of.ci95) > until.of_ratio();
                 difference.is_some_and(|of| few || is_wide(of))
@@ -111,7 +122,7 @@ fn figures(point: &PlannedPoint, slots: &[Slot]) -> Vec<Figure> {
     let kept: Vec<usize> = measured.iter().copied().filter(|slot| slots[*slot].stores()).collect();
     let of_two = operations.iter().flat_map(|of| {
         let pairs =
-            kept.iter().enumerate().flat_map(|(i, a)| kept[..i].iter().map(move |b| (*a, *b)));
+            kept.iter().enumerate().flat_map(|(i, a)| kept[i + 1..].iter().map(move |b| (*a, *b)));
         pairs.map(|(a, b)| Figure::Ratio(a, b, *of))
     });
     of_one.chain(of_two).collect()

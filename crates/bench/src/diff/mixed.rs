@@ -7,7 +7,7 @@ use larder_report::{Cell, Differing, Run};
 use crate::alike::{Fact, circumstances, facts, versions};
 
 /// Options that only say how long a workload is measured: the figures of more rounds are surer, not others.
-const LENGTH: [&str; 4] = ["max-time", "rounds", "until", "warmup"];
+const LENGTH: [&str; 3] = ["max-time", "rounds", "until"];
 
 /// In what the runs differ besides the figures: the machine, the program, the workload, the versions of the targets of the
 /// cells that are compared.

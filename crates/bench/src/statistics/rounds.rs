@@ -9,7 +9,7 @@
 //! m-statistics of Maritz 1979, as Rosenbaum 2007 takes them for pairs). A rate that another program has halved then weighs
 //! no more than one that lies a little low, and one such rate of a round does not outweigh the other. The ranks of the
 //! differences (Wilcoxon 1945) let it: of two targets a tenth apart, of which each met one bad round in seven, they tell
-//! half of all comparisons of 20 rounds, and this test nineteen of twenty.
+//! half of all single comparisons of 20 rounds, and this test nineteen of twenty.
 
 use std::f64::consts::FRAC_1_SQRT_2;
 

@@ -153,8 +153,9 @@ pub struct WorkloadSpec {
     #[serde(deserialize_with = "text")]
     pub rounds: Option<Count>,
 
-    /// More rounds, after the first --rounds, until the 95 % interval of every rate lies within so many percent of it: 2%;
-    /// a point of the sweep ends by itself
+    /// More rounds, after the first --rounds, until the 95 % interval of every rate lies within so many percent of it, 2%, and
+    /// of every ratio of two within 1.4 times that; where targets are compared, 28 rounds at least. A point of the sweep ends
+    /// by itself
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
     pub until: Option<Until>,

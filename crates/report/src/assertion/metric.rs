@@ -87,7 +87,8 @@ impl Metric {
     pub(super) fn cut_off(&self, cell: &Cell) -> Option<String> {
         let of_latencies = self.quantile.is_some() || ["max", "mean"].contains(&self.name);
         let late = cell.kept_up() == Some(false);
-        let beyond = self.quantile.zip(cell.unbegun_share());
+        // A few may be due just as time ends. More of them are what a maximum and a mean are made of, too.
+        let beyond = cell.unbegun_share().map(|share| (self.quantile.unwrap_or(0.999), share));
         let lies_there = beyond.is_some_and(|(quantile, share)| share > 1.0 - quantile);
         (of_latencies && (late || lies_there)).then(|| {
             let unbegun = cell.paced.as_ref().map_or(0, |paced| paced.unbegun);

@@ -19,6 +19,7 @@ pub(super) fn checks(parts: &[(Slice, Sliced)], whole: &Run) -> Vec<Check> {
         there.targets.clone_from(&run.targets);
         // What a reading of the clock takes is measured, and a little more or less each time.
         let clock_ns = whole.environment.clock_ns;
+        there.usage.clone_from(&run.usage);
         there.environment = Environment { clock_ns, ..run.environment.clone() };
         let of_rounds = check::run_all(&there).into_iter().filter(|check| check.id != NOISE);
         let noise = run.checks.iter().filter(|check| check.id == NOISE).cloned();
