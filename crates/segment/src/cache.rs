@@ -1,0 +1,225 @@
+//! An open region.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::file::{self, Lock, io_error};
+use crate::layout::{Geometry, STATS_LINE, SUPERBLOCK};
+use crate::lock;
+use crate::memory::Memory;
+use crate::partition::{Moment, Partition, Places};
+use crate::record::{FOREVER, MAX_KEY};
+use crate::superblock::{BOOT, CLEARED, SESSIONS, Superblock};
+use crate::{Refused, Session, Stats, clock, stats};
+
+/// What a new region is like. One that is there already keeps what it was made with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Bytes of the whole region.
+    pub size: usize,
+    /// Bytes of key and value that entries have about: the index has a slot for each.
+    pub item: usize,
+    /// The longest key, to 65,535 bytes.
+    pub max_key: usize,
+    /// The largest value; `None` is a quarter of the region.
+    pub max_value: Option<usize>,
+}
+
+impl Options {
+    /// A region of this size for entries of about a hundred bytes.
+    pub fn of_size(size: usize) -> Self {
+        Self { size, item: 112, max_key: 250, max_value: None }
+    }
+
+    fn superblock(&self) -> Result<Superblock, Refused> {
+        let geometry = Geometry::of(self.size, self.item.max(1))?;
+        let limit = |what, asked, most| {
+            if asked > most { Err(Refused::Limit { what, asked, most }) } else { Ok(asked as u64) }
+        };
+        let longest = (geometry.longest_record() / 4).min(MAX_KEY);
+        let quarter = self.size / 4;
+        Ok(Superblock {
+            geometry,
+            seed: seed(),
+            made_ms: clock::now_ms(),
+            max_key: limit("keys", self.max_key, longest)?,
+            max_value: limit("values", self.max_value.unwrap_or(quarter), quarter)?,
+        })
+    }
+}
+
+/// A cache in a region. Shared by threads; each has a [`Session`] of its own.
+#[derive(Debug)]
+pub struct Cache {
+    memory: Memory,
+    pub(crate) places: Places,
+    superblock: Superblock,
+    file: Option<(File, PathBuf)>,
+}
+
+/// What stands in [`BOOT`] of a region that was closed by the last who had it open.
+const CLOSED: u64 = 1;
+
+impl Cache {
+    /// A new one in memory of this process.
+    pub fn private(options: &Options) -> Result<Arc<Self>, Refused> {
+        let superblock = options.superblock()?;
+        let refused = |source| io_error(Path::new("memory"), "cannot be mapped", source);
+        let memory = Memory::private(superblock.geometry.size).map_err(refused)?;
+        let cache = Self::of(memory, superblock, None);
+        cache.make()?;
+        Ok(Arc::new(cache))
+    }
+
+    /// The one in a file, which is made with these options if it is not there.
+    pub fn open(path: &Path, options: &Options) -> Result<Arc<Self>, Refused> {
+        loop {
+            if let Some((file, superblock)) = file::open(path)? {
+                return Self::attach(file, superblock, path);
+            }
+            let superblock = options.superblock()?;
+            let file = file::unnamed(path, superblock.geometry.size)?;
+            let mapped = |source| io_error(path, "cannot be mapped", source);
+            let memory = Memory::of_file(&file, superblock.geometry.size).map_err(mapped)?;
+            Self::of(memory, superblock, None).make()?;
+            if file::name(&file, path)? {
+                return Self::attach(file, superblock, path);
+            }
+            // Somebody was faster. Theirs is as good.
+        }
+    }
+
+    /// The one in a file that is there.
+    pub fn existing(path: &Path) -> Result<Option<Arc<Self>>, Refused> {
+        file::open(path)?.map(|(file, found)| Self::attach(file, found, path)).transpose()
+    }
+
+    fn attach(file: File, superblock: Superblock, path: &Path) -> Result<Arc<Self>, Refused> {
+        let failed = |source| io_error(path, "cannot be locked", source);
+        let is_alone = file::lock(&file, Lock::Exclusive, false).map_err(failed)?;
+        let mapped = |source| io_error(path, "cannot be mapped", source);
+        let memory = Memory::of_file(&file, superblock.geometry.size).map_err(mapped)?;
+        let cache = Self::of(memory, superblock, Some((file, path.to_owned())));
+        if is_alone {
+            cache.recover()?;
+        }
+        if let Some((file, _)) = &cache.file {
+            file::lock(file, Lock::Shared, true).map_err(failed)?;
+        }
+        Ok(Arc::new(cache))
+    }
+
+    fn of(memory: Memory, superblock: Superblock, file: Option<(File, PathBuf)>) -> Self {
+        let places = Places::of(superblock.geometry, superblock.seed);
+        Self { memory, places, superblock, file }
+    }
+
+    /// Makes a region of zeros.
+    fn make(&self) -> Result<(), Refused> {
+        self.superblock.write(&self.memory);
+        self.memory.store(CLEARED, 1);
+        self.memory.store(BOOT, file::boot());
+        self.make_locks()
+    }
+
+    /// Goes on from whatever the last left, alone. What may have been lost with the machine, in whatever order its pages
+    /// came to the disk, is not looked at any more: an older value could be among it that is whole.
+    fn recover(&self) -> Result<(), Refused> {
+        let last = self.memory.load(BOOT);
+        if last != CLOSED && last != file::boot() {
+            self.clear();
+        }
+        self.memory.store(BOOT, file::boot());
+        self.make_locks()
+    }
+
+    fn make_locks(&self) -> Result<(), Refused> {
+        for partition in 0..self.places.geometry.partitions {
+            let made = lock::make(&self.memory, self.partition(partition).base);
+            made.map_err(|source| io_error(Path::new("lock"), "cannot be made", source))?;
+        }
+        Ok(())
+    }
+
+    /// A handle for one thread.
+    pub fn session(self: &Arc<Self>) -> Session {
+        let number = self.memory.word(SESSIONS).fetch_add(1, Ordering::Relaxed) as usize;
+        let line = number % self.places.geometry.stats_lines;
+        Session::new(Arc::clone(self), SUPERBLOCK + line * STATS_LINE)
+    }
+
+    /// Takes every entry away at once. Their bytes are given back as room is asked for.
+    pub fn clear(&self) {
+        self.memory.word(CLEARED).fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// What has been counted since the region was made, by all processes.
+    pub fn stats(&self) -> Stats {
+        stats::read(self)
+    }
+
+    /// The longest key that it takes, in bytes.
+    pub fn max_key(&self) -> usize {
+        usize::try_from(self.superblock.max_key).unwrap_or(MAX_KEY).min(MAX_KEY)
+    }
+
+    /// The largest value that it takes, in bytes.
+    pub fn max_value(&self) -> usize {
+        usize::try_from(self.superblock.max_value).unwrap_or(usize::MAX)
+    }
+
+    /// Bytes of the whole region.
+    pub fn size(&self) -> usize {
+        self.memory.len()
+    }
+
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    #[inline]
+    pub(crate) fn partition(&self, partition: usize) -> Partition<'_> {
+        Partition::new(&self.memory, &self.places, partition)
+    }
+
+    /// The partition of a key with this hash.
+    #[inline]
+    pub(crate) fn partition_for(&self, hash: u64) -> Partition<'_> {
+        self.partition(self.places.partition_of(hash))
+    }
+
+    /// What holds for the whole region now.
+    #[inline]
+    pub(crate) fn moment(&self) -> Moment {
+        let cleared = self.memory.word(CLEARED).load(Ordering::Acquire);
+        Moment { cleared, made_ms: self.superblock.made_ms }
+    }
+
+    /// When an entry expires that lives so long from now.
+    pub(crate) fn expiry(&self, ttl: Option<Duration>, moment: Moment) -> u64 {
+        let Some(ttl) = ttl else { return FOREVER };
+        let ms = u64::try_from(ttl.as_millis()).unwrap_or(FOREVER);
+        moment.now().saturating_add(ms).min(FOREVER - 1)
+    }
+}
+
+impl Drop for Cache {
+    fn drop(&mut self) {
+        let Some((file, _)) = &self.file else { return };
+        // The last one says that all is on its way to the disk in this order: the entries, then that it was closed.
+        if matches!(file::lock(file, Lock::Exclusive, false), Ok(true)) {
+            let _ = file.sync_data();
+            self.memory.store(BOOT, CLOSED);
+        }
+    }
+}
+
+/// A seed that nobody outside knows, so that nobody can choose keys that share a bucket.
+fn seed() -> u64 {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+
+    RandomState::new().build_hasher().finish()
+}

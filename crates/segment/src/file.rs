@@ -1,0 +1,119 @@
+//! Regions in files: made whole before they have a name, and opened by any number of processes.
+//!
+//! Each process that has the file open holds a shared lock on its first byte, which the kernel takes back however the process
+//! ends. Who gets an exclusive one is alone, and only then makes the locks of the region anew.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+
+use rapidhash::v3::rapidhash_v3;
+
+use crate::Refused;
+use crate::superblock::{READ_WORDS, Superblock};
+
+/// Which lock is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lock {
+    Shared,
+    Exclusive,
+}
+
+/// An existing file, if there is one, and what it says of itself.
+pub(crate) fn open(path: &Path) -> Result<Option<(File, Superblock)>, Refused> {
+    let file = match OpenOptions::new().read(true).write(true).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(io_error(path, "cannot be opened", source)),
+    };
+    let mut bytes = [0; READ_WORDS * 8];
+    let len =
+        file.metadata().map_err(|source| io_error(path, "cannot be looked at", source))?.len();
+    match file.read_exact_at(&mut bytes, 0) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(Refused::Foreign),
+        Err(source) => return Err(io_error(path, "cannot be read", source)),
+    }
+    let mut words = [0; READ_WORDS];
+    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
+        *word = u64::from_ne_bytes(*bytes);
+    }
+    Ok(Some((file, Superblock::read(&words, len)?)))
+}
+
+/// A file without a name, of so many bytes that the file system has set aside for it.
+pub(crate) fn unnamed(path: &Path, size: usize) -> Result<File, Refused> {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_TMPFILE)
+        .mode(0o600)
+        .open(folder)
+        .map_err(|source| io_error(folder, "takes no new file", source))?;
+    let len = libc::off_t::try_from(size).unwrap_or(libc::off_t::MAX);
+    // SAFETY: of a file that this process has open. Memory that is not there is told now, not by a signal later.
+    let error = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, len) };
+    if error != 0 {
+        let source = io::Error::from_raw_os_error(error);
+        return Err(io_error(path, "has no room on its file system", source));
+    }
+    Ok(file)
+}
+
+/// Gives a file its name; `false` where somebody else's file has it already.
+pub(crate) fn name(file: &File, path: &Path) -> Result<bool, Refused> {
+    let from = format!("/proc/self/fd/{}\0", file.as_raw_fd());
+    let mut to = path.as_os_str().as_bytes().to_vec();
+    to.push(0);
+    // SAFETY: both are strings that end with a zero.
+    let answer = unsafe {
+        libc::linkat(
+            libc::AT_FDCWD,
+            from.as_ptr().cast(),
+            libc::AT_FDCWD,
+            to.as_ptr().cast(),
+            libc::AT_SYMLINK_FOLLOW,
+        )
+    };
+    if answer == 0 {
+        return Ok(true);
+    }
+    match io::Error::last_os_error() {
+        error if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        source => Err(io_error(path, "cannot be named", source)),
+    }
+}
+
+/// Takes a lock on the first byte, in place of the one that this process has; `false` where others' locks are in the way and
+/// it is not to wait for them.
+pub(crate) fn lock(file: &File, kind: Lock, wait: bool) -> io::Result<bool> {
+    let kind = if kind == Lock::Shared { libc::F_RDLCK } else { libc::F_WRLCK };
+    // SAFETY: all zeros are a lock; the fields that matter are set below.
+    let mut of: libc::flock = unsafe { std::mem::zeroed() };
+    of.l_type = i16::try_from(kind).unwrap_or_default();
+    of.l_whence = i16::try_from(libc::SEEK_SET).unwrap_or_default();
+    of.l_len = 1;
+    let command = if wait { libc::F_OFD_SETLKW } else { libc::F_OFD_SETLK };
+    // SAFETY: of a file that this process has open, with a lock that is read only.
+    if unsafe { libc::fcntl(file.as_raw_fd(), command, &raw const of) } == 0 {
+        return Ok(true);
+    }
+    match io::Error::last_os_error() {
+        error if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(false),
+        error => Err(error),
+    }
+}
+
+/// A number of the machine's present run; 0 where it does not tell.
+pub(crate) fn boot() -> u64 {
+    let id = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    if id.is_empty() { 0 } else { rapidhash_v3(&id) | 2 }
+}
+
+pub(crate) fn io_error(path: &Path, what: &'static str, source: io::Error) -> Refused {
+    Refused::Io { path: path.to_owned(), what, source }
+}

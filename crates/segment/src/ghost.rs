@@ -1,0 +1,35 @@
+//! Ghosts: entries that left the small queue unused, of which only the hash is kept, in two bytes. One that comes back while
+//! its ghost is there is used after all, if seldom.
+
+use crate::locked::Locked;
+
+/// The bits of a ghost.
+const BITS: u32 = 16;
+
+impl Locked<'_> {
+    /// Notes an entry that was evicted. The oldest of the four of its word goes.
+    pub(crate) fn note_ghost(&self, hash: u64) {
+        let at = self.partition.ghosts_of(hash);
+        let ghosts = self.partition.memory.load(at);
+        self.partition.memory.store(at, ghosts << BITS | ghost_of(hash));
+    }
+
+    /// Whether an entry was evicted lately. Its ghost is then gone.
+    pub(crate) fn take_ghost(&self, hash: u64) -> bool {
+        let at = self.partition.ghosts_of(hash);
+        let (ghosts, wanted) = (self.partition.memory.load(at), ghost_of(hash));
+        for lane in 0..u64::BITS / BITS {
+            let shift = lane * BITS;
+            if ghosts >> shift & 0xffff == wanted {
+                self.partition.memory.store(at, ghosts & !(0xffff << shift));
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// What is kept of a hash; 0 stands for none.
+fn ghost_of(hash: u64) -> u64 {
+    (hash >> 40 & 0xffff).max(1)
+}

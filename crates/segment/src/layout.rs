@@ -1,0 +1,187 @@
+//! Where everything lies: the geometry of a region, and the offsets that follow from it.
+//!
+//! ```text
+//! superblock 4 KiB | lines of counters, 128 bytes a session | partition 0 | partition 1 | …
+//!
+//! partition: lock 64 | words 64 | active segments 128 | counters 128 | fences 1 KiB
+//!            | a word a segment | four words of notes a segment | ghosts | index | segments
+//! ```
+//!
+//! All of it scales with the region: few partitions, of segments of 16 KiB, in one of 1 MiB; in a large one enough partitions
+//! that writers seldom meet.
+
+use crate::Refused;
+use crate::lock;
+
+/// The superblock's bytes.
+pub(crate) const SUPERBLOCK: usize = 4096;
+
+/// A line of counters.
+pub(crate) const STATS_LINE: usize = 128;
+
+/// The smallest region.
+pub const LEAST_SIZE: usize = 1 << 20;
+
+/// The slots of a bucket, which is a line of the processor's cache.
+pub(crate) const BUCKET_SLOTS: usize = 8;
+pub(crate) const BUCKET: usize = 8 * BUCKET_SLOTS;
+
+/// Classes of entries by how long they live, so that a segment's entries expire at about the same time.
+pub(crate) const CLASSES: usize = 8;
+
+/// Counters of fills a partition has; see `fence`.
+pub(crate) const FENCES: usize = 128;
+
+/// Offsets in a partition.
+pub(crate) const LOCK: usize = 0;
+pub(crate) const WORDS: usize = lock::LEN;
+pub(crate) const ACTIVE: usize = WORDS + 64;
+pub(crate) const COUNTERS: usize = ACTIVE + 2 * CLASSES * 8;
+pub(crate) const FENCE: usize = COUNTERS + 128;
+pub(crate) const SEGMENT_WORDS: usize = FENCE + FENCES * 8;
+
+/// The words of notes on a segment.
+pub(crate) const NOTES: usize = 4;
+
+const LEAST_SEGMENT: usize = 16 << 10;
+pub(crate) const LARGEST_SEGMENT: usize = 2 << 20;
+/// Below so many segments a partition's eviction is too coarse.
+const SEGMENTS_WANTED: usize = 128;
+/// A partition is split where both halves keep so many bytes.
+const LEAST_PARTITION: usize = 2 << 20;
+/// Writers seldom meet in one of so many partitions.
+const MOST_PARTITIONS: usize = 64;
+/// The index has so many slots for each entry of the size that is expected, of ten.
+const SLOTS_FOR_TEN: usize = 12;
+/// Header and padding of an entry, on average.
+const BESIDE_ITEM: usize = 20;
+
+/// How a region is divided. What a file says of itself, so nothing of it is trusted before [`Geometry::checked`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Geometry {
+    pub(crate) size: usize,
+    pub(crate) partitions: usize,
+    pub(crate) segments: usize,
+    pub(crate) segment_len: usize,
+    pub(crate) buckets: usize,
+    /// Ghosts, four to a word.
+    pub(crate) ghosts: usize,
+    pub(crate) stats_lines: usize,
+}
+
+impl Geometry {
+    /// Divides `size` bytes for entries of about `item` bytes, keys included.
+    pub(crate) fn of(size: usize, item: usize) -> Result<Self, Refused> {
+        if size < LEAST_SIZE {
+            return Err(Refused::TooSmall { size, least: LEAST_SIZE });
+        }
+        let partitions = previous_power_of_two(size / LEAST_PARTITION).clamp(1, MOST_PARTITIONS);
+        let stats_lines = (size / (64 << 10)).clamp(16, 256);
+        let each = (size - SUPERBLOCK - stats_lines * STATS_LINE) / partitions / 64 * 64;
+        let segment_len =
+            previous_power_of_two(each / SEGMENTS_WANTED).clamp(LEAST_SEGMENT, LARGEST_SEGMENT);
+        let slots = each / (item + BESIDE_ITEM) * SLOTS_FOR_TEN / 10;
+        let buckets = slots.div_ceil(BUCKET_SLOTS).max(8);
+        let ghosts = (slots / 2).next_multiple_of(4 * BUCKET_SLOTS);
+        let mut geometry =
+            Self { size, partitions, segments: 0, segment_len, buckets, ghosts, stats_lines };
+        geometry.segments =
+            (each - geometry.segments_at().next_multiple_of(64)) / (segment_len + 8 * (1 + NOTES));
+        while geometry.end() > size {
+            geometry.segments -= 1;
+        }
+        geometry.checked()
+    }
+
+    /// Whether all of it lies within the region.
+    pub(crate) fn checked(self) -> Result<Self, Refused> {
+        let sound = self.partitions.is_power_of_two()
+            && self.partitions <= MOST_PARTITIONS
+            && (8..1 << 20).contains(&self.segments)
+            && self.segment_len.is_power_of_two()
+            && (LEAST_SEGMENT..=LARGEST_SEGMENT).contains(&self.segment_len)
+            && (1..1 << 32).contains(&self.buckets)
+            && (1..1 << 36).contains(&self.ghosts)
+            && self.ghosts.is_multiple_of(4)
+            && (1..=1 << 12).contains(&self.stats_lines)
+            && self.segments * self.segment_len < 1 << 35
+            && self.end() <= self.size;
+        if sound { Ok(self) } else { Err(Refused::Geometry) }
+    }
+
+    /// Where the notes on segments are, in a partition.
+    pub(crate) fn notes_at(&self) -> usize {
+        SEGMENT_WORDS + self.segments * 8
+    }
+
+    pub(crate) fn ghosts_at(&self) -> usize {
+        self.notes_at() + self.segments * NOTES * 8
+    }
+
+    pub(crate) fn index_at(&self) -> usize {
+        (self.ghosts_at() + self.ghosts * 2).next_multiple_of(BUCKET)
+    }
+
+    pub(crate) fn segments_at(&self) -> usize {
+        self.index_at() + self.buckets * BUCKET
+    }
+
+    pub(crate) fn partition_len(&self) -> usize {
+        (self.segments_at() + self.segments * self.segment_len).next_multiple_of(64)
+    }
+
+    pub(crate) fn partition_at(&self, partition: usize) -> usize {
+        SUPERBLOCK + self.stats_lines * STATS_LINE + partition * self.partition_len()
+    }
+
+    fn end(&self) -> usize {
+        self.partition_at(self.partitions)
+    }
+
+    /// The longest record: half a segment, so that at most half of one is left empty.
+    pub(crate) fn longest_record(&self) -> usize {
+        self.segment_len / 2
+    }
+}
+
+fn previous_power_of_two(n: usize) -> usize {
+    if n == 0 { 1 } else { 1 << n.ilog2() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_scales_from_a_mebibyte_to_a_tebibyte_and_wastes_little() {
+        for shift in 20..=40 {
+            for size in [1 << shift, (1 << shift) + 12345] {
+                let geometry = Geometry::of(size, 112).unwrap();
+                let segments = geometry.partitions * geometry.segments * geometry.segment_len;
+                assert!(geometry.segments >= 32, "{geometry:?}");
+                assert!(segments * 100 / size >= 85, "{} % of {geometry:?}", segments * 100 / size);
+                assert!(geometry.segments_at().is_multiple_of(64));
+            }
+        }
+        let small = Geometry::of(LEAST_SIZE, 112).unwrap();
+        assert_eq!((small.partitions, small.segment_len), (1, LEAST_SEGMENT));
+        assert!(matches!(Geometry::of(LEAST_SIZE - 1, 112), Err(Refused::TooSmall { .. })));
+    }
+
+    #[test]
+    fn what_reaches_beyond_the_region_is_refused() {
+        let sound = Geometry::of(8 << 20, 112).unwrap();
+        for wrong in [
+            Geometry { partitions: 3, ..sound },
+            Geometry { partitions: 1 << 40, ..sound },
+            Geometry { segments: sound.segments + 8, ..sound },
+            Geometry { segment_len: 1 << 40, ..sound },
+            Geometry { buckets: 1 << 31, ..sound },
+            Geometry { ghosts: 0, ..sound },
+            Geometry { stats_lines: 0, ..sound },
+            Geometry { size: sound.size / 2, ..sound },
+        ] {
+            assert!(matches!(wrong.checked(), Err(Refused::Geometry)), "{wrong:?}");
+        }
+    }
+}

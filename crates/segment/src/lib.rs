@@ -1,0 +1,41 @@
+//! A cache in a region of bytes: in private memory, or in a file that any number of processes have mapped.
+//!
+//! Reads take no lock. A writer locks one part of the region, and whatever instruction it is killed at, what it leaves behind
+//! is a state that all others can go on from: **every state that can be reached by stopping any process at any instruction is
+//! valid**. `docs/segment-format.md` has the layout and the argument.
+//!
+//! ```
+//! # use larder_segment::{Cache, Options, Set};
+//! let cache = Cache::private(&Options::of_size(1 << 20))?;
+//! let mut session = cache.session();
+//! session.set(b"key", b"value", &Set::default())?;
+//! let mut value = Vec::new();
+//! assert!(session.get(b"key", &mut value).is_some());
+//! assert_eq!(value, b"value");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod cache;
+mod clock;
+mod cut;
+mod error;
+mod file;
+mod ghost;
+mod layout;
+mod lock;
+mod locked;
+mod memory;
+mod partition;
+mod record;
+mod room;
+mod session;
+mod slot;
+mod stats;
+mod superblock;
+mod tally;
+
+pub use cache::{Cache, Options};
+pub use error::{Failed, Refused};
+pub use layout::LEAST_SIZE;
+pub use session::{Condition, Entry, Outcome, Session, Set, Token};
+pub use stats::Stats;

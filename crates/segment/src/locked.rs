@@ -1,0 +1,316 @@
+//! A partition whose lock is held: everything that changes more than one word.
+//!
+//! In this order, so that whoever is killed between two lines leaves what others can go on from: a record is written behind
+//! the end of its segment's records, where nobody looks; the end is moved behind it; one word of the index is exchanged,
+//! which at once publishes the record and takes the key's older one away. Killed before the last, the record is one that no
+//! slot points to, as those are that were deleted.
+
+use std::sync::atomic::{Ordering, fence};
+
+use crate::layout::{self, CLASSES};
+use crate::lock::Held;
+use crate::partition::{FILL, Found, LATEST, Moment, ORDER, Partition, STATE, bucket_slots};
+use crate::record::{FOREVER, Header, kind};
+use crate::slot::Slot;
+use crate::tally::Count;
+
+/// The queues of segments: entries begin in the small one, and go on to the main one if they are used (S3-FIFO, Yang and
+/// others 2023).
+pub(crate) const FREE: u64 = 0;
+pub(crate) const SMALL: u64 = 1;
+pub(crate) const MAIN: u64 = 2;
+
+/// A partition that this thread alone writes.
+#[derive(Debug)]
+pub(crate) struct Locked<'c> {
+    pub(crate) partition: Partition<'c>,
+    pub(crate) moment: Moment,
+    /// Milliseconds since the region was made, when the lock was taken.
+    pub(crate) now: u64,
+    _held: Held<'c>,
+}
+
+/// An entry that is there.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Present {
+    /// Where its slot is, and what it is.
+    pub(crate) at: usize,
+    pub(crate) slot: Slot,
+    pub(crate) segment: usize,
+    pub(crate) found: Found,
+}
+
+/// What is known of an entry that has been stored.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    pub(crate) version: u64,
+    /// How often keys that share the fence had been changed until then.
+    pub(crate) changes: u64,
+    /// Where the parts of the value are that it took the place of.
+    pub(crate) was: Option<Vec<u8>>,
+}
+
+/// An entry to be stored.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entry<'e> {
+    pub(crate) hash: u64,
+    pub(crate) key: &'e [u8],
+    pub(crate) value: &'e [u8],
+    pub(crate) kind: u8,
+    pub(crate) flags: u32,
+    pub(crate) expiry: u64,
+    /// `None` takes the one of the place where it comes to lie.
+    pub(crate) version: Option<u64>,
+}
+
+impl<'c> Locked<'c> {
+    pub(crate) fn new(partition: Partition<'c>, held: Held<'c>, moment: Moment) -> Self {
+        let locked = Self { partition, moment, now: moment.now(), _held: held };
+        if locked._held.owner_died {
+            locked.sweep();
+            locked.count(Count::Repairs, 1);
+        }
+        locked
+    }
+
+    /// The entry of a key, which may not be a part of another (`of`), or must be.
+    pub(crate) fn find(&self, hash: u64, key: &[u8], of: u8) -> Option<Present> {
+        let memory = self.partition.memory;
+        for bucket in self.partition.buckets_of(hash) {
+            for at in bucket_slots(bucket) {
+                let slot = Slot(memory.word(at).load(Ordering::Acquire));
+                if slot.tag() != Slot::tag_of(hash) || !self.partition.is_alive(slot, self.moment) {
+                    continue;
+                }
+                let Some(segment) = self.partition.segment_of(slot) else { continue };
+                let record = self.partition.base + slot.at();
+                let header = Header::read(memory, record, self.partition.end_of(segment));
+                let is_it = |header: &Header| {
+                    header.key_len == key.len()
+                        && header.kind & kind::PART == of
+                        && memory.is(record + header.len(), key)
+                };
+                if let Some(header) = header.filter(is_it) {
+                    let own = || self.partition.version_of(segment, slot);
+                    let version = header.version.unwrap_or_else(own);
+                    let found = Found { header, version };
+                    return Some(Present { at, slot, segment, found });
+                }
+            }
+        }
+        None
+    }
+
+    /// Copies the value of an entry to the end of `value`; `false` where it is damaged.
+    pub(crate) fn read(&self, hash: u64, present: &Present, value: &mut Vec<u8>) -> bool {
+        let (header, from) = (present.found.header, value.len());
+        let at = self.partition.base + present.slot.at() + header.len() + header.key_len;
+        self.partition.memory.copy_out(at, header.value_len, value);
+        header.check_of(hash, &value[from..]) == header.check
+    }
+
+    /// Stores an entry and takes away the older one of its key; `None` where no segment could be made free for it, which
+    /// takes more entries that cannot go than a partition has room for.
+    pub(crate) fn store(&mut self, entry: &Entry<'_>) -> Option<Stored> {
+        let known = self.find(entry.hash, entry.key, entry.kind & kind::PART);
+        let was = known.as_ref().and_then(|known| self.parts_of(entry.hash, known));
+        let queue = self.queue_for(entry, known.as_ref());
+        let header = header_of(entry);
+        let class = self.class_of(entry.expiry);
+        let segment = self.room(queue, class, header.record_len())?;
+        let at = self.append(segment, &header, entry);
+        // Making room may have moved the older one, or evicted it.
+        let older = self.find(entry.hash, entry.key, entry.kind & kind::PART);
+        let slot =
+            self.slot_of(entry.hash, segment, at, older.as_ref().map_or(0, |o| o.slot.uses()));
+        self.publish(entry.hash, slot, older);
+        self.count_alive(segment, 1, entry.key.len() + entry.value.len());
+        let changes = self.partition.fence_of(entry.hash).fetch_add(1, Ordering::SeqCst);
+        let version = entry.version.unwrap_or_else(|| self.partition.version_of(segment, slot));
+        Some(Stored { version, changes, was })
+    }
+
+    /// Where the parts of an entry are, if its value lies in parts.
+    pub(crate) fn parts_of(&self, hash: u64, present: &Present) -> Option<Vec<u8>> {
+        let is_cut = present.found.header.kind & kind::CUT != 0;
+        let mut parts = Vec::new();
+        (is_cut && self.read(hash, present, &mut parts)).then_some(parts)
+    }
+
+    /// Takes an entry away.
+    pub(crate) fn remove(&mut self, present: &Present) {
+        self.partition.memory.word(present.at).store(Slot::EMPTY.0, Ordering::Release);
+        self.died(present);
+    }
+
+    /// One whose slot is gone lies in its segment for nothing.
+    pub(crate) fn died(&self, present: &Present) {
+        let header = present.found.header;
+        self.count_dead(present.segment, header.key_len + header.value_len);
+    }
+
+    /// The slot of a record at `at` of the region.
+    pub(crate) fn slot_of(&self, hash: u64, segment: usize, at: usize, uses: u64) -> Slot {
+        let recycled = self.partition.segment_word(segment).load(Ordering::Relaxed);
+        Slot::new(Slot::tag_of(hash), uses, recycled, at - self.partition.base)
+    }
+
+    /// Which queue an entry goes to: the main one if it was there, if it was evicted not long ago, and if it is a part, of
+    /// which many come at once.
+    fn queue_for(&self, entry: &Entry<'_>, known: Option<&Present>) -> u64 {
+        if entry.kind & kind::PART != 0 || self.take_ghost(entry.hash) {
+            return MAIN;
+        }
+        known.map_or(SMALL, |known| self.state(known.segment).0.max(SMALL))
+    }
+
+    /// Writes the record of an entry behind those of a segment that has room for it; its offset in the region.
+    pub(crate) fn append(&self, segment: usize, header: &Header, entry: &Entry<'_>) -> usize {
+        let memory = self.partition.memory;
+        let (end, alive) = self.fill(segment);
+        let at = self.partition.start_of(segment) + end;
+        header.write(memory, at, entry.key, entry.value);
+        let latest = self.partition.note_at(segment, LATEST);
+        memory.store(latest, memory.load(latest).max(header.expiry));
+        // Who is killed before this has written nothing.
+        fence(Ordering::Release);
+        self.set_fill(segment, end + header.record_len(), alive);
+        at
+    }
+
+    /// Makes a slot of the index point to a record: the one of the key's older record, an empty one, or the one of the
+    /// entry of the two buckets that is used least.
+    pub(crate) fn publish(&mut self, hash: u64, slot: Slot, older: Option<Present>) {
+        if let Some(older) = older {
+            let mut was = older.slot;
+            loop {
+                let word = self.partition.memory.word(older.at);
+                match word.compare_exchange(was.0, slot.0, Ordering::Release, Ordering::Relaxed) {
+                    Ok(_) => return self.died(&older),
+                    // It was read meanwhile.
+                    Err(now) if Slot(now).is_of(was) => was = Slot(now),
+                    // It was deleted by one who did not wait for the lock.
+                    Err(_) => break,
+                }
+            }
+        }
+        let at = self.place_for(hash);
+        self.partition.memory.word(at).store(slot.0, Ordering::Release);
+    }
+
+    /// A slot of the index that a key may take: an empty one of the emptier bucket, or one that is emptied for it.
+    fn place_for(&mut self, hash: u64) -> usize {
+        let memory = self.partition.memory;
+        let slots = |bucket| bucket_slots(bucket).map(|at| (at, Slot(memory.load(at))));
+        let buckets = self.partition.buckets_of(hash);
+        let free = buckets.map(|bucket| {
+            let dead = |(_, slot): &(usize, Slot)| !self.partition.is_alive(*slot, self.moment);
+            let mut free = slots(bucket).filter(dead).map(|(at, _)| at);
+            let first = free.next();
+            (free.count(), first)
+        });
+        if let Some(at) = free[0].max(free[1]).1 {
+            return at;
+        }
+        let all = buckets.into_iter().flat_map(slots);
+        let order = |slot: Slot| {
+            let segment = self.partition.segment_of(slot).unwrap_or(0);
+            memory.load(self.partition.note_at(segment, ORDER))
+        };
+        let least = all.min_by_key(|(_, slot)| (slot.uses(), order(*slot)));
+        let Some((at, slot)) = least else { return buckets[0] };
+        self.forget(slot);
+        self.count(Count::EvictedByIndex, 1);
+        at
+    }
+
+    /// An entry is about to lose its slot: what is counted of its segment.
+    fn forget(&self, slot: Slot) {
+        let Some(segment) = self.partition.segment_of(slot) else { return };
+        let at = self.partition.base + slot.at();
+        let header = Header::read(self.partition.memory, at, self.partition.end_of(segment));
+        if let Some(header) = header {
+            self.count_dead(segment, header.key_len + header.value_len);
+        }
+    }
+
+    /// The class of an entry by how long it will live: each spans a factor of eight, from two seconds on.
+    pub(crate) fn class_of(&self, expiry: u64) -> usize {
+        if expiry == FOREVER {
+            return 0;
+        }
+        let lives = expiry.saturating_sub(self.now) / 2000;
+        let eighths = (u64::BITS - lives.leading_zeros()).div_ceil(3) as usize;
+        (1 + eighths).min(CLASSES - 1)
+    }
+
+    /// Where the active segment of a queue and class is noted.
+    pub(crate) fn active_at(&self, queue: u64, class: usize) -> usize {
+        let main = if queue == MAIN { CLASSES } else { 0 };
+        self.partition.base + layout::ACTIVE + (main + class) * 8
+    }
+
+    /// Queue and class of a segment.
+    pub(crate) fn state(&self, segment: usize) -> (u64, usize) {
+        let state = self.partition.memory.load(self.partition.note_at(segment, STATE));
+        (state >> 56, (state >> 48 & 0xff) as usize)
+    }
+
+    /// Where the records of a segment end, and how many are alive.
+    pub(crate) fn fill(&self, segment: usize) -> (usize, u64) {
+        let fill = self.partition.memory.load(self.partition.note_at(segment, FILL));
+        ((fill >> 32) as usize, fill & 0xffff_ffff)
+    }
+
+    pub(crate) fn set_fill(&self, segment: usize, end: usize, alive: u64) {
+        let at = self.partition.note_at(segment, FILL);
+        self.partition.memory.store(at, (end as u64) << 32 | alive & 0xffff_ffff);
+    }
+
+    pub(crate) fn count_alive(&self, segment: usize, items: u64, bytes: usize) {
+        let (end, alive) = self.fill(segment);
+        self.set_fill(segment, end, alive + items);
+        let at = self.partition.note_at(segment, STATE);
+        self.partition.memory.store(at, self.partition.memory.load(at) + bytes as u64);
+        self.count(Count::Items, items);
+        self.count(Count::Bytes, bytes as u64);
+    }
+
+    pub(crate) fn count_dead(&self, segment: usize, bytes: usize) {
+        let (end, alive) = self.fill(segment);
+        self.set_fill(segment, end, alive.saturating_sub(1));
+        let at = self.partition.note_at(segment, STATE);
+        let state = self.partition.memory.load(at);
+        let left = (state & 0xffff_ffff).saturating_sub(bytes as u64);
+        self.partition.memory.store(at, state & !0xffff_ffff | left);
+        self.uncount(Count::Items, 1);
+        self.uncount(Count::Bytes, bytes as u64);
+    }
+
+    pub(crate) fn count(&self, of: Count, more: u64) {
+        let word = self.partition.memory.word(of.at(self.partition.base));
+        word.store(word.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
+    }
+
+    pub(crate) fn uncount(&self, of: Count, less: u64) {
+        let word = self.partition.memory.word(of.at(self.partition.base));
+        word.store(word.load(Ordering::Relaxed).saturating_sub(less), Ordering::Relaxed);
+    }
+}
+
+/// The header of an entry's record.
+pub(crate) fn header_of(entry: &Entry<'_>) -> Header {
+    let flags = if entry.flags != 0 { kind::FLAGS } else { 0 };
+    let version = if entry.version.is_some() { kind::VERSION } else { 0 };
+    let mut header = Header {
+        key_len: entry.key.len(),
+        value_len: entry.value.len(),
+        kind: entry.kind & !(kind::FLAGS | kind::VERSION) | flags | version,
+        expiry: entry.expiry,
+        check: 0,
+        version: entry.version,
+        flags: entry.flags,
+    };
+    header.check = header.check_of(entry.hash, entry.value);
+    header
+}

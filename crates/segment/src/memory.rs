@@ -1,0 +1,224 @@
+//! The region: bytes that other processes change while they are looked at.
+//!
+//! There is no `&[u8]` of it, which would promise that nobody writes. Words of eight bytes are atomics; everything else is
+//! copied in and out by instructions that the compiler knows nothing about, and whoever copies out finds out afterwards
+//! whether what he has is whole. Every access is checked against the region's length, because offsets come out of it.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A mapping, unmapped when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    base: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: the mapping belongs to no thread, and nothing of it is accessed but atomically or by copies that race with nobody
+// in the eyes of the language.
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    /// Zeros of this process and those that it forks.
+    pub(crate) fn private(len: usize) -> io::Result<Self> {
+        Self::map(len, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
+    }
+
+    /// The first `len` bytes of a file, which has them.
+    pub(crate) fn of_file(file: &File, len: usize) -> io::Result<Self> {
+        Self::map(len, libc::MAP_SHARED, file.as_raw_fd())
+    }
+
+    fn map(len: usize, flags: i32, fd: i32) -> io::Result<Self> {
+        // SAFETY: a new mapping wherever the kernel likes, of nothing that exists.
+        let base = unsafe {
+            libc::mmap(ptr::null_mut(), len, libc::PROT_READ | libc::PROT_WRITE, flags, fd, 0)
+        };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mapped at zero"))?;
+        Ok(Self { base, len })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Where `len` bytes at `at` are; panics where they are not all in the region, which [`holds`](Self::holds) tells of what
+    /// came out of it.
+    #[inline]
+    pub(crate) fn at(&self, at: usize, len: usize) -> *mut u8 {
+        assert!(self.holds(at, len), "{len} bytes at {at} of {}", self.len);
+        // SAFETY: within the mapping.
+        unsafe { self.base.as_ptr().add(at) }
+    }
+
+    #[inline]
+    pub(crate) fn holds(&self, at: usize, len: usize) -> bool {
+        at.checked_add(len).is_some_and(|end| end <= self.len)
+    }
+
+    /// The word at an offset that eight divides.
+    #[inline]
+    pub(crate) fn word(&self, at: usize) -> &AtomicU64 {
+        let word = self.at(at, 8);
+        assert!(at.is_multiple_of(8), "no word at {at}");
+        // SAFETY: mapped as long as `self` is, aligned since the mapping begins at a page, and never accessed otherwise than
+        // atomically or by the copies below.
+        unsafe { AtomicU64::from_ptr(word.cast()) }
+    }
+
+    #[inline]
+    pub(crate) fn load(&self, at: usize) -> u64 {
+        self.word(at).load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    pub(crate) fn store(&self, at: usize, value: u64) {
+        self.word(at).store(value, Ordering::Relaxed);
+    }
+
+    /// Appends `len` bytes to `into`. They may be of several writers: whoever asks for them finds out.
+    #[inline]
+    pub(crate) fn copy_out(&self, at: usize, len: usize, into: &mut Vec<u8>) {
+        let from = self.at(at, len);
+        into.reserve(len);
+        let to = into.spare_capacity_mut().as_mut_ptr().cast();
+        // SAFETY: both are `len` bytes, of which the second are this thread's alone, and the first lie in a mapping that
+        // `into` is no part of. They are then initialised.
+        unsafe {
+            copy(to, from, len);
+            into.set_len(into.len() + len);
+        }
+    }
+
+    /// Copies `bytes` to `at`, where nobody else writes now.
+    #[inline]
+    pub(crate) fn copy_in(&self, at: usize, bytes: &[u8]) {
+        let to = self.at(at, bytes.len());
+        // SAFETY: as above, the other way round.
+        unsafe { copy(to, bytes.as_ptr(), bytes.len()) }
+    }
+
+    /// Whether the bytes at `at`, which eight divides, are these. What follows them up to a whole word is in the region too.
+    #[inline]
+    pub(crate) fn is(&self, at: usize, bytes: &[u8]) -> bool {
+        let (whole, rest) = bytes.as_chunks::<8>();
+        for (i, word) in whole.iter().enumerate() {
+            if self.load(at + 8 * i) != u64::from_ne_bytes(*word) {
+                return false;
+            }
+        }
+        if rest.is_empty() {
+            return true;
+        }
+        let (mut word, mut mask) = ([0; 8], [0; 8]);
+        word[..rest.len()].copy_from_slice(rest);
+        mask[..rest.len()].fill(u8::MAX);
+        let there = self.load(at + 8 * whole.len()) & u64::from_ne_bytes(mask);
+        there == u64::from_ne_bytes(word)
+    }
+
+    /// Asks the processor to have the line at `at` near soon.
+    #[inline]
+    pub(crate) fn prefetch(&self, at: usize) {
+        if !self.holds(at, 1) {
+            return;
+        }
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        // SAFETY: a hint, which cannot fault.
+        unsafe {
+            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
+                self.base.as_ptr().add(at).cast(),
+            );
+        }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `map`, and nothing that was made of it outlives `self`.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
+    }
+}
+
+/// Copies bytes that others may write meanwhile.
+///
+/// The string instruction is opaque to the compiler, so there is no race of which it could draw conclusions, and it is as
+/// fast as `memcpy` where the processor has it fast for short strings (every one since 2020).
+///
+/// # Safety
+///
+/// Both must be `len` bytes that are mapped, and must not overlap; one of the two must be this thread's alone.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline]
+unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
+    // SAFETY: as the caller promises; the direction flag is clear by the calling convention.
+    unsafe {
+        std::arch::asm!(
+            "rep movsb",
+            inout("rcx") len => _,
+            inout("rdi") to => _,
+            inout("rsi") from => _,
+            options(nostack, preserves_flags)
+        );
+    }
+}
+
+/// Copies bytes that others may write meanwhile, one after the other.
+///
+/// # Safety
+///
+/// Both must be `len` bytes that are mapped, and must not overlap; one of the two must be this thread's alone.
+#[cfg(any(not(target_arch = "x86_64"), miri))]
+unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
+    use std::sync::atomic::AtomicU8;
+
+    for i in 0..len {
+        // SAFETY: as the caller promises; bytes are always aligned.
+        unsafe {
+            let byte = AtomicU8::from_ptr(from.cast_mut().add(i)).load(Ordering::Relaxed);
+            AtomicU8::from_ptr(to.add(i)).store(byte, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_come_back_as_they_went_in() {
+        let memory = Memory::private(4096).unwrap();
+        for (at, len) in [(0, 0), (8, 7), (13, 8), (16, 250), (4000, 96)] {
+            let bytes: Vec<u8> = (0..len).map(|i| u8::try_from(i % 251).unwrap() + 1).collect();
+            memory.copy_in(at, &bytes);
+            let mut out = vec![9];
+            memory.copy_out(at, len, &mut out);
+            assert_eq!(out[1..], bytes);
+            if at % 8 == 0 {
+                assert!(memory.is(at, &bytes));
+                for wrong in 0..len {
+                    memory.copy_in(at + wrong, &[0]);
+                    assert!(!memory.is(at, &bytes), "{wrong} of {len} at {at}");
+                    memory.copy_in(at + wrong, &bytes[wrong..=wrong]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_beyond_the_region_is_touched() {
+        let memory = Memory::private(4096).unwrap();
+        assert!(memory.holds(0, 4096) && memory.holds(4096, 0));
+        assert!(!memory.holds(1, 4096) && !memory.holds(usize::MAX, 2));
+        memory.prefetch(usize::MAX);
+        assert!(std::panic::catch_unwind(|| memory.load(4096)).is_err());
+    }
+}

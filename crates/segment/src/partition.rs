@@ -1,0 +1,351 @@
+//! A part of the region with a lock of its own, as anybody sees it who does not hold that lock.
+//!
+//! Reading follows a slot to a record, copies it, and then looks whether the record's segment is still the one that the slot
+//! meant. A segment is used anew only after its word has changed, so what was copied before that is whole. There is no state
+//! in between which a writer could leave behind by dying: each look finds a word of before or of after.
+
+use std::sync::atomic::{Ordering, fence};
+
+use rapidhash::v3::{RapidSecrets, rapidhash_v3_inline};
+
+use crate::clock;
+use crate::layout::{self, BUCKET, BUCKET_SLOTS, FENCES, Geometry, NOTES};
+use crate::memory::Memory;
+use crate::record::{Header, kind};
+use crate::slot::{MOST_USES, Slot};
+
+/// How often a reader looks again where a segment was used anew under its hands.
+const LOOKS: usize = 3;
+
+/// What a session knows of the whole region while it does one thing.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moment {
+    /// How often the region has been cleared.
+    pub(crate) cleared: u64,
+    /// When it was made, in milliseconds since 1970.
+    pub(crate) made_ms: u64,
+}
+
+impl Moment {
+    /// Milliseconds since the region was made.
+    #[inline]
+    pub(crate) fn now(&self) -> u64 {
+        clock::now_ms().saturating_sub(self.made_ms)
+    }
+}
+
+/// The offsets of a region's parts, worked out once.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Places {
+    pub(crate) geometry: Geometry,
+    first: usize,
+    len: usize,
+    notes: usize,
+    ghosts: usize,
+    index: usize,
+    pub(crate) segments: usize,
+    secrets: RapidSecrets,
+}
+
+impl Places {
+    pub(crate) fn of(geometry: Geometry, seed: u64) -> Self {
+        Self {
+            geometry,
+            secrets: RapidSecrets::seed(seed),
+            first: geometry.partition_at(0),
+            len: geometry.partition_len(),
+            notes: geometry.notes_at(),
+            ghosts: geometry.ghosts_at(),
+            index: geometry.index_at(),
+            segments: geometry.segments_at(),
+        }
+    }
+
+    /// The hash of a key: every decision about it takes other bits of this.
+    #[inline]
+    pub(crate) fn hash(&self, key: &[u8]) -> u64 {
+        rapidhash_v3_inline::<true, false, false>(key, &self.secrets)
+    }
+
+    /// The partition of a key with this hash; of its uppermost bits, which nothing else takes.
+    #[inline]
+    pub(crate) fn partition_of(&self, hash: u64) -> usize {
+        (hash >> 57) as usize & (self.geometry.partitions - 1)
+    }
+}
+
+/// A partition.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Partition<'c> {
+    pub(crate) memory: &'c Memory,
+    pub(crate) places: &'c Places,
+    pub(crate) base: usize,
+}
+
+/// A record that a reader has found and copied.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Found {
+    pub(crate) header: Header,
+    pub(crate) version: u64,
+}
+
+/// What became of following a slot.
+enum Followed {
+    Found(Found),
+    /// Another key's, or nobody's any more.
+    NotIt,
+    /// The segment was used anew meanwhile: the key's slot is another one now, or empty.
+    Again,
+}
+
+impl<'c> Partition<'c> {
+    pub(crate) fn new(memory: &'c Memory, places: &'c Places, partition: usize) -> Self {
+        Self { memory, places, base: places.first + partition * places.len }
+    }
+
+    /// Copies the value of a key to the end of `value`; `None` leaves it as it was.
+    #[inline]
+    pub(crate) fn get(
+        &self,
+        hash: u64,
+        key: &[u8],
+        of: u8,
+        moment: Moment,
+        value: &mut Vec<u8>,
+    ) -> Option<Found> {
+        let (tag, length) = (Slot::tag_of(hash), value.len());
+        'looks: for _ in 0..LOOKS {
+            for bucket in self.buckets_of(hash) {
+                for at in bucket_slots(bucket) {
+                    let slot = Slot(self.memory.word(at).load(Ordering::Acquire));
+                    if slot.tag() != tag || slot.is_empty() {
+                        continue;
+                    }
+                    match self.follow(slot, (hash, key, of), moment, value) {
+                        Followed::Found(found) => {
+                            self.count_use(at, slot);
+                            return Some(found);
+                        }
+                        Followed::NotIt => value.truncate(length),
+                        Followed::Again => {
+                            value.truncate(length);
+                            continue 'looks;
+                        }
+                    }
+                }
+            }
+            return None;
+        }
+        None
+    }
+
+    #[inline]
+    fn follow(
+        &self,
+        slot: Slot,
+        (hash, key, of): (u64, &[u8], u8),
+        moment: Moment,
+        value: &mut Vec<u8>,
+    ) -> Followed {
+        let Some(segment) = self.segment_of(slot) else { return Followed::NotIt };
+        let word = self.segment_word(segment).load(Ordering::Acquire);
+        if !is_current(word, slot, moment) {
+            return Followed::NotIt;
+        }
+        let at = self.base + slot.at();
+        let Some(header) = Header::read(self.memory, at, self.end_of(segment)) else {
+            return Followed::NotIt;
+        };
+        if header.key_len != key.len()
+            || header.kind & kind::PART != of
+            || !self.memory.is(at + header.len(), key)
+        {
+            return Followed::NotIt;
+        }
+        let from = value.len();
+        self.memory.copy_out(at + header.len() + key.len(), header.value_len, value);
+        let version = header.version.unwrap_or_else(|| self.version_of(segment, slot));
+        // What was copied above must not be looked at after the word below.
+        fence(Ordering::Acquire);
+        if self.segment_word(segment).load(Ordering::Relaxed) != word {
+            return Followed::Again;
+        }
+        if header.has_expired(|| moment.now())
+            || header.check_of(hash, &value[from..]) != header.check
+        {
+            return Followed::NotIt;
+        }
+        Followed::Found(Found { header, version })
+    }
+
+    /// Notes a use, unless the most that are counted are noted already: keys that are read much cost no write.
+    #[inline]
+    fn count_use(&self, at: usize, slot: Slot) {
+        if slot.uses() < MOST_USES {
+            let more = slot.with_uses(slot.uses() + 1);
+            // Where the slot has changed there is nothing to note.
+            let _ = self.memory.word(at).compare_exchange(
+                slot.0,
+                more.0,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+        }
+    }
+
+    /// Takes the slots of a key away without the lock; whether there was one.
+    pub(crate) fn clear_slots(&self, hash: u64, key: &[u8], moment: Moment) -> bool {
+        let (mut any, mut value) = (false, Vec::new());
+        for bucket in self.buckets_of(hash) {
+            for at in bucket_slots(bucket) {
+                let word = self.memory.word(at);
+                let slot = Slot(word.load(Ordering::Acquire));
+                if slot.is_empty() || slot.tag() != Slot::tag_of(hash) {
+                    continue;
+                }
+                value.clear();
+                let followed = self.follow(slot, (hash, key, 0), moment, &mut value);
+                if !matches!(followed, Followed::Found(_)) {
+                    continue;
+                }
+                // It may be read meanwhile, which changes the slot, but not whose it is.
+                let mut now = slot;
+                while now.is_of(slot) {
+                    let empty = Slot::EMPTY.0;
+                    match word.compare_exchange(now.0, empty, Ordering::AcqRel, Ordering::Acquire) {
+                        Ok(_) => {
+                            any = true;
+                            break;
+                        }
+                        Err(other) => now = Slot(other),
+                    }
+                }
+            }
+        }
+        any
+    }
+
+    /// Asks for the lines of the index that a key's entry may be in.
+    #[inline]
+    pub(crate) fn prefetch_index(&self, hash: u64) {
+        for bucket in self.buckets_of(hash) {
+            self.memory.prefetch(bucket);
+        }
+    }
+
+    /// Asks for the first lines of the record that a key's slot points to.
+    #[inline]
+    pub(crate) fn prefetch_record(&self, hash: u64) {
+        let tag = Slot::tag_of(hash);
+        for bucket in self.buckets_of(hash) {
+            for at in bucket_slots(bucket) {
+                let slot = Slot(self.memory.load(at));
+                if slot.tag() == tag && !slot.is_empty() {
+                    self.memory.prefetch(self.base + slot.at());
+                    self.memory.prefetch(self.base + slot.at() + 64);
+                }
+            }
+        }
+    }
+
+    /// Where the index begins.
+    pub(crate) fn index(&self) -> usize {
+        self.base + self.places.index
+    }
+
+    /// The offsets of the two buckets that a key's slot may be in.
+    #[inline]
+    pub(crate) fn buckets_of(&self, hash: u64) -> [usize; 2] {
+        let index = self.index();
+        let buckets = self.places.geometry.buckets as u64;
+        // The first by the lower half; the second by a mix of it, so that keys which share one seldom share both.
+        let low = hash & 0xffff_ffff;
+        let other = hash.wrapping_mul(0xff51_afd7_ed55_8ccd) >> 32;
+        [low, other].map(|bits| index + ((bits * buckets) >> 32) as usize * BUCKET)
+    }
+
+    /// The segment that a slot points into, if there is one.
+    #[inline]
+    pub(crate) fn segment_of(&self, slot: Slot) -> Option<usize> {
+        let geometry = &self.places.geometry;
+        let within = slot.at().checked_sub(self.places.segments)?;
+        let segment = within >> geometry.segment_len.trailing_zeros();
+        (segment < geometry.segments).then_some(segment)
+    }
+
+    /// The word of a segment: how often the region had been cleared when it was begun 32 | how often it was begun 32.
+    #[inline]
+    pub(crate) fn segment_word(&self, segment: usize) -> &'c std::sync::atomic::AtomicU64 {
+        self.memory.word(self.base + layout::SEGMENT_WORDS + segment * 8)
+    }
+
+    /// One of the words of notes on a segment.
+    #[inline]
+    pub(crate) fn note_at(&self, segment: usize, note: usize) -> usize {
+        self.base + self.places.notes + (segment * NOTES + note) * 8
+    }
+
+    /// Where a segment's first record is, in the region.
+    #[inline]
+    pub(crate) fn start_of(&self, segment: usize) -> usize {
+        self.base + self.places.segments + segment * self.places.geometry.segment_len
+    }
+
+    #[inline]
+    pub(crate) fn end_of(&self, segment: usize) -> usize {
+        self.start_of(segment) + self.places.geometry.segment_len
+    }
+
+    /// The version of a record that has not been moved: no two of a partition were ever in the same place of a segment that
+    /// was begun as the same one.
+    #[inline]
+    pub(crate) fn version_of(&self, segment: usize, slot: Slot) -> u64 {
+        let order = self.memory.load(self.note_at(segment, ORDER));
+        let words = self.places.geometry.segment_len as u64 / 8;
+        let place = (self.base + slot.at() - self.start_of(segment)) as u64 / 8;
+        order.wrapping_mul(words).wrapping_add(place)
+    }
+
+    /// The word whose change says that something of these keys was changed.
+    #[inline]
+    pub(crate) fn fence_of(&self, hash: u64) -> &'c std::sync::atomic::AtomicU64 {
+        let fence = (hash >> 34) as usize % FENCES;
+        self.memory.word(self.base + layout::FENCE + fence * 8)
+    }
+
+    /// The word of ghosts that a key's would be in.
+    pub(crate) fn ghosts_of(&self, hash: u64) -> usize {
+        let words = self.places.geometry.ghosts as u64 / 4;
+        let word = ((hash & 0xffff_ffff) * words) >> 32;
+        self.base + self.places.ghosts + word as usize * 8
+    }
+
+    /// Whether a slot is of a record that can be read.
+    #[inline]
+    pub(crate) fn is_alive(&self, slot: Slot, moment: Moment) -> bool {
+        let word = |segment| self.segment_word(segment).load(Ordering::Relaxed);
+        !slot.is_empty()
+            && self.segment_of(slot).is_some_and(|segment| is_current(word(segment), slot, moment))
+    }
+}
+
+/// Notes on a segment: `end of its records 32 | records that are alive 32`.
+pub(crate) const FILL: usize = 0;
+/// `queue 8 | class 8 | … | bytes of keys and values that are alive 32`.
+pub(crate) const STATE: usize = 1;
+/// Which it was among all segments that the partition has begun.
+pub(crate) const ORDER: usize = 2;
+/// When the last of its records expires.
+pub(crate) const LATEST: usize = 3;
+
+/// Whether a slot means the segment as it is now.
+#[inline]
+fn is_current(word: u64, slot: Slot, moment: Moment) -> bool {
+    word & 0xffff == slot.recycled() && word >> 32 == moment.cleared & 0xffff_ffff
+}
+
+/// The offsets of a bucket's slots.
+#[inline]
+pub(crate) fn bucket_slots(bucket: usize) -> impl Iterator<Item = usize> {
+    (0..BUCKET_SLOTS).map(move |slot| bucket + slot * 8)
+}

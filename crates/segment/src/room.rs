@@ -1,0 +1,267 @@
+//! Room for entries: segments that are begun, given back and emptied.
+//!
+//! A segment is emptied as a whole. Its entries that are used are written anew into the main queue, the others are dropped.
+//! One segment more than is asked for is kept free, so that what is written anew has a place.
+
+use std::sync::atomic::{Ordering, fence};
+
+use crate::layout::{BUCKET, CLASSES};
+use crate::locked::{Entry, FREE, Locked, MAIN, SMALL, header_of};
+use crate::partition::{FILL, LATEST, ORDER, STATE, bucket_slots};
+use crate::record::{FOREVER, Header, kind};
+use crate::slot::Slot;
+use crate::tally::Count;
+
+/// Of so many segments one is for entries that are new.
+const SMALL_SHARE: usize = 10;
+
+/// The uses that take a new entry to the main queue.
+const USES_TO_STAY: u64 = 1;
+
+/// After so many segments that were emptied without a gain the next one is dropped whole.
+const PATIENCE: usize = 6;
+
+/// A slot that outlived its records is taken for one that is right again after 2^16 more uses of its segment. So the index
+/// is swept each time that a segment has been used half as often.
+const SWEEP_EACH: u64 = 1 << 15;
+
+impl Locked<'_> {
+    /// The active segment of a queue and class, with room for so many bytes; a new one where it is full.
+    pub(crate) fn room(&mut self, queue: u64, class: usize, bytes: usize) -> Option<usize> {
+        if let Some(active) = self.active(queue, class, bytes) {
+            return Some(active);
+        }
+        let mut emptied = 0;
+        while self.free().nth(1).is_none() {
+            if self.give_back() {
+                continue;
+            }
+            self.empty_one(emptied >= PATIENCE)?;
+            emptied += 1;
+        }
+        // What was written anew may have begun a segment of just this kind.
+        self.active(queue, class, bytes).or_else(|| self.begin(queue, class))
+    }
+
+    /// The active segment of a queue and class, if so many bytes have room in it.
+    fn active(&self, queue: u64, class: usize, bytes: usize) -> Option<usize> {
+        let noted = self.partition.memory.load(self.active_at(queue, class)) as usize;
+        let segment = noted.checked_sub(1).filter(|s| *s < self.geometry_segments())?;
+        let is_it = self.state(segment) == (queue, class) && !self.is_cleared(segment);
+        let (end, _) = self.fill(segment);
+        (is_it && end + bytes <= self.partition.places.geometry.segment_len).then_some(segment)
+    }
+
+    /// Begins a free segment, which is active from now on.
+    fn begin(&mut self, queue: u64, class: usize) -> Option<usize> {
+        let segment = self.free().next()?;
+        let memory = self.partition.memory;
+        self.renew(segment);
+        let order = Count::Begun.at(self.partition.base);
+        memory.store(order, memory.load(order) + 1);
+        memory.store(self.partition.note_at(segment, ORDER), memory.load(order));
+        memory.store(self.partition.note_at(segment, LATEST), 0);
+        memory.store(self.partition.note_at(segment, FILL), 0);
+        fence(Ordering::Release);
+        memory.store(self.partition.note_at(segment, STATE), queue << 56 | (class as u64) << 48);
+        memory.store(self.active_at(queue, class), segment as u64 + 1);
+        Some(segment)
+    }
+
+    /// From here on no slot means this segment any more, and no reader takes what it has copied from it for whole.
+    fn renew(&mut self, segment: usize) {
+        let word = self.partition.segment_word(segment);
+        let times = (word.load(Ordering::Relaxed) & 0xffff_ffff).wrapping_add(1) & 0xffff_ffff;
+        word.store((self.moment.cleared & 0xffff_ffff) << 32 | times, Ordering::Release);
+        // Nothing of what is written into it may be seen before the word is.
+        fence(Ordering::SeqCst);
+        if times.is_multiple_of(SWEEP_EACH) {
+            self.sweep();
+        }
+    }
+
+    /// Empties all slots that mean nothing any more.
+    pub(crate) fn sweep(&self) {
+        let memory = self.partition.memory;
+        let first = self.partition.index();
+        for bucket in 0..self.partition.places.geometry.buckets {
+            for at in bucket_slots(first + bucket * BUCKET) {
+                let slot = Slot(memory.load(at));
+                if !slot.is_empty() && !self.partition.is_alive(slot, self.moment) {
+                    memory.store(at, Slot::EMPTY.0);
+                }
+            }
+        }
+    }
+
+    /// Segments that nobody uses.
+    fn free(&self) -> impl Iterator<Item = usize> {
+        (0..self.geometry_segments()).filter(|segment| self.state(*segment).0 == FREE)
+    }
+
+    /// Gives back every segment of which nothing can be read any more: it has expired, was cleared, or was deleted.
+    fn give_back(&mut self) -> bool {
+        let mut any = false;
+        for segment in 0..self.geometry_segments() {
+            if self.state(segment).0 == FREE {
+                continue;
+            }
+            let (end, alive) = self.fill(segment);
+            let latest = self.partition.memory.load(self.partition.note_at(segment, LATEST));
+            let has_expired = end > 0 && latest != FOREVER && latest <= self.now;
+            let is_dead = alive == 0 && !self.is_active(segment);
+            if has_expired || is_dead || self.is_cleared(segment) {
+                if has_expired {
+                    self.count(Count::Expired, alive);
+                }
+                self.set_free(segment);
+                any = true;
+            }
+        }
+        any
+    }
+
+    fn set_free(&mut self, segment: usize) {
+        let memory = self.partition.memory;
+        let (_, alive) = self.fill(segment);
+        let state = self.partition.note_at(segment, STATE);
+        self.uncount(Count::Items, alive);
+        self.uncount(Count::Bytes, memory.load(state) & 0xffff_ffff);
+        self.renew(segment);
+        memory.store(self.partition.note_at(segment, FILL), 0);
+        memory.store(state, FREE << 56);
+    }
+
+    fn is_active(&self, segment: usize) -> bool {
+        let (queue, class) = self.state(segment);
+        let active = self.active_at(queue, class.min(CLASSES - 1));
+        self.partition.memory.load(active) == segment as u64 + 1
+    }
+
+    fn is_cleared(&self, segment: usize) -> bool {
+        let word = self.partition.segment_word(segment).load(Ordering::Relaxed);
+        word >> 32 != self.moment.cleared & 0xffff_ffff
+    }
+
+    fn geometry_segments(&self) -> usize {
+        self.partition.places.geometry.segments
+    }
+
+    /// Empties the oldest segment of the small queue where that has more than its share, otherwise of the main one.
+    fn empty_one(&mut self, whole: bool) -> Option<()> {
+        let oldest = |queue: u64, active: bool| {
+            let of = (0..self.geometry_segments())
+                .filter(|s| self.state(*s).0 == queue && self.is_active(*s) == active);
+            of.min_by_key(|s| self.partition.memory.load(self.partition.note_at(*s, ORDER)))
+        };
+        let small = (0..self.geometry_segments()).filter(|s| self.state(*s).0 == SMALL).count();
+        let first = if small * SMALL_SHARE > self.geometry_segments() { SMALL } else { MAIN };
+        let second = if first == SMALL { MAIN } else { SMALL };
+        // Those that are being written last of all.
+        let segment = oldest(first, false)
+            .or_else(|| oldest(second, false))
+            .or_else(|| oldest(first, true))
+            .or_else(|| oldest(second, true))?;
+        self.empty(segment, whole);
+        Some(())
+    }
+
+    /// Writes what is used in a segment anew, unless the whole is to be dropped, and gives it back.
+    fn empty(&mut self, segment: usize, whole: bool) {
+        let (queue, class) = self.state(segment);
+        if self.is_active(segment) {
+            self.partition.memory.store(self.active_at(queue, class.min(CLASSES - 1)), 0);
+        }
+        let start = self.partition.start_of(segment);
+        let end = start + self.fill(segment).0.min(self.partition.places.geometry.segment_len);
+        let (mut key, mut value) = (Vec::new(), Vec::new());
+        let mut at = start;
+        while let Some(header) = Header::read(self.partition.memory, at, end) {
+            key.clear();
+            self.partition.memory.copy_out(at + header.len(), header.key_len, &mut key);
+            self.part_with((segment, at), &header, &key, &mut value, whole);
+            at += header.record_len();
+        }
+        self.set_free(segment);
+    }
+
+    /// One entry of a segment that is emptied.
+    fn part_with(
+        &mut self,
+        (segment, at): (usize, usize),
+        header: &Header,
+        key: &[u8],
+        value: &mut Vec<u8>,
+        whole: bool,
+    ) {
+        let hash = self.partition.places.hash(key);
+        let Some(present) = self.find(hash, key, header.kind & kind::PART) else { return };
+        if self.partition.base + present.slot.at() != at {
+            return;
+        }
+        let (queue, class) = self.state(segment);
+        let uses = present.slot.uses();
+        let (is_kept, left) = match queue {
+            SMALL => (uses >= USES_TO_STAY, 0),
+            _ => (uses > 0, uses.saturating_sub(1)),
+        };
+        if header.has_expired(|| self.now) {
+            self.count(Count::Expired, 1);
+        } else if is_kept && !whole && self.write_anew((hash, key), &present, left, class, value) {
+            return self.count(Count::Moved, 1);
+        } else if queue == SMALL {
+            self.count(Count::EvictedSmall, 1);
+            self.note_ghost(hash);
+        } else {
+            self.count(Count::EvictedMain, 1);
+        }
+        self.remove(&present);
+    }
+
+    /// Writes an entry once more, into the main queue; `false` where it has no room there or is damaged.
+    fn write_anew(
+        &mut self,
+        (hash, key): (u64, &[u8]),
+        present: &crate::locked::Present,
+        uses: u64,
+        class: usize,
+        value: &mut Vec<u8>,
+    ) -> bool {
+        value.clear();
+        if !self.read(hash, present, value) {
+            self.count(Count::Damaged, 1);
+            return false;
+        }
+        let header = present.found.header;
+        let entry = Entry {
+            hash,
+            key,
+            value,
+            kind: header.kind,
+            flags: header.flags,
+            expiry: header.expiry,
+            version: Some(present.found.version),
+        };
+        let header = header_of(&entry);
+        let bytes = header.record_len();
+        let into = self.active(MAIN, class, bytes).or_else(|| self.begin(MAIN, class));
+        let Some(into) = into else { return false };
+        let at = self.append(into, &header, &entry);
+        let slot = self.slot_of(hash, into, at, uses);
+        let was = present.slot;
+        let word = self.partition.memory.word(present.at);
+        let mut now = was;
+        while now.is_of(was) {
+            match word.compare_exchange(now.0, slot.0, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => {
+                    self.died(present);
+                    self.count_alive(into, 1, key.len() + value.len());
+                    return true;
+                }
+                Err(other) => now = Slot(other),
+            }
+        }
+        // It was deleted by one who did not wait for the lock.
+        true
+    }
+}

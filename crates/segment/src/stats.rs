@@ -1,0 +1,94 @@
+//! What has been counted, of all partitions and sessions.
+
+use crate::cache::Cache;
+use crate::layout::{STATS_LINE, SUPERBLOCK};
+use crate::tally::Count;
+
+/// Counters of a session, in a line that no other session writes as long as there are lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Of {
+    Hits,
+    Misses,
+    Sets,
+    Deletes,
+    Busy,
+    TooLarge,
+    RefusedFills,
+}
+
+/// What has been counted since a region was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stats {
+    /// Gets that found a value.
+    pub hits: u64,
+    /// Gets that found none.
+    pub misses: u64,
+    /// Values that were stored.
+    pub sets: u64,
+    /// Keys that were deleted.
+    pub deletes: u64,
+    /// Writes that did not have a lock in time.
+    pub busy: u64,
+    /// Values that were refused because of their size.
+    pub too_large: u64,
+    /// Fills that were refused because the key had been changed meanwhile.
+    pub refused_fills: u64,
+    /// Entries that are there, parts of large values among them; what has expired is counted until its segment is given back.
+    pub items: u64,
+    /// Bytes of their keys and values.
+    pub bytes: u64,
+    /// Entries that were evicted soon after they came, because nobody read them.
+    pub evicted_small: u64,
+    /// Entries that were evicted later.
+    pub evicted_main: u64,
+    /// Entries whose slot of the index was given to another.
+    pub evicted_by_index: u64,
+    /// Entries that were given back because they had expired.
+    pub expired: u64,
+    /// Entries that were written anew because they are read.
+    pub moved: u64,
+    /// Locks whose holder had died.
+    pub lock_repairs: u64,
+    /// Entries that were found damaged when they should have been moved.
+    pub damaged: u64,
+}
+
+impl Stats {
+    /// Entries that were evicted, whatever for.
+    pub fn evictions(&self) -> u64 {
+        self.evicted_small + self.evicted_main + self.evicted_by_index
+    }
+}
+
+pub(crate) fn read(cache: &Cache) -> Stats {
+    let geometry = &cache.places.geometry;
+    let line = |of: Of| -> u64 {
+        let at = |line| SUPERBLOCK + line * STATS_LINE + 8 * of as usize;
+        (0..geometry.stats_lines)
+            .map(|line| cache.memory().load(at(line)))
+            .fold(0, u64::wrapping_add)
+    };
+    let partition = |of: Count| -> u64 {
+        let at = |partition| of.at(cache.partition(partition).base);
+        let all = (0..geometry.partitions).map(|partition| cache.memory().load(at(partition)));
+        all.fold(0, u64::wrapping_add)
+    };
+    Stats {
+        hits: line(Of::Hits),
+        misses: line(Of::Misses),
+        sets: line(Of::Sets),
+        deletes: line(Of::Deletes),
+        busy: line(Of::Busy),
+        too_large: line(Of::TooLarge),
+        refused_fills: line(Of::RefusedFills),
+        items: partition(Count::Items),
+        bytes: partition(Count::Bytes),
+        evicted_small: partition(Count::EvictedSmall),
+        evicted_main: partition(Count::EvictedMain),
+        evicted_by_index: partition(Count::EvictedByIndex),
+        expired: partition(Count::Expired),
+        moved: partition(Count::Moved),
+        lock_repairs: partition(Count::Repairs),
+        damaged: partition(Count::Damaged),
+    }
+}

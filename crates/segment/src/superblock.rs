@@ -1,0 +1,123 @@
+//! The beginning of a region: what it is, and how it is divided.
+//!
+//! Written before anybody else can open the region, and never changed but for the words from [`CLEARED`] on.
+
+use rapidhash::v3::rapidhash_v3;
+
+use crate::Refused;
+use crate::layout::Geometry;
+use crate::memory::Memory;
+
+/// `larderSG`, in the order of this machine's bytes: a region of a machine with another order is not taken for one.
+const MAGIC: u64 = u64::from_be_bytes(*b"larderSG");
+
+/// Changes with every change of what a region looks like.
+const FORMAT: u64 = 1;
+
+/// How often the region was cleared.
+pub(crate) const CLEARED: usize = 256;
+/// The next line of counters for a session.
+pub(crate) const SESSIONS: usize = 320;
+/// The next number of a value that is cut into parts.
+pub(crate) const CUTS: usize = 448;
+/// The machine's run in which it was last written.
+pub(crate) const BOOT: usize = 384;
+
+/// What the words of a superblock say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Superblock {
+    pub(crate) geometry: Geometry,
+    /// The seed of the hash of keys.
+    pub(crate) seed: u64,
+    /// When it was made, in milliseconds since 1970.
+    pub(crate) made_ms: u64,
+    pub(crate) max_key: u64,
+    pub(crate) max_value: u64,
+}
+
+/// The words that are summed: magic, format, and what follows.
+const WORDS: usize = 13;
+
+impl Superblock {
+    fn words(&self) -> [u64; WORDS] {
+        let of = &self.geometry;
+        let sizes = [
+            of.size,
+            of.partitions,
+            of.segments,
+            of.segment_len,
+            of.buckets,
+            of.ghosts,
+            of.stats_lines,
+        ];
+        let [size, partitions, segments, segment_len, buckets, ghosts, lines] =
+            sizes.map(|n| n as u64);
+        [
+            MAGIC,
+            FORMAT,
+            size,
+            partitions,
+            segments,
+            segment_len,
+            buckets,
+            ghosts,
+            lines,
+            self.seed,
+            self.made_ms,
+            self.max_key,
+            self.max_value,
+        ]
+    }
+
+    pub(crate) fn write(&self, memory: &Memory) {
+        let words = self.words();
+        for (i, word) in words.iter().enumerate() {
+            memory.store(i * 8, *word);
+        }
+        memory.store(WORDS * 8, sum(&words));
+    }
+
+    /// What the first bytes of a file of this length say.
+    pub(crate) fn read(words: &[u64; WORDS + 1], len: u64) -> Result<Self, Refused> {
+        let [magic, format, size, partitions, segments, segment_len, buckets, ghosts, lines, ..] =
+            *words;
+        if magic != MAGIC {
+            return Err(Refused::Foreign);
+        }
+        if format != FORMAT {
+            return Err(Refused::Format { found: format, wanted: FORMAT });
+        }
+        let (body, [found]) = words.split_at(WORDS) else { return Err(Refused::Damaged) };
+        if sum(body) != *found {
+            return Err(Refused::Damaged);
+        }
+        if size != len {
+            return Err(Refused::Truncated { len, size });
+        }
+        let number = |word: u64| usize::try_from(word).map_err(|_| Refused::Geometry);
+        let geometry = Geometry {
+            size: number(size)?,
+            partitions: number(partitions)?,
+            segments: number(segments)?,
+            segment_len: number(segment_len)?,
+            buckets: number(buckets)?,
+            ghosts: number(ghosts)?,
+            stats_lines: number(lines)?,
+        };
+        Ok(Self {
+            geometry: geometry.checked()?,
+            seed: words[9],
+            made_ms: words[10],
+            max_key: words[11],
+            max_value: words[12],
+        })
+    }
+}
+
+/// How many words [`Superblock::read`] takes.
+pub(crate) const READ_WORDS: usize = WORDS + 1;
+
+fn sum(words: &[u64]) -> u64 {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    rapidhash_v3(&bytes)
+}

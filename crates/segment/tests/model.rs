@@ -1,0 +1,261 @@
+//! A cache in which everything has room, against a map.
+
+use std::collections::HashMap;
+
+use larder_segment::{Cache, Condition, Failed, Options, Outcome, Session, Set};
+use proptest::prelude::*;
+
+#[derive(Debug, Clone)]
+enum Step {
+    Get(u8),
+    GetMany(Vec<u8>),
+    Set(u8, usize, Kind),
+    Delete(u8),
+    Incr(u8, i64),
+    SetNumber(u8, u64),
+    Clear,
+    Token(u8),
+    Fill(usize),
+    Expire(u8),
+    Touch(u8),
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Plain,
+    Add,
+    Replace,
+    RightVersion,
+    WrongVersion,
+    Append,
+    Prepend,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let key = || 0..12_u8;
+    // Values of nothing, of a record, of as much as a record takes, and of several.
+    let size = prop_oneof![4 => 0..300_usize, 1 => 8000..8200_usize, 1 => 20_000..60_000_usize];
+    let kind = prop_oneof![
+        4 => Just(Kind::Plain),
+        1 => Just(Kind::Add),
+        1 => Just(Kind::Replace),
+        1 => Just(Kind::RightVersion),
+        1 => Just(Kind::WrongVersion),
+        1 => Just(Kind::Append),
+        1 => Just(Kind::Prepend),
+    ];
+    prop_oneof![
+        6 => key().prop_map(Step::Get),
+        1 => prop::collection::vec(key(), 0..40).prop_map(Step::GetMany),
+        8 => (key(), size, kind).prop_map(|(key, size, kind)| Step::Set(key, size, kind)),
+        3 => key().prop_map(Step::Delete),
+        1 => (key(), any::<i64>()).prop_map(|(key, delta)| Step::Incr(key, delta)),
+        1 => (key(), any::<u64>()).prop_map(|(key, number)| Step::SetNumber(key, number)),
+        1 => Just(Step::Clear),
+        1 => key().prop_map(Step::Token),
+        1 => (0..4_usize).prop_map(Step::Fill),
+        1 => key().prop_map(Step::Expire),
+        1 => key().prop_map(Step::Touch),
+    ]
+}
+
+#[derive(Debug, Clone)]
+struct Known {
+    value: Vec<u8>,
+    flags: u32,
+    version: u64,
+    stale: bool,
+}
+
+#[derive(Default)]
+struct Model {
+    map: HashMap<u8, Known>,
+    tokens: Vec<(u8, larder_segment::Token, bool)>,
+    made: u32,
+}
+
+fn name(key: u8) -> Vec<u8> {
+    let mut name = b"key-".to_vec();
+    name.extend(std::iter::repeat_n(key, usize::from(key)));
+    name.push(key);
+    name
+}
+
+impl Model {
+    /// A value that no other has been.
+    fn value(&mut self, size: usize) -> Vec<u8> {
+        self.made += 1;
+        let mut value = self.made.to_le_bytes().repeat(size / 4 + 1);
+        value.truncate(size);
+        value
+    }
+
+    fn changed(&mut self, key: u8) {
+        for (of, _, is_good) in &mut self.tokens {
+            *is_good &= *of != key;
+        }
+    }
+
+    fn take(&mut self, session: &mut Session, step: Step) {
+        match step {
+            Step::Get(key) => self.check(session, key),
+            Step::GetMany(keys) => {
+                let names: Vec<Vec<u8>> = keys.iter().map(|key| name(*key)).collect();
+                let names: Vec<&[u8]> = names.iter().map(Vec::as_slice).collect();
+                let mut seen = vec![None; keys.len()];
+                session.get_many(&names, &mut |i, value, _| seen[i] = Some(value.to_vec()));
+                for (key, seen) in keys.iter().zip(seen) {
+                    assert_eq!(seen, self.map.get(key).map(|known| known.value.clone()));
+                }
+            }
+            Step::Set(key, size, kind) => self.set(session, key, size, kind),
+            Step::Delete(key) => {
+                assert_eq!(session.delete(&name(key)), Ok(self.map.remove(&key).is_some()));
+                self.changed(key);
+            }
+            Step::Incr(key, delta) => self.incr(session, key, delta),
+            Step::SetNumber(key, number) => self.put(session, key, number.to_string().into_bytes()),
+            Step::Clear => {
+                session.cache().clear();
+                self.map.clear();
+            }
+            Step::Token(key) => self.tokens.push((key, session.token(&name(key)), true)),
+            Step::Fill(at) if at < self.tokens.len() => {
+                let (key, token, is_good) = self.tokens.remove(at);
+                let value = self.value(10);
+                let set = Set { condition: Condition::Unchanged(token), ..Set::default() };
+                match session.set(&name(key), &value, &set).unwrap() {
+                    Outcome::Stored(version) => {
+                        assert!(is_good, "a key that was changed was filled");
+                        self.changed(key);
+                        self.map.insert(key, Known { value, flags: 0, version, stale: false });
+                    }
+                    // Keys that share a fence may refuse each other's fills.
+                    outcome => assert_eq!(outcome, Outcome::NotStored),
+                }
+            }
+            Step::Fill(_) => {}
+            Step::Expire(key) => {
+                let known = self.map.get_mut(&key);
+                assert_eq!(session.expire(&name(key)), Ok(known.is_some()));
+                if let Some(known) = known {
+                    known.stale = true;
+                    known.version = session.get(&name(key), &mut Vec::new()).unwrap().version;
+                    self.changed(key);
+                }
+            }
+            Step::Touch(key) => {
+                let ttl = Some(std::time::Duration::from_secs(1000));
+                let there = self.map.contains_key(&key);
+                assert_eq!(session.touch(&name(key), ttl), Ok(there));
+                if there {
+                    let entry = session.get(&name(key), &mut Vec::new()).unwrap();
+                    assert!(entry.ttl.unwrap().as_secs() >= 990);
+                    self.map.get_mut(&key).unwrap().stale = entry.stale;
+                    self.changed(key);
+                }
+            }
+        }
+    }
+
+    fn check(&self, session: &mut Session, key: u8) {
+        let mut value = b"before".to_vec();
+        let entry = session.get(&name(key), &mut value);
+        let Some(known) = self.map.get(&key) else {
+            assert!(entry.is_none() && value.is_empty());
+            return;
+        };
+        let entry = entry.unwrap_or_else(|| panic!("{key} is not there"));
+        assert_eq!(value, known.value);
+        assert_eq!(
+            (entry.flags, entry.version, entry.stale),
+            (known.flags, known.version, known.stale)
+        );
+    }
+
+    fn put(&mut self, session: &mut Session, key: u8, value: Vec<u8>) {
+        let set = Set { flags: u32::from(key) << 20, ..Set::default() };
+        let outcome = session.set(&name(key), &value, &set).unwrap();
+        let Outcome::Stored(version) = outcome else { panic!("{outcome:?}") };
+        let older = self.map.insert(key, Known { value, flags: set.flags, version, stale: false });
+        assert!(older.is_none_or(|older| older.version != version));
+        self.changed(key);
+    }
+
+    fn set(&mut self, session: &mut Session, key: u8, size: usize, kind: Kind) {
+        let value = self.value(size);
+        let known = self.map.get(&key).cloned();
+        let condition = match (kind, &known) {
+            (Kind::Plain, _) => return self.put(session, key, value),
+            (Kind::Add, _) => Condition::Absent,
+            (Kind::Replace, _) => Condition::Present,
+            (Kind::RightVersion, Some(known)) => Condition::Version(known.version),
+            (Kind::RightVersion | Kind::WrongVersion, _) => Condition::Version(u64::MAX),
+            (Kind::Append, _) => Condition::Append,
+            (Kind::Prepend, _) => Condition::Prepend,
+        };
+        let (wanted, new, flags) = match (kind, known) {
+            (Kind::Add, Some(_)) | (Kind::Replace, None) => (Some(Outcome::NotStored), vec![], 0),
+            (Kind::Append | Kind::Prepend, None) => (Some(Outcome::NotStored), vec![], 0),
+            (Kind::RightVersion | Kind::WrongVersion, None) => (Some(Outcome::NotFound), vec![], 0),
+            (Kind::WrongVersion, Some(_)) => (Some(Outcome::Exists), vec![], 0),
+            (Kind::Append, Some(known)) => {
+                (None, [known.value, value.clone()].concat(), known.flags)
+            }
+            (Kind::Prepend, Some(known)) => {
+                (None, [value.clone(), known.value].concat(), known.flags)
+            }
+            _ => (None, value.clone(), 7),
+        };
+        let set = Set { condition, flags: 7, ttl: None };
+        let most = session.cache().max_value();
+        match (session.set(&name(key), &value, &set), wanted) {
+            (Ok(Outcome::Stored(version)), None) => {
+                self.map.insert(key, Known { value: new, flags, version, stale: false });
+                self.changed(key);
+            }
+            (Err(Failed::TooLarge { .. }), None) => assert!(new.len() > most),
+            (Ok(outcome), Some(wanted)) => assert_eq!(outcome, wanted),
+            (outcome, _) => panic!("{outcome:?} of {kind:?}"),
+        }
+    }
+
+    fn incr(&mut self, session: &mut Session, key: u8, delta: i64) {
+        let number =
+            |known: &Known| -> Option<u64> { std::str::from_utf8(&known.value).ok()?.parse().ok() };
+        let known = self.map.get(&key).map(|known| (known.flags, number(known)));
+        let wanted = match known {
+            None => Ok(None),
+            Some((_, None)) => Err(Failed::NoNumber),
+            Some((_, Some(number))) if delta < 0 => {
+                Ok(Some(number.saturating_sub(delta.unsigned_abs())))
+            }
+            Some((_, Some(number))) => Ok(Some(number.wrapping_add(delta.unsigned_abs()))),
+        };
+        assert_eq!(session.incr(&name(key), delta), wanted);
+        if let (Some((flags, _)), Ok(Some(sum))) = (known, wanted) {
+            let version = session.get(&name(key), &mut Vec::new()).unwrap().version;
+            let value = sum.to_string().into_bytes();
+            self.map.insert(key, Known { value, flags, version, stale: false });
+            self.changed(key);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn it_does_what_a_map_does(steps in prop::collection::vec(step(), 1..120)) {
+        let cache = Cache::private(&Options::of_size(16 << 20)).unwrap();
+        let (mut session, mut model) = (cache.session(), Model::default());
+        for step in steps {
+            model.take(&mut session, step);
+        }
+        for key in 0..12 {
+            model.check(&mut session, key);
+        }
+        let stats = cache.stats();
+        prop_assert_eq!((stats.evictions(), stats.damaged, stats.busy), (0, 0, 0));
+    }
+}
