@@ -24,6 +24,10 @@ mod file;
 mod lmdb;
 #[cfg(feature = "memcached")]
 mod memcached;
+#[cfg(feature = "memory")]
+mod memory;
+#[cfg(feature = "mmap")]
+mod mmap;
 #[cfg(feature = "moka")]
 mod moka;
 #[cfg(feature = "mongodb")]
@@ -36,6 +40,8 @@ mod null;
 mod postgresql;
 #[cfg(feature = "redis")]
 mod redis;
+#[cfg(any(feature = "memory", feature = "mmap"))]
+mod segment;
 #[cfg(any(feature = "sqlite", feature = "postgresql", feature = "mysql"))]
 pub mod sql;
 #[cfg(feature = "sqlite")]
@@ -64,6 +70,8 @@ macro_rules! engines {
 
 engines![
     null "null",
+    memory "memory",
+    mmap "mmap",
     moka "moka",
     file "file",
     lmdb "lmdb",

@@ -8,6 +8,10 @@ use larder_store::{Engine, StoreUrl};
 /// What is tried; a URL whose engine this build has not is left out.
 const URLS: &[&str] = &[
     "null:",
+    "memory:",
+    "memory:?size=1m",
+    "mmap:",
+    "mmap:?size=256m&max_key=4k",
     "moka:",
     "file:",
     "file:?depth=0",

@@ -171,6 +171,12 @@ impl Cache {
         usize::try_from(self.superblock.max_value).unwrap_or(usize::MAX)
     }
 
+    /// How it is divided, by name.
+    pub fn shape(&self) -> [(&'static str, usize); 3] {
+        let of = &self.places.geometry;
+        [("partitions", of.partitions), ("segments", of.segments), ("segment_size", of.segment_len)]
+    }
+
     /// Bytes of the whole region.
     pub fn size(&self) -> usize {
         self.memory.len()
@@ -198,11 +204,16 @@ impl Cache {
         Moment { cleared, made_ms: self.superblock.made_ms }
     }
 
-    /// When an entry expires that lives so long from now.
-    pub(crate) fn expiry(&self, ttl: Option<Duration>, moment: Moment) -> u64 {
+    /// When an entry expires that lives so long from now; of no time at all it has expired at once.
+    pub(crate) fn expiry(&self, ttl: Option<Duration>) -> u64 {
         let Some(ttl) = ttl else { return FOREVER };
-        let ms = u64::try_from(ttl.as_millis()).unwrap_or(FOREVER);
-        moment.now().saturating_add(ms).min(FOREVER - 1)
+        if ttl.is_zero() {
+            return 0;
+        }
+        // Never too early: readers look at a clock that is a little behind this one.
+        let now = clock::exactly_now_ms().saturating_sub(self.superblock.made_ms);
+        let ms = u64::try_from(ttl.as_micros().div_ceil(1000)).unwrap_or(FOREVER);
+        now.saturating_add(ms).min(FOREVER - 1)
     }
 }
 

@@ -1,17 +1,30 @@
 //! The time of day in milliseconds, by which entries expire: the region may outlive the machine's run, so that no other
 //! clock would do.
 
-/// Milliseconds since 1970, to a few: the kernel's last tick where that is fine enough, which takes a quarter of the time.
+/// How far [`now_ms`] is behind at most.
+pub(crate) const BEHIND_MS: u64 = 5;
+
+/// Milliseconds since 1970, a few of them ago: the kernel's last tick, which takes a quarter of the time.
 #[inline]
 pub(crate) fn now_ms() -> u64 {
+    read(coarse())
+}
+
+/// Milliseconds since 1970, begun ones among them.
+pub(crate) fn exactly_now_ms() -> u64 {
+    read(libc::CLOCK_REALTIME) + 1
+}
+
+#[inline]
+fn read(clock: libc::clockid_t) -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: writes a time to a place for one.
-    unsafe { libc::clock_gettime(clock(), &raw mut now) };
+    unsafe { libc::clock_gettime(clock, &raw mut now) };
     now.tv_sec.unsigned_abs() * 1000 + now.tv_nsec.unsigned_abs() / 1_000_000
 }
 
-/// The coarse clock, unless its ticks are more than five milliseconds apart.
-fn clock() -> libc::clockid_t {
+/// The coarse clock, unless its ticks are farther apart than [`BEHIND_MS`].
+fn coarse() -> libc::clockid_t {
     use std::sync::OnceLock;
 
     static CLOCK: OnceLock<libc::clockid_t> = OnceLock::new();

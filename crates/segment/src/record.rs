@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use rapidhash::v3::{DEFAULT_RAPID_SECRETS, rapidhash_v3_inline};
 
+use crate::clock::BEHIND_MS;
 use crate::layout::LARGEST_SEGMENT;
 use crate::memory::Memory;
 
@@ -139,9 +140,10 @@ impl Header {
         self.expiry != FOREVER && self.expiry <= now()
     }
 
-    /// How long it still lives; `None` for ever.
+    /// How long it still lives at least; `None` for ever.
     pub(crate) fn remaining(&self, now: u64) -> Option<Duration> {
-        (self.expiry != FOREVER).then(|| Duration::from_millis(self.expiry.saturating_sub(now)))
+        let left = || Duration::from_millis(self.expiry.saturating_sub(now + BEHIND_MS));
+        (self.expiry != FOREVER).then(left)
     }
 }
 

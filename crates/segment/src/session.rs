@@ -176,7 +176,7 @@ impl Session {
             self.count(Of::TooLarge);
             return Err(Failed::TooLarge { size: value.len(), most });
         }
-        let expiry = self.cache.expiry(set.ttl, self.cache.moment());
+        let expiry = self.cache.expiry(set.ttl);
         let entry =
             locked::Entry { hash, key, value, kind: 0, flags: set.flags, expiry, version: None };
         let outcome = if self.fits(&entry) {
@@ -237,8 +237,7 @@ impl Session {
         let sum = std::cell::Cell::new(0);
         let change = Change {
             value: &|old, new| {
-                let text = std::str::from_utf8(old).map_err(|_| Failed::NoNumber)?;
-                let number: u64 = text.trim_end().parse().map_err(|_| Failed::NoNumber)?;
+                let number = number(old).ok_or(Failed::NoNumber)?;
                 let less = delta.unsigned_abs();
                 sum.set(if delta < 0 {
                     number.saturating_sub(less)
@@ -318,7 +317,7 @@ impl Session {
         }
         (change.value)(&old, &mut new)?;
         self.fits_at_all(new.len())?;
-        let expiry = change.ttl.map_or(header.expiry, |ttl| cache.expiry(ttl, moment));
+        let expiry = change.ttl.map_or(header.expiry, |ttl| cache.expiry(ttl));
         let entry = locked::Entry {
             hash,
             key,
@@ -351,14 +350,13 @@ impl Session {
             }
             (change.value)(&old, &mut new)?;
             self.fits_at_all(new.len())?;
-            let ttl = change.ttl.unwrap_or_else(|| found.header.remaining(moment.now()));
             let entry = locked::Entry {
                 hash,
                 key,
                 value: &new,
                 kind: if change.is_stale { kind::STALE } else { 0 },
                 flags: found.header.flags,
-                expiry: self.cache.expiry(ttl, moment),
+                expiry: change.ttl.map_or(found.header.expiry, |ttl| self.cache.expiry(ttl)),
                 version: change.keeps_version.then_some(found.version),
             };
             match self.put_in_parts(&entry, Condition::Version(found.version))? {
@@ -513,6 +511,13 @@ fn alive(locked: &mut Locked<'_>, hash: u64, key: &[u8]) -> Option<Present> {
         return None;
     }
     Some(present)
+}
+
+/// The number that a value spells in digits alone.
+fn number(value: &[u8]) -> Option<u64> {
+    // `parse` would take a sign as well.
+    let digits = value.first().is_some_and(u8::is_ascii_digit);
+    digits.then(|| std::str::from_utf8(value).ok()?.parse().ok())?
 }
 
 fn entry_of(found: &Found, moment: Moment) -> Entry {

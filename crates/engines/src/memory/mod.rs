@@ -1,0 +1,30 @@
+//! `memory:`: a segment cache in the memory of the process: what `mmap:` is, for one process and its threads.
+
+use std::sync::Arc;
+
+use larder_segment::Cache;
+use larder_store::{Catalog, Engine, Medium, Result, Store, StoreUrl};
+
+use crate::segment::{SegmentConfig, SegmentStore, refused};
+
+/// The scheme, and the name in messages.
+const SCHEME: &str = "memory";
+
+/// The engine `memory:`.
+pub(crate) const ENGINE: Engine = Engine {
+    scheme: SCHEME,
+    aliases: &[],
+    summary: "Larder's segment cache, in the memory of the process",
+    example: "memory:?size=256m",
+    medium: Medium::Memory,
+    capacity_option: Some("size"),
+    recipes: &[],
+    options: || schemars::schema_for!(SegmentConfig),
+    open,
+};
+
+fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
+    let config: SegmentConfig = url.options(SCHEME)?;
+    let cache = Cache::private(&config.options()).map_err(|what| refused(SCHEME, what))?;
+    Ok(Arc::new(SegmentStore::private(SCHEME, url.to_string(), cache)))
+}

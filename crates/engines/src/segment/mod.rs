@@ -1,0 +1,8 @@
+//! What `memory:` and `mmap:` share: a segment cache as a store, and sessions on it.
+
+mod config;
+mod session;
+mod store;
+
+pub(crate) use config::{SegmentConfig, refused};
+pub(crate) use store::SegmentStore;

@@ -1,0 +1,109 @@
+//! A segment cache as a store.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use larder_host::disk;
+use larder_host::scratch::Place;
+use larder_segment::Cache;
+use larder_store::{
+    ByteSize, Capabilities, Durability, Ownership, Reach, Result, Session, Stats, Store, StoreInfo,
+};
+
+use super::session::SegmentSession;
+
+/// An open segment cache.
+#[derive(Debug)]
+pub(crate) struct SegmentStore {
+    engine: &'static str,
+    url: String,
+    cache: Arc<Cache>,
+    /// The file it lies in, and what keeps its folder; none where it is private.
+    file: Option<(PathBuf, Place)>,
+}
+
+impl SegmentStore {
+    /// One in private memory.
+    pub(crate) fn private(engine: &'static str, url: String, cache: Arc<Cache>) -> Self {
+        Self { engine, url, cache, file: None }
+    }
+
+    /// One in a file.
+    pub(crate) fn in_file(
+        engine: &'static str,
+        url: String,
+        cache: Arc<Cache>,
+        file: PathBuf,
+        place: Place,
+    ) -> Self {
+        Self { engine, url, cache, file: Some((file, place)) }
+    }
+}
+
+impl Store for SegmentStore {
+    fn info(&self) -> StoreInfo {
+        let size = |bytes: usize| ByteSize(bytes as u64).to_string();
+        let settings = [
+            ("size", size(self.cache.size())),
+            ("max_key", size(self.cache.max_key())),
+            ("max_value", size(self.cache.max_value())),
+        ];
+        let shape = self.cache.shape().map(|(name, number)| (name, number.to_string()));
+        let settings = settings.into_iter().chain(shape);
+        let path = self.file.as_ref().map(|(path, _)| path);
+        StoreInfo {
+            scheme: self.engine,
+            url: self.url.clone(),
+            version: Some(env!("CARGO_PKG_VERSION").into()),
+            settings: settings.map(|(name, text)| (name.to_owned(), text)).collect(),
+            durability: if path.is_some() { Durability::OsCache } else { Durability::Volatile },
+            ownership: Ownership::Embedded,
+            data_paths: path.cloned().into_iter().collect(),
+            file_system: path.and_then(|path| disk::file_system(path).ok()),
+            ..StoreInfo::default()
+        }
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            stores: true,
+            ttl: true,
+            ttl_resolution: Duration::from_millis(10),
+            ttl_left: true,
+            flags: true,
+            add: true,
+            version: true,
+            append: true,
+            incr: true,
+            touch: true,
+            batch: true,
+            groups: false,
+            clear: true,
+            persistent: self.file.is_some(),
+            evicts: true,
+            reach: if self.file.is_some() { Reach::Host } else { Reach::Process },
+            max_key_len: Some(self.cache.max_key()),
+            max_value_len: Some(self.cache.max_value()),
+        }
+    }
+
+    fn session(&self) -> Result<Box<dyn Session>> {
+        Ok(Box::new(SegmentSession::new(self.engine, self.cache.session())))
+    }
+
+    fn stats(&self) -> Result<Stats> {
+        let counted = self.cache.stats();
+        let mut stats = Stats::default();
+        stats.hits = Some(counted.hits);
+        stats.misses = Some(counted.misses);
+        stats.sets = Some(counted.sets);
+        stats.deletes = Some(counted.deletes);
+        stats.evictions = Some(counted.evictions());
+        stats.expirations = Some(counted.expired);
+        stats.items = Some(counted.items);
+        stats.bytes = Some(counted.bytes);
+        stats.capacity_bytes = Some(self.cache.size() as u64);
+        Ok(stats)
+    }
+}
