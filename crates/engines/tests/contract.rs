@@ -9,7 +9,6 @@ use larder_store::{Engine, StoreUrl};
 const URLS: &[&str] = &[
     "null:",
     "memory:",
-    "memory:?size=1m",
     "mmap:",
     "mmap:?size=256m&max_key=4k",
     "moka:",

@@ -35,17 +35,16 @@ impl Options {
     }
 
     fn superblock(&self) -> Result<Superblock, Refused> {
-        let geometry = Geometry::of(self.size, self.item.max(1))?;
         let limit = |what, asked, most| {
             if asked > most { Err(Refused::Limit { what, asked, most }) } else { Ok(asked as u64) }
         };
-        let longest = (geometry.longest_record() / 4).min(MAX_KEY);
         let quarter = self.size / 4;
+        let max_key = limit("keys", self.max_key, Geometry::longest_key(self.size))?;
         Ok(Superblock {
-            geometry,
+            geometry: Geometry::of(self.size, self.item.max(1), self.max_key)?,
             seed: seed(),
             made_ms: clock::now_ms(),
-            max_key: limit("keys", self.max_key, longest)?,
+            max_key,
             max_value: limit("values", self.max_value.unwrap_or(quarter), quarter)?,
         })
     }

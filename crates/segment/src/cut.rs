@@ -7,11 +7,12 @@ use std::sync::atomic::Ordering;
 
 use crate::Failed;
 use crate::cache::Cache;
-use crate::locked;
+use crate::locked::{self, Locked, Present};
 use crate::partition::{Moment, Partition};
 use crate::record::kind;
 use crate::session::{Condition, Outcome, Session};
 use crate::superblock::CUTS;
+use crate::tally::Count;
 
 /// Header and key of a part, with room to spare.
 const BESIDE: usize = 64;
@@ -64,19 +65,19 @@ impl Parts {
 }
 
 impl Session {
-    /// Puts the value together whose entry `value` is; `None` where a part is missing.
-    pub(crate) fn join(&self, hash: u64, moment: Moment, value: &mut Vec<u8>) -> Option<()> {
-        let parts = Parts::of(value, self.cache.max_value())?;
+    /// Puts the value together whose entry `value` is; `false` where a part is missing.
+    pub(crate) fn join(&self, hash: u64, moment: Moment, value: &mut Vec<u8>) -> bool {
+        let Some(parts) = Parts::of(value, self.cache.max_value()) else { return false };
         value.clear();
-        value.reserve(usize::try_from(parts.len).ok()?);
-        for part in 0..parts.count() {
+        value.reserve(usize::try_from(parts.len).unwrap_or(0));
+        (0..parts.count()).all(|part| {
             let key = parts.key(part);
             let of = self.cache.places.hash(&key);
-            parts.partition(&self.cache, hash, part).get(of, &key, kind::PART, moment, value)?;
+            let partition = parts.partition(&self.cache, hash, part);
+            let found = partition.get(of, &key, kind::PART, moment, value);
             let there = (part + 1).saturating_mul(parts.each).min(parts.len);
-            (value.len() as u64 == there).then_some(())?;
-        }
-        Some(())
+            found.is_some() && value.len() as u64 == there
+        })
     }
 
     /// Stores an entry whose value is cut.
@@ -111,7 +112,7 @@ impl Session {
                 hash: self.cache.places.hash(&key),
                 key: &key,
                 value,
-                kind: kind::PART,
+                kind: if part == 0 { kind::PART | kind::FIRST } else { kind::PART },
                 flags: 0,
                 expiry: entry.expiry,
                 version: None,
@@ -129,6 +130,17 @@ impl Session {
     /// Takes the parts of a value away that nobody is told of any more. Those whose lock is not had in time go as others do
     /// that nobody reads.
     pub(crate) fn drop_parts(&self, hash: u64, parts: &[u8]) {
+        self.drop_each(hash, parts, |_, _| ());
+    }
+
+    /// The same for a value that lost a part: it was evicted, which is counted where its first part has not been.
+    pub(crate) fn evict_parts(&self, hash: u64, parts: &[u8]) {
+        self.drop_each(hash, parts, |locked, present| {
+            locked.count(Count::EvictedMain, u64::from(present.found.header.is_item()));
+        });
+    }
+
+    fn drop_each(&self, hash: u64, parts: &[u8], also: impl Fn(&Locked<'_>, &Present)) {
         let Some(parts) = Parts::of(parts, self.cache.max_value()) else { return };
         for part in 0..parts.count() {
             let key = parts.key(part);
@@ -138,6 +150,7 @@ impl Session {
                 continue;
             };
             if let Some(present) = locked.find(of, &key, kind::PART) {
+                also(&locked, &present);
                 locked.remove(&present);
             }
         }

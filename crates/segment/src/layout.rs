@@ -12,6 +12,7 @@
 
 use crate::Refused;
 use crate::lock;
+use crate::record::MAX_KEY;
 
 /// The superblock's bytes.
 pub(crate) const SUPERBLOCK: usize = 4096;
@@ -45,8 +46,10 @@ pub(crate) const NOTES: usize = 4;
 
 const LEAST_SEGMENT: usize = 16 << 10;
 pub(crate) const LARGEST_SEGMENT: usize = 2 << 20;
-/// Below so many segments a partition's eviction is too coarse.
-const SEGMENTS_WANTED: usize = 128;
+/// A partition has so many segments to twice as many: with fewer its eviction is coarse.
+const SEGMENTS_WANTED: usize = 64;
+/// It is not split where it would have fewer than these.
+const LEAST_SEGMENTS: usize = 32;
 /// A partition is split where both halves keep so many bytes.
 const LEAST_PARTITION: usize = 2 << 20;
 /// Writers seldom meet in one of so many partitions.
@@ -70,16 +73,20 @@ pub(crate) struct Geometry {
 }
 
 impl Geometry {
-    /// Divides `size` bytes for entries of about `item` bytes, keys included.
-    pub(crate) fn of(size: usize, item: usize) -> Result<Self, Refused> {
+    /// Divides `size` bytes for entries of about `item` bytes, keys included, of which the longest have `max_key`.
+    pub(crate) fn of(size: usize, item: usize, max_key: usize) -> Result<Self, Refused> {
         if size < LEAST_SIZE {
             return Err(Refused::TooSmall { size, least: LEAST_SIZE });
         }
-        let partitions = previous_power_of_two(size / LEAST_PARTITION).clamp(1, MOST_PARTITIONS);
         let stats_lines = (size / (64 << 10)).clamp(16, 256);
-        let each = (size - SUPERBLOCK - stats_lines * STATS_LINE) / partitions / 64 * 64;
+        let all = size - SUPERBLOCK - stats_lines * STATS_LINE;
+        // A record of the longest key has room for as much of a value.
+        let least = (4 * max_key).next_power_of_two().clamp(LEAST_SEGMENT, LARGEST_SEGMENT);
+        let most = (all / LEAST_PARTITION).min(all / least / LEAST_SEGMENTS);
+        let partitions = previous_power_of_two(most).clamp(1, MOST_PARTITIONS);
+        let each = all / partitions / 64 * 64;
         let segment_len =
-            previous_power_of_two(each / SEGMENTS_WANTED).clamp(LEAST_SEGMENT, LARGEST_SEGMENT);
+            previous_power_of_two(each / SEGMENTS_WANTED).clamp(least, LARGEST_SEGMENT);
         let slots = each / (item + BESIDE_ITEM) * SLOTS_FOR_TEN / 10;
         let buckets = slots.div_ceil(BUCKET_SLOTS).max(8);
         let ghosts = (slots / 2).next_multiple_of(4 * BUCKET_SLOTS);
@@ -138,6 +145,11 @@ impl Geometry {
         self.partition_at(self.partitions)
     }
 
+    /// The longest key that any region of this size can have.
+    pub(crate) fn longest_key(size: usize) -> usize {
+        (LARGEST_SEGMENT.min(previous_power_of_two(size / 16)) / 4).min(MAX_KEY)
+    }
+
     /// The longest record: half a segment, so that at most half of one is left empty.
     pub(crate) fn longest_record(&self) -> usize {
         self.segment_len / 2
@@ -156,21 +168,25 @@ mod tests {
     fn it_scales_from_a_mebibyte_to_a_tebibyte_and_wastes_little() {
         for shift in 20..=40 {
             for size in [1 << shift, (1 << shift) + 12345] {
-                let geometry = Geometry::of(size, 112).unwrap();
+                let geometry = Geometry::of(size, 112, 250).unwrap();
                 let segments = geometry.partitions * geometry.segments * geometry.segment_len;
                 assert!(geometry.segments >= 32, "{geometry:?}");
                 assert!(segments * 100 / size >= 85, "{} % of {geometry:?}", segments * 100 / size);
                 assert!(geometry.segments_at().is_multiple_of(64));
             }
         }
-        let small = Geometry::of(LEAST_SIZE, 112).unwrap();
+        for size in [16 << 20, 1 << 30] {
+            let geometry = Geometry::of(size, 112, MAX_KEY).unwrap();
+            assert!(geometry.longest_record() >= 2 * MAX_KEY, "{geometry:?}");
+        }
+        let small = Geometry::of(LEAST_SIZE, 112, 250).unwrap();
         assert_eq!((small.partitions, small.segment_len), (1, LEAST_SEGMENT));
-        assert!(matches!(Geometry::of(LEAST_SIZE - 1, 112), Err(Refused::TooSmall { .. })));
+        assert!(matches!(Geometry::of(LEAST_SIZE - 1, 112, 250), Err(Refused::TooSmall { .. })));
     }
 
     #[test]
     fn what_reaches_beyond_the_region_is_refused() {
-        let sound = Geometry::of(8 << 20, 112).unwrap();
+        let sound = Geometry::of(8 << 20, 112, 250).unwrap();
         for wrong in [
             Geometry { partitions: 3, ..sound },
             Geometry { partitions: 1 << 40, ..sound },

@@ -124,7 +124,7 @@ impl<'c> Locked<'c> {
         let slot =
             self.slot_of(entry.hash, segment, at, older.as_ref().map_or(0, |o| o.slot.uses()));
         self.publish(entry.hash, slot, older);
-        self.count_alive(segment, 1, entry.key.len() + entry.value.len());
+        self.count_alive(segment, &header);
         let changes = self.partition.fence_of(entry.hash).fetch_add(1, Ordering::SeqCst);
         let version = entry.version.unwrap_or_else(|| self.partition.version_of(segment, slot));
         Some(Stored { version, changes, was })
@@ -145,8 +145,7 @@ impl<'c> Locked<'c> {
 
     /// One whose slot is gone lies in its segment for nothing.
     pub(crate) fn died(&self, present: &Present) {
-        let header = present.found.header;
-        self.count_dead(present.segment, header.key_len + header.value_len);
+        self.count_dead(present.segment, &present.found.header);
     }
 
     /// The slot of a record at `at` of the region.
@@ -220,7 +219,6 @@ impl<'c> Locked<'c> {
         let least = all.min_by_key(|(_, slot)| (slot.uses(), order(*slot)));
         let Some((at, slot)) = least else { return buckets[0] };
         self.forget(slot);
-        self.count(Count::EvictedByIndex, 1);
         at
     }
 
@@ -230,7 +228,8 @@ impl<'c> Locked<'c> {
         let at = self.partition.base + slot.at();
         let header = Header::read(self.partition.memory, at, self.partition.end_of(segment));
         if let Some(header) = header {
-            self.count_dead(segment, header.key_len + header.value_len);
+            self.count_dead(segment, &header);
+            self.count(Count::EvictedByIndex, u64::from(header.is_item()));
         }
     }
 
@@ -267,24 +266,39 @@ impl<'c> Locked<'c> {
         self.partition.memory.store(at, (end as u64) << 32 | alive & 0xffff_ffff);
     }
 
-    pub(crate) fn count_alive(&self, segment: usize, items: u64, bytes: usize) {
+    /// A segment has one more record that a slot points to.
+    pub(crate) fn count_alive(&self, segment: usize, header: &Header) {
         let (end, alive) = self.fill(segment);
-        self.set_fill(segment, end, alive + items);
-        let at = self.partition.note_at(segment, STATE);
-        self.partition.memory.store(at, self.partition.memory.load(at) + bytes as u64);
-        self.count(Count::Items, items);
-        self.count(Count::Bytes, bytes as u64);
+        self.set_fill(segment, end, alive + 1);
+        let (others, bytes) = self.alive(segment);
+        let more = (header.key_len + header.value_len) as u64;
+        self.set_alive(segment, others + u64::from(!header.is_item()), bytes + more);
+        self.count(Count::Items, u64::from(header.is_item()));
+        self.count(Count::Bytes, more);
     }
 
-    pub(crate) fn count_dead(&self, segment: usize, bytes: usize) {
+    /// No slot points to a record of a segment any more.
+    pub(crate) fn count_dead(&self, segment: usize, header: &Header) {
         let (end, alive) = self.fill(segment);
         self.set_fill(segment, end, alive.saturating_sub(1));
+        let (others, bytes) = self.alive(segment);
+        let less = (header.key_len + header.value_len) as u64;
+        let others = others.saturating_sub(u64::from(!header.is_item()));
+        self.set_alive(segment, others, bytes.saturating_sub(less));
+        self.uncount(Count::Items, u64::from(header.is_item()));
+        self.uncount(Count::Bytes, less);
+    }
+
+    /// How many of a segment's records that are alive are no entries by themselves, and the bytes of keys and values of all.
+    pub(crate) fn alive(&self, segment: usize) -> (u64, u64) {
+        let state = self.partition.memory.load(self.partition.note_at(segment, STATE));
+        (state >> 32 & 0xffff, state & 0xffff_ffff)
+    }
+
+    fn set_alive(&self, segment: usize, others: u64, bytes: u64) {
         let at = self.partition.note_at(segment, STATE);
-        let state = self.partition.memory.load(at);
-        let left = (state & 0xffff_ffff).saturating_sub(bytes as u64);
-        self.partition.memory.store(at, state & !0xffff_ffff | left);
-        self.uncount(Count::Items, 1);
-        self.uncount(Count::Bytes, bytes as u64);
+        let state = self.partition.memory.load(at) >> 48 << 48;
+        self.partition.memory.store(at, state | others << 32 | bytes);
     }
 
     pub(crate) fn count(&self, of: Count, more: u64) {

@@ -331,7 +331,7 @@ impl<'c> Partition<'c> {
 
 /// Notes on a segment: `end of its records 32 | records that are alive 32`.
 pub(crate) const FILL: usize = 0;
-/// `queue 8 | class 8 | … | bytes of keys and values that are alive 32`.
+/// `queue 8 | class 8 | of those alive, no entries by themselves 16 | bytes of keys and values that are alive 32`.
 pub(crate) const STATE: usize = 1;
 /// Which it was among all segments that the partition has begun.
 pub(crate) const ORDER: usize = 2;

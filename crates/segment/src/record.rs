@@ -35,6 +35,8 @@ pub(crate) mod kind {
     pub(crate) const CUT: u8 = 4;
     /// A part of another record's value.
     pub(crate) const PART: u8 = 8;
+    /// The first of those parts.
+    pub(crate) const FIRST: u8 = 32;
     /// The value is there but no longer right: see `expire`.
     pub(crate) const STALE: u8 = 16;
 }
@@ -59,6 +61,12 @@ impl Header {
     pub(crate) fn len(&self) -> usize {
         let with = |bit| if self.kind & bit != 0 { 8 } else { 0 };
         16 + with(kind::VERSION) + with(kind::FLAGS)
+    }
+
+    /// Whether it counts as an entry. Of a value that was cut the first part does: with the parts goes the value.
+    #[inline]
+    pub(crate) fn is_item(&self) -> bool {
+        self.kind & (kind::PART | kind::CUT) == 0 || self.kind & kind::FIRST != 0
     }
 
     /// How many bytes the record takes.

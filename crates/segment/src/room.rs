@@ -112,7 +112,7 @@ impl Locked<'_> {
             let is_dead = alive == 0 && !self.is_active(segment);
             if has_expired || is_dead || self.is_cleared(segment) {
                 if has_expired {
-                    self.count(Count::Expired, alive);
+                    self.count(Count::Expired, alive.saturating_sub(self.alive(segment).0));
                 }
                 self.set_free(segment);
                 any = true;
@@ -124,9 +124,10 @@ impl Locked<'_> {
     fn set_free(&mut self, segment: usize) {
         let memory = self.partition.memory;
         let (_, alive) = self.fill(segment);
+        let (others, bytes) = self.alive(segment);
         let state = self.partition.note_at(segment, STATE);
-        self.uncount(Count::Items, alive);
-        self.uncount(Count::Bytes, memory.load(state) & 0xffff_ffff);
+        self.uncount(Count::Items, alive.saturating_sub(others));
+        self.uncount(Count::Bytes, bytes);
         self.renew(segment);
         memory.store(self.partition.note_at(segment, FILL), 0);
         memory.store(state, FREE << 56);
@@ -205,15 +206,16 @@ impl Locked<'_> {
             SMALL => (uses >= USES_TO_STAY, 0),
             _ => (uses > 0, uses.saturating_sub(1)),
         };
+        let item = u64::from(header.is_item());
         if header.has_expired(|| self.now) {
-            self.count(Count::Expired, 1);
+            self.count(Count::Expired, item);
         } else if is_kept && !whole && self.write_anew((hash, key), &present, left, class, value) {
-            return self.count(Count::Moved, 1);
+            return self.count(Count::Moved, item);
         } else if queue == SMALL {
-            self.count(Count::EvictedSmall, 1);
+            self.count(Count::EvictedSmall, item);
             self.note_ghost(hash);
         } else {
-            self.count(Count::EvictedMain, 1);
+            self.count(Count::EvictedMain, item);
         }
         self.remove(&present);
     }
@@ -255,7 +257,7 @@ impl Locked<'_> {
             match word.compare_exchange(now.0, slot.0, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => {
                     self.died(present);
-                    self.count_alive(into, 1, key.len() + value.len());
+                    self.count_alive(into, &header);
                     return true;
                 }
                 Err(other) => now = Slot(other),

@@ -13,8 +13,9 @@ use crate::partition::{Found, Moment, Partition};
 use crate::record::{FOREVER, kind};
 use crate::stats::Of;
 
-/// How long a writer waits for the lock of a part, which others hold for microseconds.
-const PATIENCE: Duration = Duration::from_millis(20);
+/// How long a writer waits for the lock of a part. Others hold it for microseconds, unless the system lets them wait while they
+/// do, as one does that has more to do than processors.
+const PATIENCE: Duration = Duration::from_millis(80);
 
 /// What is known of an entry besides its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,8 +151,9 @@ impl Session {
     fn look(&self, hash: u64, key: &[u8], value: &mut Vec<u8>) -> Option<Entry> {
         let moment = self.cache.moment();
         let found = self.partition(hash).get(hash, key, 0, moment, value)?;
-        if found.header.kind & kind::CUT != 0 {
-            self.join(hash, moment, value)?;
+        if found.header.kind & kind::CUT != 0 && !self.join(hash, moment, value) {
+            self.forget(hash, key, &found);
+            return None;
         }
         Some(entry_of(&found, moment))
     }
@@ -345,7 +347,7 @@ impl Session {
             let (mut old, mut new) = (Vec::new(), Vec::new());
             let found = self.partition(hash).get(hash, key, 0, moment, &mut old);
             let Some(found) = found else { return Ok(None) };
-            if found.header.kind & kind::CUT != 0 && self.join(hash, moment, &mut old).is_none() {
+            if found.header.kind & kind::CUT != 0 && !self.join(hash, moment, &mut old) {
                 return Ok(None);
             }
             (change.value)(&old, &mut new)?;
@@ -389,6 +391,20 @@ impl Session {
     /// Whether an entry has room in one record.
     fn fits(&self, entry: &locked::Entry<'_>) -> bool {
         locked::header_of(entry).record_len() <= self.cache.places.geometry.longest_record()
+    }
+
+    /// Takes an entry away of which a part was evicted, and the parts that are left.
+    #[cold]
+    fn forget(&self, hash: u64, key: &[u8], found: &Found) {
+        let Ok(mut locked) = self.lock(&self.cache, hash, self.cache.moment()) else { return };
+        let present = locked.find(hash, key, 0).filter(|now| now.found.version == found.version);
+        let Some(present) = present else { return };
+        let parts = locked.parts_of(hash, &present);
+        locked.remove(&present);
+        drop(locked);
+        if let Some(parts) = parts {
+            self.evict_parts(hash, &parts);
+        }
     }
 
     /// Stores an entry of one record.

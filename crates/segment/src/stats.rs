@@ -33,7 +33,7 @@ pub struct Stats {
     pub too_large: u64,
     /// Fills that were refused because the key had been changed meanwhile.
     pub refused_fills: u64,
-    /// Entries that are there, parts of large values among them; what has expired is counted until its segment is given back.
+    /// Entries that are there; what has expired is counted until its segment is given back.
     pub items: u64,
     /// Bytes of their keys and values.
     pub bytes: u64,

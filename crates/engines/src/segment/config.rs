@@ -14,7 +14,7 @@ pub(crate) struct SegmentConfig {
     /// Bytes that key and value of an entry have about. The index has room for so many entries; of smaller ones some are
     /// evicted before the region is full, of larger ones the index takes more than it needs.
     pub(crate) item_size: ByteSize,
-    /// The longest key, up to 64 KiB, and to an eighth of a segment.
+    /// The longest key, up to 64 KiB, and to a 64th of `size`.
     pub(crate) max_key: ByteSize,
     /// The largest value, up to a quarter of `size`, which it is without this option.
     pub(crate) max_value: Option<ByteSize>,

@@ -14,6 +14,15 @@ impl SegmentSession {
     pub(super) fn new(engine: &'static str, inner: larder_segment::Session) -> Self {
         Self { engine, inner }
     }
+
+    /// A key that no entry can have is refused when it is asked for, too.
+    fn check(&self, key: &[u8]) -> Result<()> {
+        let limit = self.inner.cache().max_key();
+        if key.len() > limit {
+            return Err(Error::KeyTooLong { engine: self.engine, len: key.len(), limit });
+        }
+        Ok(())
+    }
 }
 
 impl Session for SegmentSession {
@@ -22,10 +31,12 @@ impl Session for SegmentSession {
     }
 
     fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
+        self.check(key)?;
         Ok(self.inner.get(key, value).map(|entry| meta(&entry)))
     }
 
     fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
+        keys.iter().try_for_each(|key| self.check(key))?;
         self.inner.get_many(keys, &mut |i, value, entry| hit(i, value, meta(&entry)));
         Ok(())
     }
