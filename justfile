@@ -26,6 +26,10 @@ bench-floor:
 verdicts *arguments:
     cargo bench -p larder-bench --bench verdicts -- {{ arguments }}
 
+# Five minutes of processes that share a cache and are killed, stopped and resumed
+torture seconds='300':
+    LARDER_TORTURE={{ seconds }} cargo test --release -p larder-segment --test torture -- --nocapture nobody
+
 # Every article at its short length as published, held to the checks that its scenario names, then corrected, held to none of
 # severity error: about half an hour
 articles:

@@ -4,7 +4,8 @@
 //! and `session.rs`, and knows no other engine; `tiered` opens its
 //! parts with the catalog that it is given. What several share stands beside the folders and is built whichever
 //! engines are: [`network`] finds servers, [`counters`] counts, [`decimal`] spells numbers, [`header`] is
-//! what stands before a value. `sql` is what the databases that speak SQL share: all but their drivers. What an engine
+//! what stands before a value. `sql` is what the databases that speak SQL share: all but their drivers; `segment` is what
+//! `memory:` and `mmap:` share: all but where the region lies. What an engine
 //! takes of the machine (a server, a directory) it takes by `larder-host`.
 
 mod absent;
