@@ -63,7 +63,7 @@ impl Worker {
         let own = any / WORKERS * WORKERS + number;
         let began = Instant::now();
         match (self.random)() % 4096 {
-            0 => self.clear(),
+            0 if (self.random)() % 32 == 0 => self.clear(),
             1..800 => self.set(own),
             800..1000 => self.delete(own),
             1000..1100 => self.expire(own),
