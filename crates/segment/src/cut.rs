@@ -17,6 +17,10 @@ use crate::tally::Count;
 /// Header and key of a part, with room to spare.
 const BESIDE: usize = 64;
 
+/// A value is large that takes more than a quarter of the small queue, which is a tenth of the region: its last parts would
+/// push the first ones out.
+const LARGE_SHARE: usize = 40;
+
 /// Where the parts of a value are, as its entry tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Parts {
@@ -106,13 +110,15 @@ impl Session {
         parts: Parts,
         each: usize,
     ) -> Result<(), Failed> {
+        let is_large = entry.value.len() > self.cache.size() / LARGE_SHARE;
+        let large = if is_large { kind::LARGE } else { 0 };
         for (part, value) in (0..).zip(entry.value.chunks(each)) {
             let key = parts.key(part);
             let of = locked::Entry {
                 hash: self.cache.places.hash(&key),
                 key: &key,
                 value,
-                kind: if part == 0 { kind::PART | kind::FIRST } else { kind::PART },
+                kind: kind::PART | if part == 0 { kind::FIRST } else { 0 } | large,
                 flags: 0,
                 expiry: entry.expiry,
                 version: None,

@@ -154,10 +154,13 @@ impl<'c> Locked<'c> {
         Slot::new(Slot::tag_of(hash), uses, recycled, at - self.partition.base)
     }
 
-    /// Which queue an entry goes to: the main one if it was there, if it was evicted not long ago, and if it is a part, of
-    /// which many come at once.
+    /// Which queue an entry goes to: the main one if it was there, if it was evicted not long ago, and if it is a part of a
+    /// value that alone would take much of the small one.
     fn queue_for(&self, entry: &Entry<'_>, known: Option<&Present>) -> u64 {
-        if entry.kind & kind::PART != 0 || self.take_ghost(entry.hash) {
+        if entry.kind & kind::PART != 0 {
+            return if entry.kind & kind::LARGE != 0 { MAIN } else { SMALL };
+        }
+        if self.take_ghost(entry.hash) {
             return MAIN;
         }
         known.map_or(SMALL, |known| self.state(known.segment).0.max(SMALL))
@@ -252,7 +255,7 @@ impl<'c> Locked<'c> {
     /// Queue and class of a segment.
     pub(crate) fn state(&self, segment: usize) -> (u64, usize) {
         let state = self.partition.memory.load(self.partition.note_at(segment, STATE));
-        (state >> 56, (state >> 48 & 0xff) as usize)
+        (state >> 56, ((state >> 48 & 0xff) as usize).min(CLASSES - 1))
     }
 
     /// Where the records of a segment end, and how many are alive.

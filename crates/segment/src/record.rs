@@ -37,6 +37,8 @@ pub(crate) mod kind {
     pub(crate) const PART: u8 = 8;
     /// The first of those parts.
     pub(crate) const FIRST: u8 = 32;
+    /// A part of a value that is large for the region.
+    pub(crate) const LARGE: u8 = 64;
     /// The value is there but no longer right: see `expire`.
     pub(crate) const STALE: u8 = 16;
 }

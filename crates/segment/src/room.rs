@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{Ordering, fence};
 
-use crate::layout::{BUCKET, CLASSES};
+use crate::layout::BUCKET;
 use crate::locked::{Entry, FREE, Locked, MAIN, SMALL, header_of};
 use crate::partition::{FILL, LATEST, ORDER, STATE, bucket_slots};
 use crate::record::{FOREVER, Header, kind};
@@ -58,7 +58,7 @@ impl Locked<'_> {
         let memory = self.partition.memory;
         self.renew(segment);
         let order = Count::Begun.at(self.partition.base);
-        memory.store(order, memory.load(order) + 1);
+        memory.store(order, memory.load(order).wrapping_add(1));
         memory.store(self.partition.note_at(segment, ORDER), memory.load(order));
         memory.store(self.partition.note_at(segment, LATEST), 0);
         memory.store(self.partition.note_at(segment, FILL), 0);
@@ -135,7 +135,7 @@ impl Locked<'_> {
 
     fn is_active(&self, segment: usize) -> bool {
         let (queue, class) = self.state(segment);
-        let active = self.active_at(queue, class.min(CLASSES - 1));
+        let active = self.active_at(queue, class);
         self.partition.memory.load(active) == segment as u64 + 1
     }
 
@@ -171,7 +171,7 @@ impl Locked<'_> {
     fn empty(&mut self, segment: usize, whole: bool) {
         let (queue, class) = self.state(segment);
         if self.is_active(segment) {
-            self.partition.memory.store(self.active_at(queue, class.min(CLASSES - 1)), 0);
+            self.partition.memory.store(self.active_at(queue, class), 0);
         }
         let start = self.partition.start_of(segment);
         let end = start + self.fill(segment).0.min(self.partition.places.geometry.segment_len);
@@ -213,7 +213,9 @@ impl Locked<'_> {
             return self.count(Count::Moved, item);
         } else if queue == SMALL {
             self.count(Count::EvictedSmall, item);
-            self.note_ghost(hash);
+            if header.kind & kind::PART == 0 {
+                self.note_ghost(hash);
+            }
         } else {
             self.count(Count::EvictedMain, item);
         }
