@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::file::{self, Lock, io_error};
 use crate::layout::{Geometry, STATS_LINE, SUPERBLOCK};
 use crate::lock;
-use crate::memory::Memory;
+use crate::memory::{Memory, size};
 use crate::partition::{Moment, Partition, Places};
 use crate::record::{FOREVER, MAX_KEY};
 use crate::superblock::{BOOT, CLEARED, SESSIONS, Superblock};
@@ -145,7 +145,7 @@ impl Cache {
 
     /// A handle for one thread.
     pub fn session(self: &Arc<Self>) -> Session {
-        let number = self.memory.word(SESSIONS).fetch_add(1, Ordering::Relaxed) as usize;
+        let number = size(self.memory.word(SESSIONS).fetch_add(1, Ordering::Relaxed));
         let line = number % self.places.geometry.stats_lines;
         Session::new(Arc::clone(self), SUPERBLOCK + line * STATS_LINE)
     }

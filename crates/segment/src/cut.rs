@@ -6,11 +6,12 @@
 use std::sync::atomic::Ordering;
 
 use crate::Failed;
+use crate::api::{Condition, Outcome};
 use crate::cache::Cache;
 use crate::locked::{self, Locked, Present};
 use crate::partition::{Moment, Partition};
 use crate::record::kind;
-use crate::session::{Condition, Outcome, Session};
+use crate::session::{Session, lock_of};
 use crate::superblock::CUTS;
 use crate::tally::Count;
 
@@ -60,7 +61,7 @@ impl Parts {
     }
 
     /// The partition of a part: the next after that of the part before.
-    fn partition(self, cache: &Cache, hash: u64, part: u64) -> Partition<'_> {
+    fn partition(cache: &Cache, hash: u64, part: u64) -> Partition<'_> {
         let all = cache.places.geometry.partitions;
         let home = cache.places.partition_of(hash);
         let turn = usize::try_from(part % all as u64).unwrap_or(0);
@@ -77,7 +78,7 @@ impl Session {
         (0..parts.count()).all(|part| {
             let key = parts.key(part);
             let of = self.cache.places.hash(&key);
-            let partition = parts.partition(&self.cache, hash, part);
+            let partition = Parts::partition(&self.cache, hash, part);
             let found = partition.get(of, &key, kind::PART, moment, value);
             let there = (part + 1).saturating_mul(parts.each).min(parts.len);
             found.is_some() && value.len() as u64 == there
@@ -123,8 +124,8 @@ impl Session {
                 expiry: entry.expiry,
                 version: None,
             };
-            let partition = parts.partition(&self.cache, entry.hash, part);
-            let mut locked = self.lock_of(&self.cache, partition, self.cache.moment())?;
+            let partition = Parts::partition(&self.cache, entry.hash, part);
+            let mut locked = lock_of(partition, self.cache.moment())?;
             if locked.store(&of).is_none() {
                 let most = self.cache.max_value();
                 return Err(Failed::TooLarge { size: entry.value.len(), most });
@@ -151,8 +152,8 @@ impl Session {
         for part in 0..parts.count() {
             let key = parts.key(part);
             let of = self.cache.places.hash(&key);
-            let partition = parts.partition(&self.cache, hash, part);
-            let Ok(mut locked) = self.lock_of(&self.cache, partition, self.cache.moment()) else {
+            let partition = Parts::partition(&self.cache, hash, part);
+            let Ok(mut locked) = lock_of(partition, self.cache.moment()) else {
                 continue;
             };
             if let Some(present) = locked.find(of, &key, kind::PART) {

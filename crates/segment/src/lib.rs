@@ -15,7 +15,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!("a region is for machines whose addresses have 64 bits");
+
+mod api;
 mod cache;
+mod change;
 mod clock;
 mod cut;
 mod error;
@@ -34,8 +39,9 @@ mod stats;
 mod superblock;
 mod tally;
 
+pub use api::{Condition, Entry, Outcome, Set, Token};
 pub use cache::{Cache, Options};
 pub use error::{Failed, Refused};
 pub use layout::LEAST_SIZE;
-pub use session::{Condition, Entry, Outcome, Session, Set, Token};
+pub use session::Session;
 pub use stats::Stats;

@@ -9,6 +9,7 @@ use std::sync::atomic::{Ordering, fence};
 
 use crate::layout::{self, CLASSES};
 use crate::lock::Held;
+use crate::memory::size;
 use crate::partition::{FILL, Found, LATEST, Moment, ORDER, Partition, STATE, bucket_slots};
 use crate::record::{FOREVER, Header, kind};
 use crate::slot::Slot;
@@ -27,7 +28,7 @@ pub(crate) struct Locked<'c> {
     pub(crate) moment: Moment,
     /// Milliseconds since the region was made, when the lock was taken.
     pub(crate) now: u64,
-    _held: Held<'c>,
+    held: Held<'c>,
 }
 
 /// An entry that is there.
@@ -65,8 +66,8 @@ pub(crate) struct Entry<'e> {
 
 impl<'c> Locked<'c> {
     pub(crate) fn new(partition: Partition<'c>, held: Held<'c>, moment: Moment) -> Self {
-        let locked = Self { partition, moment, now: moment.now(), _held: held };
-        if locked._held.owner_died {
+        let locked = Self { partition, moment, now: moment.now(), held };
+        if locked.held.owner_died {
             locked.sweep();
             locked.count(Count::Repairs, 1);
         }
@@ -255,13 +256,13 @@ impl<'c> Locked<'c> {
     /// Queue and class of a segment.
     pub(crate) fn state(&self, segment: usize) -> (u64, usize) {
         let state = self.partition.memory.load(self.partition.note_at(segment, STATE));
-        (state >> 56, ((state >> 48 & 0xff) as usize).min(CLASSES - 1))
+        (state >> 56, size(state >> 48 & 0xff).min(CLASSES - 1))
     }
 
     /// Where the records of a segment end, and how many are alive.
     pub(crate) fn fill(&self, segment: usize) -> (usize, u64) {
         let fill = self.partition.memory.load(self.partition.note_at(segment, FILL));
-        ((fill >> 32) as usize, fill & 0xffff_ffff)
+        (size(fill >> 32), fill & 0xffff_ffff)
     }
 
     pub(crate) fn set_fill(&self, segment: usize, end: usize, alive: u64) {

@@ -10,6 +10,13 @@ use std::os::fd::AsRawFd;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// A word of the region as a number of bytes or of things: regions are of machines whose addresses have 64 bits.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the crate is not built where it could")]
+pub(crate) const fn size(word: u64) -> usize {
+    word as usize
+}
+
 /// A mapping, unmapped when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Memory {

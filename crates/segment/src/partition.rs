@@ -10,7 +10,7 @@ use rapidhash::v3::{RapidSecrets, rapidhash_v3_inline};
 
 use crate::clock;
 use crate::layout::{self, BUCKET, BUCKET_SLOTS, FENCES, Geometry, NOTES};
-use crate::memory::Memory;
+use crate::memory::{Memory, size};
 use crate::record::{Header, kind};
 use crate::slot::{MOST_USES, Slot};
 
@@ -70,7 +70,7 @@ impl Places {
     /// The partition of a key with this hash; of its uppermost bits, which nothing else takes.
     #[inline]
     pub(crate) fn partition_of(&self, hash: u64) -> usize {
-        (hash >> 57) as usize & (self.geometry.partitions - 1)
+        size(hash >> 57) & (self.geometry.partitions - 1)
     }
 }
 
@@ -261,7 +261,7 @@ impl<'c> Partition<'c> {
         // The first by the lower half; the second by a mix of it, so that keys which share one seldom share both.
         let low = hash & 0xffff_ffff;
         let other = hash.wrapping_mul(0xff51_afd7_ed55_8ccd) >> 32;
-        [low, other].map(|bits| index + ((bits * buckets) >> 32) as usize * BUCKET)
+        [low, other].map(|bits| index + size((bits * buckets) >> 32) * BUCKET)
     }
 
     /// The segment that a slot points into, if there is one.
@@ -309,7 +309,7 @@ impl<'c> Partition<'c> {
     /// The word whose change says that something of these keys was changed.
     #[inline]
     pub(crate) fn fence_of(&self, hash: u64) -> &'c std::sync::atomic::AtomicU64 {
-        let fence = (hash >> 34) as usize % FENCES;
+        let fence = size(hash >> 34) % FENCES;
         self.memory.word(self.base + layout::FENCE + fence * 8)
     }
 
@@ -317,7 +317,7 @@ impl<'c> Partition<'c> {
     pub(crate) fn ghosts_of(&self, hash: u64) -> usize {
         let words = self.places.geometry.ghosts as u64 / 4;
         let word = ((hash & 0xffff_ffff) * words) >> 32;
-        self.base + self.places.ghosts + word as usize * 8
+        self.base + self.places.ghosts + size(word) * 8
     }
 
     /// Whether a slot is of a record that can be read.

@@ -14,7 +14,7 @@ use rapidhash::v3::{DEFAULT_RAPID_SECRETS, rapidhash_v3_inline};
 
 use crate::clock::BEHIND_MS;
 use crate::layout::LARGEST_SEGMENT;
-use crate::memory::Memory;
+use crate::memory::{Memory, size};
 
 // The length of a value has 24 bits.
 const _: () = assert!(LARGEST_SEGMENT < 1 << 24);
@@ -88,7 +88,7 @@ impl Header {
         let mut header = Self {
             value_len: low(first, 24),
             key_len: low(first >> 24, 16),
-            kind: (first >> 40) as u8,
+            kind: (first >> 40).to_le_bytes()[0],
             expiry: second & FOREVER,
             check: (first >> 48) << 24 | second >> 40,
             version: None,
@@ -103,7 +103,7 @@ impl Header {
             next += 8;
         }
         if header.kind & kind::FLAGS != 0 {
-            header.flags = memory.load(next) as u32;
+            header.flags = (memory.load(next) & u64::from(u32::MAX)).try_into().unwrap_or(0);
         }
         Some(header)
     }
@@ -151,13 +151,13 @@ impl Header {
     }
 
     /// How long it still lives at least; `None` for ever.
-    pub(crate) fn remaining(&self, now: u64) -> Option<Duration> {
-        let left = || Duration::from_millis(self.expiry.saturating_sub(now + BEHIND_MS));
+    pub(crate) fn remaining(&self, now: impl FnOnce() -> u64) -> Option<Duration> {
+        let left = || Duration::from_millis(self.expiry.saturating_sub(now() + BEHIND_MS));
         (self.expiry != FOREVER).then(left)
     }
 }
 
 #[inline]
 fn low(word: u64, bits: u32) -> usize {
-    (word & ((1 << bits) - 1)) as usize
+    size(word & ((1 << bits) - 1))
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{Ordering, fence};
 
 use crate::layout::BUCKET;
 use crate::locked::{Entry, FREE, Locked, MAIN, SMALL, header_of};
+use crate::memory::size;
 use crate::partition::{FILL, LATEST, ORDER, STATE, bucket_slots};
 use crate::record::{FOREVER, Header, kind};
 use crate::slot::Slot;
@@ -45,7 +46,7 @@ impl Locked<'_> {
 
     /// The active segment of a queue and class, if so many bytes have room in it.
     fn active(&self, queue: u64, class: usize, bytes: usize) -> Option<usize> {
-        let noted = self.partition.memory.load(self.active_at(queue, class)) as usize;
+        let noted = size(self.partition.memory.load(self.active_at(queue, class)));
         let segment = noted.checked_sub(1).filter(|s| *s < self.geometry_segments())?;
         let is_it = self.state(segment) == (queue, class) && !self.is_cleared(segment);
         let (end, _) = self.fill(segment);

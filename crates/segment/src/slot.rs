@@ -8,6 +8,8 @@
 //! nothing. `recycled` is how often its segment has been used anew, cut to 16 bits: a slot that outlived its records matches
 //! no longer and counts as empty. `uses` counts reads, up to three; a reader writes nothing where that is reached.
 
+use crate::memory::size;
+
 /// The most uses that are counted.
 pub(crate) const MOST_USES: u64 = 3;
 
@@ -33,7 +35,7 @@ impl Slot {
 
     #[inline]
     pub(crate) fn is_empty(self) -> bool {
-        self.0 & 0xffff_ffff == 0
+        self.0 << 32 == 0
     }
 
     #[inline]
@@ -54,7 +56,7 @@ impl Slot {
     /// The record's offset in the partition, in bytes.
     #[inline]
     pub(crate) fn at(self) -> usize {
-        ((self.0 & 0xffff_ffff) << 3) as usize
+        size((self.0 & 0xffff_ffff) << 3)
     }
 
     #[inline]

@@ -1,5 +1,8 @@
 //! Caches in files: made by one, opened by others, there after all have gone, and never trusted.
 
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+
+#[expect(dead_code, reason = "other tests ask for more")]
 mod support;
 
 use std::fs::{self, OpenOptions};
@@ -18,8 +21,11 @@ const KEYS: u32 = 3000;
 
 /// The value of a key: longer than a record for some.
 fn value(key: u32) -> Vec<u8> {
-    let len =
-        if key % 97 == 0 { 12_000 + key as usize % 7 * 4000 } else { 20 + key as usize * 7 % 900 };
+    let len = if key.is_multiple_of(97) {
+        12_000 + key as usize % 7 * 4000
+    } else {
+        20 + key as usize * 7 % 900
+    };
     key.to_le_bytes().iter().copied().cycle().take(len).collect()
 }
 

@@ -1,5 +1,10 @@
 //! A cache in which everything has room, against a map.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a model that finds nothing where there is something has failed"
+)]
+
 use std::collections::HashMap;
 
 use larder_segment::{Cache, Condition, Failed, Options, Outcome, Session, Set};
@@ -195,8 +200,9 @@ impl Model {
             (Kind::Prepend, _) => Condition::Prepend,
         };
         let (wanted, new, flags) = match (kind, known) {
-            (Kind::Add, Some(_)) | (Kind::Replace, None) => (Some(Outcome::NotStored), vec![], 0),
-            (Kind::Append | Kind::Prepend, None) => (Some(Outcome::NotStored), vec![], 0),
+            (Kind::Add, Some(_)) | (Kind::Replace | Kind::Append | Kind::Prepend, None) => {
+                (Some(Outcome::NotStored), vec![], 0)
+            }
             (Kind::RightVersion | Kind::WrongVersion, None) => (Some(Outcome::NotFound), vec![], 0),
             (Kind::WrongVersion, Some(_)) => (Some(Outcome::Exists), vec![], 0),
             (Kind::Append, Some(known)) => {

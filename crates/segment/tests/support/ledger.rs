@@ -1,5 +1,7 @@
 //! What workers know of each key, in a file that all of them have mapped: written around every change of the cache.
 
+#![expect(clippy::unwrap_used, reason = "a worker without what it needs has failed")]
+
 use std::fs::OpenOptions;
 use std::os::fd::AsRawFd;
 use std::path::Path;

@@ -1,7 +1,5 @@
 //! What tests of several processes share.
 
-#![allow(dead_code, reason = "each test takes its part")]
-
 pub(crate) mod ledger;
 pub(crate) mod work;
 

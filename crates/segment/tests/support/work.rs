@@ -1,5 +1,9 @@
 //! What a worker does until it is killed.
 
+#![expect(clippy::unwrap_used, reason = "a worker without what it needs has failed")]
+#![expect(clippy::print_stderr, reason = "so that a failure says more")]
+#![expect(clippy::cast_possible_truncation, reason = "a random number is cut anyway")]
+
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -63,7 +67,7 @@ impl Worker {
         let own = any / WORKERS * WORKERS + number;
         let began = Instant::now();
         match (self.random)() % 4096 {
-            0 if (self.random)() % 32 == 0 => self.clear(),
+            0 if (self.random)().is_multiple_of(32) => self.clear(),
             1..800 => self.set(own),
             800..1000 => self.delete(own),
             1000..1100 => self.expire(own),
