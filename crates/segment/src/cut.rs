@@ -8,12 +8,11 @@ use std::sync::atomic::Ordering;
 use crate::Failed;
 use crate::api::{Condition, Outcome};
 use crate::cache::Cache;
-use crate::locked::{self, Locked, Present};
+use crate::locked;
 use crate::partition::{Moment, Partition};
 use crate::record::kind;
 use crate::session::{Session, lock_of};
 use crate::superblock::CUTS;
-use crate::tally::Count;
 
 /// Header and key of a part, with room to spare.
 const BESIDE: usize = 64;
@@ -119,7 +118,7 @@ impl Session {
                 hash: self.cache.places.hash(&key),
                 key: &key,
                 value,
-                kind: kind::PART | if part == 0 { kind::FIRST } else { 0 } | large,
+                kind: kind::PART | large,
                 flags: 0,
                 expiry: entry.expiry,
                 version: None,
@@ -137,27 +136,13 @@ impl Session {
     /// Takes the parts of a value away that nobody is told of any more. Those whose lock is not had in time go as others do
     /// that nobody reads.
     pub(crate) fn drop_parts(&self, hash: u64, parts: &[u8]) {
-        self.drop_each(hash, parts, |_, _| ());
-    }
-
-    /// The same for a value that lost a part: it was evicted, which is counted where its first part has not been.
-    pub(crate) fn evict_parts(&self, hash: u64, parts: &[u8]) {
-        self.drop_each(hash, parts, |locked, present| {
-            locked.count(Count::EvictedMain, u64::from(present.found.header.is_item()));
-        });
-    }
-
-    fn drop_each(&self, hash: u64, parts: &[u8], also: impl Fn(&Locked<'_>, &Present)) {
         let Some(parts) = Parts::of(parts, self.cache.max_value()) else { return };
         for part in 0..parts.count() {
             let key = parts.key(part);
             let of = self.cache.places.hash(&key);
             let partition = Parts::partition(&self.cache, hash, part);
-            let Ok(mut locked) = lock_of(partition, self.cache.moment()) else {
-                continue;
-            };
+            let Ok(mut locked) = lock_of(partition, self.cache.moment()) else { continue };
             if let Some(present) = locked.find(of, &key, kind::PART) {
-                also(&locked, &present);
                 locked.remove(&present);
             }
         }

@@ -35,8 +35,6 @@ pub(crate) mod kind {
     pub(crate) const CUT: u8 = 4;
     /// A part of another record's value.
     pub(crate) const PART: u8 = 8;
-    /// The first of those parts.
-    pub(crate) const FIRST: u8 = 32;
     /// A part of a value that is large for the region.
     pub(crate) const LARGE: u8 = 64;
     /// The value is there but no longer right: see `expire`.
@@ -65,10 +63,10 @@ impl Header {
         16 + with(kind::VERSION) + with(kind::FLAGS)
     }
 
-    /// Whether it counts as an entry. Of a value that was cut the first part does: with the parts goes the value.
+    /// Whether it counts as an entry, and not as a part of one.
     #[inline]
     pub(crate) fn is_item(&self) -> bool {
-        self.kind & (kind::PART | kind::CUT) == 0 || self.kind & kind::FIRST != 0
+        self.kind & kind::PART == 0
     }
 
     /// How many bytes the record takes.

@@ -13,6 +13,7 @@ use crate::locked::{self, Locked, Present};
 use crate::partition::{Found, Moment, Partition};
 use crate::record::kind;
 use crate::stats::Of;
+use crate::tally::Count;
 
 /// How long a writer waits for the lock of a part. Others hold it for microseconds, unless the system lets them wait while they
 /// do, as one does that has more to do than processors.
@@ -176,9 +177,10 @@ impl Session {
         let Some(present) = present else { return };
         let parts = locked.parts_of(hash, &present);
         locked.remove(&present);
+        locked.count(Count::EvictedMain, 1);
         drop(locked);
         if let Some(parts) = parts {
-            self.evict_parts(hash, &parts);
+            self.drop_parts(hash, &parts);
         }
     }
 
