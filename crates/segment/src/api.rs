@@ -14,7 +14,7 @@ pub struct Entry {
     pub version: u64,
     /// How long it still lives; `None` is for ever.
     pub ttl: Option<Duration>,
-    /// It was marked by [`Session::expire`]: its value is an old one, for who would rather have that than none.
+    /// It was marked by [`Session::expire`](crate::Session::expire): its value is an old one, for who would rather have that than none.
     pub stale: bool,
 }
 

@@ -24,20 +24,14 @@ pub(crate) struct SegmentStore {
 }
 
 impl SegmentStore {
-    /// One in private memory.
-    pub(crate) fn private(engine: &'static str, url: String, cache: Arc<Cache>) -> Self {
-        Self { engine, url, cache, file: None }
-    }
-
-    /// One in a file.
-    pub(crate) fn in_file(
+    /// An open one; with the file it lies in, and what keeps its folder, where it is not private.
+    pub(crate) fn new(
         engine: &'static str,
         url: String,
         cache: Arc<Cache>,
-        file: PathBuf,
-        place: Place,
+        file: Option<(PathBuf, Place)>,
     ) -> Self {
-        Self { engine, url, cache, file: Some((file, place)) }
+        Self { engine, url, cache, file }
     }
 }
 
