@@ -1,7 +1,6 @@
 //! Changes of entries that are there: a new value made of the old one, under the lock where the value lies in one record, and
 //! by its version where it lies in parts.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Failed;
@@ -44,29 +43,15 @@ enum Changed {
 impl Session {
     /// Gives a key a new time to live; `false` where it is not there.
     pub fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool, Failed> {
-        let change = Change {
-            value: &|old, new| {
-                new.extend_from_slice(old);
-                Ok(())
-            },
-            ttl: Ttl::Is(ttl),
-            is_stale: false,
-            keeps_version: true,
-        };
+        let change =
+            Change { value: &as_it_is, ttl: Ttl::Is(ttl), is_stale: false, keeps_version: true };
         Ok(self.change(key, &change)?.is_some())
     }
 
     /// Marks a value as an old one, which is still there for who would rather have it than none; `false` where there is none.
     pub fn expire(&mut self, key: &[u8]) -> Result<bool, Failed> {
-        let change = Change {
-            value: &|old, new| {
-                new.extend_from_slice(old);
-                Ok(())
-            },
-            ttl: Ttl::Stays,
-            is_stale: true,
-            keeps_version: false,
-        };
+        let change =
+            Change { value: &as_it_is, ttl: Ttl::Stays, is_stale: true, keeps_version: false };
         Ok(self.change(key, &change)?.is_some())
     }
 
@@ -122,15 +107,8 @@ impl Session {
         }
     }
 
-    fn change_locked(
-        &mut self,
-        hash: u64,
-        key: &[u8],
-        change: &Change<'_>,
-    ) -> Result<Changed, Failed> {
-        let cache = Arc::clone(&self.cache);
-        let moment = cache.moment();
-        let mut locked = Self::lock(&cache, hash, moment)?;
+    fn change_locked(&self, hash: u64, key: &[u8], change: &Change<'_>) -> Result<Changed, Failed> {
+        let mut locked = Self::lock(&self.cache, hash, self.cache.moment())?;
         let Some(present) = alive(&mut locked, hash, key) else { return Ok(Changed::Done(None)) };
         let header = present.found.header;
         if header.kind & kind::CUT != 0 {
@@ -156,7 +134,7 @@ impl Session {
         if !self.fits(&entry) {
             return Ok(Changed::InParts);
         }
-        Ok(Changed::Done(locked.store(&entry).map(|stored| stored.version)))
+        Ok(Changed::Done(locked.store(&entry, Some(present)).map(|stored| stored.version)))
     }
 
     /// The same where the value lies in parts before or after: read, changed, and stored if it is still the one that was read.
@@ -201,6 +179,13 @@ impl Session {
             Ttl::Is(ttl) => self.cache.expiry(ttl),
         }
     }
+}
+
+/// The value stays.
+#[expect(clippy::unnecessary_wraps, reason = "one that makes a new value may fail")]
+fn as_it_is(old: &[u8], new: &mut Vec<u8>) -> Result<(), Failed> {
+    new.extend_from_slice(old);
+    Ok(())
 }
 
 /// The number that a value spells in digits alone.

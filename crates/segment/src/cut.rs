@@ -125,7 +125,7 @@ impl Session {
             };
             let partition = Parts::partition(&self.cache, entry.hash, part);
             let mut locked = lock_of(partition, self.cache.moment())?;
-            if locked.store(&of).is_none() {
+            if locked.store(&of, None).is_none() {
                 let most = self.cache.max_value();
                 return Err(Failed::TooLarge { size: entry.value.len(), most });
             }

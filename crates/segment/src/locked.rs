@@ -86,11 +86,7 @@ impl<'c> Locked<'c> {
                 let Some(segment) = self.partition.segment_of(slot) else { continue };
                 let record = self.partition.base + slot.at();
                 let header = Header::read(memory, record, self.partition.end_of(segment));
-                let is_it = |header: &Header| {
-                    header.key_len == key.len()
-                        && header.kind & kind::PART == of
-                        && memory.is(record + header.len(), key)
-                };
+                let is_it = |header: &Header| self.partition.is_of(record, header, key, of);
                 if let Some(header) = header.filter(is_it) {
                     let own = || self.partition.version_of(segment, slot);
                     let version = header.version.unwrap_or_else(own);
@@ -110,18 +106,22 @@ impl<'c> Locked<'c> {
         header.check_of(hash, &value[from..]) == header.check
     }
 
-    /// Stores an entry and takes away the older one of its key; `None` where no segment could be made free for it, which
+    /// Stores an entry and takes away the older one of its key, which is known if there is one; `None` where no segment could be made free for it, which
     /// takes more entries that cannot go than a partition has room for.
-    pub(crate) fn store(&mut self, entry: &Entry<'_>) -> Option<Stored> {
-        let known = self.find(entry.hash, entry.key, entry.kind & kind::PART);
+    pub(crate) fn store(&mut self, entry: &Entry<'_>, known: Option<Present>) -> Option<Stored> {
         let was = known.as_ref().and_then(|known| self.parts_of(entry.hash, known));
         let queue = self.queue_for(entry, known.as_ref());
         let header = header_of(entry);
         let class = self.class_of(entry.expiry);
-        let segment = self.room(queue, class, header.record_len())?;
+        let bytes = header.record_len();
+        let (segment, older) = if let Some(active) = self.active(queue, class, bytes) {
+            (active, known)
+        } else {
+            let segment = self.make_room(queue, class, bytes)?;
+            // That may have moved the older one, or evicted it.
+            (segment, known.and_then(|_| self.find(entry.hash, entry.key, 0)))
+        };
         let at = self.append(segment, &header, entry);
-        // Making room may have moved the older one, or evicted it.
-        let older = self.find(entry.hash, entry.key, entry.kind & kind::PART);
         let slot =
             self.slot_of(entry.hash, segment, at, older.as_ref().map_or(0, |o| o.slot.uses()));
         self.publish(entry.hash, slot, older);
@@ -184,18 +184,9 @@ impl<'c> Locked<'c> {
     /// Makes a slot of the index point to a record: the one of the key's older record, an empty one, or the one of the
     /// entry of the two buckets that is used least.
     pub(crate) fn publish(&mut self, hash: u64, slot: Slot, older: Option<Present>) {
-        if let Some(older) = older {
-            let mut was = older.slot;
-            loop {
-                let word = self.partition.memory.word(older.at);
-                match word.compare_exchange(was.0, slot.0, Ordering::Release, Ordering::Relaxed) {
-                    Ok(_) => return self.died(&older),
-                    // It was read meanwhile.
-                    Err(now) if Slot(now).is_of(was) => was = Slot(now),
-                    // It was deleted by one who did not wait for the lock.
-                    Err(_) => break,
-                }
-            }
+        // Where that fails, it was deleted by one who did not wait for the lock.
+        if let Some(older) = older.filter(|of| self.partition.exchange(of.at, of.slot, slot)) {
+            return self.died(&older);
         }
         let at = self.place_for(hash);
         self.partition.memory.word(at).store(slot.0, Ordering::Release);
@@ -318,9 +309,15 @@ impl<'c> Locked<'c> {
 
 /// The header of an entry's record.
 pub(crate) fn header_of(entry: &Entry<'_>) -> Header {
+    let header = shape_of(entry);
+    Header { check: header.check_of(entry.hash, entry.value), ..header }
+}
+
+/// The same without the check, for which the whole value is read.
+pub(crate) fn shape_of(entry: &Entry<'_>) -> Header {
     let flags = if entry.flags != 0 { kind::FLAGS } else { 0 };
     let version = if entry.version.is_some() { kind::VERSION } else { 0 };
-    let mut header = Header {
+    Header {
         key_len: entry.key.len(),
         value_len: entry.value.len(),
         kind: entry.kind & !(kind::FLAGS | kind::VERSION) | flags | version,
@@ -328,7 +325,5 @@ pub(crate) fn header_of(entry: &Entry<'_>) -> Header {
         check: 0,
         version: entry.version,
         flags: entry.flags,
-    };
-    header.check = header.check_of(entry.hash, entry.value);
-    header
+    }
 }

@@ -156,10 +156,7 @@ impl<'c> Partition<'c> {
         let Some(header) = Header::read(self.memory, at, self.end_of(segment)) else {
             return Followed::NotIt;
         };
-        if header.key_len != key.len()
-            || header.kind & kind::PART != of
-            || !self.memory.is(at + header.len(), key)
-        {
+        if !self.is_of(at, &header, key, of) {
             return Followed::NotIt;
         }
         let from = value.len();
@@ -198,8 +195,7 @@ impl<'c> Partition<'c> {
         let (mut any, mut value) = (false, Vec::new());
         for bucket in self.buckets_of(hash) {
             for at in bucket_slots(bucket) {
-                let word = self.memory.word(at);
-                let slot = Slot(word.load(Ordering::Acquire));
+                let slot = Slot(self.memory.word(at).load(Ordering::Acquire));
                 if slot.is_empty() || slot.tag() != Slot::tag_of(hash) {
                     continue;
                 }
@@ -208,21 +204,32 @@ impl<'c> Partition<'c> {
                 if !matches!(followed, Followed::Found(_)) {
                     continue;
                 }
-                // It may be read meanwhile, which changes the slot, but not whose it is.
-                let mut now = slot;
-                while now.is_of(slot) {
-                    let empty = Slot::EMPTY.0;
-                    match word.compare_exchange(now.0, empty, Ordering::AcqRel, Ordering::Acquire) {
-                        Ok(_) => {
-                            any = true;
-                            break;
-                        }
-                        Err(other) => now = Slot(other),
-                    }
-                }
+                any |= self.exchange(at, slot, Slot::EMPTY);
             }
         }
         any
+    }
+
+    /// Puts another slot in the place of this one, however often that was read meanwhile; `false` where it is another
+    /// record's by now, or nobody's.
+    pub(crate) fn exchange(&self, at: usize, slot: Slot, other: Slot) -> bool {
+        let (word, mut now) = (self.memory.word(at), slot);
+        while now.is_of(slot) {
+            match word.compare_exchange(now.0, other.0, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return true,
+                Err(changed) => now = Slot(changed),
+            }
+        }
+        false
+    }
+
+    /// Whether the record at `at` of the region, which has this header, is a key's; `of` is [`kind::PART`] where it is to be a
+    /// part of another's value.
+    #[inline]
+    pub(crate) fn is_of(&self, at: usize, header: &Header, key: &[u8], of: u8) -> bool {
+        header.key_len == key.len()
+            && header.kind & kind::PART == of
+            && self.memory.is(at + header.len(), key)
     }
 
     /// Asks for the lines of the index that a key's entry may be in.

@@ -27,11 +27,8 @@ const PATIENCE: usize = 6;
 const SWEEP_EACH: u64 = 1 << 15;
 
 impl Locked<'_> {
-    /// The active segment of a queue and class, with room for so many bytes; a new one where it is full.
-    pub(crate) fn room(&mut self, queue: u64, class: usize, bytes: usize) -> Option<usize> {
-        if let Some(active) = self.active(queue, class, bytes) {
-            return Some(active);
-        }
+    /// Another active segment of a queue and class, where the one that there was has no room for so many bytes.
+    pub(crate) fn make_room(&mut self, queue: u64, class: usize, bytes: usize) -> Option<usize> {
         let mut emptied = 0;
         while self.free().nth(1).is_none() {
             if self.give_back() {
@@ -45,7 +42,7 @@ impl Locked<'_> {
     }
 
     /// The active segment of a queue and class, if so many bytes have room in it.
-    fn active(&self, queue: u64, class: usize, bytes: usize) -> Option<usize> {
+    pub(crate) fn active(&self, queue: u64, class: usize, bytes: usize) -> Option<usize> {
         let noted = size(self.partition.memory.load(self.active_at(queue, class)));
         let segment = noted.checked_sub(1).filter(|s| *s < self.geometry_segments())?;
         let is_it = self.state(segment) == (queue, class) && !self.is_cleared(segment);
@@ -253,20 +250,11 @@ impl Locked<'_> {
         let Some(into) = into else { return false };
         let at = self.append(into, &header, &entry);
         let slot = self.slot_of(hash, into, at, uses);
-        let was = present.slot;
-        let word = self.partition.memory.word(present.at);
-        let mut now = was;
-        while now.is_of(was) {
-            match word.compare_exchange(now.0, slot.0, Ordering::Release, Ordering::Relaxed) {
-                Ok(_) => {
-                    self.died(present);
-                    self.count_alive(into, &header);
-                    return true;
-                }
-                Err(other) => now = Slot(other),
-            }
+        if self.partition.exchange(present.at, present.slot, slot) {
+            self.died(present);
+            self.count_alive(into, &header);
         }
-        // It was deleted by one who did not wait for the lock.
+        // Otherwise it was deleted by one who did not wait for the lock.
         true
     }
 }

@@ -98,13 +98,11 @@ impl Session {
             _ => {}
         }
         let hash = self.key(key)?;
-        let most = self.cache.max_value();
-        if value.len() > most {
+        if let Err(too_large) = self.fits_at_all(value.len()) {
             if set.condition == Condition::None {
                 self.take_away(hash, key);
             }
-            self.count(Of::TooLarge);
-            return Err(Failed::TooLarge { size: value.len(), most });
+            return Err(too_large);
         }
         let expiry = self.cache.expiry(set.ttl);
         let entry =
@@ -166,7 +164,7 @@ impl Session {
 
     /// Whether an entry has room in one record.
     pub(crate) fn fits(&self, entry: &locked::Entry<'_>) -> bool {
-        locked::header_of(entry).record_len() <= self.cache.places.geometry.longest_record()
+        locked::shape_of(entry).record_len() <= self.cache.places.geometry.longest_record()
     }
 
     /// Takes an entry away of which a part was evicted, and the parts that are left.
@@ -190,15 +188,14 @@ impl Session {
         entry: &locked::Entry<'_>,
         condition: Condition,
     ) -> Result<Outcome, Failed> {
-        let cache = Arc::clone(&self.cache);
-        let mut locked = Self::lock(&cache, entry.hash, cache.moment())?;
+        let mut locked = Self::lock(&self.cache, entry.hash, self.cache.moment())?;
         let present = alive(&mut locked, entry.hash, entry.key);
         let refused = self.refusal(&locked, condition, entry.hash, present.as_ref());
         if let Some(refused) = refused {
             return Ok(refused);
         }
-        let Some(stored) = locked.store(entry) else {
-            return Err(Failed::TooLarge { size: entry.value.len(), most: cache.max_value() });
+        let Some(stored) = locked.store(entry, present) else {
+            return Err(Failed::TooLarge { size: entry.value.len(), most: self.cache.max_value() });
         };
         if let Condition::Unchanged(token) = condition
             && stored.changes != token.0
@@ -244,14 +241,13 @@ impl Session {
     }
 
     /// Removes a key by all means.
-    fn take_away(&mut self, hash: u64, key: &[u8]) -> bool {
-        let cache = Arc::clone(&self.cache);
-        let moment = cache.moment();
+    fn take_away(&self, hash: u64, key: &[u8]) -> bool {
+        let (moment, partition) = (self.cache.moment(), self.partition(hash));
         // First of all, so that who fills the key now sees it, at the latest after he has published.
-        cache.partition_for(hash).fence_of(hash).fetch_add(1, Ordering::SeqCst);
-        let Ok(mut locked) = Self::lock(&cache, hash, moment) else {
+        partition.fence_of(hash).fetch_add(1, Ordering::SeqCst);
+        let Ok(mut locked) = lock_of(partition, moment) else {
             self.count(Of::Busy);
-            return cache.partition_for(hash).clear_slots(hash, key, moment);
+            return partition.clear_slots(hash, key, moment);
         };
         let Some(present) = alive(&mut locked, hash, key) else { return false };
         let parts = locked.parts_of(hash, &present);
