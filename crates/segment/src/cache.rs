@@ -35,13 +35,14 @@ impl Options {
     }
 
     fn superblock(&self) -> Result<Superblock, Refused> {
+        let geometry = Geometry::of(self.size, self.item.max(1), self.max_key)?;
         let limit = |what, asked, most| {
             if asked > most { Err(Refused::Limit { what, asked, most }) } else { Ok(asked as u64) }
         };
         let quarter = self.size / 4;
         let max_key = limit("keys", self.max_key, Geometry::longest_key(self.size))?;
         Ok(Superblock {
-            geometry: Geometry::of(self.size, self.item.max(1), self.max_key)?,
+            geometry,
             seed: seed(),
             made_ms: clock::now_ms(),
             max_key,
