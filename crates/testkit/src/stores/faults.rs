@@ -21,7 +21,7 @@ pub(super) enum Fault {
     Undead { every: u64 },
     Fails { every: u64 },
     Drowns { after: u64 },
-    Sleeps(Duration),
+    Sleeps { time: Duration, spread: Duration },
     Spins(Duration),
     Tires,
     Misses,
@@ -37,7 +37,7 @@ impl Fault {
     /// What an operation costs besides its work, after so many.
     pub(super) fn pass_time(self, operations: impl FnOnce() -> u32) {
         match self {
-            Self::Sleeps(time) => sleep(time),
+            Self::Sleeps { time, spread } => sleep(time + part_of(spread, operations())),
             Self::Spins(time) => {
                 let start = Instant::now();
                 while start.elapsed() < time {
@@ -201,11 +201,13 @@ impl Default for DrownOptions {
 pub struct SleepOptions {
     /// How long each operation sleeps, in microseconds; the system adds some.
     pub micros: u64,
+    /// How much longer, at most, in microseconds: another part of it in each operation.
+    pub spread: u64,
 }
 
 impl Default for SleepOptions {
     fn default() -> Self {
-        Self { micros: 50 }
+        Self { micros: 50, spread: 0 }
     }
 }
 
@@ -221,6 +223,15 @@ impl Default for SpinOptions {
     fn default() -> Self {
         Self { micros: 25 }
     }
+}
+
+/// Some part of a time: another one in each operation, and of each other time; the same ones in each run.
+fn part_of(whole: Duration, operation: u32) -> Duration {
+    // Fibonacci hashing twice over, so that a row of them has no even spread.
+    let seed = u64::from(whole.subsec_micros());
+    let mixed = (seed << 32 | u64::from(operation)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    whole * u32::try_from(mixed >> 48).unwrap_or(0) / (1 << 16)
 }
 
 /// How long the first operation of `tires:` takes.
@@ -306,8 +317,9 @@ pub(super) const SLEEPS: Engine = engine(
     "Sleeps in each operation",
     || schemars::schema_for!(SleepOptions),
     |url, _| {
-        let SleepOptions { micros } = url.options("sleeps")?;
-        Ok(MapStore::open("sleeps", url, Fault::Sleeps(Duration::from_micros(micros))))
+        let SleepOptions { micros, spread } = url.options("sleeps")?;
+        let [time, spread] = [micros, spread].map(Duration::from_micros);
+        Ok(MapStore::open("sleeps", url, Fault::Sleeps { time, spread }))
     },
 );
 

@@ -13,7 +13,7 @@
 //! | `undead:` | acknowledges every delete and keeps each tenth entry |
 //! | `fails:` | answers each tenth operation with an error |
 //! | `drowns:` | refuses every set after the first thousand |
-//! | `sleeps:` | sleeps 50 µs in each operation: time without work |
+//! | `sleeps:` | sleeps 50 µs in each operation: time without work; with a `spread`, unevenly |
 //! | `spins:` | works 25 µs in each operation |
 //! | `tires:` | sleeps longer in each operation than in the one before |
 //! | `misses:` | acknowledges every set and finds nothing |
