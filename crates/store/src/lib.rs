@@ -30,7 +30,7 @@ pub use groups::{FoundEntry, Groups, MAX_TAG_LEN, check_tag};
 pub use info::{Durability, FileSystem, Ownership, StoreInfo};
 pub use mount::Mount;
 pub use session::{Meta, Remaining, Session, SetMode, SetOptions, SetOutcome, Store};
-pub use stats::{Stats, TierStats};
+pub use stats::{Counter, Stats, TierStats};
 pub use units::{ByteSize, Span};
 pub use url::StoreUrl;
 pub use via::Via;

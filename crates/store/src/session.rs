@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::{Capabilities, Error, Groups, Result, Stats, StoreInfo, TierStats};
+use crate::{Capabilities, Counter, Error, Groups, Result, Stats, StoreInfo, TierStats};
 
 /// An open cache. Shared by all threads; hands out one session to each.
 pub trait Store: fmt::Debug + Send + Sync {
@@ -20,6 +20,11 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// Counters now. May ask a server.
     fn stats(&self) -> Result<Stats>;
+
+    /// What it counts besides, because it works as no other does; none where [`Store::stats`] has all.
+    fn counters(&self) -> Result<Vec<Counter>> {
+        Ok(Vec::new())
+    }
 
     /// What each tier has done since the store was opened, the nearest first; none where it is no stack.
     fn tiers(&self) -> Vec<TierStats> {

@@ -65,6 +65,15 @@ impl Stats {
     }
 }
 
+/// A counter that only this kind of store has, by its name: `lock_repairs`. It only grows, as those of [`Stats`] do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counter {
+    /// Words in lower case, joined by underscores; none is a field of [`Stats`].
+    pub name: &'static str,
+    /// How often it happened.
+    pub value: u64,
+}
+
 /// What one tier of a stack has done since the stack was opened.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct TierStats {

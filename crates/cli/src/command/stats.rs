@@ -1,6 +1,8 @@
 //! `larder stats`: the counters of a store.
 
 use clap::Args;
+use larder_store::Counter;
+use serde_json::{Map, Value};
 
 use super::{open_existing, print};
 use crate::exit::Exit;
@@ -10,23 +12,30 @@ use crate::exit::Exit;
 pub(crate) struct Arguments {
     /// The store
     url: String,
-    /// As JSON, unknown counters as null
+    /// As JSON, unknown counters as null, and what only this kind of store counts under `own`
     #[arg(long, value_name = "FORMAT", value_parser = ["text", "json"], default_value = "text")]
     format: String,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let store = open_existing(&arguments.url)?;
-    let stats = serde_json::to_value(store.stats()?)?;
-    let text = if arguments.format == "json" {
-        format!("{stats:#}\n")
-    } else {
-        let counters =
-            stats.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
-        let lines: Vec<String> =
-            counters.map(|(name, value)| format!("{name:16} {value}\n")).collect();
-        lines.concat()
-    };
+    let (stats, own) = (serde_json::to_value(store.stats()?)?, store.counters()?);
+    let text = if arguments.format == "json" { json(stats, &own) } else { lines(&stats, &own) };
     print(text.as_bytes())?;
     Ok(Exit::Done)
+}
+
+fn json(mut stats: Value, own: &[Counter]) -> String {
+    let own: Map<String, Value> =
+        own.iter().map(|counter| (counter.name.to_owned(), counter.value.into())).collect();
+    stats["own"] = own.into();
+    format!("{stats:#}\n")
+}
+
+/// A line for each counter that is known, those of this kind of store behind the others.
+fn lines(stats: &Value, own: &[Counter]) -> String {
+    let known = stats.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+    let common = known.map(|(name, value)| format!("{name:16} {value}\n"));
+    let own = own.iter().map(|Counter { name, value }| format!("{name:16} {value}\n"));
+    common.chain(own).collect()
 }

@@ -14,6 +14,7 @@ mod interrupted;
 mod memory;
 mod output;
 mod progress;
+mod regions;
 mod reports;
 mod scene;
 mod sets;
@@ -42,6 +43,7 @@ const CASES: &[&[Case]] = &[
     memory::CASES,
     output::CASES,
     progress::CASES,
+    regions::CASES,
     reports::CASES,
     sets::CASES,
     slices::CASES,
@@ -50,6 +52,7 @@ const CASES: &[&[Case]] = &[
 ];
 
 fn main() -> ExitCode {
+    regions::write_if_asked();
     let cases = CASES.iter().copied().flatten();
     let trials: Vec<Trial> = cases.map(|(need, name, run)| trial_where(need, name, *run)).collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()

@@ -8,7 +8,8 @@ use larder_host::disk;
 use larder_host::scratch::Place;
 use larder_segment::Cache;
 use larder_store::{
-    ByteSize, Capabilities, Durability, Ownership, Reach, Result, Session, Stats, Store, StoreInfo,
+    ByteSize, Capabilities, Counter, Durability, Ownership, Reach, Result, Session, Stats, Store,
+    StoreInfo,
 };
 
 use super::session::SegmentSession;
@@ -99,5 +100,39 @@ impl Store for SegmentStore {
         stats.bytes = Some(counted.bytes);
         stats.capacity_bytes = Some(self.cache.size() as u64);
         Ok(stats)
+    }
+
+    fn counters(&self) -> Result<Vec<Counter>> {
+        // Each is named here, so that one which is new is not forgotten.
+        let larder_segment::Stats {
+            hits: _,
+            misses: _,
+            sets: _,
+            deletes: _,
+            items: _,
+            bytes: _,
+            expired: _,
+            evicted_small,
+            evicted_main,
+            evicted_by_index,
+            moved,
+            busy,
+            too_large,
+            refused_fills,
+            lock_repairs,
+            damaged,
+        } = self.cache.stats();
+        let counters = [
+            ("evicted_small", evicted_small),
+            ("evicted_main", evicted_main),
+            ("evicted_by_index", evicted_by_index),
+            ("moved", moved),
+            ("busy", busy),
+            ("too_large", too_large),
+            ("refused_fills", refused_fills),
+            ("lock_repairs", lock_repairs),
+            ("damaged", damaged),
+        ];
+        Ok(counters.map(|(name, value)| Counter { name, value }).to_vec())
     }
 }

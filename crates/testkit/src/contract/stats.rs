@@ -1,6 +1,6 @@
 //! Counters. One that is given must be exact; one that is not known is `None`.
 
-use larder_store::Ownership;
+use larder_store::{Counter, Ownership};
 use libtest_mimic::Failed;
 
 use super::case::{Case, case};
@@ -11,6 +11,7 @@ pub(super) const CASES: &[Case] = &[
     case!(counters_that_are_given_are_exact),
     case!(counters_count_the_keys_of_a_batch),
     case!(counters_add_up_over_sessions_and_outlive_them),
+    case!(counters_of_its_own_have_names_of_their_own_and_only_grow),
 ];
 
 fn counters_that_are_given_are_exact(fixture: &Fixture) -> Result<(), Failed> {
@@ -73,5 +74,26 @@ fn counters_add_up_over_sessions_and_outlive_them(fixture: &Fixture) -> Result<(
     ensure!(grown.sets.is_none_or(|n| n == 3), "sets: {:?}, not 3", grown.sets);
     let rate = store.stats()?.since(&before).hit_rate();
     ensure_eq!(rate.is_some(), grown.requests().is_some(), "a hit rate where hits are known");
+    Ok(())
+}
+
+fn counters_of_its_own_have_names_of_their_own_and_only_grow(
+    fixture: &Fixture,
+) -> Result<(), Failed> {
+    let store = fixture.fresh()?;
+    let before = store.counters()?;
+    put(&mut *store.session()?, &fixture.key("a"), b"value")?;
+    let after = store.counters()?;
+    let common = format!("{:?}", store.stats()?);
+    ensure_eq!(after.len(), before.len(), "counters of its own");
+    for (i, (then, now)) in before.iter().zip(&after).enumerate() {
+        let Counter { name, value } = now;
+        ensure_eq!(*name, then.name, "the counter in this place");
+        ensure!(*value >= then.value, "{name}: {value} after {}", then.value);
+        let is_plain = name.bytes().all(|c| c.is_ascii_lowercase() || c == b'_');
+        ensure!(is_plain && !name.is_empty(), "{name:?} is not words joined by underscores");
+        ensure!(!common.contains(&format!(" {name}: ")), "{name} is counted by every store");
+        ensure!(after[..i].iter().all(|other| other.name != *name), "two counters are {name}");
+    }
     Ok(())
 }
