@@ -4,7 +4,7 @@
 //! superblock 4 KiB | lines of counters, 128 bytes a session | partition 0 | partition 1 | …
 //!
 //! partition: lock 64 | words 64 | active segments 128 | counters 128 | fences 1 KiB
-//!            | a word a segment | four words of notes a segment | ghosts | index | segments
+//!            | a word a segment | four words of notes a segment | a time a segment | ghosts | index | segments
 //! ```
 //!
 //! All of it scales with the region: few partitions, of segments of 16 KiB, in one of 1 MiB; in a large one enough partitions
@@ -93,7 +93,7 @@ impl Geometry {
         let mut geometry =
             Self { size, partitions, segments: 0, segment_len, buckets, ghosts, stats_lines };
         geometry.segments =
-            (each - geometry.segments_at().next_multiple_of(64)) / (segment_len + 8 * (1 + NOTES));
+            (each - geometry.segments_at().next_multiple_of(64)) / (segment_len + 8 * (2 + NOTES));
         while geometry.end() > size {
             geometry.segments -= 1;
         }
@@ -121,8 +121,13 @@ impl Geometry {
         SEGMENT_WORDS + self.segments * 8
     }
 
-    pub(crate) fn ghosts_at(&self) -> usize {
+    /// Where the times at which segments were begun are: beside the notes, which are read with every entry.
+    pub(crate) fn times_at(&self) -> usize {
         self.notes_at() + self.segments * NOTES * 8
+    }
+
+    pub(crate) fn ghosts_at(&self) -> usize {
+        self.times_at() + self.segments * 8
     }
 
     pub(crate) fn index_at(&self) -> usize {

@@ -41,6 +41,7 @@ pub(crate) struct Places {
     first: usize,
     len: usize,
     notes: usize,
+    times: usize,
     ghosts: usize,
     index: usize,
     pub(crate) segments: usize,
@@ -55,6 +56,7 @@ impl Places {
             first: geometry.partition_at(0),
             len: geometry.partition_len(),
             notes: geometry.notes_at(),
+            times: geometry.times_at(),
             ghosts: geometry.ghosts_at(),
             index: geometry.index_at(),
             segments: geometry.segments_at(),
@@ -290,6 +292,12 @@ impl<'c> Partition<'c> {
     #[inline]
     pub(crate) fn note_at(&self, segment: usize, note: usize) -> usize {
         self.base + self.places.notes + (segment * NOTES + note) * 8
+    }
+
+    /// Where the time stands at which a segment was begun, in milliseconds since the region was made.
+    #[inline]
+    pub(crate) fn time_at(&self, segment: usize) -> usize {
+        self.base + self.places.times + segment * 8
     }
 
     /// Where a segment's first record is, in the region.

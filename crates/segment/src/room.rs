@@ -60,6 +60,7 @@ impl Locked<'_> {
         memory.store(self.partition.note_at(segment, ORDER), memory.load(order));
         memory.store(self.partition.note_at(segment, LATEST), 0);
         memory.store(self.partition.note_at(segment, FILL), 0);
+        memory.store(self.partition.time_at(segment), self.now);
         fence(Ordering::Release);
         memory.store(self.partition.note_at(segment, STATE), queue << 56 | (class as u64) << 48);
         memory.store(self.active_at(queue, class), segment as u64 + 1);
