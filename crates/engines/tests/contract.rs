@@ -11,6 +11,7 @@ const URLS: &[&str] = &[
     "memory:",
     "mmap:",
     "mmap:?size=256m&max_key=4k",
+    "mmap:?namespace=app",
     "moka:",
     "file:",
     "file:?depth=0",

@@ -146,12 +146,17 @@ impl Cache {
 
     /// A handle for one thread.
     pub fn session(self: &Arc<Self>) -> Session {
-        let number = size(self.memory.word(SESSIONS).fetch_add(1, Ordering::Relaxed));
-        let line = number % self.places.geometry.stats_lines;
-        Session::new(Arc::clone(self), SUPERBLOCK + line * STATS_LINE)
+        self.session_of(None)
     }
 
-    /// Takes every entry away at once. Their bytes are given back as room is asked for.
+    /// The same; of a namespace, or of what is in none.
+    pub(crate) fn session_of(self: &Arc<Self>, namespace: Option<u8>) -> Session {
+        let number = size(self.memory.word(SESSIONS).fetch_add(1, Ordering::Relaxed));
+        let line = number % self.places.geometry.stats_lines;
+        Session::new(Arc::clone(self), SUPERBLOCK + line * STATS_LINE, namespace)
+    }
+
+    /// Takes every entry away at once, of all namespaces. Their bytes are given back as room is asked for.
     pub fn clear(&self) {
         self.memory.word(CLEARED).fetch_add(1, Ordering::SeqCst);
     }

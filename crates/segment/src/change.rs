@@ -109,7 +109,10 @@ impl Session {
 
     fn change_locked(&self, hash: u64, key: &[u8], change: &Change<'_>) -> Result<Changed, Failed> {
         let mut locked = Self::lock(&self.cache, hash, self.cache.moment())?;
-        let Some(present) = alive(&mut locked, hash, key) else { return Ok(Changed::Done(None)) };
+        let space = self.space();
+        let Some(present) = alive(&mut locked, (hash, key, space)) else {
+            return Ok(Changed::Done(None));
+        };
         let header = present.found.header;
         if header.kind & kind::CUT != 0 {
             return Ok(Changed::InParts);
@@ -124,6 +127,7 @@ impl Session {
         let expiry = self.expiry(change.ttl, &header);
         let entry = locked::Entry {
             hash,
+            space,
             key,
             value: &new,
             kind: if change.is_stale { kind::STALE } else { 0 },
@@ -145,9 +149,9 @@ impl Session {
         change: &Change<'_>,
     ) -> Result<Option<u64>, Failed> {
         for _ in 0..TRIES {
-            let moment = self.cache.moment();
+            let (moment, space) = (self.cache.moment(), self.space());
             let (mut old, mut new) = (Vec::new(), Vec::new());
-            let found = self.partition(hash).get(hash, key, 0, moment, &mut old);
+            let found = self.partition(hash).get(hash, key, space, moment, &mut old);
             let Some(found) = found else { return Ok(None) };
             if found.header.kind & kind::CUT != 0 && !self.join(hash, moment, &mut old) {
                 return Ok(None);
@@ -156,6 +160,7 @@ impl Session {
             self.fits_at_all(new.len())?;
             let entry = locked::Entry {
                 hash,
+                space,
                 key,
                 value: &new,
                 kind: if change.is_stale { kind::STALE } else { 0 },

@@ -9,6 +9,7 @@ use crate::Failed;
 use crate::api::{Condition, Outcome};
 use crate::cache::Cache;
 use crate::locked;
+use crate::namespace::Space;
 use crate::partition::{Moment, Partition};
 use crate::record::kind;
 use crate::session::{Session, lock_of};
@@ -78,7 +79,7 @@ impl Session {
             let key = parts.key(part);
             let of = self.cache.places.hash(&key);
             let partition = Parts::partition(&self.cache, hash, part);
-            let found = partition.get(of, &key, kind::PART, moment, value);
+            let found = partition.get(of, &key, Space::PARTS, moment, value);
             let there = (part + 1).saturating_mul(parts.each).min(parts.len);
             found.is_some() && value.len() as u64 == there
         })
@@ -116,9 +117,10 @@ impl Session {
             let key = parts.key(part);
             let of = locked::Entry {
                 hash: self.cache.places.hash(&key),
+                space: Space::PARTS,
                 key: &key,
                 value,
-                kind: kind::PART | large,
+                kind: large,
                 flags: 0,
                 expiry: entry.expiry,
                 version: None,
@@ -142,7 +144,7 @@ impl Session {
             let of = self.cache.places.hash(&key);
             let partition = Parts::partition(&self.cache, hash, part);
             let Ok(mut locked) = lock_of(partition, self.cache.moment()) else { continue };
-            if let Some(present) = locked.find(of, &key, kind::PART) {
+            if let Some(present) = locked.find(of, &key, Space::PARTS) {
                 locked.remove(&present);
             }
         }

@@ -51,6 +51,25 @@ pub enum Refused {
         /// The largest there is.
         most: usize,
     },
+    /// The name of a namespace is empty or too long.
+    #[error("a namespace of {len} bytes: its name has 1 to {most}")]
+    Namespace {
+        /// The name's bytes.
+        len: usize,
+        /// What the longest has.
+        most: usize,
+    },
+    /// Every namespace that a region can have is there.
+    #[error(
+        "the region has {most} namespaces, as many as it can have: take one of them, or another region"
+    )]
+    Namespaces {
+        /// How many it can have.
+        most: usize,
+    },
+    /// A process holds the lock under which a namespace is made, and is stopped.
+    #[error("a stopped process holds the lock of the names: resume or end it")]
+    Busy,
     /// The system refused.
     #[error("{}: {what}: {source}", path.display())]
     Io {

@@ -1,7 +1,7 @@
 //! Where everything lies: the geometry of a region, and the offsets that follow from it.
 //!
 //! ```text
-//! superblock 4 KiB | lines of counters, 128 bytes a session | partition 0 | partition 1 | …
+//! superblock and names 4 KiB | lines of counters, 128 bytes a session | partition 0 | partition 1 | …
 //!
 //! partition: lock 64 | words 64 | active segments 128 | counters 128 | fences 1 KiB
 //!            | a word a segment | four words of notes a segment | a time a segment | ghosts | index | segments

@@ -10,6 +10,7 @@ use std::sync::atomic::{Ordering, fence};
 use crate::layout::{self, CLASSES};
 use crate::lock::Held;
 use crate::memory::size;
+use crate::namespace::Space;
 use crate::partition::{FILL, Found, LATEST, Moment, ORDER, Partition, STATE, bucket_slots};
 use crate::record::{FOREVER, Header, kind};
 use crate::slot::Slot;
@@ -55,6 +56,7 @@ pub(crate) struct Stored {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entry<'e> {
     pub(crate) hash: u64,
+    pub(crate) space: Space,
     pub(crate) key: &'e [u8],
     pub(crate) value: &'e [u8],
     pub(crate) kind: u8,
@@ -74,8 +76,8 @@ impl<'c> Locked<'c> {
         locked
     }
 
-    /// The entry of a key, which may not be a part of another (`of`), or must be.
-    pub(crate) fn find(&self, hash: u64, key: &[u8], of: u8) -> Option<Present> {
+    /// The entry of a key, of whatever generation of its namespace.
+    pub(crate) fn find(&self, hash: u64, key: &[u8], space: Space) -> Option<Present> {
         let memory = self.partition.memory;
         for bucket in self.partition.buckets_of(hash) {
             for at in bucket_slots(bucket) {
@@ -86,7 +88,7 @@ impl<'c> Locked<'c> {
                 let Some(segment) = self.partition.segment_of(slot) else { continue };
                 let record = self.partition.base + slot.at();
                 let header = Header::read(memory, record, self.partition.end_of(segment));
-                let is_it = |header: &Header| self.partition.is_of(record, header, key, of);
+                let is_it = |header: &Header| self.partition.is_of(record, header, key, space);
                 if let Some(header) = header.filter(is_it) {
                     let own = || self.partition.version_of(segment, slot);
                     let version = header.version.unwrap_or_else(own);
@@ -96,6 +98,12 @@ impl<'c> Locked<'c> {
             }
         }
         None
+    }
+
+    /// What the key of an entry is of, with the generation that it was stored in.
+    pub(crate) fn space_of(&self, present: &Present) -> Space {
+        let at = self.partition.base + present.slot.at();
+        present.found.header.space(self.partition.memory, at)
     }
 
     /// Copies the value of an entry to the end of `value`; `false` where it is damaged.
@@ -119,7 +127,7 @@ impl<'c> Locked<'c> {
         } else {
             let segment = self.make_room(queue, class, bytes)?;
             // That may have moved the older one, or evicted it.
-            (segment, known.and_then(|_| self.find(entry.hash, entry.key, 0)))
+            (segment, known.and_then(|_| self.find(entry.hash, entry.key, entry.space)))
         };
         let at = self.append(segment, &header, entry);
         let slot =
@@ -158,7 +166,7 @@ impl<'c> Locked<'c> {
     /// Which queue an entry goes to: the main one if it was there, if it was evicted not long ago, and if it is a part of a
     /// value that alone would take much of the small one.
     fn queue_for(&self, entry: &Entry<'_>, known: Option<&Present>) -> u64 {
-        if entry.kind & kind::PART != 0 {
+        if entry.space == Space::PARTS {
             return if entry.kind & kind::LARGE != 0 { MAIN } else { SMALL };
         }
         if self.take_ghost(entry.hash) {
@@ -172,7 +180,7 @@ impl<'c> Locked<'c> {
         let memory = self.partition.memory;
         let (end, alive) = self.fill(segment);
         let at = self.partition.start_of(segment) + end;
-        header.write(memory, at, entry.key, entry.value);
+        header.write(memory, at, (entry.space, entry.key), entry.value);
         let latest = self.partition.note_at(segment, LATEST);
         memory.store(latest, memory.load(latest).max(header.expiry));
         // Who is killed before this has written nothing.
@@ -320,7 +328,7 @@ pub(crate) fn shape_of(entry: &Entry<'_>) -> Header {
     Header {
         key_len: entry.key.len(),
         value_len: entry.value.len(),
-        kind: entry.kind & !(kind::FLAGS | kind::VERSION) | flags | version,
+        kind: entry.kind & !(kind::FLAGS | kind::VERSION) | flags | version | entry.space.kind,
         expiry: entry.expiry,
         check: 0,
         version: entry.version,

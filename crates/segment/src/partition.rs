@@ -11,6 +11,7 @@ use rapidhash::v3::{RapidSecrets, rapidhash_v3_inline};
 use crate::clock;
 use crate::layout::{self, BUCKET, BUCKET_SLOTS, FENCES, Geometry, NOTES};
 use crate::memory::{Memory, size};
+use crate::namespace::Space;
 use crate::record::{Header, kind};
 use crate::slot::{MOST_USES, Slot};
 
@@ -111,7 +112,7 @@ impl<'c> Partition<'c> {
         &self,
         hash: u64,
         key: &[u8],
-        of: u8,
+        space: Space,
         moment: Moment,
         value: &mut Vec<u8>,
     ) -> Option<Found> {
@@ -123,7 +124,7 @@ impl<'c> Partition<'c> {
                     if slot.tag() != tag || slot.is_empty() {
                         continue;
                     }
-                    match self.follow(slot, (hash, key, of), moment, value) {
+                    match self.follow(slot, (hash, key, space), moment, value) {
                         Followed::Found(found) => {
                             self.count_use(at, slot);
                             return Some(found);
@@ -145,7 +146,7 @@ impl<'c> Partition<'c> {
     fn follow(
         &self,
         slot: Slot,
-        (hash, key, of): (u64, &[u8], u8),
+        (hash, key, space): (u64, &[u8], Space),
         moment: Moment,
         value: &mut Vec<u8>,
     ) -> Followed {
@@ -158,7 +159,7 @@ impl<'c> Partition<'c> {
         let Some(header) = Header::read(self.memory, at, self.end_of(segment)) else {
             return Followed::NotIt;
         };
-        if !self.is_of(at, &header, key, of) {
+        if !self.is_of(at, &header, key, space) {
             return Followed::NotIt;
         }
         let from = value.len();
@@ -169,7 +170,8 @@ impl<'c> Partition<'c> {
         if self.segment_word(segment).load(Ordering::Relaxed) != word {
             return Followed::Again;
         }
-        if header.has_expired(|| moment.now())
+        if (space.kind & kind::NAMED != 0 && header.space(self.memory, at) != space)
+            || header.has_expired(|| moment.now())
             || header.check_of(hash, &value[from..]) != header.check
         {
             return Followed::NotIt;
@@ -193,8 +195,9 @@ impl<'c> Partition<'c> {
     }
 
     /// Takes the slots of a key away without the lock; whether there was one.
-    pub(crate) fn clear_slots(&self, hash: u64, key: &[u8], moment: Moment) -> bool {
+    pub(crate) fn clear_slots(&self, of: (u64, &[u8], Space), moment: Moment) -> bool {
         let (mut any, mut value) = (false, Vec::new());
+        let (hash, ..) = of;
         for bucket in self.buckets_of(hash) {
             for at in bucket_slots(bucket) {
                 let slot = Slot(self.memory.word(at).load(Ordering::Acquire));
@@ -202,7 +205,7 @@ impl<'c> Partition<'c> {
                     continue;
                 }
                 value.clear();
-                let followed = self.follow(slot, (hash, key, 0), moment, &mut value);
+                let followed = self.follow(slot, of, moment, &mut value);
                 if !matches!(followed, Followed::Found(_)) {
                     continue;
                 }
@@ -225,12 +228,13 @@ impl<'c> Partition<'c> {
         false
     }
 
-    /// Whether the record at `at` of the region, which has this header, is a key's; `of` is [`kind::PART`] where it is to be a
-    /// part of another's value.
+    /// Whether the record at `at` of the region, which has this header, is a key's of this
+    /// space, of whatever generation.
     #[inline]
-    pub(crate) fn is_of(&self, at: usize, header: &Header, key: &[u8], of: u8) -> bool {
+    pub(crate) fn is_of(&self, at: usize, header: &Header, key: &[u8], space: Space) -> bool {
         header.key_len == key.len()
-            && header.kind & kind::PART == of
+            && header.kind & (kind::PART | kind::NAMED) == space.kind
+            && (space.kind & kind::NAMED == 0 || header.space(self.memory, at).is_of(space))
             && self.memory.is(at + header.len(), key)
     }
 

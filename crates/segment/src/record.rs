@@ -5,6 +5,7 @@
 //! word 1   expiry 40 | check, lower 24
 //! [word 2  version, where the entry was moved and so its place no longer tells it]
 //! [word 3  flags of the client, where they are not 0]
+//! [word 4  namespace, where the key is of one]
 //! key, value, zeros up to a whole word
 //! ```
 
@@ -15,6 +16,7 @@ use rapidhash::v3::{DEFAULT_RAPID_SECRETS, rapidhash_v3_inline};
 use crate::clock::BEHIND_MS;
 use crate::layout::LARGEST_SEGMENT;
 use crate::memory::{Memory, size};
+use crate::namespace::Space;
 
 // The length of a value has 24 bits.
 const _: () = assert!(LARGEST_SEGMENT < 1 << 24);
@@ -31,10 +33,14 @@ pub(crate) mod kind {
     pub(crate) const VERSION: u8 = 1;
     /// Flags of the client stand in the record.
     pub(crate) const FLAGS: u8 = 2;
+    /// Each is a word before the key.
+    pub(crate) const WORDS: u8 = VERSION | FLAGS | NAMED;
     /// The value was cut: here is where its parts are.
     pub(crate) const CUT: u8 = 4;
     /// A part of another record's value.
     pub(crate) const PART: u8 = 8;
+    /// The key is of a namespace, which stands in the record.
+    pub(crate) const NAMED: u8 = 32;
     /// A part of a value that is large for the region.
     pub(crate) const LARGE: u8 = 64;
     /// The value is there but no longer right: see `expire`.
@@ -59,8 +65,11 @@ impl Header {
     /// How many bytes stand before the key.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        let with = |bit| if self.kind & bit != 0 { 8 } else { 0 };
-        16 + with(kind::VERSION) + with(kind::FLAGS)
+        // Most have none of them, so this is no sum in the way of what is read next.
+        if self.kind & kind::WORDS == 0 {
+            return 16;
+        }
+        16 + 8 * (self.kind & kind::WORDS).count_ones() as usize
     }
 
     /// Whether it counts as an entry, and not as a part of one.
@@ -106,8 +115,22 @@ impl Header {
         Some(header)
     }
 
+    /// What the key of the record at `at` is of, which has this header.
+    #[inline]
+    pub(crate) fn space(&self, memory: &Memory, at: usize) -> Space {
+        let is_named = self.kind & kind::NAMED != 0;
+        let word = if is_named { memory.load(at + self.len() - 8) } else { 0 };
+        Space { kind: self.kind & (kind::PART | kind::NAMED), word }
+    }
+
     /// Writes the record at `at`.
-    pub(crate) fn write(&self, memory: &Memory, at: usize, key: &[u8], value: &[u8]) {
+    pub(crate) fn write(
+        &self,
+        memory: &Memory,
+        at: usize,
+        (space, key): (Space, &[u8]),
+        value: &[u8],
+    ) {
         let first = self.value_len as u64
             | (self.key_len as u64) << 24
             | u64::from(self.kind) << 40
@@ -121,6 +144,10 @@ impl Header {
         }
         if self.kind & kind::FLAGS != 0 {
             memory.store(next, u64::from(self.flags));
+            next += 8;
+        }
+        if self.kind & kind::NAMED != 0 {
+            memory.store(next, space.word);
             next += 8;
         }
         memory.copy_in(next, key);

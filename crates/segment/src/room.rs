@@ -8,6 +8,7 @@ use std::sync::atomic::{Ordering, fence};
 use crate::layout::BUCKET;
 use crate::locked::{Entry, FREE, Locked, MAIN, SMALL, header_of};
 use crate::memory::size;
+use crate::namespace::Space;
 use crate::partition::{FILL, LATEST, ORDER, STATE, bucket_slots};
 use crate::record::{FOREVER, Header, kind};
 use crate::slot::Slot;
@@ -194,8 +195,9 @@ impl Locked<'_> {
         value: &mut Vec<u8>,
         whole: bool,
     ) {
-        let hash = self.partition.places.hash(key);
-        let Some(present) = self.find(hash, key, header.kind & kind::PART) else { return };
+        let space = header.space(self.partition.memory, at);
+        let hash = self.partition.places.hash(key) ^ space.mix();
+        let Some(present) = self.find(hash, key, space) else { return };
         if self.partition.base + present.slot.at() != at {
             return;
         }
@@ -206,9 +208,14 @@ impl Locked<'_> {
             _ => (uses > 0, uses.saturating_sub(1)),
         };
         let item = u64::from(header.is_item());
-        if header.has_expired(|| self.now) {
+        if space.was_cleared(self.partition.memory) {
+            // Nobody finds it any more.
+        } else if header.has_expired(|| self.now) {
             self.count(Count::Expired, item);
-        } else if is_kept && !whole && self.write_anew((hash, key), &present, left, class, value) {
+        } else if is_kept
+            && !whole
+            && self.write_anew((hash, space, key), &present, left, class, value)
+        {
             return self.count(Count::Moved, item);
         } else if queue == SMALL {
             self.count(Count::EvictedSmall, item);
@@ -224,7 +231,7 @@ impl Locked<'_> {
     /// Writes an entry once more, into the main queue; `false` where it has no room there or is damaged.
     fn write_anew(
         &mut self,
-        (hash, key): (u64, &[u8]),
+        (hash, space, key): (u64, Space, &[u8]),
         present: &crate::locked::Present,
         uses: u64,
         class: usize,
@@ -238,6 +245,7 @@ impl Locked<'_> {
         let header = present.found.header;
         let entry = Entry {
             hash,
+            space,
             key,
             value,
             kind: header.kind,

@@ -10,6 +10,7 @@ use crate::cache::Cache;
 use crate::layout::LOCK;
 use crate::lock;
 use crate::locked::{self, Locked, Present};
+use crate::namespace::{self, Space};
 use crate::partition::{Found, Moment, Partition};
 use crate::record::kind;
 use crate::stats::Of;
@@ -25,6 +26,9 @@ pub struct Session {
     pub(crate) cache: Arc<Cache>,
     /// Where its counters are.
     line: usize,
+    /// The number of the namespace that its keys are of, and what their hashes are changed by.
+    namespace: Option<u8>,
+    mix: u64,
     /// What is read to be written again.
     scratch: Vec<u8>,
 }
@@ -33,15 +37,27 @@ pub struct Session {
 const AHEAD: usize = 16;
 
 impl Session {
-    pub(crate) fn new(cache: Arc<Cache>, line: usize) -> Self {
-        Self { cache, line, scratch: Vec::new() }
+    pub(crate) fn new(cache: Arc<Cache>, line: usize, namespace: Option<u8>) -> Self {
+        let space = namespace.map_or(Space::ROOT, |number| Space::now(cache.memory(), number));
+        Self { cache, line, namespace, mix: space.mix(), scratch: Vec::new() }
+    }
+
+    /// What its keys are of, now.
+    #[inline]
+    pub(crate) fn space(&self) -> Space {
+        self.namespace.map_or(Space::ROOT, |number| Space::now(self.cache.memory(), number))
+    }
+
+    #[inline]
+    fn hash(&self, key: &[u8]) -> u64 {
+        self.cache.places.hash(key) ^ self.mix
     }
 
     /// Copies the value of a key to `value`, which is cleared first.
     #[inline]
     pub fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Option<Entry> {
         value.clear();
-        let hash = self.cache.places.hash(key);
+        let hash = self.hash(key);
         let entry = self.look(hash, key, value);
         if entry.is_none() {
             value.clear();
@@ -57,7 +73,7 @@ impl Session {
         let mut hashes = [0; AHEAD];
         for (block, keys) in keys.chunks(AHEAD).enumerate() {
             for (hash, key) in hashes.iter_mut().zip(keys) {
-                *hash = self.cache.places.hash(key);
+                *hash = self.hash(key);
                 self.partition(*hash).prefetch_index(*hash);
             }
             for hash in &hashes[..keys.len()] {
@@ -78,7 +94,7 @@ impl Session {
     #[inline]
     fn look(&self, hash: u64, key: &[u8], value: &mut Vec<u8>) -> Option<Entry> {
         let moment = self.cache.moment();
-        let found = self.partition(hash).get(hash, key, 0, moment, value)?;
+        let found = self.partition(hash).get(hash, key, self.space(), moment, value)?;
         if found.header.kind & kind::CUT != 0 && !self.join(hash, moment, value) {
             self.forget(hash, key, &found);
             return None;
@@ -105,8 +121,16 @@ impl Session {
             return Err(too_large);
         }
         let expiry = self.cache.expiry(set.ttl);
-        let entry =
-            locked::Entry { hash, key, value, kind: 0, flags: set.flags, expiry, version: None };
+        let entry = locked::Entry {
+            hash,
+            space: self.space(),
+            key,
+            value,
+            kind: 0,
+            flags: set.flags,
+            expiry,
+            version: None,
+        };
         let outcome = if self.fits(&entry) {
             self.put(&entry, set.condition)
         } else {
@@ -132,10 +156,18 @@ impl Session {
         Ok(self.take_away(hash, key))
     }
 
+    /// Takes every entry away at once: of its namespace, or, if it is of none, of the whole region.
+    pub fn clear(&self) {
+        match self.namespace {
+            Some(number) => namespace::clear(self.cache.memory(), number),
+            None => self.cache.clear(),
+        }
+    }
+
     /// The right to fill a key that is not there with what is loaded now: taken before the loading, given back with
     /// [`Condition::Unchanged`].
     pub fn token(&self, key: &[u8]) -> Token {
-        let hash = self.cache.places.hash(key);
+        let hash = self.hash(key);
         Token(self.partition(hash).fence_of(hash).load(Ordering::SeqCst))
     }
 
@@ -159,7 +191,7 @@ impl Session {
         if key.len() > most {
             return Err(Failed::KeyTooLong { size: key.len(), most });
         }
-        Ok(self.cache.places.hash(key))
+        Ok(self.hash(key))
     }
 
     /// Whether an entry has room in one record.
@@ -171,7 +203,8 @@ impl Session {
     #[cold]
     fn forget(&self, hash: u64, key: &[u8], found: &Found) {
         let Ok(mut locked) = Self::lock(&self.cache, hash, self.cache.moment()) else { return };
-        let present = locked.find(hash, key, 0).filter(|now| now.found.version == found.version);
+        let present =
+            locked.find(hash, key, self.space()).filter(|now| now.found.version == found.version);
         let Some(present) = present else { return };
         let parts = locked.parts_of(hash, &present);
         locked.remove(&present);
@@ -189,7 +222,9 @@ impl Session {
         condition: Condition,
     ) -> Result<Outcome, Failed> {
         let mut locked = Self::lock(&self.cache, entry.hash, self.cache.moment())?;
-        let present = alive(&mut locked, entry.hash, entry.key);
+        // Looked at under the lock, so that it is none that a holder before had already left behind.
+        let entry = &locked::Entry { space: self.space(), ..*entry };
+        let present = alive(&mut locked, (entry.hash, entry.key, entry.space));
         let refused = self.refusal(&locked, condition, entry.hash, present.as_ref());
         if let Some(refused) = refused {
             return Ok(refused);
@@ -201,7 +236,7 @@ impl Session {
             && stored.changes != token.0
         {
             // Somebody deleted the key meanwhile, without the lock.
-            if let Some(own) = locked.find(entry.hash, entry.key, 0) {
+            if let Some(own) = locked.find(entry.hash, entry.key, entry.space) {
                 locked.remove(&own);
             }
             self.count(Of::RefusedFills);
@@ -247,9 +282,9 @@ impl Session {
         partition.fence_of(hash).fetch_add(1, Ordering::SeqCst);
         let Ok(mut locked) = lock_of(partition, moment) else {
             self.count(Of::Busy);
-            return partition.clear_slots(hash, key, moment);
+            return partition.clear_slots((hash, key, self.space()), moment);
         };
-        let Some(present) = alive(&mut locked, hash, key) else { return false };
+        let Some(present) = alive(&mut locked, (hash, key, self.space())) else { return false };
         let parts = locked.parts_of(hash, &present);
         locked.remove(&present);
         drop(locked);
@@ -281,10 +316,13 @@ pub(crate) fn lock_of(partition: Partition<'_>, moment: Moment) -> Result<Locked
     Ok(Locked::new(partition, held.map_err(|_| Failed::Busy)?, moment))
 }
 
-/// The entry of a key that has not expired. One that has is taken away.
-pub(crate) fn alive(locked: &mut Locked<'_>, hash: u64, key: &[u8]) -> Option<Present> {
-    let present = locked.find(hash, key, 0)?;
-    if present.found.header.has_expired(|| locked.now) {
+/// The entry of a key that has not expired, nor was cleared with its namespace. One that has is taken away.
+pub(crate) fn alive(
+    locked: &mut Locked<'_>,
+    (hash, key, space): (u64, &[u8], Space),
+) -> Option<Present> {
+    let present = locked.find(hash, key, space)?;
+    if locked.space_of(&present) != space || present.found.header.has_expired(|| locked.now) {
         locked.remove(&present);
         return None;
     }

@@ -1,6 +1,7 @@
 //! The beginning of a region: what it is, and how it is divided.
 //!
-//! Written before anybody else can open the region, and never changed but for the words from [`CLEARED`] on.
+//! Written before anybody else can open the region, and never changed but for the words from [`CLEARED`] on. The rest of its page
+//! is the table of namespaces.
 
 use rapidhash::v3::rapidhash_v3;
 

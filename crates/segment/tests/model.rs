@@ -121,7 +121,7 @@ impl Model {
             Step::Incr(key, delta) => self.incr(session, key, delta),
             Step::SetNumber(key, number) => self.put(session, key, number.to_string().into_bytes()),
             Step::Clear => {
-                session.cache().clear();
+                session.clear();
                 self.map.clear();
             }
             Step::Token(key) => self.tokens.push((key, session.token(&name(key)), true)),
@@ -260,6 +260,30 @@ proptest! {
         }
         for key in 0..12 {
             model.check(&mut session, key);
+        }
+        let stats = cache.stats();
+        prop_assert_eq!((stats.evictions(), stats.damaged, stats.busy), (0, 0, 0));
+    }
+
+    #[test]
+    fn namespaces_of_one_region_do_what_a_map_each_does(
+        steps in prop::collection::vec((0..3_usize, step()), 1..120),
+    ) {
+        let cache = Cache::private(&Options::of_size(16 << 20)).unwrap();
+        let named = |name| cache.namespace(name).unwrap().session();
+        let mut all = [cache.session(), named("one"), named("other")]
+            .map(|session| (session, Model::default()));
+        for (of, step) in steps {
+            if of == 0 && matches!(step, Step::Clear) {
+                for (_, model) in &mut all {
+                    model.map.clear();
+                }
+            }
+            let (session, model) = &mut all[of];
+            model.take(session, step);
+        }
+        for (session, model) in &mut all {
+            (0..12).for_each(|key| model.check(session, key));
         }
         let stats = cache.stats();
         prop_assert_eq!((stats.evictions(), stats.damaged, stats.busy), (0, 0, 0));

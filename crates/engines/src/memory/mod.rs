@@ -26,5 +26,5 @@ pub(crate) const ENGINE: Engine = Engine {
 fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     let config: SegmentConfig = url.options(SCHEME)?;
     let cache = Cache::private(&config.options()).map_err(|what| refused(SCHEME, what))?;
-    Ok(Arc::new(SegmentStore::new(SCHEME, url.to_string(), cache, None)))
+    Ok(Arc::new(SegmentStore::new(SCHEME, url.to_string(), (cache, config), None)?))
 }

@@ -41,5 +41,5 @@ fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
         Place::Own(_) | Place::Mounted(_) => place.path().join("cache"),
     };
     let cache = Cache::open(&file, &config.options()).map_err(|what| refused(SCHEME, what))?;
-    Ok(Arc::new(SegmentStore::new(SCHEME, url.to_string(), cache, Some((file, place)))))
+    Ok(Arc::new(SegmentStore::new(SCHEME, url.to_string(), (cache, config), Some((file, place)))?))
 }

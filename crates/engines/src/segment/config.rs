@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How a region is made.
-#[derive(Debug, Clone, Copy, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct SegmentConfig {
     /// Bytes of the whole region: entries, their index and all that is kept beside them. It never grows. At least 1 MiB.
@@ -18,6 +18,9 @@ pub(crate) struct SegmentConfig {
     pub(crate) max_key: ByteSize,
     /// The largest value, up to a quarter of `size`, which it is without this option.
     pub(crate) max_value: Option<ByteSize>,
+    /// A name of up to 48 bytes. Keys are of this namespace alone, and so is a clear: others that share the region have keys of
+    /// their own. Without this option keys are of none, and a clear is of the whole region. A region has up to 48.
+    pub(crate) namespace: Option<String>,
 }
 
 impl Default for SegmentConfig {
@@ -27,6 +30,7 @@ impl Default for SegmentConfig {
             item_size: ByteSize(112),
             max_key: ByteSize(250),
             max_value: None,
+            namespace: None,
         }
     }
 }
@@ -58,7 +62,11 @@ pub(crate) fn refused(engine: &'static str, what: Refused) -> Error {
                 ByteSize(least as u64)
             ),
         },
+        Refused::Namespace { .. } | Refused::Namespaces { .. } => {
+            Error::InvalidOptions { engine, reason: format!("option `namespace`: {what}") }
+        }
         Refused::Limit { .. } => Error::InvalidOptions { engine, reason: what.to_string() },
+        Refused::Busy => Error::Busy { engine, what: what.to_string() },
         other => Error::Unavailable { engine, what: other.to_string(), source: None },
     }
 }

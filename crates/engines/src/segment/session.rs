@@ -73,7 +73,7 @@ impl Session for SegmentSession {
     }
 
     fn clear(&mut self) -> Result<()> {
-        self.inner.cache().clear();
+        self.inner.clear();
         Ok(())
     }
 }

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use larder_host::disk;
 use larder_host::scratch::Place;
-use larder_segment::Cache;
+use larder_segment::{Cache, Namespace};
 use larder_store::{
     ByteSize, Capabilities, Counter, Durability, Ownership, Reach, Result, Session, Stats, Store,
     StoreInfo,
 };
 
+use super::config::{SegmentConfig, refused};
 use super::session::SegmentSession;
 
 /// An open segment cache.
@@ -20,6 +21,8 @@ pub(crate) struct SegmentStore {
     engine: &'static str,
     url: String,
     cache: Arc<Cache>,
+    /// Which keys its sessions have, by name, where they do not have those of no namespace.
+    namespace: Option<(String, Namespace)>,
     /// The file it lies in, and what keeps its folder; none where it is private.
     file: Option<(PathBuf, Place)>,
 }
@@ -29,10 +32,15 @@ impl SegmentStore {
     pub(crate) fn new(
         engine: &'static str,
         url: String,
-        cache: Arc<Cache>,
+        (cache, config): (Arc<Cache>, SegmentConfig),
         file: Option<(PathBuf, Place)>,
-    ) -> Self {
-        Self { engine, url, cache, file }
+    ) -> Result<Self> {
+        let named = |name: String| {
+            let namespace = cache.namespace(&name).map_err(|what| refused(engine, what))?;
+            Ok((name, namespace))
+        };
+        let namespace = config.namespace.map(named).transpose()?;
+        Ok(Self { engine, url, cache, namespace, file })
     }
 }
 
@@ -45,7 +53,8 @@ impl Store for SegmentStore {
             ("max_value", size(self.cache.max_value())),
         ];
         let shape = self.cache.shape().map(|(name, number)| (name, number.to_string()));
-        let settings = settings.into_iter().chain(shape);
+        let namespace = self.namespace.as_ref().map(|(name, _)| ("namespace", name.clone()));
+        let settings = settings.into_iter().chain(shape).chain(namespace);
         let path = self.file.as_ref().map(|(path, _)| path);
         StoreInfo {
             scheme: self.engine,
@@ -84,7 +93,9 @@ impl Store for SegmentStore {
     }
 
     fn session(&self) -> Result<Box<dyn Session>> {
-        Ok(Box::new(SegmentSession::new(self.engine, self.cache.session())))
+        let session = self.namespace.as_ref().map(|(_, of)| of.session());
+        let session = session.unwrap_or_else(|| self.cache.session());
+        Ok(Box::new(SegmentSession::new(self.engine, session)))
     }
 
     fn stats(&self) -> Result<Stats> {

@@ -1,0 +1,161 @@
+//! Namespaces: several applications with keys of their own in one region.
+//!
+//! A table in the superblock's page has their names. A key is one of the namespace whose number stands in its record, and of
+//! that number's generation: clearing a namespace adds one to it, and what was stored before is as if it had expired. The
+//! hash of a key has the number in it and not the generation, so that the fence of a key outlives a clear.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use rapidhash::v3::rapidhash_v3;
+
+use crate::cache::Cache;
+use crate::layout::SUPERBLOCK;
+use crate::memory::Memory;
+use crate::record::kind;
+use crate::session::lock_of;
+use crate::{Refused, Session};
+
+/// Where the table begins: `generation, seal, name` for each, the rest of the superblock's page.
+const TABLE: usize = 1024;
+const ENTRY: usize = 64;
+const SEAL: usize = 8;
+const NAME: usize = 16;
+
+/// The longest name of a namespace, in bytes.
+pub const LONGEST_NAMESPACE: usize = ENTRY - NAME;
+
+/// How many namespaces a region has at most.
+pub const MOST_NAMESPACES: usize = (SUPERBLOCK - TABLE) / ENTRY;
+
+/// Which keys a key may be the same as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Space {
+    /// [`kind::PART`], [`kind::NAMED`], or neither.
+    pub(crate) kind: u8,
+    /// Of a namespace: `generation 56 | number 8`.
+    pub(crate) word: u64,
+}
+
+impl Space {
+    /// Keys of no namespace.
+    pub(crate) const ROOT: Self = Self { kind: 0, word: 0 };
+    /// Parts of values that were cut.
+    pub(crate) const PARTS: Self = Self { kind: kind::PART, word: 0 };
+
+    /// A namespace as it is now.
+    #[inline]
+    pub(crate) fn now(memory: &Memory, number: u8) -> Self {
+        let generation = memory.word(entry_at(number)).load(Ordering::Acquire);
+        Self { kind: kind::NAMED, word: generation << 8 | u64::from(number) }
+    }
+
+    /// Whether both are the same, of whatever generation.
+    #[inline]
+    pub(crate) fn is_of(self, other: Self) -> bool {
+        self.kind == other.kind && self.number() == other.number()
+    }
+
+    #[inline]
+    fn number(self) -> u8 {
+        let [number, ..] = self.word.to_le_bytes();
+        number
+    }
+
+    /// What the hash of a key's bytes is changed by, so that one key is in other places in each namespace.
+    #[inline]
+    pub(crate) fn mix(self) -> u64 {
+        if self.kind & kind::NAMED == 0 {
+            return 0;
+        }
+        (u64::from(self.number()) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
+    /// Whether its namespace was cleared since, or is none that there can be.
+    pub(crate) fn was_cleared(self, memory: &Memory) -> bool {
+        let is_one = || usize::from(self.number()) < MOST_NAMESPACES;
+        self.kind & kind::NAMED != 0 && !(is_one() && Self::now(memory, self.number()) == self)
+    }
+}
+
+/// A part of a [`Cache`] with keys of its own.
+#[derive(Debug, Clone)]
+pub struct Namespace {
+    cache: Arc<Cache>,
+    number: u8,
+}
+
+impl Namespace {
+    /// A handle for one thread, which finds and changes only keys of this namespace.
+    pub fn session(&self) -> Session {
+        self.cache.session_of(Some(self.number))
+    }
+
+    /// Takes every entry of this namespace away at once, and no other. Their bytes are counted until room is asked for, or
+    /// their keys are stored again.
+    pub fn clear(&self) {
+        clear(self.cache.memory(), self.number);
+    }
+}
+
+impl Cache {
+    /// The namespace of this name, which all who ask for it share. There are [`MOST_NAMESPACES`] at most in a region, and
+    /// none is ever given back.
+    pub fn namespace(self: &Arc<Self>, name: &str) -> Result<Namespace, Refused> {
+        if !(1..=LONGEST_NAMESPACE).contains(&name.len()) {
+            return Err(Refused::Namespace { len: name.len(), most: LONGEST_NAMESPACE });
+        }
+        let (memory, name) = (self.memory(), name.as_bytes());
+        let there = number_of(memory, name);
+        let number = there.map_or_else(|| self.claim(name), Ok)?;
+        Ok(Namespace { cache: Arc::clone(self), number })
+    }
+
+    /// Gives a name the first number that has none. The name is there before the seal says so: who is killed before has
+    /// changed nothing that anybody looks at. What may lie under the number is of an older generation.
+    fn claim(&self, name: &[u8]) -> Result<u8, Refused> {
+        let memory = self.memory();
+        let held = lock_of(self.partition(0), self.moment());
+        let _held = held.map_err(|_| Refused::Busy)?;
+        if let Some(number) = number_of(memory, name) {
+            return Ok(number);
+        }
+        let is_free = |number: &u8| memory.load(entry_at(*number) + SEAL) == 0;
+        let full = Refused::Namespaces { most: MOST_NAMESPACES };
+        let number = numbers().find(is_free).ok_or(full)?;
+        let at = entry_at(number);
+        memory.copy_in(at + NAME, name);
+        clear(memory, number);
+        memory.word(at + SEAL).store(seal(number, name), Ordering::Release);
+        Ok(number)
+    }
+}
+
+/// Adds one to a generation.
+pub(crate) fn clear(memory: &Memory, number: u8) {
+    memory.word(entry_at(number)).fetch_add(1, Ordering::SeqCst);
+}
+
+fn entry_at(number: u8) -> usize {
+    TABLE + usize::from(number) * ENTRY
+}
+
+fn numbers() -> impl Iterator<Item = u8> {
+    (0..).take(MOST_NAMESPACES)
+}
+
+/// The number that has a name. An entry that is damaged has none, and is not given to others either.
+fn number_of(memory: &Memory, name: &[u8]) -> Option<u8> {
+    let has = |number: &u8| {
+        let at = entry_at(*number);
+        memory.word(at + SEAL).load(Ordering::Acquire) == seal(*number, name)
+            && memory.is(at + NAME, name)
+    };
+    numbers().find(has)
+}
+
+/// What says that an entry is taken, and that its name is whole; never 0.
+fn seal(number: u8, name: &[u8]) -> u64 {
+    let bytes = [&[number], name].concat();
+    rapidhash_v3(&bytes) << 8 | name.len() as u64
+}

@@ -1,0 +1,185 @@
+//! Namespaces: keys of their own in one region, over processes, generations and damage.
+
+#[expect(dead_code, reason = "other tests ask for more")]
+mod support;
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::Command;
+
+use larder_segment::{
+    Cache, Condition, LONGEST_NAMESPACE, MOST_NAMESPACES, Options, Outcome, Session, Set,
+};
+use support::folder;
+
+/// Where the table of names is, and the bytes of an entry.
+const TABLE: u64 = 1024;
+const ENTRY: u64 = 64;
+
+/// The file that the other process opens.
+const FILE: &str = "LARDER_NAMESPACE_FILE";
+
+fn set(session: &mut Session, key: &[u8], value: &[u8]) {
+    let outcome = session.set(key, value, &Set::default());
+    assert!(matches!(outcome, Ok(Outcome::Stored(_))), "{outcome:?}");
+}
+
+fn found(session: &mut Session, key: &[u8]) -> Option<Vec<u8>> {
+    let mut value = Vec::new();
+    session.get(key, &mut value).map(|_| value)
+}
+
+/// Not a test: the other process of the test below.
+#[test]
+#[ignore = "the other process of the test below"]
+fn other_process() {
+    let Some(file) = std::env::var_os(FILE) else { return };
+    let cache = Cache::existing(Path::new(&file)).unwrap().unwrap();
+    let (mut ours, mut theirs) =
+        (cache.namespace("second").unwrap(), cache.namespace("first").unwrap().session());
+    assert_eq!(found(&mut theirs, b"key").unwrap(), b"of the first");
+    let mut session = ours.session();
+    assert_eq!(found(&mut session, b"key"), None);
+    set(&mut session, b"key", b"lost");
+    ours.clear();
+    assert_eq!(found(&mut session, b"key"), None);
+    ours = cache.namespace("second").unwrap();
+    set(&mut ours.session(), b"key", &vec![7; 50_000]);
+    set(&mut theirs, b"other", b"from there");
+}
+
+#[test]
+fn two_processes_have_keys_of_their_own_and_clear_only_these() {
+    let folder = folder();
+    let path = folder.path().join("cache");
+    let cache = Cache::open(&path, &Options::of_size(4 << 20)).unwrap();
+    let first = cache.namespace("first").unwrap();
+    let (mut session, mut root) = (first.session(), cache.session());
+    set(&mut session, b"key", b"of the first");
+    set(&mut root, b"key", b"of none");
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["other_process", "--exact", "--ignored"]).env(FILE, &path);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    assert_eq!(found(&mut session, b"key").unwrap(), b"of the first");
+    assert_eq!(found(&mut session, b"other").unwrap(), b"from there");
+    let mut second = cache.namespace("second").unwrap().session();
+    assert_eq!(found(&mut second, b"key").unwrap(), vec![7; 50_000]);
+    first.clear();
+    assert_eq!(found(&mut session, b"key"), None);
+    assert_eq!(found(&mut second, b"key").unwrap(), vec![7; 50_000]);
+    assert_eq!(found(&mut root, b"key").unwrap(), b"of none");
+    drop((cache, first, session, second, root));
+    // They outlive all that have them open.
+    let cache = Cache::existing(&path).unwrap().unwrap();
+    let mut second = cache.namespace("second").unwrap().session();
+    assert_eq!(found(&mut second, b"key").unwrap(), vec![7; 50_000]);
+    assert_eq!(found(&mut cache.namespace("first").unwrap().session(), b"key"), None);
+    cache.clear();
+    assert_eq!(found(&mut second, b"key"), None);
+}
+
+#[test]
+fn the_longest_key_and_the_largest_value_have_room_in_a_namespace() {
+    let max_key = 64 << 10;
+    let refused = Cache::private(&Options { max_key, ..Options::of_size(32 << 20) }).unwrap_err();
+    assert!(refused.to_string().contains("at most 65535"), "{refused}");
+    let max_key = 65_535;
+    let cache = Cache::private(&Options { max_key, ..Options::of_size(32 << 20) }).unwrap();
+    let mut session = cache.namespace(&"n".repeat(LONGEST_NAMESPACE)).unwrap().session();
+    let (mut key, value) = (vec![1; max_key], vec![2; cache.max_value()]);
+    set(&mut session, &key, &value);
+    assert_eq!(found(&mut session, &key).unwrap(), value);
+    assert_eq!(found(&mut cache.session(), &key), None);
+    key.push(1);
+    assert!(session.set(&key, b"", &Set::default()).is_err());
+}
+
+#[test]
+fn what_was_cleared_gives_way_to_the_same_keys_and_to_others() {
+    let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
+    let namespace = cache.namespace("app").unwrap();
+    let (mut session, mut root) = (namespace.session(), cache.session());
+    // Read so often that they would be kept.
+    let fill = |session: &mut Session| {
+        for key in 0..1000_u32 {
+            set(session, &key.to_le_bytes(), &[0; 200]);
+        }
+        for _ in 0..4 {
+            (0..1000_u32).for_each(|key| drop(found(session, &key.to_le_bytes())));
+        }
+    };
+    for _ in 0..40 {
+        fill(&mut session);
+        assert_eq!(cache.stats().items, 1000, "an older generation is replaced by its keys");
+        namespace.clear();
+    }
+    let before = cache.stats();
+    for key in 0..8000_u32 {
+        set(&mut root, &key.to_le_bytes(), &[1; 200]);
+    }
+    assert_eq!(cache.stats().moved, before.moved, "what was cleared is not kept");
+}
+
+#[test]
+fn a_token_from_before_a_clear_is_worth_nothing_where_the_key_was_deleted() {
+    let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
+    let namespace = cache.namespace("app").unwrap();
+    let mut session = namespace.session();
+    let token = session.token(b"key");
+    session.delete(b"key").unwrap();
+    namespace.clear();
+    let fill = Set { condition: Condition::Unchanged(token), ..Set::default() };
+    assert_eq!(session.set(b"key", b"old", &fill), Ok(Outcome::NotStored));
+}
+
+#[test]
+fn names_that_cannot_be_are_refused_in_one_line() {
+    let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
+    let refused = |name: &str| cache.namespace(name).unwrap_err().to_string();
+    assert_eq!(refused(""), "a namespace of 0 bytes: its name has 1 to 48");
+    assert_eq!(refused(&"n".repeat(49)), "a namespace of 49 bytes: its name has 1 to 48");
+    for number in 0..u8::try_from(MOST_NAMESPACES).unwrap() {
+        set(&mut cache.namespace(&number.to_string()).unwrap().session(), b"key", &[number]);
+    }
+    let full = refused("one more");
+    assert!(full.contains("has 48 namespaces, as many as it can have"), "{full}");
+    for number in 0..u8::try_from(MOST_NAMESPACES).unwrap() {
+        let mut session = cache.namespace(&number.to_string()).unwrap().session();
+        assert_eq!(found(&mut session, b"key").unwrap(), [number]);
+    }
+}
+
+#[test]
+fn a_damaged_table_gives_no_namespace_the_keys_of_another() {
+    let folder = folder();
+    let path = folder.path().join("cache");
+    let cache = Cache::open(&path, &Options::of_size(1 << 20)).unwrap();
+    for name in ["aa", "ab"] {
+        set(&mut cache.namespace(name).unwrap().session(), b"key", name.as_bytes());
+    }
+    let of = |name| found(&mut cache.namespace(name).unwrap().session(), b"key");
+    let file = OpenOptions::new().write(true).open(&path).unwrap();
+    // The first has the name of the second now, or of nobody.
+    for wrong in [&b"ab"[..], b"zz", b"\xff\xff"] {
+        file.write_all_at(wrong, TABLE + 16).unwrap();
+        assert_eq!(of("aa"), None, "{wrong:?}");
+        assert_eq!(of("ab").unwrap(), b"ab", "{wrong:?}");
+    }
+    file.write_all_at(b"aa", TABLE + 16).unwrap();
+    assert_eq!(of("aa").unwrap(), b"aa");
+    // The first is free for the next, who finds nothing of it.
+    file.write_all_at(&[0; 8], TABLE + 8).unwrap();
+    assert_eq!(of("new"), None);
+    file.write_all_at(&[0xff; 8], TABLE + ENTRY).unwrap();
+    assert_eq!(of("ab"), None);
+    set(&mut cache.namespace("ab").unwrap().session(), b"key", b"once more");
+    assert_eq!(of("ab").unwrap(), b"once more");
+    // And nothing but damage.
+    for at in (TABLE..4096).step_by(8) {
+        file.write_all_at(&at.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_ne_bytes(), at).unwrap();
+    }
+    assert!(cache.namespace("ab").unwrap_err().to_string().contains("48 namespaces"));
+    set(&mut cache.session(), b"key", b"of none");
+}
