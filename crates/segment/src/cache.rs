@@ -12,8 +12,8 @@ use crate::lock;
 use crate::memory::{Memory, size};
 use crate::partition::{Moment, Partition, Places};
 use crate::record::{FOREVER, MAX_KEY};
-use crate::superblock::{BOOT, CLEARED, SESSIONS, Superblock};
-use crate::{Refused, Session, Stats, clock, stats};
+use crate::superblock::{BOOT, CLEARED, CLOSED, SESSIONS, Superblock};
+use crate::{Refused, Session, Stats, Survey, clock, stats, survey};
 
 /// What a new region is like. One that is there already keeps what it was made with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,9 +59,6 @@ pub struct Cache {
     superblock: Superblock,
     file: Option<(File, PathBuf)>,
 }
-
-/// What stands in [`BOOT`] of a region that was closed by the last who had it open.
-const CLOSED: u64 = 1;
 
 impl Cache {
     /// A new one in memory of this process.
@@ -164,6 +161,11 @@ impl Cache {
     /// What has been counted since the region was made, by all processes.
     pub fn stats(&self) -> Stats {
         stats::read(self)
+    }
+
+    /// How its segments are filled now. Takes no lock.
+    pub fn survey(&self) -> Survey {
+        survey::of_memory(&self.memory, &self.superblock)
     }
 
     /// The longest key that it takes, in bytes.

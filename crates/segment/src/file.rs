@@ -24,24 +24,40 @@ pub(crate) enum Lock {
 
 /// An existing file, if there is one, and what it says of itself.
 pub(crate) fn open(path: &Path) -> Result<Option<(File, Superblock)>, Refused> {
-    let file = match OpenOptions::new().read(true).write(true).open(path) {
+    open_as(OpenOptions::new().read(true).write(true), path)
+}
+
+/// The same, to be looked at only.
+pub(crate) fn open_to_read(path: &Path) -> Result<Option<(File, Superblock)>, Refused> {
+    // A pipe by this name is not waited for.
+    open_as(OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK), path)
+}
+
+fn open_as(options: &OpenOptions, path: &Path) -> Result<Option<(File, Superblock)>, Refused> {
+    let file = match options.open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(io_error(path, "cannot be opened", source)),
     };
-    let mut bytes = [0; READ_WORDS * 8];
     let len =
         file.metadata().map_err(|source| io_error(path, "cannot be looked at", source))?.len();
-    match file.read_exact_at(&mut bytes, 0) {
+    let mut words = [0; READ_WORDS];
+    match read(&file, 0, &mut words) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(Refused::Foreign),
         Err(source) => return Err(io_error(path, "cannot be read", source)),
     }
-    let mut words = [0; READ_WORDS];
+    Ok(Some((file, Superblock::read(&words, len)?)))
+}
+
+/// Reads words of a file, from `at` on.
+pub(crate) fn read(file: &File, at: usize, words: &mut [u64]) -> io::Result<()> {
+    let mut bytes = vec![0; words.len() * 8];
+    file.read_exact_at(&mut bytes, at as u64)?;
     for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
         *word = u64::from_ne_bytes(*bytes);
     }
-    Ok(Some((file, Superblock::read(&words, len)?)))
+    Ok(())
 }
 
 /// A file without a name, of so many bytes that the file system has set aside for it.
@@ -91,12 +107,7 @@ pub(crate) fn name(file: &File, path: &Path) -> Result<bool, Refused> {
 /// Takes a lock on the first byte, in place of the one that this process has; `false` where others' locks are in the way and
 /// it is not to wait for them.
 pub(crate) fn lock(file: &File, kind: Lock, wait: bool) -> io::Result<bool> {
-    let kind = if kind == Lock::Shared { libc::F_RDLCK } else { libc::F_WRLCK };
-    // SAFETY: all zeros are a lock; the fields that matter are set below.
-    let mut of: libc::flock = unsafe { std::mem::zeroed() };
-    of.l_type = i16::try_from(kind).unwrap_or_default();
-    of.l_whence = i16::try_from(libc::SEEK_SET).unwrap_or_default();
-    of.l_len = 1;
+    let of = first_byte(if kind == Lock::Shared { libc::F_RDLCK } else { libc::F_WRLCK });
     let command = if wait { libc::F_OFD_SETLKW } else { libc::F_OFD_SETLK };
     // SAFETY: of a file that this process has open, with a lock that is read only.
     if unsafe { libc::fcntl(file.as_raw_fd(), command, &raw const of) } == 0 {
@@ -106,6 +117,24 @@ pub(crate) fn lock(file: &File, kind: Lock, wait: bool) -> io::Result<bool> {
         error if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(false),
         error => Err(error),
     }
+}
+
+/// Whether anybody has the region of a file open; `None` where the file system does not tell. Takes no lock.
+pub(crate) fn is_held(file: &File) -> Option<bool> {
+    let mut of = first_byte(libc::F_WRLCK);
+    // SAFETY: of a file that this process has open, with a lock that is written to.
+    let answer = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &raw mut of) };
+    (answer == 0).then(|| i32::from(of.l_type) != libc::F_UNLCK)
+}
+
+/// A lock on the first byte.
+fn first_byte(kind: i32) -> libc::flock {
+    // SAFETY: all zeros are a lock; the fields that matter are set below.
+    let mut of: libc::flock = unsafe { std::mem::zeroed() };
+    of.l_type = i16::try_from(kind).unwrap_or_default();
+    of.l_whence = i16::try_from(libc::SEEK_SET).unwrap_or_default();
+    of.l_len = 1;
+    of
 }
 
 /// A number of the machine's present run; 0 where it does not tell.

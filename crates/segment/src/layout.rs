@@ -111,6 +111,7 @@ impl Geometry {
             && (1..1 << 36).contains(&self.ghosts)
             && self.ghosts.is_multiple_of(4)
             && (1..=1 << 12).contains(&self.stats_lines)
+            && (self.segments <= 2 * SEGMENTS_WANTED || self.segment_len == LARGEST_SEGMENT)
             && self.segments * self.segment_len < 1 << 35
             && self.end() <= self.size;
         if sound { Ok(self) } else { Err(Refused::Geometry) }
@@ -197,6 +198,7 @@ mod tests {
             Geometry { partitions: 1 << 40, ..sound },
             Geometry { segments: sound.segments + 8, ..sound },
             Geometry { segment_len: 1 << 40, ..sound },
+            Geometry { size: 1 << 44, segments: 1 << 19, ..sound },
             Geometry { buckets: 1 << 31, ..sound },
             Geometry { ghosts: 0, ..sound },
             Geometry { stats_lines: 0, ..sound },

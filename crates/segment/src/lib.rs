@@ -38,6 +38,7 @@ mod session;
 mod slot;
 mod stats;
 mod superblock;
+mod survey;
 mod tally;
 
 pub use api::{Condition, Entry, Outcome, Set, Token};
@@ -47,3 +48,4 @@ pub use layout::LEAST_SIZE;
 pub use namespace::{LONGEST_NAMESPACE, MOST_NAMESPACES, Namespace};
 pub use session::Session;
 pub use stats::Stats;
+pub use survey::{End, PartSurvey, Queue, SegmentSurvey, Survey};

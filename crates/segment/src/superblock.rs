@@ -23,6 +23,8 @@ pub(crate) const SESSIONS: usize = 320;
 pub(crate) const CUTS: usize = 448;
 /// The machine's run in which it was last written.
 pub(crate) const BOOT: usize = 384;
+/// What stands there once the last who had it open has closed it.
+pub(crate) const CLOSED: u64 = 1;
 
 /// What the words of a superblock say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
