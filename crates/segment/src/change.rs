@@ -13,8 +13,8 @@ use crate::stats::Of;
 /// How often a value that lies in parts is changed anew where others change it too.
 const TRIES: usize = 1000;
 
-/// Makes the new value of the old one.
-type Revise<'a> = dyn Fn(&[u8], &mut Vec<u8>) -> Result<(), Failed> + 'a;
+/// Makes the new value of the old one, or says that there is none.
+pub type Revise<'a> = dyn Fn(&[u8], &mut Vec<u8>) -> bool + 'a;
 
 /// What becomes of the time that an entry has to live.
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +35,7 @@ struct Change<'a> {
 
 /// What became of a change.
 enum Changed {
-    Done(Option<u64>),
+    Done(Outcome),
     /// The value is not in one record, or would not be.
     InParts,
 }
@@ -45,64 +45,40 @@ impl Session {
     pub fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool, Failed> {
         let change =
             Change { value: &as_it_is, ttl: Ttl::Is(ttl), is_stale: false, keeps_version: true };
-        Ok(self.change(key, &change)?.is_some())
+        Ok(matches!(self.change(key, &change)?, Outcome::Stored(_)))
     }
 
     /// Marks a value as an old one, which is still there for who would rather have it than none; `false` where there is none.
     pub fn expire(&mut self, key: &[u8]) -> Result<bool, Failed> {
         let change =
             Change { value: &as_it_is, ttl: Ttl::Stays, is_stale: true, keeps_version: false };
-        Ok(self.change(key, &change)?.is_some())
+        Ok(matches!(self.change(key, &change)?, Outcome::Stored(_)))
     }
 
-    /// Adds to the decimal number under a key, by memcached's rules; `None` where it is not there.
-    pub fn incr(&mut self, key: &[u8], delta: i64) -> Result<Option<u64>, Failed> {
-        let sum = std::cell::Cell::new(0);
-        let change = Change {
-            value: &|old, new| {
-                let number = number(old).ok_or(Failed::NoNumber)?;
-                let less = delta.unsigned_abs();
-                sum.set(if delta < 0 {
-                    number.saturating_sub(less)
-                } else {
-                    number.wrapping_add(less)
-                });
-                new.extend_from_slice(sum.get().to_string().as_bytes());
-                Ok(())
-            },
-            ttl: Ttl::Stays,
-            is_stale: false,
-            keeps_version: false,
-        };
-        Ok(self.change(key, &change)?.map(|_| sum.get()))
+    /// Puts what `value` makes of the value of a key in its place, which nobody else changes meanwhile. Flags and TTL stay. Where
+    /// it makes nothing (`false`), the value stays as it is and the answer is [`Outcome::NotStored`]; where the key is not there,
+    /// [`Outcome::NotFound`].
+    ///
+    /// Others that write wait while it is called, and it may be called more than once.
+    pub fn revise(&mut self, key: &[u8], value: &Revise<'_>) -> Result<Outcome, Failed> {
+        let change = Change { value, ttl: Ttl::Stays, is_stale: false, keeps_version: false };
+        self.change(key, &change)
     }
 
-    pub(crate) fn extend(
-        &mut self,
-        key: &[u8],
-        with: &dyn Fn(&[u8], &mut Vec<u8>),
-    ) -> Result<Outcome, Failed> {
-        let change = Change {
-            value: &|old, new| {
-                with(old, new);
-                Ok(())
-            },
-            ttl: Ttl::Stays,
-            is_stale: false,
-            keeps_version: false,
-        };
-        let changed = self.change(key, &change)?;
-        if changed.is_some() {
+    pub(crate) fn extend(&mut self, key: &[u8], with: &Revise<'_>) -> Result<Outcome, Failed> {
+        let outcome = self.revise(key, with)?;
+        if matches!(outcome, Outcome::Stored(_)) {
             self.count(Of::Sets);
+            return Ok(outcome);
         }
-        Ok(changed.map_or(Outcome::NotStored, Outcome::Stored))
+        Ok(Outcome::NotStored)
     }
 
-    /// Changes an entry that is there; its version, or `None` where it is not.
-    fn change(&mut self, key: &[u8], change: &Change<'_>) -> Result<Option<u64>, Failed> {
+    /// Changes an entry that is there.
+    fn change(&mut self, key: &[u8], change: &Change<'_>) -> Result<Outcome, Failed> {
         let hash = self.key(key)?;
         match self.change_locked(hash, key, change)? {
-            Changed::Done(version) => Ok(version),
+            Changed::Done(outcome) => Ok(outcome),
             Changed::InParts => self.change_parts(hash, key, change),
         }
     }
@@ -111,7 +87,7 @@ impl Session {
         let mut locked = Self::lock(&self.cache, hash, self.cache.moment())?;
         let space = self.space();
         let Some(present) = alive(&mut locked, (hash, key, space)) else {
-            return Ok(Changed::Done(None));
+            return Ok(Changed::Done(Outcome::NotFound));
         };
         let header = present.found.header;
         if header.kind & kind::CUT != 0 {
@@ -120,9 +96,11 @@ impl Session {
         let (mut old, mut new) = (Vec::new(), Vec::new());
         if !locked.read(hash, &present, &mut old) {
             locked.remove(&present);
-            return Ok(Changed::Done(None));
+            return Ok(Changed::Done(Outcome::NotFound));
         }
-        (change.value)(&old, &mut new)?;
+        if !(change.value)(&old, &mut new) {
+            return Ok(Changed::Done(Outcome::NotStored));
+        }
         self.fits_at_all(new.len())?;
         let expiry = self.expiry(change.ttl, &header);
         let entry = locked::Entry {
@@ -138,7 +116,9 @@ impl Session {
         if !self.fits(&entry) {
             return Ok(Changed::InParts);
         }
-        Ok(Changed::Done(locked.store(&entry, Some(present)).map(|stored| stored.version)))
+        let stored = locked.store(&entry, Some(present));
+        let outcome = stored.map_or(Outcome::NotFound, |stored| Outcome::Stored(stored.version));
+        Ok(Changed::Done(outcome))
     }
 
     /// The same where the value lies in parts before or after: read, changed, and stored if it is still the one that was read.
@@ -147,16 +127,18 @@ impl Session {
         hash: u64,
         key: &[u8],
         change: &Change<'_>,
-    ) -> Result<Option<u64>, Failed> {
+    ) -> Result<Outcome, Failed> {
         for _ in 0..TRIES {
             let (moment, space) = (self.cache.moment(), self.space());
             let (mut old, mut new) = (Vec::new(), Vec::new());
             let found = self.partition(hash).get(hash, key, space, moment, &mut old);
-            let Some(found) = found else { return Ok(None) };
+            let Some(found) = found else { return Ok(Outcome::NotFound) };
             if found.header.kind & kind::CUT != 0 && !self.join(hash, moment, &mut old) {
-                return Ok(None);
+                return Ok(Outcome::NotFound);
             }
-            (change.value)(&old, &mut new)?;
+            if !(change.value)(&old, &mut new) {
+                return Ok(Outcome::NotStored);
+            }
             self.fits_at_all(new.len())?;
             let entry = locked::Entry {
                 hash,
@@ -169,9 +151,9 @@ impl Session {
                 version: change.keeps_version.then_some(found.version),
             };
             match self.put_in_parts(&entry, Condition::Version(found.version))? {
-                Outcome::Stored(version) => return Ok(Some(version)),
-                Outcome::NotFound => return Ok(None),
+                // Somebody changed it meanwhile.
                 Outcome::Exists | Outcome::NotStored => {}
+                outcome => return Ok(outcome),
             }
         }
         Err(Failed::Busy)
@@ -187,15 +169,14 @@ impl Session {
 }
 
 /// The value stays.
-#[expect(clippy::unnecessary_wraps, reason = "one that makes a new value may fail")]
-fn as_it_is(old: &[u8], new: &mut Vec<u8>) -> Result<(), Failed> {
-    new.extend_from_slice(old);
-    Ok(())
+fn as_it_is(old: &[u8], new: &mut Vec<u8>) -> bool {
+    joined(old, &[], new)
 }
 
-/// The number that a value spells in digits alone.
-fn number(value: &[u8]) -> Option<u64> {
-    // `parse` would take a sign as well.
-    let digits = value.first().is_some_and(u8::is_ascii_digit);
-    digits.then(|| std::str::from_utf8(value).ok()?.parse().ok())?
+/// Two in a row.
+pub(crate) fn joined(first: &[u8], second: &[u8], new: &mut Vec<u8>) -> bool {
+    new.reserve(first.len() + second.len());
+    new.extend_from_slice(first);
+    new.extend_from_slice(second);
+    true
 }

@@ -104,7 +104,4 @@ pub enum Failed {
         /// What the cache takes.
         most: usize,
     },
-    /// The value that is there is no decimal number below 2^64.
-    #[error("the value is no number")]
-    NoNumber,
 }

@@ -43,6 +43,7 @@ mod tally;
 
 pub use api::{Condition, Entry, Outcome, Set, Token};
 pub use cache::{Cache, Options};
+pub use change::Revise;
 pub use error::{Failed, Refused};
 pub use layout::LEAST_SIZE;
 pub use namespace::{LONGEST_NAMESPACE, MOST_NAMESPACES, Namespace};

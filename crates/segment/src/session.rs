@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::Failed;
 use crate::api::{Condition, Entry, Outcome, Set, Token};
 use crate::cache::Cache;
+use crate::change::joined;
 use crate::layout::LOCK;
 use crate::lock;
 use crate::locked::{self, Locked, Present};
@@ -106,10 +107,10 @@ impl Session {
     pub fn set(&mut self, key: &[u8], value: &[u8], set: &Set) -> Result<Outcome, Failed> {
         match set.condition {
             Condition::Append => {
-                return self.extend(key, &|old, new| new.extend([old, value].concat()));
+                return self.extend(key, &|old, new| joined(old, value, new));
             }
             Condition::Prepend => {
-                return self.extend(key, &|old, new| new.extend([value, old].concat()));
+                return self.extend(key, &|old, new| joined(value, old, new));
             }
             _ => {}
         }

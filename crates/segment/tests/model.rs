@@ -16,8 +16,7 @@ enum Step {
     GetMany(Vec<u8>),
     Set(u8, usize, Kind),
     Delete(u8),
-    Incr(u8, i64),
-    SetNumber(u8, u64),
+    Revise(u8, bool),
     Clear,
     Token(u8),
     Fill(usize),
@@ -54,8 +53,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => prop::collection::vec(key(), 0..40).prop_map(Step::GetMany),
         8 => (key(), size, kind).prop_map(|(key, size, kind)| Step::Set(key, size, kind)),
         3 => key().prop_map(Step::Delete),
-        1 => (key(), any::<i64>()).prop_map(|(key, delta)| Step::Incr(key, delta)),
-        1 => (key(), any::<u64>()).prop_map(|(key, number)| Step::SetNumber(key, number)),
+        1 => (key(), any::<bool>()).prop_map(|(key, is_new)| Step::Revise(key, is_new)),
         1 => Just(Step::Clear),
         1 => key().prop_map(Step::Token),
         1 => (0..4_usize).prop_map(Step::Fill),
@@ -118,8 +116,7 @@ impl Model {
                 assert_eq!(session.delete(&name(key)), Ok(self.map.remove(&key).is_some()));
                 self.changed(key);
             }
-            Step::Incr(key, delta) => self.incr(session, key, delta),
-            Step::SetNumber(key, number) => self.put(session, key, number.to_string().into_bytes()),
+            Step::Revise(key, is_new) => self.revise(session, key, is_new),
             Step::Clear => {
                 session.clear();
                 self.map.clear();
@@ -226,24 +223,22 @@ impl Model {
         }
     }
 
-    fn incr(&mut self, session: &mut Session, key: u8, delta: i64) {
-        let number =
-            |known: &Known| -> Option<u64> { std::str::from_utf8(&known.value).ok()?.parse().ok() };
-        let known = self.map.get(&key).map(|known| (known.flags, number(known)));
-        let wanted = match known {
-            None => Ok(None),
-            Some((_, None)) => Err(Failed::NoNumber),
-            Some((_, Some(number))) if delta < 0 => {
-                Ok(Some(number.saturating_sub(delta.unsigned_abs())))
+    /// The value the other way round and one byte more; or nothing of it.
+    fn revise(&mut self, session: &mut Session, key: u8, is_new: bool) {
+        let revised = |old: &[u8]| old.iter().rev().chain(b"+").copied().collect::<Vec<u8>>();
+        let outcome = session.revise(&name(key), &|old, new| {
+            new.extend(revised(old));
+            is_new
+        });
+        match (self.map.get_mut(&key), outcome) {
+            (None, outcome) => assert_eq!(outcome, Ok(Outcome::NotFound)),
+            (_, outcome) if !is_new => assert_eq!(outcome, Ok(Outcome::NotStored)),
+            (Some(known), Ok(Outcome::Stored(version))) => {
+                assert_ne!(version, known.version);
+                *known = Known { value: revised(&known.value), version, stale: false, ..*known };
+                self.changed(key);
             }
-            Some((_, Some(number))) => Ok(Some(number.wrapping_add(delta.unsigned_abs()))),
-        };
-        assert_eq!(session.incr(&name(key), delta), wanted);
-        if let (Some((flags, _)), Ok(Some(sum))) = (known, wanted) {
-            let version = session.get(&name(key), &mut Vec::new()).unwrap().version;
-            let value = sum.to_string().into_bytes();
-            self.map.insert(key, Known { value, flags, version, stale: false });
-            self.changed(key);
+            (_, outcome) => panic!("{outcome:?}"),
         }
     }
 }

@@ -1,7 +1,11 @@
 //! One thread's handle.
 
+use std::cell::Cell;
+
 use larder_segment::{Condition, Entry, Failed, Outcome, Set};
 use larder_store::{Error, Meta, Remaining, Result, Session, SetMode, SetOptions, SetOutcome};
+
+use crate::decimal::{self, Digits};
 
 /// One thread's handle on a segment cache.
 #[derive(Debug)]
@@ -69,7 +73,18 @@ impl Session for SegmentSession {
     }
 
     fn incr(&mut self, key: &[u8], delta: i64) -> Result<Option<u64>> {
-        self.inner.incr(key, delta).map_err(|why| failed(self.engine, why))
+        let sum = Cell::new(None);
+        let add = |old: &[u8], new: &mut Vec<u8>| {
+            sum.set(decimal::add(old, delta));
+            let Some(sum) = sum.get() else { return false };
+            new.extend_from_slice(Digits::new(sum).as_bytes());
+            true
+        };
+        match self.inner.revise(key, &add).map_err(|why| failed(self.engine, why))? {
+            Outcome::Stored(_) => Ok(sum.get()),
+            Outcome::NotStored => Err(Error::NotANumber { engine: self.engine }),
+            Outcome::NotFound | Outcome::Exists => Ok(None),
+        }
     }
 
     fn clear(&mut self) -> Result<()> {
@@ -88,6 +103,5 @@ fn failed(engine: &'static str, why: Failed) -> Error {
         Failed::Busy => Error::Busy { engine, what: why.to_string() },
         Failed::TooLarge { size, most } => Error::ValueTooLarge { engine, len: size, limit: most },
         Failed::KeyTooLong { size, most } => Error::KeyTooLong { engine, len: size, limit: most },
-        Failed::NoNumber => Error::NotANumber { engine },
     }
 }
