@@ -22,7 +22,7 @@ pub struct Options {
     pub size: usize,
     /// Bytes of key and value that entries have about: the index has a slot for each.
     pub item: usize,
-    /// The longest key, to 65,535 bytes.
+    /// The longest key, to 64 KiB.
     pub max_key: usize,
     /// The largest value; `None` is a quarter of the region.
     pub max_value: Option<usize>,

@@ -1,7 +1,7 @@
 //! An entry as it lies in a segment: written once, before its place is known to anybody, and never changed.
 //!
 //! ```text
-//! word 0   value's length 24 | key's length 16 | kind 8 | check, upper 16
+//! word 0   value's length 23 | key's length 17 | kind 8 | check, upper 16
 //! word 1   expiry 40 | check, lower 24
 //! [word 2  version, where the entry was moved and so its place no longer tells it]
 //! [word 3  flags of the client, where they are not 0]
@@ -18,11 +18,11 @@ use crate::layout::LARGEST_SEGMENT;
 use crate::memory::{Memory, size};
 use crate::namespace::Space;
 
-// The length of a value has 24 bits.
-const _: () = assert!(LARGEST_SEGMENT < 1 << 24);
+// The length of a value has 23 bits, that of a key 17.
+const _: () = assert!(LARGEST_SEGMENT < 1 << 23 && MAX_KEY < 1 << 17);
 
 /// The longest key.
-pub(crate) const MAX_KEY: usize = (1 << 16) - 1;
+pub(crate) const MAX_KEY: usize = 1 << 16;
 
 /// Of an entry that lives for ever.
 pub(crate) const FOREVER: u64 = (1 << 40) - 1;
@@ -93,8 +93,8 @@ impl Header {
         }
         let (first, second) = (memory.load(at), memory.load(at + 8));
         let mut header = Self {
-            value_len: low(first, 24),
-            key_len: low(first >> 24, 16),
+            value_len: low(first, 23),
+            key_len: low(first >> 23, 17),
             kind: (first >> 40).to_le_bytes()[0],
             expiry: second & FOREVER,
             check: (first >> 48) << 24 | second >> 40,
@@ -132,7 +132,7 @@ impl Header {
         value: &[u8],
     ) {
         let first = self.value_len as u64
-            | (self.key_len as u64) << 24
+            | (self.key_len as u64) << 23
             | u64::from(self.kind) << 40
             | self.check >> 24 << 48;
         memory.store(at, first);
@@ -160,7 +160,7 @@ impl Header {
         let hash_of = rapidhash_v3_inline::<true, false, false>;
         let mut sum = hash_of(value, &DEFAULT_RAPID_SECRETS) ^ hash;
         for word in [
-            self.value_len as u64 | (self.key_len as u64) << 24 | u64::from(self.flags) << 40,
+            self.value_len as u64 | (self.key_len as u64) << 23 | u64::from(self.flags) << 40,
             self.expiry | u64::from(self.kind) << 40 | u64::from(self.flags >> 24) << 48,
             self.version.unwrap_or(0),
         ] {

@@ -82,10 +82,10 @@ fn two_processes_have_keys_of_their_own_and_clear_only_these() {
 
 #[test]
 fn the_longest_key_and_the_largest_value_have_room_in_a_namespace() {
-    let max_key = 64 << 10;
+    let max_key = (64 << 10) + 1;
     let refused = Cache::private(&Options { max_key, ..Options::of_size(32 << 20) }).unwrap_err();
-    assert!(refused.to_string().contains("at most 65535"), "{refused}");
-    let max_key = 65_535;
+    assert!(refused.to_string().contains("at most 65536"), "{refused}");
+    let max_key = 64 << 10;
     let cache = Cache::private(&Options { max_key, ..Options::of_size(32 << 20) }).unwrap();
     let mut session = cache.namespace(&"n".repeat(LONGEST_NAMESPACE)).unwrap().session();
     let (mut key, value) = (vec![1; max_key], vec![2; cache.max_value()]);
