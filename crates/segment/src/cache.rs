@@ -109,13 +109,17 @@ impl Cache {
         Ok(Arc::new(cache))
     }
 
-    fn of(memory: Memory, superblock: Superblock, file: Option<(File, PathBuf)>) -> Self {
+    pub(crate) fn of(
+        memory: Memory,
+        superblock: Superblock,
+        file: Option<(File, PathBuf)>,
+    ) -> Self {
         let places = Places::of(superblock.geometry, superblock.seed);
         Self { memory, places, superblock, file }
     }
 
     /// Makes a region of zeros.
-    fn make(&self) -> Result<(), Refused> {
+    pub(crate) fn make(&self) -> Result<(), Refused> {
         self.superblock.write(&self.memory);
         self.memory.store(CLEARED, 1);
         self.memory.store(BOOT, file::boot());

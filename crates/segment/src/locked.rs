@@ -5,11 +5,11 @@
 //! which at once publishes the record and takes the key's older one away. Killed before the last, the record is one that no
 //! slot points to, as those are that were deleted.
 
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::Ordering;
 
 use crate::layout::{self, CLASSES};
 use crate::lock::Held;
-use crate::memory::size;
+use crate::memory::{fence, size};
 use crate::namespace::Space;
 use crate::partition::{FILL, Found, LATEST, Moment, ORDER, Partition, STATE, bucket_slots};
 use crate::record::{FOREVER, Header, kind};

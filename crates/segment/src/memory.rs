@@ -8,7 +8,9 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
+// The others have them from here, where a model checker puts its own.
+pub(crate) use std::sync::atomic::{AtomicU64, fence};
 
 /// A word of the region as a number of bytes or of things: regions are of machines whose addresses have 64 bits.
 #[inline]

@@ -4,13 +4,13 @@
 //! meant. A segment is used anew only after its word has changed, so what was copied before that is whole. There is no state
 //! in between which a writer could leave behind by dying: each look finds a word of before or of after.
 
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::Ordering;
 
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_inline};
 
 use crate::clock;
 use crate::layout::{self, BUCKET, BUCKET_SLOTS, FENCES, Geometry, NOTES};
-use crate::memory::{Memory, size};
+use crate::memory::{AtomicU64, Memory, fence, size};
 use crate::namespace::Space;
 use crate::record::{Header, kind};
 use crate::slot::{MOST_USES, Slot};
@@ -196,23 +196,31 @@ impl<'c> Partition<'c> {
 
     /// Takes the slots of a key away without the lock; whether there was one.
     pub(crate) fn clear_slots(&self, of: (u64, &[u8], Space), moment: Moment) -> bool {
-        let (mut any, mut value) = (false, Vec::new());
-        let (hash, ..) = of;
-        for bucket in self.buckets_of(hash) {
+        let mut any = false;
+        for bucket in self.buckets_of(of.0) {
             for at in bucket_slots(bucket) {
-                let slot = Slot(self.memory.word(at).load(Ordering::Acquire));
-                if slot.is_empty() || slot.tag() != Slot::tag_of(hash) {
-                    continue;
-                }
-                value.clear();
-                let followed = self.follow(slot, of, moment, &mut value);
-                if !matches!(followed, Followed::Found(_)) {
-                    continue;
-                }
-                any |= self.exchange(at, slot, Slot::EMPTY);
+                any |= self.clear_slot(at, of, moment);
             }
         }
         any
+    }
+
+    /// Takes a slot away if it is a key's, and looks again where the holder of the lock has changed it meanwhile: a record that
+    /// he moves keeps its slot.
+    fn clear_slot(&self, at: usize, of: (u64, &[u8], Space), moment: Moment) -> bool {
+        let mut value = Vec::new();
+        loop {
+            let slot = Slot(self.memory.word(at).load(Ordering::Acquire));
+            if slot.is_empty() || slot.tag() != Slot::tag_of(of.0) {
+                return false;
+            }
+            value.clear();
+            match self.follow(slot, of, moment, &mut value) {
+                Followed::Found(_) if self.exchange(at, slot, Slot::EMPTY) => return true,
+                Followed::Found(_) | Followed::Again => {}
+                Followed::NotIt => return false,
+            }
+        }
     }
 
     /// Puts another slot in the place of this one, however often that was read meanwhile; `false` where it is another
@@ -288,7 +296,7 @@ impl<'c> Partition<'c> {
 
     /// The word of a segment: how often the region had been cleared when it was begun 32 | how often it was begun 32.
     #[inline]
-    pub(crate) fn segment_word(&self, segment: usize) -> &'c std::sync::atomic::AtomicU64 {
+    pub(crate) fn segment_word(&self, segment: usize) -> &'c AtomicU64 {
         self.memory.word(self.base + layout::SEGMENT_WORDS + segment * 8)
     }
 
@@ -327,7 +335,7 @@ impl<'c> Partition<'c> {
 
     /// The word whose change says that something of these keys was changed.
     #[inline]
-    pub(crate) fn fence_of(&self, hash: u64) -> &'c std::sync::atomic::AtomicU64 {
+    pub(crate) fn fence_of(&self, hash: u64) -> &'c AtomicU64 {
         let fence = size(hash >> 34) % FENCES;
         self.memory.word(self.base + layout::FENCE + fence * 8)
     }

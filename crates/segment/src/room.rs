@@ -3,11 +3,11 @@
 //! A segment is emptied as a whole. Its entries that are used are written anew into the main queue, the others are dropped.
 //! One segment more than is asked for is kept free, so that what is written anew has a place.
 
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::Ordering;
 
 use crate::layout::BUCKET;
 use crate::locked::{Entry, FREE, Locked, MAIN, SMALL, header_of};
-use crate::memory::size;
+use crate::memory::{fence, size};
 use crate::namespace::Space;
 use crate::partition::{FILL, LATEST, ORDER, STATE, bucket_slots};
 use crate::record::{FOREVER, Header, kind};

@@ -278,9 +278,10 @@ impl Session {
 
     /// Removes a key by all means.
     fn take_away(&self, hash: u64, key: &[u8]) -> bool {
-        let (moment, partition) = (self.cache.moment(), self.partition(hash));
+        let partition = self.partition(hash);
         // First of all, so that who fills the key now sees it, at the latest after he has published.
         partition.fence_of(hash).fetch_add(1, Ordering::SeqCst);
+        let moment = self.cache.moment();
         let Ok(mut locked) = lock_of(partition, moment) else {
             self.count(Of::Busy);
             return partition.clear_slots((hash, key, self.space()), moment);
