@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::command::{compare, diff, engines, entry, generate, report, scenarios, stats};
+use crate::command::{compare, diff, engines, entry, generate, inspect, report, scenarios, stats};
 
 /// Compares caches honestly, then runs the one you chose.
 #[derive(Debug, Parser)]
@@ -36,6 +36,8 @@ pub(crate) enum Command {
     Delete(entry::Delete),
     /// Print the counters of a store
     Stats(stats::Arguments),
+    /// Draw how full the segments of a segment cache are, and how old
+    Inspect(inspect::Arguments),
     /// Print completions for a shell
     Completions(generate::Completions),
     /// Print the manual page

@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         Command::Set(arguments) => command::entry::set(&arguments),
         Command::Delete(arguments) => command::entry::delete(&arguments),
         Command::Stats(arguments) => command::stats::run(&arguments),
+        Command::Inspect(arguments) => command::inspect::run(&arguments),
         Command::Completions(arguments) => command::generate::completions(&arguments),
         Command::Man => command::generate::man(),
     };

@@ -6,6 +6,7 @@ pub(crate) mod engines;
 pub(crate) mod entry;
 pub(crate) mod gate;
 pub(crate) mod generate;
+pub(crate) mod inspect;
 pub(crate) mod report;
 pub(crate) mod scenarios;
 pub(crate) mod stats;

@@ -7,6 +7,8 @@ use anstyle::Style;
 use larder_report::steers;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use crate::terminal::speaks_unicode;
+
 /// The size of a terminal that does not tell.
 const USUAL: (usize, usize) = (80, 24);
 
@@ -28,7 +30,7 @@ impl Look {
             return None;
         }
         let colour = AutoStream::choice(&stderr()) != ColorChoice::Never;
-        let unicode = speaks_unicode(|name| std::env::var(name).ok());
+        let unicode = speaks_unicode();
         Some(Self { columns: USUAL.0, rows: USUAL.1, colour, unicode }.resized())
     }
 
@@ -68,14 +70,6 @@ impl Look {
         };
         text.chars().map(shown).collect()
     }
-}
-
-/// Whether the locale is one in which bytes beyond ASCII are UTF-8. The first variable that is set decides, as in C.
-fn speaks_unicode(variable: impl Fn(&str) -> Option<String>) -> bool {
-    let set = |name: &&str| variable(name).filter(|value| !value.is_empty());
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(set).unwrap_or_default();
-    let locale = locale.to_ascii_lowercase();
-    locale.contains("utf-8") || locale.contains("utf8")
 }
 
 /// The beginning of a text that is at most so wide.
@@ -140,28 +134,5 @@ impl Line {
 impl From<&str> for Line {
     fn from(text: &str) -> Self {
         Self::of(Style::new(), text)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_variable_that_is_set_names_the_locale() {
-        for (variables, unicode) in [
-            (&[][..], false),
-            (&[("LANG", "en_GB.UTF-8")], true),
-            (&[("LANG", "C.utf8")], true),
-            (&[("LANG", "en_GB.UTF-8"), ("LC_ALL", "C")], false),
-            (&[("LANG", "POSIX"), ("LC_CTYPE", "de_DE.UTF-8"), ("LC_ALL", "")], true),
-            (&[("LC_CTYPE", "ja_JP.eucJP"), ("LANG", "ja_JP.UTF-8")], false),
-        ] {
-            let find = |name: &str| {
-                let found = variables.iter().find(|(set, _)| *set == name);
-                found.map(|(_, value)| (*value).to_owned())
-            };
-            assert_eq!(speaks_unicode(find), unicode, "{variables:?}");
-        }
     }
 }

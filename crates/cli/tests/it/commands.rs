@@ -21,8 +21,18 @@ pub(crate) const CASES: &[Case] = &[
     (NOTHING, "help_shows_how_it_is_used", help),
 ];
 
-const COMMANDS: [&str; 9] =
-    ["compare", "engines", "scenarios", "get", "set", "delete", "stats", "completions", "man"];
+const COMMANDS: [&str; 10] = [
+    "compare",
+    "engines",
+    "scenarios",
+    "get",
+    "set",
+    "delete",
+    "stats",
+    "inspect",
+    "completions",
+    "man",
+];
 
 fn engines() {
     let scene = Scene::new();

@@ -1,5 +1,7 @@
 //! Regions that several processes have open: what one has counted, `larder` tells of in another.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::thread;
@@ -13,6 +15,10 @@ use crate::{Case, NOTHING};
 pub(crate) const CASES: &[Case] = &[
     (NOTHING, "stats_tells_what_another_process_counts", stats),
     (NOTHING, "stats_tells_of_a_lock_whose_holder_was_killed", killed),
+    (NOTHING, "inspect_draws_a_region_beside_those_who_write_to_it", drawn),
+    (NOTHING, "inspect_writes_nothing_and_makes_nothing", only_read),
+    (NOTHING, "inspect_refuses_in_a_line_what_it_cannot_draw", refused),
+    (NOTHING, "inspect_draws_a_damaged_region_or_refuses_it", damaged),
 ];
 
 /// The region that this process is to write to until it is killed.
@@ -98,4 +104,93 @@ fn killed() {
         own(&scene, &url, "lock_repairs") > 0
     });
     assert!(is_repaired, "fifty were killed, and none had the lock");
+}
+
+fn drawn() {
+    let scene = Scene::new();
+    let url = format!("mmap:{}?size=1m", scene.path("region").display());
+    let store = open(&url);
+    let writer = Writer::start(&url, &*store);
+    let answer = scene.larder(&["inspect", "mmap:region"]);
+    let (page, writing) = (&answer.ends_with(0).out, writer.0.id().to_string());
+    let own = std::process::id().to_string();
+    assert_contains(page, &["mmap:region\n", "1.00 MiB, 1 partition of ", " state     open\n"]);
+    assert_contains(page, &["  open in ", &format!("{writing} "), &format!("{own} ")]);
+    assert_contains(page, &["\nsmall ", "\npart  small ", "\n   0  ", "\nbegun within "]);
+    assert!(page.is_ascii() && !page.contains('\x1b') && answer.err.is_empty(), "{answer:#?}");
+
+    let json = || scene.larder(&["inspect", "mmap:region", "--format", "json"]).ends_with(0).json();
+    let told = json();
+    assert_eq!((&told["open"], &told["end"]), (&true.into(), &"open".into()));
+    let segments = told["partitions"][0]["segments"].as_array().unwrap();
+    let sum: u64 = ["alive_bytes", "dead_bytes", "unwritten_bytes"]
+        .iter()
+        .map(|of| segments.iter().map(|segment| segment[of].as_u64().unwrap()).sum::<u64>())
+        .sum();
+    assert_eq!(sum, segments.len() as u64 * told["segment_bytes"].as_u64().unwrap());
+    drop((writer, store));
+    let told = json();
+    assert_eq!((&told["open"], &told["end"]), (&false.into(), &"closed".into()));
+    assert_eq!(told["processes"], serde_json::json!([]));
+}
+
+fn only_read() {
+    let scene = Scene::new();
+    let store = open(&format!("mmap:{}?size=1m", scene.path("region").display()));
+    let mut session = store.session().unwrap();
+    session.set(b"key", &[7; 1000], &SetOptions::default()).unwrap();
+    let before = fs::read(scene.path("region")).unwrap();
+    // Nobody has it open, and it was left open: whoever opened it now would make its locks anew.
+    scene.write("left", &before);
+    let readable = fs::Permissions::from_mode(0o444);
+    fs::set_permissions(scene.path("left"), readable).unwrap();
+    for file in ["region", "left"] {
+        scene.larder(&["inspect", &format!("mmap:{file}")]).ends_with(0);
+        assert!(fs::read(scene.path(file)).unwrap() == before, "{file} was written to");
+    }
+    let left = scene.larder(&["inspect", "mmap:left"]).out;
+    assert_contains(&left, &["left open by processes that were killed", "1003 B of keys"]);
+    let missing = scene.larder(&["inspect", "mmap:missing"]);
+    missing.ends_with(1).complains(&["mmap:missing: there is nothing at missing"]);
+    let mut files = scene.files(".");
+    files.sort();
+    assert_eq!(files, ["left", "region", "tmp"]);
+}
+
+fn refused() {
+    let scene = Scene::new();
+    for url in ["moka:", "memory:", "memory:?size=1m", "file:.", "tiered:moka:|mmap:region"] {
+        let answer = scene.larder(&["inspect", url]);
+        answer.ends_with(2).complains(&[url, "only the segment caches", "write mmap:PATH"]);
+    }
+    scene.larder(&["inspect", "mmap:"]).ends_with(2).complains(&["names no file"]);
+    scene.larder(&["inspect", "nothing:"]).ends_with(2).complains(&["unknown engine"]);
+    scene.write("notes", "somebody's notes");
+    let answer = scene.larder(&["inspect", "mmap:notes"]);
+    answer.ends_with(1).complains(&["mmap:notes: the file is not a segment cache"]);
+    scene.larder(&["inspect", "mmap:tmp"]).ends_with(1).complains(&["tmp: cannot be read"]);
+}
+
+fn damaged() {
+    let scene = Scene::new();
+    let url = format!("mmap:{}?size=1m", scene.path("region").display());
+    let store = open(&url);
+    drop(Writer::start(&url, &*store));
+    drop(store);
+    let sound = fs::read(scene.path("region")).unwrap();
+    // The beginning, the counters, a partition's notes, and the rest.
+    for (from, to, code) in [(0, 128, 1), (128, 4096, 0), (4096, 40_000, 0), (40_000, 1 << 20, 0)] {
+        for byte in [0, 1, 0x7f, 0xff] {
+            let mut bytes = sound.clone();
+            bytes[from..to].fill(byte);
+            scene.write("region", &bytes);
+            for format in ["text", "json"] {
+                let answer = scene.larder(&["inspect", "mmap:region", "--format", format]);
+                assert!(answer.ends_with(code).out.is_empty() == (code != 0), "{answer:#?}");
+            }
+        }
+    }
+    scene.write("region", &sound[..sound.len() / 2]);
+    let answer = scene.larder(&["inspect", "mmap:region"]);
+    answer.ends_with(1).complains(&["524288 bytes and was made with 1048576"]);
 }

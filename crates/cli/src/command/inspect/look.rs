@@ -1,0 +1,84 @@
+//! What the page is drawn with.
+
+use anstyle::{AnsiColor, Style};
+use larder_segment::Queue;
+
+use crate::terminal;
+
+/// What the reader's terminal can show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Look {
+    pub(super) width: usize,
+    pub(super) colour: bool,
+    /// Otherwise nothing but ASCII.
+    pub(super) unicode: bool,
+}
+
+/// How much of a segment is alive, from nothing to all.
+const BLOCKS: &[char] = &['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+const ASCII: &[char] = &['.', ':', '-', '=', '+', '*', '#', '%', '@'];
+
+impl Look {
+    /// That of standard output now.
+    pub(super) fn of_stdout() -> Self {
+        let style = terminal::style();
+        let unicode = style.colour && terminal::draws_unicode();
+        Self { width: style.width, colour: style.colour, unicode }
+    }
+
+    /// The signs of a share, the least first.
+    pub(super) fn ramp(self) -> &'static [char] {
+        if self.unicode { BLOCKS } else { ASCII }
+    }
+
+    /// The sign of a part of a whole.
+    pub(super) fn sign(self, part: u64, whole: u64) -> char {
+        let ramp = self.ramp();
+        let steps = ramp.len() - 1;
+        let reached = (2 * part * steps as u64 + whole) / (2 * whole).max(1);
+        ramp[usize::try_from(reached).map_or(steps, |step| step.min(steps))]
+    }
+
+    /// The sign of a segment with nothing in it.
+    pub(super) fn free(self) -> char {
+        if self.unicode { '·' } else { '_' }
+    }
+
+    /// The sign of a segment in which all has expired or was cleared.
+    pub(super) fn stale(self) -> char {
+        if self.unicode { '×' } else { 'x' }
+    }
+
+    /// The sign of which bars of a queue are made.
+    pub(super) fn bar(self, queue: Queue) -> &'static str {
+        match (self.unicode, queue) {
+            (true, Queue::Small) => "▒",
+            (true, _) => "█",
+            (false, Queue::Small) => "s",
+            (false, _) => "m",
+        }
+    }
+
+    /// A text of a queue in its colour.
+    pub(super) fn of_queue(self, queue: Queue, text: &str) -> String {
+        let style = match queue {
+            Queue::Small => AnsiColor::Cyan.on_default(),
+            Queue::Main => AnsiColor::Green.on_default(),
+            Queue::Free => Style::new().dimmed(),
+            Queue::Unknown => AnsiColor::Red.on_default(),
+        };
+        self.paint(style, text)
+    }
+
+    /// A heading.
+    pub(super) fn strong(self, text: &str) -> String {
+        self.paint(Style::new().bold(), text)
+    }
+
+    fn paint(self, style: Style, text: &str) -> String {
+        if !self.colour || text.trim().is_empty() {
+            return text.to_owned();
+        }
+        format!("{}{text}{}", style.render(), style.render_reset())
+    }
+}

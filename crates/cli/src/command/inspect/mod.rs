@@ -1,0 +1,97 @@
+//! `larder inspect`: how full the segments of a region in a file are, and how old.
+//!
+//! The file is read by `larder-segment` itself and not through a store: to open a store is to be one of the region's users,
+//! who make its locks anew where they are alone, and empty it where it was lost with the machine.
+
+mod ages;
+mod facts;
+mod json;
+mod look;
+mod map;
+mod queues;
+#[cfg(test)]
+mod tests;
+mod users;
+
+use std::path::Path;
+
+use anyhow::anyhow;
+use clap::Args;
+use larder_segment::{Refused, Survey};
+use larder_store::StoreUrl;
+
+use self::look::Look;
+use self::users::Users;
+use super::print;
+use crate::catalog::CATALOG;
+use crate::exit::{Exit, Usage};
+
+/// Draws how full the segments of a segment cache in a file are, and how old. It reads only, beside whoever works with it.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The region, for example `mmap:/dev/shm/cache`
+    url: String,
+    /// As text, or as JSON with every segment
+    #[arg(long, value_name = "FORMAT", value_parser = ["text", "json"], default_value = "text")]
+    format: String,
+}
+
+/// The scheme of regions in files.
+const SCHEME: &str = "mmap";
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let url = StoreUrl::parse(&arguments.url)?;
+    let path = file_of(&url)?;
+    let survey = Survey::of_file(path).map_err(|refused| told(&url, refused))?;
+    let survey = survey.ok_or_else(|| anyhow!("{url}: there is nothing at {}", path.display()))?;
+    let seen = Seen { url: url.to_string(), users: Users::of_file(path), survey };
+    let text = if arguments.format == "json" {
+        format!("{:#}\n", json::of(&seen))
+    } else {
+        page(&seen, Look::of_stdout())
+    };
+    print(text.as_bytes())?;
+    Ok(Exit::Done)
+}
+
+/// The file of a region that can be inspected.
+fn file_of(url: &StoreUrl) -> anyhow::Result<&Path> {
+    CATALOG.find(url.scheme())?;
+    let why = if url.scheme() != SCHEME {
+        "cannot be inspected: only the segment caches of memory: and mmap: can, where they are in a file"
+    } else if url.path().is_empty() {
+        "names no file"
+    } else {
+        return Ok(Path::new(url.path()));
+    };
+    Err(Usage(format!("{url} {why}; write mmap:PATH")).into())
+}
+
+fn told(url: &StoreUrl, refused: Refused) -> anyhow::Error {
+    match refused {
+        // It names the file.
+        Refused::Io { .. } => refused.into(),
+        _ => anyhow!("{url}: {refused}"),
+    }
+}
+
+/// What is known of a region.
+#[derive(Debug)]
+struct Seen {
+    url: String,
+    users: Users,
+    survey: Survey,
+}
+
+fn page(seen: &Seen, look: Look) -> String {
+    let survey = &seen.survey;
+    let parts = [
+        facts::text(seen, look),
+        queues::text(survey, look),
+        map::text(survey, look),
+        ages::text(survey, look),
+        queues::lives(survey, look),
+    ];
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    parts.join("\n")
+}
