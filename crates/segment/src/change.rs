@@ -116,7 +116,7 @@ impl Session {
         if !self.fits(&entry) {
             return Ok(Changed::InParts);
         }
-        let stored = locked.store(&entry, Some(present));
+        let stored = locked.store(&entry, Some(&present));
         let outcome = stored.map_or(Outcome::NotFound, |stored| Outcome::Stored(stored.version));
         Ok(Changed::Done(outcome))
     }

@@ -9,9 +9,9 @@ use std::sync::atomic::Ordering;
 
 use crate::layout::{self, CLASSES};
 use crate::lock::Held;
-use crate::memory::{fence, size};
+use crate::memory::{AtomicU64, fence, size};
 use crate::namespace::Space;
-use crate::partition::{FILL, Found, LATEST, Moment, ORDER, Partition, STATE, bucket_slots};
+use crate::partition::{FILL, Found, LATEST, Moment, ORDER, Partition, STATE, exchange};
 use crate::record::{FOREVER, Header, kind};
 use crate::slot::Slot;
 use crate::tally::Count;
@@ -34,9 +34,9 @@ pub(crate) struct Locked<'c> {
 
 /// An entry that is there.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Present {
-    /// Where its slot is, and what it is.
-    pub(crate) at: usize,
+pub(crate) struct Present<'c> {
+    /// The word that its slot is in, and what it was there.
+    pub(crate) word: &'c AtomicU64,
     pub(crate) slot: Slot,
     pub(crate) segment: usize,
     pub(crate) found: Found,
@@ -77,61 +77,80 @@ impl<'c> Locked<'c> {
     }
 
     /// The entry of a key, of whatever generation of its namespace.
-    pub(crate) fn find(&self, hash: u64, key: &[u8], space: Space) -> Option<Present> {
-        let memory = self.partition.memory;
-        for bucket in self.partition.buckets_of(hash) {
-            for at in bucket_slots(bucket) {
-                let slot = Slot(memory.word(at).load(Ordering::Acquire));
-                if slot.tag() != Slot::tag_of(hash) || !self.partition.is_alive(slot, self.moment) {
-                    continue;
-                }
-                let Some(segment) = self.partition.segment_of(slot) else { continue };
-                let record = self.partition.base + slot.at();
-                let header = Header::read(memory, record, self.partition.end_of(segment));
-                let is_it = |header: &Header| self.partition.is_of(record, header, key, space);
-                if let Some(header) = header.filter(is_it) {
-                    let own = || self.partition.version_of(segment, slot);
-                    let version = header.version.unwrap_or_else(own);
-                    let found = Found { header, version };
-                    return Some(Present { at, slot, segment, found });
-                }
-            }
-        }
-        None
+    pub(crate) fn find(&self, hash: u64, key: &[u8], space: Space) -> Option<Present<'c>> {
+        self.partition.candidates(hash).find_map(|(word, slot)| {
+            let segment = self.segment_of(slot)?;
+            let at = self.partition.base + slot.at();
+            let header = Header::read(self.partition.memory, at, self.partition.end_of(segment))?;
+            let is_it = self.partition.is_of(at, &header, key, space);
+            is_it.then(|| self.present((word, slot), segment, header))
+        })
+    }
+
+    /// The entry whose record with this header is at `at` of the region, if a slot points there.
+    pub(crate) fn find_at(&self, hash: u64, at: usize, header: &Header) -> Option<Present<'c>> {
+        self.partition.candidates(hash).find_map(|(word, slot)| {
+            let is_it = self.partition.base + slot.at() == at;
+            let segment = is_it.then(|| self.segment_of(slot))??;
+            Some(self.present((word, slot), segment, *header))
+        })
+    }
+
+    fn segment_of(&self, slot: Slot) -> Option<usize> {
+        self.partition.current_segment_of(slot, self.moment)
+    }
+
+    fn present(
+        &self,
+        (word, slot): (&'c AtomicU64, Slot),
+        segment: usize,
+        header: Header,
+    ) -> Present<'c> {
+        let own = || self.partition.version_of(segment, slot);
+        let version = header.version.unwrap_or_else(own);
+        Present { word, slot, segment, found: Found { header, version } }
     }
 
     /// What the key of an entry is of, with the generation that it was stored in.
-    pub(crate) fn space_of(&self, present: &Present) -> Space {
+    pub(crate) fn space_of(&self, present: &Present<'_>) -> Space {
         let at = self.partition.base + present.slot.at();
         present.found.header.space(self.partition.memory, at)
     }
 
     /// Copies the value of an entry to the end of `value`; `false` where it is damaged.
-    pub(crate) fn read(&self, hash: u64, present: &Present, value: &mut Vec<u8>) -> bool {
+    pub(crate) fn read(&self, hash: u64, present: &Present<'_>, value: &mut Vec<u8>) -> bool {
         let (header, from) = (present.found.header, value.len());
         let at = self.partition.base + present.slot.at() + header.len() + header.key_len;
         self.partition.memory.copy_out(at, header.value_len, value);
         header.check_of(hash, &value[from..]) == header.check
     }
 
-    /// Stores an entry and takes away the older one of its key, which is known if there is one; `None` where no segment could be made free for it, which
-    /// takes more entries that cannot go than a partition has room for.
-    pub(crate) fn store(&mut self, entry: &Entry<'_>, known: Option<Present>) -> Option<Stored> {
-        let was = known.as_ref().and_then(|known| self.parts_of(entry.hash, known));
-        let queue = self.queue_for(entry, known.as_ref());
+    /// Stores an entry and takes away the older one of its key, which is known if there is one; `None` where no segment could
+    /// be made free for it, which takes more entries that cannot go than a partition has room for.
+    pub(crate) fn store(
+        &mut self,
+        entry: &Entry<'_>,
+        known: Option<&Present<'_>>,
+    ) -> Option<Stored> {
+        let was = known.and_then(|known| self.parts_of(entry.hash, known));
+        let queue = self.queue_for(entry, known);
         let header = header_of(entry);
         let class = self.class_of(entry.expiry);
         let bytes = header.record_len();
-        let (segment, older) = if let Some(active) = self.active(queue, class, bytes) {
-            (active, known)
+        let (older, moved);
+        let segment = if let Some(active) = self.active(queue, class, bytes) {
+            older = known;
+            active
         } else {
             let segment = self.make_room(queue, class, bytes)?;
             // That may have moved the older one, or evicted it.
-            (segment, known.and_then(|_| self.find(entry.hash, entry.key, entry.space)))
+            moved = known.and_then(|_| self.find(entry.hash, entry.key, entry.space));
+            older = moved.as_ref();
+            segment
         };
         let at = self.append(segment, &header, entry);
-        let slot =
-            self.slot_of(entry.hash, segment, at, older.as_ref().map_or(0, |o| o.slot.uses()));
+        let uses = older.map_or(0, |older| older.slot.uses());
+        let slot = self.slot_of(entry.hash, segment, at, uses);
         self.publish(entry.hash, slot, older);
         self.count_alive(segment, &header);
         let changes = self.partition.fence_of(entry.hash).fetch_add(1, Ordering::SeqCst);
@@ -140,20 +159,20 @@ impl<'c> Locked<'c> {
     }
 
     /// Where the parts of an entry are, if its value lies in parts.
-    pub(crate) fn parts_of(&self, hash: u64, present: &Present) -> Option<Vec<u8>> {
+    pub(crate) fn parts_of(&self, hash: u64, present: &Present<'_>) -> Option<Vec<u8>> {
         let is_cut = present.found.header.kind & kind::CUT != 0;
         let mut parts = Vec::new();
         (is_cut && self.read(hash, present, &mut parts)).then_some(parts)
     }
 
     /// Takes an entry away.
-    pub(crate) fn remove(&mut self, present: &Present) {
-        self.partition.memory.word(present.at).store(Slot::EMPTY.0, Ordering::Release);
+    pub(crate) fn remove(&mut self, present: &Present<'_>) {
+        present.word.store(Slot::EMPTY.0, Ordering::Release);
         self.died(present);
     }
 
     /// One whose slot is gone lies in its segment for nothing.
-    pub(crate) fn died(&self, present: &Present) {
+    pub(crate) fn died(&self, present: &Present<'_>) {
         self.count_dead(present.segment, &present.found.header);
     }
 
@@ -163,16 +182,17 @@ impl<'c> Locked<'c> {
         Slot::new(Slot::tag_of(hash), uses, recycled, at - self.partition.base)
     }
 
-    /// Which queue an entry goes to: the main one if it was there, if it was evicted not long ago, and if it is a part of a
+    /// Which queue an entry goes to: the main one if it is there, if it was evicted not long ago, and if it is a part of a
     /// value that alone would take much of the small one.
-    fn queue_for(&self, entry: &Entry<'_>, known: Option<&Present>) -> u64 {
-        if entry.space == Space::PARTS {
-            return if entry.kind & kind::LARGE != 0 { MAIN } else { SMALL };
-        }
-        if self.take_ghost(entry.hash) {
-            return MAIN;
-        }
-        known.map_or(SMALL, |known| self.state(known.segment).0.max(SMALL))
+    fn queue_for(&self, entry: &Entry<'_>, known: Option<&Present<'_>>) -> u64 {
+        let is_for_main = if entry.space == Space::PARTS {
+            entry.kind & kind::LARGE != 0
+        } else if let Some(known) = known {
+            self.state(known.segment).0 == MAIN
+        } else {
+            self.take_ghost(entry.hash)
+        };
+        if is_for_main { MAIN } else { SMALL }
     }
 
     /// Writes the record of an entry behind those of a segment that has room for it; its offset in the region.
@@ -185,44 +205,53 @@ impl<'c> Locked<'c> {
         memory.store(latest, memory.load(latest).max(header.expiry));
         // Who is killed before this has written nothing.
         fence(Ordering::Release);
-        self.set_fill(segment, end + header.record_len(), alive);
+        let next = end + header.record_len();
+        self.set_fill(segment, next, alive);
+        // The next one of this partition goes there, when others have been written meanwhile.
+        memory.prefetch_to_write(self.partition.start_of(segment) + next, header.record_len());
         at
     }
 
     /// Makes a slot of the index point to a record: the one of the key's older record, an empty one, or the one of the
     /// entry of the two buckets that is used least.
-    pub(crate) fn publish(&mut self, hash: u64, slot: Slot, older: Option<Present>) {
+    pub(crate) fn publish(&mut self, hash: u64, slot: Slot, older: Option<&Present<'_>>) {
         // Where that fails, it was deleted by one who did not wait for the lock.
-        if let Some(older) = older.filter(|of| self.partition.exchange(of.at, of.slot, slot)) {
-            return self.died(&older);
+        if let Some(older) = older.filter(|of| exchange(of.word, of.slot, slot)) {
+            return self.died(older);
         }
-        let at = self.place_for(hash);
-        self.partition.memory.word(at).store(slot.0, Ordering::Release);
+        self.place_for(hash).store(slot.0, Ordering::Release);
     }
 
-    /// A slot of the index that a key may take: an empty one of the emptier bucket, or one that is emptied for it.
-    fn place_for(&mut self, hash: u64) -> usize {
+    /// A slot of the index that a key may take: an empty one of the emptier bucket, one that means nothing any more, or one
+    /// that is emptied for it.
+    fn place_for(&mut self, hash: u64) -> &'c AtomicU64 {
         let memory = self.partition.memory;
-        let slots = |bucket| bucket_slots(bucket).map(|at| (at, Slot(memory.load(at))));
-        let buckets = self.partition.buckets_of(hash);
-        let free = buckets.map(|bucket| {
-            let dead = |(_, slot): &(usize, Slot)| !self.partition.is_alive(*slot, self.moment);
-            let mut free = slots(bucket).filter(dead).map(|(at, _)| at);
-            let first = free.next();
-            (free.count(), first)
+        let lines = self.partition.buckets_of(hash).map(|bucket| memory.line(bucket));
+        let slot_of = |word: &AtomicU64| Slot(word.load(Ordering::Relaxed));
+        let [first, second] = lines.map(|line| {
+            let is_empty = |word: &AtomicU64| usize::from(slot_of(word).is_empty());
+            line.iter().enumerate().fold(0, |empty, (i, word)| empty | is_empty(word) << i)
         });
-        if let Some(at) = free[0].max(free[1]).1 {
-            return at;
+        let (line, empty) = if second.count_ones() > first.count_ones() {
+            (lines[1], second)
+        } else {
+            (lines[0], first)
+        };
+        if let Some(word) = line.get(empty.trailing_zeros() as usize) {
+            return word;
         }
-        let all = buckets.into_iter().flat_map(slots);
+        let all = || lines.into_iter().flatten();
+        if let Some(word) = all().find(|word| self.segment_of(slot_of(word)).is_none()) {
+            return word;
+        }
         let order = |slot: Slot| {
             let segment = self.partition.segment_of(slot).unwrap_or(0);
             memory.load(self.partition.note_at(segment, ORDER))
         };
-        let least = all.min_by_key(|(_, slot)| (slot.uses(), order(*slot)));
-        let Some((at, slot)) = least else { return buckets[0] };
-        self.forget(slot);
-        at
+        let least = |word: &&AtomicU64| (slot_of(word).uses(), order(slot_of(word)));
+        let word = all().min_by_key(least).unwrap_or(&lines[0][0]);
+        self.forget(slot_of(word));
+        word
     }
 
     /// An entry is about to lose its slot: what is counted of its segment.

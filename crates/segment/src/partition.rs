@@ -10,10 +10,13 @@ use rapidhash::v3::{RapidSecrets, rapidhash_v3_inline};
 
 use crate::clock;
 use crate::layout::{self, BUCKET, BUCKET_SLOTS, FENCES, Geometry, NOTES};
-use crate::memory::{AtomicU64, Memory, fence, size};
+use crate::memory::{AtomicU64, LINE, Memory, fence, size};
 use crate::namespace::Space;
 use crate::record::{Header, kind};
 use crate::slot::{MOST_USES, Slot};
+
+/// So many lines of a record are asked for ahead of time; if it has more, the processor sees by itself where that leads.
+const AHEAD: usize = 3;
 
 /// How often a reader looks again where a segment was used anew under its hands.
 const LOOKS: usize = 3;
@@ -107,7 +110,11 @@ impl<'c> Partition<'c> {
     }
 
     /// Copies the value of a key to the end of `value`; `None` leaves it as it was.
-    #[inline]
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "what is found stays in registers: a tenth of a hit's time"
+    )]
     pub(crate) fn get(
         &self,
         hash: u64,
@@ -116,30 +123,52 @@ impl<'c> Partition<'c> {
         moment: Moment,
         value: &mut Vec<u8>,
     ) -> Option<Found> {
-        let (tag, length) = (Slot::tag_of(hash), value.len());
+        let length = value.len();
         'looks: for _ in 0..LOOKS {
-            for bucket in self.buckets_of(hash) {
-                for at in bucket_slots(bucket) {
-                    let slot = Slot(self.memory.word(at).load(Ordering::Acquire));
-                    if slot.tag() != tag || slot.is_empty() {
-                        continue;
+            for (word, slot) in self.candidates(hash) {
+                match self.follow(slot, (hash, key, space), moment, value) {
+                    Followed::Found(found) => {
+                        count_use(word, slot);
+                        return Some(found);
                     }
-                    match self.follow(slot, (hash, key, space), moment, value) {
-                        Followed::Found(found) => {
-                            self.count_use(at, slot);
-                            return Some(found);
-                        }
-                        Followed::NotIt => value.truncate(length),
-                        Followed::Again => {
-                            value.truncate(length);
-                            continue 'looks;
-                        }
+                    Followed::NotIt => value.truncate(length),
+                    Followed::Again => {
+                        value.truncate(length);
+                        continue 'looks;
                     }
                 }
             }
             return None;
         }
         None
+    }
+
+    /// The slots that a key's may be, by their tags.
+    ///
+    /// All tags are looked at before any slot is followed: which one it is the processor cannot foretell.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "as above: most of it is sixteen comparisons")]
+    pub(crate) fn candidates(&self, hash: u64) -> impl Iterator<Item = (&'c AtomicU64, Slot)> {
+        let tag = Slot::tag_of(hash);
+        let lines = self.buckets_of(hash).map(|bucket| self.memory.line(bucket));
+        let mut alike = 0_usize;
+        for (line, words) in lines.iter().enumerate() {
+            for (i, word) in words.iter().enumerate() {
+                let is_alike = Slot(word.load(Ordering::Relaxed)).tag() == tag;
+                alike |= usize::from(is_alike) << (line * BUCKET_SLOTS + i);
+            }
+        }
+        std::iter::from_fn(move || {
+            loop {
+                let i = alike.trailing_zeros() as usize;
+                let word = &lines.get(i / BUCKET_SLOTS)?[i % BUCKET_SLOTS];
+                alike &= alike - 1;
+                let slot = Slot(word.load(Ordering::Acquire));
+                if slot.tag() == tag && !slot.is_empty() {
+                    return Some((word, slot));
+                }
+            }
+        })
     }
 
     #[inline]
@@ -179,65 +208,34 @@ impl<'c> Partition<'c> {
         Followed::Found(Found { header, version })
     }
 
-    /// Notes a use, unless the most that are counted are noted already: keys that are read much cost no write.
-    #[inline]
-    fn count_use(&self, at: usize, slot: Slot) {
-        if slot.uses() < MOST_USES {
-            let more = slot.with_uses(slot.uses() + 1);
-            // Where the slot has changed there is nothing to note.
-            let _ = self.memory.word(at).compare_exchange(
-                slot.0,
-                more.0,
-                Ordering::Relaxed,
-                Ordering::Relaxed,
-            );
-        }
-    }
-
     /// Takes the slots of a key away without the lock; whether there was one.
     pub(crate) fn clear_slots(&self, of: (u64, &[u8], Space), moment: Moment) -> bool {
         let mut any = false;
-        for bucket in self.buckets_of(of.0) {
-            for at in bucket_slots(bucket) {
-                any |= self.clear_slot(at, of, moment);
-            }
+        for (word, _) in self.candidates(of.0) {
+            any |= self.clear_slot(word, of, moment);
         }
         any
     }
 
     /// Takes a slot away if it is a key's, and looks again where the holder of the lock has changed it meanwhile: a record that
     /// he moves keeps its slot.
-    fn clear_slot(&self, at: usize, of: (u64, &[u8], Space), moment: Moment) -> bool {
+    fn clear_slot(&self, word: &AtomicU64, of: (u64, &[u8], Space), moment: Moment) -> bool {
         let mut value = Vec::new();
         loop {
-            let slot = Slot(self.memory.word(at).load(Ordering::Acquire));
+            let slot = Slot(word.load(Ordering::Acquire));
             if slot.is_empty() || slot.tag() != Slot::tag_of(of.0) {
                 return false;
             }
             value.clear();
             match self.follow(slot, of, moment, &mut value) {
-                Followed::Found(_) if self.exchange(at, slot, Slot::EMPTY) => return true,
+                Followed::Found(_) if exchange(word, slot, Slot::EMPTY) => return true,
                 Followed::Found(_) | Followed::Again => {}
                 Followed::NotIt => return false,
             }
         }
     }
 
-    /// Puts another slot in the place of this one, however often that was read meanwhile; `false` where it is another
-    /// record's by now, or nobody's.
-    pub(crate) fn exchange(&self, at: usize, slot: Slot, other: Slot) -> bool {
-        let (word, mut now) = (self.memory.word(at), slot);
-        while now.is_of(slot) {
-            match word.compare_exchange(now.0, other.0, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return true,
-                Err(changed) => now = Slot(changed),
-            }
-        }
-        false
-    }
-
-    /// Whether the record at `at` of the region, which has this header, is a key's of this
-    /// space, of whatever generation.
+    /// Whether the record at `at` of the region, which has this header, is a key's of this space, of whatever generation.
     #[inline]
     pub(crate) fn is_of(&self, at: usize, header: &Header, key: &[u8], space: Space) -> bool {
         header.key_len == key.len()
@@ -254,17 +252,19 @@ impl<'c> Partition<'c> {
         }
     }
 
+    /// Asks for the lines that a set looks at.
+    #[inline]
+    pub(crate) fn prefetch_to_set(&self, hash: u64) {
+        self.prefetch_index(hash);
+        self.memory.prefetch(self.ghosts_of(hash));
+    }
+
     /// Asks for the first lines of the record that a key's slot points to.
     #[inline]
     pub(crate) fn prefetch_record(&self, hash: u64) {
-        let tag = Slot::tag_of(hash);
-        for bucket in self.buckets_of(hash) {
-            for at in bucket_slots(bucket) {
-                let slot = Slot(self.memory.load(at));
-                if slot.tag() == tag && !slot.is_empty() {
-                    self.memory.prefetch(self.base + slot.at());
-                    self.memory.prefetch(self.base + slot.at() + 64);
-                }
+        for (_, slot) in self.candidates(hash) {
+            for line in 0..AHEAD {
+                self.memory.prefetch(self.base + slot.at() + line * LINE);
             }
         }
     }
@@ -347,12 +347,12 @@ impl<'c> Partition<'c> {
         self.base + self.places.ghosts + size(word) * 8
     }
 
-    /// Whether a slot is of a record that can be read.
+    /// The segment of a slot that means it as it is now; none of an empty one.
     #[inline]
-    pub(crate) fn is_alive(&self, slot: Slot, moment: Moment) -> bool {
-        let word = |segment| self.segment_word(segment).load(Ordering::Relaxed);
-        !slot.is_empty()
-            && self.segment_of(slot).is_some_and(|segment| is_current(word(segment), slot, moment))
+    pub(crate) fn current_segment_of(&self, slot: Slot, moment: Moment) -> Option<usize> {
+        let segment = self.segment_of(slot)?;
+        let word = self.segment_word(segment).load(Ordering::Relaxed);
+        is_current(word, slot, moment).then_some(segment)
     }
 }
 
@@ -371,8 +371,25 @@ fn is_current(word: u64, slot: Slot, moment: Moment) -> bool {
     word & 0xffff == slot.recycled() && word >> 32 == moment.cleared & 0xffff_ffff
 }
 
-/// The offsets of a bucket's slots.
+/// Puts another slot in the place of this one, however often that was read meanwhile; `false` where it is another record's by
+/// now, or nobody's.
+pub(crate) fn exchange(word: &AtomicU64, slot: Slot, other: Slot) -> bool {
+    let mut now = slot;
+    while now.is_of(slot) {
+        match word.compare_exchange(now.0, other.0, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => return true,
+            Err(changed) => now = Slot(changed),
+        }
+    }
+    false
+}
+
+/// Notes a use, unless the most that are counted are noted already: keys that are read much cost no write.
 #[inline]
-pub(crate) fn bucket_slots(bucket: usize) -> impl Iterator<Item = usize> {
-    (0..BUCKET_SLOTS).map(move |slot| bucket + slot * 8)
+fn count_use(word: &AtomicU64, slot: Slot) {
+    if slot.uses() < MOST_USES {
+        let more = slot.with_uses(slot.uses() + 1);
+        // Where the slot has changed there is nothing to note.
+        let _ = word.compare_exchange(slot.0, more.0, Ordering::Relaxed, Ordering::Relaxed);
+    }
 }

@@ -6,10 +6,10 @@
 use std::sync::atomic::Ordering;
 
 use crate::layout::BUCKET;
-use crate::locked::{Entry, FREE, Locked, MAIN, SMALL, header_of};
+use crate::locked::{Entry, FREE, Locked, MAIN, Present, SMALL, header_of};
 use crate::memory::{fence, size};
 use crate::namespace::Space;
-use crate::partition::{FILL, LATEST, ORDER, STATE, bucket_slots};
+use crate::partition::{FILL, LATEST, ORDER, STATE, exchange};
 use crate::record::{FOREVER, Header, kind};
 use crate::slot::Slot;
 use crate::tally::Count;
@@ -22,6 +22,10 @@ const USES_TO_STAY: u64 = 1;
 
 /// After so many segments that were emptied without a gain the next one is dropped whole.
 const PATIENCE: usize = 6;
+
+/// So many entries of a segment that is emptied have their slots looked for at once: the lines of the index are on their way
+/// together.
+const AHEAD: usize = 16;
 
 /// A slot that outlived its records is taken for one that is right again after 2^16 more uses of its segment. So the index
 /// is swept each time that a segment has been used half as often.
@@ -82,13 +86,12 @@ impl Locked<'_> {
 
     /// Empties all slots that mean nothing any more.
     pub(crate) fn sweep(&self) {
-        let memory = self.partition.memory;
         let first = self.partition.index();
         for bucket in 0..self.partition.places.geometry.buckets {
-            for at in bucket_slots(first + bucket * BUCKET) {
-                let slot = Slot(memory.load(at));
-                if !slot.is_empty() && !self.partition.is_alive(slot, self.moment) {
-                    memory.store(at, Slot::EMPTY.0);
+            for word in self.partition.memory.line(first + bucket * BUCKET) {
+                let slot = Slot(word.load(Ordering::Relaxed));
+                if self.partition.current_segment_of(slot, self.moment).is_none() {
+                    word.store(Slot::EMPTY.0, Ordering::Relaxed);
                 }
             }
         }
@@ -175,13 +178,27 @@ impl Locked<'_> {
         }
         let start = self.partition.start_of(segment);
         let end = start + self.fill(segment).0.min(self.partition.places.geometry.segment_len);
-        let (mut key, mut value) = (Vec::new(), Vec::new());
-        let mut at = start;
-        while let Some(header) = Header::read(self.partition.memory, at, end) {
-            key.clear();
-            self.partition.memory.copy_out(at + header.len(), header.key_len, &mut key);
-            self.part_with((segment, at), &header, &key, &mut value, whole);
-            at += header.record_len();
+        let (mut keys, mut value) = (Vec::new(), Vec::new());
+        let (mut at, mut entries) = (start, Vec::with_capacity(AHEAD));
+        loop {
+            keys.clear();
+            while entries.len() < AHEAD
+                && let Some(header) = Header::read(self.partition.memory, at, end)
+            {
+                let from = keys.len();
+                self.partition.memory.copy_out(at + header.len(), header.key_len, &mut keys);
+                let space = header.space(self.partition.memory, at);
+                let hash = self.partition.places.hash(&keys[from..]) ^ space.mix();
+                self.partition.prefetch_index(hash);
+                entries.push((hash, space, from..keys.len(), at, header));
+                at += header.record_len();
+            }
+            if entries.is_empty() {
+                break;
+            }
+            for (hash, space, key, at, header) in entries.drain(..) {
+                self.part_with((hash, space, &keys[key]), at, &header, &mut value, whole);
+            }
         }
         self.set_free(segment);
     }
@@ -189,18 +206,14 @@ impl Locked<'_> {
     /// One entry of a segment that is emptied.
     fn part_with(
         &mut self,
-        (segment, at): (usize, usize),
+        (hash, space, key): (u64, Space, &[u8]),
+        at: usize,
         header: &Header,
-        key: &[u8],
         value: &mut Vec<u8>,
         whole: bool,
     ) {
-        let space = header.space(self.partition.memory, at);
-        let hash = self.partition.places.hash(key) ^ space.mix();
-        let Some(present) = self.find(hash, key, space) else { return };
-        if self.partition.base + present.slot.at() != at {
-            return;
-        }
+        let Some(present) = self.find_at(hash, at, header) else { return };
+        let segment = present.segment;
         let (queue, class) = self.state(segment);
         let uses = present.slot.uses();
         let (is_kept, left) = match queue {
@@ -232,7 +245,7 @@ impl Locked<'_> {
     fn write_anew(
         &mut self,
         (hash, space, key): (u64, Space, &[u8]),
-        present: &crate::locked::Present,
+        present: &Present<'_>,
         uses: u64,
         class: usize,
         value: &mut Vec<u8>,
@@ -259,7 +272,7 @@ impl Locked<'_> {
         let Some(into) = into else { return false };
         let at = self.append(into, &header, &entry);
         let slot = self.slot_of(hash, into, at, uses);
-        if self.partition.exchange(present.at, present.slot, slot) {
+        if exchange(present.word, present.slot, slot) {
             self.died(present);
             self.count_alive(into, &header);
         }

@@ -80,14 +80,16 @@ impl Session {
             for hash in &hashes[..keys.len()] {
                 self.partition(*hash).prefetch_record(*hash);
             }
+            let mut hits = 0;
             for (i, (hash, key)) in hashes.iter().zip(keys).enumerate() {
                 value.clear();
-                let entry = self.look(*hash, key, &mut value);
-                self.count(if entry.is_some() { Of::Hits } else { Of::Misses });
-                if let Some(entry) = entry {
+                if let Some(entry) = self.look(*hash, key, &mut value) {
+                    hits += 1;
                     hit(block * AHEAD + i, &value, entry);
                 }
             }
+            self.count_many(Of::Hits, hits);
+            self.count_many(Of::Misses, keys.len() as u64 - hits);
         }
         self.scratch = value;
     }
@@ -222,6 +224,7 @@ impl Session {
         entry: &locked::Entry<'_>,
         condition: Condition,
     ) -> Result<Outcome, Failed> {
+        self.partition(entry.hash).prefetch_to_set(entry.hash);
         let mut locked = Self::lock(&self.cache, entry.hash, self.cache.moment())?;
         // Looked at under the lock, so that it is none that a holder before had already left behind.
         let entry = &locked::Entry { space: self.space(), ..*entry };
@@ -230,7 +233,7 @@ impl Session {
         if let Some(refused) = refused {
             return Ok(refused);
         }
-        let Some(stored) = locked.store(entry, present) else {
+        let Some(stored) = locked.store(entry, present.as_ref()) else {
             return Err(Failed::TooLarge { size: entry.value.len(), most: self.cache.max_value() });
         };
         if let Condition::Unchanged(token) = condition
@@ -256,7 +259,7 @@ impl Session {
         locked: &Locked<'_>,
         condition: Condition,
         hash: u64,
-        present: Option<&Present>,
+        present: Option<&Present<'_>>,
     ) -> Option<Outcome> {
         match (condition, present) {
             (Condition::Absent, Some(_)) | (Condition::Present, None) => Some(Outcome::NotStored),
@@ -308,7 +311,15 @@ impl Session {
 
     #[inline]
     pub(crate) fn count(&self, of: Of) {
-        self.cache.memory().word(self.line + 8 * of as usize).fetch_add(1, Ordering::Relaxed);
+        self.count_many(of, 1);
+    }
+
+    #[inline]
+    fn count_many(&self, of: Of, more: u64) {
+        if more > 0 {
+            let word = self.cache.memory().word(self.line + 8 * of as usize);
+            word.fetch_add(more, Ordering::Relaxed);
+        }
     }
 }
 
@@ -319,10 +330,10 @@ pub(crate) fn lock_of(partition: Partition<'_>, moment: Moment) -> Result<Locked
 }
 
 /// The entry of a key that has not expired, nor was cleared with its namespace. One that has is taken away.
-pub(crate) fn alive(
-    locked: &mut Locked<'_>,
+pub(crate) fn alive<'c>(
+    locked: &mut Locked<'c>,
     (hash, key, space): (u64, &[u8], Space),
-) -> Option<Present> {
+) -> Option<Present<'c>> {
     let present = locked.find(hash, key, space)?;
     if locked.space_of(&present) != space || present.found.header.has_expired(|| locked.now) {
         locked.remove(&present);
