@@ -49,4 +49,4 @@ pub use layout::LEAST_SIZE;
 pub use namespace::{LONGEST_NAMESPACE, MOST_NAMESPACES, Namespace};
 pub use session::Session;
 pub use stats::Stats;
-pub use survey::{End, PartSurvey, Queue, SegmentSurvey, Survey};
+pub use survey::{End, NamespaceSurvey, PartSurvey, Queue, SegmentSurvey, Survey};

@@ -11,7 +11,7 @@ use rapidhash::v3::rapidhash_v3;
 
 use crate::cache::Cache;
 use crate::layout::SUPERBLOCK;
-use crate::memory::Memory;
+use crate::memory::{Memory, size};
 use crate::record::kind;
 use crate::session::lock_of;
 use crate::{Refused, Session};
@@ -134,6 +134,23 @@ impl Cache {
 /// Adds one to a generation.
 pub(crate) fn clear(memory: &Memory, number: u8) {
     memory.word(entry_at(number)).fetch_add(1, Ordering::SeqCst);
+}
+
+/// The words of an entry of the table.
+pub(crate) type Words = [u64; ENTRY / 8];
+
+/// Where the entries of the table are, by number.
+pub(crate) fn table() -> impl Iterator<Item = (u8, usize)> {
+    numbers().map(|number| (number, entry_at(number)))
+}
+
+/// The name that the words of an entry have, and its generation; `None` where it is free or damaged.
+pub(crate) fn named(number: u8, words: &Words) -> Option<(String, u64)> {
+    let bytes = words.map(u64::to_ne_bytes).concat();
+    let sealed = words[SEAL / 8];
+    let name = bytes.get(NAME..NAME + size(sealed & 0xff))?;
+    let name = String::from_utf8(name.to_vec()).ok()?;
+    (sealed == seal(number, name.as_bytes())).then_some((name, words[0]))
 }
 
 fn entry_at(number: u8) -> usize {

@@ -15,7 +15,7 @@ use crate::partition::{FILL, LATEST, ORDER, STATE};
 use crate::record::FOREVER;
 use crate::superblock::{BOOT, CLEARED, CLOSED, SESSIONS, Superblock};
 use crate::tally::Count;
-use crate::{Refused, clock};
+use crate::{Refused, clock, namespace};
 
 /// What a region looks like.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,12 +36,23 @@ pub struct Survey {
     pub sessions: u64,
     /// How often all of it was cleared.
     pub cleared: u64,
+    /// Its namespaces, in the order in which they were first asked for.
+    pub namespaces: Vec<NamespaceSurvey>,
     /// What its last users left.
     pub end: End,
     /// Whether anybody has it open; `None` where that is not told.
     pub is_open: Option<bool>,
     /// Its partitions.
     pub partitions: Vec<PartSurvey>,
+}
+
+/// A namespace of a region.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamespaceSurvey {
+    /// Its name.
+    pub name: String,
+    /// How often it was cleared.
+    pub cleared: u64,
 }
 
 /// How a region was left, or is.
@@ -146,6 +157,17 @@ fn look<E>(of: &Superblock, is_open: Option<bool>, read: Read<'_, E>) -> Result<
         boot if boot == file::boot() => End::Open,
         _ => End::Lost,
     };
+    let mut namespaces = Vec::new();
+    for (number, at) in namespace::table() {
+        let mut words = namespace::Words::default();
+        read(at, &mut words)?;
+        let named = namespace::named(number, &words);
+        // A generation begins with 1, too.
+        namespaces.extend(named.map(|(name, generation)| NamespaceSurvey {
+            name,
+            cleared: generation.saturating_sub(1),
+        }));
+    }
     let part = |partition| {
         let mut words = vec![0; geometry.ghosts_at() / 8];
         // What is before it is the lock, which is nobody else's.
@@ -162,6 +184,7 @@ fn look<E>(of: &Superblock, is_open: Option<bool>, read: Read<'_, E>) -> Result<
         sessions: word(SESSIONS)?,
         // A region begins with 1.
         cleared: cleared.saturating_sub(1),
+        namespaces,
         end,
         is_open,
         partitions: (0..geometry.partitions).map(part).collect::<Result<_, E>>()?,

@@ -108,6 +108,20 @@ fn entries_that_are_read_are_seen_to_move_to_the_main_queue() {
 }
 
 #[test]
+fn namespaces_are_told_by_name() {
+    let cache = Cache::private(&SMALL).unwrap();
+    assert_eq!(cache.survey().namespaces, []);
+    let longest = "x".repeat(48);
+    for name in ["shop", "forum", &longest, "shop"] {
+        cache.namespace(name).unwrap();
+    }
+    cache.namespace("forum").unwrap().clear();
+    let told = cache.survey().namespaces;
+    let told: Vec<_> = told.iter().map(|it| (it.name.as_str(), it.cleared)).collect();
+    assert_eq!(told, [("shop", 0), ("forum", 1), (longest.as_str(), 0)]);
+}
+
+#[test]
 fn a_file_is_only_read_whether_it_is_open_or_not() {
     let folder = folder();
     let path = folder.path().join("cache");
@@ -116,6 +130,7 @@ fn a_file_is_only_read_whether_it_is_open_or_not() {
 
     let cache = Cache::open(&path, &SMALL).unwrap();
     fill(&cache, 0..1000, None);
+    cache.namespace("shop").unwrap();
     let before = fs::read(&path).unwrap();
     let open = Survey::of_file(&path).unwrap().unwrap();
     assert_eq!((open.is_open, open.end), (Some(true), End::Open));
@@ -164,7 +179,7 @@ proptest! {
     #[test]
     fn a_damaged_file_is_surveyed_or_refused(
         // The beginning, and behind it mostly where the notes are.
-        beginning in prop::collection::vec((0_u64..600, prop::collection::vec(any::<u8>(), 1..9)), 0..2),
+        beginning in prop::collection::vec((0_u64..4096, prop::collection::vec(any::<u8>(), 1..9)), 0..2),
         notes in prop::collection::vec((4096_u64..20_000, prop::collection::vec(any::<u8>(), 1..200)), 0..40),
         anywhere in prop::collection::vec((4096_u64..1 << 20, prop::collection::vec(any::<u8>(), 1..200)), 0..10),
         len in prop::option::weighted(0.1, 0_u64..2 << 20),

@@ -114,8 +114,8 @@ fn drawn() {
     let answer = scene.larder(&["inspect", "mmap:region"]);
     let (page, writing) = (&answer.ends_with(0).out, writer.0.id().to_string());
     let own = std::process::id().to_string();
-    assert_contains(page, &["mmap:region\n", "1.00 MiB, 1 partition of ", " state     open\n"]);
-    assert_contains(page, &["  open in ", &format!("{writing} "), &format!("{own} ")]);
+    assert_contains(page, &["mmap:region\n", "1.00 MiB, 1 partition of ", " state       open\n"]);
+    assert_contains(page, &["  open in  ", &format!("{writing} "), &format!("{own} ")]);
     assert_contains(page, &["\nsmall ", "\npart  small ", "\n   0  ", "\nbegun within "]);
     assert!(page.is_ascii() && !page.contains('\x1b') && answer.err.is_empty(), "{answer:#?}");
 

@@ -4,13 +4,14 @@ use std::fmt::Write;
 
 use jiff::Timestamp;
 use larder_report::figures::{bytes, count, percent, seconds};
-use larder_segment::{End, Survey};
+use larder_report::steers;
+use larder_segment::{End, NamespaceSurvey, Survey};
 
 use super::Seen;
 use super::look::Look;
 use super::queues::part;
 
-/// So many processes are named.
+/// So many processes and namespaces are named.
 const NAMED: usize = 8;
 
 pub(super) fn text(seen: &Seen, look: Look) -> String {
@@ -44,12 +45,13 @@ pub(super) fn text(seen: &Seen, look: Look) -> String {
                 percent(part(items, slots))
             ),
         ),
+        ("namespaces", namespaces(survey)),
         ("sessions", format!("{} so far; {}", survey.sessions, cleared(survey.cleared))),
     ];
     let mut text = look.strong(&seen.url);
     text.push('\n');
     for (name, told) in lines.iter().filter(|(_, told)| !told.is_empty()) {
-        let _ = writeln!(text, "  {name:9} {told}");
+        let _ = writeln!(text, "  {name:11} {told}");
     }
     text
 }
@@ -86,16 +88,31 @@ fn state(survey: &Survey) -> String {
 fn open_in(seen: &Seen) -> String {
     let known = &seen.users.processes;
     let is_open = seen.survey.is_open == Some(true);
-    let names = known.iter().take(NAMED).map(|user| format!("{} {}", user.pid, user.name));
-    let mut told = names.collect::<Vec<_>>().join(", ");
-    if known.len() > NAMED {
-        let _ = write!(told, " and {} more", known.len() - NAMED);
-    }
+    let told = first(known.iter().map(|user| format!("{} {}", user.pid, user.name)));
     match (known.is_empty(), seen.users.is_all) {
         (true, false) if is_open => "processes that this user may not look into".to_owned(),
         (false, false) => told + ", and maybe in processes that this user may not look into",
         _ => told,
     }
+}
+
+fn namespaces(survey: &Survey) -> String {
+    let told = |namespace: &NamespaceSurvey| {
+        let name = namespace.name.chars().map(|c| if steers(c) { '?' } else { c });
+        let name: String = name.collect();
+        match namespace.cleared {
+            0 => name,
+            times => format!("{name} ({})", cleared(times)),
+        }
+    };
+    first(survey.namespaces.iter().map(told))
+}
+
+/// The first of some, and how many there are besides.
+fn first(all: impl ExactSizeIterator<Item = String>) -> String {
+    let more = all.len().saturating_sub(NAMED);
+    let told = all.take(NAMED).collect::<Vec<_>>().join(", ");
+    if more == 0 { told } else { format!("{told} and {more} more") }
 }
 
 fn cleared(times: u64) -> String {

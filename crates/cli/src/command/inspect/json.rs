@@ -1,6 +1,6 @@
 //! What is known of a region, for programs.
 
-use larder_segment::{End, PartSurvey, SegmentSurvey, Survey};
+use larder_segment::{End, NamespaceSurvey, PartSurvey, SegmentSurvey, Survey};
 use serde_json::{Value, json};
 
 use super::Seen;
@@ -17,6 +17,8 @@ pub(super) fn of(seen: &Seen) -> Value {
         .collect();
     let partitions: Vec<Value> =
         survey.partitions.iter().map(|partition| of_partition(survey, partition)).collect();
+    let of_namespace = |it: &NamespaceSurvey| json!({ "name": it.name, "cleared": it.cleared });
+    let namespaces: Vec<Value> = survey.namespaces.iter().map(of_namespace).collect();
     json!({
         "url": seen.url,
         "size_bytes": survey.size,
@@ -35,6 +37,7 @@ pub(super) fn of(seen: &Seen) -> Value {
         "all_processes_seen": seen.users.is_all,
         "sessions": survey.sessions,
         "cleared": survey.cleared,
+        "namespaces": namespaces,
         "queues": queues,
         "partitions": partitions,
     })

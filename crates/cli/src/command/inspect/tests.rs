@@ -1,7 +1,7 @@
 //! What the page looks like.
 
 use insta::assert_snapshot;
-use larder_segment::{End, PartSurvey, Queue, SegmentSurvey, Survey};
+use larder_segment::{End, NamespaceSurvey, PartSurvey, Queue, SegmentSurvey, Survey};
 
 use super::look::Look;
 use super::users::{User, Users};
@@ -42,6 +42,10 @@ fn partition(main: u64) -> PartSurvey {
     PartSurvey { items: 1000, bytes: 123_456, slots: 1600, segments }
 }
 
+fn namespace(name: &str, cleared: u64) -> NamespaceSurvey {
+    NamespaceSurvey { name: name.to_owned(), cleared }
+}
+
 fn seen(partitions: Vec<PartSurvey>) -> Seen {
     let survey = Survey {
         size: 1 << 20,
@@ -52,6 +56,7 @@ fn seen(partitions: Vec<PartSurvey>) -> Seen {
         now: 61_500,
         sessions: 12,
         cleared: 0,
+        namespaces: vec![namespace("shop", 0), namespace("forum\n", 2)],
         end: End::Open,
         is_open: Some(true),
         partitions,
@@ -65,13 +70,14 @@ fn seen(partitions: Vec<PartSurvey>) -> Seen {
 fn a_region_is_drawn_with_the_oldest_first() {
     assert_snapshot!(page(&seen(vec![partition(40), partition(37)]), PLAIN), @r"
     mmap:/dev/shm/cache
-      region    1.00 MiB, 2 partitions of 45 segments of 16.0 KiB each
-      limits    keys 250 B, values 256 KiB
-      made      2026-09-21T14:13:20Z, 1 min 2 s ago
-      state     open
-      open in   7 perl, 123 larder
-      entries   2000, 241 KiB of keys and values; 62.5 % of the index
-      sessions  12 so far; never cleared
+      region      1.00 MiB, 2 partitions of 45 segments of 16.0 KiB each
+      limits      keys 250 B, values 256 KiB
+      made        2026-09-21T14:13:20Z, 1 min 2 s ago
+      state       open
+      open in     7 perl, 123 larder
+      entries     2000, 241 KiB of keys and values; 62.5 % of the index
+      namespaces  shop, forum? (cleared 2 times)
+      sessions    12 so far; never cleared
 
     queue     segments      alive       dead  unwritten    share
     small            6   74.5 KiB   5.25 KiB   16.2 KiB   77.6 %
@@ -95,13 +101,14 @@ fn a_region_is_drawn_with_the_oldest_first() {
     let drawn = page(&seen(vec![partition(40)]), look);
     assert_snapshot!(drawn, @r"
     mmap:/dev/shm/cache
-      region    1.00 MiB, 1 partition of 45 segments of 16.0 KiB each
-      limits    keys 250 B, values 256 KiB
-      made      2026-09-21T14:13:20Z, 1 min 2 s ago
-      state     open
-      open in   7 perl, 123 larder
-      entries   1000, 121 KiB of keys and values; 62.5 % of the index
-      sessions  12 so far; never cleared
+      region      1.00 MiB, 1 partition of 45 segments of 16.0 KiB each
+      limits      keys 250 B, values 256 KiB
+      made        2026-09-21T14:13:20Z, 1 min 2 s ago
+      state       open
+      open in     7 perl, 123 larder
+      entries     1000, 121 KiB of keys and values; 62.5 % of the index
+      namespaces  shop, forum? (cleared 2 times)
+      sessions    12 so far; never cleared
 
     queue     segments      alive       dead  unwritten    share
     small            3   37.2 KiB   2.62 KiB   8.12 KiB   77.6 %
@@ -129,13 +136,14 @@ fn where_there_are_more_segments_than_columns_a_sign_stands_for_several() {
     seen.survey.now = 510_000;
     assert_snapshot!(page(&seen, look), @r"
     mmap:/dev/shm/cache
-      region    1.00 MiB, 2 partitions of 505 segments of 16.0 KiB each
-      limits    keys 250 B, values 256 KiB
-      made      2026-09-21T14:13:20Z, 8 min 30 s ago
-      state     open
-      open in   7 perl, 123 larder
-      entries   2000, 241 KiB of keys and values; 62.5 % of the index
-      sessions  12 so far; never cleared
+      region      1.00 MiB, 2 partitions of 505 segments of 16.0 KiB each
+      limits      keys 250 B, values 256 KiB
+      made        2026-09-21T14:13:20Z, 8 min 30 s ago
+      state       open
+      open in     7 perl, 123 larder
+      entries     2000, 241 KiB of keys and values; 62.5 % of the index
+      namespaces  shop, forum? (cleared 2 times)
+      sessions    12 so far; never cleared
 
     queue     segments      alive       dead  unwritten    share
     small            6   74.5 KiB   5.25 KiB   16.2 KiB   77.6 %
@@ -179,15 +187,17 @@ fn what_has_expired_was_cleared_or_is_damaged_is_seen() {
     seen.survey.end = End::Lost;
     seen.survey.is_open = Some(false);
     seen.survey.cleared = 3;
+    seen.survey.namespaces = (0..11).map(|n| namespace(&n.to_string(), 0)).collect();
     seen.users = Users::default();
     assert_snapshot!(page(&seen, PLAIN), @r"
     mmap:/dev/shm/cache
-      region    1.00 MiB, 1 partition of 35 segments of 16.0 KiB each
-      limits    keys 250 B, values 256 KiB
-      made      2026-09-21T14:13:20Z, 1 min 2 s ago
-      state     open when the machine went down: whoever opens it next begins with nothing in it
-      entries   1000, 121 KiB of keys and values; 62.5 % of the index
-      sessions  12 so far; cleared 3 times
+      region      1.00 MiB, 1 partition of 35 segments of 16.0 KiB each
+      limits      keys 250 B, values 256 KiB
+      made        2026-09-21T14:13:20Z, 1 min 2 s ago
+      state       open when the machine went down: whoever opens it next begins with nothing in it
+      entries     1000, 121 KiB of keys and values; 62.5 % of the index
+      namespaces  0, 1, 2, 3, 4, 5, 6, 7 and 3 more
+      sessions    12 so far; cleared 3 times
 
     queue     segments      alive       dead  unwritten    share
     small            3   37.2 KiB   2.62 KiB   8.12 KiB   77.6 %
@@ -218,13 +228,14 @@ fn an_empty_region_and_impossible_figures_are_drawn_too() {
     let empty = PartSurvey { items: 0, bytes: 0, slots: 100, segments: vec![free(); 3] };
     assert_snapshot!(page(&seen(vec![empty]), PLAIN), @r"
     mmap:/dev/shm/cache
-      region    1.00 MiB, 1 partition of 3 segments of 16.0 KiB each
-      limits    keys 250 B, values 256 KiB
-      made      2026-09-21T14:13:20Z, 1 min 2 s ago
-      state     open
-      open in   7 perl, 123 larder
-      entries   0, 0 B of keys and values; 0 % of the index
-      sessions  12 so far; never cleared
+      region      1.00 MiB, 1 partition of 3 segments of 16.0 KiB each
+      limits      keys 250 B, values 256 KiB
+      made        2026-09-21T14:13:20Z, 1 min 2 s ago
+      state       open
+      open in     7 perl, 123 larder
+      entries     0, 0 B of keys and values; 0 % of the index
+      namespaces  shop, forum? (cleared 2 times)
+      sessions    12 so far; never cleared
 
     queue     segments      alive       dead  unwritten    share
     free             3        0 B        0 B   48.0 KiB      0 %
