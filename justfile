@@ -22,6 +22,10 @@ bench-floor:
     cargo bench -p larder-engines --bench floor_file
     cargo bench -p larder-bench --bench floor_loop
 
+# The segment cache beside its peers and its floors, and its goals, in two minutes; or parts of it: just bench-segment hit set
+bench-segment *parts:
+    cargo bench -p larder-bench --bench segment -- {{ parts }}
+
 # Whether verdicts are right: 30 real comparisons of a store with itself and 30 with one slowed by 10 %; 15 minutes at most, far less where nothing else runs
 verdicts *arguments:
     cargo bench -p larder-bench --bench verdicts -- {{ arguments }}

@@ -1,0 +1,75 @@
+//! A hit of 100 bytes, hot: 10,000 keys in random order.
+
+use larder_segment::Cache;
+
+use crate::caches::{Own, Through, filled, options, reader};
+use crate::contender::{Contender, Turn, of, round};
+use crate::guests::Guests;
+use crate::keys::{Draw, KEY_LEN, Random};
+use crate::memcpy::Records;
+use crate::peers::{Lmdb, Moka, Quick};
+use crate::report::{self, Goal, figures, goal, ratio};
+use crate::{Result, Scale, scratch};
+
+const KEYS: usize = 10_000;
+const LEN: usize = 100;
+const SIZE: usize = 64 << 20;
+
+/// How often the guests are measured, and how many rounds of the others there are for each time.
+const GUEST_ROUNDS: usize = 5;
+const ROUNDS: usize = 60;
+
+const OURS: &str = "mmap: through Session";
+const LMDB: &str = "LMDB (heed)";
+const MOKA: &str = "moka";
+const QUICK: &str = "quick_cache";
+
+pub(crate) fn measure(scale: Scale) -> Result<()> {
+    let folder = scratch()?;
+    let file = folder.path().join("cache");
+    let through = Through::mmap(&file, SIZE, LEN)?;
+    // The very same region, so that what differs is the trait alone.
+    let own = Cache::open(&file, &options(SIZE, LEN))?.session();
+    let lmdb =
+        |name: &str, keeps| filled(Lmdb::create(&folder.path().join(name), keeps)?, KEYS, LEN);
+    let mut contenders = [
+        reader(OURS, filled(through, KEYS, LEN)?, LEN),
+        reader("the same by its own API", Own(own), LEN),
+        reader(LMDB, lmdb("lmdb", false)?, LEN),
+        reader("LMDB (heed), one transaction kept open", lmdb("kept", true)?, LEN),
+        reader(MOKA, filled(Moka::new(SIZE), KEYS, LEN)?, LEN),
+        reader(QUICK, filled(Quick::new(SIZE, KEY_LEN + LEN), KEYS, LEN)?, LEN),
+        reader("floor: a copy of the value", Records::new(KEYS, LEN, false), LEN),
+        reader("floor: a hash of the key, then the copy", Records::new(KEYS, LEN, true), LEN),
+    ];
+    let draw = Draw::Random(Random::of_seed(0), KEYS);
+    let turn = Turn { warm: scale.of(20, 1), timed: scale.of(20, 1) };
+    let mut guests = Guests::of(KEYS, LEN, scale)?;
+    for of_guests in 0..scale.of(GUEST_ROUNDS, 1) {
+        let each = scale.of(ROUNDS, 2);
+        for n in 0..each {
+            round(&mut contenders, of_guests * each + n, &draw, turn);
+        }
+        guests.round()?;
+    }
+    print(&contenders, &guests);
+    Ok(())
+}
+
+fn print(contenders: &[Contender<'_>], guests: &Guests) {
+    report::heading("Hit of 100 bytes, hot: 10,000 keys of 20 bytes in random order", "ns");
+    for contender in contenders {
+        figures(&contender.name, &contender.rounds);
+    }
+    guests.print();
+    let ours = of(contenders, OURS);
+    let over = |peer: &[f64]| ratio(ours, peer);
+    report::goals();
+    goal(OURS, larder_bench::statistics::median(ours), " ns", Goal::AtMost(80.0));
+    goal("over LMDB", over(of(contenders, LMDB)), "", Goal::AtMost(0.5));
+    let fast_mmap = over(guests.of_url("perl+fastmmap:"));
+    goal("over Cache::FastMmap without its floor", fast_mmap, "", Goal::AtMost(0.15));
+    goal("over APCu without its floor", over(guests.of_url("php+apcu:")), "", Goal::AtMost(0.5));
+    goal("over moka", over(of(contenders, MOKA)), "", Goal::AtMost(1.0));
+    goal("over quick_cache", over(of(contenders, QUICK)), "", Goal::AtMost(1.5));
+}

@@ -1,0 +1,101 @@
+//! Keys of 20 bytes, drawn in blocks that stay in the processor's nearest cache, and the values under them.
+
+use rand::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::Rng;
+
+/// The length of every key.
+pub(crate) const KEY_LEN: usize = 20;
+
+/// A key.
+pub(crate) type Key = [u8; KEY_LEN];
+
+/// Keys of a block: with what else belongs to them, 14 KiB.
+const BLOCK: usize = 512;
+
+/// The key of a number: no two have the same.
+pub(crate) fn key(number: usize) -> Key {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    // An odd factor, so that every number of 56 bits has another product, in no order.
+    let mut rest = (number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let mut key = *b"bench:00000000000000";
+    for digit in &mut key[6..] {
+        *digit = DIGITS[(rest & 15) as usize];
+        rest >>= 4;
+    }
+    key
+}
+
+/// Makes `value` the one under the key of this number.
+pub(crate) fn write_value(number: usize, value: &mut [u8]) {
+    value.fill(b'v');
+    let number = number.to_le_bytes();
+    let n = number.len().min(value.len());
+    value[..n].copy_from_slice(&number[..n]);
+}
+
+/// Keys that come next, and their numbers.
+#[derive(Debug)]
+pub(crate) struct Block {
+    pub(crate) keys: Vec<Key>,
+    pub(crate) numbers: Vec<usize>,
+}
+
+impl Block {
+    pub(crate) fn new() -> Self {
+        Self { keys: vec![[0; KEY_LEN]; BLOCK], numbers: vec![0; BLOCK] }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.keys.len()
+    }
+}
+
+/// Numbers in no order.
+#[derive(Debug, Clone)]
+pub(crate) struct Random(Xoshiro256PlusPlus);
+
+impl Random {
+    pub(crate) fn of_seed(seed: u64) -> Self {
+        Self(Xoshiro256PlusPlus::seed_from_u64(seed))
+    }
+
+    /// One of 0 to `n`, without `n`.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "less than n")]
+    pub(crate) fn below(&mut self, n: usize) -> usize {
+        ((u128::from(self.0.next_u64()) * n as u128) >> 64) as usize
+    }
+}
+
+/// Which keys come.
+#[derive(Debug, Clone)]
+pub(crate) enum Draw {
+    /// So many, each as often as any other.
+    Random(Random, usize),
+    /// Each once, from this number on.
+    Fresh(usize),
+}
+
+impl Draw {
+    /// What comes in a round, for all the same, where it has no more than so many keys.
+    pub(crate) fn of_round(&self, round: usize, most: usize) -> Self {
+        match self {
+            Self::Random(_, n) => Self::Random(Random::of_seed(round as u64), *n),
+            Self::Fresh(first) => Self::Fresh(first + round * most),
+        }
+    }
+
+    pub(crate) fn fill(&mut self, block: &mut Block) {
+        for (at, number) in block.numbers.iter_mut().enumerate() {
+            *number = match self {
+                Self::Random(random, n) => random.below(*n),
+                Self::Fresh(next) => {
+                    *next += 1;
+                    *next - 1
+                }
+            };
+            block.keys[at] = key(*number);
+        }
+    }
+}

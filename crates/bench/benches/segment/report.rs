@@ -1,0 +1,104 @@
+//! What is printed: the figures of each with their spread, then each goal with what was found.
+
+use larder_bench::statistics::{median, quantile};
+
+/// Columns of what a line is of.
+const NAME: usize = 56;
+
+/// Prints the name of a part and the heads of its columns.
+pub(crate) fn heading(title: &str, unit: &str) {
+    println!("\n{title}");
+    let (median, half, all) = (format!("median {unit}"), "middle half", "least to most");
+    println!("  {:<NAME$} {median:>14} {half:>21} {all:>21}", "");
+}
+
+/// Prints what the rounds of one brought.
+pub(crate) fn figures(name: &str, rounds: &[f64]) {
+    let [least, low, middle, high, most] =
+        [0.0, 0.25, 0.5, 0.75, 1.0].map(|q| quantile(rounds, q).unwrap_or(f64::NAN));
+    let half = format!("{} to {}", shown(low), shown(high));
+    let all = format!("{} to {}", shown(least), shown(most));
+    println!("  {name:<NAME$} {:>14} {half:>21} {all:>21}", shown(middle));
+}
+
+/// Prints why there are no figures of one.
+pub(crate) fn missing(name: &str, why: &str) {
+    println!("  {name:<NAME$} missing: {why}");
+}
+
+/// Prints the head of the goals of a part.
+pub(crate) fn goals() {
+    println!(
+        "  {:<NAME$} {:>14} {:>21}",
+        "goals, by the medians of the rounds", "found", "asked for"
+    );
+}
+
+/// Says so where somebody waited for a processor for a noticeable part of the time, 0 to 1: then figures are of others too.
+pub(crate) fn waited(who: &str, share: f64) {
+    if share >= 0.01 {
+        let percent = share * 100.0;
+        println!(
+            "    {who} waited for a processor for {percent:.0} % of the time: others used the machine"
+        );
+    }
+}
+
+/// What a figure is to be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Goal {
+    AtMost(f64),
+    AtLeast(f64),
+    /// Nobody has asked for anything: it is told beside the others.
+    None,
+}
+
+/// Prints what is found beside what it is to be.
+pub(crate) fn goal(what: &str, found: Option<f64>, unit: &str, goal: Goal) {
+    let Some(found) = found.filter(|found| found.is_finite()) else {
+        println!("  {what:<NAME$} not measured");
+        return;
+    };
+    let figure = format!("{}{unit}", shown(found));
+    let (asked, meets) = match goal {
+        Goal::AtMost(most) => (format!("at most {most}{unit}"), Some(found <= most)),
+        Goal::AtLeast(least) => (format!("at least {least}{unit}"), Some(found >= least)),
+        Goal::None => (String::new(), None),
+    };
+    let verdict = meets.map_or("", |meets| if meets { "meets" } else { "falls short" });
+    println!("  {}", format!("{what:<NAME$} {figure:>14} {asked:>21} {verdict:>21}").trim_end());
+}
+
+/// The median of what `a` took over what `b` took, in the same rounds. Of who had more rounds, as many medians are taken as the
+/// other has figures.
+pub(crate) fn ratio(a: &[f64], b: &[f64]) -> Option<f64> {
+    together(a, b, |a, b| a / b)
+}
+
+/// The median of what `a` took more than `b`.
+pub(crate) fn difference(a: &[f64], b: &[f64]) -> Option<f64> {
+    together(a, b, |a, b| a - b)
+}
+
+fn together(a: &[f64], b: &[f64], of: fn(f64, f64) -> f64) -> Option<f64> {
+    let n = a.len().min(b.len());
+    let pairs: Vec<f64> = medians(a, n).zip(medians(b, n)).map(|(a, b)| of(a, b)).collect();
+    median(&pairs)
+}
+
+/// So many medians, each of as many figures that follow each other.
+fn medians(figures: &[f64], n: usize) -> impl Iterator<Item = f64> {
+    let each = (figures.len() / n.max(1)).max(1);
+    figures.chunks_exact(each).filter_map(median)
+}
+
+/// Three digits, or all before the point.
+fn shown(figure: f64) -> String {
+    let digits = match figure.abs() {
+        ..1.0 => 3,
+        1.0..10.0 => 2,
+        10.0..1000.0 => 1,
+        _ => 0,
+    };
+    format!("{figure:.digits$}")
+}
