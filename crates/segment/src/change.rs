@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::Failed;
 use crate::api::{Condition, Outcome};
-use crate::locked;
+use crate::locked::{self, Takes};
 use crate::record::{Header, kind};
 use crate::session::{Session, alive};
 use crate::stats::Of;
@@ -116,7 +116,7 @@ impl Session {
         if !self.fits(&entry) {
             return Ok(Changed::InParts);
         }
-        let stored = locked.store(&entry, Some(&present));
+        let stored = locked.store(&entry, Some(&present), Takes::Older).filter(|it| it.is_there);
         let outcome = stored.map_or(Outcome::NotFound, |stored| Outcome::Stored(stored.version));
         Ok(Changed::Done(outcome))
     }

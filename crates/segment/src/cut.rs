@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use crate::Failed;
 use crate::api::{Condition, Outcome};
 use crate::cache::Cache;
-use crate::locked;
+use crate::locked::{self, Takes};
 use crate::namespace::Space;
 use crate::partition::{Moment, Partition};
 use crate::record::kind;
@@ -127,7 +127,7 @@ impl Session {
             };
             let partition = Parts::partition(&self.cache, entry.hash, part);
             let mut locked = lock_of(partition, self.cache.moment())?;
-            if locked.store(&of, None).is_none() {
+            if locked.store(&of, None, Takes::Any).is_none() {
                 let most = self.cache.max_value();
                 return Err(Failed::TooLarge { size: entry.value.len(), most });
             }

@@ -46,10 +46,22 @@ pub(crate) struct Present<'c> {
 #[derive(Debug)]
 pub(crate) struct Stored {
     pub(crate) version: u64,
+    /// It has a slot: there was an older one whose it could take, if it was to be that.
+    pub(crate) is_there: bool,
     /// How often keys that share the fence had been changed until then.
     pub(crate) changes: u64,
     /// Where the parts of the value are that it took the place of.
     pub(crate) was: Option<Vec<u8>>,
+}
+
+/// Which slot an entry may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Takes {
+    /// The one of the key's older entry, or any.
+    Any,
+    /// The one of the older entry that it is made of, or depends on: where that was deleted by one who did not wait for the
+    /// lock, this one is not to bring it back.
+    Older,
 }
 
 /// An entry to be stored.
@@ -131,6 +143,7 @@ impl<'c> Locked<'c> {
         &mut self,
         entry: &Entry<'_>,
         known: Option<&Present<'_>>,
+        takes: Takes,
     ) -> Option<Stored> {
         let was = known.and_then(|known| self.parts_of(entry.hash, known));
         let queue = self.queue_for(entry, known);
@@ -151,11 +164,13 @@ impl<'c> Locked<'c> {
         let at = self.append(segment, &header, entry);
         let uses = older.map_or(0, |older| older.slot.uses());
         let slot = self.slot_of(entry.hash, segment, at, uses);
-        self.publish(entry.hash, slot, older);
-        self.count_alive(segment, &header);
+        let is_there = self.publish(entry.hash, slot, older, takes);
+        if is_there {
+            self.count_alive(segment, &header);
+        }
         let changes = self.partition.fence_of(entry.hash).fetch_add(1, Ordering::SeqCst);
         let version = entry.version.unwrap_or_else(|| self.partition.version_of(segment, slot));
-        Some(Stored { version, changes, was })
+        Some(Stored { version, is_there, changes, was })
     }
 
     /// Where the parts of an entry are, if its value lies in parts.
@@ -213,13 +228,23 @@ impl<'c> Locked<'c> {
     }
 
     /// Makes a slot of the index point to a record: the one of the key's older record, an empty one, or the one of the
-    /// entry of the two buckets that is used least.
-    pub(crate) fn publish(&mut self, hash: u64, slot: Slot, older: Option<&Present<'_>>) {
+    /// entry of the two buckets that is used least. `false` where none may.
+    fn publish(
+        &mut self,
+        hash: u64,
+        slot: Slot,
+        older: Option<&Present<'_>>,
+        takes: Takes,
+    ) -> bool {
         // Where that fails, it was deleted by one who did not wait for the lock.
         if let Some(older) = older.filter(|of| exchange(of.word, of.slot, slot)) {
-            return self.died(older);
+            self.died(older);
+            return true;
         }
-        self.place_for(hash).store(slot.0, Ordering::Release);
+        if takes == Takes::Any {
+            self.place_for(hash).store(slot.0, Ordering::Release);
+        }
+        takes == Takes::Any
     }
 
     /// A slot of the index that a key may take: an empty one of the emptier bucket, one that means nothing any more, or one

@@ -229,8 +229,15 @@ impl<'c> Partition<'c> {
             value.clear();
             match self.follow(slot, of, moment, &mut value) {
                 Followed::Found(_) if exchange(word, slot, Slot::EMPTY) => return true,
+                Followed::NotIt => {
+                    // What was read above must not be newer than the slot that is looked at below.
+                    fence(Ordering::Acquire);
+                    let now = Slot(word.load(Ordering::Acquire));
+                    if now.is_of(slot) {
+                        return false;
+                    }
+                }
                 Followed::Found(_) | Followed::Again => {}
-                Followed::NotIt => return false,
             }
         }
     }

@@ -10,7 +10,7 @@ use crate::cache::Cache;
 use crate::change::joined;
 use crate::layout::LOCK;
 use crate::lock;
-use crate::locked::{self, Locked, Present};
+use crate::locked::{self, Locked, Present, Takes};
 use crate::namespace::{self, Space};
 use crate::partition::{Found, Moment, Partition};
 use crate::record::kind;
@@ -233,9 +233,18 @@ impl Session {
         if let Some(refused) = refused {
             return Ok(refused);
         }
-        let Some(stored) = locked.store(entry, present.as_ref()) else {
+        // The other conditions hold as well where the older one is gone by now.
+        let (takes, gone) = match condition {
+            Condition::Present => (Takes::Older, Outcome::NotStored),
+            Condition::Version(_) => (Takes::Older, Outcome::NotFound),
+            _ => (Takes::Any, Outcome::NotStored),
+        };
+        let Some(stored) = locked.store(entry, present.as_ref(), takes) else {
             return Err(Failed::TooLarge { size: entry.value.len(), most: self.cache.max_value() });
         };
+        if !stored.is_there {
+            return Ok(gone);
+        }
         if let Condition::Unchanged(token) = condition
             && stored.changes != token.0
         {
