@@ -4,6 +4,7 @@
 //! is read whole, or, where a part was evicted meanwhile, not at all. Parts lie in all partitions in turn.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use crate::Failed;
 use crate::api::{Condition, Outcome};
@@ -12,7 +13,7 @@ use crate::locked::{self, Takes};
 use crate::namespace::Space;
 use crate::partition::{Moment, Partition};
 use crate::record::kind;
-use crate::session::{Session, lock_of};
+use crate::session::{PATIENCE, Session, lock_of, lock_within};
 use crate::superblock::CUTS;
 
 /// Header and key of a part, with room to spare.
@@ -136,14 +137,18 @@ impl Session {
     }
 
     /// Takes the parts of a value away that nobody is told of any more. Those whose lock is not had in time go as others do
-    /// that nobody reads.
+    /// that nobody reads; once it has waited in vain it waits for no other.
     pub(crate) fn drop_parts(&self, hash: u64, parts: &[u8]) {
         let Some(parts) = Parts::of(parts, self.cache.max_value()) else { return };
+        let mut patience = PATIENCE;
         for part in 0..parts.count() {
             let key = parts.key(part);
             let of = self.cache.places.hash(&key);
             let partition = Parts::partition(&self.cache, hash, part);
-            let Ok(mut locked) = lock_of(partition, self.cache.moment()) else { continue };
+            let Ok(mut locked) = lock_within(partition, self.cache.moment(), patience) else {
+                patience = Duration::ZERO;
+                continue;
+            };
             if let Some(present) = locked.find(of, &key, Space::PARTS) {
                 locked.remove(&present);
             }

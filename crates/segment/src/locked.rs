@@ -138,7 +138,8 @@ impl<'c> Locked<'c> {
     }
 
     /// Stores an entry and takes away the older one of its key, which is known if there is one; `None` where no segment could
-    /// be made free for it, which takes more entries that cannot go than a partition has room for.
+    /// be made free for it, which takes more entries that cannot go than a partition has room for, and where it is wanted
+    /// while the older one is there and that is gone by now.
     pub(crate) fn store(
         &mut self,
         entry: &Entry<'_>,
@@ -387,5 +388,43 @@ pub(crate) fn shape_of(entry: &Entry<'_>) -> Header {
         check: 0,
         version: entry.version,
         flags: entry.flags,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::{alive, lock_of};
+    use crate::{Cache, Options, Set};
+
+    #[test]
+    fn what_is_made_of_a_deleted_entry_is_not_stored_and_what_is_new_is() {
+        let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
+        let mut session = cache.session();
+        let (hash, key, space) = (cache.places.hash(b"key"), &b"key"[..], Space::ROOT);
+        let entry = Entry {
+            hash,
+            space,
+            key,
+            value: b"new",
+            kind: 0,
+            flags: 0,
+            expiry: FOREVER,
+            version: None,
+        };
+        for is_made_of_it in [true, false] {
+            session.set(key, b"old", &Set::default()).unwrap();
+            let (partition, moment) = (cache.partition_for(hash), cache.moment());
+            let mut locked = lock_of(partition, moment).unwrap();
+            let present = alive(&mut locked, (hash, key, space)).unwrap();
+            // By one who has waited long enough.
+            assert!(partition.clear_slots((hash, key, space), moment));
+            let takes = if is_made_of_it { Takes::Older } else { Takes::Any };
+            let stored = locked.store(&entry, Some(&present), takes).unwrap();
+            assert_eq!(stored.is_there, !is_made_of_it);
+            drop(locked);
+            let mut found = Vec::new();
+            assert_eq!(session.get(key, &mut found).is_none(), is_made_of_it, "{found:?}");
+        }
     }
 }

@@ -19,7 +19,7 @@ use crate::tally::Count;
 
 /// How long a writer waits for the lock of a part. Others hold it for microseconds, unless the system lets them wait while they
 /// do, as one does that has more to do than processors.
-const PATIENCE: Duration = Duration::from_millis(80);
+pub(crate) const PATIENCE: Duration = Duration::from_millis(80);
 
 /// One thread's handle on a [`Cache`].
 #[derive(Debug)]
@@ -119,7 +119,7 @@ impl Session {
         let hash = self.key(key)?;
         if let Err(too_large) = self.fits_at_all(value.len()) {
             if set.condition == Condition::None {
-                self.take_away(hash, key);
+                self.take_away(hash, key, PATIENCE);
             }
             return Err(too_large);
         }
@@ -142,7 +142,8 @@ impl Session {
         match outcome {
             Ok(Outcome::Stored(_)) => self.count(Of::Sets),
             Err(Failed::Busy) => {
-                self.take_away(hash, key);
+                // It has waited long enough.
+                self.take_away(hash, key, Duration::ZERO);
                 self.count(Of::Busy);
             }
             _ => {}
@@ -156,7 +157,7 @@ impl Session {
     pub fn delete(&mut self, key: &[u8]) -> Result<bool, Failed> {
         let hash = self.key(key)?;
         self.count(Of::Deletes);
-        Ok(self.take_away(hash, key))
+        Ok(self.take_away(hash, key, PATIENCE))
     }
 
     /// Takes every entry away at once: of its namespace, or, if it is of none, of the whole region.
@@ -288,14 +289,16 @@ impl Session {
         }
     }
 
-    /// Removes a key by all means.
-    fn take_away(&self, hash: u64, key: &[u8]) -> bool {
+    /// Removes a key by all means, under the lock if that is had in time.
+    fn take_away(&self, hash: u64, key: &[u8], patience: Duration) -> bool {
         let partition = self.partition(hash);
         // First of all, so that who fills the key now sees it, at the latest after he has published.
         partition.fence_of(hash).fetch_add(1, Ordering::SeqCst);
         let moment = self.cache.moment();
-        let Ok(mut locked) = lock_of(partition, moment) else {
-            self.count(Of::Busy);
+        let Ok(mut locked) = lock_within(partition, moment, patience) else {
+            if !patience.is_zero() {
+                self.count(Of::Busy);
+            }
             return partition.clear_slots((hash, key, self.space()), moment);
         };
         let Some(present) = alive(&mut locked, (hash, key, self.space())) else { return false };
@@ -334,7 +337,16 @@ impl Session {
 
 /// Takes the lock of a partition.
 pub(crate) fn lock_of(partition: Partition<'_>, moment: Moment) -> Result<Locked<'_>, Failed> {
-    let held = lock::take(partition.memory, partition.base + LOCK, PATIENCE);
+    lock_within(partition, moment, PATIENCE)
+}
+
+/// Takes the lock of a partition, for which it waits so long at most.
+pub(crate) fn lock_within(
+    partition: Partition<'_>,
+    moment: Moment,
+    patience: Duration,
+) -> Result<Locked<'_>, Failed> {
+    let held = lock::take(partition.memory, partition.base + LOCK, patience);
     Ok(Locked::new(partition, held.map_err(|_| Failed::Busy)?, moment))
 }
 
