@@ -106,6 +106,8 @@ impl Cache {
         if let Some((file, _)) = &cache.file {
             file::lock(file, Lock::Shared, true).map_err(failed)?;
         }
+        // Whoever was in the way was perhaps the last one before, and noted just then that it is closed.
+        cache.memory.store(BOOT, file::boot());
         Ok(Arc::new(cache))
     }
 
@@ -133,7 +135,6 @@ impl Cache {
         if last != CLOSED && last != file::boot() {
             self.clear();
         }
-        self.memory.store(BOOT, file::boot());
         self.make_locks()
     }
 

@@ -2,7 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
-#[expect(dead_code, reason = "other tests ask for more")]
 mod support;
 
 use std::fs::{self, OpenOptions};
@@ -153,6 +152,35 @@ fn a_file_from_an_earlier_run_of_the_machine_is_kept_only_if_it_was_closed() {
     assert_eq!(right(&mut Cache::open(&path, &SMALL).unwrap().session()), there);
     set(12_345);
     assert_eq!(right(&mut Cache::open(&path, &SMALL).unwrap().session()), 0);
+}
+
+#[test]
+fn who_opens_a_file_while_the_last_one_closes_it_notes_that_it_is_open() {
+    /// Where the run of the machine stands, and what stands there of a file that is closed.
+    const BOOT: u64 = 384;
+    const CLOSED: u64 = 1;
+    let folder = folder();
+    let path = folder.path().join("cache");
+    drop(filled(&path));
+    let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    // As the last one locks it to note that it is closed.
+    // SAFETY: all zeros are a lock; the fields that matter are set below.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    (lock.l_type, lock.l_len) = (i16::try_from(libc::F_WRLCK).unwrap(), 1);
+    let (fd, lock) = (std::os::fd::AsRawFd::as_raw_fd(&file), &raw const lock);
+    // SAFETY: of a file that is open, with a lock that is read only.
+    assert_eq!(unsafe { libc::fcntl(fd, libc::F_OFD_SETLK, lock) }, 0);
+    let opened = std::thread::scope(|scope| {
+        let opened = scope.spawn(|| Cache::open(&path, &SMALL).unwrap());
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        file.write_all_at(&CLOSED.to_ne_bytes(), BOOT).unwrap();
+        drop(file);
+        opened.join().unwrap()
+    });
+    let mut boot = [0; 8];
+    OpenOptions::new().read(true).open(&path).unwrap().read_exact_at(&mut boot, BOOT).unwrap();
+    assert_ne!(u64::from_ne_bytes(boot), CLOSED);
+    drop(opened);
 }
 
 proptest! {
