@@ -26,6 +26,7 @@ mod cut;
 mod error;
 mod file;
 mod ghost;
+mod holder;
 mod layout;
 mod lock;
 mod locked;
