@@ -1,6 +1,7 @@
 //! An open region.
 
 use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,7 +14,7 @@ use crate::memory::{Memory, size};
 use crate::partition::{Moment, Partition, Places};
 use crate::record::{FOREVER, MAX_KEY};
 use crate::superblock::{BOOT, CLEARED, CLOSED, SESSIONS, Superblock};
-use crate::{Refused, Session, Stats, Survey, clock, stats, survey};
+use crate::{Refused, Session, Stats, Survey, clock, fork, stats, survey};
 
 /// What a new region is like. One that is there already keeps what it was made with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,6 +95,33 @@ impl Cache {
         file::open(path)?.map(|(file, found)| Self::attach(file, found, path)).transpose()
     }
 
+    /// A new one in memory that has no name: of this process, of those that it forks, and of those that are given its
+    /// [`descriptor`](Self::descriptor). It is gone when all of them are, and nobody can make it shorter.
+    pub fn shared(options: &Options) -> Result<Arc<Self>, Refused> {
+        let superblock = options.superblock()?;
+        let path = Path::new("memory");
+        let file = file::in_memory(superblock.geometry.size)?;
+        let mapped = |source| io_error(path, "cannot be mapped", source);
+        let memory = Memory::of_file(&file, superblock.geometry.size).map_err(mapped)?;
+        Self::of(memory, superblock, None).make()?;
+        Self::attach(file, superblock, path)
+    }
+
+    /// The one behind a descriptor that came from another process.
+    pub fn of_descriptor(descriptor: BorrowedFd<'_>) -> Result<Arc<Self>, Refused> {
+        let path = Path::new("descriptor");
+        let failed = |source| io_error(path, "cannot be opened once more", source);
+        // Its locks are not to be those of who had it before.
+        let file = File::from(file::again(descriptor.as_raw_fd()).map_err(failed)?);
+        let superblock = file::described(&file, path)?;
+        Self::attach(file, superblock, path)
+    }
+
+    /// What another process opens the same region by; `None` of one in private memory.
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.file.as_ref().map(|(file, _)| file.as_fd())
+    }
+
     fn attach(file: File, superblock: Superblock, path: &Path) -> Result<Arc<Self>, Refused> {
         let failed = |source| io_error(path, "cannot be locked", source);
         let is_alone = file::lock(&file, Lock::Exclusive, false).map_err(failed)?;
@@ -105,6 +133,7 @@ impl Cache {
         }
         if let Some((file, _)) = &cache.file {
             file::lock(file, Lock::Shared, true).map_err(failed)?;
+            fork::note(file);
         }
         // Whoever was in the way was perhaps the last one before, and noted just then that it is closed.
         cache.memory.store(BOOT, file::boot());
@@ -232,10 +261,13 @@ impl Cache {
 impl Drop for Cache {
     fn drop(&mut self) {
         let Some((file, _)) = &self.file else { return };
+        fork::forget(file);
         // The last one says that all is on its way to the disk in this order: the entries, then that it was closed.
         if matches!(file::lock(file, Lock::Exclusive, false), Ok(true)) {
             let _ = file.sync_data();
             self.memory.store(BOOT, CLOSED);
+            // A child that could not open the file again has it still, and others are not to wait for its end.
+            let _ = file::lock(file, Lock::Shared, false);
         }
     }
 }

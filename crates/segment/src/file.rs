@@ -4,8 +4,8 @@
 //! ends. Who gets an exclusive one is alone, and only then makes the locks of the region anew.
 
 use std::fs::{File, OpenOptions};
-use std::io;
-use std::os::fd::AsRawFd;
+use std::io::{self, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
@@ -34,20 +34,24 @@ pub(crate) fn open_to_read(path: &Path) -> Result<Option<(File, Superblock)>, Re
 }
 
 fn open_as(options: &OpenOptions, path: &Path) -> Result<Option<(File, Superblock)>, Refused> {
-    let file = match options.open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(source) => return Err(io_error(path, "cannot be opened", source)),
-    };
+    match options.open(path) {
+        Ok(file) => described(&file, path).map(|superblock| Some((file, superblock))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(io_error(path, "cannot be opened", source)),
+    }
+}
+
+/// What a file says of itself.
+pub(crate) fn described(file: &File, path: &Path) -> Result<Superblock, Refused> {
     let len =
         file.metadata().map_err(|source| io_error(path, "cannot be looked at", source))?.len();
     let mut words = [0; READ_WORDS];
-    match read(&file, 0, &mut words) {
+    match read(file, 0, &mut words) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(Refused::Foreign),
         Err(source) => return Err(io_error(path, "cannot be read", source)),
     }
-    Ok(Some((file, Superblock::read(&words, len)?)))
+    Superblock::read(&words, len)
 }
 
 /// Reads words of a file, from `at` on.
@@ -70,14 +74,51 @@ pub(crate) fn unnamed(path: &Path, size: usize) -> Result<File, Refused> {
         .mode(0o600)
         .open(folder)
         .map_err(|source| io_error(folder, "takes no new file", source))?;
-    let len = libc::off_t::try_from(size).unwrap_or(libc::off_t::MAX);
-    // SAFETY: of a file that this process has open. Memory that is not there is told now, not by a signal later.
-    let error = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, len) };
-    if error != 0 {
-        let source = io::Error::from_raw_os_error(error);
-        return Err(io_error(path, "has no room on its file system", source));
-    }
+    set_aside(&file, size)
+        .map_err(|source| io_error(path, "has no room on its file system", source))?;
     Ok(file)
+}
+
+/// A file of so many bytes in memory and in no file system. Nobody can make it shorter.
+pub(crate) fn in_memory(size: usize) -> Result<File, Refused> {
+    let failed = |what| move |source| io_error(Path::new("memory"), what, source);
+    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+    // SAFETY: a name that ends with a zero, for people who look at the descriptors of a process.
+    let file = unsafe { libc::memfd_create(c"larder".as_ptr(), flags) };
+    if file < 0 {
+        return Err(failed("takes no new file")(io::Error::last_os_error()));
+    }
+    // SAFETY: opened above, and nobody else's.
+    let file = File::from(unsafe { OwnedFd::from_raw_fd(file) });
+    set_aside(&file, size).map_err(failed("has no room"))?;
+    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+    // SAFETY: of a file that this process has open.
+    match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } {
+        0 => Ok(file),
+        _ => Err(failed("cannot be sealed")(io::Error::last_os_error())),
+    }
+}
+
+/// Memory that is not there is told now, not by a signal later.
+fn set_aside(file: &File, size: usize) -> io::Result<()> {
+    let len = libc::off_t::try_from(size).unwrap_or(libc::off_t::MAX);
+    // SAFETY: of a file that this process has open.
+    let error = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, len) };
+    if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
+}
+
+/// Another descriptor of a file, which shares no lock with the first. Allocates nothing.
+pub(crate) fn again(file: RawFd) -> io::Result<OwnedFd> {
+    let mut path = [0; 32];
+    // The zeros behind it end it.
+    write!(&mut path[..31], "/proc/self/fd/{file}")?;
+    // SAFETY: a string that ends with a zero.
+    let again = unsafe { libc::open(path.as_ptr().cast(), libc::O_RDWR | libc::O_CLOEXEC) };
+    if again < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: opened above, and nobody else's.
+    Ok(unsafe { OwnedFd::from_raw_fd(again) })
 }
 
 /// Gives a file its name; `false` where somebody else's file has it already.
@@ -106,7 +147,7 @@ pub(crate) fn name(file: &File, path: &Path) -> Result<bool, Refused> {
 
 /// Takes a lock on the first byte, in place of the one that this process has; `false` where others' locks are in the way and
 /// it is not to wait for them.
-pub(crate) fn lock(file: &File, kind: Lock, wait: bool) -> io::Result<bool> {
+pub(crate) fn lock(file: &impl AsRawFd, kind: Lock, wait: bool) -> io::Result<bool> {
     let of = first_byte(if kind == Lock::Shared { libc::F_RDLCK } else { libc::F_WRLCK });
     let command = if wait { libc::F_OFD_SETLKW } else { libc::F_OFD_SETLK };
     // SAFETY: of a file that this process has open, with a lock that is read only.

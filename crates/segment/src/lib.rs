@@ -25,6 +25,7 @@ mod clock;
 mod cut;
 mod error;
 mod file;
+mod fork;
 mod ghost;
 mod holder;
 mod layout;

@@ -1,0 +1,85 @@
+//! Processes that are forked while they have a region open.
+//!
+//! The lock on a file tells who has its region open, and it belongs to the descriptor, which a child shares with its parent:
+//! whichever of the two closed it first would take itself for the last. So a child opens each of its files once more, before
+//! anything else is done in it, and has locks of its own.
+
+use std::fs::File;
+use std::os::fd::{AsRawFd, RawFd};
+use std::ptr;
+use std::sync::Once;
+use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
+
+use crate::file::{self, Lock};
+
+/// A file that is open, in a list of all of them. Lists of the library may be half changed in a child, so it is one that only
+/// grows; what is free in it is used again.
+struct Node {
+    file: AtomicI32,
+    next: *const Self,
+}
+
+/// Of a node without a file.
+const FREE: RawFd = -1;
+
+static FIRST: AtomicPtr<Node> = AtomicPtr::new(ptr::null_mut());
+
+/// Notes a file whose lock a child is to have by itself.
+pub(crate) fn note(file: &File) {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // Where there is no memory for it, children share their locks, as if this were not here.
+        // SAFETY: a function that does nothing but what may be done in a child.
+        let _ = unsafe { libc::pthread_atfork(None, None, Some(open_again)) };
+    });
+    let file = file.as_raw_fd();
+    let free = |node: &&Node| {
+        node.file.compare_exchange(FREE, file, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    };
+    if nodes().find(free).is_some() {
+        return;
+    }
+    let node = Box::leak(Box::new(Node { file: AtomicI32::new(file), next: ptr::null() }));
+    loop {
+        let first = FIRST.load(Ordering::Acquire);
+        node.next = first;
+        if FIRST.compare_exchange(first, node, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            return;
+        }
+    }
+}
+
+/// A file is closed.
+pub(crate) fn forget(file: &File) {
+    let file = file.as_raw_fd();
+    for node in nodes() {
+        let _ = node.file.compare_exchange(file, FREE, Ordering::AcqRel, Ordering::Relaxed);
+    }
+}
+
+fn nodes() -> impl Iterator<Item = &'static Node> {
+    let mut next = FIRST.load(Ordering::Acquire).cast_const();
+    std::iter::from_fn(move || {
+        // SAFETY: null, or a node, none of which is ever freed.
+        let node = unsafe { next.as_ref() }?;
+        next = node.next;
+        Some(node)
+    })
+}
+
+/// In a child that has just been forked: allocates nothing, and asks only the system. A file that it may not open any more
+/// keeps the lock that it shares.
+extern "C" fn open_again() {
+    for node in nodes() {
+        let file = node.file.load(Ordering::Acquire);
+        if file == FREE {
+            continue;
+        }
+        if let Ok(again) = file::again(file)
+            && matches!(file::lock(&again, Lock::Shared, false), Ok(true))
+        {
+            // SAFETY: both are descriptors of this process; the number stays and the file behind it is the new one.
+            unsafe { libc::dup3(again.as_raw_fd(), file, libc::O_CLOEXEC) };
+        }
+    }
+}
