@@ -39,6 +39,27 @@ torture seconds='300':
 articles:
     cargo test --release -p larder-bench --test article_runs -- --ignored --test-threads 1
 
+# Run quick and hit-ratio on a machine that does nothing else, and show them in README.md and docs/gallery; needs chromium
+gallery:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    cargo build --release --locked
+    larder=${CARGO_TARGET_DIR:-target}/release/larder
+    runs=$(mktemp -d)
+    COLUMNS=110 "$larder" compare --quiet --output "$runs/quick" >"$runs/table"
+    "$larder" compare --quiet --scenario hit-ratio --output "$runs/hit-ratio" >/dev/null
+    "$larder" report "$runs/hit-ratio" --export-svg "$runs/pictures"
+    awk -v table="$runs/table" '
+        /^<!-- report -->$/ { print; print "```text"; while ((getline line < table) > 0) print line; print "```"; inside = 1 }
+        /^<!-- end of report -->$/ { inside = 0 }
+        !inside' README.md >"$runs/README.md"
+    cp "$runs/README.md" README.md
+    cp "$runs/quick/report.html" docs/gallery/quick.html
+    cp "$runs/pictures/hit_ratio-get_or_set.svg" docs/gallery/hit-ratio.svg
+    chromium --headless --no-sandbox --hide-scrollbars --window-size=1280,1400 \
+        --screenshot=docs/gallery/quick.png "file://$PWD/docs/gallery/quick.html"
+    rm -r "$runs"
+
 # Write the generated files anew: docs/engines.md, docs/checks.md, docs/run.schema.json
 generate:
     LARDER_BLESS=1 cargo test --quiet -p larder --test generated
