@@ -1,8 +1,8 @@
 //! Those who are compared, and the rounds in which they take turns.
 
-use std::time::Instant;
+use larder_bench::measure::thread_cpu_ns;
 
-use crate::keys::{Block, Draw};
+use crate::keys::{Block, Draw, Keys};
 
 /// One of those who are compared.
 pub(crate) struct Contender<'a> {
@@ -26,27 +26,27 @@ impl<'a> Contender<'a> {
         Self { name: name.into(), work: Box::new(work), rounds: Vec::new() }
     }
 
-    fn take(&mut self, mut draw: Draw, turn: Turn, block: &mut Block) {
-        let mut seconds = 0.0;
+    fn take(&mut self, mut draw: Draw, turn: Turn) {
+        let mut block = Block::new();
+        let mut ns = 0;
         for n in 0..turn.warm + turn.timed {
-            draw.fill(block);
-            let began = Instant::now();
-            (self.work)(block);
+            draw.fill(&mut block);
+            let began = thread_cpu_ns();
+            (self.work)(&block);
             if n >= turn.warm {
-                seconds += began.elapsed().as_secs_f64();
+                ns += thread_cpu_ns() - began;
             }
         }
-        #[expect(clippy::cast_precision_loss, reason = "some thousands")]
-        self.rounds.push(seconds * 1e9 / (turn.timed * block.len()) as f64);
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+        self.rounds.push(ns as f64 / (turn.timed * block.len()) as f64);
     }
 }
 
-/// One round: everybody's turn, on the same keys. `A B C`, then `C A B`, then `B C A`, then the same backwards.
-pub(crate) fn round(contenders: &mut [Contender<'_>], round: usize, draw: &Draw, turn: Turn) {
-    let mut block = Block::new();
-    let draw = draw.of_round(round, (turn.warm + turn.timed) * block.len());
-    for at in order(round, contenders.len()) {
-        contenders[at].take(draw.clone(), turn, &mut block);
+/// One round: everybody's turn. `A B C`, then `C A B`, then `B C A`, then the same backwards.
+pub(crate) fn round(contenders: &mut [Contender<'_>], round: usize, keys: Keys, turn: Turn) {
+    let n = contenders.len();
+    for (place, at) in order(round, n).into_iter().enumerate() {
+        contenders[at].take(keys.draw(round, round * n + place, turn.warm + turn.timed), turn);
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct Guests {
 /// What was found of one.
 #[derive(Debug, Default)]
 pub(crate) struct Guest {
-    /// Nanoseconds a get, of the cache and of its floor.
+    /// Nanoseconds of a processor for a get, of the cache and of its floor.
     whole: Vec<f64>,
     floor: Vec<f64>,
     /// Without the floor of the same round.
@@ -70,7 +70,8 @@ impl Guests {
                     Some(sample) if sample.complete && sample.counts.ops == sample.counts.hits =>
                     {
                         #[expect(clippy::cast_precision_loss, reason = "some ten thousands")]
-                        Ok(sample.wall_s * 1e9 / sample.counts.ops as f64)
+                        Ok(sample.client_cpu_s.unwrap_or(sample.wall_s) * 1e9
+                            / sample.counts.ops as f64)
                     }
                     _ => Err(cell.reason.clone().unwrap_or_else(|| "not every get hit".into())),
                 }

@@ -52,7 +52,7 @@ impl Block {
 }
 
 /// Numbers in no order.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Random(Xoshiro256PlusPlus);
 
 impl Random {
@@ -68,24 +68,34 @@ impl Random {
     }
 }
 
-/// Which keys come.
-#[derive(Debug, Clone)]
-pub(crate) enum Draw {
+/// Which keys are asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Keys {
     /// So many, each as often as any other.
-    Random(Random, usize),
+    Random(usize),
     /// Each once, from this number on.
     Fresh(usize),
 }
 
-impl Draw {
-    /// What comes in a round, for all the same, where it has no more than so many keys.
-    pub(crate) fn of_round(&self, round: usize, most: usize) -> Self {
+/// The keys of one turn.
+#[derive(Debug)]
+pub(crate) enum Draw {
+    Random(Random, usize),
+    Fresh(usize),
+}
+
+impl Keys {
+    /// The keys of so many blocks in the turn of this number, of a round. New ones are the same for all in a round. Of the
+    /// others each draws his own: of two on one region, the second would find near at hand what the first has asked for.
+    pub(crate) fn draw(self, round: usize, turn: usize, blocks: usize) -> Draw {
         match self {
-            Self::Random(_, n) => Self::Random(Random::of_seed(round as u64), *n),
-            Self::Fresh(first) => Self::Fresh(first + round * most),
+            Self::Random(n) => Draw::Random(Random::of_seed(turn as u64), n),
+            Self::Fresh(first) => Draw::Fresh(first + round * blocks * BLOCK),
         }
     }
+}
 
+impl Draw {
     pub(crate) fn fill(&mut self, block: &mut Block) {
         for (at, number) in block.numbers.iter_mut().enumerate() {
             *number = match self {

@@ -5,6 +5,9 @@
 //! whatever else the machine does meets all of them. Every ratio is of what the same rounds brought. What a goal asks for
 //! stands beside what was found; nothing fails where one is missed.
 //!
+//! Times are those for which the thread had a processor: nobody here waits for anybody, unless other programs take it away.
+//! Rates of processes are by the clock on the wall. Where a processor was waited for, a line says so.
+//!
 //! Keys are drawn into a small block before each timed stretch, so neither their making nor their memory is in a figure.
 //! Everybody copies values from and to the caller's buffers, and all that is read is checked once before it is timed.
 //!

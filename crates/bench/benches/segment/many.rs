@@ -6,7 +6,7 @@ use larder_segment::Cache;
 
 use crate::caches::{Own, Through, filled, options, reader};
 use crate::contender::{Contender, Turn, of, round};
-use crate::keys::{Draw, Key, Random};
+use crate::keys::{Key, Keys};
 use crate::memcpy::Records;
 use crate::report::{self, Goal, figures, goal, ratio};
 use crate::{Result, Scale, scratch};
@@ -43,10 +43,9 @@ pub(crate) fn measure(scale: Scale) -> Result<()> {
         }),
         reader("floor: a copy of the value", Records::new(n, LEN, false), LEN),
     ];
-    let draw = Draw::Random(Random::of_seed(0), n);
     let turn = Turn { warm: scale.of(4, 1), timed: scale.of(16, 1) };
-    for n in 0..scale.of(ROUNDS, 2) {
-        round(&mut contenders, n, &draw, turn);
+    for number in 0..scale.of(ROUNDS, 2) {
+        round(&mut contenders, number, Keys::Random(n), turn);
     }
     report::heading("A million values of 100 bytes, far from the processor: each key", "ns");
     for contender in &contenders {

@@ -4,7 +4,7 @@ use larder_segment::Cache;
 
 use crate::caches::{Own, Sets, Through, options, writer};
 use crate::contender::{Contender, Turn, of, round};
-use crate::keys::{Draw, KEY_LEN, Random, key};
+use crate::keys::{KEY_LEN, Keys, key};
 use crate::memcpy::Ring;
 use crate::peers::{Lmdb, Moka, Quick};
 use crate::report::{self, Goal, difference, figures, goal, ratio};
@@ -54,10 +54,10 @@ fn measure_one(len: usize, is_new: bool, scale: Scale) -> Result<()> {
         let fill = Fill { before: HOT, ..fill };
         contenders.push(fill.writer("LMDB (heed), a transaction each", lmdb));
     }
-    let draw = if is_new { Draw::Fresh(before) } else { Draw::Random(Random::of_seed(0), HOT) };
+    let drawn = if is_new { Keys::Fresh(before) } else { Keys::Random(HOT) };
     let turn = Turn { warm: scale.of(2, 1), timed: scale.of(8, 1) };
     for n in 0..scale.of(ROUNDS, 2) {
-        round(&mut contenders, n, &draw, turn);
+        round(&mut contenders, n, drawn, turn);
     }
     print(&contenders, len, is_new);
     Ok(())

@@ -35,7 +35,7 @@ pub(crate) fn wake_in_time() {
 }
 
 /// CPU time of the calling thread, user and system.
-pub(crate) fn thread_cpu_ns() -> u64 {
+pub fn thread_cpu_ns() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 

@@ -15,10 +15,8 @@ mod tally;
 mod timeline;
 mod worker;
 
-pub use clock::reading_cost_ns;
-#[cfg(test)]
-pub(crate) use clock::thread_cpu_ns;
 pub(crate) use clock::{Scheduled, now_ns};
+pub use clock::{reading_cost_ns, thread_cpu_ns};
 pub(crate) use curve::{curve, up_to};
 pub(crate) use draw::{Block, Draw, DrawPlan, KeyState, Op};
 pub use draw::{Kind, Work};
