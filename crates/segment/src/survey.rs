@@ -172,8 +172,11 @@ fn look<E>(of: &Superblock, is_open: Option<bool>, read: Read<'_, E>) -> Result<
         let mut words = vec![0; geometry.ghosts_at() / 8];
         // What is before it is the lock, which is nobody else's.
         read(geometry.partition_at(partition) + ACTIVE, &mut words[ACTIVE / 8..])?;
-        Ok(Part { words, superblock: of, now, cleared }.survey())
+        // A key that is of a namespace has that beside it.
+        let beside = if namespaces.is_empty() { BESIDE } else { BESIDE + 8 };
+        Ok(Part { words, superblock: of, now, cleared, beside }.survey())
     };
+    let partitions = (0..geometry.partitions).map(part).collect::<Result<_, E>>()?;
     Ok(Survey {
         size: geometry.size,
         segment_size: geometry.segment_len,
@@ -187,7 +190,7 @@ fn look<E>(of: &Superblock, is_open: Option<bool>, read: Read<'_, E>) -> Result<
         namespaces,
         end,
         is_open,
-        partitions: (0..geometry.partitions).map(part).collect::<Result<_, E>>()?,
+        partitions,
     })
 }
 
@@ -197,11 +200,15 @@ struct Part<'s> {
     superblock: &'s Superblock,
     now: u64,
     cleared: u64,
+    /// What stands beside key and value of a record about, unless it was moved.
+    beside: u32,
 }
 
-/// What stands beside key and value of a record about: its head, with the version that it has once it was moved, and what
-/// fills up its last word.
-const BESIDE: [u32; 2] = [20, 28];
+/// What stands beside key and value of a record about: its head, and what fills up its last word.
+const BESIDE: u32 = 20;
+
+/// What a record has besides once it was moved: its version.
+const VERSION: u32 = 8;
 
 impl Part<'_> {
     fn word(&self, at: usize) -> u64 {
@@ -236,7 +243,8 @@ impl Part<'_> {
         let is_cleared = word >> 32 != self.cleared & 0xffff_ffff;
         let is_stale = queue != Queue::Free && (has_expired || is_cleared);
         let records = if is_stale { 0 } else { low(fill).min(written / 16) };
-        let heads = records.saturating_mul(BESIDE[usize::from(queue == Queue::Main)]);
+        let version = if queue == Queue::Main { VERSION } else { 0 };
+        let heads = records.saturating_mul(self.beside + version);
         let values = if is_stale { 0 } else { low(state) };
         SegmentSurvey {
             queue,
