@@ -29,8 +29,17 @@ const FEWEST_KEYS: u64 = 1000;
 const COMMON_ALPHA: &str = "0.99";
 
 /// The targets: a cache of the process, files of a host, servers of a network, and one before the other.
-const TARGETS: &[&str] =
-    &["moka:", "memory:", "mmap:", "file:", "lmdb:", "sqlite:", "memcached:", "redis:", "tiered:moka:|memcached:"];
+const TARGETS: &[&str] = &[
+    "moka:",
+    "memory:",
+    "mmap:",
+    "file:",
+    "lmdb:",
+    "sqlite:",
+    "memcached:",
+    "redis:",
+    "tiered:moka:|memcached:",
+];
 
 /// How much of a cluster a form has.
 struct Bound {
