@@ -188,7 +188,8 @@ impl<'c> Partition<'c> {
         let Some(header) = Header::read(self.memory, at, self.end_of(segment)) else {
             return Followed::NotIt;
         };
-        if !self.is_of(at, &header, key, space) {
+        let is_cleared = || header.space(self.memory, at) != space;
+        if !self.is_of(at, &header, key, space) || space.kind & kind::NAMED != 0 && is_cleared() {
             return Followed::NotIt;
         }
         let from = value.len();
@@ -199,8 +200,7 @@ impl<'c> Partition<'c> {
         if self.segment_word(segment).load(Ordering::Relaxed) != word {
             return Followed::Again;
         }
-        if (space.kind & kind::NAMED != 0 && header.space(self.memory, at) != space)
-            || header.has_expired(|| moment.now())
+        if header.has_expired(|| moment.now())
             || header.check_of(hash, &value[from..]) != header.check
         {
             return Followed::NotIt;
