@@ -43,3 +43,42 @@ fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     let cache = Cache::open(&file, &config.options()).map_err(|what| refused(SCHEME, what))?;
     Ok(Arc::new(SegmentStore::new(SCHEME, url.to_string(), (cache, config), Some((file, place)))?))
 }
+
+#[cfg(test)]
+mod tests {
+    use larder_store::SetOptions;
+
+    use super::*;
+    use crate::ENGINES;
+
+    #[test]
+    fn a_clear_of_a_namespace_leaves_what_others_have_in_the_file() {
+        let folder = ScratchDir::create(SCHEME).unwrap();
+        let path = folder.path().join("cache");
+        let open = |query: &str| {
+            let url = format!("mmap:{}?{query}", path.display());
+            ENGINES.open(&StoreUrl::parse(&url).unwrap())
+        };
+        let stores = ["size=1m", "namespace=one", "namespace=other"].map(|of| open(of).unwrap());
+        let mut sessions = stores.each_ref().map(|store| store.session().unwrap());
+        let mut fill = |value: &[u8]| {
+            for session in &mut sessions {
+                session.set(b"key", value, &SetOptions::default()).unwrap();
+            }
+        };
+        fill(b"before");
+        let there = |store: &Arc<dyn Store>| {
+            store.session().unwrap().get(b"key", &mut Vec::new()).unwrap().is_some()
+        };
+        stores[1].session().unwrap().clear().unwrap();
+        assert_eq!(stores.each_ref().map(there), [true, false, true]);
+        fill(b"after");
+        stores[0].session().unwrap().clear().unwrap();
+        assert_eq!(stores.each_ref().map(there), [false, false, false]);
+        assert_eq!(stores[1].info().settings["namespace"], "one");
+
+        let refused = open(&format!("namespace={}", "n".repeat(49))).unwrap_err().to_string();
+        let wanted = "option `namespace`: a namespace of 49 bytes: its name has 1 to 48";
+        assert!(refused.contains(wanted), "{refused}");
+    }
+}
