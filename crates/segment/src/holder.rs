@@ -17,17 +17,21 @@ impl Cache {
     /// The thread that holds the lock of a partition now, by the system's number; `None` where nobody does, and where the C
     /// library does not tell.
     pub fn holder(&self, partition: usize) -> Option<u32> {
-        if cfg!(not(all(target_os = "linux", target_env = "gnu")))
-            || partition >= self.places.geometry.partitions
-        {
-            return None;
-        }
-        let at = self.partition(partition).base + LOCK;
-        let word = self.memory().word(at).load(Ordering::Relaxed).to_ne_bytes();
-        let [first, ..] = word.as_chunks::<4>().0 else { return None };
-        let thread = u32::from_ne_bytes(*first) & THREAD;
-        (thread != 0).then_some(thread)
+        let is_one = partition < self.places.geometry.partitions;
+        let at = is_one.then(|| self.partition(partition).base + LOCK)?;
+        holder_of(self.memory().word(at).load(Ordering::Relaxed))
     }
+}
+
+/// The holder of the lock whose first word this is.
+pub(crate) fn holder_of(word: u64) -> Option<u32> {
+    if cfg!(not(all(target_os = "linux", target_env = "gnu"))) {
+        return None;
+    }
+    let word = word.to_ne_bytes();
+    let [first, ..] = word.as_chunks::<4>().0 else { return None };
+    let thread = u32::from_ne_bytes(*first) & THREAD;
+    (thread != 0).then_some(thread)
 }
 
 #[cfg(all(test, target_os = "linux", target_env = "gnu"))]

@@ -8,7 +8,8 @@ use std::convert::Infallible;
 use std::path::Path;
 
 use crate::file::{self, io_error};
-use crate::layout::{ACTIVE, BUCKET_SLOTS, CLASSES, NOTES, SEGMENT_WORDS};
+use crate::holder::holder_of;
+use crate::layout::{ACTIVE, BUCKET_SLOTS, CLASSES, LOCK, NOTES, SEGMENT_WORDS};
 use crate::locked::{FREE, MAIN, SMALL};
 use crate::memory::{Memory, size};
 use crate::partition::{FILL, LATEST, ORDER, STATE};
@@ -69,6 +70,8 @@ pub enum End {
 /// What a partition of a region looks like.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartSurvey {
+    /// The thread that holds its lock, by the system's number; `None` where nobody does, or that is not told.
+    pub holder: Option<u32>,
     /// Entries that are there.
     pub items: u64,
     /// Bytes of their keys and values.
@@ -170,8 +173,10 @@ fn look<E>(of: &Superblock, is_open: Option<bool>, read: Read<'_, E>) -> Result<
     }
     let part = |partition| {
         let mut words = vec![0; geometry.ghosts_at() / 8];
-        // What is before it is the lock, which is nobody else's.
-        read(geometry.partition_at(partition) + ACTIVE, &mut words[ACTIVE / 8..])?;
+        let base = geometry.partition_at(partition);
+        // Of the lock nothing but its first word, which tells who has it.
+        read(base + LOCK, &mut words[LOCK / 8..=LOCK / 8])?;
+        read(base + ACTIVE, &mut words[ACTIVE / 8..])?;
         // A key that is of a namespace has that beside it.
         let beside = if namespaces.is_empty() { BESIDE } else { BESIDE + 8 };
         Ok(Part { words, superblock: of, now, cleared, beside }.survey())
@@ -218,6 +223,7 @@ impl Part<'_> {
     fn survey(&self) -> PartSurvey {
         let geometry = &self.superblock.geometry;
         PartSurvey {
+            holder: holder_of(self.word(LOCK)),
             items: self.word(Count::Items.at(0)),
             bytes: self.word(Count::Bytes.at(0)),
             slots: (geometry.buckets * BUCKET_SLOTS) as u64,

@@ -9,13 +9,14 @@ use std::thread;
 use larder_engines::ENGINES;
 use larder_store::{SetOptions, Store, StoreUrl};
 
-use crate::scene::{SOON, Scene, assert_contains, within};
+use crate::scene::{SOON, Scene, assert_contains, signal, within};
 use crate::{Case, NOTHING};
 
 pub(crate) const CASES: &[Case] = &[
     (NOTHING, "stats_tells_what_another_process_counts", stats),
     (NOTHING, "stats_tells_of_a_lock_whose_holder_was_killed", killed),
     (NOTHING, "inspect_draws_a_region_beside_those_who_write_to_it", drawn),
+    (NOTHING, "inspect_tells_who_was_stopped_with_a_lock", stopped),
     (NOTHING, "inspect_writes_nothing_and_makes_nothing", only_read),
     (NOTHING, "inspect_refuses_in_a_line_what_it_cannot_draw", refused),
     (NOTHING, "inspect_draws_a_damaged_region_or_refuses_it", damaged),
@@ -132,6 +133,25 @@ fn drawn() {
     let told = json();
     assert_eq!((&told["open"], &told["end"]), (&false.into(), &"closed".into()));
     assert_eq!(told["processes"], serde_json::json!([]));
+}
+
+fn stopped() {
+    let scene = Scene::new();
+    let url = format!("mmap:{}?size=1m", scene.path("region").display());
+    let store = open(&url);
+    let writer = Writer::start(&url, &*store);
+    let writing = writer.0.id().to_string();
+    // It is soon stopped with the lock, which its threads give each other.
+    let is_told = (0..50).any(|_| {
+        signal("STOP", &[&writing]);
+        let told = scene.larder(&["inspect", "mmap:region"]).ends_with(0).out.clone();
+        signal("CONT", &[&writing]);
+        let line = told.lines().find(|line| line.starts_with("  locks "));
+        line.is_some_and(|line| {
+            line.contains("partition 0 held by thread ") && line.ends_with(", stopped)")
+        })
+    });
+    assert!(is_told, "it was never stopped with the lock");
 }
 
 fn only_read() {

@@ -10,14 +10,14 @@ use larder_segment::{End, NamespaceSurvey, Survey};
 use super::Seen;
 use super::look::Look;
 use super::queues::part;
+use super::users::Holder;
 
-/// So many processes and namespaces are named.
+/// So many processes, locks and namespaces are named.
 const NAMED: usize = 8;
 
 pub(super) fn text(seen: &Seen, look: Look) -> String {
     let survey = &seen.survey;
-    let first = survey.partitions.first();
-    let segments = first.map_or(0, |partition| partition.segments.len());
+    let segments = survey.partitions.first().map_or(0, |partition| partition.segments.len());
     let [items, used, slots] = survey.partitions.iter().fold([0_u64; 3], |[a, b, c], partition| {
         let (items, bytes) = (partition.items, partition.bytes);
         [a.saturating_add(items), b.saturating_add(bytes), c.saturating_add(partition.slots)]
@@ -37,6 +37,7 @@ pub(super) fn text(seen: &Seen, look: Look) -> String {
         ("made", made(survey)),
         ("state", state(survey)),
         ("open in", open_in(seen)),
+        ("locks", first(seen.holders.iter().map(held))),
         (
             "entries",
             format!(
@@ -94,6 +95,17 @@ fn open_in(seen: &Seen) -> String {
         (false, false) => told + ", and maybe in processes that this user may not look into",
         _ => told,
     }
+}
+
+/// Who is in the way where writers find a partition busy.
+fn held(holder: &Holder) -> String {
+    let Holder { partition, thread, name, is_stopped } = holder;
+    let who = match name {
+        Some(name) if *is_stopped => format!("{name}, stopped"),
+        Some(name) => name.clone(),
+        None => "not seen here".to_owned(),
+    };
+    format!("partition {partition} held by thread {thread} ({who})")
 }
 
 fn namespaces(survey: &Survey) -> String {

@@ -56,6 +56,7 @@ fn of_partition(survey: &Survey, partition: &PartSurvey) -> Value {
     let segments: Vec<Value> =
         partition.segments.iter().map(|segment| of_segment(survey, segment)).collect();
     json!({
+        "lock_held_by": partition.holder,
         "items": partition.items,
         "bytes": partition.bytes,
         "slots": partition.slots,

@@ -21,7 +21,7 @@ use larder_segment::{Refused, Survey};
 use larder_store::StoreUrl;
 
 use self::look::Look;
-use self::users::Users;
+use self::users::{Holder, Users};
 use super::print;
 use crate::catalog::CATALOG;
 use crate::exit::{Exit, Usage};
@@ -44,7 +44,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let path = file_of(&url)?;
     let survey = Survey::of_file(path).map_err(|refused| told(&url, refused))?;
     let survey = survey.ok_or_else(|| anyhow!("{url}: there is nothing at {}", path.display()))?;
-    let seen = Seen { url: url.to_string(), users: Users::of_file(path), survey };
+    let (users, holders) = (Users::of_file(path), Holder::all(&survey));
+    let seen = Seen { url: url.to_string(), users, holders, survey };
     let text = if arguments.format == "json" {
         format!("{:#}\n", json::of(&seen))
     } else {
@@ -80,6 +81,7 @@ fn told(url: &StoreUrl, refused: Refused) -> anyhow::Error {
 struct Seen {
     url: String,
     users: Users,
+    holders: Vec<Holder>,
     survey: Survey,
 }
 

@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use larder_segment::{End, NamespaceSurvey, PartSurvey, Queue, SegmentSurvey, Survey};
 
 use super::look::Look;
-use super::users::{User, Users};
+use super::users::{Holder, User, Users};
 use super::{Seen, json, page};
 
 const PLAIN: Look = Look { width: 80, colour: false, unicode: false };
@@ -39,7 +39,7 @@ fn partition(main: u64) -> PartSurvey {
     let young = [(main + 1, 250), (main + 3, 90), (main + 2, 256)];
     segments.extend(young.map(|(order, alive)| segment(Queue::Small, order, alive)));
     segments.extend([free(), free()]);
-    PartSurvey { items: 1000, bytes: 123_456, slots: 1600, segments }
+    PartSurvey { holder: None, items: 1000, bytes: 123_456, slots: 1600, segments }
 }
 
 fn namespace(name: &str, cleared: u64) -> NamespaceSurvey {
@@ -63,7 +63,7 @@ fn seen(partitions: Vec<PartSurvey>) -> Seen {
     };
     let user = |pid, name: &str| User { pid, name: name.to_owned() };
     let users = Users { processes: vec![user(7, "perl"), user(123, "larder")], is_all: true };
-    Seen { url: "mmap:/dev/shm/cache".to_owned(), users, survey }
+    Seen { url: "mmap:/dev/shm/cache".to_owned(), users, holders: Vec::new(), survey }
 }
 
 #[test]
@@ -187,6 +187,11 @@ fn what_has_expired_was_cleared_or_is_damaged_is_seen() {
     seen.survey.end = End::Lost;
     seen.survey.is_open = Some(false);
     seen.survey.cleared = 3;
+    let holder = |partition, name: Option<&str>, is_stopped| {
+        let name = name.map(str::to_owned);
+        Holder { partition, thread: 4711, name, is_stopped }
+    };
+    seen.holders = vec![holder(0, Some("shop"), true), holder(3, None, false)];
     seen.survey.namespaces = (0..11).map(|n| namespace(&n.to_string(), 0)).collect();
     seen.users = Users::default();
     assert_snapshot!(page(&seen, PLAIN), @r"
@@ -195,6 +200,7 @@ fn what_has_expired_was_cleared_or_is_damaged_is_seen() {
       limits      keys 250 B, values 256 KiB
       made        2026-09-21T14:13:20Z, 1 min 2 s ago
       state       open when the machine went down: whoever opens it next begins with nothing in it
+      locks       partition 0 held by thread 4711 (shop, stopped), partition 3 held by thread 4711 (not seen here)
       entries     1000, 121 KiB of keys and values; 62.5 % of the index
       namespaces  0, 1, 2, 3, 4, 5, 6, 7 and 3 more
       sessions    12 so far; cleared 3 times
@@ -225,7 +231,8 @@ fn what_has_expired_was_cleared_or_is_damaged_is_seen() {
 
 #[test]
 fn an_empty_region_and_impossible_figures_are_drawn_too() {
-    let empty = PartSurvey { items: 0, bytes: 0, slots: 100, segments: vec![free(); 3] };
+    let empty =
+        PartSurvey { holder: None, items: 0, bytes: 0, slots: 100, segments: vec![free(); 3] };
     assert_snapshot!(page(&seen(vec![empty]), PLAIN), @r"
     mmap:/dev/shm/cache
       region      1.00 MiB, 1 partition of 3 segments of 16.0 KiB each
@@ -247,6 +254,7 @@ fn an_empty_region_and_impossible_figures_are_drawn_too() {
        0               ___
     ");
     let mut mad = seen(vec![PartSurvey {
+        holder: None,
         items: u64::MAX,
         bytes: u64::MAX,
         slots: 1,

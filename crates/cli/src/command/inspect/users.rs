@@ -1,10 +1,11 @@
-//! Who has a file open.
+//! Who has a file open, and who holds its locks.
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use larder_segment::Survey;
 use serde::Serialize;
 
 /// The processes that have a file open, as far as this user may look.
@@ -13,6 +14,35 @@ pub(super) struct Users {
     pub(super) processes: Vec<User>,
     /// Whether there were none that this user may not look into.
     pub(super) is_all: bool,
+}
+
+/// The thread that holds the lock of a partition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Holder {
+    pub(super) partition: usize,
+    pub(super) thread: u32,
+    /// Its name; `None` where there is no such thread here.
+    pub(super) name: Option<String>,
+    pub(super) is_stopped: bool,
+}
+
+impl Holder {
+    /// Those of a region, in the order of its partitions.
+    pub(super) fn all(survey: &Survey) -> Vec<Self> {
+        let partitions = survey.partitions.iter().enumerate();
+        let held = partitions.filter_map(|(partition, it)| it.holder.map(|it| (partition, it)));
+        held.map(|(partition, thread)| Self::of(partition, thread)).collect()
+    }
+
+    fn of(partition: usize, thread: u32) -> Self {
+        let folder = format!("/proc/{thread}");
+        let status = fs::read(format!("{folder}/status")).unwrap_or_default();
+        let status = String::from_utf8_lossy(&status);
+        let state = status.lines().find_map(|line| line.strip_prefix("State:"));
+        let is_stopped = state.is_some_and(|state| state.trim().starts_with(['T', 't']));
+        let name = state.map(|_| name(Path::new(&folder)));
+        Self { partition, thread, name, is_stopped }
+    }
 }
 
 /// A process.
