@@ -101,7 +101,10 @@ impl Session {
             self.put(&head, condition)
         });
         if !matches!(outcome, Ok(Outcome::Stored(_))) {
-            self.drop_parts(entry.hash, &parts.bytes());
+            // Who has waited in vain waits no more.
+            let is_busy = outcome == Err(Failed::Busy);
+            let patience = if is_busy { Duration::ZERO } else { PATIENCE };
+            self.drop_parts(entry.hash, &parts.bytes(), patience);
         }
         outcome
     }
@@ -138,9 +141,8 @@ impl Session {
 
     /// Takes the parts of a value away that nobody is told of any more. Those whose lock is not had in time go as others do
     /// that nobody reads; once it has waited in vain it waits for no other.
-    pub(crate) fn drop_parts(&self, hash: u64, parts: &[u8]) {
+    pub(crate) fn drop_parts(&self, hash: u64, parts: &[u8], mut patience: Duration) {
         let Some(parts) = Parts::of(parts, self.cache.max_value()) else { return };
-        let mut patience = PATIENCE;
         for part in 0..parts.count() {
             let key = parts.key(part);
             let of = self.cache.places.hash(&key);

@@ -206,7 +206,9 @@ impl Session {
     /// Takes an entry away of which a part was evicted, and the parts that are left.
     #[cold]
     fn forget(&self, hash: u64, key: &[u8], found: &Found) {
-        let Ok(mut locked) = Self::lock(&self.cache, hash, self.cache.moment()) else { return };
+        // A reader waits for nobody.
+        let (partition, moment) = (self.partition(hash), self.cache.moment());
+        let Ok(mut locked) = lock_within(partition, moment, Duration::ZERO) else { return };
         let present =
             locked.find(hash, key, self.space()).filter(|now| now.found.version == found.version);
         let Some(present) = present else { return };
@@ -215,7 +217,7 @@ impl Session {
         locked.count(Count::EvictedMain, 1);
         drop(locked);
         if let Some(parts) = parts {
-            self.drop_parts(hash, &parts);
+            self.drop_parts(hash, &parts, Duration::ZERO);
         }
     }
 
@@ -258,7 +260,7 @@ impl Session {
         }
         drop(locked);
         if let Some(parts) = stored.was {
-            self.drop_parts(entry.hash, &parts);
+            self.drop_parts(entry.hash, &parts, PATIENCE);
         }
         Ok(Outcome::Stored(stored.version))
     }
@@ -306,7 +308,7 @@ impl Session {
         locked.remove(&present);
         drop(locked);
         if let Some(parts) = parts {
-            self.drop_parts(hash, &parts);
+            self.drop_parts(hash, &parts, PATIENCE);
         }
         true
     }
