@@ -30,9 +30,10 @@ bench-segment *parts:
 verdicts *arguments:
     cargo bench -p larder-bench --bench verdicts -- {{ arguments }}
 
-# Five minutes of processes that share a cache and are killed, stopped and resumed
+# Five minutes of processes that share a cache and are killed, stopped and resumed: three with mmap:, one each with Perl's
+# Cache::FastMmap and PHP's APCu where they are installed, and a table of all
 torture seconds='300':
-    LARDER_TORTURE={{ seconds }} cargo test --release -p larder-segment --test torture -- --nocapture nobody
+    LARDER_TORTURE={{ seconds }} cargo test --release -p larder-segment --test torture
 
 # Every article at its short length as published, held to the checks that its scenario names, then corrected, held to none of
 # severity error: about half an hour

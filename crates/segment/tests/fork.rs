@@ -1,6 +1,5 @@
 //! A region that processes share which were forked, or were given its descriptor.
 
-#[expect(dead_code, reason = "other tests ask for more")]
 mod support;
 
 use std::os::fd::{AsFd, AsRawFd};

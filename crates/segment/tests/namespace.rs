@@ -1,6 +1,5 @@
 //! Namespaces: keys of their own in one region, over processes, generations and damage.
 
-#[expect(dead_code, reason = "other tests ask for more")]
 mod support;
 
 use std::fs::OpenOptions;

@@ -2,7 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
-#[expect(dead_code, reason = "other tests ask for more")]
 mod support;
 
 use std::fs::{self, OpenOptions};

@@ -1,0 +1,118 @@
+//! Which of the slow operations were hangs.
+//!
+//! An operation's own time is the time that it took, less the time in which its own process was stopped or waited for a
+//! processor. What of it one that held the lock of the key's partition was stopped or waited for a processor is no fault of
+//! the cache either, and stands apart.
+
+use crate::KEYS;
+use crate::WORKERS;
+use crate::ledger::{ANY, Slow};
+use crate::sampler::{Held, Seen, Span};
+use crate::values::{is_long, name};
+
+/// A hang is longer than this.
+pub(crate) const HANG: u64 = 100_000_000;
+
+/// Between processes that share processors one seldom waits for so long.
+const LONG: u64 = 20_000_000;
+
+/// What became of slow operations. Times are in nanoseconds.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Judged {
+    pub(crate) hangs: u64,
+    /// Those that were as long because one that held the lock, or for others' caches any, was stopped.
+    pub(crate) behind: u64,
+    pub(crate) longest_hang: u64,
+    pub(crate) longest_behind: u64,
+    /// The longest that ended without the lock.
+    pub(crate) longest_busy: u64,
+    /// How long nobody looked.
+    pub(crate) unseen: u64,
+}
+
+impl Judged {
+    /// And what became of others.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.hangs += other.hangs;
+        self.behind += other.behind;
+        self.longest_hang = self.longest_hang.max(other.longest_hang);
+        self.longest_behind = self.longest_behind.max(other.longest_behind);
+        self.longest_busy = self.longest_busy.max(other.longest_busy);
+        self.unseen += other.unseen;
+    }
+}
+
+impl Seen {
+    /// Judges all slow operations: by the holders of locks where those are known, by all stops otherwise.
+    pub(crate) fn judge(&self, holders: Option<&larder_segment::Cache>) -> Judged {
+        let unseen = self.gaps.iter().map(|gap| gap.to - gap.from).sum();
+        let mut judged = Judged { unseen, ..Judged::default() };
+        for slow in &self.slow {
+            let during = Span { from: slow.from, to: slow.to };
+            let stopped = covered(self.stops[slow.worker].iter().copied(), during);
+            let own = (slow.to - slow.from).saturating_sub(stopped + slow.waited);
+            if slow.is_busy {
+                judged.longest_busy = judged.longest_busy.max(own);
+            }
+            if own <= HANG {
+                continue;
+            }
+            let others = match holders {
+                Some(cache) => self.behind_holders(slow, cache, during),
+                None => self.behind_any(slow.worker, during),
+            };
+            if own.saturating_sub(others) > HANG {
+                judged.hangs += 1;
+                judged.longest_hang = judged.longest_hang.max(own);
+            } else {
+                judged.behind += 1;
+                judged.longest_behind = judged.longest_behind.max(own);
+            }
+        }
+        judged
+    }
+
+    /// How long one that held the lock did not run.
+    fn behind_holders(&self, slow: &Slow, cache: &larder_segment::Cache, during: Span) -> u64 {
+        let key = usize::try_from(slow.key).unwrap_or(usize::MAX);
+        let anywhere = slow.key == ANY || key < KEYS && is_long(key);
+        let partition = (!anywhere).then(|| cache.partition_of(&name(key)));
+        let is_it = |held: &&Held| {
+            partition.is_none_or(|partition| held.partition == partition)
+                && held.worker != slow.worker
+                && meet(held.span, during).is_some()
+        };
+        let mut spans = self.gaps.clone();
+        for held in self.held.iter().filter(is_it) {
+            let of_holder = self.stops[held.worker].iter().chain(&self.not_run[held.worker]);
+            spans.extend(of_holder.filter_map(|span| meet(*span, held.span)));
+        }
+        covered(spans.into_iter(), during)
+    }
+
+    /// How long any other was stopped, or could have run for long and did not, as one does on a machine with more to do.
+    fn behind_any(&self, worker: usize, during: Span) -> u64 {
+        let others = || (0..WORKERS).filter(|other| *other != worker);
+        let stops = others().flat_map(|other| self.stops[other].iter());
+        let long = |span: &&Span| span.to - span.from >= LONG;
+        let not_run = others().flat_map(|other| self.not_run[other].iter().filter(long));
+        covered(stops.chain(not_run).chain(&self.gaps).copied(), during)
+    }
+}
+
+fn meet(one: Span, other: Span) -> Option<Span> {
+    let (from, to) = (one.from.max(other.from), one.to.min(other.to));
+    (from < to).then_some(Span { from, to })
+}
+
+/// How much of a time these cover.
+fn covered(spans: impl Iterator<Item = Span>, during: Span) -> u64 {
+    let mut spans: Vec<Span> = spans.filter_map(|span| meet(span, during)).collect();
+    spans.sort_by_key(|span| span.from);
+    let (mut sum, mut until) = (0, 0);
+    for Span { from, to } in spans {
+        sum += to.saturating_sub(from.max(until));
+        until = until.max(to);
+    }
+    sum
+}

@@ -1,0 +1,131 @@
+//! Processes that share a cache are killed, stopped and resumed at any instruction, and nobody ever reads what is wrong or
+//! older than what was acknowledged, or waits for long but for one who is stopped.
+//!
+//! Workers do everything that a session can do, under load, and now and then open the file anew. Beside the cache they share a
+//! ledger, in which a worker notes before a change what it begins, and after it what was acknowledged. Every few seconds all
+//! are killed, and the file is opened by one alone.
+//!
+//! `LARDER_TORTURE=300` takes so many seconds: three fifths for this, and the rest for the same with caches of others.
+
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+#![expect(clippy::print_stdout, reason = "so that the figures can be read")]
+
+mod check;
+mod counters;
+mod herd;
+mod judge;
+mod ledger;
+mod lists;
+mod own;
+mod rivals;
+mod run;
+mod sampler;
+mod sources;
+mod stopwatch;
+#[path = "../support/mod.rs"]
+mod support;
+mod table;
+mod values;
+mod work;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use larder_segment::Options;
+use ledger::Tally;
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use rivals::RIVALS;
+use run::Outcome;
+
+/// Processes that work.
+const WORKERS: usize = 8;
+
+/// Keys, of which each is changed by one worker.
+const KEYS: usize = 4096;
+
+/// Keys whose values are numbers, which all workers add to.
+const COUNTERS: usize = 64;
+
+/// A region that the keys' values do not all fit in.
+const OPTIONS: Options =
+    Options { size: 8 << 20, item: 2048, max_key: 250, max_value: Some(1 << 20) };
+
+/// The seconds of the short form, and of that with each of the others.
+const SHORT: u64 = 6;
+const SMOKE: u64 = 2;
+
+/// What a worker is told by: the folder, and its number.
+const FOLDER: &str = "LARDER_TORTURE_FOLDER";
+const NUMBER: &str = "LARDER_TORTURE_NUMBER";
+
+fn main() -> ExitCode {
+    if let Some(folder) = std::env::var_os(FOLDER) {
+        let number: usize = std::env::var(NUMBER).unwrap().parse().unwrap();
+        work::work(Path::new(&folder), number);
+    }
+    let asked = std::env::var("LARDER_TORTURE").ok();
+    let asked = asked.map(|text| text.parse().expect("LARDER_TORTURE: a number of seconds"));
+    let (own, each) = asked.map_or((SHORT, SMOKE), |seconds: u64| (seconds * 3 / 5, seconds / 5));
+    let mut arguments = Arguments::from_args();
+    // Each takes the whole machine.
+    arguments.test_threads = Some(1);
+    let trials = vec![
+        Trial::test("nobody_reads_what_is_wrong_or_old_whoever_is_killed_or_stopped", move || {
+            let outcome = own::torture(Duration::from_secs(own));
+            OWN.get_or_init(|| outcome);
+            Ok(())
+        }),
+        Trial::ignorable_test("caches_of_others_are_tortured_the_same_way", move || {
+            rivals(Duration::from_secs(each))
+        }),
+    ];
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// What came of our own, for the table.
+static OWN: OnceLock<Outcome> = OnceLock::new();
+
+/// Tortures those that are here, and prints all beside each other. Nothing is asked of them but that they were tortured.
+fn rivals(each: Duration) -> Result<Completion, Failed> {
+    let mut outcomes: Vec<(&str, Outcome)> = Vec::new();
+    outcomes.extend(OWN.get().map(|own| ("mmap:", own.clone())));
+    let mut missing = Vec::new();
+    for rival in &RIVALS {
+        if let Err(reason) = (rival.needs)() {
+            missing.push(format!("{}: {reason}", rival.name));
+            continue;
+        }
+        let outcome = rivals::torture(rival, each);
+        assert!(outcome.kills > each.as_secs(), "{} was not tortured", rival.name);
+        assert!(outcome.count(Tally::Hits) > 0, "{} did nothing", rival.name);
+        outcomes.push((rival.name, outcome));
+    }
+    println!("\n{}", table::all(&outcomes));
+    let required = std::env::var("LARDER_REQUIRE").is_ok_and(|what| what == "all");
+    match missing.join("; ") {
+        none if none.is_empty() => Ok(Completion::Completed),
+        missing if required => Err(missing.into()),
+        missing => Ok(Completion::ignored_with(missing)),
+    }
+}
+
+/// Numbers that look random, the same for a seed (xorshift64*, Vigna 2016).
+fn random(seed: u64) -> impl FnMut() -> u64 {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    move || {
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
+    }
+}
+
+/// Nanoseconds of the clock that all processes share.
+fn now() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes a time to a place for one.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+}

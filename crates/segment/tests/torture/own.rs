@@ -1,0 +1,78 @@
+//! Our own cache is tortured, and held to what it promises.
+
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+#![expect(clippy::print_stdout, reason = "so that the figures can be read")]
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use larder_segment::{Cache, Options, Set};
+
+use crate::ledger::{Ledger, Tally};
+use crate::run::{Outcome, Run};
+use crate::sources::Programs;
+use crate::work::Worker;
+use crate::{FOLDER, NUMBER, OPTIONS, support, table};
+
+/// For so long nobody is alone with the file.
+const TOGETHER: Duration = Duration::from_millis(2500);
+
+/// Tortures it for so long.
+pub(crate) fn torture(how_long: Duration) -> Outcome {
+    let folder = support::folder();
+    let (outcome, seconds) = (run(folder.path(), how_long), how_long.as_secs());
+    let count = |of: Tally| outcome.count(of);
+    assert_eq!((count(Tally::Wrong), count(Tally::Old)), (0, 0), "what is wrong or old was read");
+    assert_eq!(outcome.judged.hangs, 0, "it hung");
+    assert!(
+        outcome.kills > 2 * seconds && count(Tally::Hits) > 1000 * seconds,
+        "nothing was tortured"
+    );
+    outcome
+}
+
+fn command(folder: &Path, number: usize) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.env(FOLDER, folder).env(NUMBER, number.to_string());
+    command
+}
+
+fn run(folder: &Path, how_long: Duration) -> Outcome {
+    let (path, ledger, began) = (folder.join("cache"), Ledger::open(folder), Instant::now());
+    let mut cache = Cache::open(&path, &OPTIONS).unwrap();
+    let mut run = Run::new(Box::new(Programs::new(|number| command(folder, number))), ledger);
+    run.herd.sampler.seen().cache = Some(Arc::clone(&cache));
+    run.start_all();
+    while began.elapsed() < how_long {
+        let left = how_long.saturating_sub(began.elapsed());
+        assert!(
+            run.torture(TOGETHER.min(left)),
+            "nobody gets on after {} kills",
+            run.outcome.kills
+        );
+        assert_eq!(run.outcome.crashes, [""; 0], "workers ended by themselves");
+        run.kill_all();
+        run.herd.sampler.seen().cache = None;
+        drop(cache);
+        // Nobody else has it open, so that this makes the locks anew.
+        cache = Cache::open(&path, &Options { size: 16 << 20, ..OPTIONS }).unwrap();
+        assert_eq!(cache.size(), OPTIONS.size);
+        let partitions = cache.shape()[0].1;
+        assert_eq!((0..partitions).find_map(|partition| cache.holder(partition)), None);
+        Worker::open(folder, 0).check_all();
+        run.herd.sampler.seen().cache = Some(Arc::clone(&cache));
+        run.start_all();
+    }
+    let outcome = run.end(Some(&cache));
+    let stats = cache.stats();
+    println!("{}", table::ours(&outcome, &stats));
+    assert_eq!(stats.damaged, 0, "entries were damaged");
+    assert!(stats.evictions() > 0, "the region never was full");
+    // It still works.
+    let mut session = cache.session();
+    session.set(b"after", b"all", &Set::default()).unwrap();
+    assert!(session.get(b"after", &mut Vec::new()).is_some());
+    outcome
+}

@@ -1,0 +1,143 @@
+//! Who held which lock and did not run, as far as that can be seen every few milliseconds from outside.
+
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use larder_segment::Cache;
+
+use crate::ledger::{Ledger, Now, Slow};
+use crate::stopwatch::waited_of;
+use crate::{WORKERS, now};
+
+const OFTEN: Duration = Duration::from_millis(4);
+
+/// Where one look is so long after the last, nobody knows what was meanwhile.
+const GAP: u64 = 25_000_000;
+
+/// One who could have run and did not for so long is noted.
+const NOTED: u64 = 4_000_000;
+
+/// From a moment to another.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Span {
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+}
+
+/// A worker held the lock of a partition.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Held {
+    pub(crate) partition: usize,
+    pub(crate) worker: usize,
+    pub(crate) span: Span,
+}
+
+/// What has been seen.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) processes: [u32; WORKERS],
+    /// The cache, while workers have it open.
+    pub(crate) cache: Option<Arc<Cache>>,
+    /// When each worker was stopped. Of one that is stopped now the end is still to come.
+    pub(crate) stops: [Vec<Span>; WORKERS],
+    /// When each could have run and did not.
+    pub(crate) not_run: [Vec<Span>; WORKERS],
+    pub(crate) held: Vec<Held>,
+    /// When nobody looked.
+    pub(crate) gaps: Vec<Span>,
+    pub(crate) slow: Vec<Slow>,
+    waited: [u64; WORKERS],
+    told: [u64; WORKERS],
+    last: u64,
+}
+
+impl Seen {
+    /// What a worker's process has waited for a processor so far.
+    pub(crate) fn has_waited(&mut self, worker: usize, waited: u64) {
+        let more = waited.saturating_sub(self.waited[worker]);
+        self.waited[worker] = waited;
+        if more >= NOTED {
+            let to = now();
+            self.not_run[worker].push(Span { from: to - more, to });
+        }
+    }
+
+    /// Another process does a worker's work.
+    pub(crate) fn begins(&mut self, worker: usize, process: u32) {
+        self.processes[worker] = process;
+        self.waited[worker] = 0;
+    }
+
+    fn look(&mut self, ledger: Ledger) {
+        let (last, now) = (std::mem::replace(&mut self.last, now()), now());
+        if last != 0 && now - last > GAP {
+            self.gaps.push(Span { from: last, to: now });
+        }
+        for worker in 0..WORKERS {
+            let process = self.processes[worker];
+            if process == 0 {
+                continue;
+            }
+            if let Some(waited) = waited_of(process) {
+                self.has_waited(worker, waited);
+            }
+            let told = ledger.does(worker, Now::Slow);
+            self.slow.extend((self.told[worker]..told).map(|n| ledger.slow(worker, n)));
+            self.told[worker] = told;
+        }
+        let Some(cache) = self.cache.clone() else { return };
+        let partitions = cache.shape()[0].1;
+        for partition in 0..partitions {
+            let Some(holder) = cache.holder(partition) else { continue };
+            let worker = self.processes.iter().position(|process| *process == holder);
+            let Some(worker) = worker else { continue };
+            let is_it = |held: &&mut Held| (held.partition, held.worker) == (partition, worker);
+            let recent = self.held.iter_mut().rev().take(2 * partitions).find(is_it);
+            // It may have had the lock since the last look, and may have it until the next.
+            let to = now + u64::try_from(OFTEN.as_nanos()).unwrap();
+            match recent.filter(|held| held.span.to >= last) {
+                Some(held) => held.span.to = to,
+                None => self.held.push(Held { partition, worker, span: Span { from: last, to } }),
+            }
+        }
+    }
+}
+
+/// Looks until it is dropped.
+pub(crate) struct Sampler {
+    seen: Arc<Mutex<Seen>>,
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Sampler {
+    pub(crate) fn new(ledger: Ledger) -> Self {
+        let (seen, is_over) =
+            (Arc::new(Mutex::new(Seen::default())), Arc::new(AtomicBool::new(false)));
+        let (of_thread, is_over_now) = (Arc::clone(&seen), Arc::clone(&is_over));
+        let thread = std::thread::spawn(move || {
+            while !is_over_now.load(Ordering::Relaxed) {
+                of_thread.lock().unwrap().look(ledger);
+                std::thread::sleep(OFTEN);
+            }
+        });
+        Self { seen, is_over, thread: Some(thread) }
+    }
+
+    pub(crate) fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap()
+    }
+}
+
+impl Drop for Sampler {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
