@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use larder_bench::statistics::median;
-use larder_segment::Cache;
+use larder_segment::{Cache, Stats};
 
 use crate::caches::{Own, filled, options};
 use crate::contender::order;
@@ -16,7 +16,8 @@ use crate::report::{self, Goal, figures, goal, ratio};
 use crate::worker::{Kind, Load, SIZE, Worker};
 use crate::{Result, Scale, scratch};
 
-/// Values of these lengths, to so many bytes together: as many keys as in the other parts, or fewer.
+/// Values of these lengths, to so many bytes together: as many keys as in the other parts, or fewer. The longest may be stored in
+/// parts, by how long the region's segments are.
 const LENS: [usize; 3] = [100, 4 << 10, 16 << 10];
 const KEYS: usize = 10_000;
 const BYTES: usize = 16 << 20;
@@ -63,7 +64,7 @@ fn measure_one(load: Load, scale: Scale) -> Result<()> {
             crews[at].take(time)?;
         }
     }
-    print(&crews, load);
+    print(&crews, &cache.stats(), load);
     Ok(())
 }
 
@@ -88,7 +89,7 @@ impl Crew {
     }
 }
 
-fn print(crews: &[Crew; 6], load: Load) {
+fn print(crews: &[Crew; 6], shared: &Stats, load: Load) {
     let Load { len, keys } = load;
     let title = format!("Processes that read 95 % and write 5 %: {keys} keys, {len} bytes");
     report::heading(&title, "M/s");
@@ -98,6 +99,12 @@ fn print(crews: &[Crew; 6], load: Load) {
             println!("    of a round up to {:.2} % found no value", crew.misses * 100.0);
         }
         report::waited("each of them", median(&crew.waited).unwrap_or(0.0));
+    }
+    if shared.busy + shared.evictions() > 0 {
+        let (busy, evicted) = (shared.busy, shared.evictions());
+        println!(
+            "    on the one region {busy} sets found a lock held too long, and {evicted} entries were evicted"
+        );
     }
     let [shared, shared_alone, apart, apart_alone, copies, copies_alone] =
         crews.each_ref().map(|crew| &crew.rounds[..]);
