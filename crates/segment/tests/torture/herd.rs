@@ -7,7 +7,7 @@ use crate::stopwatch::{TOLD, waited_of};
 use crate::{WORKERS, now};
 
 /// A worker is stopped so often until it holds a lock.
-const TRIES: usize = 20;
+const TRIES: usize = 50;
 
 pub(crate) struct Herd<'s> {
     pub(crate) source: Box<dyn Source + 's>,
@@ -47,14 +47,16 @@ impl<'s> Herd<'s> {
         self.sampler.seen().stops[worker].push(open);
     }
 
-    /// Stops a worker again and again until it holds a lock then, as far as that is known of this cache.
-    pub(crate) fn stop_with_lock(&mut self, worker: usize) {
+    /// Stops a worker again and again until it holds a lock then, as far as that is known of this cache, and fills a key if it
+    /// is to.
+    pub(crate) fn stop_with_lock(&mut self, worker: usize, filling: bool) {
         for _ in 0..TRIES {
             self.stop(worker);
             let Some(cache) = self.sampler.seen().cache.clone() else { return };
-            let mut holders =
-                (0..cache.shape()[0].1).filter_map(|partition| cache.holder(partition));
-            if holders.any(|holder| holder == self.processes[worker]) {
+            let partitions = cache.shape()[0].1;
+            let process = Some(self.processes[worker]);
+            let holds = (0..partitions).any(|partition| cache.holder(partition) == process);
+            if holds && (!filling || self.ledger.does(worker, Now::Filling) != 0) {
                 return;
             }
             self.resume(worker);

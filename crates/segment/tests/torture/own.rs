@@ -13,6 +13,7 @@ use larder_segment::{Cache, Options, Set};
 use crate::ledger::{Ledger, Tally};
 use crate::run::{Outcome, Run};
 use crate::sources::Programs;
+use crate::stopwatch::waited_of;
 use crate::work::Worker;
 use crate::{FOLDER, NUMBER, OPTIONS, support, table};
 
@@ -25,7 +26,10 @@ pub(crate) fn torture(how_long: Duration) -> Outcome {
     let (outcome, seconds) = (run(folder.path(), how_long), how_long.as_secs());
     let count = |of: Tally| outcome.count(of);
     assert_eq!((count(Tally::Wrong), count(Tally::Old)), (0, 0), "what is wrong or old was read");
-    assert_eq!(outcome.judged.hangs, 0, "it hung");
+    // Where the system does not tell who waited for a processor, nobody can say who hung.
+    if waited_of(std::process::id()).is_some() {
+        assert_eq!(outcome.judged.hangs, 0, "it hung");
+    }
     assert!(
         outcome.kills > 2 * seconds && count(Tally::Hits) > 1000 * seconds,
         "nothing was tortured"

@@ -107,7 +107,8 @@ impl<'s> Run<'s> {
         let worker = self.any(WORKERS);
         if self.any(if is_calm { 2 } else { 8 }) == 0 {
             if !self.herd.is_stopped(worker) && self.herd.stopped() < STOPPED {
-                self.herd.stop_with_lock(worker);
+                let filling = self.any(2) == 0;
+                self.herd.stop_with_lock(worker, filling);
                 self.outcome.stops += 1;
             }
         } else if !is_calm {
