@@ -47,11 +47,15 @@ pub(crate) const NOTES: usize = 4;
 const LEAST_SEGMENT: usize = 16 << 10;
 pub(crate) const LARGEST_SEGMENT: usize = 2 << 20;
 /// A partition has so many segments to twice as many: with fewer its eviction is coarse.
-const SEGMENTS_WANTED: usize = 64;
+const SEGMENTS_WANTED: usize = 56;
 /// It is not split where it would have fewer than these.
 const LEAST_SEGMENTS: usize = 32;
+/// A segment has room for so many entries of the size that is expected, since the last one seldom fits in what is left; but
+/// for that there are never fewer segments than these.
+const ITEMS_WANTED: usize = 8;
+const FEWEST_SEGMENTS: usize = 12;
 /// A partition is split where both halves keep so many bytes.
-const LEAST_PARTITION: usize = 2 << 20;
+const LEAST_PARTITION: usize = 4 << 20;
 /// Writers seldom meet in one of so many partitions.
 const MOST_PARTITIONS: usize = 64;
 /// The index has so many slots for each entry of the size that is expected, of ten.
@@ -81,7 +85,10 @@ impl Geometry {
         let stats_lines = (size / (64 << 10)).clamp(16, 256);
         let all = size - SUPERBLOCK - stats_lines * STATS_LINE;
         // A record of the longest key has room for as much of a value.
-        let least = (4 * max_key).next_power_of_two().clamp(LEAST_SEGMENT, LARGEST_SEGMENT);
+        let for_keys = (4 * max_key).next_power_of_two();
+        let coarsest = previous_power_of_two(all / FEWEST_SEGMENTS);
+        let for_items = item.saturating_mul(ITEMS_WANTED).min(coarsest).next_power_of_two();
+        let least = for_keys.max(for_items).clamp(LEAST_SEGMENT, LARGEST_SEGMENT);
         let most = (all / LEAST_PARTITION).min(all / least / LEAST_SEGMENTS);
         let partitions = previous_power_of_two(most).clamp(1, MOST_PARTITIONS);
         let each = all / partitions / 64 * 64;
