@@ -132,10 +132,8 @@ impl Session {
             let (moment, space) = (self.cache.moment(), self.space());
             let (mut old, mut new) = (Vec::new(), Vec::new());
             let found = self.partition(hash).get(hash, key, space, moment, &mut old);
-            let Some(found) = found else { return Ok(Outcome::NotFound) };
-            if found.header.kind & kind::CUT != 0 && !self.join(hash, moment, &mut old) {
-                return Ok(Outcome::NotFound);
-            }
+            let whole = |found| self.whole(hash, key, moment, found, &mut old);
+            let Some(found) = found.and_then(whole) else { return Ok(Outcome::NotFound) };
             if !(change.value)(&old, &mut new) {
                 return Ok(Outcome::NotStored);
             }

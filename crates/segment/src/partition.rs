@@ -14,9 +14,13 @@ use crate::memory::{AtomicU64, LINE, Memory, fence, size};
 use crate::namespace::Space;
 use crate::record::{Header, kind};
 use crate::slot::{MOST_USES, Slot};
+use crate::tally::Count;
 
 /// So many lines of a record are asked for ahead of time; if it has more, the processor sees by itself where that leads.
 const AHEAD: usize = 3;
+
+/// Four ghosts are kept for so many entries that are there: of more of them, all that ever came would be taken for used.
+const ITEMS_FOR_GHOSTS: u64 = 16;
 
 /// How often a reader looks again where a segment was used anew under its hands.
 const LOOKS: usize = 3;
@@ -98,7 +102,7 @@ pub(crate) struct Found {
 /// What became of following a slot.
 enum Followed {
     Found(Found),
-    /// Another key's, or nobody's any more.
+    /// Another key's, or nobody's any more; or what was there when it was no more what the slot meant.
     NotIt,
     /// The segment was used anew meanwhile: the key's slot is another one now, or empty.
     Again,
@@ -131,8 +135,8 @@ impl<'c> Partition<'c> {
                         count_use(word, slot);
                         return Some(found);
                     }
-                    Followed::NotIt => value.truncate(length),
-                    Followed::Again => {
+                    Followed::NotIt if is_still(word, slot) => value.truncate(length),
+                    Followed::NotIt | Followed::Again => {
                         value.truncate(length);
                         continue 'looks;
                     }
@@ -349,7 +353,9 @@ impl<'c> Partition<'c> {
 
     /// The word of ghosts that a key's would be in.
     pub(crate) fn ghosts_of(&self, hash: u64) -> usize {
-        let words = self.places.geometry.ghosts as u64 / 4;
+        let all = self.places.geometry.ghosts as u64 / 4;
+        let items = self.memory.load(Count::Items.at(self.base));
+        let words = (items / ITEMS_FOR_GHOSTS).min(all).next_power_of_two().min(all);
         let word = ((hash & 0xffff_ffff) * words) >> 32;
         self.base + self.places.ghosts + size(word) * 8
     }
@@ -389,6 +395,14 @@ pub(crate) fn exchange(word: &AtomicU64, slot: Slot, other: Slot) -> bool {
         }
     }
     false
+}
+
+/// Whether a slot is what it was before its record was looked at. A record that was moved meanwhile has another one.
+#[inline]
+fn is_still(word: &AtomicU64, slot: Slot) -> bool {
+    // What was seen of the record must not be older than what is seen of the slot.
+    fence(Ordering::Acquire);
+    Slot(word.load(Ordering::Relaxed)).is_of(slot)
 }
 
 /// Notes a use, unless the most that are counted are noted already: keys that are read much cost no write.

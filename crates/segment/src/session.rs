@@ -34,6 +34,9 @@ pub struct Session {
     scratch: Vec<u8>,
 }
 
+/// How often the parts of a value are looked for anew that others store again and again.
+const LOOKS: usize = 100;
+
 /// How many keys are asked for ahead of time.
 const AHEAD: usize = 16;
 
@@ -98,11 +101,38 @@ impl Session {
     fn look(&self, hash: u64, key: &[u8], value: &mut Vec<u8>) -> Option<Entry> {
         let moment = self.cache.moment();
         let found = self.partition(hash).get(hash, key, self.space(), moment, value)?;
-        if found.header.kind & kind::CUT != 0 && !self.join(hash, moment, value) {
-            self.forget(hash, key, &found);
-            return None;
-        }
+        let found = if found.header.kind & kind::CUT == 0 {
+            found
+        } else {
+            self.whole(hash, key, moment, found, value)?
+        };
         Some(Entry::of(&found, moment))
+    }
+
+    /// Puts the value of an entry together that lies in parts. Where one of them is missing, the entry may be another by now,
+    /// which has parts of its own, or it is one of which a part was evicted.
+    #[cold]
+    pub(crate) fn whole(
+        &self,
+        hash: u64,
+        key: &[u8],
+        moment: Moment,
+        mut found: Found,
+        value: &mut Vec<u8>,
+    ) -> Option<Found> {
+        for _ in 0..LOOKS {
+            if found.header.kind & kind::CUT == 0 || self.join(hash, moment, value) {
+                return Some(found);
+            }
+            value.clear();
+            let now = self.partition(hash).get(hash, key, self.space(), moment, value)?;
+            if now.version == found.version {
+                self.forget(hash, key, &found);
+                return None;
+            }
+            found = now;
+        }
+        None
     }
 
     /// Stores a value.
