@@ -73,4 +73,5 @@ lint:
 
 # Fuzz one target for some seconds; needs a nightly compiler and cargo-fuzz
 fuzz target seconds="60":
-    cargo +nightly fuzz run {{ target }} -- -dict=fuzz/dictionaries/{{ target }}.dict -max_total_time={{ seconds }}
+    cargo +nightly fuzz run {{ target }} -- $(ls fuzz/dictionaries/{{ target }}.dict 2>/dev/null | sed 's/^/-dict=/') \
+      -timeout=20 -max_total_time={{ seconds }}

@@ -307,10 +307,10 @@ impl<'c> Locked<'c> {
         self.partition.base + layout::ACTIVE + (main + class) * 8
     }
 
-    /// Queue and class of a segment.
+    /// Queue and class of a segment. Where neither is right it is one of the main queue, so that it is emptied in its turn.
     pub(crate) fn state(&self, segment: usize) -> (u64, usize) {
         let state = self.partition.memory.load(self.partition.note_at(segment, STATE));
-        (state >> 56, size(state >> 48 & 0xff).min(CLASSES - 1))
+        ((state >> 56).min(MAIN), size(state >> 48 & 0xff).min(CLASSES - 1))
     }
 
     /// Where the records of a segment end, and how many are alive.

@@ -52,6 +52,7 @@ impl Locked<'_> {
         let segment = noted.checked_sub(1).filter(|s| *s < self.geometry_segments())?;
         let is_it = self.state(segment) == (queue, class) && !self.is_cleared(segment);
         let (end, _) = self.fill(segment);
+        let is_it = is_it && end.is_multiple_of(8);
         (is_it && end + bytes <= self.partition.places.geometry.segment_len).then_some(segment)
     }
 
@@ -268,6 +269,9 @@ impl Locked<'_> {
         };
         let header = header_of(&entry);
         let bytes = header.record_len();
+        if bytes > self.partition.places.geometry.segment_len {
+            return false;
+        }
         let into = self.active(MAIN, class, bytes).or_else(|| self.begin(MAIN, class));
         let Some(into) = into else { return false };
         let at = self.append(into, &header, &entry);

@@ -56,7 +56,8 @@ pub struct Stats {
 impl Stats {
     /// Entries that were evicted, whatever for.
     pub fn evictions(&self) -> u64 {
-        self.evicted_small + self.evicted_main + self.evicted_by_index
+        let by_use = self.evicted_small.saturating_add(self.evicted_main);
+        by_use.saturating_add(self.evicted_by_index)
     }
 }
 

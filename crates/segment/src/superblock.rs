@@ -107,13 +107,13 @@ impl Superblock {
             ghosts: number(ghosts)?,
             stats_lines: number(lines)?,
         };
-        Ok(Self {
-            geometry: geometry.checked()?,
-            seed: words[9],
-            made_ms: words[10],
-            max_key: words[11],
-            max_value: words[12],
-        })
+        let geometry = geometry.checked()?;
+        let (max_key, max_value) = (words[11], words[12]);
+        // Longer keys have no room in a record, and a larger value none in a region.
+        if max_key > geometry.segment_len as u64 / 4 || max_value > size / 4 {
+            return Err(Refused::Geometry);
+        }
+        Ok(Self { geometry, seed: words[9], made_ms: words[10], max_key, max_value })
     }
 }
 
