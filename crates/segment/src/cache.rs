@@ -145,7 +145,7 @@ impl Cache {
         superblock: Superblock,
         file: Option<(File, PathBuf)>,
     ) -> Self {
-        let places = Places::of(superblock.geometry, superblock.seed);
+        let places = Places::of(superblock.geometry, superblock.seed, file.is_some());
         Self { memory, places, superblock, file }
     }
 

@@ -134,7 +134,7 @@ impl<'c> Locked<'c> {
         let (header, from) = (present.found.header, value.len());
         let at = self.partition.base + present.slot.at() + header.len() + header.key_len;
         self.partition.memory.copy_out(at, header.value_len, value);
-        header.check_of(hash, &value[from..]) == header.check
+        self.partition.places.check_of(&header, hash, &value[from..]) == header.check
     }
 
     /// Stores an entry and takes away the older one of its key, which is known if there is one; `None` where no segment could
@@ -148,7 +148,7 @@ impl<'c> Locked<'c> {
     ) -> Option<Stored> {
         let was = known.and_then(|known| self.parts_of(entry.hash, known));
         let queue = self.queue_for(entry, known);
-        let header = header_of(entry);
+        let header = self.header_of(entry);
         let class = self.class_of(entry.expiry);
         let bytes = header.record_len();
         let (older, moved);
@@ -196,6 +196,12 @@ impl<'c> Locked<'c> {
     pub(crate) fn slot_of(&self, hash: u64, segment: usize, at: usize, uses: u64) -> Slot {
         let recycled = self.partition.segment_word(segment).load(Ordering::Relaxed);
         Slot::new(Slot::tag_of(hash), uses, recycled, at - self.partition.base)
+    }
+
+    /// The header of an entry's record.
+    pub(crate) fn header_of(&self, entry: &Entry<'_>) -> Header {
+        let header = shape_of(entry);
+        Header { check: self.partition.places.check_of(&header, entry.hash, entry.value), ..header }
     }
 
     /// Which queue an entry goes to: the main one if it is there, if it was evicted not long ago, and if it is a part of a
@@ -370,13 +376,7 @@ impl<'c> Locked<'c> {
     }
 }
 
-/// The header of an entry's record.
-pub(crate) fn header_of(entry: &Entry<'_>) -> Header {
-    let header = shape_of(entry);
-    Header { check: header.check_of(entry.hash, entry.value), ..header }
-}
-
-/// The same without the check, for which the whole value is read.
+/// The header of an entry's record without the check, for which the whole value is read.
 pub(crate) fn shape_of(entry: &Entry<'_>) -> Header {
     let flags = if entry.flags != 0 { kind::FLAGS } else { 0 };
     let version = if entry.version.is_some() { kind::VERSION } else { 0 };

@@ -6,7 +6,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::layout::BUCKET;
-use crate::locked::{Entry, FREE, Locked, MAIN, Present, SMALL, header_of};
+use crate::locked::{Entry, FREE, Locked, MAIN, Present, SMALL};
 use crate::memory::{fence, size};
 use crate::namespace::Space;
 use crate::partition::{FILL, LATEST, ORDER, STATE, exchange};
@@ -267,7 +267,7 @@ impl Locked<'_> {
             expiry: header.expiry,
             version: Some(present.found.version),
         };
-        let header = header_of(&entry);
+        let header = self.header_of(&entry);
         let bytes = header.record_len();
         if bytes > self.partition.places.geometry.segment_len {
             return false;
