@@ -108,6 +108,11 @@ impl Through {
         Self::open(&format!("mmap:{}?size={size}&item_size={}", file.display(), KEY_LEN + len))
     }
 
+    /// The engine `memory:`.
+    pub(crate) fn memory(size: usize, len: usize) -> Result<Self> {
+        Self::open(&format!("memory:?size={size}&item_size={}", KEY_LEN + len))
+    }
+
     pub(crate) fn open(url: &str) -> Result<Self> {
         let store = ENGINES.open(&StoreUrl::parse(url)?)?;
         Ok(Self { session: store.session()?, _store: store })
