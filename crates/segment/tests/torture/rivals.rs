@@ -11,8 +11,8 @@ use crate::run::{Outcome, Run};
 use crate::sources::{Forked, Programs, Source};
 use crate::support;
 
-/// For so long at a time.
-const TOGETHER: Duration = Duration::from_secs(2);
+/// After so long each time, all are asked whether they get on.
+const TOGETHER: Duration = Duration::from_millis(500);
 
 /// A cache of others.
 #[derive(Debug, Clone, Copy)]

@@ -142,8 +142,8 @@ impl<'s> Run<'s> {
                 return true;
             }
             if since.elapsed() > STUCK {
-                let after = (self.outcome.kills, self.began.elapsed().as_secs_f64());
-                self.outcome.stuck.push(after);
+                let after = self.began.elapsed().saturating_sub(STUCK).as_secs_f64();
+                self.outcome.stuck.push((self.outcome.kills, after));
                 return false;
             }
             std::thread::sleep(Duration::from_millis(1));

@@ -80,10 +80,14 @@ pub(crate) fn all(outcomes: &[(&str, Outcome)]) -> String {
         if let Some(how) = outcome.crashes.first() {
             lines.push(format!("{name}: workers ended by themselves, the first by {how}"));
         }
-        if !outcome.stuck.is_empty() {
-            let after = outcome.stuck.iter().map(|(kills, s)| format!("{kills} kills ({s:.0} s)"));
-            let after = after.collect::<Vec<_>>().join(", ");
-            lines.push(format!("{name}: all workers were found to hang for good after {after}"));
+        let mut stuck = outcome.stuck.clone();
+        stuck.sort_by_key(|(kills, _)| *kills);
+        if let ([(least, _), ..], [.., (most, _)]) = (stuck.as_slice(), stuck.as_slice()) {
+            let (times, (median, seconds)) = (stuck.len(), stuck[stuck.len() / 2]);
+            lines.push(format!(
+                "{name}: all workers hung for good ({times} ×), found after {least} to {most} kills, mostly {median} \
+                 ({seconds:.1} s)"
+            ));
         }
     }
     lines.join("\n")
