@@ -71,6 +71,20 @@ lint:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets -- --deny warnings
 
+# The segment cache under Miri, in private memory: every access by the rules of the language; two minutes
+miri:
+    MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p larder-segment --lib --test threads -- \
+      --skip lock::tests --skip holder::tests
+
+# The segment cache under a sanitizer: address, or thread, which compiles the standard library as well and so needs rust-src
+sanitize kind="address":
+    RUSTFLAGS=-Zsanitizer={{ kind }} cargo +nightly test -p larder-segment --target x86_64-unknown-linux-gnu \
+      {{ if kind == "thread" { "-Zbuild-std --lib --test threads" } else { "--lib --test model --test file --test image --test threads --test namespace" } }}
+
+# The segment cache's own code under loom, and with each of its precautions left out: every order of two threads' accesses
+models:
+    cargo test --release --manifest-path models/Cargo.toml
+
 # Fuzz one target for some seconds; needs a nightly compiler and cargo-fuzz
 fuzz target seconds="60":
     cargo +nightly fuzz run {{ target }} -- $(ls fuzz/dictionaries/{{ target }}.dict 2>/dev/null | sed 's/^/-dict=/') \

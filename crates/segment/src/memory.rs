@@ -60,7 +60,10 @@ impl Memory {
         // A key's line and its record are on two pages of which neither was needed just now, so fewer and larger ones are
         // better. It is a wish: the kernel may know no large pages for this mapping.
         // SAFETY: of the mapping made above, whose contents it does not change.
-        unsafe { libc::madvise(base, len, libc::MADV_HUGEPAGE) };
+        #[cfg(not(miri))]
+        unsafe {
+            libc::madvise(base, len, libc::MADV_HUGEPAGE)
+        };
         let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mapped at zero"))?;
         Ok(Self { base, len })
     }
@@ -113,6 +116,7 @@ impl Memory {
     }
 
     /// Appends `len` bytes to `into`. They may be of several writers: whoever asks for them finds out.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[inline]
     pub(crate) fn copy_out(&self, at: usize, len: usize, into: &mut Vec<u8>) {
         let from = self.at(at, len);
@@ -127,11 +131,37 @@ impl Memory {
     }
 
     /// Copies `bytes` to `at`, where nobody else writes now.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[inline]
     pub(crate) fn copy_in(&self, at: usize, bytes: &[u8]) {
         let to = self.at(at, bytes.len());
         // SAFETY: as above, the other way round.
         unsafe { copy(to, bytes.as_ptr(), bytes.len()) }
+    }
+
+    /// Appends `len` bytes to `into`, by whole words: atomics of two sizes may not race with each other.
+    #[cfg(any(not(target_arch = "x86_64"), miri))]
+    pub(crate) fn copy_out(&self, at: usize, len: usize, into: &mut Vec<u8>) {
+        let (mut word, mut skip) = (at / 8 * 8, at % 8);
+        let end = into.len() + len;
+        while into.len() < end {
+            let bytes = &self.load(word).to_ne_bytes()[skip..];
+            into.extend_from_slice(&bytes[..bytes.len().min(end - into.len())]);
+            (word, skip) = (word + 8, 0);
+        }
+    }
+
+    /// Copies `bytes` to `at`, by whole words. Nobody else writes these now, nor what they have beside the bytes.
+    #[cfg(any(not(target_arch = "x86_64"), miri))]
+    pub(crate) fn copy_in(&self, at: usize, mut bytes: &[u8]) {
+        let (mut word, mut skip) = (at / 8 * 8, at % 8);
+        while !bytes.is_empty() {
+            let mut becomes = self.load(word).to_ne_bytes();
+            let (now, later) = bytes.split_at(bytes.len().min(8 - skip));
+            becomes[skip..skip + now.len()].copy_from_slice(now);
+            self.store(word, u64::from_ne_bytes(becomes));
+            (word, skip, bytes) = (word + 8, 0, later);
+        }
     }
 
     /// Whether the bytes at `at`, which eight divides, are these. What follows them up to a whole word is in the region too.
@@ -237,24 +267,6 @@ unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
 /// The longest that are copied by sixteen bytes.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 const SHORT: usize = 2048;
-
-/// Copies bytes that others may write meanwhile, one after the other.
-///
-/// # Safety
-///
-/// Both must be `len` bytes that are mapped, and must not overlap; one of the two must be this thread's alone.
-#[cfg(any(not(target_arch = "x86_64"), miri))]
-unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
-    use std::sync::atomic::AtomicU8;
-
-    for i in 0..len {
-        // SAFETY: as the caller promises; bytes are always aligned.
-        unsafe {
-            let byte = AtomicU8::from_ptr(from.cast_mut().add(i)).load(Ordering::Relaxed);
-            AtomicU8::from_ptr(to.add(i)).store(byte, Ordering::Relaxed);
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,70 @@
+//! Threads that read and write the same keys, more than there is room for: what a sanitizer or an interpreter watches, and so
+//! without files, processes and much time.
+
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use larder_segment::{Cache, Options, Session, Set};
+
+/// The smallest region, where an interpreter runs it with few keys.
+const OPTIONS: Options = Options { size: 1 << 20, item: 16_000, max_key: 64, max_value: None };
+const KEYS: u64 = if cfg!(miri) { 3 } else { 200 };
+const ROUNDS: u64 = if cfg!(miri) { 60 } else { 20_000 };
+
+/// The value of a key in a round: of one word over and over, some of it in parts.
+fn value(key: u64, round: u64) -> Vec<u8> {
+    let words = if round.is_multiple_of(16) { 2500 } else { 100 + round % 800 };
+    (0..words).flat_map(|_| (key << 32 | round).to_ne_bytes()).collect()
+}
+
+fn check(session: &mut Session, key: u64, found: &mut Vec<u8>) -> bool {
+    let is_there = session.get(&key.to_ne_bytes(), found).is_some();
+    if is_there {
+        let word = u64::from_ne_bytes(*found.first_chunk().unwrap());
+        assert_eq!(word >> 32, key);
+        assert!(*found == value(key, word & 0xffff_ffff), "{key}: {word:x}");
+    }
+    is_there
+}
+
+#[test]
+fn threads_find_whole_values_while_others_write_and_evict_them() {
+    let cache = Cache::private(&OPTIONS).unwrap();
+    let has_ended = AtomicBool::new(false);
+    let (mut hits, cache_of) = (0, || Arc::clone(&cache));
+    std::thread::scope(|scope| {
+        let writers = [0, 1].map(|writer| {
+            let cache = cache_of();
+            scope.spawn(move || {
+                let mut session = cache.session();
+                for round in 0..ROUNDS {
+                    let key = (round * 7 + writer) % KEYS;
+                    let name = key.to_ne_bytes();
+                    // Another may hold the lock for longer than an interpreter waits.
+                    let _ = session.set(&name, &value(key, round), &Set::default());
+                    if round % 9 == writer {
+                        session.delete(&name).unwrap();
+                    }
+                }
+            })
+        });
+        let reader = scope.spawn(|| {
+            let (mut session, mut found, mut hits) = (cache_of().session(), Vec::new(), 0);
+            while !has_ended.load(Ordering::Relaxed) {
+                hits += (0..KEYS).filter(|key| check(&mut session, *key, &mut found)).count();
+            }
+            hits
+        });
+        for writer in writers {
+            writer.join().unwrap();
+        }
+        has_ended.store(true, Ordering::Relaxed);
+        hits = reader.join().unwrap();
+    });
+    assert!(hits > 0, "nothing was ever found");
+    if !cfg!(miri) {
+        assert!(cache.stats().evictions() > 0, "the region never was full");
+    }
+}
