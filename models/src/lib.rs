@@ -1,0 +1,52 @@
+//! The segment cache under loom, which runs a few operations of two threads in every order of their accesses, and lets a thread
+//! find older words wherever the orders of memory allow it.
+//!
+//! It is the cache's own code that runs: `build.rs` copies it, with words of the model checker's for a region, and once more
+//! for each line that is wrong on purpose, of which the same scenes must then find out.
+
+#![cfg(test)]
+#![allow(dead_code, unused_imports, reason = "the scenes do not ask for all of it")]
+
+include!(concat!(env!("OUT_DIR"), "/all.rs"));
+
+macro_rules! hold {
+    ($($scene:ident)*) => { $(
+        #[test]
+        fn $scene() {
+            crate::real::scenes::$scene();
+        }
+    )* };
+}
+
+hold! {
+    a_reader_and_a_writer_of_one_key
+    a_reader_and_one_who_empties_its_segment
+    one_who_fills_and_one_who_deletes
+    one_who_clears_and_fills_and_one_who_deletes
+    one_who_moves_and_one_who_deletes
+    one_who_changes_and_one_who_deletes
+    a_reader_and_one_who_clears
+    whoever_dies_leaves_what_others_go_on_from
+}
+
+macro_rules! break_with {
+    ($($name:ident: $mutant:ident $scene:ident)*) => { $(
+        #[test]
+        #[should_panic]
+        fn $name() {
+            crate::$mutant::scenes::$scene();
+        }
+    )* };
+}
+
+break_with! {
+    without_the_readers_fence: no_fence_of_readers a_reader_and_one_who_empties_its_segment
+    without_the_second_look: no_second_look a_reader_and_one_who_empties_its_segment
+    without_the_writers_fence: no_fence_of_writers a_reader_and_one_who_empties_its_segment
+    with_slots_that_release_nothing: no_release_of_slots a_reader_and_a_writer_of_one_key
+    with_slots_before_their_records: slots_before_records a_reader_and_a_writer_of_one_key
+    without_a_look_after_a_fill: no_look_after_a_fill one_who_fills_and_one_who_deletes
+    with_a_deleter_in_a_time_before_he_began: moment_before_fence one_who_clears_and_fills_and_one_who_deletes
+    without_a_deleters_second_look: no_second_look_of_deleters one_who_moves_and_one_who_deletes
+    with_changes_that_bring_back: changes_take_any_slot one_who_changes_and_one_who_deletes
+}

@@ -1,0 +1,175 @@
+//! The region as the model checker sees it: words, each an atomic of its own, which a reader may find older than they are
+//! wherever the order of accesses allows it.
+
+use std::cell::Cell;
+use std::fs::File;
+use std::io;
+use std::sync::atomic::Ordering;
+
+use loom::sync::atomic::AtomicU64 as Word;
+pub(crate) use loom::sync::atomic::fence;
+
+pub(crate) const fn size(word: u64) -> usize {
+    word as usize
+}
+
+pub(crate) const LINE: usize = 64;
+
+thread_local! {
+    /// After so many more writes this thread dies.
+    static WRITES_LEFT: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// Of what a thread dies whose writes are counted.
+#[derive(Debug)]
+pub(crate) struct Killed;
+
+/// Lets this thread die after so many writes; `None` lets it live.
+pub(crate) fn die_after(writes: Option<usize>) {
+    WRITES_LEFT.set(writes);
+}
+
+fn live_or_die() {
+    if let Some(left) = WRITES_LEFT.get() {
+        if left == 0 {
+            WRITES_LEFT.set(None);
+            std::panic::resume_unwind(Box::new(Killed));
+        }
+        WRITES_LEFT.set(Some(left - 1));
+    }
+}
+
+loom::thread_local! {
+    /// Which of a scene's two threads this is.
+    static ME: Cell<usize> = Cell::new(0);
+}
+
+/// Says in the thread that a scene has started that it is the second.
+pub(crate) fn be_the_second() {
+    ME.with(|me| me.set(1));
+}
+
+/// A word, and of each thread one that it writes before it reads that word, and that the other writes before it writes it.
+///
+/// Loom tries another order of two accesses where they depend on each other. It remembers one last access of a word, so that
+/// a thread's read is forgotten once the other has read the word too, as a writer does before it writes. These are never read,
+/// and so order nothing else.
+#[derive(Debug)]
+pub(crate) struct AtomicU64 {
+    word: Word,
+    read_by: [Word; 2],
+}
+
+impl AtomicU64 {
+    fn new() -> Self {
+        Self { word: Word::new(0), read_by: [Word::new(0), Word::new(0)] }
+    }
+
+    fn is_read(&self) {
+        self.read_by[ME.with(Cell::get)].store(0, Ordering::Relaxed);
+    }
+
+    fn is_written(&self) {
+        self.read_by[1 - ME.with(Cell::get)].store(0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn load(&self, order: Ordering) -> u64 {
+        self.is_read();
+        self.word.load(order)
+    }
+
+    /// An exchange: loom does not know that a store comes after what an exchange has made of an older value.
+    pub(crate) fn store(&self, value: u64, order: Ordering) {
+        self.is_written();
+        self.word.swap(value, order);
+    }
+
+    pub(crate) fn fetch_add(&self, more: u64, order: Ordering) -> u64 {
+        self.is_written();
+        self.word.fetch_add(more, order)
+    }
+
+    pub(crate) fn compare_exchange(
+        &self,
+        is: u64,
+        becomes: u64,
+        done: Ordering,
+        failed: Ordering,
+    ) -> Result<u64, u64> {
+        self.is_written();
+        self.word.compare_exchange(is, becomes, done, failed)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Memory {
+    words: Vec<AtomicU64>,
+}
+
+impl Memory {
+    pub(crate) fn private(len: usize) -> io::Result<Self> {
+        Ok(Self { words: (0..len / 8).map(|_| AtomicU64::new()).collect() })
+    }
+
+    pub(crate) fn of_file(_: &File, _: usize) -> io::Result<Self> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.words.len() * 8
+    }
+
+    pub(crate) fn holds(&self, at: usize, len: usize) -> bool {
+        at.checked_add(len).is_some_and(|end| end <= self.len())
+    }
+
+    /// What is done to a word other than by `store` and `copy_in` counts as one write, even where it only reads.
+    pub(crate) fn word(&self, at: usize) -> &AtomicU64 {
+        assert!(at.is_multiple_of(8), "no word at {at}");
+        live_or_die();
+        &self.words[at / 8]
+    }
+
+    pub(crate) fn line(&self, at: usize) -> &[AtomicU64; LINE / 8] {
+        assert!(at.is_multiple_of(8), "no line at {at}");
+        live_or_die();
+        self.words[at / 8..][..LINE / 8].try_into().unwrap()
+    }
+
+    pub(crate) fn load(&self, at: usize) -> u64 {
+        assert!(at.is_multiple_of(8), "no word at {at}");
+        self.words[at / 8].load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn store(&self, at: usize, value: u64) {
+        self.word(at).store(value, Ordering::Relaxed);
+    }
+
+    pub(crate) fn copy_out(&self, at: usize, len: usize, into: &mut Vec<u8>) {
+        let mut bytes = Vec::new();
+        for word in at / 8..(at + len).div_ceil(8) {
+            bytes.extend(self.words[word].load(Ordering::Relaxed).to_ne_bytes());
+        }
+        into.extend_from_slice(&bytes[at % 8..at % 8 + len]);
+    }
+
+    pub(crate) fn copy_in(&self, at: usize, bytes: &[u8]) {
+        let (first, last) = (at / 8, (at + bytes.len()).div_ceil(8));
+        let mut words = Vec::new();
+        self.copy_out(first * 8, (last - first) * 8, &mut words);
+        words[at % 8..at % 8 + bytes.len()].copy_from_slice(bytes);
+        for (word, bytes) in (first..).zip(words.as_chunks::<8>().0) {
+            self.store(word * 8, u64::from_ne_bytes(*bytes));
+        }
+    }
+
+    pub(crate) fn is(&self, at: usize, bytes: &[u8]) -> bool {
+        let mut there = Vec::new();
+        self.copy_out(at, bytes.len(), &mut there);
+        there == bytes
+    }
+
+    pub(crate) fn prefetch(&self, _: usize) {}
+
+    pub(crate) fn prefetch_to_write(&self, _: usize, _: usize) {}
+}

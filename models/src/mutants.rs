@@ -1,0 +1,117 @@
+/// A text in a file of the sources, and what it becomes.
+struct Change {
+    file: &'static str,
+    is: &'static str,
+    becomes: &'static str,
+}
+
+/// A copy of the sources.
+struct Mutant {
+    name: &'static str,
+    changes: &'static [Change],
+}
+
+/// What is changed in every copy: a region has few words. As in all private memory no record is looked at by its checksum,
+/// which would find out most of what the order of accesses must not let happen.
+const BASE: &[Change] = &[
+    Change {
+        file: "layout.rs",
+        is: "SUPERBLOCK: usize = 4096",
+        becomes: "SUPERBLOCK: usize = 1088",
+    },
+    Change { file: "layout.rs", is: "FENCES: usize = 128", becomes: "FENCES: usize = 2" },
+];
+
+/// The code as it is, and what it would be with something of it wrong.
+const MUTANTS: &[Mutant] = &[
+    Mutant { name: "real", changes: &[] },
+    Mutant {
+        name: "no_fence_of_readers",
+        changes: &[Change {
+            file: "partition.rs",
+            is: "fence(Ordering::Acquire);\n        if self.segment_word",
+            becomes: "if self.segment_word",
+        }],
+    },
+    Mutant {
+        name: "no_second_look",
+        changes: &[Change {
+            file: "partition.rs",
+            is: "if self.segment_word(segment).load(Ordering::Relaxed) != word {",
+            becomes: "if false {",
+        }],
+    },
+    Mutant {
+        name: "no_fence_of_writers",
+        changes: &[
+            Change { file: "room.rs", is: "fence(Ordering::SeqCst);", becomes: "" },
+            Change { file: "room.rs", is: "fence(Ordering::Release);", becomes: "" },
+        ],
+    },
+    Mutant {
+        name: "no_release_of_slots",
+        changes: &[
+            Change {
+                file: "locked.rs",
+                is: ".store(slot.0, Ordering::Release);",
+                becomes: ".store(slot.0, Ordering::Relaxed);",
+            },
+            Change {
+                file: "partition.rs",
+                is: "other.0, Ordering::AcqRel,",
+                becomes: "other.0, Ordering::Relaxed,",
+            },
+            Change { file: "locked.rs", is: "fence(Ordering::Release);", becomes: "" },
+        ],
+    },
+    Mutant {
+        name: "slots_before_records",
+        changes: &[
+            Change {
+                file: "locked.rs",
+                is: "let at = self.append(segment, &header, entry);",
+                becomes: "let at = self.partition.start_of(segment) + self.fill(segment).0;",
+            },
+            Change {
+                file: "locked.rs",
+                is: "        if is_there {\n",
+                becomes: "        self.append(segment, &header, entry);\n        if is_there {\n",
+            },
+        ],
+    },
+    Mutant {
+        name: "no_look_after_a_fill",
+        changes: &[Change {
+            file: "session.rs",
+            is: "&& stored.changes != token.0",
+            becomes: "&& stored.changes != token.0 && false",
+        }],
+    },
+    Mutant {
+        name: "moment_before_fence",
+        changes: &[
+            Change {
+                file: "session.rs",
+                is: "let partition = self.partition(hash);\n        // First",
+                becomes: "let (moment, partition) = (self.cache.moment(), self.partition(hash));\n        // First",
+            },
+            Change {
+                file: "session.rs",
+                is: "let moment = self.cache.moment();\n        let Ok(mut locked)",
+                becomes: "let Ok(mut locked)",
+            },
+        ],
+    },
+    Mutant {
+        name: "no_second_look_of_deleters",
+        changes: &[Change {
+            file: "partition.rs",
+            is: "if now.is_of(slot) {",
+            becomes: "if now.is_of(now) {",
+        }],
+    },
+    Mutant {
+        name: "changes_take_any_slot",
+        changes: &[Change { file: "change.rs", is: "Takes::Older)", becomes: "Takes::Any)" }],
+    },
+];

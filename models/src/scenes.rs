@@ -1,0 +1,271 @@
+//! A few operations of two threads, and what may come of them.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Release};
+
+use loom::sync::atomic::AtomicBool;
+use loom::thread;
+
+use crate::cache::Cache;
+use crate::layout::Geometry;
+use crate::memory::{self, Killed, Memory};
+use crate::partition::{Partition, Places};
+use crate::superblock::Superblock;
+use crate::{Condition, Failed, Options, Outcome, Session, Set};
+
+/// Segments of two records each. Two of them are kept free, so that a third that is begun empties the oldest.
+const GEOMETRY: Geometry = Geometry {
+    size: 4096,
+    partitions: 1,
+    segments: 4,
+    segment_len: 64,
+    buckets: 2,
+    ghosts: 4,
+    stats_lines: 2,
+};
+
+const KEY: &[u8] = b"the key.";
+const OTHER: &[u8] = b"another.";
+const ONE: &[u8] = b"value  1";
+const TWO: &[u8] = b"value  2";
+const ANOTHERS: &[u8] = b"value  3";
+
+fn cache() -> Arc<Cache> {
+    cache_of(GEOMETRY)
+}
+
+fn cache_of(geometry: Geometry) -> Arc<Cache> {
+    let size = geometry.partition_at(1);
+    let geometry = Geometry { size, ..geometry };
+    // The key is in two lines, so that nobody looks at its slot twice.
+    let is_in_two = |seed: &u64| {
+        let places = Places::of(geometry, *seed, false);
+        let [first, second] =
+            Partition::new(&Memory::private(0).unwrap(), &places, 0).buckets_of(places.hash(KEY));
+        first != second
+    };
+    let seed = (0..).find(is_in_two).unwrap();
+    let superblock = Superblock { geometry, seed, made_ms: 0, max_key: 8, max_value: 64 };
+    let cache = Cache::of(Memory::private(size).unwrap(), superblock, None);
+    cache.make().unwrap();
+    Arc::new(cache)
+}
+
+/// Runs a scene in all orders in which a thread is interrupted so often at most where it need not be.
+fn explore(interruptions: usize, scene: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(interruptions);
+    builder.max_branches = 1_000_000;
+    let runs = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counted = Arc::clone(&runs);
+    builder.check(move || {
+        counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        scene();
+    });
+    if interruptions > 0 {
+        println!("{runs:?} orders");
+    }
+}
+
+/// What two threads come to.
+fn at_once<A: 'static, B: 'static>(
+    one: impl FnOnce() -> A + 'static,
+    other: impl FnOnce() -> B + 'static,
+) -> (A, B) {
+    let one = thread::spawn(one);
+    let other = thread::spawn(|| {
+        memory::be_the_second();
+        other()
+    });
+    (one.join().unwrap(), other.join().unwrap())
+}
+
+fn set(session: &mut Session, key: &[u8], value: &[u8]) {
+    let outcome = session.set(key, value, &Set::default());
+    assert!(matches!(outcome, Ok(Outcome::Stored(_))), "{outcome:?}");
+}
+
+fn get(session: &mut Session, key: &[u8]) -> Option<Vec<u8>> {
+    let mut value = Vec::new();
+    session.get(key, &mut value).map(|_| value)
+}
+
+/// A reader finds the one value or the other, never neither, and the new one once its writer has said so.
+pub(crate) fn a_reader_and_a_writer_of_one_key() {
+    explore(3, || {
+        let cache = cache();
+        let (mut writer, mut reader) = (cache.session(), cache.session());
+        set(&mut writer, KEY, ONE);
+        let said = Arc::new(AtomicBool::new(false));
+        let says = Arc::clone(&said);
+        let write = move || {
+            set(&mut writer, KEY, TWO);
+            says.store(true, Release);
+        };
+        let read = move || (said.load(Acquire), get(&mut reader, KEY));
+        let ((), (is_new, found)) = at_once(write, read);
+        let found = found.expect("a key that is there all the time");
+        assert!(found == TWO || (found == ONE && !is_new), "{found:?}");
+        assert_eq!(get(&mut cache.session(), KEY).as_deref(), Some(TWO));
+    });
+}
+
+/// Fills three segments, of which the oldest begins with the key, so that what comes next empties that one.
+fn full(session: &mut Session) {
+    set(session, KEY, ONE);
+    for other in 1..=5_u64 {
+        set(session, &other.to_ne_bytes(), ANOTHERS);
+    }
+}
+
+/// A reader whose record is given to another meanwhile finds its value or nothing.
+pub(crate) fn a_reader_and_one_who_empties_its_segment() {
+    explore(2, || {
+        let cache = cache();
+        let (mut writer, mut reader) = (cache.session(), cache.session());
+        full(&mut writer);
+        let write = move || set(&mut writer, OTHER, ANOTHERS);
+        let ((), found) = at_once(write, move || get(&mut reader, KEY));
+        // Who reads it in time has it written anew.
+        let then = get(&mut cache.session(), KEY);
+        for found in [found, then] {
+            assert!(found.as_deref().is_none_or(|it| it == ONE), "{found:?}");
+        }
+    });
+}
+
+/// What was loaded before a delete is not there after it, even where the delete did not wait for the lock.
+pub(crate) fn one_who_fills_and_one_who_deletes() {
+    explore(3, || {
+        let cache = cache();
+        let (mut filler, mut deleter) = (cache.session(), cache.session());
+        let condition = Condition::Unchanged(filler.token(KEY));
+        let fill = move || filler.set(KEY, ONE, &Set { condition, ..Set::default() });
+        let (filled, _) = at_once(fill, move || deleter.delete(KEY).unwrap());
+        assert_eq!(get(&mut cache.session(), KEY), None, "{filled:?}");
+    });
+}
+
+/// The same where the region is cleared between: the filler's segment is then of a later time than that in which the deleter began.
+pub(crate) fn one_who_clears_and_fills_and_one_who_deletes() {
+    explore(2, || {
+        let cache = cache();
+        let (mut filler, mut deleter) = (cache.session(), cache.session());
+        let condition = Condition::Unchanged(filler.token(KEY));
+        let fill = move || {
+            filler.cache().clear();
+            filler.set(KEY, ONE, &Set { condition, ..Set::default() })
+        };
+        let (filled, _) = at_once(fill, move || deleter.delete(KEY).unwrap());
+        assert_eq!(get(&mut cache.session(), KEY), None, "{filled:?}");
+    });
+}
+
+/// A record that is written anew into another segment is deleted all the same.
+pub(crate) fn one_who_moves_and_one_who_deletes() {
+    explore(2, || {
+        let cache = cache();
+        let (mut mover, mut deleter) = (cache.session(), cache.session());
+        full(&mut mover);
+        assert!(get(&mut mover, KEY).is_some());
+        let evict = move || mover.set(OTHER, ANOTHERS, &Set::default());
+        let (_, is_there) = at_once(evict, move || deleter.delete(KEY).unwrap());
+        assert!(is_there);
+        assert_eq!(get(&mut cache.session(), KEY), None);
+    });
+}
+
+/// What only changes what is there does not bring it back.
+pub(crate) fn one_who_changes_and_one_who_deletes() {
+    let touch = |session: &mut Session| session.touch(KEY, None).is_ok();
+    fn with(session: &mut Session, condition: Condition) -> bool {
+        session.set(KEY, TWO, &Set { condition, ..Set::default() }).is_ok()
+    }
+    let changes: [fn(&mut Session) -> bool; 3] = [
+        touch,
+        |session| with(session, Condition::Append),
+        |session| with(session, Condition::Present),
+    ];
+    for change in changes {
+        explore(3, move || {
+            // Of records that are long enough for a version or a longer value.
+            let cache = cache_of(Geometry { segment_len: 128, ..GEOMETRY });
+            let (mut changer, mut deleter) = (cache.session(), cache.session());
+            set(&mut changer, KEY, ONE);
+            let changing = move || change(&mut changer);
+            let (changed, _) = at_once(changing, move || deleter.delete(KEY).unwrap());
+            assert_eq!(get(&mut cache.session(), KEY), None, "changed: {changed}");
+        });
+    }
+}
+
+/// Who asks after a clear does not find what was there before.
+pub(crate) fn a_reader_and_one_who_clears() {
+    explore(3, || {
+        let cache = cache();
+        let (mut writer, mut reader) = (cache.session(), cache.session());
+        set(&mut writer, KEY, ONE);
+        let said = Arc::new(AtomicBool::new(false));
+        let says = Arc::clone(&said);
+        let write = move || {
+            writer.cache().clear();
+            says.store(true, Release);
+            set(&mut writer, KEY, TWO);
+        };
+        let read = move || (said.load(Acquire), get(&mut reader, KEY));
+        let ((), (is_cleared, found)) = at_once(write, read);
+        let may_be = |it: &[u8]| it == TWO || (it == ONE && !is_cleared);
+        assert!(found.as_deref().is_none_or(may_be), "{found:?} after {is_cleared}");
+        assert_eq!(get(&mut cache.session(), KEY).as_deref(), Some(TWO));
+    });
+}
+
+/// Whoever is killed, at whatever access, leaves the key with the value of before or of after, or none, and others go on.
+pub(crate) fn whoever_dies_leaves_what_others_go_on_from() {
+    let operations: [(&str, fn(&mut Session)); 5] = [
+        ("set", |session| set(session, KEY, TWO)),
+        ("set another", |session| set(session, OTHER, ANOTHERS)),
+        ("touch", |session| assert_eq!(session.touch(KEY, None), Ok(true))),
+        ("delete", |session| assert_eq!(session.delete(KEY), Ok(true))),
+        ("clear", |session| session.cache().clear()),
+    ];
+    for (name, operation) in operations {
+        let is_killed = |writes| {
+            let is_killed = Arc::new(std::sync::atomic::AtomicBool::new(false));
+            let it_was = Arc::clone(&is_killed);
+            explore(0, move || it_was.store(kill(name, operation, writes), Release));
+            is_killed.load(Acquire)
+        };
+        let times = (0..).take_while(|writes| is_killed(*writes)).count();
+        println!("{name}: killed at each of {times} accesses");
+        assert!(times > 0);
+    }
+}
+
+/// Kills an operation after so many writes; `false` where it has ended before.
+fn kill(name: &str, operation: fn(&mut Session), writes: usize) -> bool {
+    let cache = cache();
+    let (mut dying, mut other) = (cache.session(), cache.session());
+    full(&mut dying);
+    assert!(get(&mut dying, KEY).is_some());
+    memory::die_after(Some(writes));
+    let ended = catch_unwind(AssertUnwindSafe(|| operation(&mut dying)));
+    memory::die_after(None);
+    let is_killed = match ended {
+        Ok(()) => false,
+        Err(cause) => cause.is::<Killed>() || std::panic::resume_unwind(cause),
+    };
+    let found = get(&mut other, KEY);
+    let may_be = |it: &[u8]| it == ONE || it == TWO;
+    assert!(found.as_deref().is_none_or(may_be), "{name} killed after {writes}: {found:?}");
+    for round in 0..20_u64 {
+        set(&mut other, OTHER, &round.to_ne_bytes());
+        assert_eq!(get(&mut other, OTHER).as_deref(), Some(&round.to_ne_bytes()[..]));
+        set(&mut other, &round.to_ne_bytes(), ONE);
+        if let Some(again) = get(&mut other, KEY) {
+            assert_eq!(Some(again), found, "{name} killed after {writes}");
+        }
+    }
+    is_killed
+}
