@@ -41,6 +41,6 @@ pub(crate) fn take(memory: &Memory, at: usize, _: Duration) -> Result<Held<'_>, 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
         let is = if std::thread::panicking() { LEFT } else { FREE };
-        self.word.store(is, Ordering::Release);
+        self.word.let_go(is);
     }
 }

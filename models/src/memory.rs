@@ -70,6 +70,7 @@ impl AtomicU64 {
     }
 
     fn is_written(&self) {
+        live_or_die();
         self.read_by[1 - ME.with(Cell::get)].store(0, Ordering::Relaxed);
     }
 
@@ -82,6 +83,12 @@ impl AtomicU64 {
     pub(crate) fn store(&self, value: u64, order: Ordering) {
         self.is_written();
         self.word.swap(value, order);
+    }
+
+    /// Lets go of a lock, at which nobody dies: the kernel knows who holds one.
+    pub(crate) fn let_go(&self, value: u64) {
+        self.read_by[1 - ME.with(Cell::get)].store(0, Ordering::Relaxed);
+        self.word.swap(value, Ordering::Release);
     }
 
     pub(crate) fn fetch_add(&self, more: u64, order: Ordering) -> u64 {
@@ -123,16 +130,13 @@ impl Memory {
         at.checked_add(len).is_some_and(|end| end <= self.len())
     }
 
-    /// What is done to a word other than by `store` and `copy_in` counts as one write, even where it only reads.
     pub(crate) fn word(&self, at: usize) -> &AtomicU64 {
         assert!(at.is_multiple_of(8), "no word at {at}");
-        live_or_die();
         &self.words[at / 8]
     }
 
     pub(crate) fn line(&self, at: usize) -> &[AtomicU64; LINE / 8] {
         assert!(at.is_multiple_of(8), "no line at {at}");
-        live_or_die();
         self.words[at / 8..][..LINE / 8].try_into().unwrap()
     }
 

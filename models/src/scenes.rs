@@ -221,7 +221,7 @@ pub(crate) fn a_reader_and_one_who_clears() {
     });
 }
 
-/// Whoever is killed, at whatever access, leaves the key with the value of before or of after, or none, and others go on.
+/// Whoever is killed, at whatever write, leaves the key with the value of before or of after, or none, and others go on.
 pub(crate) fn whoever_dies_leaves_what_others_go_on_from() {
     let operations: [(&str, fn(&mut Session)); 5] = [
         ("set", |session| set(session, KEY, TWO)),
@@ -238,7 +238,7 @@ pub(crate) fn whoever_dies_leaves_what_others_go_on_from() {
             is_killed.load(Acquire)
         };
         let times = (0..).take_while(|writes| is_killed(*writes)).count();
-        println!("{name}: killed at each of {times} accesses");
+        println!("{name}: killed at each of {times} writes");
         assert!(times > 0);
     }
 }
