@@ -10,6 +10,11 @@ use std::collections::HashMap;
 use larder_segment::{Cache, Condition, Failed, Options, Outcome, Session, Set};
 use proptest::prelude::*;
 
+/// The longest keys that there can be are among them.
+const LONGEST_KEY: usize = 65_535;
+const OPTIONS: Options =
+    Options { size: 32 << 20, item: 112, max_key: LONGEST_KEY, max_value: None };
+
 #[derive(Debug, Clone)]
 enum Step {
     Get(u8),
@@ -77,11 +82,14 @@ struct Model {
     made: u32,
 }
 
+/// The first is of no bytes, the last of as many as there may be.
 fn name(key: u8) -> Vec<u8> {
-    let mut name = b"key-".to_vec();
-    name.extend(std::iter::repeat_n(key, usize::from(key)));
-    name.push(key);
-    name
+    let len = match key {
+        0 => 0,
+        11 => LONGEST_KEY,
+        key => 4 + usize::from(key),
+    };
+    std::iter::repeat_n(key, len).collect()
 }
 
 impl Model {
@@ -248,7 +256,7 @@ proptest! {
 
     #[test]
     fn it_does_what_a_map_does(steps in prop::collection::vec(step(), 1..120)) {
-        let cache = Cache::private(&Options::of_size(16 << 20)).unwrap();
+        let cache = Cache::private(&OPTIONS).unwrap();
         let (mut session, mut model) = (cache.session(), Model::default());
         for step in steps {
             model.take(&mut session, step);
@@ -264,7 +272,7 @@ proptest! {
     fn namespaces_of_one_region_do_what_a_map_each_does(
         steps in prop::collection::vec((0..3_usize, step()), 1..120),
     ) {
-        let cache = Cache::private(&Options::of_size(16 << 20)).unwrap();
+        let cache = Cache::private(&OPTIONS).unwrap();
         let named = |name| cache.namespace(name).unwrap().session();
         let mut all = [cache.session(), named("one"), named("other")]
             .map(|session| (session, Model::default()));
