@@ -45,7 +45,16 @@ const MUTANTS: &[Mutant] = &[
         name: "no_fence_of_writers",
         changes: &[
             Change { file: "room.rs", is: "fence(Ordering::SeqCst);", becomes: "" },
-            Change { file: "room.rs", is: "fence(Ordering::Release);", becomes: "" },
+            Change {
+                file: "room.rs",
+                is: "fence(Ordering::Release);\n        memory.store(self.partition.note_at(segment, STATE)",
+                becomes: "memory.store(self.partition.note_at(segment, STATE)",
+            },
+            Change {
+                file: "room.rs",
+                is: "fence(Ordering::Release);\n        memory.store(self.partition.note_at(segment, FILL)",
+                becomes: "memory.store(self.partition.note_at(segment, FILL)",
+            },
         ],
     },
     Mutant {
@@ -83,8 +92,8 @@ const MUTANTS: &[Mutant] = &[
         name: "no_look_after_a_fill",
         changes: &[Change {
             file: "session.rs",
-            is: "&& stored.changes != token.0",
-            becomes: "&& stored.changes != token.0 && false",
+            is: "&& stored.changes != Some(token.changes)",
+            becomes: "&& stored.changes != Some(token.changes) && false",
         }],
     },
     Mutant {
@@ -97,8 +106,8 @@ const MUTANTS: &[Mutant] = &[
             },
             Change {
                 file: "session.rs",
-                is: "let moment = self.cache.moment();\n        let Ok(mut locked)",
-                becomes: "let Ok(mut locked)",
+                is: "self.space()), self.cache.moment());",
+                becomes: "self.space()), moment);",
             },
         ],
     },

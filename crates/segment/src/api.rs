@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::namespace::Space;
 use crate::partition::{Found, Moment};
 use crate::record::kind;
 
@@ -64,7 +65,13 @@ pub enum Outcome {
 
 /// The right to fill a key with what was loaded elsewhere, as long as nobody has changed it since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Token(pub(crate) u64);
+pub struct Token {
+    /// How often keys that share the fence had been changed.
+    pub(crate) changes: u64,
+    /// How often the region had been cleared, and the namespace, if the key is of one.
+    pub(crate) cleared: u64,
+    pub(crate) space: Space,
+}
 
 impl Entry {
     /// What is told of a record that was found.

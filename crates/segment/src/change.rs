@@ -84,7 +84,7 @@ impl Session {
     }
 
     fn change_locked(&self, hash: u64, key: &[u8], change: &Change<'_>) -> Result<Changed, Failed> {
-        let mut locked = Self::lock(&self.cache, hash, self.cache.moment())?;
+        let mut locked = self.lock(hash)?;
         let space = self.space();
         let Some(present) = alive(&mut locked, (hash, key, space)) else {
             return Ok(Changed::Done(Outcome::NotFound));

@@ -130,7 +130,7 @@ impl Session {
                 version: None,
             };
             let partition = Parts::partition(&self.cache, entry.hash, part);
-            let mut locked = lock_of(partition, self.cache.moment())?;
+            let mut locked = lock_of(&self.cache, partition)?;
             if locked.store(&of, None, Takes::Any).is_none() {
                 let most = self.cache.max_value();
                 return Err(Failed::TooLarge { size: entry.value.len(), most });
@@ -147,7 +147,7 @@ impl Session {
             let key = parts.key(part);
             let of = self.cache.places.hash(&key);
             let partition = Parts::partition(&self.cache, hash, part);
-            let Ok(mut locked) = lock_within(partition, self.cache.moment(), patience) else {
+            let Ok(mut locked) = lock_within(&self.cache, partition, patience) else {
                 patience = Duration::ZERO;
                 continue;
             };

@@ -61,9 +61,8 @@ pub(crate) fn take(memory: &Memory, at: usize, wait: Duration) -> Result<Held<'_
     // SAFETY: made by `make` before the region was given to anybody, and in the region as long as `memory` is.
     let mut answer = unsafe { libc::pthread_mutex_trylock(mutex) };
     if answer == libc::EBUSY && !cfg!(miri) {
-        let until = in_future(wait);
         // SAFETY: as above.
-        answer = unsafe { libc::pthread_mutex_timedlock(mutex, &raw const until) };
+        answer = unsafe { wait_for(mutex, wait) };
     }
     match answer {
         0 => Ok(Held { mutex, owner_died: false, memory: PhantomData }),
@@ -84,15 +83,36 @@ impl Drop for Held<'_> {
     }
 }
 
-/// The time of day so long from now, by which a mutex is waited for. A clock that is set meanwhile makes one wait longer or
-/// shorter.
-fn in_future(wait: Duration) -> libc::timespec {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let until = now.unwrap_or_default() + wait;
-    libc::timespec {
-        tv_sec: libc::time_t::try_from(until.as_secs()).unwrap_or(libc::time_t::MAX),
-        tv_nsec: libc::c_long::from(until.subsec_nanos()),
-    }
+#[cfg(target_env = "gnu")]
+unsafe extern "C" {
+    /// Of the C library since 2.30; the crate `libc` does not name it.
+    fn pthread_mutex_clocklock(
+        mutex: *mut libc::pthread_mutex_t,
+        clock: libc::clockid_t,
+        until: *const libc::timespec,
+    ) -> libc::c_int;
+}
+
+/// Waits for a mutex so long at most.
+///
+/// # Safety
+///
+/// It must be a mutex that was made, in memory that is there as long as this takes.
+unsafe fn wait_for(mutex: *mut libc::pthread_mutex_t, wait: Duration) -> libc::c_int {
+    // Where the C library waits by no other clock, one that is set meanwhile makes the wait longer or shorter.
+    let clock = if cfg!(target_env = "gnu") { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME };
+    let mut until = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a time to be filled in; both clocks are there on every Linux.
+    unsafe { libc::clock_gettime(clock, &raw mut until) };
+    let ns = until.tv_nsec + libc::c_long::from(wait.subsec_nanos());
+    until.tv_sec += libc::time_t::try_from(wait.as_secs()).unwrap_or(0) + ns / 1_000_000_000;
+    until.tv_nsec = ns % 1_000_000_000;
+    #[cfg(target_env = "gnu")]
+    // SAFETY: as the caller promises.
+    return unsafe { pthread_mutex_clocklock(mutex, clock, &raw const until) };
+    #[cfg(not(target_env = "gnu"))]
+    // SAFETY: as the caller promises.
+    return unsafe { libc::pthread_mutex_timedlock(mutex, &raw const until) };
 }
 
 #[cfg(test)]

@@ -48,8 +48,9 @@ pub(crate) struct Stored {
     pub(crate) version: u64,
     /// It has a slot: there was an older one whose it could take, if it was to be that.
     pub(crate) is_there: bool,
-    /// How often keys that share the fence had been changed until then.
-    pub(crate) changes: u64,
+    /// How often keys that share the fence had been changed until then; `None` where another one was changed meanwhile, without
+    /// the lock.
+    pub(crate) changes: Option<u64>,
     /// Where the parts of the value are that it took the place of.
     pub(crate) was: Option<Vec<u8>>,
 }
@@ -82,7 +83,6 @@ impl<'c> Locked<'c> {
     pub(crate) fn new(partition: Partition<'c>, held: Held<'c>, moment: Moment) -> Self {
         let locked = Self { partition, moment, now: moment.now(), held };
         if locked.held.owner_died {
-            locked.sweep();
             locked.count(Count::Repairs, 1);
         }
         locked
@@ -134,7 +134,8 @@ impl<'c> Locked<'c> {
         let (header, from) = (present.found.header, value.len());
         let at = self.partition.base + present.slot.at() + header.len() + header.key_len;
         self.partition.memory.copy_out(at, header.value_len, value);
-        self.partition.places.check_of(&header, hash, &value[from..]) == header.check
+        let of = (hash, self.space_of(present));
+        self.partition.places.check_of(&header, of, &value[from..]) == header.check
     }
 
     /// Stores an entry and takes away the older one of its key, which is known if there is one; `None` where no segment could
@@ -165,11 +166,16 @@ impl<'c> Locked<'c> {
         let at = self.append(segment, &header, entry);
         let uses = older.map_or(0, |older| older.slot.uses());
         let slot = self.slot_of(entry.hash, segment, at, uses);
+        // Before it is seen, so that nobody who is killed leaves what an older fill may take the place of; and after it, for who
+        // deletes without the lock.
+        let changes = self.partition.fence_of(entry.hash);
+        let before = changes.fetch_add(1, Ordering::SeqCst);
         let is_there = self.publish(entry.hash, slot, older, takes);
+        let after = changes.fetch_add(1, Ordering::SeqCst);
         if is_there {
             self.count_alive(segment, &header);
         }
-        let changes = self.partition.fence_of(entry.hash).fetch_add(1, Ordering::SeqCst);
+        let changes = (after == before.wrapping_add(1)).then_some(before);
         let version = entry.version.unwrap_or_else(|| self.partition.version_of(segment, slot));
         Some(Stored { version, is_there, changes, was })
     }
@@ -201,7 +207,10 @@ impl<'c> Locked<'c> {
     /// The header of an entry's record.
     pub(crate) fn header_of(&self, entry: &Entry<'_>) -> Header {
         let header = shape_of(entry);
-        Header { check: self.partition.places.check_of(&header, entry.hash, entry.value), ..header }
+        Header {
+            check: self.partition.places.check_of(&header, (entry.hash, entry.space), entry.value),
+            ..header
+        }
     }
 
     /// Which queue an entry goes to: the main one if it is there, if it was evicted not long ago, and if it is a part of a
@@ -415,7 +424,7 @@ mod tests {
         for is_made_of_it in [true, false] {
             session.set(key, b"old", &Set::default()).unwrap();
             let (partition, moment) = (cache.partition_for(hash), cache.moment());
-            let mut locked = lock_of(partition, moment).unwrap();
+            let mut locked = lock_of(&cache, partition).unwrap();
             let present = alive(&mut locked, (hash, key, space)).unwrap();
             // By one who has waited long enough.
             assert!(partition.clear_slots((hash, key, space), moment));

@@ -50,6 +50,12 @@ impl Space {
         Self { kind: kind::NAMED, word: generation << 8 | u64::from(number) }
     }
 
+    /// What the check of a record is changed by.
+    #[inline]
+    pub(crate) fn sum(self) -> u64 {
+        self.word.wrapping_mul(0xff51_afd7_ed55_8ccd)
+    }
+
     /// Whether both are the same, of whatever generation.
     #[inline]
     pub(crate) fn is_of(self, other: Self) -> bool {
@@ -115,7 +121,7 @@ impl Cache {
     /// changed nothing that anybody looks at. What may lie under the number is of an older generation.
     fn claim(&self, name: &[u8]) -> Result<u8, Refused> {
         let memory = self.memory();
-        let held = lock_of(self.partition(0), self.moment());
+        let held = lock_of(self, self.partition(0));
         let _held = held.map_err(|_| Refused::Busy)?;
         if let Some(number) = number_of(memory, name) {
             return Ok(number);

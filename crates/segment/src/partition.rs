@@ -83,8 +83,9 @@ impl Places {
 
     /// What a record's check is to be; always the same where none is needed.
     #[inline]
-    pub(crate) fn check_of(&self, header: &Header, hash: u64, value: &[u8]) -> u64 {
-        if self.is_checked { header.check_of(hash, value) } else { 0 }
+    pub(crate) fn check_of(&self, header: &Header, of: (u64, Space), value: &[u8]) -> u64 {
+        let (hash, space) = of;
+        if self.is_checked { header.check_of(hash ^ space.sum(), value) } else { 0 }
     }
 
     /// The partition of a key with this hash; of its uppermost bits, which nothing else takes.
@@ -215,7 +216,7 @@ impl<'c> Partition<'c> {
             return Followed::Again;
         }
         if header.has_expired(|| moment.now())
-            || self.places.check_of(&header, hash, &value[from..]) != header.check
+            || self.places.check_of(&header, (hash, space), &value[from..]) != header.check
         {
             return Followed::NotIt;
         }

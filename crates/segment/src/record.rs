@@ -154,7 +154,7 @@ impl Header {
         memory.copy_in(next + key.len(), value);
     }
 
-    /// The check of 40 bits over all that the record says. `hash` is the key's.
+    /// The check of 40 bits over all that the record says. `hash` is the key's, with its namespace in it.
     #[inline]
     pub(crate) fn check_of(&self, hash: u64, value: &[u8]) -> u64 {
         let hash_of = rapidhash_v3_inline::<true, false, false>;

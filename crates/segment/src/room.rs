@@ -133,8 +133,10 @@ impl Locked<'_> {
         self.uncount(Count::Items, alive.saturating_sub(others));
         self.uncount(Count::Bytes, bytes);
         self.renew(segment);
-        memory.store(self.partition.note_at(segment, FILL), 0);
         memory.store(state, FREE << 56);
+        // Who is killed in between leaves no segment that is written from its beginning again in the same life.
+        fence(Ordering::Release);
+        memory.store(self.partition.note_at(segment, FILL), 0);
     }
 
     fn is_active(&self, segment: usize) -> bool {

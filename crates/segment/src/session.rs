@@ -202,7 +202,11 @@ impl Session {
     /// [`Condition::Unchanged`].
     pub fn token(&self, key: &[u8]) -> Token {
         let hash = self.hash(key);
-        Token(self.partition(hash).fence_of(hash).load(Ordering::SeqCst))
+        Token {
+            changes: self.partition(hash).fence_of(hash).load(Ordering::SeqCst),
+            cleared: self.cache.moment().cleared,
+            space: self.space(),
+        }
     }
 
     /// The cache it is a handle on.
@@ -237,8 +241,8 @@ impl Session {
     #[cold]
     fn forget(&self, hash: u64, key: &[u8], found: &Found) {
         // A reader waits for nobody.
-        let (partition, moment) = (self.partition(hash), self.cache.moment());
-        let Ok(mut locked) = lock_within(partition, moment, Duration::ZERO) else { return };
+        let locked = lock_within(&self.cache, self.partition(hash), Duration::ZERO);
+        let Ok(mut locked) = locked else { return };
         let present =
             locked.find(hash, key, self.space()).filter(|now| now.found.version == found.version);
         let Some(present) = present else { return };
@@ -258,11 +262,19 @@ impl Session {
         condition: Condition,
     ) -> Result<Outcome, Failed> {
         self.partition(entry.hash).prefetch_to_set(entry.hash);
-        let mut locked = Self::lock(&self.cache, entry.hash, self.cache.moment())?;
+        let mut locked = self.lock(entry.hash)?;
         // Looked at under the lock, so that it is none that a holder before had already left behind.
         let entry = &locked::Entry { space: self.space(), ..*entry };
-        let present = alive(&mut locked, (entry.hash, entry.key, entry.space));
-        let refused = self.refusal(&locked, condition, entry.hash, present.as_ref());
+        let mut present = alive(&mut locked, (entry.hash, entry.key, entry.space));
+        if condition == Condition::Absent
+            && let Some(damaged) = present
+            && !locked.read(entry.hash, &damaged, &mut Vec::new())
+        {
+            // To all who read it is not there.
+            locked.remove(&damaged);
+            present = None;
+        }
+        let refused = self.refusal(&locked, condition, entry, present.as_ref());
         if let Some(refused) = refused {
             return Ok(refused);
         }
@@ -279,7 +291,7 @@ impl Session {
             return Ok(gone);
         }
         if let Condition::Unchanged(token) = condition
-            && stored.changes != token.0
+            && stored.changes != Some(token.changes)
         {
             // Somebody deleted the key meanwhile, without the lock.
             if let Some(own) = locked.find(entry.hash, entry.key, entry.space) {
@@ -300,7 +312,7 @@ impl Session {
         &self,
         locked: &Locked<'_>,
         condition: Condition,
-        hash: u64,
+        entry: &locked::Entry<'_>,
         present: Option<&Present<'_>>,
     ) -> Option<Outcome> {
         match (condition, present) {
@@ -310,8 +322,10 @@ impl Session {
                 (present.found.version != wanted).then_some(Outcome::Exists)
             }
             (Condition::Unchanged(token), _) => {
-                let now = locked.partition.fence_of(hash).load(Ordering::SeqCst);
-                let is_changed = now != token.0;
+                let now = locked.partition.fence_of(entry.hash).load(Ordering::SeqCst);
+                let is_changed = now != token.changes
+                    || locked.moment.cleared != token.cleared
+                    || entry.space != token.space;
                 if is_changed {
                     self.count(Of::RefusedFills);
                 }
@@ -326,12 +340,11 @@ impl Session {
         let partition = self.partition(hash);
         // First of all, so that who fills the key now sees it, at the latest after he has published.
         partition.fence_of(hash).fetch_add(1, Ordering::SeqCst);
-        let moment = self.cache.moment();
-        let Ok(mut locked) = lock_within(partition, moment, patience) else {
+        let Ok(mut locked) = lock_within(&self.cache, partition, patience) else {
             if !patience.is_zero() {
                 self.count(Of::Busy);
             }
-            return partition.clear_slots((hash, key, self.space()), moment);
+            return partition.clear_slots((hash, key, self.space()), self.cache.moment());
         };
         let Some(present) = alive(&mut locked, (hash, key, self.space())) else { return false };
         let parts = locked.parts_of(hash, &present);
@@ -344,8 +357,8 @@ impl Session {
     }
 
     /// Takes the lock of a key's part.
-    pub(crate) fn lock(cache: &Cache, hash: u64, moment: Moment) -> Result<Locked<'_>, Failed> {
-        lock_of(cache.partition_for(hash), moment)
+    pub(crate) fn lock(&self, hash: u64) -> Result<Locked<'_>, Failed> {
+        lock_of(&self.cache, self.partition(hash))
     }
 
     #[inline]
@@ -368,18 +381,23 @@ impl Session {
 }
 
 /// Takes the lock of a partition.
-pub(crate) fn lock_of(partition: Partition<'_>, moment: Moment) -> Result<Locked<'_>, Failed> {
-    lock_within(partition, moment, PATIENCE)
+pub(crate) fn lock_of<'c>(
+    cache: &'c Cache,
+    partition: Partition<'c>,
+) -> Result<Locked<'c>, Failed> {
+    lock_within(cache, partition, PATIENCE)
 }
 
 /// Takes the lock of a partition, for which it waits so long at most.
-pub(crate) fn lock_within(
-    partition: Partition<'_>,
-    moment: Moment,
+pub(crate) fn lock_within<'c>(
+    cache: &'c Cache,
+    partition: Partition<'c>,
     patience: Duration,
-) -> Result<Locked<'_>, Failed> {
+) -> Result<Locked<'c>, Failed> {
     let held = lock::take(partition.memory, partition.base + LOCK, patience);
-    Ok(Locked::new(partition, held.map_err(|_| Failed::Busy)?, moment))
+    let held = held.map_err(|_| Failed::Busy)?;
+    // Not before: the region may have been cleared, and filled anew, while the lock was waited for.
+    Ok(Locked::new(partition, held, cache.moment()))
 }
 
 /// The entry of a key that has not expired, nor was cleared with its namespace. One that has is taken away.
