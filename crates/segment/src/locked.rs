@@ -151,13 +151,13 @@ impl<'c> Locked<'c> {
         let queue = self.queue_for(entry, known);
         let header = self.header_of(entry);
         let class = self.class_of(entry.expiry);
-        let bytes = header.record_len();
+        let (bytes, is_large) = (header.record_len(), entry.kind & kind::LARGE != 0);
         let (older, moved);
         let segment = if let Some(active) = self.active(queue, class, bytes) {
             older = known;
             active
         } else {
-            let segment = self.make_room(queue, class, bytes)?;
+            let segment = self.make_room((queue, class), bytes, is_large)?;
             // That may have moved the older one, or evicted it.
             moved = known.and_then(|_| self.find(entry.hash, entry.key, entry.space));
             older = moved.as_ref();

@@ -20,8 +20,20 @@ const SMALL_SHARE: usize = 10;
 /// The uses that take a new entry to the main queue.
 const USES_TO_STAY: u64 = 1;
 
-/// After so many segments that were emptied without a gain the next one is dropped whole.
-const PATIENCE: usize = 6;
+/// After so many segments that were emptied without a gain the next one is dropped whole; after fewer for a value that takes
+/// many of them, which would otherwise go round until it met its own first parts.
+const VAIN: usize = 6;
+const VAIN_FOR_LARGE: usize = 2;
+
+/// What of a segment that is emptied is written anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Keeps {
+    /// What is used.
+    Used,
+    /// The same without the parts of large values: what makes room for one takes that of another first.
+    UsedAndSmall,
+    Nothing,
+}
 
 /// So many entries of a segment that is emptied have their slots looked for at once: the lines of the index are on their way
 /// together.
@@ -33,13 +45,20 @@ const SWEEP_EACH: u64 = 1 << 15;
 
 impl Locked<'_> {
     /// Another active segment of a queue and class, where the one that there was has no room for so many bytes.
-    pub(crate) fn make_room(&mut self, queue: u64, class: usize, bytes: usize) -> Option<usize> {
+    pub(crate) fn make_room(
+        &mut self,
+        (queue, class): (u64, usize),
+        bytes: usize,
+        is_large: bool,
+    ) -> Option<usize> {
+        let (most, keeps) =
+            if is_large { (VAIN_FOR_LARGE, Keeps::UsedAndSmall) } else { (VAIN, Keeps::Used) };
         let mut emptied = 0;
         while self.free().nth(1).is_none() {
             if self.give_back() {
                 continue;
             }
-            self.empty_one(emptied >= PATIENCE)?;
+            self.empty_one(if emptied < most { keeps } else { Keeps::Nothing })?;
             emptied += 1;
         }
         // What was written anew may have begun a segment of just this kind.
@@ -155,7 +174,7 @@ impl Locked<'_> {
     }
 
     /// Empties the oldest segment of the small queue where that has more than its share, otherwise of the main one.
-    fn empty_one(&mut self, whole: bool) -> Option<()> {
+    fn empty_one(&mut self, keeps: Keeps) -> Option<()> {
         let oldest = |queue: u64, active: bool| {
             let of = (0..self.geometry_segments())
                 .filter(|s| self.state(*s).0 == queue && self.is_active(*s) == active);
@@ -169,12 +188,12 @@ impl Locked<'_> {
             .or_else(|| oldest(second, false))
             .or_else(|| oldest(first, true))
             .or_else(|| oldest(second, true))?;
-        self.empty(segment, whole);
+        self.empty(segment, keeps);
         Some(())
     }
 
-    /// Writes what is used in a segment anew, unless the whole is to be dropped, and gives it back.
-    fn empty(&mut self, segment: usize, whole: bool) {
+    /// Writes what is to be kept of a segment anew, and gives it back.
+    fn empty(&mut self, segment: usize, keeps: Keeps) {
         let (queue, class) = self.state(segment);
         if self.is_active(segment) {
             self.partition.memory.store(self.active_at(queue, class), 0);
@@ -200,7 +219,7 @@ impl Locked<'_> {
                 break;
             }
             for (hash, space, key, at, header) in entries.drain(..) {
-                self.part_with((hash, space, &keys[key]), at, &header, &mut value, whole);
+                self.part_with((hash, space, &keys[key]), at, &header, &mut value, keeps);
             }
         }
         self.set_free(segment);
@@ -213,25 +232,27 @@ impl Locked<'_> {
         at: usize,
         header: &Header,
         value: &mut Vec<u8>,
-        whole: bool,
+        keeps: Keeps,
     ) {
         let Some(present) = self.find_at(hash, at, header) else { return };
         let segment = present.segment;
         let (queue, class) = self.state(segment);
         let uses = present.slot.uses();
-        let (is_kept, left) = match queue {
+        let (is_used, left) = match queue {
             SMALL => (uses >= USES_TO_STAY, 0),
             _ => (uses > 0, uses.saturating_sub(1)),
+        };
+        let is_kept = match keeps {
+            Keeps::Used => is_used,
+            Keeps::UsedAndSmall => is_used && header.kind & kind::LARGE == 0,
+            Keeps::Nothing => false,
         };
         let item = u64::from(header.is_item());
         if space.was_cleared(self.partition.memory) {
             // Nobody finds it any more.
         } else if header.has_expired(|| self.now) {
             self.count(Count::Expired, item);
-        } else if is_kept
-            && !whole
-            && self.write_anew((hash, space, key), &present, left, class, value)
-        {
+        } else if is_kept && self.write_anew((hash, space, key), &present, left, class, value) {
             return self.count(Count::Moved, item);
         } else if queue == SMALL {
             self.count(Count::EvictedSmall, item);
