@@ -79,6 +79,11 @@ impl Place {
     /// The place that a URL asks for: its path; without one, or where the URL asks for a store that vanishes, a new
     /// directory under the temporary one, or under the path or the folder it lies in.
     pub fn of(engine: &'static str, url: &StoreUrl) -> Result<Self> {
+        if !url.hosts().is_empty() {
+            let meant = format!("{engine}:/{}{}", url.hosts().join(","), url.path());
+            let reason = format!("files have a path and no host; write `{meant}`");
+            return Err(Error::InvalidUrl { url: url.to_string(), reason });
+        }
         let path = Path::new(url.path());
         if !url.path().is_empty() && !url.is_scratch() {
             return Ok(Self::Given(path.into()));
@@ -90,10 +95,10 @@ impl Place {
     /// directory in that place, whatever else the URL asks for.
     pub fn on(engine: &'static str, url: &StoreUrl, mount: Option<Mount>) -> Result<Self> {
         match mount {
-            None => Self::of(engine, url),
-            Some(mount) => {
+            Some(mount) if url.hosts().is_empty() => {
                 Mounted::create_in(engine, &Self::parent(engine, url)?, mount).map(Self::Mounted)
             }
+            _ => Self::of(engine, url),
         }
     }
 

@@ -24,12 +24,6 @@ pub(super) const MAX_KEY_LEN: usize = 64 << 10;
 
 pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     let config = FileConfig::read(url)?;
-    if !url.hosts().is_empty() {
-        return Err(Error::InvalidUrl {
-            url: url.to_string(),
-            reason: "files have a path and no host; write `file:/var/tmp/cache`".into(),
-        });
-    }
     let place = Place::on(SCHEME, url, config.mount)?;
     let shared = Shared::open(place, config, Clock::system())?;
     Ok(Arc::new(FileStore { url: url.to_string(), shared: Arc::new(shared) }))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use larder_segment::Cache;
-use larder_store::{Catalog, Engine, Medium, Result, Store, StoreUrl};
+use larder_store::{Catalog, Engine, Error, Medium, Result, Store, StoreUrl};
 
 use crate::segment::{SegmentConfig, SegmentStore, refused};
 
@@ -24,7 +24,11 @@ pub(crate) const ENGINE: Engine = Engine {
 };
 
 fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
-    let config: SegmentConfig = url.options(SCHEME)?;
-    let cache = Cache::private(&config.options()).map_err(|what| refused(SCHEME, what))?;
+    let config = SegmentConfig::read(SCHEME, url)?;
+    if !url.path().is_empty() || !url.hosts().is_empty() {
+        let reason = "it is in memory and nowhere else; write `memory:?size=256m`".into();
+        return Err(Error::InvalidUrl { url: url.to_string(), reason });
+    }
+    let cache = Cache::private(&config.options()).map_err(|what| refused(SCHEME, None, what))?;
     Ok(Arc::new(SegmentStore::new(SCHEME, url.to_string(), (cache, config), None)?))
 }

@@ -30,8 +30,9 @@ pub(crate) const ENGINE: Engine = Engine {
 };
 
 fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
-    let config: SegmentConfig = url.options(SCHEME)?;
-    let place = if url.path().is_empty() && Path::new(SHARED_MEMORY).is_dir() {
+    let config = SegmentConfig::read(SCHEME, url)?;
+    let is_anywhere = url.path().is_empty() && url.hosts().is_empty();
+    let place = if is_anywhere && Path::new(SHARED_MEMORY).is_dir() {
         Place::Own(ScratchDir::create_in(SCHEME, Path::new(SHARED_MEMORY))?)
     } else {
         Place::of(SCHEME, url)?
@@ -40,7 +41,8 @@ fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
         Place::Given(path) => path.clone(),
         Place::Own(_) | Place::Mounted(_) => place.path().join("cache"),
     };
-    let cache = Cache::open(&file, &config.options()).map_err(|what| refused(SCHEME, what))?;
+    let cache =
+        Cache::open(&file, &config.options()).map_err(|what| refused(SCHEME, Some(&file), what))?;
     Ok(Arc::new(SegmentStore::new(SCHEME, url.to_string(), (cache, config), Some((file, place)))?))
 }
 

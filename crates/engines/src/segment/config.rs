@@ -1,7 +1,9 @@
 //! How a region is made, as options say it.
 
-use larder_segment::{Options, Refused};
-use larder_store::{ByteSize, Error};
+use std::path::Path;
+
+use larder_segment::{LONGEST_NAMESPACE, Options, Refused};
+use larder_store::{ByteSize, Error, Result, StoreUrl};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +38,17 @@ impl Default for SegmentConfig {
 }
 
 impl SegmentConfig {
+    /// Of a URL. A namespace that no region can have is refused before there is one.
+    pub(crate) fn read(engine: &'static str, url: &StoreUrl) -> Result<Self> {
+        let config: Self = url.options(engine)?;
+        let len = config.namespace.as_ref().map_or(1, String::len);
+        if !(1..=LONGEST_NAMESPACE).contains(&len) {
+            let what = Refused::Namespace { len, most: LONGEST_NAMESPACE };
+            return Err(refused(engine, None, what));
+        }
+        Ok(config)
+    }
+
     /// The same in the words of the library.
     pub(crate) fn options(&self) -> Options {
         let bytes = |ByteSize(bytes)| usize::try_from(bytes).unwrap_or(usize::MAX / 4);
@@ -49,24 +62,67 @@ impl SegmentConfig {
 }
 
 /// Why a region is not opened, as an error of an engine.
-pub(crate) fn refused(engine: &'static str, what: Refused) -> Error {
+pub(crate) fn refused(engine: &'static str, file: Option<&Path>, what: Refused) -> Error {
     match what {
         Refused::Io { source, .. } if source.raw_os_error() == Some(libc::ENOSPC) => {
             Error::Full { engine, what: "no room for a file of this `size`".to_owned() }
         }
         Refused::TooSmall { size, least } => Error::InvalidOptions {
             engine,
-            reason: format!(
-                "option `size`: {} < {}, the smallest",
-                ByteSize(size as u64),
-                ByteSize(least as u64)
-            ),
+            reason: format!("option `size`: {size} < {least} bytes, the smallest"),
         },
         Refused::Namespace { .. } | Refused::Namespaces { .. } => {
             Error::InvalidOptions { engine, reason: format!("option `namespace`: {what}") }
         }
         Refused::Limit { .. } => Error::InvalidOptions { engine, reason: what.to_string() },
         Refused::Busy => Error::Busy { engine, what: what.to_string() },
-        other => Error::Unavailable { engine, what: other.to_string(), source: None },
+        // It names the file itself.
+        Refused::Io { .. } => Error::Unavailable { engine, what: what.to_string(), source: None },
+        other => {
+            let file = file.map_or_else(String::new, |file| format!("{}: ", file.display()));
+            Error::Unavailable { engine, what: format!("{file}{other}"), source: None }
+        }
+    }
+}
+
+#[cfg(test)]
+#[cfg(all(feature = "memory", feature = "mmap"))]
+mod tests {
+    use larder_host::scratch::ScratchDir;
+    use larder_store::StoreUrl;
+
+    use crate::ENGINES;
+
+    fn error(url: &str) -> String {
+        let url = StoreUrl::parse(url).unwrap();
+        ENGINES.open(&url).err().map_or_else(|| "it opened".to_owned(), |error| error.to_string())
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_by_its_name_and_nothing_is_made() {
+        let folder = ScratchDir::create_in("regions", &std::env::temp_dir()).unwrap();
+        let at = |options: &str| format!("mmap:{}/cache?{options}", folder.path().display());
+        let name = "n".repeat(49);
+        for (url, why) in [
+            (at("size=1048575"), "option `size`: 1048575 < 1048576 bytes, the smallest"),
+            (at("namespace="), "option `namespace`: a namespace of 0 bytes: its name has 1 to 48"),
+            (at(&format!("namespace={name}")), "a namespace of 49 bytes"),
+            (at("size=1m&max_value=1m"), "values of 1048576 bytes: at most 262144"),
+            ("mmap://tmp/cache".into(), "files have a path and no host; write `mmap:/tmp/cache`"),
+            ("memory:/tmp/cache".into(), "it is in memory and nowhere else"),
+        ] {
+            assert!(error(&url).contains(why), "{url}: {}", error(&url));
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_is_no_region_is_named() {
+        let folder = ScratchDir::create_in("regions", &std::env::temp_dir()).unwrap();
+        let file = folder.path().join("notes");
+        std::fs::write(&file, "of somebody").unwrap();
+        let error = error(&format!("mmap:{}", file.display()));
+        assert!(error.contains("notes: the file is not a segment cache"), "{error}");
+        assert_eq!(std::fs::read(&file).unwrap(), b"of somebody");
     }
 }

@@ -36,7 +36,7 @@ impl SegmentStore {
         file: Option<(PathBuf, Place)>,
     ) -> Result<Self> {
         let named = |name: String| {
-            let namespace = cache.namespace(&name).map_err(|what| refused(engine, what))?;
+            let namespace = cache.namespace(&name).map_err(|what| refused(engine, None, what))?;
             Ok((name, namespace))
         };
         let namespace = config.namespace.map(named).transpose()?;
