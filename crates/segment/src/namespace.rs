@@ -117,6 +117,12 @@ impl Cache {
         Ok(Namespace { cache: Arc::clone(self), number })
     }
 
+    /// The namespace of this name, if anybody has asked for it before.
+    pub fn existing_namespace(self: &Arc<Self>, name: &str) -> Option<Namespace> {
+        let number = number_of(self.memory(), name.as_bytes())?;
+        Some(Namespace { cache: Arc::clone(self), number })
+    }
+
     /// Gives a name the first number that has none. The name is there before the seal says so: who is killed before has
     /// changed nothing that anybody looks at. What may lie under the number is of an older generation.
     fn claim(&self, name: &[u8]) -> Result<u8, Refused> {

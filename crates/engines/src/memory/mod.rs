@@ -30,5 +30,5 @@ fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
         return Err(Error::InvalidUrl { url: url.to_string(), reason });
     }
     let cache = Cache::private(&config.options()).map_err(|what| refused(SCHEME, None, what))?;
-    Ok(Arc::new(SegmentStore::new(SCHEME, url.to_string(), (cache, config), None)?))
+    Ok(Arc::new(SegmentStore::new(SCHEME, url.to_string(), (cache, config), None)))
 }

@@ -43,7 +43,7 @@ fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     };
     let cache =
         Cache::open(&file, &config.options()).map_err(|what| refused(SCHEME, Some(&file), what))?;
-    Ok(Arc::new(SegmentStore::new(SCHEME, url.to_string(), (cache, config), Some((file, place)))?))
+    Ok(Arc::new(SegmentStore::new(SCHEME, url.to_string(), (cache, config), Some((file, place)))))
 }
 
 #[cfg(test)]

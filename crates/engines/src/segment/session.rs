@@ -1,10 +1,12 @@
 //! One thread's handle.
 
 use std::cell::Cell;
+use std::sync::Arc;
 
-use larder_segment::{Condition, Entry, Failed, Outcome, Set};
+use larder_segment::{Cache, Condition, Entry, Failed, Outcome, Set};
 use larder_store::{Error, Meta, Remaining, Result, Session, SetMode, SetOptions, SetOutcome};
 
+use super::config::refused;
 use crate::decimal::{self, Digits};
 
 /// One thread's handle on a segment cache.
@@ -12,11 +14,45 @@ use crate::decimal::{self, Digits};
 pub(super) struct SegmentSession {
     engine: &'static str,
     inner: larder_segment::Session,
+    /// A namespace that nobody had stored anything in when it was last looked for: a region has few, and who only asks is not
+    /// to make one.
+    awaited: Option<Arc<str>>,
 }
 
 impl SegmentSession {
-    pub(super) fn new(engine: &'static str, inner: larder_segment::Session) -> Self {
-        Self { engine, inner }
+    pub(super) fn new(
+        engine: &'static str,
+        cache: &Arc<Cache>,
+        namespace: Option<Arc<str>>,
+    ) -> Self {
+        let mut session = Self { engine, inner: cache.session(), awaited: namespace };
+        session.is_there();
+        session
+    }
+
+    /// Whether there can be anything in its namespace.
+    #[inline]
+    fn is_there(&mut self) -> bool {
+        self.awaited.is_none() || self.look_for_it()
+    }
+
+    #[cold]
+    fn look_for_it(&mut self) -> bool {
+        let Some(name) = &self.awaited else { return true };
+        let Some(namespace) = self.inner.cache().existing_namespace(name) else { return false };
+        self.inner = namespace.session();
+        self.awaited = None;
+        true
+    }
+
+    /// Makes the namespace that is asked for, if there is none.
+    fn claim(&mut self) -> Result<()> {
+        if let Some(name) = &self.awaited {
+            let namespace = self.inner.cache().namespace(name);
+            self.inner = namespace.map_err(|what| refused(self.engine, None, what))?.session();
+            self.awaited = None;
+        }
+        Ok(())
     }
 
     /// A key that no entry can have is refused when it is asked for, too.
@@ -36,12 +72,18 @@ impl Session for SegmentSession {
 
     fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
         self.check(key)?;
+        if !self.is_there() {
+            value.clear();
+            return Ok(None);
+        }
         Ok(self.inner.get(key, value).map(|entry| meta(&entry)))
     }
 
     fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
         keys.iter().try_for_each(|key| self.check(key))?;
-        self.inner.get_many(keys, &mut |i, value, entry| hit(i, value, meta(&entry)));
+        if self.is_there() {
+            self.inner.get_many(keys, &mut |i, value, entry| hit(i, value, meta(&entry)));
+        }
         Ok(())
     }
 
@@ -54,6 +96,7 @@ impl Session for SegmentSession {
             SetMode::Append => Condition::Append,
             SetMode::Prepend => Condition::Prepend,
         };
+        self.claim()?;
         let set = Set { condition, ttl: options.ttl, flags: options.flags };
         let outcome = self.inner.set(key, value, &set).map_err(|why| failed(self.engine, why))?;
         Ok(match outcome {
@@ -65,14 +108,20 @@ impl Session for SegmentSession {
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
-        self.inner.delete(key).map_err(|why| failed(self.engine, why))
+        self.check(key)?;
+        Ok(self.is_there() && self.inner.delete(key).map_err(|why| failed(self.engine, why))?)
     }
 
     fn touch(&mut self, key: &[u8], ttl: Option<std::time::Duration>) -> Result<bool> {
-        self.inner.touch(key, ttl).map_err(|why| failed(self.engine, why))
+        self.check(key)?;
+        Ok(self.is_there() && self.inner.touch(key, ttl).map_err(|why| failed(self.engine, why))?)
     }
 
     fn incr(&mut self, key: &[u8], delta: i64) -> Result<Option<u64>> {
+        self.check(key)?;
+        if !self.is_there() {
+            return Ok(None);
+        }
         let sum = Cell::new(None);
         let add = |old: &[u8], new: &mut Vec<u8>| {
             sum.set(decimal::add(old, delta));
@@ -88,7 +137,9 @@ impl Session for SegmentSession {
     }
 
     fn clear(&mut self) -> Result<()> {
-        self.inner.clear();
+        if self.is_there() {
+            self.inner.clear();
+        }
         Ok(())
     }
 }
@@ -103,5 +154,36 @@ fn failed(engine: &'static str, why: Failed) -> Error {
         Failed::Busy => Error::Busy { engine, what: why.to_string() },
         Failed::TooLarge { size, most } => Error::ValueTooLarge { engine, len: size, limit: most },
         Failed::KeyTooLong { size, most } => Error::KeyTooLong { engine, len: size, limit: most },
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "mmap")]
+mod tests {
+    use larder_host::scratch::ScratchDir;
+    use larder_segment::Survey;
+    use larder_store::{SetOptions, StoreUrl};
+
+    use crate::ENGINES;
+
+    #[test]
+    fn who_only_asks_makes_no_namespace() {
+        let folder = ScratchDir::create_in("regions", &std::env::temp_dir()).unwrap();
+        let file = folder.path().join("cache");
+        let url = format!("mmap:{}?size=1m&namespace=typo", file.display());
+        let store = ENGINES.open(&StoreUrl::parse(&url).unwrap()).unwrap();
+        let [mut reader, mut writer] = [(); 2].map(|()| store.session().unwrap());
+        let mut value = b"before".to_vec();
+        assert!(reader.get(b"key", &mut value).unwrap().is_none() && value.is_empty());
+        reader.get_many(&[b"key"], &mut |_, _, _| panic!("there is nothing")).unwrap();
+        assert!(!reader.delete(b"key").unwrap() && !reader.touch(b"key", None).unwrap());
+        assert_eq!(reader.incr(b"key", 1).unwrap(), None);
+        reader.clear().unwrap();
+        let named = || Survey::of_file(&file).unwrap().unwrap().namespaces.len();
+        assert_eq!(named(), 0);
+        writer.set(b"key", b"value", &SetOptions::default()).unwrap();
+        assert_eq!(named(), 1);
+        assert!(reader.get(b"key", &mut value).unwrap().is_some());
+        assert_eq!(value, b"value");
     }
 }

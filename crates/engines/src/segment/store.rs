@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use larder_host::disk;
 use larder_host::scratch::Place;
-use larder_segment::{Cache, Namespace};
+use larder_segment::Cache;
 use larder_store::{
     ByteSize, Capabilities, Counter, Durability, Ownership, Reach, Result, Session, Stats, Store,
     StoreInfo,
 };
 
-use super::config::{SegmentConfig, refused};
+use super::config::SegmentConfig;
 use super::session::SegmentSession;
 
 /// An open segment cache.
@@ -22,7 +22,7 @@ pub(crate) struct SegmentStore {
     url: String,
     cache: Arc<Cache>,
     /// Which keys its sessions have, by name, where they do not have those of no namespace.
-    namespace: Option<(String, Namespace)>,
+    namespace: Option<Arc<str>>,
     /// The file it lies in, and what keeps its folder; none where it is private.
     file: Option<(PathBuf, Place)>,
 }
@@ -34,13 +34,8 @@ impl SegmentStore {
         url: String,
         (cache, config): (Arc<Cache>, SegmentConfig),
         file: Option<(PathBuf, Place)>,
-    ) -> Result<Self> {
-        let named = |name: String| {
-            let namespace = cache.namespace(&name).map_err(|what| refused(engine, None, what))?;
-            Ok((name, namespace))
-        };
-        let namespace = config.namespace.map(named).transpose()?;
-        Ok(Self { engine, url, cache, namespace, file })
+    ) -> Self {
+        Self { engine, url, cache, namespace: config.namespace.map(Arc::from), file }
     }
 }
 
@@ -53,7 +48,7 @@ impl Store for SegmentStore {
             ("max_value", size(self.cache.max_value())),
         ];
         let shape = self.cache.shape().map(|(name, number)| (name, number.to_string()));
-        let namespace = self.namespace.as_ref().map(|(name, _)| ("namespace", name.clone()));
+        let namespace = self.namespace.as_ref().map(|name| ("namespace", name.to_string()));
         let settings = settings.into_iter().chain(shape).chain(namespace);
         let path = self.file.as_ref().map(|(path, _)| path);
         StoreInfo {
@@ -93,9 +88,8 @@ impl Store for SegmentStore {
     }
 
     fn session(&self) -> Result<Box<dyn Session>> {
-        let session = self.namespace.as_ref().map(|(_, of)| of.session());
-        let session = session.unwrap_or_else(|| self.cache.session());
-        Ok(Box::new(SegmentSession::new(self.engine, session)))
+        let session = SegmentSession::new(self.engine, &self.cache, self.namespace.clone());
+        Ok(Box::new(session))
     }
 
     fn stats(&self) -> Result<Stats> {
