@@ -33,6 +33,13 @@ struct Change<'a> {
     keeps_version: bool,
 }
 
+impl Change<'_> {
+    /// Of what kind the entry is then. What is made of an old value is one, too.
+    fn kind(&self, header: &Header) -> u8 {
+        if self.is_stale { kind::STALE } else { header.kind & kind::STALE }
+    }
+}
+
 /// What became of a change.
 enum Changed {
     Done(Outcome),
@@ -41,7 +48,8 @@ enum Changed {
 }
 
 impl Session {
-    /// Gives a key a new time to live; `false` where it is not there.
+    /// Gives a key a new time to live; `false` where it is not there. A value that was marked by [`expire`](Self::expire)
+    /// remains so.
     pub fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool, Failed> {
         let change =
             Change { value: &as_it_is, ttl: Ttl::Is(ttl), is_stale: false, keeps_version: true };
@@ -55,9 +63,9 @@ impl Session {
         Ok(matches!(self.change(key, &change)?, Outcome::Stored(_)))
     }
 
-    /// Puts what `value` makes of the value of a key in its place, which nobody else changes meanwhile. Flags and TTL stay. Where
-    /// it makes nothing (`false`), the value stays as it is and the answer is [`Outcome::NotStored`]; where the key is not there,
-    /// [`Outcome::NotFound`].
+    /// Puts what `value` makes of the value of a key in its place, which nobody else changes meanwhile. Flags, TTL and the mark
+    /// of [`expire`](Self::expire) stay. Where it makes nothing (`false`), the value stays as it is and the answer is
+    /// [`Outcome::NotStored`]; where the key is not there, [`Outcome::NotFound`].
     ///
     /// Others that write wait while it is called, and it may be called more than once.
     pub fn revise(&mut self, key: &[u8], value: &Revise<'_>) -> Result<Outcome, Failed> {
@@ -108,7 +116,7 @@ impl Session {
             space,
             key,
             value: &new,
-            kind: if change.is_stale { kind::STALE } else { 0 },
+            kind: change.kind(&header),
             flags: header.flags,
             expiry,
             version: change.keeps_version.then_some(present.found.version),
@@ -143,7 +151,7 @@ impl Session {
                 space,
                 key,
                 value: &new,
-                kind: if change.is_stale { kind::STALE } else { 0 },
+                kind: change.kind(&found.header),
                 flags: found.header.flags,
                 expiry: self.expiry(change.ttl, &found.header),
                 version: change.keeps_version.then_some(found.version),
@@ -177,4 +185,47 @@ pub(crate) fn joined(first: &[u8], second: &[u8], new: &mut Vec<u8>) -> bool {
     new.extend_from_slice(first);
     new.extend_from_slice(second);
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Cache, Options, Set};
+
+    /// What leaves a value what it is, or is made of it.
+    type Changes = [(&'static str, fn(&mut Session))];
+
+    #[test]
+    fn what_is_made_of_an_old_value_is_an_old_one_until_it_is_set() {
+        let changes: &Changes = &[
+            ("touch", |of| assert_eq!(of.touch(b"key", Some(Duration::from_secs(99))), Ok(true))),
+            ("append", |of| extend(of, Condition::Append)),
+            ("prepend", |of| extend(of, Condition::Prepend)),
+            ("revise", |of| {
+                let longer = |old: &[u8], new: &mut Vec<u8>| joined(old, b"more", new);
+                assert!(matches!(of.revise(b"key", &longer), Ok(Outcome::Stored(_))));
+            }),
+        ];
+        let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
+        let mut session = cache.session();
+        // In one record, and in parts before and after.
+        for len in [10, 8100, 17_000] {
+            for (what, change) in changes {
+                for is_stale in [true, false] {
+                    session.set(b"key", &vec![1; len], &Set::default()).unwrap();
+                    if is_stale {
+                        assert_eq!(session.expire(b"key"), Ok(true));
+                    }
+                    change(&mut session);
+                    let entry = session.get(b"key", &mut Vec::new()).unwrap();
+                    assert_eq!(entry.stale, is_stale, "{what} of {len}");
+                }
+            }
+        }
+    }
+
+    fn extend(session: &mut Session, condition: Condition) {
+        let set = Set { condition, ..Set::default() };
+        assert!(matches!(session.set(b"key", &[2; 99], &set), Ok(Outcome::Stored(_))));
+    }
 }

@@ -161,7 +161,6 @@ impl Model {
                 if there {
                     let entry = session.get(&name(key), &mut Vec::new()).unwrap();
                     assert!(entry.ttl.unwrap().as_secs() >= 990);
-                    self.map.get_mut(&key).unwrap().stale = entry.stale;
                     self.changed(key);
                 }
             }
@@ -204,6 +203,8 @@ impl Model {
             (Kind::Append, _) => Condition::Append,
             (Kind::Prepend, _) => Condition::Prepend,
         };
+        let is_extended = matches!(kind, Kind::Append | Kind::Prepend);
+        let stale = is_extended && known.as_ref().is_some_and(|known| known.stale);
         let (wanted, new, flags) = match (kind, known) {
             (Kind::Add, Some(_)) | (Kind::Replace | Kind::Append | Kind::Prepend, None) => {
                 (Some(Outcome::NotStored), vec![], 0)
@@ -222,7 +223,7 @@ impl Model {
         let most = session.cache().max_value();
         match (session.set(&name(key), &value, &set), wanted) {
             (Ok(Outcome::Stored(version)), None) => {
-                self.map.insert(key, Known { value: new, flags, version, stale: false });
+                self.map.insert(key, Known { value: new, flags, version, stale });
                 self.changed(key);
             }
             (Err(Failed::TooLarge { .. }), None) => assert!(new.len() > most),
@@ -243,7 +244,7 @@ impl Model {
             (_, outcome) if !is_new => assert_eq!(outcome, Ok(Outcome::NotStored)),
             (Some(known), Ok(Outcome::Stored(version))) => {
                 assert_ne!(version, known.version);
-                *known = Known { value: revised(&known.value), version, stale: false, ..*known };
+                *known = Known { value: revised(&known.value), version, ..*known };
                 self.changed(key);
             }
             (_, outcome) => panic!("{outcome:?}"),
