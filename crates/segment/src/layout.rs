@@ -3,7 +3,7 @@
 //! ```text
 //! superblock and names 4 KiB | lines of counters, 128 bytes a session | partition 0 | partition 1 | …
 //!
-//! partition: lock 64 | words 64 | active segments 128 | counters 128 | fences 1 KiB
+//! partition: lock 64 | words 64 | active segments 128 | counters 128 | fences 4 KiB
 //!            | a word a segment | four words of notes a segment | a time a segment | ghosts | index | segments
 //! ```
 //!
@@ -23,6 +23,11 @@ pub(crate) const STATS_LINE: usize = 128;
 /// The smallest region.
 pub const LEAST_SIZE: usize = 1 << 20;
 
+/// The longest partition: places in it have 32 bits, of words.
+const LONGEST_PARTITION: usize = 1 << 35;
+/// The largest region.
+const LARGEST_SIZE: usize = MOST_PARTITIONS * LONGEST_PARTITION;
+
 /// The slots of a bucket, which is a line of the processor's cache.
 pub(crate) const BUCKET_SLOTS: usize = 8;
 pub(crate) const BUCKET: usize = 8 * BUCKET_SLOTS;
@@ -30,8 +35,9 @@ pub(crate) const BUCKET: usize = 8 * BUCKET_SLOTS;
 /// Classes of entries by how long they live, so that a segment's entries expire at about the same time.
 pub(crate) const CLASSES: usize = 8;
 
-/// Counters of fills a partition has; see `fence`.
-pub(crate) const FENCES: usize = 128;
+/// Counters of changes that a partition has. Every change of a key counts in one, and a fill is refused where it has changed
+/// since: keys that share one refuse each other's, and so there are many.
+pub(crate) const FENCES: usize = 512;
 
 /// Offsets in a partition.
 pub(crate) const LOCK: usize = 0;
@@ -58,8 +64,15 @@ const FEWEST_SEGMENTS: usize = 12;
 const LEAST_PARTITION: usize = 4 << 20;
 /// Writers seldom meet in one of so many partitions.
 const MOST_PARTITIONS: usize = 64;
-/// The index has so many slots for each entry of the size that is expected, of ten.
+/// The index has so many slots for ten entries of the size that is expected.
 const SLOTS_FOR_TEN: usize = 12;
+/// It takes no less than one of so many bytes. That is a slot for each 800: enough for the parts of values that are cut, of
+/// which each has a slot of its own beside the entry's, and for entries that are smaller than was expected.
+const LEAST_INDEX: usize = 100;
+/// An entry is expected to have a word of key and value at least: of smaller ones the index would take half the region.
+const LEAST_ITEM: usize = 8;
+/// And to take no larger a part of the region than the largest value does.
+const ITEM_SHARE: usize = 4;
 /// Header and padding of an entry, on average.
 const BESIDE_ITEM: usize = 20;
 
@@ -82,6 +95,13 @@ impl Geometry {
         if size < LEAST_SIZE {
             return Err(Refused::TooSmall { size, least: LEAST_SIZE });
         }
+        let limits = [("regions", size, LARGEST_SIZE), ("keys", max_key, Self::longest_key(size))];
+        for (what, asked, most) in limits {
+            if asked > most {
+                return Err(Refused::Limit { what, asked, most });
+            }
+        }
+        let item = item.clamp(LEAST_ITEM, size / ITEM_SHARE);
         let stats_lines = (size / (64 << 10)).clamp(16, 256);
         let all = size - SUPERBLOCK - stats_lines * STATS_LINE;
         // A record of the longest key has room for as much of a value.
@@ -95,8 +115,8 @@ impl Geometry {
         let segment_len =
             previous_power_of_two(each / SEGMENTS_WANTED).clamp(least, LARGEST_SEGMENT);
         let slots = each / (item + BESIDE_ITEM) * SLOTS_FOR_TEN / 10;
-        let buckets = slots.div_ceil(BUCKET_SLOTS).max(8);
-        let ghosts = (slots / 2).next_multiple_of(4 * BUCKET_SLOTS);
+        let buckets = slots.div_ceil(BUCKET_SLOTS).max(each / LEAST_INDEX / BUCKET);
+        let ghosts = (buckets * BUCKET_SLOTS / 2).next_multiple_of(4 * BUCKET_SLOTS);
         let mut geometry =
             Self { size, partitions, segments: 0, segment_len, buckets, ghosts, stats_lines };
         geometry.segments =
@@ -119,7 +139,7 @@ impl Geometry {
             && self.ghosts.is_multiple_of(4)
             && (1..=1 << 12).contains(&self.stats_lines)
             && (self.segments <= 2 * SEGMENTS_WANTED || self.segment_len == LARGEST_SEGMENT)
-            && self.segments * self.segment_len < 1 << 35
+            && self.partition_len() <= LONGEST_PARTITION
             && self.end() <= self.size;
         if sound { Ok(self) } else { Err(Refused::Geometry) }
     }
@@ -176,11 +196,12 @@ fn previous_power_of_two(n: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Cache, Condition, Options, Set};
 
     #[test]
     fn it_scales_from_a_mebibyte_to_a_tebibyte_and_wastes_little() {
         for shift in 20..=40 {
-            for size in [1 << shift, (1 << shift) + 12345] {
+            for size in [1 << shift, (1 << shift) + 12345, (1 << shift) * 19 / 10] {
                 let geometry = Geometry::of(size, 112, 250).unwrap();
                 let segments = geometry.partitions * geometry.segments * geometry.segment_len;
                 assert!(geometry.segments >= 32, "{geometry:?}");
@@ -195,6 +216,98 @@ mod tests {
         let small = Geometry::of(LEAST_SIZE, 112, 250).unwrap();
         assert_eq!((small.partitions, small.segment_len), (1, LEAST_SEGMENT));
         assert!(matches!(Geometry::of(LEAST_SIZE - 1, 112, 250), Err(Refused::TooSmall { .. })));
+    }
+
+    #[test]
+    fn entries_of_every_size_that_is_expected_find_slots() {
+        let of_keys = |size| [0, 1, 250, Geometry::longest_key(size)];
+        for (size, shift) in (20..=41).map(|shift| (1_usize << shift, shift)) {
+            for size in [size - size / 8 * usize::from(shift > 20), size] {
+                for item in [1, 10, 112, 1 << 10, 100_000, 130_000, 1 << 20, 10 << 20, 100 << 20] {
+                    for max_key in of_keys(size) {
+                        let geometry = Geometry::of(size, item, max_key)
+                            .unwrap_or_else(|why| panic!("{size} of {item}, {max_key}: {why}"));
+                        check(&geometry, item, max_key);
+                    }
+                }
+            }
+        }
+    }
+
+    fn check(geometry: &Geometry, item: usize, max_key: usize) {
+        let item = item.clamp(LEAST_ITEM, geometry.size / ITEM_SHARE);
+        let of = format!("{item} and {max_key} of {geometry:?}");
+        let Geometry { size, partitions, segments, segment_len, .. } = *geometry;
+        let (bytes, slots) = (segments * segment_len, geometry.buckets * BUCKET_SLOTS);
+        assert_eq!(geometry.checked().ok(), Some(*geometry));
+        // The index of tiny entries takes a third of the region.
+        let (fewest, least) = if item < 112 { (8, 55) } else { (FEWEST_SEGMENTS - 2, 80) };
+        assert!(segments >= fewest, "{of}");
+        assert!(bytes * partitions * 100 / size >= least, "{of}");
+        assert!(geometry.longest_record() >= 2 * max_key, "{of}");
+        assert!(geometry.ghosts >= 32, "{of}");
+        // As many records as there are where all is filled with entries of this size.
+        let longest = geometry.longest_record();
+        let records = if item < longest { 1 } else { 1 + item.div_ceil(longest) };
+        assert!(slots >= bytes / (item + BESIDE_ITEM) * records, "{of}");
+        // What is beside the segments leaves an index of almost a hundredth.
+        assert!(geometry.buckets * BUCKET * 110 >= bytes, "{of}");
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "takes an interpreter minutes")]
+    fn a_fill_is_seldom_refused_for_the_changes_of_other_keys() {
+        let cache = Cache::private(&Options::of_size(LEAST_SIZE)).unwrap();
+        let mut session = cache.session();
+        let (fills, others) = (200_u32, 60_u32);
+        for fill in 0..fills {
+            let name = |of: u32| (u64::from(fill) << 32 | u64::from(of)).to_ne_bytes();
+            let token = session.token(&name(others));
+            for of in 0..others {
+                session.set(&name(of), b"value", &Set::default()).unwrap();
+            }
+            let set = Set { condition: Condition::Unchanged(token), ..Set::default() };
+            session.set(&name(others), b"value", &set).unwrap();
+        }
+        // Of so many changes one in nine meets the fence of the fill.
+        let refused = cache.stats().refused_fills;
+        assert!(refused < u64::from(fills) / 4, "{refused} of {fills}");
+    }
+
+    #[test]
+    fn what_no_region_can_have_is_refused_by_its_limit() {
+        let limit = |size, item, max_key| match Geometry::of(size, item, max_key) {
+            Err(Refused::Limit { what, asked, most }) => (what, asked, most),
+            other => panic!("{other:?}"),
+        };
+        let all = usize::MAX;
+        assert_eq!(limit(8 << 20, 112, all), ("keys", all, MAX_KEY));
+        assert_eq!(limit(LEAST_SIZE, 112, MAX_KEY), ("keys", MAX_KEY, LEAST_SIZE / 64));
+        for size in [(1 << 41) + 1, 2100 << 30, 2200 << 30, all / 4, all] {
+            assert_eq!(limit(size, 112, 250), ("regions", size, 1 << 41));
+        }
+        let small = Geometry::of(LEAST_SIZE - 1, all, all);
+        assert!(matches!(small, Err(Refused::TooSmall { .. })));
+    }
+
+    #[test]
+    fn entries_larger_than_any_can_be_are_expected_to_be_the_largest() {
+        for size in [1 << 20, 4 << 20, 64 << 20] {
+            let largest = Geometry::of(size, size / 4, 250).unwrap();
+            for item in [size / 2, size, 10 * size, usize::MAX / 4, usize::MAX] {
+                assert_eq!(Geometry::of(size, item, 250).unwrap(), largest);
+            }
+        }
+    }
+
+    #[test]
+    fn a_partition_longer_than_places_reach_is_refused() {
+        let sound = Geometry::of(LARGEST_SIZE, 112, 250).unwrap();
+        assert!(sound.partition_len() <= LONGEST_PARTITION);
+        let slack = LONGEST_PARTITION - sound.segments_at();
+        let longer = Geometry { size: 1 << 45, segments: slack / sound.segment_len + 1, ..sound };
+        assert!(longer.segments * longer.segment_len < LONGEST_PARTITION);
+        assert!(matches!(longer.checked(), Err(Refused::Geometry)), "{longer:?}");
     }
 
     #[test]
