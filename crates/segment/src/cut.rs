@@ -1,15 +1,16 @@
 //! Values that are too long for a record: cut into parts, each an entry by itself, with one entry that tells where they are.
 //!
-//! The parts are there before anybody is told of them, under a number that no other value of the region ever has. So a value
-//! is read whole, or, where a part was evicted meanwhile, not at all. Parts lie in all partitions in turn.
+//! The parts are there before anybody is told of them, under a number that no other value of the region has. So a value is
+//! read whole, or, where a part was evicted meanwhile, not at all. Parts lie in all partitions in turn.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crate::Failed;
 use crate::api::{Condition, Outcome};
 use crate::cache::Cache;
 use crate::locked::{self, Takes};
+use crate::memory::size;
 use crate::namespace::Space;
 use crate::partition::{Moment, Partition};
 use crate::record::kind;
@@ -22,6 +23,13 @@ const BESIDE: usize = 64;
 /// A value is large that takes more than a quarter of the small queue, which is a tenth of the region: its last parts would
 /// push the first ones out.
 const LARGE_SHARE: usize = 40;
+
+/// So many bytes are reserved for a value before any of its parts has been found; for more of them as they come.
+const RESERVED: u64 = 4 << 20;
+
+/// After so many parts in a row that are not there no more of them are looked for to be taken away: a round of all
+/// partitions. Any that are left go as others do that nobody reads.
+const MISSING: usize = 64;
 
 /// Where the parts of a value are, as its entry tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,11 +51,22 @@ impl Parts {
         bytes
     }
 
-    fn of(bytes: &[u8], most: usize) -> Option<Self> {
+    /// How a value of so many bytes is cut: into as few parts as there can be, and those alike, so that they lie in segments
+    /// without large gaps.
+    fn cut(cache: &Cache, number: u64, len: usize) -> Self {
+        let most = cache.places.geometry.longest_record() - BESIDE;
+        let each = len.div_ceil(len.div_ceil(most).max(1)).next_multiple_of(8).clamp(8, most);
+        Self { number, len: len as u64, each: each as u64 }
+    }
+
+    /// What an entry tells; `None` where no value that the cache takes would be cut so.
+    fn of(cache: &Cache, bytes: &[u8]) -> Option<Self> {
         let (words, []) = bytes.as_chunks::<8>() else { return None };
         let [number, len, each] = words else { return None };
         let [number, len, each] = [number, len, each].map(|word| u64::from_ne_bytes(*word));
-        (each >= 1024 && len <= most as u64).then_some(Self { number, len, each })
+        let size = usize::try_from(len).ok().filter(|size| *size <= cache.max_value())?;
+        let parts = Self::cut(cache, number, size);
+        (parts.each == each).then_some(parts)
     }
 
     fn count(self) -> u64 {
@@ -70,12 +89,25 @@ impl Parts {
     }
 }
 
+/// A number for a value that is cut. Two have the same one only where the counter, the time and the hashes of their keys all
+/// are: a counter that was damaged, or came back from the disk as it was before, does not give one value another's parts.
+fn number(cache: &Cache, hash: u64) -> u64 {
+    let count = cache.memory().word(CUTS).fetch_add(1, Ordering::Relaxed);
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&count.to_ne_bytes());
+    bytes[8..24].copy_from_slice(&since.as_nanos().to_ne_bytes());
+    bytes[24..].copy_from_slice(&hash.to_ne_bytes());
+    cache.places.hash(&bytes)
+}
+
 impl Session {
     /// Puts the value together whose entry `value` is; `false` where a part is missing.
     pub(crate) fn join(&self, hash: u64, moment: Moment, value: &mut Vec<u8>) -> bool {
-        let Some(parts) = Parts::of(value, self.cache.max_value()) else { return false };
+        let Some(parts) = Parts::of(&self.cache, value) else { return false };
         value.clear();
-        value.reserve(usize::try_from(parts.len).unwrap_or(0));
+        // No more than a file can have somebody ask for who has no such value.
+        value.reserve(usize::try_from(parts.len.min(RESERVED)).unwrap_or(0));
         (0..parts.count()).all(|part| {
             let key = parts.key(part);
             let of = self.cache.places.hash(&key);
@@ -92,10 +124,9 @@ impl Session {
         entry: &locked::Entry<'_>,
         condition: Condition,
     ) -> Result<Outcome, Failed> {
-        let number = self.cache.memory().word(CUTS).fetch_add(1, Ordering::Relaxed);
-        let each = self.cache.places.geometry.longest_record() - BESIDE;
-        let parts = Parts { number, len: entry.value.len() as u64, each: each as u64 };
-        let outcome = self.put_parts(entry, parts, each).and_then(|()| {
+        let number = number(&self.cache, entry.hash);
+        let parts = Parts::cut(&self.cache, number, entry.value.len());
+        let outcome = self.put_parts(entry, parts).and_then(|()| {
             let bytes = parts.bytes();
             let head = locked::Entry { value: &bytes, kind: entry.kind | kind::CUT, ..*entry };
             self.put(&head, condition)
@@ -109,15 +140,10 @@ impl Session {
         outcome
     }
 
-    fn put_parts(
-        &self,
-        entry: &locked::Entry<'_>,
-        parts: Parts,
-        each: usize,
-    ) -> Result<(), Failed> {
+    fn put_parts(&self, entry: &locked::Entry<'_>, parts: Parts) -> Result<(), Failed> {
         let is_large = entry.value.len() > self.cache.size() / LARGE_SHARE;
         let large = if is_large { kind::LARGE } else { 0 };
-        for (part, value) in (0..).zip(entry.value.chunks(each)) {
+        for (part, value) in (0..).zip(entry.value.chunks(size(parts.each))) {
             let key = parts.key(part);
             let of = locked::Entry {
                 hash: self.cache.places.hash(&key),
@@ -142,8 +168,13 @@ impl Session {
     /// Takes the parts of a value away that nobody is told of any more. Those whose lock is not had in time go as others do
     /// that nobody reads; once it has waited in vain it waits for no other.
     pub(crate) fn drop_parts(&self, hash: u64, parts: &[u8], mut patience: Duration) {
-        let Some(parts) = Parts::of(parts, self.cache.max_value()) else { return };
+        let Some(parts) = Parts::of(&self.cache, parts) else { return };
+        let mut missing = 0;
         for part in 0..parts.count() {
+            if missing == MISSING {
+                return;
+            }
+            missing += 1;
             let key = parts.key(part);
             let of = self.cache.places.hash(&key);
             let partition = Parts::partition(&self.cache, hash, part);
@@ -153,7 +184,135 @@ impl Session {
             };
             if let Some(present) = locked.find(of, &key, Space::PARTS) {
                 locked.remove(&present);
+                missing = 0;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::FOREVER;
+    use crate::{Options, Set};
+
+    /// Of one byte over and over.
+    fn value(byte: u8, len: usize) -> Vec<u8> {
+        vec![byte; len]
+    }
+
+    fn entry<'e>(session: &Session, key: &'e [u8], value: &'e [u8]) -> locked::Entry<'e> {
+        let (hash, space) = (session.cache.places.hash(key), Space::ROOT);
+        let expiry = FOREVER;
+        locked::Entry { hash, space, key, value, kind: 0, flags: 0, expiry, version: None }
+    }
+
+    /// Stores an entry that tells of parts, as a file may have it of which somebody else wrote a part.
+    fn tell(session: &Session, key: &[u8], bytes: &[u8]) {
+        let head = locked::Entry { kind: kind::CUT, ..entry(session, key, bytes) };
+        assert!(matches!(session.put(&head, Condition::None), Ok(Outcome::Stored(_))));
+    }
+
+    #[test]
+    fn a_counter_that_goes_back_gives_no_value_the_parts_of_another() {
+        let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
+        let mut session = cache.session();
+        let go_back = || cache.memory().word(CUTS).fetch_sub(1, Ordering::Relaxed);
+        session.set(b"a", &value(b'a', 40_000), &Set::default()).unwrap();
+        go_back();
+        session.set(b"b", &value(b'b', 40_000), &Set::default()).unwrap();
+        for key in [b"a", b"b"] {
+            let mut found = Vec::new();
+            assert!(session.get(key, &mut found).is_some());
+            assert!(found == value(key[0], 40_000), "{}", found.escape_ascii());
+        }
+        let before = number(&cache, 1);
+        go_back();
+        assert_ne!(number(&cache, 1), before, "of one key, at another time");
+    }
+
+    #[test]
+    fn parts_that_are_cut_otherwise_are_not_looked_for() {
+        let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
+        let right = Parts::cut(&cache, 7, 40_000);
+        assert_eq!(Parts::of(&cache, &right.bytes()), Some(right));
+        for wrong in [
+            Parts { each: 1024, ..right },
+            Parts { each: right.each + 8, ..right },
+            Parts { each: 0, ..right },
+            Parts { each: u64::MAX, ..right },
+            Parts { len: cache.max_value() as u64 + 1, ..right },
+            Parts { len: u64::MAX, ..right },
+        ] {
+            assert_eq!(Parts::of(&cache, &wrong.bytes()), None, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn parts_are_as_few_as_can_be_and_alike() {
+        let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
+        let most = cache.places.geometry.longest_record() - BESIDE;
+        for len in [0, 1, 8000, most, most + 1, 2 * most, 3 * most - 9, cache.max_value()] {
+            let parts = Parts::cut(&cache, 0, len);
+            assert_eq!(size(parts.count()), len.div_ceil(most), "{len}");
+            let last = parts.len - parts.count().saturating_sub(1) * parts.each;
+            assert!(last + 8 * parts.count() >= parts.each.min(parts.len), "{parts:?}");
+        }
+    }
+
+    /// Of parts of the longest length and short rests, a segment would hold one and a gap.
+    #[test]
+    #[cfg_attr(miri, ignore = "takes an interpreter minutes")]
+    fn values_in_parts_that_have_room_all_stay() {
+        let (len, size) = (300_000, 8 << 20);
+        let cache = Cache::private(&Options { item: len, ..Options::of_size(size) }).unwrap();
+        let mut session = cache.session();
+        let keys = 0..u8::try_from(size * 6 / 10 / len).unwrap();
+        for key in keys.clone() {
+            session.set(&[key], &value(key, len), &Set::default()).unwrap();
+        }
+        for key in keys {
+            let mut found = Vec::new();
+            assert!(session.get(&[key], &mut found).is_some(), "{key}: {:?}", cache.stats());
+            assert!(found == value(key, len));
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "a region of which an interpreter would keep notes on every byte")]
+    fn no_more_is_asked_of_memory_than_a_few_parts_that_are_there() {
+        let cache = Cache::private(&Options::of_size(32 << 20)).unwrap();
+        let (mut session, len) = (cache.session(), cache.max_value());
+        assert!(len as u64 > RESERVED);
+        tell(&session, b"key", &Parts::cut(&cache, 7, len).bytes());
+        let mut found = Vec::new();
+        assert!(session.get(b"key", &mut found).is_none());
+        assert!((found.capacity() as u64) < 2 * RESERVED, "{}", found.capacity());
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "as above")]
+    fn parts_are_dropped_to_the_first_long_gap() {
+        let cache = Cache::private(&Options::of_size(32 << 20)).unwrap();
+        let session = cache.session();
+        let parts = Parts::cut(&cache, 7, cache.max_value());
+        let (hash, last) = (cache.places.hash(b"key"), parts.count() - 1);
+        let present = |part: u64| {
+            let (key, moment) = (parts.key(part), cache.moment());
+            let (of, partition) = (cache.places.hash(&key), Parts::partition(&cache, hash, part));
+            partition.get(of, &key, Space::PARTS, moment, &mut Vec::new()).is_some()
+        };
+        let gap = MISSING as u64;
+        assert!(last > 50 + gap, "{last}");
+        for part in [0, 50, last] {
+            let key = parts.key(part);
+            let of = locked::Entry { space: Space::PARTS, ..entry(&session, &key, b"part") };
+            let partition = Parts::partition(&cache, hash, part);
+            let mut locked = lock_of(&cache, partition).unwrap();
+            assert!(locked.store(&of, None, Takes::Any).is_some());
+        }
+        assert!([0, 50, last].into_iter().all(present));
+        session.drop_parts(hash, &parts.bytes(), PATIENCE);
+        assert_eq!([0, 50, last].map(present), [false, false, true]);
     }
 }
