@@ -85,10 +85,14 @@ pub enum Refused {
 /// Why an operation was not carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Failed {
-    /// A process holds the lock of this key's part and is stopped. The key has no value now.
+    /// A process holds a lock that this needs, and is stopped. A set has then taken the key's older value away, whatever its
+    /// condition was; only [`Append`](crate::Condition::Append) and [`Prepend`](crate::Condition::Prepend) leave it, as every
+    /// other change of a value does: touch, expire and revise.
     #[error("a stopped process holds the lock of this part of the cache")]
     Busy,
-    /// The value is larger than the cache takes. The key has no value now.
+    /// The value is larger than the cache takes: a set without a condition has then taken the key's older value away, and
+    /// every other one leaves it, as do touch, expire and revise. Or, if it is no larger, no room could be made for it, and
+    /// the older value is left by all.
     #[error("a value of {size} bytes: at most {most}")]
     TooLarge {
         /// The value's bytes.
@@ -104,4 +108,75 @@ pub enum Failed {
         /// What the cache takes.
         most: usize,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::session::lock_of;
+    use crate::{Cache, Condition, Options, Session, Set};
+
+    fn set(session: &mut Session, value: &[u8], condition: Condition) -> Option<Failed> {
+        session.set(b"key", value, &Set { condition, ..Set::default() }).err()
+    }
+
+    fn is_there(session: &mut Session) -> bool {
+        session.get(b"key", &mut Vec::new()).is_some()
+    }
+
+    #[test]
+    fn a_value_that_is_too_large_takes_the_older_one_away_only_without_a_condition() {
+        let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
+        let mut session = cache.session();
+        let (size, most) = (cache.max_value() + 1, cache.max_value());
+        let (large, too_large) = (vec![0; size], Some(Failed::TooLarge { size, most }));
+        assert_eq!(set(&mut session, b"value", Condition::None), None);
+        let version = session.get(b"key", &mut Vec::new()).unwrap().version;
+        let all = [
+            Condition::Absent,
+            Condition::Present,
+            Condition::Version(version),
+            Condition::Unchanged(session.token(b"key")),
+        ];
+        for condition in all {
+            assert_eq!(set(&mut session, &large, condition), too_large);
+            assert!(is_there(&mut session), "{condition:?}");
+        }
+        for condition in [Condition::Append, Condition::Prepend] {
+            let size = size + b"value".len();
+            let too_large = Some(Failed::TooLarge { size, most });
+            assert_eq!(set(&mut session, &large, condition), too_large);
+            assert!(is_there(&mut session), "{condition:?}");
+        }
+        assert_eq!(set(&mut session, &large, Condition::None), too_large);
+        assert!(!is_there(&mut session));
+    }
+
+    #[test]
+    fn who_waits_in_vain_takes_the_value_away_by_a_set_and_leaves_it_by_a_change() {
+        let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
+        let mut session = cache.session();
+        assert_eq!(set(&mut session, b"value", Condition::None), None);
+        let ((held, is_held), (done, is_done)) = (mpsc::channel(), mpsc::channel::<()>());
+        std::thread::scope(|scope| {
+            let cache = &cache;
+            scope.spawn(move || {
+                let _locked = lock_of(cache, cache.partition(0)).unwrap();
+                held.send(()).unwrap();
+                let _ = is_done.recv();
+            });
+            is_held.recv().unwrap();
+            let busy = Some(Failed::Busy);
+            assert_eq!(set(&mut session, b"more", Condition::Append), busy);
+            assert_eq!(session.touch(b"key", Some(Duration::from_secs(9))).err(), busy);
+            assert_eq!(session.expire(b"key").err(), busy);
+            assert!(is_there(&mut session));
+            assert_eq!(set(&mut session, b"another", Condition::None), busy);
+            assert!(!is_there(&mut session));
+            drop(done);
+        });
+    }
 }
