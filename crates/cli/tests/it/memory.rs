@@ -4,13 +4,14 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::scene::{LARDER, SOON, Scene, within};
+use crate::scene::{LARDER, SOON, Scene, assert_contains, within};
 use crate::{Case, MEMCACHED, MOUNTS, NOTHING, Need};
 
 pub(crate) const CASES: &[Case] = &[
     (LIMITED, "a_server_that_takes_more_than_the_run_may_have_is_a_reason", server_killed),
     (LIMITED, "nothing_is_left_when_larder_takes_more_than_it_may_have", larder_killed),
     (LIMITED, "a_plan_beyond_the_limit_of_memory_is_refused", beyond),
+    (LIMITED, "a_region_in_memory_beyond_the_limit_is_refused_before_it_is_made", region),
     (MOUNTS, "where_memory_cannot_be_limited_there_is_no_run", cannot_be_limited),
     (NOTHING, "a_limit_of_memory_that_is_none_is_refused", no_limit),
 ];
@@ -72,6 +73,15 @@ fn beyond() {
     let plan = ["-k", "40k", "-d", "4k", "--memory", "96m", "-o", "out"];
     let answer = scene.larder(&[&["compare", "-q", "memcached:"], &plan[..]].concat());
     answer.ends_with(2).complains(&["of memory", "MiB are free", "use fewer --keys", "--yes"]);
+    scene.assert_nothing_left();
+}
+
+fn region() {
+    let scene = Scene::new();
+    let plan = ["-k", "100", "-d", "100", "-r", "1", "--memory", "64m", "-o", "out"];
+    let answer = scene.larder(&[&["compare", "-q", "mmap:?size=256m"], &plan[..]].concat());
+    answer.ends_with(1);
+    assert_contains(&answer.err, &["`size` 256 MiB > ", "which is left of what this may take"]);
     scene.assert_nothing_left();
 }
 

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use larder_host::scratch::{Place, ScratchDir};
+use larder_host::{cgroup, disk};
 use larder_segment::Cache;
-use larder_store::{Catalog, Engine, Medium, Result, Store, StoreUrl};
+use larder_store::{ByteSize, Catalog, Engine, Error, Medium, Result, Store, StoreUrl};
 
 use crate::segment::{SegmentConfig, SegmentStore, refused};
 
@@ -41,9 +42,24 @@ fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
         Place::Given(path) => path.clone(),
         Place::Own(_) | Place::Mounted(_) => place.path().join("cache"),
     };
+    has_room_in_memory(&file, config.size)?;
     let cache =
         Cache::open(&file, &config.options()).map_err(|what| refused(SCHEME, Some(&file), what))?;
     Ok(Arc::new(SegmentStore::new(SCHEME, url.to_string(), (cache, config), Some((file, place)))))
+}
+
+/// Refuses a new file that lies in memory and would take more of it than this process may have: the kernel would end it, or
+/// another of its group, while the file is made.
+fn has_room_in_memory(file: &Path, size: ByteSize) -> Result<()> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let system = || disk::file_system(folder.unwrap_or(Path::new(".")));
+    match cgroup::free_bytes().map(ByteSize) {
+        Some(free) if size > free && !file.exists() && system().is_ok_and(|it| it.is_memory()) => {
+            let what = format!("`size` {size} > {free}, which is left of what this may take");
+            Err(Error::Full { engine: SCHEME, what })
+        }
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
