@@ -66,7 +66,7 @@ const MUTANTS: &[Mutant] = &[
                 becomes: ".store(slot.0, Ordering::Relaxed);",
             },
             Change {
-                file: "partition.rs",
+                file: "index.rs",
                 is: "other.0, Ordering::AcqRel,",
                 becomes: "other.0, Ordering::Relaxed,",
             },
@@ -91,7 +91,7 @@ const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "no_look_after_a_fill",
         changes: &[Change {
-            file: "session.rs",
+            file: "put.rs",
             is: "&& stored.changes != Some(token.changes)",
             becomes: "&& stored.changes != Some(token.changes) && false",
         }],

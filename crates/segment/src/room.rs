@@ -5,11 +5,12 @@
 
 use std::sync::atomic::Ordering;
 
+use crate::index::exchange;
 use crate::layout::BUCKET;
 use crate::locked::{Entry, FREE, Locked, MAIN, Present, SMALL};
 use crate::memory::{fence, size};
 use crate::namespace::Space;
-use crate::partition::{FILL, LATEST, ORDER, STATE, exchange};
+use crate::partition::{FILL, LATEST, ORDER, STATE};
 use crate::record::{FOREVER, Header, kind};
 use crate::slot::Slot;
 use crate::tally::Count;

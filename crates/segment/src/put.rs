@@ -1,0 +1,91 @@
+//! Storing an entry of one record, under whichever condition.
+
+use std::sync::atomic::Ordering;
+
+use crate::Failed;
+use crate::api::{Condition, Outcome};
+use crate::locked::{self, Locked, Present, Takes};
+use crate::session::{PATIENCE, Session, alive};
+use crate::stats::Of;
+
+impl Session {
+    /// Stores an entry of one record.
+    pub(crate) fn put(
+        &self,
+        entry: &locked::Entry<'_>,
+        condition: Condition,
+    ) -> Result<Outcome, Failed> {
+        self.partition(entry.hash).prefetch_to_set(entry.hash);
+        let mut locked = self.lock(entry.hash)?;
+        // Looked at under the lock, so that it is none that a holder before had already left behind.
+        let entry = &locked::Entry { space: self.space(), ..*entry };
+        let mut present = alive(&mut locked, (entry.hash, entry.key, entry.space));
+        if condition == Condition::Absent
+            && let Some(damaged) = present
+            && !locked.read(entry.hash, &damaged, &mut Vec::new())
+        {
+            // To all who read it is not there.
+            locked.remove(&damaged);
+            present = None;
+        }
+        let refused = self.refusal(&locked, condition, entry, present.as_ref());
+        if let Some(refused) = refused {
+            return Ok(refused);
+        }
+        // The other conditions hold as well where the older one is gone by now.
+        let (takes, gone) = match condition {
+            Condition::Present => (Takes::Older, Outcome::NotStored),
+            Condition::Version(_) => (Takes::Older, Outcome::NotFound),
+            _ => (Takes::Any, Outcome::NotStored),
+        };
+        let Some(stored) = locked.store(entry, present.as_ref(), takes) else {
+            return Err(Failed::TooLarge { size: entry.value.len(), most: self.cache.max_value() });
+        };
+        if !stored.is_there {
+            return Ok(gone);
+        }
+        if let Condition::Unchanged(token) = condition
+            && stored.changes != Some(token.changes)
+        {
+            // Somebody deleted the key meanwhile, without the lock.
+            if let Some(own) = locked.find(entry.hash, entry.key, entry.space) {
+                locked.remove(&own);
+            }
+            self.count(Of::RefusedFills);
+            return Ok(Outcome::NotStored);
+        }
+        drop(locked);
+        if let Some(parts) = stored.was {
+            self.drop_parts(entry.hash, &parts, PATIENCE);
+        }
+        Ok(Outcome::Stored(stored.version))
+    }
+
+    /// Why a condition does not hold.
+    fn refusal(
+        &self,
+        locked: &Locked<'_>,
+        condition: Condition,
+        entry: &locked::Entry<'_>,
+        present: Option<&Present<'_>>,
+    ) -> Option<Outcome> {
+        match (condition, present) {
+            (Condition::Absent, Some(_)) | (Condition::Present, None) => Some(Outcome::NotStored),
+            (Condition::Version(_), None) => Some(Outcome::NotFound),
+            (Condition::Version(wanted), Some(present)) => {
+                (present.found.version != wanted).then_some(Outcome::Exists)
+            }
+            (Condition::Unchanged(token), _) => {
+                let now = locked.partition.fence_of(entry.hash).load(Ordering::SeqCst);
+                let is_changed = now != token.changes
+                    || locked.moment.cleared != token.cleared
+                    || entry.space != token.space;
+                if is_changed {
+                    self.count(Of::RefusedFills);
+                }
+                is_changed.then_some(Outcome::NotStored)
+            }
+            _ => None,
+        }
+    }
+}
