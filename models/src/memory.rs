@@ -126,6 +126,10 @@ impl Memory {
         self.words.len() * 8
     }
 
+    pub(crate) fn write_back(&self, _: usize) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     pub(crate) fn holds(&self, at: usize, len: usize) -> bool {
         at.checked_add(len).is_some_and(|end| end <= self.len())
     }

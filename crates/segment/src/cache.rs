@@ -2,19 +2,19 @@
 
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::file::{self, Lock, io_error};
+use crate::file::{self, io_error};
 use crate::layout::{Geometry, STATS_LINE, SUPERBLOCK};
-use crate::lock;
 use crate::memory::{Memory, size};
+use crate::opening::Open;
 use crate::partition::{Moment, Partition, Places};
 use crate::record::{FOREVER, MAX_KEY};
-use crate::superblock::{BOOT, CLEARED, CLOSED, SESSIONS, Superblock};
-use crate::{Refused, Session, Stats, Survey, clock, fork, stats, survey};
+use crate::superblock::{BOOT, CLEARED, SESSIONS, Superblock};
+use crate::{Refused, Session, Stats, Survey, clock, stats, survey};
 
 /// What a new region is like. One that is there already keeps what it was made with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,10 +55,11 @@ impl Options {
 /// A cache in a region. Shared by threads; each has a [`Session`] of its own.
 #[derive(Debug)]
 pub struct Cache {
-    memory: Memory,
+    pub(crate) memory: Memory,
     pub(crate) places: Places,
     superblock: Superblock,
-    file: Option<(File, PathBuf)>,
+    /// Behind the mapping, which is to go first.
+    pub(crate) open: Option<Open>,
 }
 
 impl Cache {
@@ -80,9 +81,7 @@ impl Cache {
             }
             let superblock = options.superblock()?;
             let file = file::unnamed(path, superblock.geometry.size)?;
-            let mapped = |source| io_error(path, "cannot be mapped", source);
-            let memory = Memory::of_file(&file, superblock.geometry.size).map_err(mapped)?;
-            Self::of(memory, superblock, None).make()?;
+            Self::make_in(&file, superblock, path)?;
             if file::name(&file, path)? {
                 return Self::attach(file, superblock, path);
             }
@@ -101,9 +100,7 @@ impl Cache {
         let superblock = options.superblock()?;
         let path = Path::new("memory");
         let file = file::in_memory(superblock.geometry.size)?;
-        let mapped = |source| io_error(path, "cannot be mapped", source);
-        let memory = Memory::of_file(&file, superblock.geometry.size).map_err(mapped)?;
-        Self::of(memory, superblock, None).make()?;
+        Self::make_in(&file, superblock, path)?;
         Self::attach(file, superblock, path)
     }
 
@@ -119,60 +116,29 @@ impl Cache {
 
     /// What another process opens the same region by; `None` of one in private memory.
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        self.file.as_ref().map(|(file, _)| file.as_fd())
+        self.open.as_ref().map(|open| open.file.as_fd())
     }
 
-    fn attach(file: File, superblock: Superblock, path: &Path) -> Result<Arc<Self>, Refused> {
-        let failed = |source| io_error(path, "cannot be locked", source);
-        let is_alone = file::lock(&file, Lock::Exclusive, false).map_err(failed)?;
+    pub(crate) fn of(memory: Memory, superblock: Superblock, open: Option<Open>) -> Self {
+        let places = Places::of(superblock.geometry, superblock.seed, open.is_some());
+        Self { memory, places, superblock, open }
+    }
+
+    /// Makes a region of the zeros of a file that has no name yet: none is to have one that the disk does not know.
+    fn make_in(file: &File, superblock: Superblock, path: &Path) -> Result<(), Refused> {
         let mapped = |source| io_error(path, "cannot be mapped", source);
-        let memory = Memory::of_file(&file, superblock.geometry.size).map_err(mapped)?;
-        let cache = Self::of(memory, superblock, Some((file, path.to_owned())));
-        if is_alone {
-            cache.recover()?;
-        }
-        if let Some((file, _)) = &cache.file {
-            file::lock(file, Lock::Shared, true).map_err(failed)?;
-            fork::note(file);
-        }
-        // Whoever was in the way was perhaps the last one before, and noted just then that it is closed.
-        cache.memory.store(BOOT, file::boot());
-        Ok(Arc::new(cache))
-    }
-
-    pub(crate) fn of(
-        memory: Memory,
-        superblock: Superblock,
-        file: Option<(File, PathBuf)>,
-    ) -> Self {
-        let places = Places::of(superblock.geometry, superblock.seed, file.is_some());
-        Self { memory, places, superblock, file }
+        let memory = Memory::of_file(file, superblock.geometry.size).map_err(mapped)?;
+        let cache = Self::of(memory, superblock, None);
+        cache.make()?;
+        cache.write_superblock(path)
     }
 
     /// Makes a region of zeros.
     pub(crate) fn make(&self) -> Result<(), Refused> {
         self.superblock.write(&self.memory);
         self.memory.store(CLEARED, 1);
-        self.memory.store(BOOT, file::boot());
+        self.memory.store(BOOT, file::boot().unwrap_or(0));
         self.make_locks()
-    }
-
-    /// Goes on from whatever the last left, alone. What may have been lost with the machine, in whatever order its pages
-    /// came to the disk, is not looked at any more: an older value could be among it that is whole.
-    fn recover(&self) -> Result<(), Refused> {
-        let last = self.memory.load(BOOT);
-        if last != CLOSED && last != file::boot() {
-            self.clear();
-        }
-        self.make_locks()
-    }
-
-    fn make_locks(&self) -> Result<(), Refused> {
-        for partition in 0..self.places.geometry.partitions {
-            let made = lock::make(&self.memory, self.partition(partition).base);
-            made.map_err(|source| io_error(Path::new("lock"), "cannot be made", source))?;
-        }
-        Ok(())
     }
 
     /// A handle for one thread.
@@ -255,20 +221,6 @@ impl Cache {
         let now = clock::exactly_now_ms().saturating_sub(self.superblock.made_ms);
         let ms = u64::try_from(ttl.as_micros().div_ceil(1000)).unwrap_or(FOREVER);
         now.saturating_add(ms).min(FOREVER - 1)
-    }
-}
-
-impl Drop for Cache {
-    fn drop(&mut self) {
-        let Some((file, _)) = &self.file else { return };
-        fork::forget(file);
-        // The last one says that all is on its way to the disk in this order: the entries, then that it was closed.
-        if matches!(file::lock(file, Lock::Exclusive, false), Ok(true)) {
-            let _ = file.sync_data();
-            self.memory.store(BOOT, CLOSED);
-            // A child that could not open the file again has it still, and others are not to wait for its end.
-            let _ = file::lock(file, Lock::Shared, false);
-        }
     }
 }
 

@@ -13,13 +13,16 @@ use std::path::Path;
 use rapidhash::v3::rapidhash_v3;
 
 use crate::Refused;
-use crate::superblock::{READ_WORDS, Superblock};
+use crate::layout::SUPERBLOCK;
+use crate::superblock::{READ_WORDS, Superblock, run};
 
 /// Which lock is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lock {
     Shared,
     Exclusive,
+    /// The one that is held is let go.
+    None,
 }
 
 /// An existing file, if there is one, and what it says of itself.
@@ -99,12 +102,21 @@ pub(crate) fn in_memory(size: usize) -> Result<File, Refused> {
     }
 }
 
-/// Memory that is not there is told now, not by a signal later.
+/// Memory that is not there is told now, not by a signal later. Whom signals interrupt again and again has it set aside in
+/// smaller pieces.
 fn set_aside(file: &File, size: usize) -> io::Result<()> {
-    let len = libc::off_t::try_from(size).unwrap_or(libc::off_t::MAX);
-    // SAFETY: of a file that this process has open.
-    let error = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, len) };
-    if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
+    let offset = |at: usize| libc::off_t::try_from(at).unwrap_or(libc::off_t::MAX);
+    let (mut at, mut piece) = (0, size);
+    while at < size {
+        let len = piece.min(size - at);
+        // SAFETY: of a file that this process has open.
+        match unsafe { libc::posix_fallocate(file.as_raw_fd(), offset(at), offset(len)) } {
+            0 => at += len,
+            libc::EINTR => piece = (len / 2).max(SUPERBLOCK),
+            error => return Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+    Ok(())
 }
 
 /// Another descriptor of a file, which shares no lock with the first. Allocates nothing.
@@ -145,18 +157,26 @@ pub(crate) fn name(file: &File, path: &Path) -> Result<bool, Refused> {
     }
 }
 
-/// Takes a lock on the first byte, in place of the one that this process has; `false` where others' locks are in the way and
-/// it is not to wait for them.
-pub(crate) fn lock(file: &impl AsRawFd, kind: Lock, wait: bool) -> io::Result<bool> {
-    let of = first_byte(if kind == Lock::Shared { libc::F_RDLCK } else { libc::F_WRLCK });
-    let command = if wait { libc::F_OFD_SETLKW } else { libc::F_OFD_SETLK };
-    // SAFETY: of a file that this process has open, with a lock that is read only.
-    if unsafe { libc::fcntl(file.as_raw_fd(), command, &raw const of) } == 0 {
-        return Ok(true);
-    }
-    match io::Error::last_os_error() {
-        error if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(false),
-        error => Err(error),
+/// Takes a lock on the first byte, in place of the one that this process has; `false` where others' locks are in the way,
+/// for which it does not wait.
+pub(crate) fn lock(file: &impl AsRawFd, kind: Lock) -> io::Result<bool> {
+    let of = first_byte(match kind {
+        Lock::Shared => libc::F_RDLCK,
+        Lock::Exclusive => libc::F_WRLCK,
+        Lock::None => libc::F_UNLCK,
+    });
+    loop {
+        // SAFETY: of a file that this process has open, with a lock that is read only.
+        if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const of) } == 0 {
+            return Ok(true);
+        }
+        match io::Error::last_os_error() {
+            error if error.kind() == io::ErrorKind::Interrupted => {}
+            error if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => {
+                return Ok(false);
+            }
+            error => return Err(error),
+        }
     }
 }
 
@@ -178,10 +198,10 @@ fn first_byte(kind: i32) -> libc::flock {
     of
 }
 
-/// A number of the machine's present run; 0 where it does not tell.
-pub(crate) fn boot() -> u64 {
+/// The number of the machine's present run, where that is told.
+pub(crate) fn boot() -> Option<u64> {
     let id = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    if id.is_empty() { 0 } else { rapidhash_v3(&id) | 2 }
+    (!id.is_empty()).then(|| run(rapidhash_v3(&id)))
 }
 
 pub(crate) fn io_error(path: &Path, what: &'static str, source: io::Error) -> Refused {

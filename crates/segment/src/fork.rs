@@ -8,7 +8,7 @@ use std::fs::File;
 use std::os::fd::{AsRawFd, RawFd};
 use std::ptr;
 use std::sync::Once;
-use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
 
 use crate::file::{self, Lock};
 
@@ -24,13 +24,21 @@ const FREE: RawFd = -1;
 
 static FIRST: AtomicPtr<Node> = AtomicPtr::new(ptr::null_mut());
 
+/// How often this process was forked, or is about to be, since it first had a file open.
+static FORKS: AtomicU64 = AtomicU64::new(0);
+
+/// How often this process was forked: where it was since a file was opened, a child may share the lock on it.
+pub(crate) fn forks() -> u64 {
+    FORKS.load(Ordering::SeqCst)
+}
+
 /// Notes a file whose lock a child is to have by itself.
 pub(crate) fn note(file: &File) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // Where there is no memory for it, children share their locks, as if this were not here.
-        // SAFETY: a function that does nothing but what may be done in a child.
-        let _ = unsafe { libc::pthread_atfork(None, None, Some(open_again)) };
+        // SAFETY: functions that do nothing but what may be done in a child.
+        let _ = unsafe { libc::pthread_atfork(Some(count), None, Some(open_again)) };
     });
     let file = file.as_raw_fd();
     let free = |node: &&Node| {
@@ -67,6 +75,11 @@ fn nodes() -> impl Iterator<Item = &'static Node> {
     })
 }
 
+/// Before there is a child.
+extern "C" fn count() {
+    FORKS.fetch_add(1, Ordering::SeqCst);
+}
+
 /// In a child that has just been forked: allocates nothing, and asks only the system. A file that it may not open any more
 /// keeps the lock that it shares.
 extern "C" fn open_again() {
@@ -76,7 +89,7 @@ extern "C" fn open_again() {
             continue;
         }
         if let Ok(again) = file::again(file)
-            && matches!(file::lock(&again, Lock::Shared, false), Ok(true))
+            && matches!(file::lock(&again, Lock::Shared), Ok(true))
         {
             // SAFETY: both are descriptors of this process; the number stays and the file behind it is the new one.
             unsafe { libc::dup3(again.as_raw_fd(), file, libc::O_CLOEXEC) };

@@ -35,6 +35,7 @@ mod locked;
 mod memory;
 mod namespace;
 mod notes;
+mod opening;
 mod partition;
 mod put;
 mod record;

@@ -72,6 +72,15 @@ impl Memory {
         self.len
     }
 
+    /// Waits until the first `len` bytes are on the disk of the file that they are of.
+    pub(crate) fn write_back(&self, len: usize) -> io::Result<()> {
+        // SAFETY: of this mapping, whose contents it does not change.
+        match unsafe { libc::msync(self.at(0, len).cast(), len, libc::MS_SYNC) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
     /// Where `len` bytes at `at` are; panics where they are not all in the region, which [`holds`](Self::holds) tells of what
     /// came out of it.
     #[inline]

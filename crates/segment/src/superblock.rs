@@ -21,10 +21,45 @@ pub(crate) const CLEARED: usize = 256;
 pub(crate) const SESSIONS: usize = 320;
 /// The next number of a value that is cut into parts.
 pub(crate) const CUTS: usize = 448;
-/// The machine's run in which it was last written.
+/// The machine's run in which it was last open; 0 where that is not known.
 pub(crate) const BOOT: usize = 384;
 /// What stands there once the last who had it open has closed it.
 pub(crate) const CLOSED: u64 = 1;
+
+/// The number of a run of the machine: never 0, nor [`CLOSED`].
+pub(crate) fn run(hash: u64) -> u64 {
+    hash & !3 | 2
+}
+
+/// What stands there while the locks are made anew in this run.
+pub(crate) fn renewing(run: u64) -> u64 {
+    run | 1
+}
+
+/// How a region was left, or is, as far as it can be told in this run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// All of it is on the disk.
+    Closed,
+    /// It was opened in this run, and its locks were made.
+    Open,
+    /// It was opened in this run, by somebody who was killed before he had made the locks, or is about to make them.
+    Renewing,
+    /// It was open in another run, of which any part may be on the disk.
+    Lost,
+}
+
+impl Left {
+    /// By the word at [`BOOT`] and the number of the present run.
+    pub(crate) fn of(boot: u64, now: Option<u64>) -> Self {
+        match now {
+            _ if boot == CLOSED => Self::Closed,
+            Some(run) if boot == run => Self::Open,
+            Some(run) if boot == renewing(run) => Self::Renewing,
+            _ => Self::Lost,
+        }
+    }
+}
 
 /// What the words of a superblock say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,4 +158,26 @@ pub(crate) const READ_WORDS: usize = WORDS + 1;
 fn sum(words: &[u64]) -> u64 {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     rapidhash_v3(&bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_closed_or_is_of_this_run_is_not_lost() {
+        for hash in [0, 1, 2, 3, u64::MAX, 0x1234_5678] {
+            let (now, other) = (run(hash), run(hash ^ 0x100));
+            assert_eq!(Left::of(now, Some(now)), Left::Open);
+            assert_eq!(Left::of(renewing(now), Some(now)), Left::Renewing);
+            assert_eq!(Left::of(CLOSED, Some(now)), Left::Closed);
+            for lost in [0, other, renewing(other)] {
+                assert_eq!(Left::of(lost, Some(now)), Left::Lost);
+            }
+            for unknown in [0, now, renewing(now)] {
+                assert_eq!(Left::of(unknown, None), Left::Lost);
+            }
+        }
+        assert_eq!(Left::of(CLOSED, None), Left::Closed);
+    }
 }

@@ -14,7 +14,7 @@ use crate::locked::{FREE, MAIN, SMALL};
 use crate::memory::{Memory, size};
 use crate::partition::{FILL, LATEST, ORDER, STATE};
 use crate::record::FOREVER;
-use crate::superblock::{BOOT, CLEARED, CLOSED, SESSIONS, Superblock};
+use crate::superblock::{BOOT, CLEARED, Left, SESSIONS, Superblock};
 use crate::tally::Count;
 use crate::{Refused, clock, namespace};
 
@@ -155,10 +155,10 @@ fn look<E>(of: &Superblock, is_open: Option<bool>, read: Read<'_, E>) -> Result<
     let geometry = &of.geometry;
     let now = clock::exactly_now_ms().saturating_sub(of.made_ms);
     let cleared = word(CLEARED)?;
-    let end = match word(BOOT)? {
-        CLOSED => End::Closed,
-        boot if boot == file::boot() => End::Open,
-        _ => End::Lost,
+    let end = match Left::of(word(BOOT)?, file::boot()) {
+        Left::Closed => End::Closed,
+        Left::Open | Left::Renewing => End::Open,
+        Left::Lost => End::Lost,
     };
     let mut namespaces = Vec::new();
     for (number, at) in namespace::table() {

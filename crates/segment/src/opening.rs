@@ -1,0 +1,151 @@
+//! Who is alone with a region, what he does then, and how those who come later know that he has done it.
+//!
+//! The word at [`BOOT`] is stored last. Whoever is killed before that has only to be followed by another who is alone.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::cache::Cache;
+use crate::file::{self, Lock, io_error};
+use crate::layout::SUPERBLOCK;
+use crate::lock;
+use crate::memory::Memory;
+use crate::superblock::{BOOT, CLOSED, Left, Superblock, renewing};
+use crate::{Refused, fork};
+
+/// How often whoever opens a region looks whether he can, and how long he waits in between: five seconds in all, in which those
+/// do not count in which he himself is stopped.
+const LOOKS: usize = 2500;
+const PAUSE: Duration = Duration::from_millis(2);
+
+impl Cache {
+    /// The region of a file, as soon as this process is alone with it or knows that somebody was in this run of the machine.
+    pub(crate) fn attach(
+        file: File,
+        superblock: Superblock,
+        path: &Path,
+    ) -> Result<Arc<Self>, Refused> {
+        let mapped = |source| io_error(path, "cannot be mapped", source);
+        let memory = Memory::of_file(&file, superblock.geometry.size).map_err(mapped)?;
+        let mut cache = Self::of(memory, superblock, Some(Open { file, forks: None }));
+        if let Some(open) = &cache.open {
+            cache.join(&open.file, path)?;
+            fork::note(&open.file);
+        }
+        if let Some(open) = &mut cache.open {
+            open.forks = Some(fork::forks());
+        }
+        Ok(Arc::new(cache))
+    }
+
+    fn join(&self, file: &File, path: &Path) -> Result<(), Refused> {
+        let run = file::boot();
+        let lock = |kind| {
+            file::lock(file, kind).map_err(|source| io_error(path, "cannot be locked", source))
+        };
+        for _ in 0..LOOKS {
+            if lock(Lock::Exclusive)? {
+                self.recover(run, path)?;
+                lock(Lock::Shared)?;
+                return Ok(());
+            }
+            // Nobody takes a shared lock before there is something to share, so that of many who wait one gets to be alone.
+            if self.left(run) == Left::Open && lock(Lock::Shared)? {
+                if self.left(run) == Left::Open {
+                    return Ok(());
+                }
+                lock(Lock::None)?;
+            }
+            std::thread::sleep(PAUSE);
+        }
+        if run.is_some() {
+            return Err(Refused::Busy);
+        }
+        let unknown = io::Error::other("/proc does not tell the machine's run: mount it");
+        Err(io_error(path, "cannot be shared", unknown))
+    }
+
+    fn left(&self, run: Option<u64>) -> Left {
+        Left::of(self.memory.word(BOOT).load(Ordering::Acquire), run)
+    }
+
+    /// Goes on from whatever the last left, alone.
+    ///
+    /// From the first change on the disk says that the region is not closed, and only then is it said here that it is open:
+    /// in between it is one whose locks are being made, which is as good as before for the next who is alone.
+    fn recover(&self, run: Option<u64>, path: &Path) -> Result<(), Refused> {
+        if self.left(run) == Left::Lost {
+            // An older value could be among what has come to the disk that is whole.
+            self.clear();
+        }
+        let boot = self.memory.word(BOOT);
+        boot.store(run.map_or(0, renewing), Ordering::Release);
+        self.write_superblock(path)?;
+        self.make_locks()?;
+        boot.store(run.unwrap_or(0), Ordering::Release);
+        Ok(())
+    }
+
+    /// Has the disk know what the superblock says now.
+    pub(crate) fn write_superblock(&self, path: &Path) -> Result<(), Refused> {
+        let written = self.memory.write_back(SUPERBLOCK);
+        written.map_err(|source| io_error(path, "cannot be written to its disk", source))
+    }
+
+    pub(crate) fn make_locks(&self) -> Result<(), Refused> {
+        for partition in 0..self.places.geometry.partitions {
+            let made = lock::make(&self.memory, self.partition(partition).base);
+            made.map_err(|source| io_error(Path::new("lock"), "cannot be made", source))?;
+        }
+        Ok(())
+    }
+}
+
+/// The file of a region, closed when the region is not mapped any more: its lock is held by the mapping too.
+#[derive(Debug)]
+pub(crate) struct Open {
+    pub(crate) file: File,
+    /// How often this process had been forked when it was done with opening; `None` before.
+    forks: Option<u64>,
+}
+
+impl Drop for Open {
+    /// Everybody lets go before he looks whether he is alone, so that of those who close it together the last one is.
+    fn drop(&mut self) {
+        let Some(forks) = self.forks else { return };
+        fork::forget(&self.file);
+        if fork::forks() == forks {
+            let _ = file::lock(&self.file, Lock::None);
+        } else {
+            // A child that could not open the file again has this lock too, and is not to lose it. But what could not be
+            // written so far may be told to this descriptor only.
+            let again = self.file.sync_data().and_then(|()| file::again(self.file.as_raw_fd()));
+            let Ok(again) = again else { return };
+            self.file = File::from(again);
+        }
+        // Where it fails the region counts as open, which is what it may be on the disk.
+        let _ = note_closed(&self.file);
+        // A child may have been forked just now that has it still, and others are not to wait for its end.
+        let _ = file::lock(&self.file, Lock::None);
+    }
+}
+
+/// The last one says that all is on its way to the disk in this order: the entries, then that it was closed.
+fn note_closed(file: &File) -> io::Result<()> {
+    // What takes long is done while others may still come.
+    if file::is_held(file) == Some(true) {
+        return Ok(());
+    }
+    file.sync_data()?;
+    if file::lock(file, Lock::Exclusive)? {
+        file.sync_data()?;
+        file.write_all_at(&CLOSED.to_ne_bytes(), BOOT as u64)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,120 @@
+//! Who closes a file: the last one says so, however many do it together, and nobody whose child goes on with it.
+
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+
+mod support;
+
+use std::path::Path;
+use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
+
+use larder_segment::{Cache, End, Options, Set, Survey};
+use support::folder;
+
+const SMALL: Options = Options { size: 1 << 20, item: 512, max_key: 250, max_value: None };
+
+/// One test after the other: what one of them forks has the files of all open.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether a file is open, and what it says of its end.
+fn state(path: &Path) -> (Option<bool>, End) {
+    let survey = Survey::of_file(path).unwrap().unwrap();
+    (survey.is_open, survey.end)
+}
+
+#[test]
+fn of_those_who_close_it_together_one_says_so() {
+    let (_alone, folder) = (alone(), folder());
+    let path = folder.path().join("cache");
+    for round in 0..50 {
+        let together = Barrier::new(4);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let cache = Cache::open(&path, &SMALL).unwrap();
+                    cache.session().set(b"key", b"value", &Set::default()).unwrap();
+                    together.wait();
+                    drop(cache);
+                });
+            }
+        });
+        assert_eq!(state(&path), (Some(false), End::Closed), "round {round}");
+    }
+}
+
+/// Sets how many files this process may have open, and tells how many it might.
+fn may_have(files: libc::rlim_t) -> libc::rlim_t {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: writes a limit to a place for one, and reads one.
+    unsafe {
+        assert_eq!(libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit), 0);
+        let before = limit.rlim_cur;
+        limit.rlim_cur = files;
+        assert_eq!(libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit), 0);
+        before
+    }
+}
+
+/// A child that does its work and ends.
+fn fork(work: impl FnOnce()) -> libc::pid_t {
+    // SAFETY: the child allocates, which the C library allows, and takes no lock of another thread.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        // SAFETY: ends this process without what its parent wants done at its own end.
+        unsafe { libc::_exit(i32::from(done.is_err())) };
+    }
+    assert!(pid > 0);
+    pid
+}
+
+/// How a child ended.
+fn end_of(child: libc::pid_t) -> i32 {
+    let mut status = -1;
+    // SAFETY: a child that nobody else waits for.
+    unsafe { libc::waitpid(child, &raw mut status, 0) };
+    status
+}
+
+#[test]
+fn a_file_is_not_closed_while_a_child_has_it_by_its_parents_lock() {
+    let (_alone, folder) = (alone(), folder());
+    let path = folder.path().join("cache");
+    // A process by itself, since other threads of this one may be in need of files.
+    let parent = fork(|| {
+        let cache = Cache::open(&path, &SMALL).unwrap();
+        let before = may_have(3);
+        let child = fork(|| {
+            // SAFETY: waits for a signal.
+            unsafe { libc::pause() };
+        });
+        may_have(before);
+        drop(cache);
+        let seen = std::panic::catch_unwind(|| {
+            assert_eq!(state(&path), (Some(true), End::Open));
+            // Others may come, and do not take themselves for alone.
+            drop(Cache::existing(&path).unwrap().unwrap());
+            assert_eq!(state(&path), (Some(true), End::Open));
+        });
+        // SAFETY: the child that was forked above.
+        unsafe { libc::kill(child, libc::SIGKILL) };
+        end_of(child);
+        assert!(seen.is_ok());
+        assert_eq!(state(&path), (Some(false), End::Open));
+    });
+    assert_eq!(end_of(parent), 0);
+    drop(Cache::existing(&path).unwrap().unwrap());
+    assert_eq!(state(&path), (Some(false), End::Closed));
+}
+
+#[test]
+fn who_has_forked_says_that_he_is_the_last_once_he_is() {
+    let (_alone, folder) = (alone(), folder());
+    let path = folder.path().join("cache");
+    let cache = Cache::open(&path, &SMALL).unwrap();
+    assert_eq!(end_of(fork(|| {})), 0);
+    drop(cache);
+    assert_eq!(state(&path), (Some(false), End::Closed));
+}

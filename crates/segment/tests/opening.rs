@@ -1,0 +1,232 @@
+//! Who opens a file: what he has to know of those before him, and what the disk has to know before he goes on.
+
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+
+mod support;
+
+use std::cell::RefCell;
+use std::fs::{self, File, OpenOptions};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use larder_segment::{Cache, Options, Refused, Set};
+use support::folder;
+
+const SMALL: Options = Options { size: 1 << 20, item: 512, max_key: 250, max_value: None };
+
+/// Where the run of the machine stands.
+const BOOT: u64 = 384;
+/// What stands there of a file that is closed, and of one of another run.
+const CLOSED: u64 = 1;
+const OTHER: u64 = 0x1234_5672;
+
+thread_local! {
+    /// The first page as this thread has written it to the disk last.
+    static ON_DISK: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    /// That, when this thread gave a file its name.
+    static NAMED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// In place of the C library's: what is written to the disk by it is noted.
+#[unsafe(no_mangle)]
+extern "C" fn msync(at: *mut libc::c_void, len: usize, flags: i32) -> i32 {
+    // SAFETY: what is synced is mapped.
+    let page = unsafe { std::slice::from_raw_parts(at.cast::<u8>(), len.min(4096)) };
+    if flags == libc::MS_SYNC {
+        ON_DISK.set(page.to_vec());
+    }
+    // SAFETY: as the caller promises.
+    let answer = unsafe { libc::syscall(libc::SYS_msync, at, len, flags) };
+    i32::try_from(answer).unwrap()
+}
+
+/// Likewise.
+#[unsafe(no_mangle)]
+extern "C" fn linkat(
+    from: i32,
+    old: *const libc::c_char,
+    to: i32,
+    new: *const libc::c_char,
+    flags: i32,
+) -> i32 {
+    NAMED.set(ON_DISK.with_borrow(Clone::clone));
+    // SAFETY: as the caller promises.
+    let answer = unsafe { libc::syscall(libc::SYS_linkat, from, old, to, new, flags) };
+    if answer == 0 { 0 } else { -1 }
+}
+
+fn word(bytes: &[u8], at: u64) -> u64 {
+    let at = usize::try_from(at).unwrap();
+    u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap())
+}
+
+fn read(path: &Path, at: u64) -> u64 {
+    word(&fs::read(path).unwrap(), at)
+}
+
+fn write(path: &Path, at: u64, word: u64) {
+    let file = OpenOptions::new().write(true).open(path).unwrap();
+    file.write_all_at(&word.to_ne_bytes(), at).unwrap();
+}
+
+fn set(cache: &Arc<Cache>, key: &[u8], value: &[u8]) {
+    cache.session().set(key, value, &Set::default()).unwrap();
+}
+
+fn has(cache: &Arc<Cache>, key: &[u8]) -> bool {
+    cache.session().get(key, &mut Vec::new()).is_some()
+}
+
+/// A file with one key, closed.
+fn closed(path: &Path) {
+    let cache = Cache::open(path, &SMALL).unwrap();
+    set(&cache, b"key", b"value");
+    drop(cache);
+    assert_eq!(read(path, BOOT), CLOSED);
+}
+
+/// The file, locked as by one who has it open or is alone with it.
+fn locked(path: &Path, kind: i32) -> File {
+    let file = OpenOptions::new().read(true).write(true).open(path).unwrap();
+    // SAFETY: all zeros are a lock; the fields that matter are set below.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    (lock.l_type, lock.l_len) = (i16::try_from(kind).unwrap(), 1);
+    // SAFETY: of a file that is open, with a lock that is read only.
+    assert_eq!(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) }, 0);
+    file
+}
+
+#[test]
+fn the_disk_knows_that_a_file_is_open_before_it_is_used() {
+    let folder = folder();
+    let path = folder.path().join("cache");
+    closed(&path);
+    let mut disk = fs::read(&path).unwrap();
+    ON_DISK.set(disk[..4096].to_vec());
+    let cache = Cache::open(&path, &SMALL).unwrap();
+    cache.session().delete(b"key").unwrap();
+    // The machine goes down, and of all this nothing has come to the disk but what somebody waited for.
+    ON_DISK.with_borrow(|page| disk[..4096].copy_from_slice(page));
+    let after = folder.path().join("after");
+    fs::write(&after, &disk).unwrap();
+    if word(&disk, BOOT) != CLOSED {
+        write(&after, BOOT, OTHER | word(&disk, BOOT) & 1);
+    }
+    assert!(!has(&Cache::open(&after, &SMALL).unwrap(), b"key"), "what was deleted is back");
+}
+
+#[test]
+fn the_disk_knows_what_a_file_is_before_it_has_a_name() {
+    let folder = folder();
+    let path = folder.path().join("cache");
+    drop(Cache::open(&path, &SMALL).unwrap());
+    let (named, now) = (NAMED.take(), fs::read(&path).unwrap());
+    assert_eq!(named.get(..14 * 8), Some(&now[..14 * 8]));
+    assert_ne!(word(&named, BOOT), CLOSED);
+}
+
+#[test]
+fn whoever_waits_for_one_who_is_killed_does_what_he_had_to_do() {
+    let folder = folder();
+    let path = folder.path().join("cache");
+    closed(&path);
+    write(&path, BOOT, OTHER);
+    let alone = locked(&path, libc::F_WRLCK);
+    let opened = std::thread::scope(|scope| {
+        let opened = scope.spawn(|| Cache::open(&path, &SMALL).unwrap());
+        std::thread::sleep(Duration::from_millis(50));
+        drop(alone);
+        opened.join().unwrap()
+    });
+    assert!(!has(&opened, b"key"), "a value of a run that was lost");
+    // Killed later, when he had looked at what there was and not yet made the locks.
+    set(&opened, b"key", b"value");
+    let run = read(&path, BOOT);
+    drop(opened);
+    write(&path, BOOT, run | 1);
+    let cache = Cache::open(&path, &SMALL).unwrap();
+    assert!(has(&cache, b"key"));
+    assert_eq!(read(&path, BOOT), run);
+}
+
+#[test]
+fn many_who_open_a_closed_file_at_once_all_get_it() {
+    let folder = folder();
+    let path = folder.path().join("cache");
+    closed(&path);
+    for _ in 0..20 {
+        std::thread::scope(|scope| {
+            let open = || assert!(has(&Cache::existing(&path).unwrap().unwrap(), b"key"));
+            let threads: Vec<_> = (0..6).map(|_| scope.spawn(open)).collect();
+            assert!(threads.into_iter().all(|thread| thread.join().is_ok()));
+        });
+    }
+}
+
+#[test]
+fn nobody_is_waited_for_without_end() {
+    let folder = folder();
+    let open = |name: &str, kind| {
+        let path = folder.path().join(name);
+        closed(&path);
+        let stopped = locked(&path, kind);
+        let (began, opened) = (Instant::now(), std::thread::spawn(move || Cache::existing(&path)));
+        while !opened.is_finished() {
+            assert!(began.elapsed() < Duration::from_secs(30), "it waits for ever");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        drop(stopped);
+        let refused = opened.join().unwrap().unwrap_err();
+        assert!(matches!(refused, Refused::Busy), "{refused}");
+        assert!(began.elapsed() > Duration::from_secs(4), "{:?}", began.elapsed());
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| open("alone", libc::F_WRLCK));
+        // One who has not said that the locks are those of this run.
+        scope.spawn(|| open("shared", libc::F_RDLCK));
+    });
+}
+
+#[test]
+fn signals_do_not_fail_an_open() {
+    extern "C" fn nothing(_: i32) {}
+    // SAFETY: all zeros are an action without flags: what is interrupted is not begun anew.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = nothing as extern "C" fn(i32) as usize;
+    // SAFETY: a handler that does nothing.
+    unsafe { libc::sigaction(libc::SIGUSR1, &raw const action, std::ptr::null_mut()) };
+    let folder = folder();
+    let (path, is_done) = (folder.path().join("cache"), AtomicBool::new(false));
+    closed(&path);
+    let alone = locked(&path, libc::F_WRLCK);
+    // SAFETY: asks for the number of this thread.
+    let thread = unsafe { libc::pthread_self() };
+    let opened = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let began = Instant::now();
+            let _alone = alone;
+            while began.elapsed() < Duration::from_millis(50) {
+                // SAFETY: of a thread that waits for this one to end.
+                unsafe { libc::pthread_kill(thread, libc::SIGUSR1) };
+                std::thread::sleep(Duration::from_micros(50));
+            }
+        });
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                // SAFETY: as above.
+                unsafe { libc::pthread_kill(thread, libc::SIGUSR1) };
+                std::thread::sleep(Duration::from_micros(50));
+            }
+        });
+        let opened = Cache::open(&path, &SMALL).map(drop);
+        let new = |i| Cache::open(&folder.path().join(format!("{i}")), &Options::of_size(8 << 20));
+        let made: Result<Vec<_>, _> = (0..5).map(|i| new(i).map(drop)).collect();
+        is_done.store(true, Ordering::Relaxed);
+        opened.and(made.map(drop))
+    });
+    opened.unwrap();
+}
