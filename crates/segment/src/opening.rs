@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use crate::cache::Cache;
 use crate::file::{self, Lock, io_error};
-use crate::layout::SUPERBLOCK;
+use crate::layout::{BUCKET, SUPERBLOCK};
 use crate::lock;
 use crate::memory::Memory;
-use crate::superblock::{BOOT, CLOSED, Left, Superblock, renewing};
+use crate::superblock::{BOOT, CLEARED, CLOSED, Left, Superblock, renewing};
 use crate::{Refused, fork};
 
 /// How often whoever opens a region looks whether he can, and how long he waits in between: five seconds in all, in which those
@@ -81,8 +81,7 @@ impl Cache {
     /// in between it is one whose locks are being made, which is as good as before for the next who is alone.
     fn recover(&self, run: Option<u64>, path: &Path) -> Result<(), Refused> {
         if self.left(run) == Left::Lost {
-            // An older value could be among what has come to the disk that is whole.
-            self.clear();
+            self.forget_all();
         }
         let boot = self.memory.word(BOOT);
         boot.store(run.map_or(0, renewing), Ordering::Release);
@@ -96,6 +95,33 @@ impl Cache {
     pub(crate) fn write_superblock(&self, path: &Path) -> Result<(), Refused> {
         let written = self.memory.write_back(SUPERBLOCK);
         written.map_err(|source| io_error(path, "cannot be written to its disk", source))
+    }
+
+    /// What may have been lost with the machine, in whatever order its pages came to the disk, is not looked at any more: an
+    /// older value could be among it that is whole.
+    ///
+    /// The superblock may be older than segments are, so these say how often the region was cleared at least. And a segment's
+    /// word may be older than slots are, which would mean the segment again once it is begun; so there are none left.
+    fn forget_all(&self) {
+        let geometry = &self.places.geometry;
+        let cleared = self.memory.load(CLEARED);
+        let mut later = 0;
+        for partition in (0..geometry.partitions).map(|partition| self.partition(partition)) {
+            for segment in 0..geometry.segments {
+                // Half of the word's numbers are later ones.
+                let of = partition.segment_word(segment).load(Ordering::Relaxed) >> 32;
+                let ahead = of.wrapping_sub(cleared) & 0xffff_ffff;
+                later = later.max(if ahead < 1 << 31 { ahead } else { 0 });
+            }
+            for bucket in 0..geometry.buckets {
+                for slot in self.memory.line(partition.index() + bucket * BUCKET) {
+                    if slot.load(Ordering::Relaxed) != 0 {
+                        slot.store(0, Ordering::Relaxed);
+                    }
+                }
+            }
+        }
+        self.memory.store(CLEARED, cleared.wrapping_add(later + 1));
     }
 
     pub(crate) fn make_locks(&self) -> Result<(), Refused> {

@@ -18,7 +18,8 @@ use support::folder;
 
 const SMALL: Options = Options { size: 1 << 20, item: 512, max_key: 250, max_value: None };
 
-/// Where the run of the machine stands.
+/// Where it stands how often the region was cleared, and the run of the machine.
+const CLEARED: u64 = 256;
 const BOOT: u64 = 384;
 /// What stands there of a file that is closed, and of one of another run.
 const CLOSED: u64 = 1;
@@ -127,6 +128,44 @@ fn the_disk_knows_what_a_file_is_before_it_has_a_name() {
     let (named, now) = (NAMED.take(), fs::read(&path).unwrap());
     assert_eq!(named.get(..14 * 8), Some(&now[..14 * 8]));
     assert_ne!(word(&named, BOOT), CLOSED);
+}
+
+#[test]
+fn what_was_lost_stays_lost_however_old_the_first_page_is() {
+    let folder = folder();
+    let path = folder.path().join("cache");
+    // What the disk knows of how often it was cleared, and how often it was before the key was set.
+    for (is, before) in [(1, 1), (2, 5), (5, 5), (6, 5), ((9 << 32) - 1, (9 << 32) + 3)] {
+        let _ = fs::remove_file(&path);
+        drop(Cache::open(&path, &SMALL).unwrap());
+        write(&path, CLEARED, before);
+        closed(&path);
+        write(&path, CLEARED, is);
+        write(&path, BOOT, OTHER);
+        let cache = Cache::open(&path, &SMALL).unwrap();
+        for more in 0..8 {
+            assert!(!has(&cache, b"key"), "{is} in place of {before}, and cleared {more} times");
+            cache.clear();
+        }
+    }
+}
+
+#[test]
+fn slots_that_are_newer_than_their_segment_mean_nothing_when_it_is_begun() {
+    let folder = folder();
+    let path = folder.path().join("cache");
+    let cache = Cache::open(&path, &SMALL).unwrap();
+    set(&cache, b"first", b"value");
+    set(&cache, b"second", b"value");
+    drop(cache);
+    // The words of segments and the notes on them have not come to the disk.
+    let bytes = fs::read(&path).unwrap();
+    let (first, segments) = (4096 + word(&bytes, 64) * 128 + 4480, word(&bytes, 32));
+    (0..segments * 5).for_each(|i| write(&path, first + i * 8, 0));
+    write(&path, BOOT, OTHER);
+    let cache = Cache::open(&path, &SMALL).unwrap();
+    set(&cache, b"third", b"value");
+    assert!(has(&cache, b"third") && !has(&cache, b"first") && !has(&cache, b"second"));
 }
 
 #[test]
