@@ -79,6 +79,7 @@ impl Cache {
             if let Some((file, superblock)) = file::open(path)? {
                 return Self::attach(file, superblock, path);
             }
+            file::refuse_link(path)?;
             let superblock = options.superblock()?;
             let file = file::unnamed(path, superblock.geometry.size)?;
             Self::make_in(&file, superblock, path)?;

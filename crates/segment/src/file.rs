@@ -67,6 +67,19 @@ pub(crate) fn read(file: &File, at: usize, words: &mut [u64]) -> io::Result<()> 
     Ok(())
 }
 
+/// A link to nothing is no file, but has the name that a new one would be given.
+pub(crate) fn refuse_link(path: &Path) -> Result<(), Refused> {
+    let is_link = std::fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+    match std::fs::metadata(path) {
+        Err(source) if is_link => Err(io_error(
+            path,
+            "is a link to nothing: remove it, or name the file that it is to lead to",
+            source,
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// A file without a name, of so many bytes that the file system has set aside for it.
 pub(crate) fn unnamed(path: &Path, size: usize) -> Result<File, Refused> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));

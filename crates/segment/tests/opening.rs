@@ -207,6 +207,28 @@ fn many_who_open_a_closed_file_at_once_all_get_it() {
 }
 
 #[test]
+fn a_link_to_nothing_is_refused_at_once() {
+    let folder = folder();
+    let path = folder.path().join("cache");
+    std::os::unix::fs::symlink(folder.path().join("nothing"), &path).unwrap();
+    let link = path.clone();
+    let opened = std::thread::spawn(move || Cache::open(&link, &SMALL).map(drop));
+    let began = Instant::now();
+    while !opened.is_finished() {
+        assert!(began.elapsed() < Duration::from_secs(3), "it goes on for ever");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let error = opened.join().unwrap().unwrap_err().to_string();
+    let wanted = format!("{}: is a link to nothing", path.display());
+    assert!(error.starts_with(&wanted) && !error.contains('\n'), "{error}");
+    assert!(!folder.path().join("nothing").exists());
+    closed(&folder.path().join("something"));
+    fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink(folder.path().join("something"), &path).unwrap();
+    assert!(has(&Cache::open(&path, &SMALL).unwrap(), b"key"));
+}
+
+#[test]
 fn nobody_is_waited_for_without_end() {
     let folder = folder();
     let open = |name: &str, kind| {
