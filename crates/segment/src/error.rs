@@ -67,8 +67,8 @@ pub enum Refused {
         /// How many it can have.
         most: usize,
     },
-    /// A process holds the lock under which a namespace is made, and is stopped.
-    #[error("a stopped process holds the lock of the names: resume or end it")]
+    /// A process that is stopped holds a lock without which the region cannot be opened, or a namespace cannot be made.
+    #[error("a stopped process holds a lock of the region: resume or end it")]
     Busy,
     /// The system refused.
     #[error("{}: {what}: {source}", path.display())]
