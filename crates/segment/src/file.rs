@@ -7,7 +7,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use rapidhash::v3::rapidhash_v3;
@@ -113,6 +113,15 @@ pub(crate) fn in_memory(size: usize) -> Result<File, Refused> {
         0 => Ok(file),
         _ => Err(failed("cannot be sealed")(io::Error::last_os_error())),
     }
+}
+
+/// Sets the blocks aside that a file lacks: a copy of one may have holes, for which there may be no room when they are written.
+pub(crate) fn fill_holes(file: &File, path: &Path, size: usize) -> Result<(), Refused> {
+    let filled = file.metadata().and_then(|found| {
+        let there = found.blocks().saturating_mul(512);
+        if there >= size as u64 { Ok(()) } else { set_aside(file, size) }
+    });
+    filled.map_err(|source| io_error(path, "has no room on its file system", source))
 }
 
 /// Memory that is not there is told now, not by a signal later. Whom signals interrupt again and again has it set aside in

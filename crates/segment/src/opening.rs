@@ -51,6 +51,7 @@ impl Cache {
         };
         for _ in 0..LOOKS {
             if lock(Lock::Exclusive)? {
+                file::fill_holes(file, path, self.size())?;
                 self.recover(run, path)?;
                 lock(Lock::Shared)?;
                 return Ok(());

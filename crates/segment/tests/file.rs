@@ -5,7 +5,7 @@
 mod support;
 
 use std::fs::{self, OpenOptions};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -209,4 +209,23 @@ proptest! {
         }
         right(&mut session);
     }
+}
+
+#[test]
+fn a_copy_with_holes_has_none_when_it_is_open() {
+    let folder = folder();
+    let (path, copy) = (folder.path().join("cache"), folder.path().join("copy"));
+    drop(filled(&path));
+    let bytes = fs::read(&path).unwrap();
+    let file = fs::File::create_new(&copy).unwrap();
+    file.set_len(SMALL.size as u64).unwrap();
+    for (page, at) in bytes.chunks(4096).zip((0..).step_by(4096)) {
+        if page.iter().any(|byte| *byte != 0) && at != 8192 {
+            file.write_all_at(page, at).unwrap();
+        }
+    }
+    assert!(file.metadata().unwrap().blocks() * 512 < SMALL.size as u64);
+    let cache = Cache::existing(&copy).unwrap().unwrap();
+    assert!(file.metadata().unwrap().blocks() * 512 >= SMALL.size as u64);
+    right(&mut cache.session());
 }
