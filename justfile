@@ -45,9 +45,10 @@ gallery:
     #!/usr/bin/env bash
     set -euo pipefail
     cargo build --release --locked
-    larder=${CARGO_TARGET_DIR:-target}/release/larder
+    larder=$(realpath "${CARGO_TARGET_DIR:-target}/release/larder")
     runs=$(mktemp -d)
-    COLUMNS=110 "$larder" compare --quiet --output "$runs/quick" >"$runs/table"
+    # There, so that the page names no folder of this machine.
+    (cd "$runs" && COLUMNS=110 "$larder" compare --quiet --output quick >table)
     "$larder" compare --quiet --scenario hit-ratio --output "$runs/hit-ratio" >/dev/null
     "$larder" report "$runs/hit-ratio" --export-svg "$runs/pictures"
     awk -v table="$runs/table" '
