@@ -79,11 +79,7 @@ impl Place {
     /// The place that a URL asks for: its path; without one, or where the URL asks for a store that vanishes, a new
     /// directory under the temporary one, or under the path or the folder it lies in.
     pub fn of(engine: &'static str, url: &StoreUrl) -> Result<Self> {
-        if !url.hosts().is_empty() {
-            let meant = format!("{engine}:/{}{}", url.hosts().join(","), url.path());
-            let reason = format!("files have a path and no host; write `{meant}`");
-            return Err(Error::InvalidUrl { url: url.to_string(), reason });
-        }
+        refuse_host(engine, url)?;
         let path = Path::new(url.path());
         if !url.path().is_empty() && !url.is_scratch() {
             return Ok(Self::Given(path.into()));
@@ -95,10 +91,11 @@ impl Place {
     /// directory in that place, whatever else the URL asks for.
     pub fn on(engine: &'static str, url: &StoreUrl, mount: Option<Mount>) -> Result<Self> {
         match mount {
-            Some(mount) if url.hosts().is_empty() => {
+            None => Self::of(engine, url),
+            Some(mount) => {
+                refuse_host(engine, url)?;
                 Mounted::create_in(engine, &Self::parent(engine, url)?, mount).map(Self::Mounted)
             }
-            _ => Self::of(engine, url),
         }
     }
 
@@ -157,4 +154,14 @@ impl Drop for ScratchDir {
             let _ = watchdog::forget_directory(&self.path);
         }
     }
+}
+
+/// Files have a path alone: what stands where a host would is the beginning of one that was typed with a slash too many.
+fn refuse_host(engine: &'static str, url: &StoreUrl) -> Result<()> {
+    if url.hosts().is_empty() {
+        return Ok(());
+    }
+    let meant = format!("{engine}:/{}{}", url.hosts().join(","), url.path());
+    let reason = format!("files have a path and no host; write `{meant}`");
+    Err(Error::InvalidUrl { url: url.to_string(), reason })
 }
