@@ -19,7 +19,10 @@ impl<'c> Partition<'c> {
     ///
     /// All tags are looked at before any slot is followed: which one it is the processor cannot foretell.
     #[inline(always)]
-    #[expect(clippy::inline_always, reason = "as above: most of it is sixteen comparisons")]
+    #[expect(
+        clippy::inline_always,
+        reason = "a part of every hit, and most of it sixteen comparisons"
+    )]
     pub(crate) fn candidates(&self, hash: u64) -> impl Iterator<Item = (&'c AtomicU64, Slot)> {
         let tag = Slot::tag_of(hash);
         let lines = self.buckets_of(hash).map(|bucket| self.memory.line(bucket));

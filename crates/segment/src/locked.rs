@@ -139,9 +139,13 @@ impl<'c> Locked<'c> {
         self.partition.places.check_of(&header, of, &value[from..]) == header.check
     }
 
+    /// Whether an entry is there and no reader would take it. Where records have no checks, nothing of it is looked at.
+    pub(crate) fn is_damaged(&self, hash: u64, present: &Present<'_>) -> bool {
+        self.partition.places.is_checked && !self.read(hash, present, &mut Vec::new())
+    }
+
     /// Stores an entry and takes away the older one of its key, which is known if there is one; `None` where no segment could
-    /// be made free for it, which takes more entries that cannot go than a partition has room for, and where it is wanted
-    /// while the older one is there and that is gone by now.
+    /// be made free for it, which takes more entries that cannot go than a partition has room for.
     pub(crate) fn store(
         &mut self,
         entry: &Entry<'_>,

@@ -48,7 +48,7 @@ pub(crate) struct Places {
     pub(crate) index: usize,
     pub(crate) segments: usize,
     secrets: RapidSecrets,
-    is_checked: bool,
+    pub(crate) is_checked: bool,
 }
 
 impl Places {

@@ -22,7 +22,7 @@ impl Session {
         let mut present = alive(&mut locked, (entry.hash, entry.key, entry.space));
         if condition == Condition::Absent
             && let Some(damaged) = present
-            && !locked.read(entry.hash, &damaged, &mut Vec::new())
+            && locked.is_damaged(entry.hash, &damaged)
         {
             // To all who read it is not there.
             locked.remove(&damaged);

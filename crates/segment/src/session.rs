@@ -242,16 +242,21 @@ impl Session {
     fn forget(&self, hash: u64, key: &[u8], found: &Found) {
         // A reader waits for nobody.
         let locked = lock_within(&self.cache, self.partition(hash), Duration::ZERO);
-        let Ok(mut locked) = locked else { return };
+        let Ok(locked) = locked else { return };
         let present =
             locked.find(hash, key, self.space()).filter(|now| now.found.version == found.version);
         let Some(present) = present else { return };
-        let parts = locked.parts_of(hash, &present);
-        locked.remove(&present);
         locked.count(Count::EvictedMain, 1);
+        self.remove(hash, locked, &present, Duration::ZERO);
+    }
+
+    /// Takes an entry away, and, once the lock is free again, the parts of its value if it has any.
+    fn remove(&self, hash: u64, mut locked: Locked<'_>, present: &Present<'_>, patience: Duration) {
+        let parts = locked.parts_of(hash, present);
+        locked.remove(present);
         drop(locked);
         if let Some(parts) = parts {
-            self.drop_parts(hash, &parts, Duration::ZERO);
+            self.drop_parts(hash, &parts, patience);
         }
     }
 
@@ -267,12 +272,7 @@ impl Session {
             return partition.clear_slots((hash, key, self.space()), self.cache.moment());
         };
         let Some(present) = alive(&mut locked, (hash, key, self.space())) else { return false };
-        let parts = locked.parts_of(hash, &present);
-        locked.remove(&present);
-        drop(locked);
-        if let Some(parts) = parts {
-            self.drop_parts(hash, &parts, PATIENCE);
-        }
+        self.remove(hash, locked, &present, PATIENCE);
         true
     }
 
