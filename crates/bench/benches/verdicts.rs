@@ -134,9 +134,8 @@ impl Count {
             self.wrong.push(format!("{:?}: ratio {ratio:.3}, p {p:.2e}", comparison.verdict));
         }
         self.rounds.push(run.cells[0].rounds);
-        let there =
-            |note: &String| note.starts_with("rounds: ") && !note.contains("did not get there");
-        self.there += u32::from(run.notes.iter().any(there));
+        let there = run.rounds_ended.as_ref().is_some_and(|how| !how.contains("did not get there"));
+        self.there += u32::from(there);
     }
 
     fn print(&mut self, what: &str, runs: u32, began: Instant) {

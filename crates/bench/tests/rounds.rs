@@ -13,8 +13,9 @@ fn rounds(run: &Run) -> Vec<u32> {
     found
 }
 
-fn note<'a>(run: &'a Run, of: &str) -> Option<&'a str> {
-    run.notes.iter().map(String::as_str).find(|note| note.starts_with(of))
+/// What ended the rounds, where it begins like this.
+fn ended<'a>(run: &'a Run, by: &str) -> Option<&'a str> {
+    run.rounds_ended.as_deref().filter(|how| how.starts_with(by))
 }
 
 #[test]
@@ -25,8 +26,8 @@ fn rounds_go_on_until_every_rate_is_known() {
     let [rounds] = rounds(&run)[..] else { panic!("{:?}", run.cells) };
     assert!(rounds >= 28, "{rounds} rounds tell too little");
     assert_eq!(run.workload["until"], "40%");
-    let wanted = "rounds: until every rate is known to ±40% and every ratio of two to ±56.6 %: ";
-    let note = note(&run, wanted).expect("a note");
+    let wanted = "until every rate is known to ±40% and every ratio of two to ±56.6 %: ";
+    let note = ended(&run, wanted).expect("a note");
     let wide = |cell: &larder_report::Cell| {
         let ([low, high], rate) = (cell.ops_per_s_ci95.unwrap(), cell.ops_per_s.unwrap());
         low < 0.6 * rate || high > 1.4 * rate
@@ -47,7 +48,7 @@ fn the_time_ends_rounds_that_would_go_on_for_ever() {
     let run = run(&stores::ENGINES, &targets, workload);
     assert_eq!(rounds(&run).len(), 1, "all have equally many: {:?}", rounds(&run));
     assert!(rounds(&run)[0] > 2, "{:?}", rounds(&run));
-    let note = note(&run, "rounds: until every rate is known to ±0.1% and ").expect("a note");
+    let note = ended(&run, "until every rate is known to ±0.1% and ").expect("a note");
     assert!(note.contains("6 of 6 did not get there in 600ms: "), "{note}");
     assert!(note.contains("get of ") && note.contains(" over ") && note.contains("(±"), "{note}");
 }
@@ -57,15 +58,15 @@ fn a_time_bounds_a_number_of_rounds_and_leaves_each_point_its_first() {
     let workload = "keys = [20, 30]\nrounds = 900\nmax-time = '1ms'";
     let run = run(&stores::ENGINES, &["sleeps:?micros=100"], workload);
     assert_eq!(rounds(&run), [1], "{:?}", run.cells);
-    let note = note(&run, "rounds: ").expect("a note");
-    assert_eq!(note, "rounds: --max-time 1ms was over after 1 of 900 rounds");
+    let note = ended(&run, "").expect("a note");
+    assert_eq!(note, "--max-time 1ms was over after 1 of 900 rounds");
     assert!(run.cells.iter().all(|cell| cell.reason.is_none() && cell.ops_per_s.is_some()));
 }
 
 #[test]
 fn a_number_of_rounds_by_itself_needs_no_words() {
     let run = run(&stores::ENGINES, &["map:"], "keys = 20\nrounds = 3\nmax-time = '1h'");
-    assert_eq!((rounds(&run), note(&run, "rounds")), (vec![3], None));
+    assert_eq!((rounds(&run), ended(&run, "")), (vec![3], None));
     assert!(run.cells.iter().all(|cell| cell.trend.is_none() && cell.outliers.is_empty()));
     assert!(findings(&run, "ORDER").is_empty(), "three rounds are in every order by chance");
 }

@@ -22,6 +22,13 @@ pub(crate) struct Column {
     pub(crate) words: bool,
 }
 
+/// What the rate of an operation is called that can miss and did: requests answered a second, hits and misses.
+pub(crate) const ANSWERED: &str = "answered/s";
+
+/// What stands below a table in which [`ANSWERED`] is.
+pub(crate) const ANSWERED_MEANS: &str =
+    "answered/s: requests answered a second, hits and misses; hits/s: those of them that hit";
+
 /// The names of the columns that hold a fact of the target, not a figure of the cell.
 pub(crate) const FACTS: [&str; 2] = ["durability", "reach"];
 
@@ -32,16 +39,24 @@ pub(crate) const BAR: &str = "bar";
 pub(crate) const TIED: &str = "~";
 
 /// From left to right: the answer, what makes it doubtful, how it is spread, what it costs, what it promises.
-pub(crate) const COLUMNS: [Column; 20] = [
-    figures("rate", ["", "rate"], ALWAYS, |row| row.rate().map(figures::rate)),
+pub(crate) const COLUMNS: [Column; 22] = [
+    figures("rate", ["", "rate"], ALWAYS, |row| {
+        row.rate().filter(|_| !row.misses).map(figures::rate)
+    }),
+    figures(ANSWERED, ["", ANSWERED], ALWAYS, |row| {
+        row.rate().filter(|_| row.misses).map(figures::rate)
+    }),
     figures("due", ["", "due"], 95, |row| {
         Some(figures::rate(row.cell.paced.as_ref()?.offered_per_s))
     }),
-    figures("±", ["", "±"], 88, half_width),
+    figures("±", ["", "±"], 88, spread),
     figures("vs best", ["vs", "best"], 97, to_best),
     words("tie", ["", "tie"], 92, |row| (!row.ties.is_empty()).then(|| row.ties.clone())),
     words(BAR, ["", ""], 10, |row| row.to_best().map(bar)),
     figures("hits", ["", "hits"], 96, |row| row.cell.hit_ratio().map(figures::percent)),
+    figures("hits/s", ["", "hits/s"], 93, |row| {
+        row.cell.hits_per_s.filter(|_| row.misses).map(figures::rate)
+    }),
     faults("wrong", ["", "wrong"], 99, |row| part(row.cell, row.cell.counts.wrong)),
     faults("errors", ["", "errors"], 98, |row| part(row.cell, row.cell.counts.errors)),
     figures("p50", ["latency", "p50"], 75, |row| latency(row, 0.5, |latency| latency.p50)),
@@ -100,8 +115,8 @@ pub(crate) fn measure(row: &Row<'_>) -> Option<String> {
 /// What [`measure`] is called in an open loop.
 pub(crate) const P99_FROM_PLAN: &str = "p99 from plan";
 
-fn half_width(row: &Row<'_>) -> Option<String> {
-    Some(figures::half_width(row.rate()?, row.cell.ops_per_s_ci95?))
+fn spread(row: &Row<'_>) -> Option<String> {
+    Some(figures::rate_spread(row.rate()?, row.rate_ci95()?))
 }
 
 /// Some of the operations, as a share of them all; `None` where there are none.

@@ -13,12 +13,16 @@ use crate::told::tells;
 /// A column: its name, and what it holds.
 type Field<T> = (&'static str, fn(&T) -> String);
 
-const CELL: [Field<Cell>; 16] = [
+const CELL: [Field<Cell>; 20] = [
     ("rounds", |cell| cell.rounds.to_string()),
     ("wall_s", |cell| known(cell.wall_s)),
     ("ops_per_s", |cell| known(cell.ops_per_s)),
     ("ops_per_s_ci95_low", |cell| known(cell.ops_per_s_ci95.map(|[low, _]| low))),
     ("ops_per_s_ci95_high", |cell| known(cell.ops_per_s_ci95.map(|[_, high]| high))),
+    ("answered_per_s", |cell| known(cell.answered_per_s)),
+    ("answered_per_s_ci95_low", |cell| known(cell.answered_per_s_ci95.map(|[low, _]| low))),
+    ("answered_per_s_ci95_high", |cell| known(cell.answered_per_s_ci95.map(|[_, high]| high))),
+    ("hits_per_s", |cell| known(cell.hits_per_s)),
     ("client_cpu_s", |cell| known(cell.client_cpu_s)),
     ("server_cpu_s", |cell| known(cell.server_cpu_s)),
     ("rss_bytes", |cell| known(cell.rss_bytes)),
@@ -88,8 +92,9 @@ const QUANTILES: [f64; LATENCY.len()] = [0.0, 0.0, 0.5, 0.9, 0.99, 0.999, 1.0];
 /// The format `csv`.
 pub(crate) const FORMAT: Format = Format { name: "csv", render: |run, _| render(run) };
 
-/// A line for each cell, in the order of the other reports. `standing` is `ranked`, `withheld` (figures that are no
-/// result) or `empty`; for the last two, `reason` says why.
+/// A line for each cell, in the order of the other reports. `standing` is `ranked`, `unlike` (a result that hit less often
+/// than the best, and is not compared in speed), `withheld` (figures that are no result) or `empty`; for the last three,
+/// `reason` says why.
 fn render(run: &Run) -> String {
     let axes = axes(run);
     let mut heads = place_heads(&axes);
@@ -232,6 +237,7 @@ fn place(run: &Run, axes: &BTreeSet<&str>, cell: &Cell) -> Vec<String> {
 fn standing(row: &Row<'_>) -> [String; 2] {
     match &row.standing {
         Standing::Ranked { .. } => ["ranked".to_owned(), String::new()],
+        Standing::Unlike { reason, .. } => ["unlike".to_owned(), reason.clone()],
         Standing::Withheld(why) => ["withheld".to_owned(), why.clone()],
         Standing::Empty(reason) => ["empty".to_owned(), (*reason).to_owned()],
     }

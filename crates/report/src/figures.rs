@@ -28,8 +28,43 @@ pub fn rate_interval(per_second: f64, ci95: [f64; 2]) -> String {
     format!("{} {unit}/s [{low}–{high}]", significant(per_second / size, 3))
 }
 
+/// An arm of an interval that is longer than the other by this factor makes it lopsided.
+const LOPSIDED: f64 = 2.0;
+/// Arms shorter than this share of their figure are told as one, however unequal: nobody reads much into them.
+const SHORT_ARM: f64 = 0.1;
+
+/// How a rate is spread: `±1.2 %`, or where its interval is lopsided the ends in the unit of the rate: `[2.90–16.0]`. A `±`
+/// that reaches below zero would speak of rates that cannot be.
+pub fn rate_spread(per_second: f64, ci95: [f64; 2]) -> String {
+    if !is_lopsided(per_second, ci95) {
+        return half_width(per_second, ci95);
+    }
+    let (size, _) = rate_unit(per_second);
+    bracketed(ci95.map(|bound| bound / size))
+}
+
+/// The same of a span of time given in nanoseconds.
+pub fn nanoseconds_spread(value: f64, ci95: [f64; 2]) -> String {
+    if !is_lopsided(value, ci95) {
+        return half_width(value, ci95);
+    }
+    let (size, _) = unit_of(value, &TIMES);
+    bracketed(ci95.map(|bound| bound / size))
+}
+
+fn bracketed([low, high]: [f64; 2]) -> String {
+    format!("[{}–{}]", significant(low, 3), significant(high, 3))
+}
+
+/// Whether one arm of an interval is so much longer than the other that no `±` stands for both.
+fn is_lopsided(value: f64, [low, high]: [f64; 2]) -> bool {
+    let (below, above) = (value - low, high - value);
+    let (short, long) = (below.min(above), below.max(above));
+    long >= value || long > value * SHORT_ARM && long > short * LOPSIDED
+}
+
 /// How far the interval reaches from the figure, as a share of it: `±1.2 %`.
-pub fn half_width(value: f64, ci95: [f64; 2]) -> String {
+fn half_width(value: f64, ci95: [f64; 2]) -> String {
     let percent = (ci95[1] - value).max(value - ci95[0]) / value * 100.0;
     match percent {
         p if p < 0.05 => "±<0.1 %".to_owned(),
@@ -223,6 +258,16 @@ mod tests {
         assert_eq!(half_width(100.0, [87.6, 101.0]), "±12 %");
         assert_eq!(half_width(100.0, [99.99, 100.01]), "±<0.1 %");
         assert_eq!(half_width(100.0, [90.04, 100.0]), "±10 %");
+    }
+
+    #[test]
+    fn a_lopsided_interval_is_told_by_its_ends() {
+        assert_eq!(rate_spread(100.0, [99.0, 101.5]), "±1.5 %", "short arms");
+        assert_eq!(rate_spread(100.0, [80.0, 130.0]), "±30 %");
+        assert_eq!(rate_spread(3150.0, [2900.0, 16_040.0]), "[2.90–16.0]");
+        assert_eq!(rate_spread(100.0, [20.0, 110.0]), "[20.0–110]");
+        assert_eq!(rate_spread(100.0, [1.0, 200.0]), "[1.00–200]", "±100 % would reach zero");
+        assert_eq!(nanoseconds_spread(12_000.0, [11_000.0, 40_000.0]), "[11.0–40.0]");
     }
 
     #[test]

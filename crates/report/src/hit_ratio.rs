@@ -76,7 +76,9 @@ pub(crate) fn reached<'a>(
     for target in run.targets.iter().filter(|target| target.stores == Some(true)) {
         for at in &curve.capacities {
             let row = row(run, curve, groups, (at, &target.url));
-            let ranked = row.filter(|row| matches!(row.standing, Standing::Ranked { .. }));
+            let ranked = row.filter(|row| {
+                matches!(row.standing, Standing::Ranked { .. } | Standing::Unlike { .. })
+            });
             if let Some(ratio) = ranked.and_then(|row| row.cell.hit_ratio()) {
                 all.push(Reached { name: &target.name, ratio, at });
             }
@@ -127,7 +129,7 @@ fn figure(row: Option<&Row<'_>>) -> Result<String, String> {
     match &row.standing {
         Standing::Empty(reason) => Err((*reason).to_owned()),
         Standing::Withheld(why) => Err(format!("no result: {why}")),
-        Standing::Ranked { .. } => {
+        Standing::Ranked { .. } | Standing::Unlike { .. } => {
             row.cell.hit_ratio().map(ratio).ok_or_else(|| "no read was answered".to_owned())
         }
     }

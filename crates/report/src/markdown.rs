@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::article::{self, Clocks, Matrix, Said};
-use crate::columns::{BAR, COLUMNS, Column, TIED};
+use crate::columns::{ANSWERED_MEANS, BAR, COLUMNS, Column, TIED};
 use crate::figures::{bytes, list, rate};
 use crate::findings::{findings, tally};
 use crate::format::Format;
@@ -48,6 +48,9 @@ fn render(run: &Run) -> String {
     }
     if rows().any(|row| withholds(row.cell)) {
         lines.push(format!("`{UNTOLD}`: {UNTOLD_MEANS}."));
+    }
+    if rows().any(|row| row.misses && row.rate().is_some()) {
+        lines.push(format!("{ANSWERED_MEANS}."));
     }
     let hits = hit_tables(run);
     if !hits.is_empty() {
@@ -242,6 +245,7 @@ pub(crate) fn pipes(cells: &[String]) -> String {
 fn remark(row: &Row<'_>) -> Option<String> {
     match &row.standing {
         Standing::Ranked { .. } => None,
+        Standing::Unlike { reason, .. } => Some(escaped(reason)),
         Standing::Withheld(why) => Some(format!("no result: {}", escaped(why))),
         Standing::Empty(reason) => Some(escaped(reason)),
     }

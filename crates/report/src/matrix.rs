@@ -229,6 +229,9 @@ fn write_others(page: &mut Page, group: &Group<'_>, swept: &[&str]) {
     for row in group.shown(swept) {
         match &row.standing {
             Standing::Ranked { .. } => {}
+            Standing::Unlike { reason, .. } => {
+                page.paragraph(0, DOUBT, &said_of(row.name, reason));
+            }
             Standing::Withheld(why) => {
                 page.paragraph(
                     0,

@@ -5,7 +5,7 @@
 //! start, the median of the rounds. One that does not keep up has a latency that grows for as long as the run lasts, so it
 //! stands behind those that do by the same rule.
 
-use crate::model::{Cell, Sample};
+use crate::model::{Cell, Operation, Sample};
 
 /// The share of the operations that were due of which so many must have been carried out in time to say that a target kept
 /// up. What is in flight when time ends a round is not done.
@@ -40,14 +40,26 @@ impl Cell {
         (due > 0).then(|| unbegun as f64 / due as f64)
     }
 
-    /// By how much it is better than others, as a number of which more is better: its rate, or in an open loop how many times
-    /// the p99 of its latency fits into a second.
+    /// Operations a second, of those that can miss the answered ones: what reports call its rate. `None` where nothing
+    /// succeeded.
+    pub fn rate(&self) -> Option<f64> {
+        self.ops_per_s.and(self.answered_per_s.or(self.ops_per_s))
+    }
+
+    /// The 95 % interval of [`rate`](Self::rate).
+    pub fn rate_ci95(&self) -> Option<[f64; 2]> {
+        if self.answered_per_s.is_some() { self.answered_per_s_ci95 } else { self.ops_per_s_ci95 }
+    }
+
+    /// By how much it is better than others that hit as often, as a number of which more is better: its rate, or in an open
+    /// loop how many times the p99 of its latency fits into a second.
     pub fn speed(&self) -> Option<f64> {
         if !self.is_paced() {
-            return self.ops_per_s;
+            return self.rate();
         }
         let complete = self.samples.iter().filter(|sample| sample.complete);
-        let mut speeds: Vec<f64> = complete.filter_map(Sample::speed).collect();
+        let mut speeds: Vec<f64> =
+            complete.filter_map(|sample| sample.speed(self.operation)).collect();
         speeds.sort_by(f64::total_cmp);
         let middle = speeds.len() / 2;
         match speeds.len() {
@@ -59,11 +71,12 @@ impl Cell {
 }
 
 impl Sample {
-    /// By how much this round was better than others, as [`Cell::speed`] has it; `None` where nothing succeeded.
-    pub fn speed(&self) -> Option<f64> {
+    /// By how much this round of an operation was better than others, as [`Cell::speed`] has it; `None` where nothing
+    /// succeeded.
+    pub fn speed(&self, operation: Operation) -> Option<f64> {
         match self.paced {
             Some(_) => self.latency_ns.map(|latency| per_second(latency.p99)),
-            None => Some(self.ops_per_s),
+            None => self.answered_per_s(operation).or(Some(self.ops_per_s)),
         }
     }
 }

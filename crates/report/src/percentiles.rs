@@ -69,6 +69,7 @@ fn row(row: &Row<'_>) -> PercentilesRow {
     let (remark, doubtful) = match &row.standing {
         Standing::Empty(reason) => (Some((*reason).to_owned()), false),
         Standing::Withheld(why) => (Some(format!("no result: {why}")), true),
+        Standing::Unlike { reason, .. } => (Some(reason.clone()), false),
         Standing::Ranked { .. } => (None, false),
     };
     let least = row.cell.latency_ns.as_ref().map(|latency| nanoseconds(latency.min as f64));

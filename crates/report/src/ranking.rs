@@ -1,13 +1,15 @@
 //! Who is ranked against whom: the cells of one operation at one point, fastest first.
 //!
 //! A figure against which a check of severity *error* stands is shown but never ranked, and a cell without a figure
-//! keeps its reason. Every report reads this ranking, so that no two of them disagree.
+//! keeps its reason. Targets that hit less often than the best of their group are shown behind it and never ranked by speed:
+//! a miss is other work than a hit. Every report reads this ranking, so that no two of them disagree.
 
 use std::cmp::Ordering;
 
+use crate::figures;
 use crate::model::{Cell, Comparison, Operation, Point, Run, Target, Verdict};
 use crate::points::points;
-use crate::sentences::no_verdict;
+use crate::sentences::{PAIRED_FROM, no_verdict};
 use crate::ties;
 
 /// The cells of one operation at one point.
@@ -17,7 +19,7 @@ pub struct Group<'a> {
     pub operation: Operation,
     /// Where in the sweep.
     pub point: &'a Point,
-    /// The ranked first, fastest first; then what is withheld, then what is empty, as the run lists them.
+    /// The ranked first, fastest first; then those that hit less often, then what is withheld, then what is empty.
     pub rows: Vec<Row<'a>>,
 }
 
@@ -36,6 +38,8 @@ pub struct Row<'a> {
     pub leads: bool,
     /// Not the best of the ranking, but not to be told apart from it by a run that can tell targets apart.
     pub ties_best: bool,
+    /// Somewhere in the run its operation missed, so that requests answered and hits are two figures with two names.
+    pub misses: bool,
     /// Letters that it shares with those from which it cannot be told apart; empty where there are none, and where the
     /// run has too few rounds to tell anybody apart.
     pub ties: String,
@@ -48,6 +52,13 @@ pub enum Standing<'a> {
     Ranked {
         /// Its rate over the best rate of the group; in an open loop the best p99 from plan over its own.
         to_best: f64,
+    },
+    /// Its figures are a result, and not of like work with the ranked ones: it hit less often.
+    Unlike {
+        /// Its hit ratio, 0 to 1; of a delete or a touch the share of the keys that were there.
+        hits: f64,
+        /// What is to be said of that, in a few words.
+        reason: String,
     },
     /// It has figures that are no result: why, in a few words.
     Withheld(String),
@@ -66,6 +77,8 @@ pub struct Pair {
     pub p: f64,
     /// What can be said of the first against the second.
     pub verdict: Verdict,
+    /// The ratio of the medians that reports show beside it, where `ratio` is that of the rounds: the median of their ratios.
+    pub of_medians: Option<f64>,
 }
 
 /// Every group of a run: operations in their order, points in theirs.
@@ -76,11 +89,15 @@ pub fn groups(run: &Run) -> Vec<Group<'_>> {
     let points = points(run);
     let decides = no_verdict(run).is_none();
     let places = operations.iter().flat_map(|operation| points.iter().map(|p| (*operation, *p)));
+    let misses = |of: Operation| run.cells.iter().any(|cell| cell.operation == of && misses(cell));
     places
         .map(|(operation, point)| Group {
             operation,
             point,
-            rows: rows(run, operation, point, decides),
+            rows: rows(run, operation, point, decides)
+                .into_iter()
+                .map(|row| Row { misses: misses(operation), ..row })
+                .collect(),
         })
         .filter(|group| !group.rows.is_empty())
         .collect()
@@ -95,6 +112,7 @@ pub fn pair(run: &Run, operation: Operation, point: &Point, a: &str, b: &str) ->
             ci95: comparison.ci95,
             p: comparison.p,
             verdict: comparison.verdict,
+            of_medians: of_medians(run, comparison),
         };
         match (comparison.a.as_str(), comparison.b.as_str()) {
             (first, second) if (first, second) == (a, b) => Some(seen),
@@ -102,6 +120,18 @@ pub fn pair(run: &Run, operation: Operation, point: &Point, a: &str, b: &str) ->
             _ => None,
         }
     })
+}
+
+/// The ratio of the medians of two targets that were compared round by round; `None` where `ratio` is that already.
+fn of_medians(run: &Run, comparison: &Comparison) -> Option<f64> {
+    let cell = |url: &str| {
+        let mut of = run.cells.iter().filter(|cell| cell.target == url);
+        of.find(|cell| cell.operation == comparison.operation && cell.point == comparison.point)
+    };
+    let (a, b) = (cell(&comparison.a)?, cell(&comparison.b)?);
+    let fewest = a.rounds.min(b.rounds) as usize;
+    let ratio = || Some(a.speed()? / b.speed()?);
+    (fewest >= PAIRED_FROM).then(ratio).flatten()
 }
 
 /// The label of a target, or its URL where the run does not list it.
@@ -117,12 +147,21 @@ impl Pair {
             ratio: self.ratio.recip(),
             ci95: self.ci95.map(|[low, high]| [high.recip(), low.recip()]),
             p: self.p,
+            of_medians: self.of_medians.map(f64::recip),
             verdict: match self.verdict {
                 Verdict::Faster => Verdict::Slower,
                 Verdict::Slower => Verdict::Faster,
-                Verdict::Indistinguishable => Verdict::Indistinguishable,
+                neither => neither,
             },
         }
+    }
+}
+
+impl Pair {
+    /// The ratio of the medians, where a reader would see that it is another one than `ratio`.
+    pub(crate) fn other_ratio_of_medians(&self) -> Option<f64> {
+        const SEEN: f64 = 0.01;
+        self.of_medians.filter(|medians| (medians / self.ratio - 1.0).abs() > SEEN)
     }
 }
 
@@ -149,7 +188,15 @@ impl Row<'_> {
     pub fn to_best(&self) -> Option<f64> {
         match self.standing {
             Standing::Ranked { to_best } => Some(to_best),
-            Standing::Withheld(_) | Standing::Empty(_) => None,
+            Standing::Unlike { .. } | Standing::Withheld(_) | Standing::Empty(_) => None,
+        }
+    }
+
+    /// Why it is not compared with the ranked ones, where that is because it hit less often.
+    pub fn unlike(&self) -> Option<&str> {
+        match &self.standing {
+            Standing::Unlike { reason, .. } => Some(reason),
+            _ => None,
         }
     }
 
@@ -163,9 +210,14 @@ impl Row<'_> {
         self.rate().is_some() || self.target.is_none_or(|target| target.reason.is_none())
     }
 
-    /// Operations per second of wall clock; `None` where the cell is empty.
+    /// Operations per second of wall clock, of those that can miss the answered ones; `None` where the cell is empty.
     pub fn rate(&self) -> Option<f64> {
         rate(self.cell)
+    }
+
+    /// The 95 % interval of its rate.
+    pub fn rate_ci95(&self) -> Option<[f64; 2]> {
+        self.cell.rate_ci95()
     }
 
     /// The p99 of its latency from plan, the median of the rounds, in nanoseconds: what ranks it in an open loop. `None` in a
@@ -182,7 +234,12 @@ impl Row<'_> {
 
 /// A rate that is a figure: neither zero, which stands for nothing done, nor infinite.
 fn rate(cell: &Cell) -> Option<f64> {
-    cell.ops_per_s.filter(|rate| rate.is_finite() && *rate > 0.0)
+    cell.rate().filter(|rate| rate.is_finite() && *rate > 0.0)
+}
+
+/// Whether some of its operations found nothing.
+fn misses(cell: &Cell) -> bool {
+    cell.operation.can_miss() && cell.counts.misses > 0
 }
 
 fn rows<'a>(run: &'a Run, operation: Operation, point: &'a Point, decides: bool) -> Vec<Row<'a>> {
@@ -198,11 +255,13 @@ fn rows<'a>(run: &'a Run, operation: Operation, point: &'a Point, decides: bool)
                 standing: standing(run, cell),
                 leads: false,
                 ties_best: false,
+                misses: false,
                 ties: String::new(),
             }
         })
         .collect();
-    rows.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| faster_first(a, b)));
+    set_apart(&mut rows);
+    rows.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| better_first(a, b)));
 
     let ranked = rows.iter().filter(|row| row.to_best().is_some()).count();
     let best = rows.first().and_then(Row::speed).unwrap_or(1.0);
@@ -215,9 +274,9 @@ fn rows<'a>(run: &'a Run, operation: Operation, point: &'a Point, decides: bool)
     let leads = |place| place == 0 || tied(0, place) || verdict(0, place) == Some(Verdict::Slower);
     let places: Vec<(bool, bool)> =
         (0..ranked).map(|place| (leads(place), decides && place > 0 && tied(0, place))).collect();
-    // Who was not compared was not told apart either.
-    let differ = |a, b| verdict(a, b).is_some_and(|verdict| verdict != Verdict::Indistinguishable);
-    let letters = ties::letters(ranked, |a, b| !decides || differ(a, b));
+    // A letter says that a comparison was made and could not tell: neither of a pair that nothing compared nor of one that no
+    // verdict was possible for.
+    let letters = ties::letters(ranked, |a, b| !decides || !tied(a, b));
     for (row, (letters, (leads, ties_best))) in rows.iter_mut().zip(letters.into_iter().zip(places))
     {
         row.standing = Standing::Ranked { to_best: row.speed().unwrap_or(0.0) / best };
@@ -228,20 +287,42 @@ fn rows<'a>(run: &'a Run, operation: Operation, point: &'a Point, decides: bool)
     rows
 }
 
-/// The ranked stand before the withheld, and those before the empty.
-fn place(row: &Row<'_>) -> u8 {
-    match row.standing {
-        Standing::Ranked { .. } => 0,
-        Standing::Withheld(_) => 1,
-        Standing::Empty(_) => 2,
+/// Sets those apart that hit less often than the best of a group.
+fn set_apart(rows: &mut [Row<'_>]) {
+    let ranked = rows.iter().filter(|row| row.to_best().is_some());
+    let most = ranked.max_by(|a, b| {
+        a.cell.found_ratio().partial_cmp(&b.cell.found_ratio()).unwrap_or(Ordering::Equal)
+    });
+    let Some(best) = most.map(|row| row.cell) else { return };
+    for row in rows.iter_mut().filter(|row| row.to_best().is_some()) {
+        if let (false, Some(hits)) = (row.cell.finds_as_often_as(best), row.cell.found_ratio()) {
+            let found = if row.cell.operation.reads() { "hits" } else { "keys were there" };
+            let most = figures::percent(best.found_ratio().unwrap_or_default());
+            let reason = format!(
+                "{found} {}, the best {most}: a miss is other work than a hit, so speed is not compared",
+                figures::percent(hits)
+            );
+            row.standing = Standing::Unlike { hits, reason };
+        }
     }
 }
 
-fn faster_first(a: &Row<'_>, b: &Row<'_>) -> Ordering {
+/// The ranked stand before those that hit less often, these before the withheld, and those before the empty.
+fn place(row: &Row<'_>) -> u8 {
+    match row.standing {
+        Standing::Ranked { .. } => 0,
+        Standing::Unlike { .. } => 1,
+        Standing::Withheld(_) => 2,
+        Standing::Empty(_) => 3,
+    }
+}
+
+fn better_first(a: &Row<'_>, b: &Row<'_>) -> Ordering {
     match (&a.standing, &b.standing) {
         (Standing::Ranked { .. }, Standing::Ranked { .. }) => {
             b.speed().partial_cmp(&a.speed()).unwrap_or(Ordering::Equal)
         }
+        (Standing::Unlike { hits: a, .. }, Standing::Unlike { hits: b, .. }) => b.total_cmp(a),
         _ => Ordering::Equal,
     }
 }

@@ -2,14 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use larder_report::{Cell, Comparison, Operation, Point, Run, Sample};
+use larder_report::{
+    Cell, Comparison, Operation, Point, Run, Sample, Unlike, Verdict, figures, smallest_p,
+};
 
 use crate::statistics::{Difference, holm};
 
+/// Two cells that were compared, before the correction for many comparisons.
+struct Compared<'r> {
+    a: &'r Cell,
+    b: &'r Cell,
+    difference: Difference,
+    /// The smallest p that their rounds could have reached.
+    smallest_p: f64,
+}
+
 /// Every pair of targets at one point for one operation, but those that keep nothing, those in whose place a stand-in
-/// answered, and those whose figures are no result.
+/// answered, and those whose figures are no result. Pairs whose figures are not of like work come second, with the reason.
 /// One family for Holm's correction: a reader picks the verdicts that stand out from the whole run.
-pub(super) fn comparisons(run: &Run) -> Vec<Comparison> {
+pub(super) fn comparisons(run: &Run) -> (Vec<Comparison>, Vec<Unlike>) {
     let mut groups: BTreeMap<(&Point, Operation, u32), Vec<&Cell>> = BTreeMap::new();
     for cell in &run.cells {
         let keeps = run
@@ -21,41 +32,81 @@ pub(super) fn comparisons(run: &Run) -> Vec<Comparison> {
         }
     }
     let mut found = Vec::new();
-    for ((point, operation, _), cells) in groups {
+    let mut unlike = Vec::new();
+    for cells in groups.into_values() {
         for (i, a) in cells.iter().enumerate() {
             for b in &cells[i + 1..] {
-                let (of_a, of_b) = (speeds(a.samples.iter()), speeds(b.samples.iter()));
-                if let Some(difference) = Difference::by_rounds(&of_a, &of_b, run.seed) {
-                    found.push((
-                        a.target.clone(),
-                        b.target.clone(),
-                        point.clone(),
-                        operation,
-                        difference,
-                    ));
+                if a.finds_as_often_as(b) {
+                    found.extend(compared(a, b, run.seed));
+                } else {
+                    unlike.push(not_alike(a, b));
                 }
             }
         }
     }
-    let raw: Vec<f64> = found.iter().map(|(.., difference)| difference.p).collect();
+    (judged(&found), unlike)
+}
+
+fn compared<'r>(a: &'r Cell, b: &'r Cell, seed: u64) -> Option<Compared<'r>> {
+    let (of_a, of_b) = (speeds(a), speeds(b));
+    let difference = Difference::by_rounds(&of_a, &of_b, seed)?;
+    Some(Compared { a, b, difference, smallest_p: smallest_p(of_a.len(), of_b.len()) })
+}
+
+fn not_alike(a: &Cell, b: &Cell) -> Unlike {
+    let ratio = |cell: &Cell| figures::percent(cell.found_ratio().unwrap_or_default());
+    let what = if a.operation.reads() { "hit ratios" } else { "shares of keys that were there" };
+    Unlike {
+        a: a.target.clone(),
+        b: b.target.clone(),
+        point: a.point.clone(),
+        operation: a.operation,
+        reason: format!("{what} differ ({} and {})", ratio(a), ratio(b)),
+    }
+}
+
+/// The comparisons with their verdicts.
+fn judged(found: &[Compared<'_>]) -> Vec<Comparison> {
+    let raw: Vec<f64> = found.iter().map(|compared| compared.difference.p).collect();
+    let verdict = |compared: &Compared<'_>, p: f64| match compared.difference.verdict(p) {
+        Verdict::Indistinguishable if !can_decide(compared.smallest_p, &raw) => Verdict::Undecided,
+        verdict => verdict,
+    };
     found
-        .into_iter()
+        .iter()
         .zip(holm(&raw))
-        .map(|((a, b, point, operation, difference), p)| Comparison {
-            a,
-            b,
-            point,
-            operation,
-            ratio: difference.ratio,
-            ci95: difference.ci95,
+        .map(|(compared, p)| Comparison {
+            a: compared.a.target.clone(),
+            b: compared.b.target.clone(),
+            point: compared.a.point.clone(),
+            operation: compared.a.operation,
+            ratio: compared.difference.ratio,
+            ci95: compared.difference.ci95,
             p,
-            verdict: difference.verdict(p),
+            verdict: verdict(compared, p),
         })
         .collect()
 }
 
-/// The rates of the rounds that were carried out to their end, or what stands for them in an open loop, each with its round.
-pub(super) fn speeds<'s>(samples: impl Iterator<Item = &'s Sample>) -> Vec<(u32, f64)> {
+/// Whether a pair could have been told apart by its rounds at all. Had it been as clear as can be, Holm's correction would have
+/// multiplied its p by the number of the comparisons that are no clearer.
+#[expect(clippy::cast_precision_loss, reason = "a number of comparisons")]
+fn can_decide(smallest_p: f64, raw: &[f64]) -> bool {
+    let no_clearer = raw.iter().filter(|p| **p >= smallest_p * (1.0 - 1e-9)).count();
+    smallest_p * (no_clearer.max(1) as f64) < Verdict::SIGNIFICANCE
+}
+
+/// The rates of a cell's rounds that were carried out to their end, or what stands for them in an open loop, each with its
+/// round.
+fn speeds(cell: &Cell) -> Vec<(u32, f64)> {
+    whole_rounds(cell.operation, cell.samples.iter())
+}
+
+/// As [`speeds`], of samples that are not yet a cell's.
+pub(super) fn whole_rounds<'s>(
+    operation: Operation,
+    samples: impl Iterator<Item = &'s Sample>,
+) -> Vec<(u32, f64)> {
     let whole = samples.filter(|sample| sample.complete);
-    whole.filter_map(|sample| Some((sample.round, sample.speed()?))).collect()
+    whole.filter_map(|sample| Some((sample.round, sample.speed(operation)?))).collect()
 }

@@ -17,7 +17,7 @@ use larder_store::Span;
 
 use super::Slot;
 use super::book::Book;
-use super::comparisons::speeds;
+use super::comparisons::whole_rounds;
 use crate::plan::{Plan, PlannedPoint};
 use crate::statistics::{Difference, median, median_ci95};
 use crate::workload::{Until, half_width};
@@ -95,10 +95,11 @@ impl<'a> Goal<'a> {
         let few = round < LEAST_TO_COMPARE;
         let is_wide = |figure: &Figure| match *figure {
             Figure::Cell(slot, of) => {
-                exactness(samples(slot, of), seed).is_some_and(|known| known > until.0)
+                exactness(of, samples(slot, of), seed).is_some_and(|known| known > until.0)
             }
             Figure::Ratio(a, b, of) => {
-                let (a, b) = (speeds(samples(a, of)), speeds(samples(b, of)));
+                let rounds = |slot| whole_rounds(of, samples(slot, of));
+                let (a, b) = (rounds(a), rounds(b));
                 let difference = Difference::by_rounds(&a, &b, seed);
                 let is_wide = |of: Difference| half_width(of.ratio, of.ci95) > until.of_ratio();
                 difference.is_some_and(|of| few || is_wide(of))
@@ -140,8 +141,13 @@ fn is_looked_at(fewest: u32, rounds: u32) -> bool {
 
 /// By how much what ranks a cell is known, as a share of it: infinitely little where it has no interval. `None` where it has no
 /// figure.
-fn exactness<'s>(samples: impl Iterator<Item = &'s Sample>, seed: u64) -> Option<f64> {
-    let speeds: Vec<f64> = speeds(samples).into_iter().map(|(_, speed)| speed).collect();
+fn exactness<'s>(
+    operation: Operation,
+    samples: impl Iterator<Item = &'s Sample>,
+    seed: u64,
+) -> Option<f64> {
+    let rounds = whole_rounds(operation, samples);
+    let speeds: Vec<f64> = rounds.into_iter().map(|(_, speed)| speed).collect();
     let speed = median(&speeds).filter(|speed| *speed > 0.0)?;
     Some(half_width(speed, median_ci95(&speeds, seed)))
 }
@@ -158,7 +164,7 @@ pub(super) fn reached(plan: &Plan, run: &Run) -> Option<String> {
         let cut = plan.max_time.is_some() && least < plan.rounds && !run.interrupted;
         return cut.then(|| {
             let all = figures::count(plan.rounds as usize, "round");
-            format!("rounds: --max-time {limit} was over after {had} of {all}")
+            format!("--max-time {limit} was over after {had} of {all}")
         });
     };
     let what = match (measured().any(Cell::is_paced), measured().all(Cell::is_paced)) {
@@ -171,7 +177,7 @@ pub(super) fn reached(plan: &Plan, run: &Run) -> Option<String> {
     } else {
         format!(" and every ratio of two to ±{}", figures::percent(until.of_ratio()))
     };
-    let begin = format!("rounds: until every {what} is known to ±{until}{ratios}: {had} rounds");
+    let begin = format!("until every {what} is known to ±{until}{ratios}: {had} rounds");
     let wide = wide(until, run);
     if wide.is_empty() {
         return Some(begin);
@@ -196,7 +202,7 @@ fn wide(until: Until, run: &Run) -> Vec<(f64, String)> {
         label => format!(", {label}"),
     };
     let cells = run.cells.iter().filter(|cell| cell.ops_per_s.is_some()).filter_map(|cell| {
-        let known = exactness(cell.samples.iter(), run.seed)?;
+        let known = exactness(cell.operation, cell.samples.iter(), run.seed)?;
         let name =
             || format!("{} of {}{}", cell.operation, target(&cell.target), place(&cell.point));
         (known > until.0).then(|| (known, name()))
@@ -255,9 +261,9 @@ mod tests {
             (1..).zip([100, 900, 200, 800, 300, 700, 500, 600]).map(sample).collect();
         let closed: Vec<Sample> =
             samples.iter().map(|sample| Sample { paced: None, ..sample.clone() }).collect();
-        assert!(exactness(samples.iter(), 1).unwrap() > 0.1);
-        assert!(exactness(closed.iter(), 1).unwrap() < 1e-9);
-        assert_eq!(exactness(samples[..2].iter(), 1), Some(f64::INFINITY));
-        assert_eq!(exactness([].iter(), 1), None);
+        assert!(exactness(Operation::Set, samples.iter(), 1).unwrap() > 0.1);
+        assert!(exactness(Operation::Set, closed.iter(), 1).unwrap() < 1e-9);
+        assert_eq!(exactness(Operation::Set, samples[..2].iter(), 1), Some(f64::INFINITY));
+        assert_eq!(exactness(Operation::Set, [].iter(), 1), None);
     }
 }

@@ -52,8 +52,8 @@ impl Recorder<'_> {
         run.hit_curves = self.hit_curves(slots, book);
         run.searches = searches(self.plan, slots, book);
         run.checks = check::run_all(&run);
-        run.comparisons = comparisons(&run);
-        run.notes.extend(goal::reached(self.plan, &run));
+        (run.comparisons, run.not_compared) = comparisons(&run);
+        run.rounds_ended = goal::reached(self.plan, &run);
         let article = self.plan.article.as_ref();
         run.article =
             article.map(|spec| article::judge(spec, &article::Repeated::by(self.plan), &run));
@@ -221,6 +221,8 @@ pub(super) fn totalled(cell: Cell, entries: &[Entry]) -> Cell {
         predicted_hit_ratio: entries.first().and_then(|entry| entry.predicted_hit_ratio),
         wall_s: sum(|entry| Some(entry.sample.wall_s)),
         ops_per_s: median(&rates_of(&rounds)).filter(|rate| measured && *rate > 0.0),
+        answered_per_s: median(&answers_of(&cell, &rounds)).filter(|_| measured),
+        hits_per_s: median(&hits_of(&cell, &rounds)).filter(|_| measured),
         client_cpu_s: sum(|entry| entry.sample.client_cpu_s),
         server_cpu_s: sum(|entry| entry.sample.server_cpu_s),
         rss_bytes: most(|entry| entry.sample.rss_bytes).filter(|_| measured),
@@ -248,6 +250,8 @@ pub(super) fn distribute(cell: &mut Cell, entries: &[Entry], seed: u64) {
         return;
     }
     cell.ops_per_s_ci95 = cell.ops_per_s.and_then(|_| median_ci95(&rates_of(&rounds), seed));
+    cell.answered_per_s_ci95 =
+        cell.answered_per_s.and_then(|_| median_ci95(&answers_of(cell, &rounds), seed));
     let each: Vec<_> = rounds.iter().map(|entry| entry.latency.unpack()).collect();
     let merged = merged(&each);
     cell.latency_ns = figures(&merged);
@@ -267,6 +271,15 @@ fn rounds(entries: &[Entry], reasoned: bool) -> Vec<&Entry> {
 
 fn rates_of(rounds: &[&Entry]) -> Vec<f64> {
     rounds.iter().map(|entry| entry.sample.ops_per_s).collect()
+}
+
+/// Requests that were answered a second; empty where the operation cannot miss.
+fn answers_of(cell: &Cell, rounds: &[&Entry]) -> Vec<f64> {
+    rounds.iter().filter_map(|entry| entry.sample.answered_per_s(cell.operation)).collect()
+}
+
+fn hits_of(cell: &Cell, rounds: &[&Entry]) -> Vec<f64> {
+    rounds.iter().filter_map(|entry| entry.sample.hits_per_s(cell.operation)).collect()
 }
 
 /// Why a cell is empty, or its figures are not to be trusted.

@@ -12,7 +12,8 @@ pub(super) fn examine(cells: &mut [Cell]) {
     let measured = cells.iter_mut().filter(|cell| cell.ops_per_s.is_some());
     for cell in measured {
         let whole = cell.samples.iter().filter(|sample| sample.complete);
-        let speed = |sample: &Sample| Some((sample.round, sample.speed()?));
+        let operation = cell.operation;
+        let speed = |sample: &Sample| Some((sample.round, sample.speed(operation)?));
         let (rounds, speeds): (Vec<u32>, Vec<f64>) = whole.filter_map(speed).unzip();
         let far = outliers(&speeds).into_iter();
         cell.outliers =

@@ -15,8 +15,9 @@ pub(crate) struct Gate {
     /// Exit with 4 unless this holds in every cell that it names; may be given several times
     ///
     /// METRIC(OPERATION, TARGET, COORDINATE=VALUE) < LIMIT, such as `p99(get, memcached:) < 1ms`. METRIC is p50, p90, p99,
-    /// p99.9, max, mean, rate, `hit_ratio`, errors, misses, wrong, cpu, `client_cpu`, `server_cpu`, rss or disk; TARGET a URL or
-    /// a name; what is left out, or *, is any. A cell without the figure does not hold.
+    /// p99.9, max, mean, rate, answered, `hits_per_s`, `hit_ratio`, errors, misses, wrong, cpu, `client_cpu`, `server_cpu`, rss or
+    /// disk; TARGET a URL or a name; what is left out, or *, is any. Where many operations miss, rate is two figures: answered
+    /// counts hits and misses, `hits_per_s` hits alone. A cell without the figure does not hold.
     #[arg(long = "assert", value_name = "ASSERTION")]
     assertions: Vec<Assertion>,
 }

@@ -3,7 +3,7 @@
 use super::limit::Kind;
 use crate::columns::nanoseconds_per_operation;
 use crate::figures;
-use crate::model::{Cell, Latency, LatencyIntervals, Target};
+use crate::model::{Cell, LIKE_HITS, Latency, LatencyIntervals, Target};
 use crate::told::{UNTOLD_MEANS, tells};
 
 /// A figure of a cell.
@@ -26,7 +26,7 @@ pub(super) struct Figure {
 }
 
 /// Every figure that can be asserted, in the order of the documentation.
-pub(super) const METRICS: [Metric; 16] = [
+pub(super) const METRICS: [Metric; 18] = [
     latencies("p50", 0.5, |cell, _| percentile(cell, 0.5, |of| of.p50, |of| of.p50)),
     latencies("p90", 0.9, |cell, _| percentile(cell, 0.9, |of| of.p90, |of| of.p90)),
     latencies("p99", 0.99, |cell, _| percentile(cell, 0.99, |of| of.p99, |of| of.p99)),
@@ -34,6 +34,8 @@ pub(super) const METRICS: [Metric; 16] = [
     time("max", |cell, _| Ok(exact(real(latency(cell)?.max)))),
     time("mean", |cell, _| Ok(exact(latency(cell)?.mean))),
     metric("rate", Kind::Rate, rate),
+    metric("answered", Kind::Rate, answered),
+    metric("hits_per_s", Kind::Rate, hits_per_s),
     metric("hit_ratio", Kind::Share, hit_ratio),
     count("errors", |cell, _| Ok(exact(real(cell.counts.errors)))),
     count("misses", |cell, _| Ok(exact(real(cell.counts.misses)))),
@@ -147,9 +149,26 @@ fn real(number: u64) -> f64 {
     number as f64
 }
 
-fn rate(cell: &Cell, _: Option<&Target>) -> Result<Figure, String> {
-    let value = cell.ops_per_s.ok_or("it has no rate")?;
-    Ok(Figure { value, ci95: cell.ops_per_s_ci95 })
+/// Operations a second. Where many of them missed, that is two figures, and which one is meant must be said.
+fn rate(cell: &Cell, target: Option<&Target>) -> Result<Figure, String> {
+    if let Some(found) = cell.found_ratio().filter(|found| *found < 1.0 - LIKE_HITS) {
+        let missed = figures::percent(1.0 - found);
+        let hits = if cell.operation.reads() { " or hits_per_s" } else { "" };
+        return Err(format!("{missed} of it missed: assert answered{hits} instead of rate"));
+    }
+    answered(cell, target)
+}
+
+fn answered(cell: &Cell, _: Option<&Target>) -> Result<Figure, String> {
+    let value = cell.rate().ok_or("it has no rate")?;
+    Ok(Figure { value, ci95: cell.rate_ci95() })
+}
+
+fn hits_per_s(cell: &Cell, _: Option<&Target>) -> Result<Figure, String> {
+    if !cell.operation.reads() {
+        return Err(format!("{} does not read", cell.operation));
+    }
+    Ok(exact(cell.hits_per_s.ok_or("it has no rate of hits")?))
 }
 
 fn hit_ratio(cell: &Cell, _: Option<&Target>) -> Result<Figure, String> {

@@ -128,7 +128,7 @@ pub(super) fn seen<T>(
     let shown = row.and_then(|row| match &row.standing {
         Standing::Empty(_) => None,
         Standing::Withheld(why) => Some((Some(why.clone()), read(row)?)),
-        Standing::Ranked { .. } => Some((None, read(row)?)),
+        Standing::Ranked { .. } | Standing::Unlike { .. } => Some((None, read(row)?)),
     });
     shown.ok_or_else(|| why_not(run, target, group))
 }

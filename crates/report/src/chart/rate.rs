@@ -21,7 +21,7 @@ pub(super) fn charts(run: &Run) -> Vec<Chart> {
     let (sweep, groups) = (Sweep::of(run), groups(run));
     let chart = |slice| {
         let picture = swept(run, &sweep, slice, ("operations per second", Unit::Rate), &|row| {
-            Some(Figure { value: row.rate()?, ci95: row.cell.ops_per_s_ci95 })
+            Some(Figure { value: row.rate()?, ci95: row.rate_ci95() })
         });
         let subject = Subject::new(Family::Rate, slice.operation, &slice.label);
         let is_paced = slice.places.iter().any(|place| place.group.is_paced());

@@ -1,6 +1,6 @@
 //! What every format for people says of a difference: the header, the tables, what is not in them, the rule.
 
-use crate::figures::{count, half_width, list, nanoseconds, percent, rate};
+use crate::figures::{count, list, nanoseconds, nanoseconds_spread, percent, rate, rate_spread};
 use crate::header::to_the_second;
 use crate::model::{
     Change, ChangeVerdict, Diff, DiffCell, DiffFigure, DiffMeasure, DiffSide, Operation, Verdict,
@@ -86,9 +86,9 @@ fn row(change: &Change, swept: &[&str]) -> Row {
         name: cell.name.clone(),
         columns: [
             figure(*measure, old),
-            spread(old),
+            spread(*measure, old),
             figure(*measure, new),
-            spread(new),
+            spread(*measure, new),
             value,
             word,
             change.ci95.map(interval).unwrap_or_default(),
@@ -107,8 +107,12 @@ fn figure(measure: DiffMeasure, figure: &DiffFigure) -> String {
     }
 }
 
-fn spread(figure: &DiffFigure) -> String {
-    figure.ci95.map(|ci95| half_width(figure.value, ci95)).unwrap_or_default()
+fn spread(measure: DiffMeasure, figure: &DiffFigure) -> String {
+    let Some(ci95) = figure.ci95 else { return String::new() };
+    match measure {
+        DiffMeasure::P50Ns | DiffMeasure::P99Ns => nanoseconds_spread(figure.value, ci95),
+        _ => rate_spread(figure.value, ci95),
+    }
 }
 
 /// The change, and what it is for the reader; `~` where there is none to tell.

@@ -105,7 +105,7 @@ fn longest(group: &Group<'_>) -> f64 {
 fn drawn(row: &Row<'_>) -> (Option<f64>, Option<[f64; 2]>) {
     match row.ranking_p99() {
         Some(p99) => (Some(p99), row.cell.latency_ns_ci95.as_ref().map(|ci95| ci95.p99)),
-        None => (row.rate(), row.cell.ops_per_s_ci95),
+        None => (row.rate(), row.rate_ci95()),
     }
 }
 

@@ -76,6 +76,11 @@ impl Operation {
         matches!(self, Self::Get | Self::GetOrSet) || self.is_of_many_keys()
     }
 
+    /// Whether it can find nothing under its key: such an operation was answered, and did not do what it is there for.
+    pub fn can_miss(self) -> bool {
+        self.reads() || matches!(self, Self::Delete | Self::Touch)
+    }
+
     /// Whether one of its times is that of many keys; its counts and rates are of keys all the same.
     pub fn is_of_many_keys(self) -> bool {
         matches!(self, Self::GetMany | Self::GetEach | Self::GetTag)
@@ -132,10 +137,21 @@ pub struct Cell {
     pub capacity_bytes: Option<u64>,
     /// Time of the measured loops, in seconds, all rounds together.
     pub wall_s: Option<f64>,
-    /// Operations that succeeded per second of wall clock: the median of the rounds.
+    /// Operations that succeeded per second of wall clock, the median of the rounds; of reads, those that hit.
     pub ops_per_s: Option<f64>,
     /// Its 95 % interval, by bootstrap over the rounds; `null` with fewer than six.
     pub ops_per_s_ci95: Option<[f64; 2]>,
+    /// Of an operation that can miss: requests answered per second of wall clock, hits and misses, the median of the rounds. An
+    /// error and a wrong value are no answer. `null` of other operations, whose `ops_per_s` says the same, and in runs of before
+    /// it was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered_per_s: Option<f64>,
+    /// Its 95 % interval, by bootstrap over the rounds; `null` with fewer than six.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered_per_s_ci95: Option<[f64; 2]>,
+    /// Of an operation that reads: right values per second of wall clock, the median of the rounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hits_per_s: Option<f64>,
     /// CPU time of the client, in seconds, all rounds together.
     pub client_cpu_s: Option<f64>,
     /// CPU time of the servers behind the target, in seconds, all rounds together.
@@ -467,6 +483,9 @@ pub struct Floor {
     pub cpu_ns_per_op: Option<f64>,
 }
 
+/// Two cells whose hit ratios differ by more than this hit differently: a point of percent.
+pub const LIKE_HITS: f64 = 0.01;
+
 impl Cell {
     /// Hits over reads that were answered; `None` where nothing was read.
     #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
@@ -474,9 +493,54 @@ impl Cell {
         let answered = self.counts.hits + self.counts.misses;
         (self.operation.reads() && answered > 0).then(|| self.counts.hits as f64 / answered as f64)
     }
+
+    /// The share of the answered operations that found their key, 0 to 1: of reads the hit ratio. `None` of an operation that
+    /// cannot miss, and where nothing was answered.
+    #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+    pub fn found_ratio(&self) -> Option<f64> {
+        if self.operation.reads() {
+            return self.hit_ratio();
+        }
+        let answered = self.counts.answered(self.operation).filter(|answered| *answered > 0)?;
+        Some(1.0 - self.counts.misses as f64 / answered as f64)
+    }
+
+    /// Whether two cells of one operation found their keys equally often, within [`LIKE_HITS`]. A miss is other work than a
+    /// hit, so that the rates of cells that are not alike in this say nothing of their speed.
+    pub fn finds_as_often_as(&self, other: &Self) -> bool {
+        match (self.found_ratio(), other.found_ratio()) {
+            // Shares of counts are no exact hundredths.
+            (Some(own), Some(others)) => (own - others).abs() <= LIKE_HITS + 1e-9,
+            _ => true,
+        }
+    }
+}
+
+impl Sample {
+    /// Requests answered per second, hits and misses; `None` of an operation that cannot miss, or in no time.
+    pub fn answered_per_s(&self, operation: Operation) -> Option<f64> {
+        let answered = self.counts.answered(operation)?;
+        self.per_second(answered)
+    }
+
+    /// Right values per second; `None` of an operation that does not read, or in no time.
+    pub fn hits_per_s(&self, operation: Operation) -> Option<f64> {
+        operation.reads().then(|| self.per_second(self.counts.hits)).flatten()
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+    fn per_second(&self, number: u64) -> Option<f64> {
+        (self.wall_s > 0.0).then(|| number as f64 / self.wall_s)
+    }
 }
 
 impl Counts {
+    /// Operations that were answered, and rightly: hits and misses. `None` of an operation that cannot miss.
+    pub fn answered(&self, operation: Operation) -> Option<u64> {
+        let failed = self.wrong + self.errors + self.failed_fills;
+        operation.can_miss().then(|| self.ops.saturating_sub(failed))
+    }
+
     /// Adds another round: totals grow, and what is "at most in one round" keeps the greater.
     pub fn add(&mut self, other: &Self) {
         let sum = |a: Option<u64>, b: Option<u64>| Some(a? + b?);

@@ -26,8 +26,8 @@ pub use article::{
     ClaimVerdict, Clock, Evidence, Measure, Stored,
 };
 pub use cell::{
-    Cell, Counts, CurvePoint, Floor, Latency, LatencyIntervals, LatencyTo, Operation, Outlier,
-    ReasonKind, Sample, Stalls, TierCounts, Timeline, Trend, Wire,
+    Cell, Counts, CurvePoint, Floor, LIKE_HITS, Latency, LatencyIntervals, LatencyTo, Operation,
+    Outlier, ReasonKind, Sample, Stalls, TierCounts, Timeline, Trend, Wire,
 };
 pub use diff::{
     Change, ChangeVerdict, Diff, DiffCell, DiffFigure, DiffMeasure, DiffSide, Differing,
@@ -40,7 +40,7 @@ pub use search::{Search, SearchStep};
 pub use slice::{Part, Slice};
 pub use trial::TtlTrial;
 pub use usage::{MachineUsage, Usage, UsageOf};
-pub use verdict::{Check, Comparison, Severity, Verdict};
+pub use verdict::{Check, Comparison, Severity, Unlike, Verdict};
 
 /// The version of this model, as `schema` in `run.json`.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -71,6 +71,9 @@ pub struct Run {
     pub workload: BTreeMap<String, String>,
     /// What a reader must know about how the workload was carried out, in sentences.
     pub notes: Vec<String>,
+    /// What ended the rounds, where their number was not fixed beforehand, and which figures are not known as well as was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds_ended: Option<String>,
     /// The machine.
     pub environment: Environment,
     /// The caches, in the order they were given.
@@ -81,6 +84,9 @@ pub struct Run {
     pub floors: Vec<Floor>,
     /// Which of two targets is faster, where that can be told.
     pub comparisons: Vec<Comparison>,
+    /// Pairs of targets of which no one is called faster, because their figures are not of like work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_compared: Vec<Unlike>,
     /// Ways in which a figure may mislead, worst first.
     pub checks: Vec<Check>,
     /// The article that the scenario repeats; `null` where it repeats none.

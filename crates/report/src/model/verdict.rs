@@ -16,7 +16,7 @@ pub struct Comparison {
     pub point: Point,
     /// What was done.
     pub operation: Operation,
-    /// Rate of `a` over rate of `b`: of their medians; from twenty rounds on that both have, the median of the ratios in each.
+    /// Rate of `a` over rate of `b`, of an operation that can miss the rate of answers: of their medians; from twenty rounds on that both have, the median of the ratios in each.
     /// In an open loop, where all that keep up have the same rate: the p99 from the planned start of `b` over that of `a`.
     pub ratio: f64,
     /// Its 95 % interval, by bootstrap; `null` with fewer than six rounds.
@@ -25,6 +25,21 @@ pub struct Comparison {
     pub p: f64,
     /// What can be said of `a` against `b`.
     pub verdict: Verdict,
+}
+
+/// Two targets at one point for one operation that are not compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Unlike {
+    /// The `url` of the one.
+    pub a: String,
+    /// The `url` of the other.
+    pub b: String,
+    /// Where in the sweep.
+    pub point: Point,
+    /// What was done.
+    pub operation: Operation,
+    /// Why their figures are not of like work: `hit ratios differ (8.9 % and 100 %)`.
+    pub reason: String,
 }
 
 /// What can be said of one target against another.
@@ -37,6 +52,9 @@ pub enum Verdict {
     Slower,
     /// They cannot be told apart by this run.
     Indistinguishable,
+    /// Their rounds were too few for any verdict, however clear the difference. In runs of before it was told they stand as
+    /// `indistinguishable`.
+    Undecided,
 }
 
 /// A way in which a figure may mislead, found in this run.

@@ -1,15 +1,47 @@
-//! Who hits more or less often than an exact LRU of the same capacity.
+//! Who hits less often than others, so that their speed is not compared, and who hits more or less often than an exact LRU of
+//! the same capacity.
 
 use larder_store::ByteSize;
 
 use super::{Role, Sentence, about};
+use crate::figures;
 use crate::hit_ratio::{Reached, capacity, ratio, reached};
 use crate::model::{Cell, HitCurve, PointValue, Run};
 use crate::points::{CAPACITY, label};
-use crate::ranking::{Group, groups};
+use crate::ranking::{Group, Row, Standing, groups};
 
 /// A difference that deserves a sentence: a point of percent.
 const WORTH_SAYING: f64 = 0.01;
+
+/// Which targets of a group hit less often than its best; `None` where all hit equally often.
+pub(super) fn less_often(group: &Group<'_>) -> Option<String> {
+    let unlike: Vec<String> = group.rows.iter().filter_map(named_with_hits).collect();
+    let (does, what) = match (group.operation.reads(), unlike.len()) {
+        (true, 1) => ("hits", "less often"),
+        (true, _) => ("hit", "less often"),
+        (false, 1) => ("finds", "fewer keys"),
+        (false, _) => ("find", "fewer keys"),
+    };
+    let best: Vec<&Row<'_>> = group.ranked().collect();
+    let most = best.iter().filter_map(|row| row.cell.found_ratio()).fold(0.0, f64::max);
+    let names: Vec<&str> = best.iter().map(|row| row.name).collect();
+    (!unlike.is_empty()).then(|| {
+        format!(
+            "{} {does} {what} than {} ({}): a miss is other work than a hit, so their speed is not compared",
+            figures::list(&unlike.iter().map(String::as_str).collect::<Vec<_>>()),
+            figures::list(&names),
+            figures::percent(most)
+        )
+    })
+}
+
+/// `small (8.91 %)`, of a target that hit less often than the best.
+fn named_with_hits(row: &Row<'_>) -> Option<String> {
+    match row.standing {
+        Standing::Unlike { hits, .. } => Some(format!("{} ({})", row.name, figures::percent(hits))),
+        _ => None,
+    }
+}
 
 /// For each target the capacity at which it is farthest from an exact LRU, and where it could hold less than was asked.
 pub(super) fn beside_lru(run: &Run) -> Vec<Sentence> {

@@ -80,7 +80,8 @@ fn lead<'a>(run: &Run, group: &Group<'a>) -> Option<Lead<'a>> {
             Verdict::Faster => behind.push(*other),
             Verdict::Indistinguishable => leaders.push(*other),
             // The medians and the test contradict each other: no claim.
-            Verdict::Slower => return None,
+            // Neither can the lead be told where no verdict is possible.
+            Verdict::Slower | Verdict::Undecided => return None,
         }
     }
     let decided = |a: &Row<'_>, b: &Row<'_>| {

@@ -65,6 +65,7 @@ pub fn sentences(run: &Run) -> Vec<Sentence> {
     let groups = groups(run);
     let swept = run.swept();
     let mut sentences: Vec<Sentence> = interruption(run).into_iter().collect();
+    sentences.extend(run.rounds_ended.iter().map(|how| about("rounds", how.clone())));
     let too_few = too_few_rounds(run);
     let decides = too_few.is_none();
     sentences.extend(too_few);
@@ -176,12 +177,13 @@ fn comparisons(run: &Run, swept: &[&str], group: &Group<'_>, decides: bool) -> V
         point => format!("{}, {point}", group.operation),
     };
     let ranked: Vec<&Row<'_>> = group.ranked().collect();
-    let texts = match ranked.as_slice() {
+    let mut texts = match ranked.as_slice() {
         [] => vec!["no target has a result".to_owned()],
         [only] => vec![alone(only, group)],
         [first, .., last] if !decides => vec![undecided(run, group, first, last)],
         ranked => down_the_ranking(run, group, ranked, !swept.is_empty()),
     };
+    texts.extend(hits::less_often(group));
     let sentence = |text| Sentence {
         role: Role::Answer,
         operation: Some(group.operation),
@@ -194,15 +196,22 @@ fn comparisons(run: &Run, swept: &[&str], group: &Group<'_>, decides: bool) -> V
 
 fn alone(row: &Row<'_>, group: &Group<'_>) -> String {
     let rate = row.rate().unwrap_or_default();
-    let rate = match row.cell.ops_per_s_ci95 {
+    let rate = match row.rate_ci95() {
         Some(ci95) => figures::rate_interval(rate, ci95),
         None => figures::rate(rate),
     };
-    let others = group.rows.len() - 1;
-    if others == 0 {
-        format!("{} does {rate}; there is nothing to compare it with", row.name)
-    } else {
-        format!("{} does {rate} and is the only one of {} with a result", row.name, others + 1)
+    let does = if row.misses { "answers" } else { "does" };
+    let unlike = group.rows.iter().filter(|row| row.unlike().is_some()).count();
+    match group.rows.len() - 1 {
+        0 => format!("{} {does} {rate}; there is nothing to compare it with", row.name),
+        _ if unlike > 0 => format!("{} {does} {rate}", row.name),
+        others => {
+            format!(
+                "{} {does} {rate} and is the only one of {} with a result",
+                row.name,
+                others + 1
+            )
+        }
     }
 }
 
@@ -299,14 +308,26 @@ fn claim(a: &str, b: &str, pair: &Pair) -> String {
         Verdict::Indistinguishable => {
             format!("{a} and {b} cannot be told apart ({})", tie_evidence(pair))
         }
+        Verdict::Undecided => {
+            format!(
+                "of {a} and {b} no verdict is possible with so few rounds (ratio {})",
+                by_how_much(pair)
+            )
+        }
     }
 }
 
-/// A ratio with its interval: `3.10× [3.02–3.18]`.
+/// A ratio with its interval: `3.10× [3.02–3.18]`; where it is none of the figures beside it, with the ratio of these.
 fn by_how_much(pair: &Pair) -> String {
     let ratio = figures::ratio(pair.ratio);
-    match pair.ci95 {
+    let ratio = match pair.ci95 {
         Some(ci95) => format!("{ratio} {}", figures::interval(pair.ratio, ci95)),
+        None => ratio,
+    };
+    match pair.other_ratio_of_medians() {
+        Some(medians) => {
+            format!("{ratio} round by round, {} between the medians,", figures::ratio(medians))
+        }
         None => ratio,
     }
 }
@@ -315,8 +336,13 @@ fn by_how_much(pair: &Pair) -> String {
 /// only p shows why an interval that lies on one side does not suffice.
 fn tie_evidence(pair: &Pair) -> String {
     let (ratio, p) = (figures::significant(pair.ratio, 3), probability(pair.p));
+    let medians = pair.other_ratio_of_medians().map_or_else(String::new, |medians| {
+        format!(" round by round, {} between the medians", figures::significant(medians, 3))
+    });
     match pair.ci95 {
-        Some(ci95) => format!("ratio {ratio} {}, {p}", figures::interval(pair.ratio, ci95)),
-        None => format!("ratio {ratio}, without an interval, {p}"),
+        Some(ci95) => {
+            format!("ratio {ratio} {}{medians}, {p}", figures::interval(pair.ratio, ci95))
+        }
+        None => format!("ratio {ratio}{medians}, without an interval, {p}"),
     }
 }

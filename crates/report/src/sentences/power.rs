@@ -53,7 +53,7 @@ pub(crate) struct NoVerdict {
 /// `None` where the rounds that were done suffice for at least one verdict over the comparisons that were made, or where
 /// there are none.
 pub(crate) fn no_verdict(run: &Run) -> Option<NoVerdict> {
-    let told = |verdict| verdict != Verdict::Indistinguishable;
+    let told = |verdict| matches!(verdict, Verdict::Faster | Verdict::Slower);
     let comparisons = run.comparisons.len();
     if comparisons == 0 || run.comparisons.iter().any(|comparison| told(comparison.verdict)) {
         return None;

@@ -2,7 +2,7 @@
 
 use anstyle::Style as Look;
 
-use crate::columns::{BAR, COLUMNS, Column, FACTS, TIED};
+use crate::columns::{ANSWERED, ANSWERED_MEANS, BAR, COLUMNS, Column, FACTS, TIED};
 use crate::figures::list;
 use crate::grid::{self, Grid, Laid, Piece};
 use crate::header::told_of_all;
@@ -27,6 +27,8 @@ enum Line<'a> {
     Empty(&'a str),
     /// Why the row above is no result.
     Withheld(&'a str),
+    /// Why the row above is not compared with those that are ranked.
+    Unlike(&'a str),
     /// Where in the sweep the next rows are.
     Place(String),
 }
@@ -120,8 +122,10 @@ impl<'a> Table<'a> {
         });
         self.grid.push(std::iter::once(name).chain(figures).collect());
         self.lines.push(Line::Row);
-        if let Standing::Withheld(why) = &row.standing {
-            self.lines.push(Line::Withheld(why));
+        match &row.standing {
+            Standing::Withheld(why) => self.lines.push(Line::Withheld(why)),
+            Standing::Unlike { reason, .. } => self.lines.push(Line::Unlike(reason)),
+            Standing::Ranked { .. } | Standing::Empty(_) => {}
         }
     }
 }
@@ -130,8 +134,8 @@ fn look(column: &Column, row: &Row<'_>) -> Look {
     match (column.name, &row.standing) {
         ("wrong" | "errors", _) => BAD,
         (_, Standing::Withheld(_)) | ("±", _) => FAINT,
-        ("rate" | "vs best" | BAR, _) if row.leads => BEST,
-        ("rate", _) => STRONG,
+        ("rate" | ANSWERED | "vs best" | BAR, _) if row.leads => BEST,
+        ("rate" | ANSWERED, _) => STRONG,
         (BAR | "tie", _) => PLACE,
         _ => PLAIN,
     }
@@ -143,6 +147,7 @@ fn write_lines(page: &mut Page, laid: &Laid, lines: Vec<Line<'_>>, style: Style)
     for line in lines {
         match line {
             Line::Place(place) => page.paragraph(0, PLACE, &place),
+            Line::Unlike(reason) => page.paragraph(4, DOUBT, reason),
             Line::Withheld(why) => page.paragraph(4, BAD, &format!("no result: {why}")),
             Line::Empty(reason) => page.entry(0, (row(), laid.indent - 2, PLAIN), DOUBT, reason),
             Line::Heads => {
@@ -168,6 +173,9 @@ fn write_legend(page: &mut Page, groups: &[Group<'_>], left_out: &[&Column], sty
     }
     if rows().any(|row| row.ties_best) {
         legend.push(format!("{TIED} cannot be told apart from the fastest"));
+    }
+    if rows().any(|row| row.misses && row.rate().is_some()) {
+        legend.push(ANSWERED_MEANS.to_owned());
     }
     let is_shown = |column: &&Column| !left_out.iter().any(|left| left.name == column.name);
     let untold = |row: &Row<'_>| {

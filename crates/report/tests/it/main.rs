@@ -17,4 +17,5 @@ mod pictures;
 mod small;
 mod snapshots;
 mod tiers;
+mod unlike;
 mod usage;

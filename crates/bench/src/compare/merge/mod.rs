@@ -58,6 +58,7 @@ pub fn merge(slices: Vec<Sliced>) -> Result<Outcome> {
         duration_s: parts.iter().map(|(_, sliced)| sliced.run.duration_s).sum(),
         interrupted: parts.iter().any(|(_, sliced)| sliced.run.interrupted),
         notes: rest::notes(&parts),
+        rounds_ended: None,
         targets: targets::targets(&parts),
         cells,
         floors: rest::floors(&parts),
@@ -65,6 +66,7 @@ pub fn merge(slices: Vec<Sliced>) -> Result<Outcome> {
         hit_curves: hit_curves::hit_curves(&parts),
         usage: Vec::new(),
         comparisons: Vec::new(),
+        not_compared: Vec::new(),
         checks: Vec::new(),
         article: None,
         slice: None,
@@ -72,7 +74,7 @@ pub fn merge(slices: Vec<Sliced>) -> Result<Outcome> {
         ..first.clone()
     };
     run.checks = checks::checks(&parts, &run);
-    run.comparisons = comparisons(&run);
+    (run.comparisons, run.not_compared) = comparisons(&run);
     judge_article(first, &mut run);
     Ok(Outcome { run, histograms, failed: false })
 }

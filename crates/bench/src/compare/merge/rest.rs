@@ -8,7 +8,7 @@ use crate::alike::{are_alike, circumstances};
 /// The notes of all slices, each once, and what is to be known of the merging.
 pub(super) fn notes(parts: &[(Slice, Sliced)]) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
-    for note in parts.iter().flat_map(|(_, sliced)| &sliced.run.notes) {
+    for note in parts.iter().flat_map(|(_, sliced)| told(&sliced.run)) {
         if !notes.contains(note) {
             notes.push(note.clone());
         }
@@ -20,6 +20,11 @@ pub(super) fn notes(parts: &[(Slice, Sliced)]) -> Vec<String> {
         notes.push(note.into());
     }
     notes
+}
+
+/// What a slice notes, how its rounds ended too: in the whole that is one of several stories.
+fn told(run: &Run) -> impl Iterator<Item = &String> {
+    run.notes.iter().chain(&run.rounds_ended)
 }
 
 /// The floors: of each kind of machine the least of its slices, because whatever else a machine did came on top; of several

@@ -101,8 +101,7 @@ impl Figure {
 /// The rate with its interval.
 pub(super) fn rate(row: &Row<'_>) -> Option<Figure> {
     let rate = row.rate()?;
-    let interval =
-        row.cell.ops_per_s_ci95.map(|ci95| bracketed(&figures::rate_interval(rate, ci95)));
+    let interval = row.rate_ci95().map(|ci95| bracketed(&figures::rate_interval(rate, ci95)));
     Some(Figure { interval, ..Figure::plain(figures::rate(rate)) })
 }
 

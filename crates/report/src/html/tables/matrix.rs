@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use crate::columns::{self, P99_FROM_PLAN};
+use crate::figures;
 use crate::html::marks;
 use crate::html::view::View;
 use crate::model::ReasonKind;
@@ -46,6 +47,9 @@ fn cell(row: Option<&Row<'_>>, why_target: Option<&str>) -> Markup {
     match &row.standing {
         Standing::Ranked { to_best } => html! {
             td class={ "heat" (heat(*to_best)) @if row.leads { " leads" } } { (figure) small { (columns::to_best(row).unwrap_or_default()) } }
+        },
+        Standing::Unlike { hits, reason } => html! {
+            td.unlike title=(reason) { (figure) small { "hits " (figures::percent(*hits)) } }
         },
         Standing::Withheld(why) => html! {
             td.withheld title={ "no result: " (why) } { s { (figure) } small { "no result" } }
