@@ -5,6 +5,7 @@ use larder_store::ByteSize;
 use crate::columns::FACTS;
 use crate::figures::{bytes, count, seconds, significant};
 use crate::model::{Environment, Run, Target};
+use crate::verified::verified;
 
 /// The scenario of targets and a workload that were typed.
 pub(crate) const CUSTOM: &str = "custom";
@@ -30,6 +31,7 @@ pub(crate) fn header(run: &Run) -> Vec<(&'static str, String)> {
     if !workload.is_empty() {
         lines.push(("workload", workload));
     }
+    lines.extend(verified(run).told().map(|values| ("values", values)));
     lines.extend(common_facts(run).map(|facts| ("targets", facts)));
     lines.extend(run.notes.iter().map(|note| ("note", note.clone())));
     lines

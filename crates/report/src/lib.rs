@@ -40,6 +40,7 @@ mod text;
 mod tiers;
 mod ties;
 mod told;
+mod verified;
 
 pub use assertion::{ASSERTION_EXPECTED, Assertion, Failure, Unmatched, assertion_metrics};
 pub use chart::{

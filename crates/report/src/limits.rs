@@ -2,8 +2,9 @@
 
 use crate::figures::{list, seconds};
 use crate::header::{option, rounds};
-use crate::model::{Cell, Counts, PointValue, Run, Target};
+use crate::model::{PointValue, Run, Target};
 use crate::points::{coordinate, points};
+use crate::verified::verified;
 
 /// The heading above it.
 pub const NOT_SHOWN: &str = "What this does not show";
@@ -32,7 +33,7 @@ pub fn not_shown(run: &Run) -> Vec<String> {
     }
     sentences.extend(until(run));
     sentences.extend(room(run));
-    sentences.extend(verified(run));
+    sentences.extend(clean(run));
     sentences.extend(absent(run));
     sentences
 }
@@ -131,18 +132,14 @@ fn room(run: &Run) -> Option<String> {
 }
 
 /// How much was verified; only said where nothing was found, because a finding speaks for itself.
-fn verified(run: &Run) -> Option<String> {
-    // What a store that keeps nothing returns says nothing of a cache.
-    let keeps =
-        |cell: &&Cell| run.target(&cell.target).and_then(|target| target.stores) != Some(false);
-    let sum = |of: fn(&Counts) -> u64| -> u64 {
-        run.cells.iter().filter(keeps).map(|cell| of(&cell.counts)).sum()
-    };
-    let right = sum(|counts| counts.hits);
-    let wrong = sum(|counts| counts.wrong + counts.read_back_wrong);
-    (right > 0 && wrong == 0).then(|| {
-        format!("Each of {right} values read was the right one: that shows no error, and proves that there is none \
-                 as little as any test does.")
+fn clean(run: &Run) -> Option<String> {
+    let all = verified(run);
+    (all.right > 0 && all.is_clean()).then(|| {
+        format!(
+            "Each of {} values read was the right one: that shows no error, and proves that there is none as little as any test \
+             does.",
+            all.right
+        )
     })
 }
 

@@ -246,7 +246,7 @@ fn remark(row: &Row<'_>) -> Option<String> {
     match &row.standing {
         Standing::Ranked { .. } => None,
         Standing::Unlike { reason, .. } => Some(escaped(reason)),
-        Standing::Withheld(why) => Some(format!("no result: {}", escaped(why))),
+        Standing::Withheld(_) => row.withheld().map(|why| format!("no result: {}", escaped(&why))),
         Standing::Empty(reason) => Some(escaped(reason)),
     }
 }

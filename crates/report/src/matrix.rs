@@ -232,12 +232,9 @@ fn write_others(page: &mut Page, group: &Group<'_>, swept: &[&str]) {
             Standing::Unlike { reason, .. } => {
                 page.paragraph(0, DOUBT, &said_of(row.name, reason));
             }
-            Standing::Withheld(why) => {
-                page.paragraph(
-                    0,
-                    BAD,
-                    &said_of(&format!("✗ {}", row.name), &format!("no result: {why}")),
-                );
+            Standing::Withheld(_) => {
+                let why = format!("no result: {}", row.withheld().unwrap_or_default());
+                page.paragraph(0, BAD, &said_of(&format!("✗ {}", row.name), &why));
             }
             Standing::Empty(reason) => {
                 page.paragraph(0, DOUBT, &said_of(row.name, reason));

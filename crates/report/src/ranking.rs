@@ -34,6 +34,8 @@ pub struct Row<'a> {
     pub cell: &'a Cell,
     /// Its place.
     pub standing: Standing<'a>,
+    /// What the worst check found by which its figures are no result; `None` where none did.
+    pub evidence: Option<&'a str>,
     /// The best of the ranking, or not to be told apart from it.
     pub leads: bool,
     /// Not the best of the ranking, but not to be told apart from it by a run that can tell targets apart.
@@ -200,6 +202,15 @@ impl Row<'_> {
         }
     }
 
+    /// Why its figures are no result, with what a check found: `SILENT-DROP: 921 of 18000 …`. `None` where they are one.
+    pub fn withheld(&self) -> Option<String> {
+        match (&self.standing, self.evidence) {
+            (Standing::Withheld(why), Some(evidence)) => Some(format!("{why}: {evidence}")),
+            (Standing::Withheld(why), None) => Some(why.clone()),
+            _ => None,
+        }
+    }
+
     /// Whether its figures are shown but are no result.
     pub fn is_withheld(&self) -> bool {
         matches!(self.standing, Standing::Withheld(_))
@@ -253,6 +264,7 @@ fn rows<'a>(run: &'a Run, operation: Operation, point: &'a Point, decides: bool)
                 target,
                 cell,
                 standing: standing(run, cell),
+                evidence: evidence(run, cell),
                 leads: false,
                 ties_best: false,
                 misses: false,
@@ -338,20 +350,25 @@ fn standing<'a>(run: &'a Run, cell: &'a Cell) -> Standing<'a> {
     if let Some(what) = target.and_then(Target::stand_in) {
         return Standing::Withheld(what.to_owned());
     }
-    let mut ids: Vec<&str> = run
-        .checks
-        .iter()
-        .filter(|check| check.disqualifies(cell))
-        .map(|check| check.id.as_str())
-        .collect();
+    match (&cell.reason, against(run, cell)) {
+        (None, None) => Standing::Ranked { to_best: 1.0 },
+        (None, Some(checks)) => Standing::Withheld(checks),
+        (Some(reason), None) => Standing::Withheld(reason.clone()),
+        (Some(reason), Some(checks)) => Standing::Withheld(format!("{checks}; {reason}")),
+    }
+}
+
+fn evidence<'a>(run: &'a Run, cell: &Cell) -> Option<&'a str> {
+    run.checks.iter().find(|check| check.disqualifies(cell)).map(|check| check.text.as_str())
+}
+
+/// The names of the checks by which the figures of a cell are no result; `None` where there are none.
+fn against(run: &Run, cell: &Cell) -> Option<String> {
+    let disqualify = run.checks.iter().filter(|check| check.disqualifies(cell));
+    let mut ids: Vec<&str> = disqualify.map(|check| check.id.as_str()).collect();
     ids.sort_unstable();
     ids.dedup();
-    match (&cell.reason, ids.is_empty()) {
-        (None, true) => Standing::Ranked { to_best: 1.0 },
-        (None, false) => Standing::Withheld(ids.join(", ")),
-        (Some(reason), true) => Standing::Withheld(reason.clone()),
-        (Some(reason), false) => Standing::Withheld(format!("{}; {reason}", ids.join(", "))),
-    }
+    (!ids.is_empty()).then(|| ids.join(", "))
 }
 
 fn why_empty<'a>(run: &'a Run, cell: &'a Cell) -> &'a str {

@@ -1,27 +1,42 @@
 //! How the figures of a cell changed, and how sure that is.
 
 use larder_report::{
-    Cell, Change, ChangeVerdict, DiffCell, DiffFigure, DiffMeasure, Latency, LatencyIntervals, Run,
-    Sample, Verdict, tells,
+    Cell, Change, ChangeVerdict, DiffCell, DiffFigure, DiffMeasure, Latency, Run, Sample, Verdict,
+    figures, tells,
 };
 
-use crate::statistics::{Difference, holm, mann_whitney};
+use crate::statistics::{Difference, holm, mann_whitney, median, median_ci95};
+
+/// Why two cells are not compared, or not in all.
+pub(super) struct Reason {
+    pub(super) text: String,
+    /// What is not compared may have become worse.
+    pub(super) may_be_worse: bool,
+}
 
 /// Why two cells are not compared; `None` where they are.
-pub(super) fn reason(old: (&Run, &Cell), new: (&Run, &Cell)) -> Option<String> {
-    for (side, (run, cell)) in [("old", old), ("new", new)] {
-        if let Some(reason) = &cell.reason {
-            return Some(format!("no figures in {side}: {reason}"));
-        }
-        if cell.ops_per_s.is_none() {
-            return Some(format!("no figures in {side}"));
-        }
-        if let Some(check) = run.checks.iter().find(|check| check.disqualifies(cell)) {
-            return Some(format!("no result in {side}: {}", check.id));
-        }
+pub(super) fn reason(old: (&Run, &Cell), new: (&Run, &Cell)) -> Option<Reason> {
+    let of_old = no_result("old", old).map(|text| (text, false));
+    let of_new = || no_result("new", new).map(|text| (text, true));
+    let (before, after) = (old.1.workers, new.1.workers);
+    let workers = || {
+        let text = format!("{before} worked at once in old and {after} in new");
+        (before != after).then_some((text, false))
+    };
+    let (text, may_be_worse) = of_old.or_else(of_new).or_else(workers)?;
+    Some(Reason { text, may_be_worse })
+}
+
+/// Why a cell of one side has no result.
+fn no_result(side: &str, (run, cell): (&Run, &Cell)) -> Option<String> {
+    if let Some(reason) = &cell.reason {
+        return Some(format!("no figures in {side}: {reason}"));
     }
-    let (old, new) = (old.1.workers, new.1.workers);
-    (old != new).then(|| format!("{old} worked at once in old and {new} in new"))
+    if cell.ops_per_s.is_none() {
+        return Some(format!("no figures in {side}"));
+    }
+    let check = run.checks.iter().find(|check| check.disqualifies(cell))?;
+    Some(format!("no result in {side}: {}", check.id))
 }
 
 /// Changes before they are corrected for being many.
@@ -35,45 +50,39 @@ impl Changes {
         Self { seed, found: Vec::new() }
     }
 
-    /// Compares a cell with what it was.
-    pub(super) fn push(&mut self, place: &DiffCell, old: &Cell, new: &Cell) {
+    /// Compares a cell with what it was. Where it hits less or more often than it did, its times are those of other work, and
+    /// the hits alone are compared: returns why.
+    pub(super) fn push(&mut self, place: &DiffCell, old: &Cell, new: &Cell) -> Option<Reason> {
+        self.found.extend(hits(place, old, new));
+        if !old.finds_as_often_as(new) {
+            let found = |cell: &Cell| figures::percent(cell.found_ratio().unwrap_or_default());
+            let what = if old.operation.reads() { "hits" } else { "keys were there" };
+            let text = format!(
+                "rate and latency: {what} {} in old and {} in new, and a miss is other work than a hit",
+                found(old),
+                found(new)
+            );
+            return Some(Reason { text, may_be_worse: new.found_ratio() < old.found_ratio() });
+        }
+        let latency = |measure, of| latency(place, (old, new), measure, of, self.seed);
         let found = [
             self.rate(place, old, new),
-            latency(place, (old, new), DiffMeasure::P50Ns, 0.5, |latency| latency.p50, |of| of.p50),
-            latency(
-                place,
-                (old, new),
-                DiffMeasure::P99Ns,
-                0.99,
-                |latency| latency.p99,
-                |of| of.p99,
-            ),
-            hits(place, old, new),
+            latency((DiffMeasure::P50Ns, 0.5), |latency| latency.p50),
+            latency((DiffMeasure::P99Ns, 0.99), |latency| latency.p99),
         ];
         self.found.extend(found.into_iter().flatten());
+        None
     }
 
     fn rate(&self, place: &DiffCell, old: &Cell, new: &Cell) -> Option<Change> {
+        let missed = |cell: &Cell| cell.operation.can_miss() && cell.counts.misses > 0;
+        let answers = |cell: &Cell| each(cell, |sample| sample.answered_per_s(cell.operation));
         let rates = |cell: &Cell| each(cell, |sample| Some(sample.ops_per_s));
-        let (before, after) = (rates(old), rates(new));
-        let difference = Difference::between(&after, &before, self.seed)?;
-        let figure = |cell: &Cell, rates: &[f64]| {
-            Some(DiffFigure {
-                value: cell.ops_per_s?,
-                ci95: cell.ops_per_s_ci95,
-                rounds: rates.len(),
-            })
-        };
-        Some(Change {
-            cell: place.clone(),
-            measure: DiffMeasure::OpsPerS,
-            old: figure(old, &before)?,
-            new: figure(new, &after)?,
-            ratio: Some(difference.ratio),
-            ci95: difference.ci95,
-            p: difference.p,
-            verdict: ChangeVerdict::Indistinguishable,
-        })
+        if missed(old) || missed(new) {
+            let rounds = (&*answers(old), &*answers(new));
+            return changed(place, DiffMeasure::AnsweredPerS, rounds, self.seed);
+        }
+        changed(place, DiffMeasure::OpsPerS, (&rates(old), &rates(new)), self.seed)
     }
 
     /// The changes with their verdicts. The changes of one measure are a family: whoever reads down its column picks those
@@ -98,53 +107,45 @@ fn each(cell: &Cell, figure: impl Fn(&Sample) -> Option<f64>) -> Vec<f64> {
     whole.filter_map(figure).collect()
 }
 
-/// A percentile of all rounds, as every report has it. Its rounds' own percentiles tell whether it changed; how far, its two
-/// intervals tell together. None where too few operations lie beyond it to say anything of it.
-#[expect(clippy::cast_precision_loss, reason = "nanoseconds of an operation")]
+/// A percentile: the median of those of the rounds, so that figure, interval and test are of the same quantity. `None` where
+/// too few operations lie beyond it to say anything of it.
 fn latency(
     place: &DiffCell,
     (old, new): (&Cell, &Cell),
-    measure: DiffMeasure,
-    quantile: f64,
+    (measure, quantile): (DiffMeasure, f64),
     of: fn(&Latency) -> u64,
-    interval: fn(&LatencyIntervals) -> [f64; 2],
+    seed: u64,
 ) -> Option<Change> {
     if !tells(old, quantile) || !tells(new, quantile) {
         return None;
     }
+    #[expect(clippy::cast_precision_loss, reason = "nanoseconds of an operation")]
     let rounds = |cell: &Cell| each(cell, |sample| Some(of(sample.latency_ns.as_ref()?) as f64));
-    let (before, after) = (rounds(old), rounds(new));
-    let figure = |cell: &Cell, rounds: usize| {
-        let value = of(cell.latency_ns.as_ref()?) as f64;
-        Some(DiffFigure { value, ci95: cell.latency_ns_ci95.as_ref().map(interval), rounds })
+    changed(place, measure, (&rounds(old), &rounds(new)), seed)
+}
+
+/// How the median of the rounds changed.
+fn changed(
+    place: &DiffCell,
+    measure: DiffMeasure,
+    (before, after): (&[f64], &[f64]),
+    seed: u64,
+) -> Option<Change> {
+    let difference = Difference::between(after, before, seed)?;
+    let figure = |rounds: &[f64]| {
+        let value = median(rounds)?;
+        Some(DiffFigure { value, ci95: median_ci95(rounds, seed), rounds: rounds.len() })
     };
-    let (old, new) = (figure(old, before.len())?, figure(new, after.len())?);
     Some(Change {
         cell: place.clone(),
         measure,
-        ratio: (old.value > 0.0).then(|| new.value / old.value),
-        ci95: ratio_ci95(&new, &old),
-        p: mann_whitney(&after, &before),
-        old,
-        new,
+        old: figure(before)?,
+        new: figure(after)?,
+        ratio: Some(difference.ratio),
+        ci95: difference.ci95,
+        p: difference.p,
         verdict: ChangeVerdict::Indistinguishable,
     })
-}
-
-/// The 95 % interval of the ratio of two figures that were found independently, of their own intervals: the distances to their
-/// ends, as logarithms, add up by their squares (Zou and Donner, "Construction of confidence limits about effect measures",
-/// 2008).
-fn ratio_ci95(new: &DiffFigure, old: &DiffFigure) -> Option<[f64; 2]> {
-    let (new_ends, old_ends) = (new.ci95?, old.ci95?);
-    let all = [new.value, old.value, new_ends[0], new_ends[1], old_ends[0], old_ends[1]];
-    if all.iter().any(|value| *value <= 0.0) {
-        return None;
-    }
-    let log = (new.value / old.value).ln();
-    let (below_new, above_new) = ((new.value / new_ends[0]).ln(), (new_ends[1] / new.value).ln());
-    let (below_old, above_old) = ((old.value / old_ends[0]).ln(), (old_ends[1] / old.value).ln());
-    let (below, above) = (below_new.hypot(above_old), above_new.hypot(below_old));
-    Some([(log - below).exp(), (log + above).exp()])
 }
 
 /// The hit ratio, where it is another one.

@@ -15,7 +15,7 @@ use larder_report::{
 
 use crate::alike::{are_alike, circumstances};
 use crate::error::{Result, usage};
-use changes::{Changes, reason};
+use changes::{Changes, Reason, reason};
 
 /// A run and what it was named by.
 #[derive(Debug, Clone, Copy)]
@@ -67,12 +67,16 @@ pub fn diff(old: DiffOf<'_>, new: DiffOf<'_>, by: MatchBy) -> Result<Diff> {
     let mut changes = Changes::new(new.run.seed);
     let mut compared = Vec::new();
     for (place, before, after) in common {
-        if let Some(reason) = reason((old.run, before), (new.run, after)) {
-            found.not_compared.push(NotCompared { cell: place, reason });
-        } else {
-            changes.push(&place, before, after);
+        let mut reason = reason((old.run, before), (new.run, after));
+        if reason.is_none() {
+            reason = changes.push(&place, before, after);
             compared.push((before, after));
         }
+        found.not_compared.extend(reason.map(|Reason { text, may_be_worse }| NotCompared {
+            cell: place,
+            reason: text,
+            may_be_worse,
+        }));
     }
     found.changes = changes.judged();
     found.mixed = mixed::mixed(old.run, new.run, &compared);

@@ -7,7 +7,7 @@ use anyhow::bail;
 use clap::Args;
 use larder_bench::{DiffOf, MatchBy, diff};
 use larder_report::{
-    Change, ChangeVerdict, Diff, DiffMeasure, Format, diff_formats, label, render_diff,
+    Change, ChangeVerdict, Diff, DiffCell, Format, diff_formats, label, render_diff,
 };
 
 use super::report::read;
@@ -78,7 +78,7 @@ impl FailOn {
     fn is(self, change: &Change) -> bool {
         let slower = change.verdict == ChangeVerdict::Worse;
         let fell = change.ratio.is_some_and(|ratio| 1.0 - ratio >= self.least);
-        change.measure == DiffMeasure::OpsPerS && slower && fell
+        change.measure.is_a_rate() && slower && fell
     }
 }
 
@@ -103,21 +103,32 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     Ok(arguments.fail_on.map_or(Exit::Done, |fail_on| judge(&found, fail_on)))
 }
 
-/// Tells every change that was not to be, a line each.
+/// Tells every change that was not to be, and every cell that may hide one, a line each.
 fn judge(diff: &Diff, fail_on: FailOn) -> Exit {
     let mut exit = Exit::Done;
     for change in diff.changes.iter().filter(|change| fail_on.is(change)) {
-        let cell = &change.cell;
-        let names: Vec<&str> = cell.point.keys().map(String::as_str).collect();
-        let at = label(&cell.point, &names);
         let fell = (1.0 - change.ratio.unwrap_or(1.0)) * 100.0;
-        let (operation, name, least) = (cell.operation, &cell.name, fail_on.least * 100.0);
+        let (cell, least) = (named(&change.cell), fail_on.least * 100.0);
         anstream::eprintln!(
-            "larder: {operation} of {name} ({at}) is {fell:.1} % slower; --fail-on allows less than {least} %"
+            "larder: {cell} is {fell:.1} % slower; --fail-on allows less than {least} %"
+        );
+        exit = Exit::NotAsserted;
+    }
+    for left in diff.not_compared.iter().filter(|left| left.may_be_worse) {
+        let cell = named(&left.cell);
+        anstream::eprintln!(
+            "larder: --fail-on cannot say that {cell} is no slower: {}",
+            left.reason
         );
         exit = Exit::NotAsserted;
     }
     exit
+}
+
+/// A cell in a line of standard error.
+fn named(cell: &DiffCell) -> String {
+    let names: Vec<&str> = cell.point.keys().map(String::as_str).collect();
+    format!("{} of {} ({})", cell.operation, cell.name, label(&cell.point, &names))
 }
 
 fn shown(path: &Path) -> String {

@@ -1,5 +1,6 @@
 //! What every format for people says of a difference: the header, the tables, what is not in them, the rule.
 
+use crate::columns::ANSWERED;
 use crate::figures::{count, list, nanoseconds, nanoseconds_spread, percent, rate, rate_spread};
 use crate::header::to_the_second;
 use crate::model::{
@@ -66,6 +67,7 @@ fn swept(diff: &Diff) -> Vec<&str> {
 fn caption(measure: DiffMeasure) -> &'static str {
     match measure {
         DiffMeasure::OpsPerS => "rate",
+        DiffMeasure::AnsweredPerS => ANSWERED,
         DiffMeasure::P50Ns => "p50",
         DiffMeasure::P99Ns => "p99",
         DiffMeasure::HitRatio => "hits",
@@ -101,7 +103,7 @@ fn row(change: &Change, swept: &[&str]) -> Row {
 
 fn figure(measure: DiffMeasure, figure: &DiffFigure) -> String {
     match measure {
-        DiffMeasure::OpsPerS => rate(figure.value),
+        DiffMeasure::OpsPerS | DiffMeasure::AnsweredPerS => rate(figure.value),
         DiffMeasure::P50Ns | DiffMeasure::P99Ns => nanoseconds(figure.value),
         DiffMeasure::HitRatio => percent(figure.value),
     }
@@ -232,12 +234,12 @@ fn named(cells: &[DiffCell]) -> String {
 
 /// When a change is told, and whether so few rounds can tell one.
 pub(super) fn rule(diff: &Diff) -> Vec<String> {
-    let rates = || diff.changes.iter().filter(|change| change.measure == DiffMeasure::OpsPerS);
+    let rates = || diff.changes.iter().filter(|change| change.measure.is_a_rate());
     let number = rates().count();
     let mut lines = vec![format!(
         "a change is told where p < {}, after Holm's correction over all changes of a measure (rates: {number}), and where \
          it is more than {:.0} %; ~ stands where the runs cannot be told apart; an interval is of its one change, \
-         uncorrected",
+         uncorrected; a percentile is the median of those of the rounds",
         Verdict::SIGNIFICANCE,
         Verdict::MIN_DIFFERENCE * 100.0
     )];

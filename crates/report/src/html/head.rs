@@ -9,6 +9,7 @@ use crate::figures::{list, seconds};
 use crate::findings::tally;
 use crate::header::{CUSTOM, machine, to_the_second, warning};
 use crate::model::{Run, Target};
+use crate::verified::{Verified, verified};
 
 /// More names than this do not fit a title.
 const NAMES_IN_TITLE: usize = 4;
@@ -82,7 +83,7 @@ fn tiles(view: &View<'_>) -> Vec<(&'static str, String, String)> {
     let rounds = view.rounds();
     let rounds = rounds.split_once(" round").map_or(rounds.as_str(), |(number, _)| number);
     tiles.push(("Rounds", rounds.to_owned(), format!("in {}", seconds(run.duration_s))));
-    tiles.extend(verified(run));
+    tiles.extend(verified_tile(run));
     let worst = if run.checks.is_empty() { String::new() } else { tally(run) };
     tiles.push(("Checks fired", run.checks.len().to_string(), worst));
     tiles
@@ -99,11 +100,8 @@ fn span(view: &View<'_>) -> String {
 }
 
 /// How many values were verified.
-fn verified(run: &Run) -> Option<(&'static str, String, String)> {
-    let keeps = |url: &str| run.target(url).and_then(|target| target.stores) != Some(false);
-    let cells = || run.cells.iter().filter(|cell| keeps(&cell.target)).map(|cell| &cell.counts);
-    let right: u64 = cells().map(|counts| counts.hits).sum();
-    let wrong: u64 = cells().map(|counts| counts.wrong + counts.read_back_wrong).sum();
+fn verified_tile(run: &Run) -> Option<(&'static str, String, String)> {
+    let Verified { right, wrong, .. } = verified(run);
     (right + wrong > 0).then(|| {
         let wrong =
             if wrong == 0 { "none wrong".to_owned() } else { format!("{} wrong", grouped(wrong)) };

@@ -78,6 +78,8 @@ pub struct NotCompared {
     pub cell: DiffCell,
     /// Why.
     pub reason: String,
+    /// Old has a result there and new has none, or hits less often: what cannot be compared may have become worse.
+    pub may_be_worse: bool,
 }
 
 /// How one figure of a cell changed.
@@ -119,9 +121,11 @@ pub struct DiffFigure {
 pub enum DiffMeasure {
     /// Operations a second.
     OpsPerS,
-    /// The latency that half of the operations kept within, in nanoseconds.
+    /// Requests answered a second, of an operation of which some missed: hits and misses.
+    AnsweredPerS,
+    /// The latency that half of the operations kept within, in nanoseconds: the median of the rounds.
     P50Ns,
-    /// The latency that 99 % of the operations kept within, in nanoseconds.
+    /// The latency that 99 % of the operations kept within, in nanoseconds: the median of the rounds.
     P99Ns,
     /// Hits over reads that were answered.
     HitRatio,
@@ -141,21 +145,28 @@ pub enum ChangeVerdict {
 
 impl DiffMeasure {
     /// Every measure, in the order of reports.
-    pub const ALL: [Self; 4] = [Self::OpsPerS, Self::P50Ns, Self::P99Ns, Self::HitRatio];
+    pub const ALL: [Self; 5] =
+        [Self::OpsPerS, Self::AnsweredPerS, Self::P50Ns, Self::P99Ns, Self::HitRatio];
 
     /// The name in the data.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::OpsPerS => "ops_per_s",
+            Self::AnsweredPerS => "answered_per_s",
             Self::P50Ns => "p50_ns",
             Self::P99Ns => "p99_ns",
             Self::HitRatio => "hit_ratio",
         }
     }
 
+    /// Whether it is so many a second.
+    pub fn is_a_rate(self) -> bool {
+        matches!(self, Self::OpsPerS | Self::AnsweredPerS)
+    }
+
     /// Whether more of it is better.
     pub fn rises_for_the_better(self) -> bool {
-        matches!(self, Self::OpsPerS | Self::HitRatio)
+        self.is_a_rate() || self == Self::HitRatio
     }
 }
 

@@ -16,7 +16,7 @@ use crate::findings::said_of;
 use crate::header::rounds;
 use crate::model::{Operation, Point, ReasonKind, Run, Target, Verdict};
 use crate::points::short_label;
-use crate::ranking::{Group, Pair, Row, groups, pair};
+use crate::ranking::{Group, Pair, Row, Standing, groups, pair};
 pub(crate) use floors::languages as floor_languages;
 pub use floors::{floor_share, operation_ns};
 pub(crate) use power::{NoVerdict, no_verdict};
@@ -184,6 +184,7 @@ fn comparisons(run: &Run, swept: &[&str], group: &Group<'_>, decides: bool) -> V
         ranked => down_the_ranking(run, group, ranked, !swept.is_empty()),
     };
     texts.extend(hits::less_often(group));
+    texts.extend(withheld(group));
     let sentence = |text| Sentence {
         role: Role::Answer,
         operation: Some(group.operation),
@@ -192,6 +193,18 @@ fn comparisons(run: &Run, swept: &[&str], group: &Group<'_>, decides: bool) -> V
         text,
     };
     texts.into_iter().map(sentence).collect()
+}
+
+/// Whose figures are no result, so that nobody wonders where a target has gone.
+fn withheld(group: &Group<'_>) -> Option<String> {
+    let named = |row: &Row<'_>| match &row.standing {
+        Standing::Withheld(why) => Some(format!("{} ({why})", row.name)),
+        _ => None,
+    };
+    let names: Vec<String> = group.rows.iter().filter_map(named).collect();
+    let has = if names.len() == 1 { "has" } else { "have" };
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    (!names.is_empty()).then(|| format!("{} {has} no result", list(&names)))
 }
 
 fn alone(row: &Row<'_>, group: &Group<'_>) -> String {

@@ -26,7 +26,7 @@ enum Line<'a> {
     /// The next row of the grid holds a name; a reason stands beside it.
     Empty(&'a str),
     /// Why the row above is no result.
-    Withheld(&'a str),
+    Withheld(String),
     /// Why the row above is not compared with those that are ranked.
     Unlike(&'a str),
     /// Where in the sweep the next rows are.
@@ -122,11 +122,8 @@ impl<'a> Table<'a> {
         });
         self.grid.push(std::iter::once(name).chain(figures).collect());
         self.lines.push(Line::Row);
-        match &row.standing {
-            Standing::Withheld(why) => self.lines.push(Line::Withheld(why)),
-            Standing::Unlike { reason, .. } => self.lines.push(Line::Unlike(reason)),
-            Standing::Ranked { .. } | Standing::Empty(_) => {}
-        }
+        self.lines.extend(row.withheld().map(Line::Withheld));
+        self.lines.extend(row.unlike().map(Line::Unlike));
     }
 }
 

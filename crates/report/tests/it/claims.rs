@@ -254,7 +254,12 @@ fn an_error_puts_a_figure_outside_the_ranking() {
             ("cheat", Standing::Withheld("NEVER-HITS".into())),
         ]
     );
-    assert_eq!(said(&run), ["get: a is 2.00× [1.96–2.04] faster than b (p < 0.001)"]);
+    let wanted = [
+        "get: a is 2.00× [1.96–2.04] faster than b (p < 0.001)",
+        "get: cheat (NEVER-HITS) has no result",
+    ];
+    assert_eq!(said(&run), wanted);
+    assert_eq!(groups[0].rows[2].withheld().as_deref(), Some("NEVER-HITS: 0 hits"));
 }
 
 #[test]

@@ -66,6 +66,7 @@ fn difference() -> Diff {
         not_compared: vec![NotCompared {
             cell: get("file:", 1024),
             reason: "no figures in new: lost in the first round".into(),
+            may_be_worse: true,
         }],
         only_old: (0..9).map(|n| get(&format!("old {n}"), 1024)).collect(),
         only_new: vec![get("new:", 1024), get("new:", 4096)],

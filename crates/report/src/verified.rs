@@ -1,0 +1,51 @@
+//! What became of the values that a run read: right, wrong, lost or missed.
+
+use crate::model::{Cell, Run};
+
+/// The check that tells which absent values nothing explains.
+const SILENT_DROP: &str = "SILENT-DROP";
+
+/// Values that were read and compared, and those that were not there, of all targets that keep what is set.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Verified {
+    /// Reads that returned the right value.
+    pub(crate) right: u64,
+    /// Reads that returned anything else, in the measured rounds and in the read-back after them.
+    pub(crate) wrong: u64,
+    /// Acknowledged values that the read-back did not find, and no eviction explains.
+    pub(crate) lost: u64,
+    /// Reads that found nothing where the plan had not deleted the key.
+    pub(crate) missed: u64,
+}
+
+/// Adds up what became of all values of a run.
+pub(crate) fn verified(run: &Run) -> Verified {
+    let keeps = |cell: &&Cell| run.target(&cell.target).and_then(|of| of.stores) != Some(false);
+    let is_lost = |cell: &Cell| {
+        let mut named = run.checks.iter().filter(|check| check.id == SILENT_DROP);
+        named.any(|check| check.disqualifies(cell) && check.operation == Some(cell.operation))
+    };
+    let mut all = Verified::default();
+    for cell in run.cells.iter().filter(keeps) {
+        let counts = &cell.counts;
+        all.right += counts.hits;
+        all.wrong += counts.wrong + counts.read_back_wrong;
+        all.lost += if is_lost(cell) { counts.read_back_absent } else { 0 };
+        all.missed += if cell.operation.reads() { counts.misses } else { 0 };
+    }
+    all
+}
+
+impl Verified {
+    /// Whether every value was right that was to be there.
+    pub(crate) fn is_clean(&self) -> bool {
+        self.wrong == 0 && self.lost == 0
+    }
+
+    /// In a line: `35091 right, 0 wrong, 921 lost, 909 missed`. `None` where nothing was read.
+    pub(crate) fn told(&self) -> Option<String> {
+        let Self { right, wrong, lost, missed } = *self;
+        (right + wrong + lost + missed > 0)
+            .then(|| format!("{right} right, {wrong} wrong, {lost} lost, {missed} missed"))
+    }
+}
