@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use larder_report::{Operation, Point, ReasonKind, TtlTrial};
 use larder_store::{
-    ByteSize, Capabilities, Catalog, Error, Medium, Ownership, Result, Session, SetOptions, Stats,
-    Store, StoreInfo, StoreUrl,
+    ByteSize, Capabilities, Catalog, Error, Medium, Ownership, Result, Session, SetOptions, Store,
+    StoreInfo, StoreUrl,
 };
 
 use crate::bounded::{bounded_url, open_within};
@@ -38,8 +38,21 @@ pub(crate) struct Target {
     n_points: usize,
     /// The points that it had no room for, each with what it said.
     full_at: Vec<(Point, String)>,
+    /// What servers of somebody's have evicted.
+    pub(crate) evicted: Evicted,
     /// Why it can go on no more.
     pub(crate) lost: Option<Lost>,
+}
+
+/// What servers of somebody's have evicted, by their own count.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Evicted {
+    /// Since they were started, when they were last looked at; `None` where there are none, or they do not tell.
+    pub(crate) seen: Option<u64>,
+    /// Since the target was opened.
+    pub(crate) grown: u64,
+    /// The person who runs it agrees.
+    pub(crate) is_allowed: bool,
 }
 
 /// Why a target can go on no more.
@@ -96,7 +109,7 @@ impl Target {
         let is_external = info.ownership == Ownership::External;
         let account = Account::new(planned.url.to_string(), info.server_pids.clone(), is_external);
         let account = account.without_servers(unknown).reached_at(&info.addresses);
-        Ok(Self {
+        let mut target = Self {
             planned: planned.clone(),
             account: Arc::new(if guest.is_some() { account.of_guest() } else { account }),
             info,
@@ -108,8 +121,21 @@ impl Target {
             guest,
             n_points: plan.points_of(planned).count(),
             full_at: Vec::new(),
+            evicted: Evicted::default(),
             lost: None,
-        })
+        };
+        target.evicted.seen = target.evicted_at_somebodys();
+        Ok(target)
+    }
+
+    /// What the servers of somebody's behind it have evicted so far, as far as they tell; `None` where there are none.
+    pub(crate) fn evicted_at_somebodys(&self) -> Option<u64> {
+        if self.info.ownership != Ownership::External {
+            return None;
+        }
+        let told: Vec<u64> =
+            self.store.somebodys().ok()?.iter().filter_map(|stats| stats.evictions).collect();
+        (!told.is_empty()).then(|| told.iter().sum())
     }
 
     /// Has nothing of it at work while others are measured: the program of a guest's sessions ends until it is needed.
@@ -122,15 +148,6 @@ impl Target {
     /// The language that its clock and client are written in; `None` where it works in this process.
     pub(crate) fn language(&self) -> Option<&'static str> {
         self.guest.as_ref().map(|guest| guest.language().name)
-    }
-
-    /// Counters of the servers behind it that are somebody's.
-    pub(crate) fn somebodys(&self) -> Result<Vec<Stats>> {
-        match &self.guest {
-            Some(guest) => guest.somebodys(),
-            None if self.info.ownership == Ownership::External => Ok(vec![self.store.stats()?]),
-            None => Ok(Vec::new()),
-        }
     }
 
     /// Finds out what it really stores, unless it is told to stop.
@@ -282,6 +299,11 @@ impl Target {
     pub(crate) fn lose(&mut self, error: &Error) {
         let pids = &self.info.server_pids;
         self.lost.get_or_insert_with(|| Lost { reason: memory::reason(error, pids) });
+    }
+
+    /// It is measured no more, although it works.
+    pub(crate) fn stop(&mut self, reason: String) {
+        self.lost.get_or_insert(Lost { reason });
     }
 
     /// It had no room for this point of so many: the others go on, unless it had room for none.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::{Capabilities, Counter, Error, Groups, Result, Stats, StoreInfo, TierStats};
+use crate::{Capabilities, Counter, Error, Groups, Ownership, Result, Stats, StoreInfo, TierStats};
 
 /// An open cache. Shared by all threads; hands out one session to each.
 pub trait Store: fmt::Debug + Send + Sync {
@@ -20,6 +20,14 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// Counters now. May ask a server.
     fn stats(&self) -> Result<Stats>;
+
+    /// Counters of the servers behind it that Larder did not start, each pool of them once; empty where there are none.
+    fn somebodys(&self) -> Result<Vec<Stats>> {
+        match self.info().ownership {
+            Ownership::External => Ok(vec![self.stats()?]),
+            _ => Ok(Vec::new()),
+        }
+    }
 
     /// What it counts besides, because it works as no other does; none where [`Store::stats`] has all.
     fn counters(&self) -> Result<Vec<Counter>> {

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 /// Counters of a store. `None` is "not known", never a false 0.
 ///
-/// Counters (all but `items`, `bytes` and `capacity_bytes`) only grow while the store is open; two readings
-/// are compared with [`Stats::since`].
+/// Counters (all but the levels `items`, `bytes`, `bytes_peak`, `capacity_bytes` and `free_bytes`) only grow while the store is
+/// open; two readings are compared with [`Stats::since`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct Stats {
@@ -30,8 +30,15 @@ pub struct Stats {
     pub items: Option<u64>,
     /// Bytes that the entries take now, as the engine counts them.
     pub bytes: Option<u64>,
+    /// The most bytes that entries took at once since the store was opened or last cleared, counted as `bytes` is; of a store
+    /// that knows it of every moment, between two readings too.
+    pub bytes_peak: Option<u64>,
     /// Bytes that the store may take before it evicts or refuses.
     pub capacity_bytes: Option<u64>,
+    /// Bytes that new entries of any size may take before something has to go for them, or is refused. Of several nodes, as
+    /// much as the fullest has, for each. It may be less than `capacity_bytes - bytes`: memory that is set aside for entries
+    /// of one size is not free for those of another.
+    pub free_bytes: Option<u64>,
 }
 
 impl Stats {
@@ -47,7 +54,7 @@ impl Stats {
         Some(self.hits? as f64 / requests as f64)
     }
 
-    /// What happened since an earlier reading. Levels (`items`, `bytes`, `capacity_bytes`) stay as they are now.
+    /// What happened since an earlier reading. Levels, as `items` is one, stay as they are now.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let grown = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));

@@ -28,6 +28,18 @@ impl Check for Capacity {
     }
 
     fn look(&self, run: &Run, report: &mut Report<'_>) {
+        for target in &run.targets {
+            let Some(evictions) = target.somebodys_evictions.filter(|n| *n > 0) else { continue };
+            let entries = if evictions == 1 { "entry was" } else { "entries were" };
+            let text = format!(
+                "{evictions} {entries} evicted from a server that Larder did not start: some may be those of others"
+            );
+            if target.eviction_allowed {
+                report.target(Severity::Warn, target, format!("{text}, as --yes allowed"));
+            } else {
+                report.target(Severity::Error, target, text);
+            }
+        }
         // Where a capacity was asked for, that not everything fits is what is to be seen.
         for cell in measured(run).filter(|cell| !is_bounded(cell)) {
             let Some(target) =
@@ -56,12 +68,6 @@ impl Check for Capacity {
                     "{evictions} evictions over {rounds} rounds of a working set of {set}{ratio}"
                 );
                 report.cell(Severity::Warn, cell, text);
-            }
-            if evictions > 0 && target.ownership.as_deref() == Some("external") {
-                let text = format!(
-                    "{evictions} entries were evicted from a server that Larder did not start: some may be somebody's"
-                );
-                report.cell(Severity::Error, cell, text);
             }
             let machine = &run.environment;
             let limit =

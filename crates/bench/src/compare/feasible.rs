@@ -1,9 +1,9 @@
-//! Refuses a plan that would exhaust memory or disk, or fill somebody's server without being asked.
+//! Refuses a plan that would exhaust memory or disk. Servers of somebody's are guarded by `somebodys`.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 
-use larder_store::{ByteSize, Medium, Ownership, Stats};
+use larder_store::{ByteSize, Medium, Ownership};
 
 use super::{Permissions, Slot};
 use crate::environment::available_memory;
@@ -14,10 +14,6 @@ use crate::target::Target;
 
 /// The share of free memory or disk that a plan may take without `--yes`.
 const MOST_OF_WHAT_IS_FREE: f64 = 0.8;
-/// The share of a server's memory, when the server is not ours, that a plan may take without `--yes`.
-const SHARE_OF_SOMEBODYS: f64 = 0.1;
-/// What a plan may put on a server that is not ours without `--yes`, where the server does not tell how much it has.
-const MOST_ON_SOMEBODYS: ByteSize = ByteSize(256 << 20);
 /// Room that a file takes at least, in bytes.
 const BLOCK: u64 = 4096;
 
@@ -119,54 +115,6 @@ struct Disk {
     free: u64,
 }
 
-/// Refuses to fill a server that Larder did not start: more than a tenth of it, or more than is left, so that
-/// somebody's entries would have to go; of one that tells no size more than [`MOST_ON_SOMEBODYS`].
-pub(super) fn check_somebodys(
-    plan: &Plan,
-    target: &Target,
-    permissions: Permissions,
-) -> Result<()> {
-    if target.info.ownership != Ownership::External || permissions.yes {
-        return Ok(());
-    }
-    // One that does not tell what it holds is noticed by the probe.
-    let servers = target.somebodys().unwrap_or_default();
-    let set =
-        plan.points_of(&target.planned).map(|point| point.working_set_bytes).max().unwrap_or(0);
-    let refusal = servers.iter().find_map(|stats| refusal(&target.planned.name, set, stats));
-    refusal.map_or(Ok(()), |text| Err(usage(text)))
-}
-
-/// Why a server of somebody's behind a target is not to take so many bytes.
-fn refusal(name: &str, set: u64, stats: &Stats) -> Option<String> {
-    let wanted = ByteSize(set);
-    let Some(capacity) = stats.capacity_bytes else {
-        return (wanted > MOST_ON_SOMEBODYS).then(|| {
-            format!(
-                "{name}: this plan would put {wanted} on a server that Larder did not start and that does not tell how \
-                 much it has, more than {MOST_ON_SOMEBODYS}; use fewer --keys or a smaller --data-size, or --yes to allow \
-                 it"
-            )
-        });
-    };
-    #[expect(clippy::cast_precision_loss, reason = "a share")]
-    if set as f64 > capacity as f64 * SHARE_OF_SOMEBODYS {
-        let capacity = ByteSize(capacity);
-        return Some(format!(
-            "{name}: this plan would fill {wanted} of a server with {capacity} that Larder did not start, more than a \
-             tenth; --yes allows it"
-        ));
-    }
-    let used = stats.bytes.unwrap_or(0);
-    (used.saturating_add(2 * set) > capacity).then(|| {
-        let left = ByteSize(capacity.saturating_sub(used));
-        format!(
-            "{name}: this plan takes {wanted} of the {left} that are left on a server that Larder did not start, and \
-             may evict somebody's entries; --yes allows it"
-        )
-    })
-}
-
 /// Refuses more operations than there is memory to write them down for a guest, which has one turn at a time.
 fn check_guests(plan: &Plan) -> Result<()> {
     let memory = written_down(plan);
@@ -199,39 +147,4 @@ fn own(plan: &Plan) -> u64 {
 #[expect(clippy::cast_precision_loss, reason = "a share")]
 fn exceeds(needed: u64, free: u64) -> bool {
     needed as f64 > free as f64 * MOST_OF_WHAT_IS_FREE
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_server_of_somebodys_is_not_filled_unasked() {
-        const MIB: u64 = 1 << 20;
-        let stats = |capacity_bytes, bytes| {
-            let mut stats = Stats::default();
-            (stats.capacity_bytes, stats.bytes) = (capacity_bytes, bytes);
-            stats
-        };
-        for (set, stats, words) in [
-            (6 * MIB, stats(Some(64 * MIB), None), None),
-            (7 * MIB, stats(Some(64 * MIB), None), Some("7 MiB of a server with 64 MiB")),
-            (
-                6 * MIB,
-                stats(Some(64 * MIB), Some(60 * MIB)),
-                Some("6 MiB of the 4 MiB that are left"),
-            ),
-            (256 * MIB, stats(None, None), None),
-            (257 * MIB, stats(None, Some(1)), Some("put 257 MiB on a server")),
-            (257 * MIB, stats(None, None), Some("more than 256 MiB; use fewer --keys")),
-        ] {
-            let text = refusal("x", set, &stats);
-            let is_right = match (&text, words) {
-                (Some(text), Some(words)) => text.starts_with("x: ") && text.contains(words),
-                (None, None) => true,
-                _ => false,
-            };
-            assert!(is_right, "{set}: {text:?}");
-        }
-    }
 }

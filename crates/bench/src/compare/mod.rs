@@ -15,6 +15,7 @@ mod paced;
 mod record;
 mod rounds;
 mod search;
+mod somebodys;
 mod steady;
 mod ttl;
 mod turn;
@@ -289,7 +290,8 @@ fn provision(
         memory::begin_turn();
         let opened = Target::open(planned, plan, catalog).and_then(|mut target| {
             // Nothing is tried on a server that is not ours before it is known to have room.
-            let allowed = feasible::check_somebodys(plan, &target, permissions);
+            let allowed = somebodys::check(plan, &target, permissions);
+            target.evicted.is_allowed = permissions.yes;
             if allowed.is_ok() {
                 observer.notice(Event::Probing { target: &planned.name });
                 target.probe(plan, stop)?;

@@ -168,6 +168,8 @@ fn target(slot: &Slot) -> TargetRecord {
             file_system: target.info.file_system.as_ref().map(ToString::to_string),
             stores: Some(target.capabilities.stores),
             capacity_bytes: target.capacity_bytes,
+            somebodys_evictions: target.evicted.seen.map(|_| target.evicted.grown),
+            eviction_allowed: target.evicted.is_allowed && target.evicted.seen.is_some(),
             settings: target.info.settings.clone(),
             limits: target.probed.limits,
             ttl: target.ttl,

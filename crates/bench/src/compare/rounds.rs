@@ -8,11 +8,11 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::Slot;
 use super::book::{Book, Entry};
 use super::goal::Goal;
 use super::search::search;
 use super::turn::{Amount, Pacing, Turn};
+use super::{Slot, somebodys};
 use crate::observer::{Event, Observer};
 use crate::plan::Plan;
 use crate::target::Target;
@@ -126,6 +126,7 @@ impl Rounds<'_> {
             self.observer.notice(Event::Measured { target: name, point, operation, sample });
             keep(entry);
         });
+        somebodys::watch(target, round);
         if let Some(lost) = &target.lost {
             self.observer.notice(Event::Lost { target: name, reason: &lost.reason });
         }

@@ -199,11 +199,6 @@ impl GuestStore {
         &self.shared
     }
 
-    /// Counters of each server behind it that is somebody's.
-    pub(crate) fn somebodys(&self) -> Result<Vec<Stats>> {
-        self.shared.parts.iter().filter(|part| part.is_somebodys()).map(Part::stats).collect()
-    }
-
     /// Whether what it leaves on a server that is somebody's ends by a TTL: those of its parts that have one take it.
     pub(crate) fn ends_on_somebodys(&self) -> bool {
         self.shared.ends_on_somebodys()
@@ -427,6 +422,12 @@ impl Store for GuestStore {
 
     /// Of a stack what its lowest tier has room for and dropped, for that one has everything: what the tiers above drop is
     /// not lost. What else its servers count is not what the stack was asked.
+    fn somebodys(&self) -> Result<Vec<Stats>> {
+        let servers = self.shared.parts.iter().filter_map(Part::store);
+        let told: Result<Vec<_>> = servers.map(|servers| servers.somebodys()).collect();
+        Ok(told?.into_iter().flatten().collect())
+    }
+
     fn stats(&self) -> Result<Stats> {
         let stats = self.shared.parts.last().map_or_else(|| Ok(Stats::default()), Part::stats)?;
         let stats = self.shared.with_what_it_takes(stats);

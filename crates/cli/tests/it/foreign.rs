@@ -207,7 +207,7 @@ fn a_lot() {
     let foreign = server.fill();
     let scene = Scene::new();
     let arguments = ["compare", "-q", &server.url, "-k", "900", "-d", "8k", "-r", "1", "-o", "out"];
-    let parts = ["would fill 7.1 MiB", "a server with 64 MiB", "--yes allows it"];
+    let parts = ["would fill 7.1 MiB", "a server with 64 MiB", "--yes to allow it"];
     scene.larder(&arguments).ends_with(2).complains(&parts);
     server.assert_untouched(&foreign);
     scene.larder(&[&arguments[..], &["--yes"]].concat()).ends_with(0);

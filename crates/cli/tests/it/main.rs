@@ -9,6 +9,7 @@ mod asserts;
 mod commands;
 mod diff;
 mod disks;
+mod evictions;
 mod foreign;
 mod interrupted;
 mod memory;
@@ -38,6 +39,7 @@ const CASES: &[&[Case]] = &[
     commands::CASES,
     diff::CASES,
     disks::CASES,
+    evictions::CASES,
     foreign::CASES,
     interrupted::CASES,
     memory::CASES,
@@ -63,6 +65,9 @@ const NOTHING: Need = || Ok(());
 
 /// A memcached that can be started.
 const MEMCACHED: Need = || has_program(&ENGINES.find("memcached").unwrap().recipes[0]);
+
+/// A Redis that can be started.
+const REDIS: Need = || has_program(&ENGINES.find("redis").unwrap().recipes[0]);
 
 /// A PostgreSQL that can be started.
 const POSTGRESQL: Need = || has_program(&larder_testkit::POSTGRES);

@@ -312,12 +312,35 @@ impl Store for MemcachedStore {
     }
 
     fn stats(&self) -> Result<Stats> {
+        Ok(self.stats_of(&self.ask(survey::counters)?))
+    }
+
+    /// Its nodes, where Larder has not started them, with what they have free: that takes a second question.
+    fn somebodys(&self) -> Result<Vec<Stats>> {
+        if self.shared.is_managed() {
+            return Ok(Vec::new());
+        }
+        let counters = self.ask(survey::counters_with_slabs)?;
+        let mut stats = self.stats_of(&counters);
+        if self.shared.abilities.counts_items {
+            stats.free_bytes = survey::free(&counters);
+        }
+        Ok(vec![stats])
+    }
+}
+
+/// What a node tells, by memcached's own names.
+type Told = BTreeMap<String, String>;
+
+impl MemcachedStore {
+    /// Asks all nodes that have entries.
+    fn ask(&self, question: fn(&Arc<Node>, Duration) -> Result<Told>) -> Result<Vec<Told>> {
+        let timeout = self.shared.terms.timeout;
+        self.shared.holders().iter().map(|node| question(node, timeout)).collect()
+    }
+
+    fn stats_of(&self, counters: &[Told]) -> Stats {
         let shared = &self.shared;
-        let counters: Vec<BTreeMap<String, String>> = shared
-            .holders()
-            .iter()
-            .map(|node| survey::counters(node, shared.terms.timeout))
-            .collect::<Result<_>>()?;
         // A sum is known when every node tells its part.
         let sum = |name: &str| -> Option<u64> {
             counters.iter().map(|node| node.get(name)?.parse::<u64>().ok()).sum()
@@ -329,14 +352,13 @@ impl Store for MemcachedStore {
         stats.deletes = sum("delete_hits");
         stats.connections = Some(shared.n_connections.load(Ordering::Relaxed));
         stats.requests_sent = Some(shared.requests.sent());
-        if !shared.abilities.counts_items {
-            return Ok(stats);
+        if shared.abilities.counts_items {
+            stats.evictions = sum("evictions");
+            stats.items = sum("curr_items");
+            stats.bytes = sum("bytes");
+            stats.capacity_bytes = sum("limit_maxbytes");
         }
-        stats.evictions = sum("evictions");
-        stats.items = sum("curr_items");
-        stats.bytes = sum("bytes");
-        stats.capacity_bytes = sum("limit_maxbytes");
-        Ok(stats)
+        stats
     }
 }
 

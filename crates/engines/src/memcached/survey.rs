@@ -14,6 +14,11 @@ use super::connection::{Connection, Terms, Wire};
 /// The first version whose meta commands are today's: `ms` takes the length behind the key.
 const FIRST_META: [u32; 3] = [1, 6, 10];
 
+/// What `stats slabs` calls the memory that pages of all classes take.
+const GIVEN_TO_SLABS: &str = "total_malloced";
+/// The size of a page; one in the global pool belongs to no class.
+const PAGE: u64 = 1 << 20;
+
 /// What a node told when the store was opened.
 #[derive(Debug)]
 pub(super) struct Survey {
@@ -45,6 +50,37 @@ impl Survey {
 /// The counters of a node now.
 pub(super) fn counters(node: &Arc<Node>, timeout: Duration) -> Result<BTreeMap<String, String>> {
     ask_stats(&mut control(node, timeout), "")
+}
+
+/// The same, and how much memory it has given to slabs.
+pub(super) fn counters_with_slabs(
+    node: &Arc<Node>,
+    timeout: Duration,
+) -> Result<BTreeMap<String, String>> {
+    let mut control = control(node, timeout);
+    let mut counters = ask_stats(&mut control, "")?;
+    // A server that speaks less than memcached may not know the group.
+    let slabs = optional(ask_stats(&mut control, "slabs"))?.unwrap_or_default();
+    let given = slabs.into_iter().find(|(name, _)| name == GIVEN_TO_SLABS);
+    counters.extend(given);
+    Ok(counters)
+}
+
+/// Bytes that every node has for new entries of any size; `None` where one does not tell.
+///
+/// What counts is memory in no slab class: a page that a class has stays with it, and its free chunks are of no use to
+/// entries of another size. A node that has evicted has none left.
+pub(super) fn free(counters: &[BTreeMap<String, String>]) -> Option<u64> {
+    let of_node = |node: &BTreeMap<String, String>| -> Option<u64> {
+        let number = |name: &str| node.get(name)?.parse::<u64>().ok();
+        let (limit, given) = (number("limit_maxbytes")?, number(GIVEN_TO_SLABS)?);
+        let returned = number("slab_global_page_pool").unwrap_or(0).saturating_mul(PAGE);
+        let free = limit.saturating_sub(given).saturating_add(returned);
+        Some(if number("evictions")? > 0 { 0 } else { free })
+    };
+    let free: Option<Vec<u64>> = counters.iter().map(of_node).collect();
+    let free = free?;
+    Some(free.iter().min()?.saturating_mul(free.len() as u64))
 }
 
 /// Empties a node.
@@ -141,6 +177,30 @@ fn is_memcached(pid: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn free_is_what_no_slab_class_has() {
+        const MIB: u64 = 1 << 20;
+        let node = |limit: u64, given: u64, pool: u64, evictions: u64| {
+            let counts = [
+                ("limit_maxbytes", limit * MIB),
+                (GIVEN_TO_SLABS, given * MIB),
+                ("slab_global_page_pool", pool),
+                ("evictions", evictions),
+                // Few bytes in many pages: chunks of one size are free, and no page.
+                ("bytes", 1),
+            ];
+            BTreeMap::from(counts.map(|(name, count)| (name.to_owned(), count.to_string())))
+        };
+        assert_eq!(free(&[node(16, 0, 0, 0)]), Some(16 * MIB));
+        assert_eq!(free(&[node(16, 15, 0, 0)]), Some(MIB));
+        assert_eq!(free(&[node(16, 16, 2, 0)]), Some(2 * MIB));
+        assert_eq!(free(&[node(16, 17, 0, 0)]), Some(0));
+        assert_eq!(free(&[node(16, 10, 0, 1)]), Some(0), "it evicts already");
+        // The fullest node of a pool is full first.
+        assert_eq!(free(&[node(64, 0, 0, 0), node(16, 15, 0, 0)]), Some(2 * MIB));
+        assert_eq!(free(&[node(64, 0, 0, 0), BTreeMap::new()]), None, "one does not tell");
+    }
 
     #[test]
     fn old_versions_speak_another_meta() {

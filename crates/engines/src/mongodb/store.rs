@@ -249,6 +249,24 @@ impl Store for MongodbStore {
         stats.bytes = size.and_then(|size| u64::try_from(size).ok());
         Ok(stats)
     }
+
+    /// Its servers, where Larder has not started them, with what their file system has free.
+    fn somebodys(&self) -> Result<Vec<Stats>> {
+        if self.info().ownership != Ownership::External {
+            return Ok(Vec::new());
+        }
+        let mut stats = self.stats()?;
+        let control = self.shared.control();
+        let command = doc! { "dbStats": 1 };
+        let told = control.attempt(async { control.database().run_command(command).await })?;
+        let number = |name: &str| {
+            let number = told.as_ref().ok().and_then(|told| survey::number(told, name))?;
+            u64::try_from(number).ok()
+        };
+        let (all, used) = (number("fsTotalSize"), number("fsUsedSize"));
+        stats.free_bytes = all.zip(used).map(|(all, used)| all.saturating_sub(used));
+        Ok(vec![stats])
+    }
 }
 
 /// What is said of a key that no document can have.

@@ -332,6 +332,7 @@ impl Store for RedisStore {
         stats.items = sum(&|node| survey::n_items(node, &db));
         stats.bytes = fact("used_memory");
         stats.capacity_bytes = sum(&survey::capacity);
+        stats.free_bytes = survey::free(&facts);
         Ok(stats)
     }
 }

@@ -103,6 +103,23 @@ pub(super) fn capacity(facts: &BTreeMap<String, String>) -> Option<u64> {
     bytes("maxmemory").filter(|limit| *limit > 0).or_else(|| bytes("total_system_memory"))
 }
 
+/// Bytes that every node has for new entries; `None` where one does not tell. Without a limit, those of its machine that
+/// it does not have itself: how much others have there it does not tell.
+pub(super) fn free(nodes: &[BTreeMap<String, String>]) -> Option<u64> {
+    let of_node = |facts: &BTreeMap<String, String>| {
+        let bytes = |name: &str| facts.get(name)?.parse::<u64>().ok();
+        let used = bytes("used_memory")?;
+        Some(match bytes("maxmemory")? {
+            0 => bytes("total_system_memory")?
+                .saturating_sub(bytes("used_memory_rss").unwrap_or(0).max(used)),
+            limit => limit.saturating_sub(used),
+        })
+    };
+    let free: Option<Vec<u64>> = nodes.iter().map(of_node).collect();
+    let free = free?;
+    Some(free.iter().min()?.saturating_mul(free.len() as u64))
+}
+
 /// The lines of a node's `INFO` now.
 pub(super) fn facts(node: &Arc<Node>, timeout: Duration) -> Result<BTreeMap<String, String>> {
     Control::new(node, timeout).facts()
@@ -210,6 +227,25 @@ mod tests {
             assert_eq!(survey.durability(), durability, "{appendonly}, {appendfsync}");
         }
         assert_eq!(told(&[("aof_enabled", "1")]).durability(), Durability::OsCache);
+    }
+
+    #[test]
+    fn free_is_what_the_limit_leaves_or_the_machine() {
+        let node = |limit: &str, used: &str| {
+            let facts = [
+                ("maxmemory", limit),
+                ("used_memory", used),
+                ("used_memory_rss", "300"),
+                ("total_system_memory", "1000"),
+            ];
+            told(&facts).facts
+        };
+        assert_eq!(free(&[node("500", "200")]), Some(300));
+        assert_eq!(free(&[node("500", "600")]), Some(0));
+        assert_eq!(free(&[node("0", "200")]), Some(700));
+        // The fullest node of a cluster is full first.
+        assert_eq!(free(&[node("500", "100"), node("500", "450")]), Some(100));
+        assert_eq!(free(&[node("500", "100"), BTreeMap::new()]), None, "one does not tell");
     }
 
     #[test]

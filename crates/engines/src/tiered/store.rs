@@ -133,6 +133,12 @@ impl Store for TieredStore {
         Ok(stats)
     }
 
+    fn somebodys(&self) -> Result<Vec<Stats>> {
+        let of_tiers: Result<Vec<_>> =
+            self.tiers.iter().map(|tier| tier.store.somebodys()).collect();
+        Ok(of_tiers?.into_iter().flatten().collect())
+    }
+
     fn tiers(&self) -> Vec<TierStats> {
         let told = |tier: &Arc<Tier>| {
             let [hits, misses, errors, not_asked, fills, puts, refused] = tier.counters.totals();

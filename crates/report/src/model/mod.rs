@@ -163,6 +163,13 @@ pub struct Target {
     pub stores: Option<bool>,
     /// How much it may hold, in bytes.
     pub capacity_bytes: Option<u64>,
+    /// Entries that servers which Larder did not start evicted during the run, by their own count; `null` where there are no
+    /// such servers, they do not tell, and in runs of before it was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub somebodys_evictions: Option<u64>,
+    /// `--yes` allowed them to evict.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub eviction_allowed: bool,
     /// Effective settings, as read back.
     pub settings: BTreeMap<String, String>,
     /// What it really stores, as probed.
