@@ -382,17 +382,6 @@ fn another_workload_than_the_scenarios_is_set_against_nothing() {
     assert!(less.changes(&WorkloadSpec::default()).is_empty(), "a smaller machine");
 }
 
-#[test]
-fn who_waits_is_faster_by_the_clients_cpu_and_slower_by_the_wall() {
-    let claim = |by: &str| {
-        format!(
-            "[[article.claim]]\nsays = 'x'\nkind = 'faster'\npart = 'reads'\na = 'waits'\nb = ['works']\nby = '{by}'\n"
-        )
-    };
-    let lines = format!("{}{}", claim("wall"), claim("cpu"));
-    judged_as(|| claims(&lines), [TurnsRound, Holds]);
-}
-
 /// One waits, and so do two at once in half the time; one works.
 const SWEEP: &str = r#"
     name = "sweep"

@@ -340,6 +340,43 @@ mod tests {
         assert_eq!((of(0, 100), of(7, 10)), (None, None));
     }
 
+    /// Rounds of these times, in which the figures spread by a few percent.
+    fn sampled(run: &mut Run, target: &str, [wall_us, cpu_us]: [f64; 2]) {
+        let named = |known: &&larder_report::Target| known.name == target;
+        let url = run.targets.iter().find(named).unwrap().url.clone();
+        let mine = |cell: &&mut larder_report::Cell| {
+            cell.target == url && cell.operation.as_str() == "get" && cell.wall_s.is_some()
+        };
+        let cell = run.cells.iter_mut().find(mine).unwrap();
+        let (ops, model) = (1000, cell.samples[0].clone());
+        let round = |number: u32| {
+            let mut sample = model.clone();
+            (sample.round, sample.complete, sample.counts.ops) = (number, true, ops);
+            let seconds = |us: f64| us * 1e-6 * 1000.0 * (1.0 + 0.005 * f64::from(number));
+            (sample.wall_s, sample.client_cpu_s) = (seconds(wall_us), Some(seconds(cpu_us)));
+            sample
+        };
+        cell.samples = (1..=9).map(round).collect();
+    }
+
+    #[test]
+    fn cpu_time_ranks_a_waiting_client_first_and_wall_time_last() {
+        // Made-up times: what a real wake-up costs of CPU time differs between machines, up to more than the work beside it.
+        let mut run = fixture();
+        sampled(&mut run, "memcached:", [110.0, 4.0]);
+        sampled(&mut run, "file", [25.0, 24.0]);
+        let judge = |by: Clock| {
+            let at = At { data_size: Some("4k".parse().unwrap()), ..At::default() };
+            let spec = spec(ClaimKind::Faster, "memcached:");
+            let spec = ClaimSpec { by, at: vec![at], b: vec!["file".to_owned()], ..spec };
+            judge_claims(&[spec], &run, &[]).remove(0)
+        };
+        let [wall, cpu] = [Clock::Wall, Clock::Cpu].map(judge);
+        assert_eq!(wall.verdict, ClaimVerdict::TurnsRound, "{wall:#?}");
+        assert_eq!(cpu.verdict, ClaimVerdict::Holds, "{cpu:#?}");
+        assert!((cpu.evidence[0].ratio - 1.0 / 6.0).abs() < 0.01, "{cpu:#?}");
+    }
+
     #[test]
     fn what_a_stand_in_takes_decides_nothing_whoever_counts_with_it() {
         let mut run = fixture();
