@@ -26,7 +26,7 @@ impl MokaSession {
     fn insert(&self, key: &[u8], entry: Entry) {
         match entry.deadline {
             Some(deadline) if deadline <= Instant::now() => self.shared.cache.invalidate(key),
-            _ => self.shared.cache.insert(key.into(), entry),
+            _ => self.shared.insert(key.into(), entry),
         }
     }
 
@@ -142,7 +142,7 @@ impl Session for MokaSession {
     }
 
     fn clear(&mut self) -> Result<()> {
-        self.shared.cache.invalidate_all();
+        self.shared.clear();
         Ok(())
     }
 }
