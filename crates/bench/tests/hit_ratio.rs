@@ -5,11 +5,11 @@ mod support;
 
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use larder_bench::{Permissions, Plan, compare};
 use larder_engines::ENGINES;
-use larder_report::{CAPACITY, Cell, Operation, PointValue, Run};
+use larder_report::{CAPACITY, Cell, Check, Operation, PointValue, Run, Severity};
 use larder_store::{
     ByteSize, Capabilities, Catalog, Engine, Medium, Meta, Result, Session, SetOptions, SetOutcome,
     Stats, Store, StoreInfo, StoreUrl,
@@ -18,13 +18,19 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use support::{cell, findings, run, scenario};
 
-/// Exact LRUs: one that holds what it is told to, one that takes whole steps, one that takes no bound.
+/// LRUs: one that holds what it is told to, one that takes whole steps, one that takes no bound; and two that drop what is too
+/// much after some more sets only, of which the first tells what it holds.
 const LRUS: Catalog = Catalog::new(LIST);
 const LIST: &[Engine] = &[
     Engine { capacity_option: Some("size"), ..engine("exact") },
     Engine { capacity_option: Some("size"), ..engine("steps") },
     engine("endless"),
+    Engine { capacity_option: Some("size"), ..engine("late") },
+    Engine { capacity_option: Some("size"), ..engine("sly") },
 ];
+
+/// How many sets come before a late store drops anything.
+const LATE: usize = 20;
 
 const fn engine(scheme: &'static str) -> Engine {
     Engine {
@@ -40,7 +46,7 @@ const fn engine(scheme: &'static str) -> Engine {
             let LruOptions { size } = url.options("lru")?;
             let step = if url.scheme() == "steps" { 10_000 } else { 1 };
             let size = size.map_or(u64::MAX, |ByteSize(size)| size.next_multiple_of(step));
-            Ok(Arc::new(Lru { size, entries: Arc::default(), url: url.clone() }))
+            Ok(Arc::new(Lru { size, state: Arc::default(), url: url.clone() }))
         },
     }
 }
@@ -58,11 +64,27 @@ type Entries = VecDeque<(Vec<u8>, Vec<u8>)>;
 #[derive(Debug, Clone)]
 struct Lru {
     size: u64,
-    entries: Arc<Mutex<Entries>>,
+    state: Arc<Mutex<State>>,
     url: StoreUrl,
 }
 
+#[derive(Debug, Default)]
+struct State {
+    entries: Entries,
+    /// Sets since something was dropped.
+    sets: usize,
+    peak: u64,
+}
+
 impl Lru {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_late(&self) -> bool {
+        matches!(self.url.scheme(), "late" | "sly")
+    }
+
     fn take(entries: &mut Entries, key: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
         let at = entries.iter().position(|(other, _)| other == key)?;
         entries.remove(at)
@@ -71,7 +93,8 @@ impl Lru {
 
 impl Store for Lru {
     fn info(&self) -> StoreInfo {
-        StoreInfo { scheme: "lru", url: self.url.to_string(), ..StoreInfo::default() }
+        let settings = [("policy".to_owned(), "lru".to_owned())].into();
+        StoreInfo { scheme: "lru", url: self.url.to_string(), settings, ..StoreInfo::default() }
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -85,6 +108,12 @@ impl Store for Lru {
     fn stats(&self) -> Result<Stats> {
         let mut stats = Stats::default();
         stats.capacity_bytes = Some(self.size).filter(|size| *size < u64::MAX);
+        if self.url.scheme() != "sly" {
+            let State { entries, peak, .. } = &*self.state();
+            stats.items = Some(entries.len() as u64);
+            stats.bytes = Some(entries.iter().map(bytes).sum());
+            stats.bytes_peak = Some(*peak);
+        }
         Ok(stats)
     }
 }
@@ -96,33 +125,39 @@ impl Session for Lru {
 
     fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
         value.clear();
-        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(entry) = Self::take(&mut entries, key) else { return Ok(None) };
+        let entries = &mut self.state().entries;
+        let Some(entry) = Self::take(entries, key) else { return Ok(None) };
         value.extend_from_slice(&entry.1);
         entries.push_back(entry);
         Ok(Some(Meta::default()))
     }
 
     fn set(&mut self, key: &[u8], value: &[u8], _: &SetOptions) -> Result<SetOutcome> {
-        let bytes = |(key, value): &(Vec<u8>, Vec<u8>)| (key.len() + value.len()) as u64;
-        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        Self::take(&mut entries, key);
+        let State { entries, sets, peak } = &mut *self.state();
+        Self::take(entries, key);
         entries.push_back((key.to_vec(), value.to_vec()));
-        while entries.iter().map(bytes).sum::<u64>() > self.size {
-            entries.pop_front();
+        *sets += 1;
+        *peak = (*peak).max(entries.iter().map(bytes).sum());
+        if !self.is_late() || sets.is_multiple_of(LATE) {
+            while entries.iter().map(bytes).sum::<u64>() > self.size {
+                entries.pop_front();
+            }
         }
         Ok(SetOutcome::Stored)
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
-        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(Self::take(&mut entries, key).is_some())
+        Ok(Self::take(&mut self.state().entries, key).is_some())
     }
 
     fn clear(&mut self) -> Result<()> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        *self.state() = State::default();
         Ok(())
     }
+}
+
+fn bytes((key, value): &(Vec<u8>, Vec<u8>)) -> u64 {
+    (key.len() + value.len()) as u64
 }
 
 fn cells<'a>(run: &'a Run, target: &str) -> Vec<&'a Cell> {
@@ -172,6 +207,67 @@ fn an_exact_lru_reaches_the_ratio_of_the_model() {
             assert!(findings(&run, id).is_empty(), "{id}: {:#?}", run.checks);
         }
         assert_eq!(run.targets.len(), 1);
+    }
+}
+
+/// 10 and 100 of 1000 entries: a handful more is a lot for the first, and nothing for the second.
+const FEW_AND_MANY: &str = "keys = 1000\nrounds = 2\non-miss = 'fill'\ncapacity = '1%,50%'\nkey-pattern = 'zipf:0.8'\nrequests = 4000";
+
+#[test]
+fn what_held_more_than_its_capacity_is_found_and_its_hits_are_no_praise() {
+    let run = run(&LRUS, &["exact:", "late:", "sly:"], FEW_AND_MANY);
+    let found = findings(&run, "CAPACITY");
+    let of = |target: &str| -> Vec<&str> {
+        let is_it = |check: &&&Check| check.target.as_deref() == Some(target);
+        found.iter().filter(is_it).map(|check| check.text.as_str()).collect()
+    };
+    assert_eq!(of("exact:"), [] as [&str; 0]);
+    let [late] = of("late:")[..] else { panic!("{found:#?}") };
+    assert!(late.starts_with("held up to ") && late.contains(" % above --capacity of "), "{late}");
+    // One that does not tell is known by what it hits.
+    let [sly] = of("sly:")[..] else { panic!("{found:#?}") };
+    assert!(sly.contains("a store that is an LRU too held more than that"), "{sly}");
+    assert!(found.iter().all(|check| check.severity == Severity::Warn));
+    let [few, many] = cells(&run, "late:")[..] else { panic!("{:?}", run.cells) };
+    for (cell, most) in [(few, 3), (many, 2)] {
+        let held = cell.held_bytes_peak.unwrap();
+        assert!(held > capacity(cell) && held <= most * capacity(cell), "{cell:?}");
+    }
+    let [exact, _] = cells(&run, "exact:")[..] else { panic!("{:?}", run.cells) };
+    // The newcomer is there before the oldest goes.
+    let entry = capacity(exact) / exact.held_items_peak.unwrap();
+    assert!(exact.held_bytes_peak.unwrap() <= capacity(exact) + entry, "{exact:?}");
+    assert_eq!(cells(&run, "sly:")[0].held_bytes_peak, None);
+    let said = larder_report::sentences(&run);
+    let said: Vec<&str> = said.iter().map(|sentence| sentence.text.as_str()).collect();
+    let about = |name: &str| {
+        let of_name = |text: &&&str| text.contains(&format!(" {name} hits "));
+        said.iter().filter(of_name).copied().collect::<Vec<_>>()
+    };
+    let [late] = about("late:")[..] else { panic!("{said:#?}") };
+    assert!(late.contains(", but held up to ") && late.contains(" % above that: an exact LRU"));
+    let [sly] = about("sly:")[..] else { panic!("{said:#?}") };
+    assert!(sly.contains("which an LRU that keeps to the capacity cannot"), "{sly}");
+    assert!(!said.iter().any(|text| text.contains("more than an exact LRU")), "{said:#?}");
+}
+
+#[test]
+fn moka_holds_no_more_than_it_is_told() {
+    let workload = FEW_AND_MANY.replace("1%", "2%");
+    let workload = format!("{workload}\ndata-size = '8k'");
+    let targets = ["moka:?policy=lru", "moka:"];
+    let run = run(&ENGINES, &targets, &workload);
+    assert!(findings(&run, "CAPACITY").is_empty(), "{:#?}", run.checks);
+    let [curve] = &run.hit_curves[..] else { panic!("{:?}", run.hit_curves) };
+    for target in targets {
+        for (cell, model) in cells(&run, target).iter().zip(&curve.capacities) {
+            // A hundredth, and the entry that comes in.
+            let most = capacity(cell) / 100 * 101 + 9000;
+            assert!(cell.held_bytes_peak.is_some_and(|held| held <= most), "{cell:?}");
+            let ratio = cell.hit_ratio().unwrap();
+            let is_lru = target != "moka:";
+            assert!(!is_lru || ratio <= model.lru, "{target}: {ratio} {model:?}");
+        }
     }
 }
 

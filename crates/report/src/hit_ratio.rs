@@ -4,7 +4,7 @@ use larder_store::ByteSize;
 
 use crate::figures;
 use crate::findings::said_of;
-use crate::model::{Cell, HitCurve, HitRatios, PointValue, Run};
+use crate::model::{Cell, HitCurve, HitRatios, Point, PointValue, Run, Target};
 use crate::points::{CAPACITY, label};
 use crate::ranking::{Group, Row, Standing, groups};
 
@@ -47,7 +47,8 @@ pub(crate) struct HitRow {
 /// How often a target hit at a capacity.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reached<'a> {
-    pub(crate) name: &'a str,
+    pub(crate) target: &'a Target,
+    pub(crate) cell: &'a Cell,
     pub(crate) ratio: f64,
     pub(crate) at: &'a HitRatios,
 }
@@ -79,8 +80,10 @@ pub(crate) fn reached<'a>(
             let ranked = row.filter(|row| {
                 matches!(row.standing, Standing::Ranked { .. } | Standing::Unlike { .. })
             });
-            if let Some(ratio) = ranked.and_then(|row| row.cell.hit_ratio()) {
-                all.push(Reached { name: &target.name, ratio, at });
+            if let Some(row) = ranked
+                && let Some(ratio) = row.cell.hit_ratio()
+            {
+                all.push(Reached { target, cell: row.cell, ratio, at });
             }
         }
     }
@@ -142,19 +145,22 @@ fn row<'a>(
     groups: &'a [Group<'a>],
     (at, url): (&HitRatios, &str),
 ) -> Option<&'a Row<'a>> {
-    let is_there = |cell: &Cell| {
-        let mut point = cell.point.clone();
-        let own = || run.target(url).and_then(|target| target.capacity_bytes);
-        let capacity = match point.remove(CAPACITY) {
-            Some(PointValue::Number(asked)) => Some(asked),
-            Some(PointValue::Text(_)) => None,
-            None => own(),
-        };
-        point == curve.point && capacity == Some(at.capacity_bytes)
-    };
+    let target = run.target(url)?;
     let here = groups.iter().filter(|group| group.operation == curve.operation);
     let mut rows = here.flat_map(|group| &group.rows);
-    rows.find(|row| row.cell.target == url && is_there(row.cell))
+    rows.find(|row| row.cell.target == url && has_capacity(target, row.cell, &curve.point, at))
+}
+
+/// Whether a cell is that of a place of the sweep, which has no capacity, and of these models' capacity: the one that was asked
+/// of its target, or where none was, its own.
+pub(crate) fn has_capacity(target: &Target, cell: &Cell, place: &Point, at: &HitRatios) -> bool {
+    let mut point = cell.point.clone();
+    let capacity = match point.remove(CAPACITY) {
+        Some(PointValue::Number(asked)) => Some(asked),
+        Some(PointValue::Text(_)) => None,
+        None => target.capacity_bytes,
+    };
+    point == *place && capacity == Some(at.capacity_bytes)
 }
 
 /// Why there is no ratio: a line for each target, with the capacities of each reason.

@@ -1,6 +1,7 @@
 //! CAPACITY: a working set that does not fit measures eviction.
 
-use larder_report::{Cell, Run, Severity};
+use larder_report::figures::percent;
+use larder_report::{Cell, Run, Severity, beats_itself, held_above};
 use larder_store::ByteSize;
 
 use super::{About, Check, Needs, Report, is_bounded, measured};
@@ -14,12 +15,29 @@ fn keeps_all(run: &Run, cell: &Cell) -> bool {
     run.cells.iter().filter(mine).all(|other| other.counts.evictions == Some(0))
 }
 
+/// That a target held more than it was to: by its own count, or as an LRU that hits more often than it could otherwise.
+fn held_more(run: &Run, cell: &Cell) -> Option<String> {
+    if let Some(above) = held_above(run, cell) {
+        let (held, share) = (ByteSize(above.held_bytes), percent(above.share));
+        let capacity = ByteSize(above.capacity_bytes);
+        let whose = if above.is_asked { "--capacity" } else { "its capacity" };
+        return Some(format!("held up to {held}, {share} above {whose} of {capacity}"));
+    }
+    let at = beats_itself(run, cell)?;
+    let [own, lru] = [cell.hit_ratio()?, at.lru].map(|ratio| format!("{:.1} %", ratio * 100.0));
+    let capacity = ByteSize(at.capacity_bytes);
+    Some(format!(
+        "{own} of reads hit, {lru} in an exact LRU of {capacity}: a store that is an LRU too held more than that"
+    ))
+}
+
 impl Check for Capacity {
     fn about(&self) -> &'static About {
         &About {
             id: "CAPACITY",
             severities: &[Severity::Error, Severity::Warn],
-            sees: "a working set beyond what a target may hold or the machine has, or entries evicted to make room",
+            sees: "a working set beyond what a target may hold or the machine has, entries evicted to make room, or more held than \
+                   the capacity",
             seen_in: "A000: 70 MiB into a cache of 32 and one of 64; A001: 9.8 GiB into 64 MB",
             advice: "give the target room for the working set, or read the row as one about eviction",
             needs: Needs::SomeRounds,
@@ -38,6 +56,11 @@ impl Check for Capacity {
                 report.target(Severity::Warn, target, format!("{text}, as --yes allowed"));
             } else {
                 report.target(Severity::Error, target, text);
+            }
+        }
+        for cell in measured(run) {
+            if let Some(text) = held_more(run, cell) {
+                report.cell(Severity::Warn, cell, text);
             }
         }
         // Where a capacity was asked for, that not everything fits is what is to be seen.

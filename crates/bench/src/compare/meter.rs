@@ -1,7 +1,7 @@
 //! What a target has used, and takes, before and after a phase.
 
 use larder_report::{TierCounts, Wire};
-use larder_store::{Stats, TierStats};
+use larder_store::{Ownership, Stats, TierStats};
 
 use super::crew::Crew;
 use crate::measure::Servers;
@@ -73,6 +73,28 @@ pub(super) fn wire_between(target: &Target, before: &Meter, after: &Meter) -> Op
 pub(super) fn evicted(before: &Meter, after: &Meter) -> Option<u64> {
     let (now, then) = (after.stats?.evictions?, before.stats?.evictions?);
     Some(now.saturating_sub(then))
+}
+
+/// The most that a store was seen to hold around a phase, and, where it knows, at any moment of the turn until its end.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Held {
+    pub(super) bytes: Option<u64>,
+    pub(super) items: Option<u64>,
+}
+
+impl Held {
+    /// From the readings around a phase. On a server of somebody's, what others have there is no matter of the plan.
+    pub(super) fn between(target: &Target, before: &Meter, after: &Meter) -> Self {
+        if target.info.ownership == Ownership::External {
+            return Self::default();
+        }
+        let told = || [&before.stats, &after.stats].into_iter().flatten();
+        let bytes = |stats: &Stats| stats.bytes.into_iter().chain(stats.bytes_peak).max();
+        Self {
+            bytes: told().filter_map(bytes).max(),
+            items: told().filter_map(|stats| stats.items).max(),
+        }
+    }
 }
 
 /// The memory that a target takes: of its servers, or what this process grew by since the turn began; of a stack that is in

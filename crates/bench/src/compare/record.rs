@@ -229,6 +229,8 @@ pub(super) fn totalled(cell: Cell, entries: &[Entry]) -> Cell {
         server_cpu_s: sum(|entry| entry.sample.server_cpu_s),
         rss_bytes: most(|entry| entry.sample.rss_bytes).filter(|_| measured),
         disk_bytes: most(|entry| entry.sample.disk_bytes).filter(|_| measured),
+        held_bytes_peak: most(|entry| entry.sample.held_bytes_peak).filter(|_| measured),
+        held_items_peak: most(|entry| entry.sample.held_items_peak).filter(|_| measured),
         bytes: rounds.iter().map(|entry| entry.bytes).sum(),
         tiers: tiers(&rounds),
         samples: entries.iter().map(|entry| entry.sample.clone()).collect(),

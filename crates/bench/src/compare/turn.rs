@@ -8,7 +8,7 @@ use larder_store::{Durability, Error, Result, Stats};
 
 use super::book::Entry;
 use super::crew::Crew;
-use super::meter::{Meter, evicted, resident, tiers_between, wire_between};
+use super::meter::{Held, Meter, evicted, resident, tiers_between, wire_between};
 use super::paced;
 use crate::measure::{
     Arrivals, KeyState, Packed, PhasePlan, PhaseResult, ReadBack, disk_bytes, figures, seconds,
@@ -232,6 +232,7 @@ impl Turn<'_> {
         let stopped = self.stop.load(Ordering::Relaxed);
         let alone = phase.operations.len() == 1;
         let wire = wire_between(target, before, after);
+        let held = Held::between(target, before, after);
         let n_reading = phase.operations.iter().filter(|operation| operation.reads()).count();
         let grown = |of: fn(&Stats) -> Option<u64>| {
             let (now, then) = (of(after.stats.as_ref()?)?, of(before.stats.as_ref()?)?);
@@ -296,6 +297,8 @@ impl Turn<'_> {
                         .map(|(now, then)| shortened(seconds(now.saturating_sub(then)))),
                     rss_bytes: resident(target, started, after),
                     disk_bytes: disk_bytes(&target.info.data_paths),
+                    held_bytes_peak: held.bytes,
+                    held_items_peak: held.items,
                     barrier_s: unacknowledged(target, operation)
                         .then_some(result.barrier)
                         .flatten()

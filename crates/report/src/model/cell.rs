@@ -161,6 +161,13 @@ pub struct Cell {
     pub rss_bytes: Option<u64>,
     /// Bytes that its files take at the end of the phase; the most of all rounds, as for `rss_bytes`.
     pub disk_bytes: Option<u64>,
+    /// The most bytes that the store was seen to hold, by its own count: between the phases and, where it tells, at any moment of
+    /// the turn. `null` where it does not count them, others store there too, and in runs of before it was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_bytes_peak: Option<u64>,
+    /// The most entries that the store was seen to hold between the phases; `null` as for `held_bytes_peak`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_items_peak: Option<u64>,
     /// Bytes of values moved, all rounds together.
     pub bytes: u64,
     /// What each tier of a stack did, the nearest first, all rounds together; none where the target is no stack. In a mix they
@@ -413,6 +420,12 @@ pub struct Sample {
     pub rss_bytes: Option<u64>,
     /// Bytes that its files take at the end.
     pub disk_bytes: Option<u64>,
+    /// The most bytes that the store was seen to hold; `null` as in the cell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_bytes_peak: Option<u64>,
+    /// The most entries that the store was seen to hold; `null` as in the cell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_items_peak: Option<u64>,
     /// Major page faults of this process.
     pub major_faults: u64,
     /// Time that the client's threads could have run and did not, because others had the processor, in seconds.

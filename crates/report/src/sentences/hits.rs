@@ -5,13 +5,12 @@ use larder_store::ByteSize;
 
 use super::{Role, Sentence, about};
 use crate::figures;
+use crate::figures::percent;
+use crate::held::{Lru, NO_NOISE, held_above, lru_of};
 use crate::hit_ratio::{Reached, capacity, ratio, reached};
 use crate::model::{Cell, HitCurve, PointValue, Run};
 use crate::points::{CAPACITY, label};
 use crate::ranking::{Group, Row, Standing, groups};
-
-/// A difference that deserves a sentence: a point of percent.
-const WORTH_SAYING: f64 = 0.01;
 
 /// Which targets of a group hit less often than its best; `None` where all hit equally often.
 pub(super) fn less_often(group: &Group<'_>) -> Option<String> {
@@ -57,19 +56,19 @@ fn of_curve(run: &Run, curve: &HitCurve, groups: &[Group<'_>]) -> Vec<Sentence> 
     let subject = if place.is_empty() { "hits".to_owned() } else { format!("hits, {place}") };
     let mut farthest: Vec<Reached<'_>> = Vec::new();
     for one in reached(run, curve, groups) {
-        match farthest.iter_mut().find(|known| known.name == one.name) {
+        match farthest.iter_mut().find(|known| known.target.url == one.target.url) {
             Some(known) if off(known).abs() < off(&one).abs() => *known = one,
             Some(_) => {}
             None => farthest.push(one),
         }
     }
-    farthest.retain(|one| off(one).abs() > WORTH_SAYING);
+    farthest.retain(|one| off(one).abs() > NO_NOISE);
     let sentence = |one: Reached<'_>| Sentence {
         role: Role::Remark,
         operation: Some(curve.operation),
         point: None,
         subject: subject.clone(),
-        text: text(curve, &one),
+        text: text(run, curve, &one),
     };
     farthest.into_iter().map(sentence).collect()
 }
@@ -79,16 +78,36 @@ fn off(one: &Reached<'_>) -> f64 {
 }
 
 /// `at 10 % (8.1 MiB) of the working set moka: hits 61.2 %, more than an exact LRU with 58.9 %; the optimal choice has 68.0 %`.
-fn text(curve: &HitCurve, one: &Reached<'_>) -> String {
-    let than = if off(one) > 0.0 { "more" } else { "less" };
-    format!(
-        "at {} of the working set {} hits {}, {than} than an exact LRU with {}; the optimal choice has {}",
-        capacity(curve, one.at),
-        one.name,
-        ratio(one.ratio),
-        ratio(one.at.lru),
-        ratio(one.at.optimal)
-    )
+/// Where it held more than that, or is an LRU itself and so cannot hit more often without, that is said instead of "more".
+fn text(run: &Run, curve: &HitCurve, one: &Reached<'_>) -> String {
+    let place = format!("at {} of the working set", capacity(curve, one.at));
+    let (name, hits, lru) = (&one.target.name, ratio(one.ratio), ratio(one.at.lru));
+    let optimal = format!("the optimal choice has {}", ratio(one.at.optimal));
+    let is_above = off(one) > 0.0;
+    let lru_itself = lru_of(one.target).filter(|_| is_above);
+    match held_above(run, one.cell) {
+        Some(above) => {
+            let (held, share) = (ByteSize(above.held_bytes), percent(above.share));
+            let models =
+                format!("an exact LRU that keeps to the capacity hits {lru}, and {optimal}");
+            format!(
+                "{place} {name} hits {hits}, but held up to {held}, {share} above that: {models}"
+            )
+        }
+        None if lru_itself == Some(Lru::Exact) && one.cell.workers > 1 => format!(
+            "{place} {name} hits {hits}; an exact LRU has {lru} where the threads take turns; {optimal}"
+        ),
+        None if lru_itself == Some(Lru::Exact) => format!(
+            "{place} {name} hits {hits}, which an LRU that keeps to the capacity cannot: an exact one has {lru}; {optimal}"
+        ),
+        None if lru_itself == Some(Lru::Approximate) => format!(
+            "{place} {name} hits {hits}; its LRU is no exact one, which would have {lru}; {optimal}"
+        ),
+        None => {
+            let than = if is_above { "more" } else { "less" };
+            format!("{place} {name} hits {hits}, {than} than an exact LRU with {lru}; {optimal}")
+        }
+    }
 }
 
 /// Says of each target where the capacity that it keeps to is smaller than the one that was asked.

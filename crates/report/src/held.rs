@@ -1,0 +1,81 @@
+//! What a target held beside what it was to hold, and beside an exact LRU that keeps to it.
+//!
+//! A cache may evict later than it stores, and so hold more than its capacity most of the time. It then hits more often than
+//! one that keeps to it, for no merit of its own.
+
+use crate::hit_ratio::has_capacity;
+use crate::model::{Cell, HitRatios, PointValue, Run, Target};
+use crate::points::CAPACITY;
+
+/// How far above its capacity a target may be seen, besides the entries that are on their way in: it may evict in batches, and
+/// round up.
+const TOLERABLE: f64 = 0.05;
+/// A difference of hit ratios that is no noise: a point of percent.
+pub(crate) const NO_NOISE: f64 = 0.01;
+
+/// What a target held beyond its capacity.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Above {
+    /// The most bytes that it was seen to hold.
+    pub held_bytes: u64,
+    /// What it was to hold.
+    pub capacity_bytes: u64,
+    /// `--capacity` asked for that; otherwise it is the target's own.
+    pub is_asked: bool,
+    /// How much more it held than that, 0.5 for half as much again.
+    pub share: f64,
+}
+
+/// By how much a target held more than its capacity in a cell, where that is more than entries on their way in explain.
+#[expect(clippy::cast_precision_loss, reason = "a share for people")]
+pub fn held_above(run: &Run, cell: &Cell) -> Option<Above> {
+    let held_bytes = cell.held_bytes_peak?;
+    let (capacity_bytes, is_asked) = match cell.point.get(CAPACITY) {
+        Some(PointValue::Number(asked)) => (*asked, true),
+        Some(PointValue::Text(_)) => return None,
+        None => (run.target(&cell.target)?.capacity_bytes?, false),
+    };
+    let items = cell.held_items_peak.filter(|items| *items > 0);
+    let entry = items.map_or(0, |items| held_bytes / items);
+    let coming_in = u64::from(cell.workers).saturating_mul(entry);
+    let most = capacity_bytes as f64 * (1.0 + TOLERABLE) + coming_in as f64;
+    let share = held_bytes as f64 / capacity_bytes.max(1) as f64 - 1.0;
+    (held_bytes as f64 > most).then_some(Above { held_bytes, capacity_bytes, is_asked, share })
+}
+
+/// What a target says of the entry that makes room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lru {
+    /// The one that was not used for longest.
+    Exact,
+    /// Nearly that one: the oldest of a sample, or of a segment.
+    Approximate,
+}
+
+/// Whether a target is an LRU by its own word, the effective settings.
+pub(crate) fn lru_of(target: &Target) -> Option<Lru> {
+    let is = |name: &str, means: fn(&str) -> bool| {
+        let mut words = target.settings.get(name).into_iter().flat_map(|text| text.split(", "));
+        words.any(means)
+    };
+    if is("policy", |word| word == "lru") {
+        return Some(Lru::Exact);
+    }
+    let samples = is("maxmemory-policy", |word| word.ends_with("-lru"));
+    let segments = is("lru_maintainer_thread", |word| word == "yes");
+    (samples || segments).then_some(Lru::Approximate)
+}
+
+/// The models beside a target that is an exact LRU by its own word and hit clearly more often than that can: it held more than
+/// it was told to. Nothing is said of several threads, whose operations the model saw in another order.
+pub fn beats_itself<'run>(run: &'run Run, cell: &Cell) -> Option<&'run HitRatios> {
+    if cell.workers > 1 {
+        return None;
+    }
+    let target = run.target(&cell.target).filter(|target| lru_of(target) == Some(Lru::Exact))?;
+    let ratio = cell.hit_ratio()?;
+    let curves = run.hit_curves.iter().filter(|curve| curve.operation == cell.operation);
+    let mut models = curves.flat_map(|curve| curve.capacities.iter().map(move |at| (curve, at)));
+    let here = models.find(|(curve, at)| has_capacity(target, cell, &curve.point, at));
+    here.map(|(_, at)| at).filter(|at| ratio - at.lru > NO_NOISE)
+}
