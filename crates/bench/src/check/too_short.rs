@@ -1,7 +1,7 @@
-//! TOO-SHORT: rounds too short to be timed, and percentiles of too few operations.
+//! TOO-SHORT: rounds too short to be timed, and percentiles of too few times.
 
 use larder_report::figures::{count, nanoseconds, percent};
-use larder_report::{Cell, Run, Severity, operations_for, tells};
+use larder_report::{Cell, Counts, Run, Severity, operations_for, tells};
 
 use super::{About, Check, Needs, Report, measured};
 use crate::statistics::median;
@@ -26,11 +26,11 @@ impl Check for TooShort {
             id: "TOO-SHORT",
             severities: &[Severity::Warn, Severity::Note],
             sees: "rounds shorter than a hundred readings of the clock, or shorter than a millisecond where their interval is \
-                   wide or there is none; percentiles with fewer than ten operations beyond them",
+                   wide or there is none; percentiles with fewer than ten timed requests beyond them",
             seen_in: "A002: five seconds against seven by a clock of whole seconds, which Perl's own benchmark calls too few \
                       iterations",
-            advice: "measure more in a round: --requests or --duration, more --keys; a percentile needs ten operations beyond \
-                     it, p99.9 ten thousand in all",
+            advice: "measure more in a round: --requests or --duration, more --keys; a percentile needs ten timed requests \
+                     beyond it, p99.9 ten thousand in all",
             needs: Needs::WholeRun,
             repeats: false,
         }
@@ -81,15 +81,26 @@ fn withheld(run: &Run) -> Option<String> {
     let timed: Vec<&Cell> = measured(run).filter(|cell| cell.latency_ns.is_some()).collect();
     let texts = PERCENTILES.into_iter().filter_map(|(name, quantile)| {
         let few = timed.iter().filter(|cell| !tells(cell, quantile));
-        let least = few.clone().map(|cell| cell.counts.ops).min()?;
+        let (least, unit) = few.clone().map(|cell| times(cell)).min()?;
         let (cells, all) = (few.count(), count(timed.len(), "cell"));
         let needed = operations_for(quantile);
         Some(format!(
-            "{name} of {cells} of {all}, which takes {needed} operations; the fewest are {least}"
+            "{name} of {cells} of {all}, which takes {needed} timed requests; the fewest are {least}{unit}"
         ))
     });
     let texts: Vec<String> = texts.collect();
     (!texts.is_empty()).then(|| format!("not shown: {}", texts.join("; ")))
+}
+
+/// How many times there are of a cell, and of what where that is not each of its operations.
+fn times(cell: &Cell) -> (u64, &'static str) {
+    let Counts { ops, misses, .. } = cell.counts;
+    let unit = match cell.operation {
+        operation if operation.is_of_many_keys() => ", each of many keys",
+        operation if operation.reads() && misses > 0 => " hits; a miss is not timed",
+        _ => "",
+    };
+    (cell.timed.unwrap_or(ops), unit)
 }
 
 #[cfg(test)]

@@ -258,6 +258,7 @@ pub(super) fn distribute(cell: &mut Cell, entries: &[Entry], seed: u64) {
         cell.answered_per_s.and_then(|_| median_ci95(&answers_of(cell, &rounds), seed));
     let each: Vec<_> = rounds.iter().map(|entry| entry.latency.unpack()).collect();
     let merged = merged(&each);
+    cell.timed = Some(merged.len()).filter(|timed| *timed > 0);
     cell.latency_ns = figures(&merged);
     cell.latency_ns_ci95 = percentiles_ci95(&each, seed);
     cell.latency_curve = curve(&merged);

@@ -3,7 +3,7 @@
 use larder_report::Severity;
 use larder_testkit::stores;
 
-use crate::case::{Case, NOTHING};
+use crate::case::{Case, NOTHING, real};
 use crate::support::run;
 
 pub(crate) const CASES: &[Case] = &[
@@ -43,7 +43,7 @@ pub(crate) const CASES: &[Case] = &[
         fires_on: "operations too few for a percentile",
         trips: || run(&stores::ENGINES, &["spins:"], "keys = 600\nrounds = 2"),
         words: &[
-            "not shown: p99.9 of 2 of 2 cells, which takes 10000 operations; the fewest are 1200",
+            "not shown: p99.9 of 2 of 2 cells, which takes 10000 timed requests; the fewest are 1200",
         ],
         silent_on: "a target that keeps nothing, however short its rounds are",
         silent: || {
@@ -55,6 +55,37 @@ pub(crate) const CASES: &[Case] = &[
         },
         needs: NOTHING,
     },
+    Case {
+        id: "TOO-SHORT",
+        severity: Severity::Note,
+        fires_on: "reads of which few hit",
+        // 24000 reads, of which every tenth finds something.
+        trips: || real(&["moka:?size=1m"], FEW_HIT),
+        words: &[
+            "not shown: p99.9 of 1 of 1 cell, which takes 10000 timed requests; the fewest are ",
+            " hits; a miss is",
+        ],
+        silent_on: "as many reads, all of which hit",
+        silent: || real(&["moka:"], FEW_HIT),
+        needs: NOTHING,
+    },
+    Case {
+        id: "TOO-SHORT",
+        severity: Severity::Note,
+        fires_on: "few requests of many keys each",
+        trips: || real(&["moka:"], &format!("{MANY}\nmultiget = 1000")),
+        words: &[
+            "not shown: p99.9 of 1 of 1 cell, which takes 10000 timed requests; the fewest are 80, each of many keys",
+        ],
+        silent_on: "many requests of few keys each",
+        silent: || real(&["moka:"], &format!("{MANY}\nmultiget = 2")),
+        needs: NOTHING,
+    },
 ];
+
+/// Reads at random among ten times as many keys as a cache of 1 MiB holds.
+const FEW_HIT: &str = "keys = 8000\nrequests = 12000\noperations = 'get'\nkey-pattern = 'uniform'";
+/// 80000 keys in two rounds.
+const MANY: &str = "keys = 5000\noperations = 'get'\nrequests = 40000";
 
 const ROUNDS: &str = "keys = 20\nrounds = 10";

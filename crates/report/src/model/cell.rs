@@ -174,6 +174,10 @@ pub struct Cell {
     /// stand with the operation that reads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tiers: Vec<TierCounts>,
+    /// How many times the latencies are of, all rounds together: of a read the hits, of many keys at once the requests. `null` where
+    /// there are no latencies, and in runs of before it was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timed: Option<u64>,
     /// Latency of the operations that succeeded, in nanoseconds.
     pub latency_ns: Option<Latency>,
     /// The 95 % intervals of its percentiles, by bootstrap over the rounds; `null` with fewer than six.
