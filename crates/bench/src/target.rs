@@ -292,7 +292,8 @@ impl Target {
             keys.write(index, &mut key);
             patiently(|| session.delete(&key))?;
         }
-        Ok(())
+        // What was only sent is not done.
+        session.settle()
     }
 
     /// The target is gone: what remains of the run goes on without it.

@@ -153,6 +153,7 @@ fn a_missing_slice_is_told() {
         target: None,
         point: None,
         operation: None,
+        stored: false,
         text: "others were at work".into(),
         advice: "end them".into(),
     }];

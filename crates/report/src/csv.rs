@@ -58,13 +58,16 @@ const SAMPLE: [Field<Sample>; 14] = [
     ("wire_received_bytes", |sample| known(sample.wire.map(|wire| wire.received_bytes))),
 ];
 
-const COUNTS: [Field<Counts>; 15] = [
+const COUNTS: [Field<Counts>; 22] = [
     ("ops", |counts| counts.ops.to_string()),
     ("hits", |counts| counts.hits.to_string()),
     ("misses", |counts| counts.misses.to_string()),
+    ("planned_misses", |counts| counts.planned_misses.to_string()),
     ("wrong", |counts| counts.wrong.to_string()),
     ("truncated", |counts| counts.truncated.to_string()),
     ("stale", |counts| counts.stale.to_string()),
+    ("other_key", |counts| counts.other_key.to_string()),
+    ("damaged", |counts| counts.damaged.to_string()),
     ("errors", |counts| counts.errors.to_string()),
     ("failed_fills", |counts| counts.failed_fills.to_string()),
     ("connections", |counts| known(counts.connections)),
@@ -74,6 +77,10 @@ const COUNTS: [Field<Counts>; 15] = [
     ("top_key_ops", |counts| counts.top_key_ops.to_string()),
     ("read_back_absent", |counts| counts.read_back_absent.to_string()),
     ("read_back_wrong", |counts| counts.read_back_wrong.to_string()),
+    ("overwritten", |counts| counts.overwritten.to_string()),
+    ("deletes_read_back", |counts| counts.deletes_read_back.to_string()),
+    ("emptied_checked", |counts| counts.emptied_checked.to_string()),
+    ("emptied_left", |counts| counts.emptied_left.to_string()),
 ];
 
 const LATENCY: [Field<Latency>; 7] = [

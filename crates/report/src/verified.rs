@@ -31,7 +31,11 @@ pub(crate) fn verified(run: &Run) -> Verified {
         all.right += counts.hits;
         all.wrong += counts.wrong + counts.read_back_wrong;
         all.lost += if is_lost(cell) { counts.read_back_absent } else { 0 };
-        all.missed += if cell.operation.reads() { counts.misses } else { 0 };
+        all.missed += if cell.operation.reads() {
+            counts.misses.saturating_sub(counts.planned_misses)
+        } else {
+            0
+        };
     }
     all
 }

@@ -9,6 +9,7 @@ mod capacity;
 mod client_cost;
 mod clipped;
 mod cpu_wall;
+mod damaged;
 mod err_as_op;
 mod excluded_time;
 mod fs_kind;
@@ -17,8 +18,10 @@ mod hidden_codec;
 mod hidden_work;
 mod never_hits;
 mod noise;
+mod not_emptied;
 mod one_key;
 mod order;
+mod other_key;
 mod oversize;
 mod reach_parity;
 mod reconnect;
@@ -84,7 +87,10 @@ pub const CHECKS: &[&dyn Check] = &[
     &never_hits::NeverHits,
     &silent_drop::SilentDrop,
     &truncated::Truncated,
+    &other_key::OtherKey,
+    &damaged::Damaged,
     &stale::Stale,
+    &not_emptied::NotEmptied,
     &ttl_truth::TtlTruth,
     &err_as_op::ErrAsOp,
     &oversize::Oversize,
@@ -155,6 +161,14 @@ impl Report<'_> {
         self.add(severity, Some(cell.target.clone()), point, operation, text);
     }
 
+    /// Something about what a cell has stored: whatever reads there stands on it.
+    fn stored(&mut self, severity: Severity, cell: &Cell, text: String) {
+        self.cell(severity, cell, text);
+        if let Some(finding) = self.findings.last_mut() {
+            finding.stored = true;
+        }
+    }
+
     /// Something about the run as a whole.
     fn run(&mut self, severity: Severity, text: String) {
         self.add(severity, None, None, None, text);
@@ -181,7 +195,17 @@ impl Report<'_> {
         let About { id, severities, advice, .. } = *self.about;
         debug_assert!(severities.contains(&severity), "{id} says nothing of {severity:?}");
         let (id, advice) = (id.into(), advice.into());
-        self.findings.push(Finding { id, severity, target, point, operation, text, advice });
+        let stored = false;
+        self.findings.push(Finding {
+            id,
+            severity,
+            target,
+            point,
+            operation,
+            stored,
+            text,
+            advice,
+        });
     }
 }
 
@@ -190,6 +214,13 @@ fn measured(run: &Run) -> impl Iterator<Item = &Cell> {
     // That nothing succeeded is for the checks to explain.
     let kept = |kind| matches!(kind, None | Some(ReasonKind::NothingSucceeded));
     run.cells.iter().filter(move |cell| kept(cell.reason_kind) && cell.counts.ops > 0)
+}
+
+/// The first wrong value of a kind, as the end of a sentence; empty where none is known.
+fn example(cell: &Cell, kind: &str) -> String {
+    cell.wrong_examples
+        .get(kind)
+        .map_or_else(String::new, |example| format!("; such as: {example}"))
 }
 
 /// Whether a capacity was asked for: what a store drops then it drops as told.

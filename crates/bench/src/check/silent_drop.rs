@@ -45,7 +45,7 @@ impl Check for SilentDrop {
                 None if is_bounded(cell) => continue,
                 None => "the store does not tell what it evicts".into(),
             };
-            report.cell(Severity::Error, cell, format!("{said}; {why}"));
+            report.stored(Severity::Error, cell, format!("{said}; {why}"));
         }
     }
 }

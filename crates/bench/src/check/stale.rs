@@ -2,7 +2,7 @@
 
 use larder_report::{Run, Severity};
 
-use super::{About, Check, Needs, Report, measured, percent};
+use super::{About, Check, Needs, Report, example, measured, percent};
 
 pub(super) struct Stale;
 
@@ -11,7 +11,7 @@ impl Check for Stale {
         &About {
             id: "STALE",
             severities: &[Severity::Error],
-            sees: "whole values older than the last that was acknowledged under their key, or of a key that was deleted",
+            sees: "whole values older than the last that was acknowledged under their key, or of a key whose delete was acknowledged",
             seen_in: "none of the articles: all wrote each key once, so that a cache that forgets updates would have passed",
             advice: "tell every copy of a key of its updates, or bound how long a copy lives; what answers of old is fast and wrong",
             needs: Needs::SomeRounds,
@@ -23,14 +23,15 @@ impl Check for Stale {
         for cell in measured(run) {
             let counts = &cell.counts;
             if counts.stale > 0 {
-                let read = counts.hits + counts.wrong + counts.read_back;
+                let read = counts.compared();
                 let share = percent(counts.stale, read);
                 let text = format!(
-                    "{} of {read} values that came back were older than the last acknowledged write of their key \
-                     ({share:.2} %)",
-                    counts.stale
+                    "{} of {read} values that came back should have gone: their key was set or deleted since, and that \
+                     was acknowledged ({share:.2} %){}",
+                    counts.stale,
+                    example(cell, "stale")
                 );
-                report.cell(Severity::Error, cell, text);
+                report.stored(Severity::Error, cell, text);
             }
         }
     }

@@ -1,8 +1,8 @@
-//! TRUNCATED: values that come back other than they were ever stored.
+//! TRUNCATED: values that come back cut short.
 
 use larder_report::{Run, Severity};
 
-use super::{About, Check, Needs, Report, measured};
+use super::{About, Check, Needs, Report, example, measured, percent};
 
 pub(super) struct Truncated;
 
@@ -11,7 +11,7 @@ impl Check for Truncated {
         &About {
             id: "TRUNCATED",
             severities: &[Severity::Error],
-            sees: "values that come back cut short, swapped or damaged",
+            sees: "values that come back cut short",
             seen_in: "A004: a column of 1024 characters cut values, and the store answered STORED",
             advice: "make the store's column or item size fit the values; a wrong answer has no speed",
             needs: Needs::SomeRounds,
@@ -22,15 +22,15 @@ impl Check for Truncated {
     fn look(&self, run: &Run, report: &mut Report<'_>) {
         for cell in measured(run) {
             let counts = &cell.counts;
-            // What was once right is for STALE to tell of.
-            let wrong = counts.wrong + counts.read_back_wrong - counts.stale;
+            let wrong = counts.truncated;
             if wrong > 0 {
-                let read = counts.hits + counts.wrong + counts.read_back;
-                let cut = counts.truncated;
+                let read = counts.compared();
+                let share = percent(wrong, read);
                 let text = format!(
-                    "{wrong} of {read} values came back wrong, {cut} of them seen to be cut short"
+                    "{wrong} of {read} values came back cut short ({share:.2} %){}",
+                    example(cell, "truncated")
                 );
-                report.cell(Severity::Error, cell, text);
+                report.stored(Severity::Error, cell, text);
             }
         }
     }

@@ -110,3 +110,82 @@ pub(super) fn whole_rounds<'s>(
     let whole = samples.filter(|sample| sample.complete);
     whole.filter_map(|sample| Some((sample.round, sample.speed(operation)?))).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use larder_report::{Counts, Target};
+
+    use super::*;
+
+    /// A run of gets: each target with its rates, and how many of a thousand reads hit.
+    fn run(targets: &[(&str, &[f64], u64)]) -> Run {
+        let target = |name: &str| Target {
+            url: name.into(),
+            name: name.into(),
+            stores: Some(true),
+            ..Target::default()
+        };
+        Run {
+            targets: targets.iter().map(|(name, ..)| target(name)).collect(),
+            cells: targets.iter().map(|(name, rates, hits)| cell(name, rates, *hits)).collect(),
+            ..Run::default()
+        }
+    }
+
+    fn cell(target: &str, rates: &[f64], hits: u64) -> Cell {
+        let counts = Counts { ops: 1000, hits, misses: 1000 - hits, ..Counts::default() };
+        let sample = |(round, rate): (u32, &f64)| Sample {
+            round,
+            complete: true,
+            counts,
+            wall_s: 1000.0 / rate,
+            ops_per_s: *rate,
+            ..Sample::default()
+        };
+        Cell {
+            target: target.into(),
+            operation: Operation::Get,
+            workers: 1,
+            counts,
+            ops_per_s: Some(rates[0]),
+            samples: (1..).zip(rates).map(sample).collect(),
+            ..Cell::default()
+        }
+    }
+
+    #[test]
+    fn who_hits_less_often_is_not_compared_with_who_hits_more_often() {
+        let rates = [10.0; 10];
+        let run = run(&[("all", &rates, 1000), ("half", &rates, 500), ("near", &rates, 995)]);
+        let (compared, unlike) = comparisons(&run);
+        let pairs: Vec<_> = compared.iter().map(|of| (of.a.as_str(), of.b.as_str())).collect();
+        assert_eq!(pairs, [("all", "near")]);
+        assert_eq!(unlike.len(), 2);
+        assert_eq!(unlike[0].reason, "hit ratios differ (100 % and 50 %)");
+    }
+
+    #[test]
+    fn answers_are_compared_and_not_hits() {
+        let (slow, fast): (Vec<f64>, Vec<f64>) =
+            (1..=10).map(|n| (f64::from(n), 100.0 + f64::from(n))).unzip();
+        let mut run = run(&[("slow", &slow, 500), ("fast", &fast, 500)]);
+        for sample in &mut run.cells[0].samples {
+            sample.ops_per_s = 1e6;
+        }
+        assert_eq!(comparisons(&run).0[0].verdict, Verdict::Slower, "by hits it would be faster");
+    }
+
+    #[test]
+    #[expect(clippy::cast_precision_loss, reason = "a few rounds")]
+    fn rounds_that_could_tell_nothing_decide_nothing() {
+        let verdict = |rounds: usize, apart: f64| {
+            let near: Vec<f64> = (0..rounds).map(|n| 100.0 + n as f64).collect();
+            let far: Vec<f64> = near.iter().map(|rate| rate + apart).collect();
+            comparisons(&run(&[("near", &near, 1000), ("far", &far, 1000)])).0[0].verdict
+        };
+        assert_eq!(verdict(3, 1e6), Verdict::Undecided);
+        assert_eq!(verdict(4, 1e6), Verdict::Undecided, "2 of 70 orders");
+        assert_eq!(verdict(6, 1e6), Verdict::Slower, "2 of 924");
+        assert_eq!(verdict(6, 0.0), Verdict::Indistinguishable);
+    }
+}

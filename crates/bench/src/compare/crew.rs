@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use larder_store::{Result, Session, Stats, Store, TierStats};
+use larder_store::{Result, Session, SetOptions, Stats, Store, TierStats};
 
 use crate::guest::GuestCrew;
 use crate::measure::{
-    KeyState, PhasePlan, PhaseResult, ReadBack, major_faults, own_rss_bytes, read_back, run_phase,
+    KeyState, PhasePlan, PhaseResult, ReadBack, Reader, major_faults, own_rss_bytes, run_phase,
 };
 use crate::plan::PlannedPoint;
 use crate::target::Target;
@@ -17,6 +17,16 @@ use crate::target::Target;
 pub(super) enum Crew<'a> {
     Threads { point: &'a PlannedPoint, sessions: Vec<Box<dyn Session>>, store: Arc<dyn Store> },
     Guest { point: &'a PlannedPoint, guest: Box<GuestCrew> },
+}
+
+/// Who reads back for the threads: the first of them.
+fn reader<'r>(
+    point: &'r PlannedPoint,
+    sessions: &'r mut [Box<dyn Session>],
+    (state, set_options, stop): (&'r KeyState, SetOptions, &'r AtomicBool),
+) -> Reader<'r> {
+    let session = sessions.first_mut().expect("a plan has at least one thread").as_mut();
+    Reader { keys: &point.keys, values: &point.values, state, session, set_options, stop }
 }
 
 impl<'a> Crew<'a> {
@@ -61,14 +71,33 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// Reads back what was acknowledged.
-    pub(super) fn read_back(&mut self, state: &KeyState, stop: &AtomicBool) -> Result<ReadBack> {
+    /// Reads back what was set and acknowledged, and sets some of it once more.
+    pub(super) fn read_back(
+        &mut self,
+        state: &KeyState,
+        set_options: SetOptions,
+        stop: &AtomicBool,
+    ) -> Result<ReadBack> {
         match self {
             Self::Threads { point, sessions, .. } => {
-                let session = sessions.first_mut().expect("a plan has at least one thread");
-                read_back(&point.keys, &point.values, state, session.as_mut(), stop)
+                reader(point, sessions, (state, set_options, stop)).stored()
             }
             Self::Guest { point, guest } => guest.read_back(point, state, stop),
+        }
+    }
+
+    /// Looks for keys whose delete was acknowledged. A guest is not asked.
+    pub(super) fn read_back_deletes(
+        &mut self,
+        state: &KeyState,
+        set_options: SetOptions,
+        stop: &AtomicBool,
+    ) -> Result<ReadBack> {
+        match self {
+            Self::Threads { point, sessions, .. } => {
+                reader(point, sessions, (state, set_options, stop)).deleted()
+            }
+            Self::Guest { .. } => Ok(ReadBack::default()),
         }
     }
 

@@ -5,6 +5,7 @@ mod book;
 mod comparisons;
 mod crew;
 mod early;
+mod emptied;
 mod estimate;
 mod feasible;
 mod floor;

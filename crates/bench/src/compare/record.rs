@@ -1,5 +1,7 @@
 //! From what was kept to what is published: the run as `run.json` has it.
 
+use std::collections::BTreeMap;
+
 use larder_report::{
     Cell, Counts, Environment, Floor, HitCurve, Operation, Point, ReasonKind, Run, SCHEMA_VERSION,
     Target as TargetRecord, TierCounts, Usage,
@@ -12,7 +14,7 @@ use super::search::searches;
 use super::{CellHistograms, Slot, Times};
 use super::{goal, paced, steady};
 use crate::check;
-use crate::measure::{curve, figures, merged, up_to};
+use crate::measure::{add_examples, curve, figures, merged, up_to};
 use crate::optimum::curves;
 use crate::plan::{Plan, PlannedPoint};
 use crate::statistics::{median, median_ci95, percentiles_ci95};
@@ -233,6 +235,7 @@ pub(super) fn totalled(cell: Cell, entries: &[Entry]) -> Cell {
         held_items_peak: most(|entry| entry.sample.held_items_peak).filter(|_| measured),
         bytes: rounds.iter().map(|entry| entry.bytes).sum(),
         tiers: tiers(&rounds),
+        wrong_examples: wrong_examples(&rounds),
         samples: entries.iter().map(|entry| entry.sample.clone()).collect(),
         ..cell
     }
@@ -245,6 +248,15 @@ fn tiers(rounds: &[&Entry]) -> Vec<TierCounts> {
         TierCounts::add_all(&mut tiers, &entry.sample.tiers);
     }
     tiers
+}
+
+/// The first wrong value of each kind.
+fn wrong_examples(rounds: &[&Entry]) -> BTreeMap<String, String> {
+    let mut examples = BTreeMap::new();
+    for entry in rounds {
+        add_examples(&mut examples, &entry.sample.wrong_examples);
+    }
+    examples
 }
 
 /// Gives a cell its intervals and its latencies, where it has figures.

@@ -11,8 +11,8 @@ use super::crew::Crew;
 use super::meter::{Held, Meter, evicted, resident, tiers_between, wire_between};
 use super::paced;
 use crate::measure::{
-    Arrivals, KeyState, Packed, PhasePlan, PhaseResult, ReadBack, disk_bytes, figures, seconds,
-    trim_memory,
+    Arrivals, KeyState, Packed, PhasePlan, PhaseResult, ReadBack, add_examples, disk_bytes,
+    figures, seconds, trim_memory,
 };
 use crate::memory;
 use crate::plan::{PlannedPhase, PlannedPoint, phase_seed};
@@ -78,29 +78,32 @@ impl Turn<'_> {
         memory::begin_turn();
         target.account.begin();
         let mut entries = Vec::new();
-        let result = self.phases(target, &mut entries);
-        entries.into_iter().for_each(keep);
+        let state = KeyState::new(self.point.keys.count(), self.number);
+        let result = self.phases(target, &state, &mut entries);
         // Even after a failure nothing of ours stays on a server that is not ours.
-        let emptied = target.empty(&self.point.keys);
+        let emptied = target.empty(&self.point.keys).and_then(|()| target.left(self.point, &state));
+        if let Ok(left) = &emptied {
+            left.note(&mut entries);
+        }
+        entries.into_iter().for_each(keep);
         target.rest();
         target.account.end();
         match (result, emptied) {
-            (Err(full @ Error::Full { .. }), Ok(())) => {
+            (Err(full @ Error::Full { .. }), Ok(_)) => {
                 target.leave_out(self.point, &full);
             }
             (result, emptied) => {
-                if let Err(error) = result.and(emptied) {
+                if let Err(error) = result.and(emptied.map(|_| ())) {
                     target.lose(&error);
                 }
             }
         }
     }
 
-    fn phases(&self, target: &Target, entries: &mut Vec<Entry>) -> Result<()> {
+    fn phases(&self, target: &Target, state: &KeyState, entries: &mut Vec<Entry>) -> Result<()> {
         let point = self.point;
         target.empty(&point.keys)?;
         trim_memory();
-        let state = KeyState::new(point.keys.count(), self.number);
         let arrivals = self.arrivals();
         let phases = point.phases.iter().enumerate();
         let plans: Vec<PhasePlan<'_>> = phases
@@ -109,7 +112,7 @@ impl Turn<'_> {
                 ..self.phase_plan(target, phase, number)
             })
             .collect();
-        let Some(mut crew) = Crew::hire(target, point, &plans, &state, self.stop)? else {
+        let Some(mut crew) = Crew::hire(target, point, &plans, state, self.stop)? else {
             return Ok(());
         };
         crew.program().into_iter().for_each(|program| target.account.employ(program));
@@ -119,14 +122,14 @@ impl Turn<'_> {
         let mut checkable = !replays;
         for ((number, phase), plan) in point.phases.iter().enumerate().zip(&plans) {
             if checkable && phase.operations == [Operation::Delete] {
-                read = self.read_back(&state, &mut crew, began)?;
+                read = self.read_back(target, state, &mut crew, began)?;
                 checkable = false;
             }
             if target.lack(phase).is_some() {
                 continue;
             }
             let before = Meter::read(target, &crew);
-            let Some(result) = crew.run((number, plan), &state, replays, self.stop)? else {
+            let Some(result) = crew.run((number, plan), state, replays, self.stop)? else {
                 return Ok(());
             };
             let after = Meter::read(target, &crew);
@@ -145,9 +148,13 @@ impl Turn<'_> {
             }
         }
         if checkable {
-            read = self.read_back(&state, &mut crew, began)?;
+            read = self.read_back(target, state, &mut crew, began)?;
         }
-        note_read_back(entries, read, evicted(&started, &Meter::read(target, &crew)));
+        note_read_back(entries, &read, evicted(&started, &Meter::read(target, &crew)));
+        if !replays && !self.is_trial() {
+            let set_options = target.set_options(point);
+            note_deletes(entries, &crew.read_back_deletes(state, set_options, self.stop)?);
+        }
         target.account.settle();
         crew.dismiss()
     }
@@ -211,13 +218,23 @@ impl Turn<'_> {
 
     /// What was acknowledged since the turn began must be there, unless its TTL may have passed, or may pass while it is
     /// read back, or the turn was cut short.
-    fn read_back(&self, state: &KeyState, crew: &mut Crew<'_>, began: Instant) -> Result<ReadBack> {
+    fn read_back(
+        &self,
+        target: &Target,
+        state: &KeyState,
+        crew: &mut Crew<'_>,
+        began: Instant,
+    ) -> Result<ReadBack> {
         let ttl = self.point.set_options.ttl;
         let expires = ttl.is_some_and(|ttl| ttl < LASTING_TURNS * began.elapsed());
-        if expires || matches!(self.amount, Amount::Trial(_)) {
+        if expires || self.is_trial() {
             return Ok(ReadBack::default());
         }
-        crew.read_back(state, self.stop)
+        crew.read_back(state, target.set_options(self.point), self.stop)
+    }
+
+    fn is_trial(&self) -> bool {
+        matches!(self.amount, Amount::Trial(_))
     }
 
     /// Makes an entry of each operation of a phase.
@@ -318,6 +335,7 @@ impl Turn<'_> {
                     timeline: Some(tally.timeline(result.wall)),
                     errors_by_kind: tally.errors_by_kind.clone(),
                     first_error: tally.first_error.clone(),
+                    wrong_examples: tally.wrong_examples.clone(),
                 },
                 latency: Packed::new(&tally.latency),
                 paced: paced::pack(tally),
@@ -350,18 +368,35 @@ struct Measured<'a> {
 
 /// What a read-back found belongs to the operation that wrote, or to the first one that stands on a load; with it go all
 /// evictions of the turn, which may explain what is absent.
-fn note_read_back(entries: &mut [Entry], read: ReadBack, evictions: Option<u64>) {
+fn note_read_back(entries: &mut [Entry], read: &ReadBack, evictions: Option<u64>) {
+    if let Some(sample) = writer(entries) {
+        sample.counts.evictions = evictions;
+        note(sample, read);
+    }
+}
+
+/// What was found of deleted keys belongs to the operation that deleted them.
+fn note_deletes(entries: &mut [Entry], read: &ReadBack) {
+    let at = entries.iter().rposition(|entry| entry.operation == Operation::Delete);
+    let sample = match at {
+        Some(at) => Some(&mut entries[at].sample),
+        None => writer(entries),
+    };
+    if let Some(sample) = sample {
+        note(sample, read);
+    }
+}
+
+fn note(sample: &mut Sample, read: &ReadBack) {
+    read.count(&mut sample.counts);
+    add_examples(&mut sample.wrong_examples, &read.examples);
+}
+
+/// The operation that stored what is there, or the first one that stands on a load.
+pub(super) fn writer(entries: &mut [Entry]) -> Option<&mut Sample> {
     let wrote = |entry: &Entry| matches!(entry.operation, Operation::Set | Operation::GetOrSet);
     let at = entries.iter().rposition(wrote).unwrap_or(0);
-    if let Some(entry) = entries.get_mut(at) {
-        let counts = &mut entry.sample.counts;
-        counts.evictions = evictions;
-        counts.read_back = read.keys;
-        counts.read_back_absent = read.absent;
-        counts.read_back_wrong = read.wrong;
-        counts.truncated += read.truncated;
-        counts.stale += read.stale;
-    }
+    entries.get_mut(at).map(|entry| &mut entry.sample)
 }
 
 /// Makes sure that a load was one.

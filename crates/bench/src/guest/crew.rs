@@ -171,8 +171,8 @@ impl GuestCrew {
             Some(found) => {
                 let (absent, wrong) = (found.misses, found.wrong);
                 // Whether a value is an older one is not told by the programs.
-                let (truncated, stale) = (found.truncated, 0);
-                Ok(ReadBack { keys: found.ops, absent, wrong, truncated, stale })
+                let truncated = found.truncated;
+                Ok(ReadBack { keys: found.ops, absent, wrong, truncated, ..ReadBack::default() })
             }
             None => Ok(ReadBack::default()),
         }

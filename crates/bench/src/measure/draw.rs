@@ -126,6 +126,18 @@ impl Work<'_> {
         }
     }
 
+    /// Whether it stores anything, be it a fill.
+    fn stores(&self) -> bool {
+        let stores = |kind: &Kind| matches!(kind, Kind::Set | Kind::GetOrSet);
+        match self {
+            Work::Each { kind } => stores(kind),
+            Work::Grouped { .. } => false,
+            Work::Drawn { ratio, read, .. } => ratio.sets > 0 || stores(read),
+            Work::Chained { kinds, .. } => kinds.iter().any(stores),
+            Work::Replayed { writes, read, .. } => *writes || stores(read),
+        }
+    }
+
     /// Operations that are drawn as one: on a key, or on a group of keys, before the next is drawn.
     fn per_key(&self) -> usize {
         match self {
@@ -139,7 +151,7 @@ impl Work<'_> {
 /// What is known of every key in one turn, shared by its threads.
 #[derive(Debug)]
 pub(crate) struct KeyState {
-    /// The latest version whose set was acknowledged; 0 is none.
+    /// The latest version whose set was acknowledged; 0 is none, and [`NOTHING`] says that a delete was acknowledged since.
     acked: Vec<AtomicU32>,
     /// The latest version that was drawn; only the thread that owns a key writes it.
     issued: Vec<AtomicU32>,
@@ -174,9 +186,33 @@ impl KeyState {
     pub(crate) fn acked(&self, key: u32) -> Option<u32> {
         // Whoever sees the version also sees what was done before it was acknowledged.
         match self.acked[key as usize].load(Ordering::Acquire) {
-            0 => None,
+            0 | NOTHING => None,
             version => Some(version),
         }
+    }
+
+    /// Whether a delete of a key was acknowledged and no set of it since, so that nothing may be there. Of threads that raced
+    /// nobody knows.
+    #[inline]
+    pub(crate) fn is_deleted(&self, key: u32) -> bool {
+        self.acked[key as usize].load(Ordering::Acquire) == NOTHING
+            && !self.raced.load(Ordering::Relaxed)
+    }
+
+    /// Whether a set of a key was acknowledged in this turn, whatever became of it since.
+    pub(crate) fn was_set(&self, key: u32) -> bool {
+        self.acked[key as usize].load(Ordering::Acquire) != 0
+    }
+
+    /// A delete was acknowledged.
+    #[inline]
+    pub(crate) fn acknowledge_delete(&self, key: u32) {
+        self.acked[key as usize].store(NOTHING, Ordering::Release);
+    }
+
+    /// A version of a key that no set has had, for one outside of all phases.
+    pub(crate) fn next_version(&self, key: u32) -> u32 {
+        self.issue(key)
     }
 
     /// A set was acknowledged.
@@ -190,7 +226,7 @@ impl KeyState {
         self.issued[key as usize].load(Ordering::Relaxed).max(self.base + 1)
     }
 
-    /// A key was deleted or its set failed: nothing is known to be there.
+    /// A set or a delete of a key failed: nobody knows what is there.
     pub(crate) fn forget(&self, key: u32) {
         self.acked[key as usize].store(0, Ordering::Relaxed);
     }
@@ -325,6 +361,8 @@ pub(crate) struct Draw<'a> {
     unsure: HashSet<u32>,
     /// Keys of this thread that were deleted last in this phase.
     gone: Marks,
+    /// Nothing that is done in this phase stores a value.
+    stores_nothing: bool,
     /// Keys of this thread that it has set in this phase. What was drawn for one before may never have been carried out.
     set: Marks,
 }
@@ -374,7 +412,8 @@ impl<'a> Draw<'a> {
             tagged: plan.tagged,
             unsure: HashSet::new(),
             gone: Marks::new(plan.follows_deletes(), plan.keys.count()),
-            set: Marks::new(plan.work.overwrites(), plan.keys.count()),
+            stores_nothing: !plan.work.stores(),
+            set: Marks::new(plan.work.overwrites() || plan.follows_deletes(), plan.keys.count()),
         }
     }
 
@@ -509,7 +548,9 @@ impl<'a> Draw<'a> {
     fn push(&mut self, block: &mut Block, key: u32, kind: Kind) {
         let version = match kind {
             Kind::Set => self.state.issue(key),
-            Kind::Get if self.gone.has(key) && !self.unsure.contains(&key) => NOTHING,
+            Kind::Get if self.is_gone(key) => NOTHING,
+            // What was there was deleted: its fill has a version that nothing had before, and only that is right.
+            Kind::GetOrSet if self.is_gone(key) => self.state.issue(key),
             Kind::Get | Kind::GetOrSet => self.oldest_right(key),
             Kind::Delete | Kind::Touch => 0,
         };
@@ -519,7 +560,10 @@ impl<'a> Draw<'a> {
                 self.gone.set(key, false);
                 self.set.set(key, true);
             }
-            Kind::GetOrSet => self.gone.set(key, false),
+            Kind::GetOrSet => {
+                self.set.set(key, self.set.has(key) || self.gone.has(key));
+                self.gone.set(key, false);
+            }
             Kind::Delete => self.gone.set(key, true),
             Kind::Get | Kind::Touch => {}
         }
@@ -538,6 +582,13 @@ impl<'a> Draw<'a> {
         };
         let len = u32::try_from(len).unwrap_or(u32::MAX);
         block.ops.push(Op { key, fill, version, len, kind });
+    }
+
+    /// Whether nothing may be under a key that is drawn now: this thread, which alone writes it, has deleted it last in this
+    /// phase, or an earlier phase has and this one stores nothing.
+    fn is_gone(&self, key: u32) -> bool {
+        let by_now = self.gone.has(key) || self.stores_nothing && self.state.is_deleted(key);
+        by_now && !self.unsure.contains(&key)
     }
 
     /// The oldest version that a get drawn now may return: the one that this thread has set last in this phase, or else the

@@ -1,60 +1,177 @@
-//! Read-back: what a store acknowledged must be there, whole.
+//! Read-back: what a store acknowledged must be so. A value that was set is there, whole; one that is set once more is replaced;
+//! a key that was deleted is gone.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use larder_store::{Result, Session};
+use larder_report::Counts;
+use larder_store::{Result, Session, SetOptions, SetOutcome};
 
 use super::draw::KeyState;
+use super::tally::add_examples;
 use crate::patience::patiently;
-use crate::workload::{Finding, KeySpace, Values};
+use crate::workload::{Asked, Composer, Finding, KeySpace, NOTHING, Values};
 
 /// At most so many keys are read back, spread evenly over all.
 const MOST_KEYS: u32 = 20_000;
 /// And at most so many bytes of values.
 const MOST_BYTES: u64 = 256 << 20;
+/// At most so many of them are set once more: enough to see a store that keeps the first value of a key.
+const MOST_OVERWRITTEN: usize = 200;
 
 /// What a read-back found.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReadBack {
     /// Keys read whose set had been acknowledged.
     pub keys: u64,
     /// Of them: not there.
     pub absent: u64,
-    /// Of them: not what was stored.
+    /// Keys that were set once more and read again; one that was not there is in `keys` and `absent` too.
+    pub overwritten: u64,
+    /// Keys read whose delete had been acknowledged.
+    pub deleted: u64,
+    /// Of all: not what was stored, or there and deleted.
     pub wrong: u64,
-    /// Of those: with the right beginning, cut short.
+    /// Of `wrong`: with the right beginning, cut short.
     pub truncated: u64,
-    /// Of `wrong`: whole, and older than what was acknowledged.
+    /// Of `wrong`: whole, and older than what was acknowledged, or of a deleted key.
     pub stale: u64,
+    /// Of `wrong`: of another key.
+    pub other_key: u64,
+    /// Of `wrong`: no value of the run.
+    pub damaged: u64,
+    /// The first wrong value of each kind, in words.
+    pub examples: BTreeMap<String, String>,
 }
 
-/// Reads back acknowledged keys, every one or an even sample; as many as there is time for until `stop`.
-pub(crate) fn read_back(
-    keys: &KeySpace,
-    values: &Values,
-    state: &KeyState,
-    session: &mut dyn Session,
-    stop: &AtomicBool,
-) -> Result<ReadBack> {
-    let mut found = ReadBack::default();
-    let (mut key, mut value) = (Vec::new(), Vec::new());
-    for (index, version) in samples(keys, values, state) {
-        if stop.load(Ordering::Relaxed) {
-            break;
+impl ReadBack {
+    /// Adds what was wrong in another one.
+    fn add_wrong(&mut self, other: &Self) {
+        self.wrong += other.wrong;
+        self.truncated += other.truncated;
+        self.stale += other.stale;
+        self.other_key += other.other_key;
+        self.damaged += other.damaged;
+        add_examples(&mut self.examples, &other.examples);
+    }
+
+    /// Adds itself to the counts of an operation.
+    pub(crate) fn count(&self, counts: &mut Counts) {
+        counts.read_back += self.keys;
+        counts.read_back_absent += self.absent;
+        counts.overwritten += self.overwritten;
+        counts.deletes_read_back += self.deleted;
+        counts.read_back_wrong += self.wrong;
+        counts.truncated += self.truncated;
+        counts.stale += self.stale;
+        counts.other_key += self.other_key;
+        counts.damaged += self.damaged;
+    }
+
+    fn wrong(&mut self, finding: Finding, words: impl FnOnce() -> String) {
+        let Some(name) = finding.name() else { return };
+        self.wrong += 1;
+        match finding {
+            Finding::Right => {}
+            Finding::Truncated => self.truncated += 1,
+            Finding::Stale => self.stale += 1,
+            Finding::OtherKey => self.other_key += 1,
+            Finding::Damaged => self.damaged += 1,
         }
-        key.clear();
-        keys.write(index, &mut key);
-        found.keys += 1;
-        if patiently(|| session.get(&key, &mut value))?.is_some() {
-            let finding = values.verify(index, version, || state.newest(index), &value);
-            found.wrong += u64::from(finding != Finding::Right);
-            found.truncated += u64::from(finding == Finding::Truncated);
-            found.stale += u64::from(finding == Finding::Stale);
-        } else {
+        self.examples.entry(name.to_owned()).or_insert_with(words);
+    }
+}
+
+/// What is read back, and by whom.
+pub(crate) struct Reader<'a> {
+    pub(crate) keys: &'a KeySpace,
+    pub(crate) values: &'a Values,
+    pub(crate) state: &'a KeyState,
+    pub(crate) session: &'a mut dyn Session,
+    /// How the values were set.
+    pub(crate) set_options: SetOptions,
+    pub(crate) stop: &'a AtomicBool,
+}
+
+impl Reader<'_> {
+    /// Reads back acknowledged keys, every one or an even sample, then sets some of them once more and reads these again; as
+    /// many as there is time for until the run is to stop.
+    pub(crate) fn stored(&mut self) -> Result<ReadBack> {
+        let mut found = ReadBack::default();
+        let sampled: Vec<(u32, u32)> = samples(self.keys, self.values, self.state).collect();
+        for (index, version) in &sampled {
+            self.look(*index, *version, &mut found)?;
+        }
+        let step = sampled.len().div_ceil(MOST_OVERWRITTEN).max(1);
+        let again = sampled.iter().step_by(step).map(|(index, _)| *index);
+        for (index, version) in self.overwrite(again)? {
+            let mut again = ReadBack::default();
+            self.look(index, version, &mut again)?;
+            found.overwritten += again.keys;
+            found.keys += again.absent;
+            found.absent += again.absent;
+            found.add_wrong(&again);
+        }
+        Ok(found)
+    }
+
+    /// Looks for keys whose delete was acknowledged, every one or an even sample: none may be there.
+    pub(crate) fn deleted(&mut self) -> Result<ReadBack> {
+        let mut found = ReadBack::default();
+        let step = step(self.keys, self.values);
+        for index in (0..self.keys.count()).step_by(step) {
+            if self.state.is_deleted(index) {
+                self.look(index, NOTHING, &mut found)?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Sets keys to a newer version each; returns those that were acknowledged.
+    fn overwrite(&mut self, keys: impl Iterator<Item = u32>) -> Result<Vec<(u32, u32)>> {
+        let mut composer = Composer::new(self.values);
+        let mut key = Vec::new();
+        let mut set = Vec::new();
+        for index in keys.take_while(|_| !self.stop.load(Ordering::Relaxed)) {
+            key.clear();
+            self.keys.write(index, &mut key);
+            let version = self.state.next_version(index);
+            let len = u32::try_from(self.values.len_of(index)).unwrap_or(u32::MAX);
+            let value = composer.compose(index, version, len);
+            match patiently(|| self.session.set(&key, value, &self.set_options)) {
+                Ok(SetOutcome::Stored) => {
+                    self.state.acknowledge(index, version);
+                    set.push((index, version));
+                }
+                // A set that failed may have left either value, or none.
+                _ => self.state.forget(index),
+            }
+        }
+        self.session.settle()?;
+        Ok(set)
+    }
+
+    /// Reads one key, of which no version before `oldest` is right; with [`NOTHING`] none is.
+    fn look(&mut self, index: u32, oldest: u32, found: &mut ReadBack) -> Result<()> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let (mut key, mut value) = (Vec::new(), Vec::new());
+        self.keys.write(index, &mut key);
+        let is_there = patiently(|| self.session.get(&key, &mut value))?.is_some();
+        let is_deleted = oldest == NOTHING;
+        found.keys += u64::from(!is_deleted);
+        found.deleted += u64::from(is_deleted);
+        if is_there {
+            let newest = || self.state.newest(index);
+            let finding = self.values.verify(index, oldest, newest, &value);
+            let asked = Asked { key: index, oldest, base: self.state.base() };
+            found.wrong(finding, || self.values.describe(self.keys, asked, finding, &value));
+        } else if !is_deleted {
             found.absent += 1;
         }
+        Ok(())
     }
-    Ok(found)
 }
 
 /// The acknowledged keys that are read back, each with its version.

@@ -12,7 +12,7 @@ use super::failures::Failures;
 use super::pace::{Begun, Pace};
 use super::tally::Tally;
 use super::worker::{Orders, Worker};
-use crate::workload::{Finding, KeySpace, Values};
+use crate::workload::{Asked, Finding, KeySpace, NOTHING, Values};
 
 impl<P: Pace> Worker<'_, P> {
     /// Runs a block as requests of many keys; the latency is the request's, the counts are keys.
@@ -54,8 +54,9 @@ impl<P: Pace> Worker<'_, P> {
                 (Operation::GetTag, None) => answers.untagged(self.session),
                 _ => self.session.get_many(keys, &mut |i, value, _| answers.at(i, value)),
             };
-            let n = answers.n;
             let now = now_ns();
+            let planned = if answer.is_ok() { answers.planned_misses() } else { 0 };
+            let n = Counted { right: answers.n.right + planned, ..answers.n };
             let asked = keys.len() as u64 - n.unasked;
             // More than was asked for is wrong, and counts too.
             tally.attempted(asked + n.strays, now - self.origin, begun.took(now));
@@ -63,6 +64,7 @@ impl<P: Pace> Worker<'_, P> {
                 tally.late(late, ops);
             }
             let open = asked - (n.found + n.missed + n.failed);
+            tally.counts.planned_misses += planned;
             tally.counts.misses += n.missed;
             tally.counts.errors += n.failed;
             tally.succeeded += n.right;
@@ -123,6 +125,16 @@ struct Counted {
 }
 
 impl Answers<'_> {
+    /// How many of the keys that were not found were not to be: those of deleted keys.
+    fn planned_misses(&self) -> u64 {
+        // Of a key whose own request failed nothing is known.
+        if self.n.found == self.keys.len() as u64 || self.n.failed > 0 {
+            return 0;
+        }
+        let open = self.ops.iter().zip(&*self.found).filter(|(_, found)| !**found);
+        open.filter(|(op, _)| op.version == NOTHING).count() as u64
+    }
+
     /// Asks for one key after the other: for the next one after an error, too, unless it is one of too many in a row.
     fn each(
         &mut self,
@@ -186,13 +198,22 @@ impl Answers<'_> {
         self.n.found += 1;
         self.n.right += u64::from(finding == Finding::Right);
         self.tally.seen(finding, value.len());
+        if finding != Finding::Right {
+            let asked = asked(self.state, self.ops[i]);
+            self.tally
+                .note_wrong(finding, || self.values.describe(self.space, asked, finding, value));
+        }
     }
 
-    /// What nobody asked for.
+    /// What nobody asked for: a value of the run is that of another key.
     #[cold]
     fn stray(&mut self, value: &[u8]) {
+        let is_ours = self.values.verify_any(value) == Finding::Right;
+        let finding = if is_ours { Finding::OtherKey } else { Finding::Damaged };
         self.n.strays += 1;
-        self.tally.seen(Finding::Wrong, value.len());
+        self.tally.seen(finding, value.len());
+        self.tally
+            .note_wrong(finding, || "an entry came back that nobody had asked for".to_owned());
     }
 }
 
@@ -200,6 +221,11 @@ impl Answers<'_> {
 pub(super) fn groups(session: &mut dyn Session) -> Result<&mut dyn Groups> {
     let engine = session.engine();
     session.groups().ok_or(Error::Unsupported { engine, operation: "get_tag" })
+}
+
+/// What an operation asked for, for the words about what came back.
+pub(super) fn asked(state: &KeyState, op: Op) -> Asked {
+    Asked { key: op.key, oldest: op.version, base: state.base() }
 }
 
 #[inline]

@@ -40,6 +40,8 @@ pub struct Tally {
     pub errors_by_kind: BTreeMap<String, u64>,
     /// The first error, in its own words.
     pub first_error: Option<String>,
+    /// The first wrong value of each kind, in words.
+    pub wrong_examples: BTreeMap<String, String>,
 }
 
 /// What an open loop counts besides.
@@ -72,6 +74,7 @@ impl Tally {
             stalls: Stalls::default(),
             errors_by_kind: BTreeMap::new(),
             first_error: None,
+            wrong_examples: BTreeMap::new(),
         }
     }
 
@@ -144,17 +147,41 @@ impl Tally {
     #[inline]
     pub(super) fn seen(&mut self, finding: Finding, bytes: usize) {
         self.bytes += bytes as u64;
+        if finding == Finding::Right {
+            self.counts.hits += 1;
+        } else {
+            self.wrong(finding);
+        }
+    }
+
+    #[cold]
+    fn wrong(&mut self, finding: Finding) {
+        let counts = &mut self.counts;
+        counts.wrong += 1;
         match finding {
-            Finding::Right => self.counts.hits += 1,
-            Finding::Truncated => {
-                self.counts.wrong += 1;
-                self.counts.truncated += 1;
-            }
-            Finding::Stale => {
-                self.counts.wrong += 1;
-                self.counts.stale += 1;
-            }
-            Finding::Wrong => self.counts.wrong += 1,
+            Finding::Right => {}
+            Finding::Truncated => counts.truncated += 1,
+            Finding::Stale => counts.stale += 1,
+            Finding::OtherKey => counts.other_key += 1,
+            Finding::Damaged => counts.damaged += 1,
+        }
+    }
+
+    /// Keeps the words about a wrong value where it is the first of its kind.
+    #[cold]
+    pub(super) fn note_wrong(&mut self, finding: Finding, describe: impl FnOnce() -> String) {
+        if let Some(name) = finding.name() {
+            self.wrong_examples.entry(name.to_owned()).or_insert_with(describe);
+        }
+    }
+
+    /// A read that found nothing; where nothing was to be found, that is the right answer.
+    #[inline]
+    pub(super) fn missed(&mut self, is_planned: bool, took: impl Took) {
+        self.counts.misses += 1;
+        if is_planned {
+            self.counts.planned_misses += 1;
+            self.success(took);
         }
     }
 
@@ -210,6 +237,14 @@ impl Tally {
         if self.first_error.is_none() {
             self.first_error.clone_from(&other.first_error);
         }
+        add_examples(&mut self.wrong_examples, &other.wrong_examples);
+    }
+}
+
+/// Adds the first wrong value of each kind to those that are known.
+pub(crate) fn add_examples(known: &mut BTreeMap<String, String>, more: &BTreeMap<String, String>) {
+    for (kind, example) in more {
+        known.entry(kind.clone()).or_insert_with(|| example.clone());
     }
 }
 

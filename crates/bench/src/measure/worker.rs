@@ -19,10 +19,10 @@ use super::clock::{now_ns, thread_cpu_ns};
 use super::draw::{Block, Draw, KeyState, Kind, Op};
 use super::failures::Failures;
 use super::loads::{Load, Loads};
-use super::pace::{Begun, Pace};
-use super::requests::{groups, verify};
+use super::pace::{Begun, Pace, Took};
+use super::requests::{asked, groups, verify};
 use super::tally::{Tallies, Tally};
-use crate::workload::{Composer, Finding, Values};
+use crate::workload::{Composer, Finding, NOTHING, Values};
 
 /// Operations in a block at most: enough to make its overhead vanish, few enough to stop soon.
 const BLOCK: usize = 1024;
@@ -230,11 +230,8 @@ impl<'a, P: Pace> Worker<'a, P> {
         let tally = tallies.of(Operation::Get);
         self.attempted(tally, now, begun);
         match answer {
-            Ok(Some(_)) => {
-                let finding = self.verify(op, &self.buffer);
-                tally.found(finding, self.buffer.len(), begun.took(now));
-            }
-            Ok(None) => tally.counts.misses += 1,
+            Ok(Some(_)) => self.found(op, begun.took(now), tally),
+            Ok(None) => tally.missed(op.version == NOTHING, begun.took(now)),
             Err(error) => return Done::failed(now, tally, &error),
         }
         Done { at: now, failed: false }
@@ -295,8 +292,7 @@ impl<'a, P: Pace> Worker<'a, P> {
         self.attempted(tally, now, begun);
         match (answer, filled) {
             (Ok(_), None) => {
-                let finding = self.verify(op, &self.buffer);
-                tally.found(finding, self.buffer.len(), begun.took(now));
+                self.found(op, begun.took(now), tally);
             }
             (Ok(_), Some(Ok(()))) => {
                 tally.counts.misses += 1;
@@ -320,7 +316,10 @@ impl<'a, P: Pace> Worker<'a, P> {
 
     fn delete(&mut self, key: &[u8], op: Op, begun: P::Begun, tallies: &mut Tallies) -> Done {
         let answer = self.session.delete(key);
-        self.state.forget(op.key);
+        match answer {
+            Ok(_) => self.state.acknowledge_delete(op.key),
+            Err(_) => self.state.forget(op.key),
+        }
         self.presence(Operation::Delete, &answer, begun, tallies)
     }
 
@@ -357,9 +356,17 @@ impl<'a, P: Pace> Worker<'a, P> {
         }
     }
 
+    /// The value of a key came back in the buffer.
     #[inline]
-    fn verify(&self, op: Op, value: &[u8]) -> Finding {
-        verify(self.composer.values(), self.state, self.orders, op, value)
+    fn found(&self, op: Op, took: impl Took, tally: &mut Tally) {
+        let values = self.composer.values();
+        let finding = verify(values, self.state, self.orders, op, &self.buffer);
+        tally.found(finding, self.buffer.len(), took);
+        if finding != Finding::Right {
+            let asked = asked(self.state, op);
+            let words = || values.describe(self.draw.keys(), asked, finding, &self.buffer);
+            tally.note_wrong(finding, words);
+        }
     }
 }
 

@@ -401,6 +401,15 @@ fn predict_hits(phases: &mut [PlannedPhase], source: &Source, keys: u32) {
             PlannedWork::Drawn { .. } | PlannedWork::Grouped if stored == Stored::All => {
                 phase.predicted_hit_ratio = Some(1.0);
             }
+            // What was deleted is not there to be read.
+            PlannedWork::Drawn { ratio, read: Kind::Get, .. }
+                if stored == Stored::Nothing && *ratio == READS =>
+            {
+                phase.predicted_hit_ratio = Some(0.0);
+            }
+            PlannedWork::Grouped if stored == Stored::Nothing => {
+                phase.predicted_hit_ratio = Some(0.0);
+            }
             // Of several keys, which the pattern had drawn before does not follow from the plan.
             PlannedWork::Drawn { .. } if stored == Stored::Drawn => {
                 phase.predicted_hit_ratio = one_key.then_some(1.0);

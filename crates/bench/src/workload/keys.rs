@@ -66,6 +66,13 @@ impl KeySpace {
         &self.prefix
     }
 
+    /// The key with this index as messages show it.
+    pub fn shown(&self, index: u32) -> String {
+        let mut key = Vec::new();
+        self.write(index, &mut key);
+        String::from_utf8_lossy(&key).into_owned()
+    }
+
     /// The length of one key, in bytes.
     pub fn len_of(&self, index: u32) -> usize {
         let length = match &self.lengths {

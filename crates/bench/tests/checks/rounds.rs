@@ -30,9 +30,9 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         id: "TOO-SHORT",
         severity: Severity::Warn,
-        fires_on: "rounds of two operations",
-        trips: || run(&stores::ENGINES, &["tires:"], "keys = 2\nrounds = 8"),
-        words: &["a round took ", " µs, and its rate is known to ±"],
+        fires_on: "rounds of one operation",
+        trips: || run(&stores::ENGINES, &["tires:"], "keys = 1\nrounds = 6"),
+        words: &["a round took ", ", and its rate is known to ±"],
         silent_on: "rounds of some milliseconds with operations enough for every percentile",
         silent: || run(&stores::ENGINES, &["map:"], "keys = 6000\nrounds = 2"),
         needs: NOTHING,

@@ -46,7 +46,7 @@ pub(crate) const CASES: &[Case] = &[
             assert!(counts.read_back_absent > 0 && counts.errors == 0, "{counts:?}");
             run
         },
-        words: &["of 800 acknowledged values read back were absent"],
+        words: &[" acknowledged values read back were absent ("],
         silent_on: "a map",
         silent: || made(&["map:"]),
         needs: NOTHING,
@@ -56,7 +56,7 @@ pub(crate) const CASES: &[Case] = &[
         severity: Severity::Error,
         fires_on: "a store that finds nothing",
         trips: || made(&["misses:"]),
-        words: &["800 of 800 acknowledged values read back were absent (100.0 %)"],
+        words: &[" acknowledged values read back were absent (100.0 %)"],
         silent_on: "evictions that explain what is absent",
         silent: || {
             let run = evicting();
@@ -78,7 +78,7 @@ pub(crate) const CASES: &[Case] = &[
             assert_eq!(limit, Some(1024), "the probe finds it too");
             run
         },
-        words: &["400 of 400 values came back wrong, 400 of them seen to be cut short"],
+        words: &[" values came back cut short (", "; such as: of `", " came 1024 of 2048 bytes"],
         silent_on: "values that it keeps whole",
         silent: || {
             let fitting = "keys = 200\nrounds = 2\ndata-size = '1k'";
@@ -87,18 +87,49 @@ pub(crate) const CASES: &[Case] = &[
         needs: NOTHING,
     },
     Case {
-        id: "TRUNCATED",
+        id: "OTHER-KEY",
         severity: Severity::Error,
         fires_on: "a store that swaps values of one length",
         trips: || {
             let run = made(&["swaps:"]);
             let counts = cell(&run, "swaps:", Operation::Get).counts;
-            assert!(counts.wrong > 0 && counts.truncated == 0, "{counts:?}");
+            assert!(counts.wrong > 0 && counts.other_key == counts.wrong, "{counts:?}");
             run
         },
-        words: &["values came back wrong, 0 of them seen to be cut short"],
-        silent_on: "a map",
-        silent: || made(&["map:"]),
+        words: &[
+            "values came back that belong to another key (",
+            "; such as: asked for `",
+            "`, got the value of `",
+        ],
+        silent_on: "a store that flips bits, of which DAMAGED tells",
+        silent: || {
+            let run = made(&["garbles:"]);
+            assert!(!findings(&run, "DAMAGED").is_empty(), "{:#?}", run.checks);
+            run
+        },
+        needs: NOTHING,
+    },
+    Case {
+        id: "DAMAGED",
+        severity: Severity::Error,
+        fires_on: "a store that flips a bit now and then",
+        trips: || {
+            let run = made(&["garbles:"]);
+            let counts = cell(&run, "garbles:", Operation::Get).counts;
+            assert!(counts.wrong > 0 && counts.damaged == counts.wrong, "{counts:?}");
+            assert!(run.comparisons.is_empty(), "{:#?}", run.comparisons);
+            run
+        },
+        words: &[
+            "came back with bytes that were never stored (",
+            "came back damaged: byte 512 of 1024 is 0x",
+        ],
+        silent_on: "a store that cuts values short, of which TRUNCATED tells",
+        silent: || {
+            let run = run(&stores::ENGINES, &["truncates:?keep=512"], "keys = 200\nrounds = 2");
+            assert!(!findings(&run, "TRUNCATED").is_empty(), "{:#?}", run.checks);
+            run
+        },
         needs: NOTHING,
     },
     Case {
@@ -106,7 +137,7 @@ pub(crate) const CASES: &[Case] = &[
         severity: Severity::Error,
         fires_on: "a column that cuts values short, as the plugin of A004 is shipped",
         trips: || innodb("memcached:?server=innodb", 1024),
-        words: &["seen to be cut short"],
+        words: &["came back cut short"],
         silent_on: "the same plugin with a wider column",
         silent: || innodb("memcached:?server=innodb&column=4096", 4096),
         needs: || server("memcached", "innodb"),
@@ -137,7 +168,8 @@ fn innodb(target: &str, width: u64) -> Run {
     let set = cell(&run, &run.targets[0].url, Operation::Set).counts;
     if width < 2000 {
         assert_eq!((get.hits, get.truncated), (0, get.ops));
-        assert_eq!((set.read_back_wrong, set.truncated), (set.read_back, set.read_back));
+        let all = set.read_back + set.overwritten;
+        assert_eq!((set.read_back_wrong, set.truncated), (all, all));
     } else {
         assert_eq!((get.hits, get.wrong), (get.ops, 0));
     }

@@ -81,6 +81,7 @@ fn an_error_of_a_slice_that_the_others_cover_up_stays_one() {
         target: Some(cell.target.clone()),
         point: Some(cell.point.clone()),
         operation: Some(cell.operation),
+        stored: false,
         text: "L1 answered 0 of 900 reads".into(),
         advice: "give it room".into(),
     };

@@ -198,6 +198,10 @@ pub struct Cell {
     /// rate whatever the target did, as the histogram's correction for coordinated omission makes them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corrected_ns: Option<Latency>,
+    /// The first wrong value of each kind, in words: `truncated`, `stale`, `other_key` and `damaged`, and `not_emptied` for a key
+    /// that was still there after the emptying.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub wrong_examples: BTreeMap<String, String>,
     /// Rounds that lie far from all others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outliers: Vec<Outlier>,
@@ -263,12 +267,22 @@ pub struct Counts {
     pub misses: u64,
     /// Reads that returned something else than what was stored.
     pub wrong: u64,
+    /// Of `misses`: reads of keys whose delete was acknowledged and that were not set since. They are right, and count in
+    /// rate and latency.
+    #[serde(default)]
+    pub planned_misses: u64,
     /// Of `wrong` and `read_back_wrong`: those with the right beginning, cut short.
     pub truncated: u64,
     /// Of `wrong` and `read_back_wrong`: whole values of the right key, older than the last that was acknowledged, or of a
-    /// key that was deleted since. The programs of guests do not tell them from other wrong ones.
+    /// key whose delete was acknowledged since.
     #[serde(default)]
     pub stale: u64,
+    /// Of `wrong` and `read_back_wrong`: values of another key of this run.
+    #[serde(default)]
+    pub other_key: u64,
+    /// Of `wrong` and `read_back_wrong`: bytes that are no value of this run, as after a flipped bit.
+    #[serde(default)]
+    pub damaged: u64,
     /// Operations that took longer than a histogram can tell; they count as its longest.
     #[serde(default)]
     pub clipped: u64,
@@ -295,8 +309,20 @@ pub struct Counts {
     pub read_back: u64,
     /// Of `read_back`: keys that were absent.
     pub read_back_absent: u64,
-    /// Of `read_back`: values that were not what was stored.
+    /// Of `read_back`, `overwritten` and `deletes_read_back`: values that were not what was stored, or that should have been gone.
     pub read_back_wrong: u64,
+    /// Keys that the read-back set once more, to a newer version, and read again.
+    #[serde(default)]
+    pub overwritten: u64,
+    /// Keys whose delete was acknowledged and that were looked for afterwards.
+    #[serde(default)]
+    pub deletes_read_back: u64,
+    /// Keys that were looked for after the emptying at the end of a turn.
+    #[serde(default)]
+    pub emptied_checked: u64,
+    /// Of `emptied_checked`: keys that were still there.
+    #[serde(default)]
+    pub emptied_left: u64,
 }
 
 /// What one tier of a stack did.
@@ -464,6 +490,9 @@ pub struct Sample {
     /// The first of them, in the store's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_error: Option<String>,
+    /// The first wrong value of each kind, as in [`Cell::wrong_examples`].
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub wrong_examples: BTreeMap<String, String>,
 }
 
 /// Operations that took longer than 100 ms, whatever became of them.
@@ -552,6 +581,18 @@ impl Sample {
 }
 
 impl Counts {
+    /// Wrong values of which is not known how they are wrong: those of before it was told, and of guests that do not tell.
+    pub fn wrong_unnamed(&self) -> u64 {
+        let named = self.truncated + self.stale + self.other_key + self.damaged;
+        (self.wrong + self.read_back_wrong).saturating_sub(named)
+    }
+
+    /// Values that were read and compared, in the measured phase and in the read-back.
+    pub fn compared(&self) -> u64 {
+        let found = self.read_back.saturating_sub(self.read_back_absent);
+        self.hits + self.wrong + found + self.overwritten + self.deletes_read_back
+    }
+
     /// Operations that were answered, and rightly: hits and misses. `None` of an operation that cannot miss.
     pub fn answered(&self, operation: Operation) -> Option<u64> {
         let failed = self.wrong + self.errors + self.failed_fills;
@@ -565,9 +606,12 @@ impl Counts {
             ops: self.ops + other.ops,
             hits: self.hits + other.hits,
             misses: self.misses + other.misses,
+            planned_misses: self.planned_misses + other.planned_misses,
             wrong: self.wrong + other.wrong,
             truncated: self.truncated + other.truncated,
             stale: self.stale + other.stale,
+            other_key: self.other_key + other.other_key,
+            damaged: self.damaged + other.damaged,
             clipped: self.clipped + other.clipped,
             errors: self.errors + other.errors,
             failed_fills: self.failed_fills + other.failed_fills,
@@ -580,6 +624,10 @@ impl Counts {
             read_back: self.read_back + other.read_back,
             read_back_absent: self.read_back_absent + other.read_back_absent,
             read_back_wrong: self.read_back_wrong + other.read_back_wrong,
+            overwritten: self.overwritten + other.overwritten,
+            deletes_read_back: self.deletes_read_back + other.deletes_read_back,
+            emptied_checked: self.emptied_checked + other.emptied_checked,
+            emptied_left: self.emptied_left + other.emptied_left,
         };
     }
 }

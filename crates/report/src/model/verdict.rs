@@ -70,6 +70,9 @@ pub struct Check {
     pub point: Option<Point>,
     /// For which operation; `null` where it concerns all.
     pub operation: Option<Operation>,
+    /// It is about what is stored: whatever reads at its place stands on that, and is no result either where it is an error.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stored: bool,
     /// The evidence in figures.
     pub text: String,
     /// What to do about it, in one sentence.
@@ -114,11 +117,12 @@ impl Verdict {
 
 impl Check {
     /// Whether the figures of a cell are no result because of this: an error that names the cell's target, point and
-    /// operation, or leaves them open.
+    /// operation, or leaves them open; one about what is stored, also where the cell reads it.
     pub fn disqualifies(&self, cell: &Cell) -> bool {
+        let reads_it = self.stored && cell.operation.reads();
         self.severity == Severity::Error
             && self.target.as_ref().is_none_or(|target| *target == cell.target)
             && self.point.as_ref().is_none_or(|point| *point == cell.point)
-            && self.operation.is_none_or(|operation| operation == cell.operation)
+            && (reads_it || self.operation.is_none_or(|operation| operation == cell.operation))
     }
 }

@@ -126,6 +126,7 @@ pub(crate) fn check(id: &str, severity: Severity, target: Option<&str>, text: &s
         target: target.map(Into::into),
         point: None,
         operation: None,
+        stored: false,
         text: text.into(),
         advice: format!("mend {id}"),
     }

@@ -282,6 +282,7 @@ pub(super) fn check(id: &str, severity: Severity, target: Option<&str>, text: &s
         target: target.map(Into::into),
         point: None,
         operation: None,
+        stored: false,
         text: text.into(),
         advice: "look at docs/checks.md".into(),
     }

@@ -16,9 +16,11 @@ pub(super) enum Fault {
     None,
     Drops { every: u64 },
     Truncates { keep: usize },
+    Garbles { every: u64 },
     Swaps { every: u64 },
     Stale { every: u64 },
     Undead { every: u64 },
+    Stays,
     Fails { every: u64 },
     Drowns { after: u64 },
     Sleeps { time: Duration, spread: Duration },
@@ -59,12 +61,24 @@ impl Fault {
         }
     }
 
-    /// What is kept of a value.
-    pub(super) fn kept(self, mut value: Vec<u8>) -> Vec<u8> {
-        if let Self::Truncates { keep } = self {
-            value.truncate(keep);
+    /// What is kept of a value, the so many-th.
+    pub(super) fn kept(self, mut value: Vec<u8>, sets: u64) -> Vec<u8> {
+        match self {
+            Self::Truncates { keep } => value.truncate(keep),
+            Self::Garbles { every } if sets.is_multiple_of(every) => {
+                let middle = value.len() / 2;
+                if let Some(byte) = value.get_mut(middle) {
+                    *byte ^= 0x10;
+                }
+            }
+            _ => {}
         }
         value
+    }
+
+    /// Whether a clear is carried out, or only acknowledged.
+    pub(super) fn clears(self) -> bool {
+        !matches!(self, Self::Stays)
     }
 
     /// Whether there is room for this set.
@@ -268,6 +282,14 @@ pub(super) const TRUNCATES: Engine = engine(
     },
 );
 
+pub(super) const GARBLES: Engine = engine(
+    "garbles",
+    "garbles:?every=10",
+    "Flips a bit of some values",
+    || schemars::schema_for!(EveryOptions),
+    |url, _| Ok(MapStore::open("garbles", url, Fault::Garbles { every: every("garbles", url)? })),
+);
+
 pub(super) const SWAPS: Engine = engine(
     "swaps",
     "swaps:?every=10",
@@ -290,6 +312,17 @@ pub(super) const UNDEAD: Engine = engine(
     "Keeps some of what it is told to delete",
     || schemars::schema_for!(EveryOptions),
     |url, _| Ok(MapStore::open("undead", url, Fault::Undead { every: every("undead", url)? })),
+);
+
+pub(super) const STAYS: Engine = engine(
+    "stays",
+    "stays:",
+    "Keeps everything when it is told to clear",
+    super::map::schema,
+    |url, _| {
+        let super::map::MapOptions {} = url.options("stays")?;
+        Ok(MapStore::open("stays", url, Fault::Stays))
+    },
 );
 
 pub(super) const FAILS: Engine = engine(

@@ -194,7 +194,7 @@ impl MapSession {
             _ => (value.to_vec(), None),
         };
         let entry = Entry {
-            value: shared.fault.kept(value),
+            value: shared.fault.kept(value, map.stats[SETS]),
             flags: old.map_or(options.flags, |old| old.flags),
             deadline_ms: old.map_or(shared.deadline(options.ttl), |old| old.deadline_ms),
             version: map.versions + 1,
@@ -294,7 +294,10 @@ impl Session for MapSession {
     }
 
     fn clear(&mut self) -> Result<()> {
-        self.shared.begin(b"")?.entries.clear();
+        let mut map = self.shared.begin(b"")?;
+        if self.shared.fault.clears() {
+            map.entries.clear();
+        }
         Ok(())
     }
 

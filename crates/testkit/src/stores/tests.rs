@@ -27,7 +27,8 @@ fn slow_stores_are_not_wrong() {
 
 #[test]
 fn the_contract_finds_each_fault() {
-    let faulty = ["drops:", "truncates:", "swaps:", "stale:", "undead:", "fails:", "misses:"];
+    let faulty =
+        ["drops:", "truncates:", "garbles:", "swaps:", "stale:", "undead:", "fails:", "misses:"];
     std::thread::scope(|scope| {
         for (url, judged) in faulty.map(|url| (url, scope.spawn(move || failures(url)))) {
             let failed = judged.join().unwrap();

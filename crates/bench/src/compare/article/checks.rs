@@ -38,6 +38,7 @@ mod tests {
                 target: None,
                 point: None,
                 operation: None,
+                stored: false,
                 text: String::new(),
                 advice: String::new(),
             };

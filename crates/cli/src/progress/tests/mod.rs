@@ -102,7 +102,16 @@ fn sample(round: u32, ops_per_s: f64, misses: u64) -> Sample {
 fn check(id: &str, severity: Severity, operation: Operation, text: &str) -> Check {
     let (target, point) = (Some("lmdb:".to_owned()), None);
     let (id, operation) = (id.into(), Some(operation));
-    Check { id, severity, target, point, operation, text: text.into(), advice: String::new() }
+    Check {
+        id,
+        severity,
+        target,
+        point,
+        operation,
+        stored: false,
+        text: text.into(),
+        advice: String::new(),
+    }
 }
 
 /// Three targets in their third round, one that cannot run, and three checks that fired.

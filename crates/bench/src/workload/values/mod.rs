@@ -4,6 +4,8 @@
 //! version. So ten gigabytes of values take no room, a `set` hands out a slice without copying it, and a `get` is
 //! verified by comparing bytes: a value that is wrong, old, cut short or another key's is seen.
 
+mod wrong;
+
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -11,6 +13,7 @@ use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::sizes::SizeSpec;
+pub(crate) use wrong::Asked;
 
 /// Key tag, version, length and checksum, little-endian: the first bytes of every value that has room for them.
 pub(crate) const HEADER_LEN: usize = 24;
@@ -91,12 +94,27 @@ fn size_seed(seed: u64) -> u64 {
 pub enum Finding {
     /// It is the value that was stored.
     Right,
-    /// It begins as the value that was stored and ends too early.
+    /// It begins as a value of the key and ends too early.
     Truncated,
     /// It is a whole value of the key that should have gone: a newer one was acknowledged since, or a delete.
     Stale,
-    /// It is something else: another key's, damaged.
-    Wrong,
+    /// It is a value of another key of the run, whole or cut short.
+    OtherKey,
+    /// It is no value of the run: bytes that were never stored, or more bytes than were.
+    Damaged,
+}
+
+impl Finding {
+    /// The name of a wrong one in `run.json`; `None` of a right one.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Right => None,
+            Self::Truncated => Some("truncated"),
+            Self::Stale => Some("stale"),
+            Self::OtherKey => Some("other_key"),
+            Self::Damaged => Some("damaged"),
+        }
+    }
 }
 
 impl Values {
@@ -176,18 +194,21 @@ impl Values {
             && value.len() <= len
             && self.pool.get(at + HEADER_LEN..at + value.len()) == Some(&value[HEADER_LEN..]);
         let own = header.tag == self.tag(index) && header.version >= oldest;
-        match (intact && own, value.len() == len) {
-            (true, true) => Finding::Right,
-            (true, false) => Finding::Truncated,
-            _ if intact && value.len() == len => self.verify_old(index, &header),
-            _ => Finding::Wrong,
+        if intact && own && value.len() == len {
+            return Finding::Right;
         }
+        self.verify_wrong(index, &header, intact, value)
     }
 
-    /// Tells a whole value that is not right by its key.
+    /// Names what is wrong with a value that has a header and is not right.
     #[cold]
-    fn verify_old(&self, index: u32, header: &Header) -> Finding {
-        if header.tag == self.tag(index) { Finding::Stale } else { Finding::Wrong }
+    fn verify_wrong(&self, index: u32, header: &Header, intact: bool, value: &[u8]) -> Finding {
+        match (intact, header.tag == self.tag(index)) {
+            (false, _) => Finding::Damaged,
+            (true, false) => Finding::OtherKey,
+            (true, true) if value.len() < header.len as usize => Finding::Truncated,
+            (true, true) => Finding::Stale,
+        }
     }
 
     /// Whether this is the whole value of *some* key and version: what a store that replays returns.
@@ -197,13 +218,18 @@ impl Values {
         let intact = header.checksum == checksum(header.tag, header.version, header.len, self.seed)
             && value.len() == header.len as usize
             && self.pool.get(at + HEADER_LEN..at + value.len()) == Some(&value[HEADER_LEN..]);
-        if intact { Finding::Right } else { Finding::Wrong }
+        if intact { Finding::Right } else { Finding::Damaged }
     }
 
-    /// A value without room for a header is the bare slice of one of its versions, most likely the newest.
+    /// A value without room for a header is the bare slice of one of its versions, most likely the newest. Where values have
+    /// room for one, it is what is left of a header.
     fn verify_short(&self, index: u32, oldest: u32, newest: u32, value: &[u8]) -> Finding {
         let tag = self.tag(index);
         let expected = self.len_of(index);
+        if expected >= HEADER_LEN {
+            let is_cut = self.begins_header(index, value);
+            return if is_cut { Finding::Truncated } else { Finding::Damaged };
+        }
         let begins = |version: &u32| self.pool[offset(tag, *version)..].starts_with(value);
         let has_one = oldest != NOTHING;
         if value.len() <= expected
@@ -217,7 +243,14 @@ impl Values {
         if value.len() == expected && expected >= TELLING_LEN && older.rev().any(|it| begins(&it)) {
             return Finding::Stale;
         }
-        Finding::Wrong
+        Finding::Damaged
+    }
+
+    /// Whether a value that is shorter than a header begins as one of its key does: with the tag, as far as it goes.
+    fn begins_header(&self, index: u32, value: &[u8]) -> bool {
+        let tag = self.tag(index).to_le_bytes();
+        let part = &value[..value.len().min(tag.len())];
+        value.len() < HEADER_LEN && tag.starts_with(part)
     }
 
     fn tag(&self, index: u32) -> u64 {
@@ -312,16 +345,16 @@ fn mix(x: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn made(values: &Values, index: u32, version: u32) -> Vec<u8> {
+    pub(super) fn made(values: &Values, index: u32, version: u32) -> Vec<u8> {
         let len = u32::try_from(values.len_of(index)).unwrap();
         Composer::new(values).compose(index, version, len).to_vec()
     }
 
-    fn verify(values: &Values, index: u32, oldest: u32, value: &[u8]) -> Finding {
+    pub(super) fn verify(values: &Values, index: u32, oldest: u32, value: &[u8]) -> Finding {
         values.verify(index, oldest, || oldest + 3, value)
     }
 
-    fn values(size: &str) -> Values {
+    pub(super) fn values(size: &str) -> Values {
         let sizes = Sizes::Drawn(size.parse().unwrap());
         let longest = sizes.longest(100_000, 7);
         Values::random(sizes, longest, 0.0, 7)
@@ -337,7 +370,11 @@ mod tests {
                 assert_eq!(verify(&values, index, version, &value), Finding::Right);
                 assert_eq!(verify(&values, index, version - 1, &value), Finding::Right);
                 assert_eq!(verify(&values, index, version + 1, &value), Finding::Stale, "old");
-                assert_eq!(verify(&values, index + 1, version, &value), Finding::Wrong, "swapped");
+                assert_eq!(
+                    verify(&values, index + 1, version, &value),
+                    Finding::OtherKey,
+                    "swapped"
+                );
                 assert_eq!(values.verify_any(&value), Finding::Right);
             }
         }
@@ -351,7 +388,7 @@ mod tests {
                 let value = made(&values, 5, version);
                 let found = values.verify(5, NOTHING, || version, &value);
                 let is_told = size.parse::<usize>().unwrap() >= TELLING_LEN;
-                let expected = if is_told { Finding::Stale } else { Finding::Wrong };
+                let expected = if is_told { Finding::Stale } else { Finding::Damaged };
                 assert_eq!(found, expected, "{size}, {version}");
             }
         }
@@ -365,18 +402,29 @@ mod tests {
             assert_eq!(verify(&values, 5, 9, &value[..len]), Finding::Truncated);
         }
         for len in 0..HEADER_LEN {
-            assert_ne!(verify(&values, 5, 9, &value[..len]), Finding::Right);
+            assert_eq!(verify(&values, 5, 9, &value[..len]), Finding::Truncated, "{len}");
         }
+        let shredded = verify(&values, 5, 9, &[0xee; 5]);
+        assert_eq!(shredded, Finding::Damaged, "short, and not the beginning");
         for at in 0..300 {
             let mut damaged = value.clone();
             damaged[at] ^= 0x10;
-            assert_eq!(verify(&values, 5, 9, &damaged), Finding::Wrong, "byte {at}");
-            assert_eq!(verify(&values, 5, 10, &damaged), Finding::Wrong, "byte {at} of an old one");
+            assert_eq!(verify(&values, 5, 9, &damaged), Finding::Damaged, "byte {at}");
+            assert_eq!(
+                verify(&values, 5, 10, &damaged),
+                Finding::Damaged,
+                "byte {at} of an old one"
+            );
         }
-        assert_eq!(verify(&values, 5, 10, &value[..299]), Finding::Wrong, "old and cut short");
+        assert_eq!(verify(&values, 5, 10, &value[..299]), Finding::Truncated, "old and cut short");
+        assert_eq!(
+            verify(&values, 6, 9, &value[..299]),
+            Finding::OtherKey,
+            "swapped and cut short"
+        );
         let mut longer = value.clone();
         longer.push(0);
-        assert_eq!(verify(&values, 5, 9, &longer), Finding::Wrong);
+        assert_eq!(verify(&values, 5, 9, &longer), Finding::Damaged);
     }
 
     #[test]
@@ -385,8 +433,12 @@ mod tests {
         let value = made(&values, 3, 8);
         assert_eq!(verify(&values, 3, 8, &value), Finding::Right);
         assert_eq!(verify(&values, 3, 9, &value), Finding::Stale, "old");
-        assert_eq!(verify(&values, 3, 8 + OLDER_VERSIONS + 1, &value), Finding::Wrong, "too old");
-        assert_eq!(verify(&values, 4, 8, &value), Finding::Wrong, "swapped");
+        assert_eq!(verify(&values, 3, 8 + OLDER_VERSIONS + 1, &value), Finding::Damaged, "too old");
+        assert_eq!(
+            verify(&values, 4, 8, &value),
+            Finding::Damaged,
+            "swapped: it has no header to say so"
+        );
         assert_eq!(verify(&values, 3, 8, &value[..9]), Finding::Truncated);
     }
 

@@ -1,0 +1,36 @@
+//! NOT-EMPTIED: keys that are still there after the store has said that it removed them.
+
+use larder_report::{Run, Severity};
+
+use super::{About, Check, Needs, Report, example, measured};
+
+pub(super) struct NotEmptied;
+
+impl Check for NotEmptied {
+    fn about(&self) -> &'static About {
+        &About {
+            id: "NOT-EMPTIED",
+            severities: &[Severity::Error],
+            sees: "keys of the run that are still there after the emptying at the end of a turn",
+            seen_in: "none of the articles: each ran on what the one before had left",
+            advice: "find out why deletes, or a clear, are acknowledged and not carried out; on a server of yours, remove the keys \
+                     that begin as the example does",
+            needs: Needs::SomeRounds,
+            repeats: true,
+        }
+    }
+
+    fn look(&self, run: &Run, report: &mut Report<'_>) {
+        for cell in measured(run) {
+            let (checked, left) = (cell.counts.emptied_checked, cell.counts.emptied_left);
+            if left > 0 {
+                let text = format!(
+                    "{left} of {checked} keys of this run that were looked for are still there after the store had said that it \
+                     removed them{}",
+                    example(cell, "not_emptied")
+                );
+                report.stored(Severity::Error, cell, text);
+            }
+        }
+    }
+}

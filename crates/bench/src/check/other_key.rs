@@ -1,0 +1,37 @@
+//! OTHER-KEY: the value of one key comes back for another.
+
+use larder_report::{Run, Severity};
+
+use super::{About, Check, Needs, Report, example, measured, percent};
+
+pub(super) struct OtherKey;
+
+impl Check for OtherKey {
+    fn about(&self) -> &'static About {
+        &About {
+            id: "OTHER-KEY",
+            severities: &[Severity::Error],
+            sees: "values of another key than the one that was asked for",
+            seen_in: "none of the articles: not one compared what came back with what was asked for",
+            advice: "look for a proxy or a pool that mixes up the answers of its connections, and for keys that are cut or folded to the same; no cache may ever do this",
+            needs: Needs::SomeRounds,
+            repeats: true,
+        }
+    }
+
+    fn look(&self, run: &Run, report: &mut Report<'_>) {
+        for cell in measured(run) {
+            let counts = &cell.counts;
+            let wrong = counts.other_key;
+            if wrong > 0 {
+                let read = counts.compared();
+                let share = percent(wrong, read);
+                let text = format!(
+                    "{wrong} of {read} values came back that belong to another key ({share:.2} %){}",
+                    example(cell, "other_key")
+                );
+                report.stored(Severity::Error, cell, text);
+            }
+        }
+    }
+}

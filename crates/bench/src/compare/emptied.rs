@@ -1,0 +1,85 @@
+//! Whether a target is empty when it has said so: after the emptying at the end of a turn, keys of the run are looked for.
+
+use larder_store::{Result, Session};
+
+use super::book::Entry;
+use super::turn::writer;
+use crate::measure::KeyState;
+use crate::patience::patiently;
+use crate::plan::PlannedPoint;
+use crate::target::Target;
+
+/// At most so many keys are looked for, spread evenly over those that were stored.
+const MOST_KEYS: usize = 500;
+/// So many of them by one request.
+const AT_ONCE: usize = 20;
+/// The name of the example in `run.json`.
+const KIND: &str = "not_emptied";
+
+/// What was looked for after an emptying, and was there.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Left {
+    checked: u64,
+    still_there: u64,
+    example: Option<String>,
+}
+
+impl Target {
+    /// Looks for keys that were stored in a turn, after the target has said that they are gone; as far as it answers. A guest is
+    /// not asked: its program would have to be started for it.
+    pub(super) fn left(&self, point: &PlannedPoint, state: &KeyState) -> Result<Left> {
+        let mut found = Left::default();
+        if !self.capabilities.stores || self.guest.is_some() {
+            return Ok(found);
+        }
+        let stored: Vec<u32> = (0..point.keys.count()).filter(|key| state.was_set(*key)).collect();
+        let step = stored.len().div_ceil(MOST_KEYS).max(1);
+        let sampled: Vec<u32> = stored.into_iter().step_by(step).collect();
+        let mut session = self.store.session()?;
+        for indices in sampled.chunks(AT_ONCE) {
+            // What fails here fails in the next turn too, which has words for it.
+            if found.look(session.as_mut(), point, indices).is_err() {
+                break;
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl Left {
+    fn look(
+        &mut self,
+        session: &mut dyn Session,
+        point: &PlannedPoint,
+        indices: &[u32],
+    ) -> Result<()> {
+        let key = |index: &u32| {
+            let mut key = Vec::new();
+            point.keys.write(*index, &mut key);
+            key
+        };
+        let keys: Vec<Vec<u8>> = indices.iter().map(key).collect();
+        let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+        let mut there: Vec<usize> = Vec::new();
+        patiently(|| {
+            there.clear();
+            session.get_many(&keys, &mut |i, _, _| there.push(i))
+        })?;
+        self.checked += indices.len() as u64;
+        self.still_there += there.len() as u64;
+        if let (None, Some(first)) = (&self.example, there.first()) {
+            self.example = Some(format!("`{}` is still there", point.keys.shown(indices[*first])));
+        }
+        Ok(())
+    }
+
+    /// Counts it with the operation that stored.
+    pub(super) fn note(&self, entries: &mut [Entry]) {
+        let Some(sample) = writer(entries) else { return };
+        sample.counts.emptied_checked = self.checked;
+        sample.counts.emptied_left = self.still_there;
+        if let Some(example) = &self.example {
+            sample.wrong_examples.insert(KIND.to_owned(), example.clone());
+        }
+    }
+}
