@@ -1,7 +1,7 @@
 //! What every engine promises, as cases that can be run; and stores that break promises on purpose.
 //!
 //! [`contract`] is the whole `main` of an engine's contract test. [`stores`] holds small engines with one fault
-//! each, against which the contract itself and the checks of a comparison are tested.
+//! each, against which the contract itself and the checks of a comparison are tested; [`traps`] holds servers of that kind.
 
 mod certificates;
 mod contract;
@@ -12,6 +12,7 @@ mod postgres;
 mod random;
 mod require;
 pub mod stores;
+pub mod traps;
 
 pub use certificates::{certificate_files, certificates};
 pub use contract::{Outcome, Report, contract, judge};

@@ -1,0 +1,319 @@
+//! Servers that misbehave, each compared with a sound one: what a hostile user would try first.
+//!
+//! Each test is one server (`larder_testkit::traps`) under the default plan and two others, and some under one more that
+//! brings the fault to light. What must be found stands in the test, plan by plan. Of every run it is asked too that
+//! nothing is held against the sound server, that the sound server is ranked wherever it was measured, and that no figure
+//! which is no result was compared with it.
+
+#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
+
+mod judge;
+#[path = "../support/mod.rs"]
+mod support;
+
+use larder_report::Operation::{self, Delete, Get, GetOrSet, Set};
+
+use Expected::{Failing, Found, Lost, Nothing};
+use judge::{Expected, judge};
+
+/// Each key is set once and read once: what Larder does unless it is told otherwise.
+const DEFAULT: &str = "keys = 100";
+/// Keys are overwritten, deleted and read in turn.
+const MIXED: &str = "keys = 100\nratio = '1:3:1'\nrequests = 600";
+/// All keys are set, then all are deleted, then all are asked for.
+const PHASES: &str = "keys = 100\noperations = 'set,delete,get'";
+/// What misses is stored.
+const FILL: &str = "keys = 100\non-miss = 'fill'\nrequests = 600";
+/// Entries end, though not while they are read.
+const MORTAL: &str = "keys = 100\nttl = '1h'";
+/// The same, and each entry gets its TTL once more.
+const TOUCHED: &str = "keys = 100\nttl = '1h'\noperations = 'set,touch,get'";
+
+/// All that is stored and read under [`DEFAULT`].
+const BOTH: &[Operation] = &[Set, Get];
+/// The operations of [`MIXED`] and of [`PHASES`].
+const ALL: &[Operation] = &[Set, Get, Delete];
+
+#[test]
+fn a_sound_server_is_found_sound() {
+    judge("honest", &[(DEFAULT, Nothing), (MIXED, Nothing), (PHASES, Nothing)]);
+    judge("honest", &[(FILL, Nothing), (MORTAL, Nothing), (TOUCHED, Nothing)]);
+}
+
+#[test]
+fn a_server_that_ignores_deletes_is_stale_and_not_emptied() {
+    judge(
+        "nodelete",
+        &[
+            (DEFAULT, Found(&["NOT-EMPTIED"], BOTH)),
+            (MIXED, Found(&["STALE", "NOT-EMPTIED"], ALL)),
+            (PHASES, Found(&["STALE", "NOT-EMPTIED"], ALL)),
+        ],
+    );
+}
+
+#[test]
+fn a_server_that_carries_out_every_second_delete_is_found_out_too() {
+    judge(
+        "halfdelete",
+        &[
+            (DEFAULT, Found(&["NOT-EMPTIED"], BOTH)),
+            (MIXED, Found(&["STALE", "NOT-EMPTIED"], ALL)),
+            (PHASES, Found(&["STALE"], &[Delete, Get])),
+        ],
+    );
+}
+
+#[test]
+fn a_server_that_keeps_the_first_value_is_stale() {
+    judge(
+        "keepfirst",
+        &[
+            // The plan sets each key once; the read-back sets some again.
+            (DEFAULT, Found(&["STALE"], BOTH)),
+            (MIXED, Found(&["STALE"], &[Get])),
+            // What was set is read back, and set again, before the deletes.
+            (PHASES, Found(&["STALE"], &[Set, Get])),
+        ],
+    );
+}
+
+#[test]
+fn a_server_that_forgets_some_sets_drops_silently() {
+    judge(
+        "dropset",
+        &[
+            (DEFAULT, Found(&["SILENT-DROP"], BOTH)),
+            (MIXED, Found(&["SILENT-DROP"], &[Set, Get])),
+            (PHASES, Found(&["SILENT-DROP"], &[Set, Get])),
+        ],
+    );
+}
+
+#[test]
+fn a_server_that_excuses_what_it_forgets_with_evictions_is_stopped_as_one_that_evicts() {
+    judge(
+        "excuse",
+        &[
+            (DEFAULT, Found(&["CAPACITY"], BOTH)),
+            (MIXED, Found(&["CAPACITY"], &[Set])),
+            (PHASES, Found(&["CAPACITY"], &[Set])),
+        ],
+    );
+}
+
+#[test]
+fn a_server_that_acknowledges_before_it_has_read_the_value_drops_silently() {
+    judge(
+        "earlyack",
+        &[
+            (DEFAULT, Found(&["SILENT-DROP"], BOTH)),
+            (MIXED, Found(&["SILENT-DROP"], &[Set, Get])),
+            (PHASES, Found(&["SILENT-DROP"], &[Set, Get])),
+        ],
+    );
+}
+
+#[test]
+fn a_server_that_stores_nothing_never_hits() {
+    judge(
+        "neverstore",
+        &[
+            (DEFAULT, Found(&["SILENT-DROP", "NEVER-HITS"], BOTH)),
+            (MIXED, Found(&["NEVER-HITS"], &[Get])),
+            (PHASES, Found(&["SILENT-DROP"], &[Set, Get])),
+            (FILL, Found(&["SILENT-DROP", "NEVER-HITS"], &[GetOrSet])),
+        ],
+    );
+}
+
+#[test]
+fn a_server_that_is_right_until_it_is_full_drops_silently() {
+    judge(
+        "full",
+        &[
+            (DEFAULT, Found(&["SILENT-DROP"], BOTH)),
+            (MIXED, Found(&["SILENT-DROP"], &[Set, Get])),
+            (PHASES, Found(&["SILENT-DROP"], &[Set, Get])),
+            (FILL, Found(&["SILENT-DROP"], &[GetOrSet])),
+        ],
+    );
+}
+
+#[test]
+fn a_server_that_flips_bits_damages_values() {
+    judge(
+        "wrong",
+        &[
+            (DEFAULT, Found(&["DAMAGED"], BOTH)),
+            (MIXED, Found(&["DAMAGED"], &[Get])),
+            // The read-back reads what the plan does not.
+            (PHASES, Found(&["DAMAGED"], &[Set, Get])),
+        ],
+    );
+}
+
+#[test]
+fn a_server_that_appends_to_values_damages_them() {
+    judge(
+        "tail",
+        &[
+            (DEFAULT, Found(&["DAMAGED"], BOTH)),
+            (MIXED, Found(&["DAMAGED"], &[Get])),
+            (PHASES, Found(&["DAMAGED"], &[Set, Get])),
+        ],
+    );
+}
+
+#[test]
+fn a_server_that_cuts_values_truncates() {
+    judge(
+        "trunc",
+        &[
+            (DEFAULT, Found(&["TRUNCATED"], BOTH)),
+            (MIXED, Found(&["TRUNCATED"], &[Get])),
+            (PHASES, Found(&["TRUNCATED"], &[Set, Get])),
+        ],
+    );
+}
+
+#[test]
+fn a_server_that_swaps_values_answers_for_another_key() {
+    judge(
+        "swap",
+        &[
+            (DEFAULT, Found(&["OTHER-KEY"], BOTH)),
+            (MIXED, Found(&["OTHER-KEY"], &[Get])),
+            (PHASES, Found(&["OTHER-KEY"], &[Set, Get])),
+        ],
+    );
+}
+
+#[test]
+fn a_server_that_takes_the_keys_of_several_namespaces_for_one_answers_for_another_key() {
+    judge(
+        "namespace",
+        &[
+            (DEFAULT, Found(&["OTHER-KEY"], BOTH)),
+            (MIXED, Found(&["OTHER-KEY"], &[Get])),
+            (PHASES, Found(&["OTHER-KEY"], &[Set, Get])),
+        ],
+    );
+}
+
+#[test]
+fn a_server_that_lags_behind_its_updates_is_stale() {
+    judge(
+        "old",
+        &[
+            (DEFAULT, Found(&["STALE"], BOTH)),
+            (MIXED, Found(&["STALE"], &[Get])),
+            (PHASES, Found(&["STALE"], &[Set, Get])),
+        ],
+    );
+}
+
+#[test]
+fn a_server_that_ignores_ttls_fails_their_trial() {
+    judge(
+        "nottl",
+        &[
+            // No workload without a TTL stands on one.
+            (DEFAULT, Nothing),
+            (MIXED, Nothing),
+            (PHASES, Nothing),
+            (MORTAL, Found(&["TTL-TRUTH"], BOTH)),
+        ],
+    );
+}
+
+#[test]
+fn a_server_that_ignores_a_flush_is_never_asked_for_one() {
+    judge("noflush", &[(DEFAULT, Nothing), (MIXED, Nothing), (PHASES, Nothing)]);
+}
+
+#[test]
+fn a_server_that_stalls_has_its_stalls_told() {
+    // A stall is slow and not wrong: it is told, and the target stays in the ranking.
+    judge(
+        "stall",
+        &[
+            (DEFAULT, Found(&["EXCLUDED-TIME"], &[])),
+            (MIXED, Found(&["EXCLUDED-TIME"], &[])),
+            (PHASES, Found(&["EXCLUDED-TIME"], &[])),
+        ],
+    );
+}
+
+#[test]
+fn a_server_that_closes_connections_has_its_errors_told() {
+    judge(
+        "close",
+        &[
+            (DEFAULT, Failing("closed the connection")),
+            (MIXED, Failing("closed the connection")),
+            (PHASES, Failing("closed the connection")),
+        ],
+    );
+}
+
+#[test]
+fn a_server_that_falls_silent_is_lost() {
+    judge(
+        "hang",
+        &[
+            (DEFAULT, Lost("no answer within 1000 ms from 127.0.0.1:")),
+            (MIXED, Lost("no answer within 1000 ms from 127.0.0.1:")),
+            (PHASES, Lost("no answer within 1000 ms from 127.0.0.1:")),
+        ],
+    );
+}
+
+#[test]
+fn a_server_that_answers_garbage_has_its_errors_told() {
+    judge(
+        "garbage",
+        &[
+            (DEFAULT, Failing(r"\x07\xffgarbage 0 0")),
+            (MIXED, Failing(r"\x07\xffgarbage 0 0")),
+            (PHASES, Failing(r"\x07\xffgarbage 0 0")),
+        ],
+    );
+}
+
+#[test]
+fn a_server_that_names_another_key_has_its_errors_told() {
+    judge(
+        "otherkey",
+        &[
+            (DEFAULT, Failing("no answer to `gets`: VALUE larder:")),
+            (MIXED, Failing("no answer to `gets`: VALUE larder:")),
+            (PHASES, Failing("no answer to `gets`: VALUE larder:")),
+        ],
+    );
+}
+
+#[test]
+fn a_proxy_that_answers_from_another_connection_has_its_errors_told() {
+    let two = |plan: &str| format!("{plan}\nthreads = 2");
+    judge(
+        "crossed",
+        &[
+            (&two(DEFAULT), Failing("no answer to `gets`: VALUE larder:")),
+            (&two(MIXED), Failing("no answer to `gets`: VALUE larder:")),
+            (&two(PHASES), Failing("no answer to `gets`: VALUE larder:")),
+        ],
+    );
+}
+
+#[test]
+fn a_server_that_ends_answers_twice_has_its_errors_told() {
+    judge(
+        "twice",
+        &[
+            (DEFAULT, Failing("an answer to nothing: END")),
+            (MIXED, Failing("an answer to nothing: END")),
+            (PHASES, Failing("an answer to nothing: END")),
+        ],
+    );
+}

@@ -1,0 +1,216 @@
+//! The entries of a server, its clock and its counters.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use super::fault::{Fault, Kept};
+
+/// Memory for entries, as the server tells it.
+pub(super) const CAPACITY_BYTES: usize = 64 << 20;
+/// What an entry takes besides its key and its value.
+const ENTRY_BYTES: usize = 48;
+/// A longer TTL is a date: 30 days, as memcached has it.
+const LONGEST_RELATIVE_S: i64 = 30 * 24 * 60 * 60;
+
+/// What is stored under a key.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub(super) flags: u32,
+    pub(super) value: Vec<u8>,
+    /// Another one for each set; entries of lower versions are older.
+    pub(super) version: u64,
+    /// When it ends, by the server's clock.
+    ends: Option<Duration>,
+    /// The value that it took the place of.
+    before: Option<Vec<u8>>,
+}
+
+/// What a server counts.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Counts {
+    pub(super) requests: u64,
+    pub(super) gets: u64,
+    pub(super) hits: u64,
+    pub(super) misses: u64,
+    /// Hits on keys that had been overwritten.
+    pub(super) renewed_hits: u64,
+    pub(super) sets: u64,
+    pub(super) deletes: u64,
+    pub(super) evictions: u64,
+}
+
+/// All entries.
+#[derive(Debug)]
+pub(super) struct Cache {
+    pub(super) fault: Fault,
+    pub(super) counts: Counts,
+    entries: HashMap<Vec<u8>, Entry>,
+    /// The keys by the versions of their entries: oldest first.
+    by_age: BTreeMap<u64, Vec<u8>>,
+    bytes: usize,
+    version: u64,
+    started: Instant,
+}
+
+impl Cache {
+    pub(super) fn new(fault: Fault) -> Self {
+        Self {
+            fault,
+            counts: Counts::default(),
+            entries: HashMap::new(),
+            by_age: BTreeMap::new(),
+            bytes: 0,
+            version: 0,
+            started: Instant::now(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn uptime(&self) -> Duration {
+        self.fault.clock(self.started.elapsed())
+    }
+
+    /// The entry of a key that has not ended.
+    pub(super) fn find(&mut self, key: &[u8]) -> Option<&Entry> {
+        let key = self.fault.key(key);
+        let now = self.uptime();
+        let has_ended = self.entries.get(key)?.ends.is_some_and(|ends| ends <= now);
+        if has_ended {
+            self.take(&key.to_vec());
+            return None;
+        }
+        self.entries.get(key)
+    }
+
+    /// The value that a hit answers, with its flags and version.
+    pub(super) fn answer(&mut self, key: &[u8]) -> Option<(u32, Vec<u8>, u64)> {
+        let fault = self.fault;
+        let Entry { flags, value, version, before, .. } = self.find(key)?.clone();
+        self.counts.hits += 1;
+        let hits = self.counts.hits;
+        let mut answered = value;
+        if let Some(before) = before {
+            self.counts.renewed_hits += 1;
+            if fault.is_behind(self.counts.renewed_hits) {
+                answered = before;
+            }
+        }
+        if fault.swaps(hits) {
+            let own = fault.key(key);
+            let other = self.by_age.values().rev().find(|other| other.as_slice() != own);
+            if let Some(other) = other.and_then(|other| self.entries.get(other)) {
+                answered.clone_from(&other.value);
+            }
+        }
+        Some((fault.flags(hits, flags), fault.value(hits, answered), version))
+    }
+
+    /// Stores a value, or only says so; `ends` keeps the end that an entry had where it is `None`.
+    pub(super) fn store(&mut self, key: &[u8], flags: u32, value: Vec<u8>, exptime: Option<i64>) {
+        self.counts.sets += 1;
+        let is_overwrite = self.find(key).is_some();
+        match self.fault.keeps(self.counts.sets, is_overwrite) {
+            Kept::Stored => {}
+            Kept::Forgotten => return,
+            Kept::Evicted => {
+                self.counts.evictions += 1;
+                return;
+            }
+        }
+        let key = self.fault.key(key).to_vec();
+        let older = self.take(&key);
+        let ends = match (exptime, &older) {
+            (Some(exptime), _) => self.ends(exptime),
+            (None, older) => older.as_ref().and_then(|older| older.ends),
+        };
+        let value = self.fault.kept(value);
+        self.version += 1;
+        self.bytes += key.len() + value.len() + ENTRY_BYTES;
+        self.by_age.insert(self.version, key.clone());
+        let before = older.map(|older| older.value);
+        self.entries.insert(key, Entry { flags, value, version: self.version, ends, before });
+        self.make_room();
+    }
+
+    /// Removes the oldest entries while there are too many.
+    fn make_room(&mut self) {
+        while self.bytes > CAPACITY_BYTES {
+            self.counts.evictions += 1;
+            self.drop_oldest();
+        }
+        while self.fault.room().is_some_and(|room| self.entries.len() > room) {
+            self.drop_oldest();
+        }
+    }
+
+    fn drop_oldest(&mut self) {
+        if let Some((_, key)) = self.by_age.pop_first() {
+            self.take(&key);
+        }
+    }
+
+    /// Removes an entry, or only says so; whether it was there.
+    pub(super) fn delete(&mut self, key: &[u8]) -> bool {
+        if self.find(key).is_none() {
+            return false;
+        }
+        self.counts.deletes += 1;
+        if self.fault.deletes(self.counts.deletes) {
+            let key = self.fault.key(key).to_vec();
+            self.take(&key);
+        }
+        true
+    }
+
+    /// Gives an entry another end, or only says so; whether it was there.
+    pub(super) fn touch(&mut self, key: &[u8], exptime: i64) -> bool {
+        let ends = self.ends(exptime);
+        if self.find(key).is_none() {
+            return false;
+        }
+        let (fault, key) = (self.fault, self.fault.key(key).to_vec());
+        if let Some(entry) = self.entries.get_mut(&key).filter(|_| fault.touches()) {
+            entry.ends = ends;
+        }
+        true
+    }
+
+    /// Removes everything, or only says so.
+    pub(super) fn flush(&mut self) {
+        if self.fault.flushes() {
+            self.entries.clear();
+            self.by_age.clear();
+            self.bytes = 0;
+        }
+    }
+
+    fn take(&mut self, key: &Vec<u8>) -> Option<Entry> {
+        let entry = self.entries.remove(key)?;
+        self.by_age.remove(&entry.version);
+        self.bytes -= key.len() + entry.value.len() + ENTRY_BYTES;
+        Some(entry)
+    }
+
+    /// When an entry with this TTL ends, by the server's clock: at once where it is negative, never where it is 0.
+    fn ends(&self, exptime: i64) -> Option<Duration> {
+        let now = self.uptime();
+        match exptime {
+            0 => None,
+            _ if !self.fault.expires() => None,
+            ..0 => Some(Duration::ZERO),
+            date if date > LONGEST_RELATIVE_S => {
+                let today = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                let left = Duration::from_secs(date.unsigned_abs()).saturating_sub(today);
+                Some(now + left)
+            }
+            seconds => Some(now + Duration::from_secs(seconds.unsigned_abs())),
+        }
+    }
+}

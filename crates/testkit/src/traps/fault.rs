@@ -1,0 +1,275 @@
+//! What a server does wrong, and in which of its steps.
+
+use std::time::Duration;
+
+/// What a server does wrong. `every: n` is at each n-th time that it could be done; counts run over all connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// Nothing: the server is sound, and nothing may be said of it.
+    None,
+    /// Acknowledges deletes and does not carry them out. NOT-EMPTIED, and STALE where a deleted key is read.
+    IgnoresDeletes {
+        /// 1 ignores all of them.
+        every: u64,
+    },
+    /// Keeps the first value of a key until it is deleted, and acknowledges every later one. STALE.
+    KeepsFirst,
+    /// Acknowledges sets and forgets some. SILENT-DROP.
+    DropsSets {
+        /// Which of the sets.
+        every: u64,
+    },
+    /// The same, and counts each as an eviction. A client cannot tell that from a small cache: CAPACITY.
+    DropsAndCounts {
+        /// Which of the sets.
+        every: u64,
+    },
+    /// Acknowledges a set before it has read the value, and loses some of these values. SILENT-DROP.
+    AcknowledgesEarly {
+        /// Which of the sets.
+        every: u64,
+    },
+    /// Acknowledges every set and stores nothing. SILENT-DROP and NEVER-HITS.
+    NeverStores,
+    /// Is right until it holds so many entries; then each new one takes the place of the oldest, and no counter tells.
+    /// SILENT-DROP.
+    DropsWhenFull {
+        /// How many entries it holds.
+        entries: usize,
+    },
+    /// Flips one bit of a value that it answers. DAMAGED.
+    FlipsBits {
+        /// Which of the hits.
+        every: u64,
+    },
+    /// Answers a value with more bytes behind it, and counts them in its length. DAMAGED.
+    AppendsBytes {
+        /// Which of the hits.
+        every: u64,
+    },
+    /// Keeps the beginning of each value. TRUNCATED.
+    CutsValues {
+        /// So many bytes are kept.
+        keep: usize,
+    },
+    /// Answers the value of another key. OTHER-KEY.
+    SwapsValues {
+        /// Which of the hits.
+        every: u64,
+    },
+    /// Leaves the last character of a key out, so that keys of several namespaces are one entry. OTHER-KEY.
+    FoldsKeys,
+    /// Answers the value that a key had before it was overwritten, as a replica does that lags behind. STALE.
+    AnswersOld {
+        /// Which of the hits on keys that were overwritten.
+        every: u64,
+    },
+    /// Takes TTLs and keeps entries for ever. TTL-TRUTH.
+    IgnoresTtl,
+    /// Has a clock that runs twice as fast, so that entries live half as long. TTL-TRUTH.
+    RunsFast,
+    /// Acknowledges touches and leaves the TTL as it was. TTL-TRUTH where the workload touches.
+    IgnoresTouch,
+    /// Acknowledges `flush_all` and does nothing. Larder never flushes the server of somebody else: nothing is said.
+    IgnoresFlush,
+    /// Answers some requests after half a second. EXCLUDED-TIME.
+    Stalls {
+        /// Which of the requests.
+        every: u64,
+    },
+    /// Closes the connection in place of an answer. ERR-AS-OP.
+    Closes {
+        /// Which of the requests.
+        every: u64,
+    },
+    /// Answers nothing any more, on any connection. The target is lost, with the reason.
+    Hangs {
+        /// After so many requests.
+        after: u64,
+    },
+    /// Answers some requests with a line that is no answer. ERR-AS-OP.
+    AnswersGarbage {
+        /// Which of the requests.
+        every: u64,
+    },
+    /// Answers a hit with another key in its `VALUE` line. ERR-AS-OP.
+    NamesOtherKey {
+        /// Which of the hits.
+        every: u64,
+    },
+    /// Answers a read with what was answered last on another connection, as a proxy does that mixes up its pool. ERR-AS-OP,
+    /// because the `VALUE` line names a key that was not asked for.
+    CrossesConnections {
+        /// Which of the reads.
+        every: u64,
+    },
+    /// Ends the answer to a hit with a second `END`. ERR-AS-OP.
+    EndsTwice {
+        /// Which of the reads.
+        every: u64,
+    },
+    /// Answers a hit with other flags than it was set with. DAMAGED.
+    ChangesFlags {
+        /// Which of the hits.
+        every: u64,
+    },
+}
+
+/// What becomes of a set that is acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kept {
+    /// It is stored.
+    Stored,
+    /// It is forgotten.
+    Forgotten,
+    /// It is forgotten, and counted as an eviction.
+    Evicted,
+}
+
+/// What becomes of an answer on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sent {
+    /// It is sent.
+    Whole,
+    /// It is sent after so long.
+    Later(Duration),
+    /// The connection is closed.
+    Closed,
+    /// Nothing is sent.
+    Nothing,
+    /// Something else is sent.
+    Garbage,
+}
+
+/// How long a stall lasts.
+const STALL: Duration = Duration::from_millis(500);
+
+impl Fault {
+    /// The key that an entry really has.
+    pub(super) fn key(self, key: &[u8]) -> &[u8] {
+        match self {
+            Self::FoldsKeys => &key[..key.len().saturating_sub(1)],
+            _ => key,
+        }
+    }
+
+    /// Whether a set is acknowledged before its value is read.
+    pub(super) fn is_early(self) -> bool {
+        matches!(self, Self::AcknowledgesEarly { .. })
+    }
+
+    /// What becomes of the `n`-th set.
+    pub(super) fn keeps(self, n: u64, is_overwrite: bool) -> Kept {
+        match self {
+            Self::DropsSets { every } | Self::AcknowledgesEarly { every }
+                if n.is_multiple_of(every) =>
+            {
+                Kept::Forgotten
+            }
+            Self::DropsAndCounts { every } if n.is_multiple_of(every) => Kept::Evicted,
+            Self::NeverStores => Kept::Forgotten,
+            Self::KeepsFirst if is_overwrite => Kept::Forgotten,
+            _ => Kept::Stored,
+        }
+    }
+
+    /// The part of a value that is kept.
+    pub(super) fn kept(self, mut value: Vec<u8>) -> Vec<u8> {
+        if let Self::CutsValues { keep } = self {
+            value.truncate(keep);
+        }
+        value
+    }
+
+    /// How many entries there may be, and whether their evictions are counted.
+    pub(super) fn room(self) -> Option<usize> {
+        match self {
+            Self::DropsWhenFull { entries } => Some(entries),
+            _ => None,
+        }
+    }
+
+    /// Whether the `n`-th delete is carried out.
+    pub(super) fn deletes(self, n: u64) -> bool {
+        !matches!(self, Self::IgnoresDeletes { every } if n.is_multiple_of(every))
+    }
+
+    /// Whether a TTL counts.
+    pub(super) fn expires(self) -> bool {
+        self != Self::IgnoresTtl
+    }
+
+    /// Whether a touch is carried out.
+    pub(super) fn touches(self) -> bool {
+        self != Self::IgnoresTouch
+    }
+
+    /// Whether a flush is carried out.
+    pub(super) fn flushes(self) -> bool {
+        self != Self::IgnoresFlush
+    }
+
+    /// What the server's clock shows after a time.
+    pub(super) fn clock(self, elapsed: Duration) -> Duration {
+        if self == Self::RunsFast { 2 * elapsed } else { elapsed }
+    }
+
+    /// Whether the `n`-th hit is answered with the value of another key.
+    pub(super) fn swaps(self, n: u64) -> bool {
+        matches!(self, Self::SwapsValues { every } if n.is_multiple_of(every))
+    }
+
+    /// Whether the `n`-th hit on an overwritten key is answered with the value before.
+    pub(super) fn is_behind(self, n: u64) -> bool {
+        matches!(self, Self::AnswersOld { every } if n.is_multiple_of(every))
+    }
+
+    /// The value that the `n`-th hit answers.
+    pub(super) fn value(self, n: u64, mut value: Vec<u8>) -> Vec<u8> {
+        match self {
+            Self::FlipsBits { every } if n.is_multiple_of(every) => {
+                let at = value.len() * 2 / 3;
+                value.get_mut(at).into_iter().for_each(|byte| *byte ^= 0x10);
+            }
+            Self::AppendsBytes { every } if n.is_multiple_of(every) => {
+                value.extend_from_slice(b"garbage");
+            }
+            _ => {}
+        }
+        value
+    }
+
+    /// The flags that the `n`-th hit answers.
+    pub(super) fn flags(self, n: u64, flags: u32) -> u32 {
+        match self {
+            Self::ChangesFlags { every } if n.is_multiple_of(every) => flags ^ 1,
+            _ => flags,
+        }
+    }
+
+    /// Whether the `n`-th hit names another key.
+    pub(super) fn misnames(self, n: u64) -> bool {
+        matches!(self, Self::NamesOtherKey { every } if n.is_multiple_of(every))
+    }
+
+    /// Whether the `n`-th read is answered with what another connection was.
+    pub(super) fn crosses(self, n: u64) -> bool {
+        matches!(self, Self::CrossesConnections { every } if n.is_multiple_of(every))
+    }
+
+    /// Whether the answer to the `n`-th read ends twice.
+    pub(super) fn ends_twice(self, n: u64) -> bool {
+        matches!(self, Self::EndsTwice { every } if n.is_multiple_of(every))
+    }
+
+    /// What becomes of the answer to the `n`-th request about an entry.
+    pub(super) fn sends(self, n: u64) -> Sent {
+        match self {
+            Self::Stalls { every } if n.is_multiple_of(every) => Sent::Later(STALL),
+            Self::Closes { every } if n.is_multiple_of(every) => Sent::Closed,
+            Self::AnswersGarbage { every } if n.is_multiple_of(every) => Sent::Garbage,
+            Self::Hangs { after } if n > after => Sent::Nothing,
+            _ => Sent::Whole,
+        }
+    }
+}

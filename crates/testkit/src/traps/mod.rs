@@ -1,0 +1,63 @@
+//! Small servers for tests that speak memcached's text protocol over loopback: one that keeps every promise, and one for
+//! each way of breaking them that a comparison has to find out.
+//!
+//! A hostile user who doubts a benchmark would write such servers. Unlike [`stores`](crate::stores) they stand at the other
+//! end of a connection, where a cache may also close it, stay silent, or answer what nobody asked for. Each fault happens
+//! at fixed places of the row of requests, so that a run with one thread is reproducible.
+//!
+//! `cargo run -p larder-testkit --example trap -- nodelete` serves one of them for a person.
+
+mod cache;
+mod commands;
+mod fault;
+mod request;
+mod server;
+
+pub use fault::Fault;
+pub use server::TrapServer;
+
+/// A fault by its name, as the example program and the tests' table know it.
+#[derive(Debug, Clone, Copy)]
+pub struct Trap {
+    /// Its name: one word.
+    pub name: &'static str,
+    /// What the server does.
+    pub fault: Fault,
+}
+
+/// Every trap; the first has no fault.
+pub const TRAPS: &[Trap] = &[
+    trap("honest", Fault::None),
+    trap("nodelete", Fault::IgnoresDeletes { every: 1 }),
+    trap("halfdelete", Fault::IgnoresDeletes { every: 2 }),
+    trap("keepfirst", Fault::KeepsFirst),
+    trap("dropset", Fault::DropsSets { every: 20 }),
+    trap("excuse", Fault::DropsAndCounts { every: 20 }),
+    trap("earlyack", Fault::AcknowledgesEarly { every: 25 }),
+    trap("neverstore", Fault::NeverStores),
+    trap("full", Fault::DropsWhenFull { entries: 60 }),
+    trap("wrong", Fault::FlipsBits { every: 37 }),
+    trap("tail", Fault::AppendsBytes { every: 37 }),
+    trap("trunc", Fault::CutsValues { keep: 300 }),
+    trap("swap", Fault::SwapsValues { every: 37 }),
+    trap("namespace", Fault::FoldsKeys),
+    trap("old", Fault::AnswersOld { every: 11 }),
+    trap("nottl", Fault::IgnoresTtl),
+    trap("noflush", Fault::IgnoresFlush),
+    trap("stall", Fault::Stalls { every: 200 }),
+    trap("close", Fault::Closes { every: 100 }),
+    trap("hang", Fault::Hangs { after: 700 }),
+    trap("garbage", Fault::AnswersGarbage { every: 50 }),
+    trap("otherkey", Fault::NamesOtherKey { every: 50 }),
+    trap("crossed", Fault::CrossesConnections { every: 50 }),
+    trap("twice", Fault::EndsTwice { every: 50 }),
+];
+
+const fn trap(name: &'static str, fault: Fault) -> Trap {
+    Trap { name, fault }
+}
+
+/// The trap of this name.
+pub fn find(name: &str) -> Option<Trap> {
+    TRAPS.iter().find(|trap| trap.name == name).copied()
+}
