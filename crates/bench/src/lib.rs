@@ -21,6 +21,7 @@ mod output;
 mod patience;
 mod plan;
 mod probe;
+mod results;
 mod scenario;
 pub mod statistics;
 mod target;
@@ -30,7 +31,7 @@ pub mod workload;
 
 pub use compare::{
     CellHistograms, Estimate, Outcome, Permissions, Sliced, compare, estimate, is_of_one_plan,
-    merge,
+    merge, refuse_too_large,
 };
 pub use diff::{DiffOf, MatchBy, diff};
 pub use environment::environment;
@@ -39,6 +40,7 @@ pub use memory::limit_memory;
 pub use observer::{Event, Observer, Silent};
 pub use output::{index_names, prepare, write, write_charts, write_index, write_reports};
 pub use plan::{Plan, PlannedPhase, PlannedPoint, PlannedTarget, SliceSpec};
+pub use results::{Claimed, claim};
 pub use scenario::{
     ArticleSpec, At, BUILT_IN, BUILT_IN_SETS, ClaimSpec, FigureSpec, Form, MADE, Made, Named, Part,
     Scenario, Set,

@@ -1,7 +1,7 @@
 //! What a comparison leaves behind: a folder with `run.json`, `samples.csv`, `usage.csv`, the latencies as HDR logs and the reports.
 //!
-//! The reports are [`REPORTS`], each a function of `run.json`, so that [`write_reports`] makes them anew at any time.
-//! Every file is written under a temporary name and renamed, so a reader never meets half of one.
+//! `run.json` comes first: all but the latencies is made of it, by [`write_reports`] at any time. So a disk that fills up
+//! costs what can be made again. Every file is written under a temporary name and renamed, so a reader never meets half of one.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -24,22 +24,39 @@ use crate::error::{Error, Result};
 const PLAIN: Style = Style { colour: false, width: 120 };
 
 /// The data of a run within a folder of results.
-const RUN: &str = "run.json";
+pub(crate) const RUN: &str = "run.json";
 
 /// The folder of the latencies within a folder of results.
-const LATENCIES: &str = "hdr";
+pub(crate) const LATENCIES: &str = "hdr";
 
-/// The reports that a folder of results has, each under the name of its file.
-const REPORTS: &[(&str, Format)] =
-    &[("report.md", Format::MARKDOWN), ("report.html", Format::HTML)];
+/// The name of a file, and what makes its content of a run.
+type Report = (&'static str, fn(&Run) -> String);
+
+/// What a folder of results has that is made of `run.json`.
+const REPORTS: &[Report] = &[
+    ("samples.csv", samples_csv),
+    ("usage.csv", usage_csv),
+    ("report.md", |run| render(run, Format::MARKDOWN, PLAIN)),
+    ("report.html", |run| render(run, Format::HTML, PLAIN)),
+];
 
 /// What the folder of a set has; the data last, because whoever finds it takes the rest to be there.
 const INDEXES: &[(&str, Format)] =
-    &[("index.md", Format::MARKDOWN), ("index.html", Format::HTML), ("index.json", Format::JSON)];
+    &[("index.md", Format::MARKDOWN), ("index.html", Format::HTML), (INDEX_DATA, Format::JSON)];
+
+/// The data of a set within its folder.
+pub(crate) const INDEX_DATA: &str = "index.json";
 
 /// The names of the files that the folder of a set has.
 pub fn index_names() -> impl Iterator<Item = &'static str> {
     INDEXES.iter().map(|(name, _)| *name)
+}
+
+/// Whether a file of this name belongs to the results of a run or of a set.
+pub(crate) fn is_result(name: &str) -> bool {
+    name == RUN
+        || REPORTS.iter().any(|(report, _)| *report == name)
+        || index_names().any(|index| index == name)
 }
 
 /// Makes sure that `folder` is there and can be written, before any work is done for it.
@@ -49,39 +66,63 @@ pub fn prepare(folder: &Path) -> Result<()> {
     NamedTempFile::new_in(folder).map(drop).map_err(at)
 }
 
-/// Writes the whole result into `folder`, which is made where it is missing. While it is at work there is no `run.json`, so
-/// that nobody reads an earlier run's beside the latencies of this one.
-pub fn write(folder: &Path, outcome: &Outcome) -> Result<()> {
-    let latencies = folder.join(LATENCIES);
-    prepare(&latencies)?;
-    let run = folder.join(RUN);
-    match fs::remove_file(&run) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => {
-            return Err(Error::File { what: "removing an earlier run's", path: run, source });
-        }
-        _ => {}
+/// Writes a result into `folder`, which is made where it is missing: `run.json` first, which nothing replaces. Returns what
+/// could not be written after it, a sentence for each.
+///
+/// # Errors
+///
+/// Where `run.json` cannot be written. That of an earlier run is still there then.
+pub fn write(folder: &Path, outcome: &Outcome) -> Result<Vec<String>> {
+    prepare(folder)?;
+    // What is old goes first: its room may be needed, and it does not lie beside a new run if that cannot be told of whole.
+    for (name, _) in REPORTS {
+        let _ = fs::remove_file(folder.join(name));
     }
-    // An earlier run into the same folder may have had other cells.
-    remove(&latencies, "hlog", |_| true)?;
-    for cell in &outcome.histograms {
-        let place = (&*cell.target, &cell.point, cell.operation);
-        let path = log_path(folder, &outcome.run, place, cell.times);
-        whole(&path, &hdr_log(cell))?;
-    }
-    whole(&folder.join("samples.csv"), samples_csv(&outcome.run).as_bytes())?;
-    whole(&folder.join("usage.csv"), usage_csv(&outcome.run).as_bytes())?;
-    write_reports(folder, &outcome.run)?;
-    // Last, because whoever finds it takes the rest to be there.
     let json = render(&outcome.run, Format::JSON, PLAIN);
-    whole(&run, json.as_bytes())
+    let run = staged(&folder.join(RUN), json.as_bytes())?;
+    let latencies = folder.join(LATENCIES);
+    if latencies.is_dir() {
+        // An earlier run into the same folder may have had other cells.
+        remove(&latencies, "hlog", |_| true)?;
+    }
+    run.persist(&folder.join(RUN))?;
+    let again = format!("`larder report {}` makes it", folder.display());
+    let lost = write_latencies(folder, outcome);
+    let reports = failed_reports(folder, &outcome.run);
+    let told = reports.into_iter().map(|error| format!("{error}; {again} once there is room"));
+    Ok(lost.into_iter().chain(told).collect())
 }
 
-/// Writes the reports of a run into `folder`, over those that are there.
+/// Writes the latencies of all cells; says how many could not be written, and why not the first of them.
+fn write_latencies(folder: &Path, outcome: &Outcome) -> Option<String> {
+    let cells = &outcome.histograms;
+    let write = |cell: &CellHistograms| {
+        let place = (&*cell.target, &cell.point, cell.operation);
+        whole(&log_path(folder, &outcome.run, place, cell.times), &hdr_log(cell))
+    };
+    let prepared = prepare(&folder.join(LATENCIES));
+    let failed: Vec<Error> = match prepared {
+        Ok(()) => cells.iter().filter_map(|cell| write(cell).err()).collect(),
+        Err(error) => return Some(without_latencies(&error, cells.len(), cells.len())),
+    };
+    failed.first().map(|first| without_latencies(first, failed.len(), cells.len()))
+}
+
+fn without_latencies(error: &Error, failed: usize, all: usize) -> String {
+    format!(
+        "{error}; {failed} of {all} logs of latencies are missing, which only another run makes; run.json has the percentiles"
+    )
+}
+
+/// Writes what is made of a run into `folder`, over what is there.
 pub fn write_reports(folder: &Path, run: &Run) -> Result<()> {
-    for (name, format) in REPORTS {
-        whole(&folder.join(name), render(run, *format, PLAIN).as_bytes())?;
-    }
-    Ok(())
+    failed_reports(folder, run).into_iter().next().map_or(Ok(()), Err)
+}
+
+/// Why some of them could not be written; the others are.
+fn failed_reports(folder: &Path, run: &Run) -> Vec<Error> {
+    let write = |(name, text): &Report| whole(&folder.join(name), text(run).as_bytes());
+    REPORTS.iter().filter_map(|report| write(report).err()).collect()
 }
 
 /// Writes the index of a set into `folder`, over the one that is there. Its runs lie in folders of theirs.
@@ -126,13 +167,27 @@ fn remove(folder: &Path, extension: &str, is_ours: fn(&str) -> bool) -> Result<(
 
 /// Writes a file so that it appears whole.
 fn whole(path: &Path, content: &[u8]) -> Result<()> {
+    staged(path, content)?.persist(path)
+}
+
+/// A file that is written whole and has no name yet.
+struct Staged(NamedTempFile);
+
+impl Staged {
+    fn persist(self, path: &Path) -> Result<()> {
+        let at = |source| Error::File { what: "writing", path: path.into(), source };
+        self.0.persist(path).map(drop).map_err(|error| at(error.error))
+    }
+}
+
+/// Writes what is to be the content of the file at a path.
+fn staged(path: &Path, content: &[u8]) -> Result<Staged> {
     let at = |source| Error::File { what: "writing", path: path.into(), source };
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut file = NamedTempFile::new_in(folder).map_err(at)?;
     file.write_all(content).map_err(at)?;
     readable(&file).map_err(at)?;
-    file.persist(path).map_err(|error| at(error.error))?;
-    Ok(())
+    Ok(Staged(file))
 }
 
 /// A temporary file is private; a result is for everybody whom the folder lets in.

@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 
-use larder_store::{ByteSize, Medium, Ownership};
+use larder_store::{ByteSize, Catalog, Medium, Ownership};
 
 use super::{Permissions, Slot};
 use crate::environment::available_memory;
 use crate::error::{Result, usage};
 use crate::guest;
-use crate::plan::{Plan, PlannedPoint, PlannedTarget};
+use crate::plan::{MAX_VALUE, Plan, PlannedPoint, PlannedTarget, plan_targets, sizes_and_keys};
+use crate::scenario::Scenario;
 use crate::target::Target;
+use crate::workload::{SizeSpec, WorkloadSpec};
 
 /// The share of free memory or disk that a plan may take without `--yes`.
 const MOST_OF_WHAT_IS_FREE: f64 = 0.8;
@@ -73,14 +75,7 @@ pub(super) fn check(plan: &Plan, slots: &[Slot], permissions: Permissions) -> Re
     let program = guests.map(|guest| guest.memory_bytes()).max().unwrap_or(0);
     let memory: u64 =
         targets().map(|target| footprint(plan, target).memory).sum::<u64>() + own(plan) + program;
-    if let Some(free) = available_memory().filter(|free| exceeds(memory, *free)) {
-        return Err(usage(format!(
-            "this plan takes about {} of memory, {} are free; use fewer --keys, a smaller --data-size or fewer \
-             targets, or --yes to try",
-            ByteSize(memory),
-            ByteSize(free)
-        )));
-    }
+    fits_into_memory(memory)?;
     let mut disks: BTreeMap<u64, Disk> = BTreeMap::new();
     for target in targets() {
         // One of its own may be filled: nobody else is in it, and what finds no room there is what is to be seen.
@@ -106,6 +101,58 @@ pub(super) fn check(plan: &Plan, slots: &[Slot], permissions: Permissions) -> Re
         }
     }
     Ok(())
+}
+
+/// Refuses a scenario whose values cannot fit, before its values are made and anything is opened: what follows from its numbers
+/// alone. What only open targets tell is checked once they are open.
+///
+/// # Errors
+///
+/// A usage error with what it takes and what is free; none where the person who runs it wants to try.
+pub fn refuse_too_large(
+    scenario: &Scenario,
+    typed: bool,
+    catalog: &Catalog,
+    permissions: Permissions,
+) -> Result<()> {
+    if permissions.yes {
+        return Ok(());
+    }
+    let targets = plan_targets(&scenario.targets, typed, catalog)?;
+    // A server may refuse such values, and one with a capacity drops some of them: these are seen when they are open.
+    let keeps_all = |target: &&PlannedTarget| {
+        let is_bounded =
+            target.engine.capacity_option.is_some_and(|name| target.url.option(name).is_some());
+        let is_here = !target.engine.has_servers() && !target.is_external() && !target.is_guest();
+        is_here && !is_bounded && target.media.contains(&Medium::Memory)
+    };
+    let n_keeping = targets.iter().filter(keeps_all).count() as u64;
+    let memory = scenario.workloads().iter().map(|(_, spec)| known_bytes(spec, n_keeping)).max();
+    memory.map_or(Ok(()), fits_into_memory)
+}
+
+/// What a workload takes at least, in bytes, with so many targets in memory that keep everything; 0 where that is not known.
+fn known_bytes(spec: &WorkloadSpec, targets: u64) -> u64 {
+    let Some((sizes, keys)) = sizes_and_keys(spec) else { return 0 };
+    let targets = if spec.capacity.is_some() { 0 } else { targets };
+    let most_keys = keys.iter().map(|keys| u64::from(keys.0)).max().unwrap_or(0);
+    let fixed = sizes.iter().filter_map(SizeSpec::as_fixed).map(u64::from);
+    // A size beyond the limit is refused for itself.
+    let largest = fixed.filter(|size| *size <= MAX_VALUE as u64).max().unwrap_or(0);
+    largest.saturating_mul(most_keys).saturating_mul(targets).saturating_add(largest)
+}
+
+/// Refuses what takes nearly all of the memory that is free, or more.
+fn fits_into_memory(memory: u64) -> Result<()> {
+    match available_memory().filter(|free| exceeds(memory, *free)) {
+        None => Ok(()),
+        Some(free) => Err(usage(format!(
+            "this plan takes about {} of memory, {} are free; use fewer --keys, a smaller --data-size or fewer \
+             targets, or --yes to try",
+            ByteSize(memory),
+            ByteSize(free)
+        ))),
+    }
 }
 
 /// One file system and what all targets on it need.

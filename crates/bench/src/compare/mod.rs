@@ -30,6 +30,7 @@ use larder_report::{Operation, Point, ReasonKind, Run};
 use larder_store::{Catalog, Error, Ownership};
 
 pub use estimate::{Estimate, estimate};
+pub use feasible::refuse_too_large;
 pub use merge::{Sliced, is_of_one_plan, merge};
 
 use crate::bounded::{is_too_small, too_small};

@@ -22,13 +22,14 @@ use crate::error::{Result, usage};
 use crate::scenario::{ArticleSpec, Scenario};
 use crate::workload::{Until, WorkloadSpec};
 use part::PlannedPart;
-use targets::plan_targets;
 
 pub use phases::PlannedPhase;
 pub use point::PlannedPoint;
-pub(crate) use point::size_coordinate;
+pub(crate) use point::{MAX_VALUE, size_coordinate};
 pub use slice::SliceSpec;
+pub(crate) use source::sizes_and_keys;
 pub use targets::PlannedTarget;
+pub(crate) use targets::plan_targets;
 
 /// Rounds, where nobody says how many: with ten a side, two targets that differ in every round reach p = 0.00001.
 const DEFAULT_ROUNDS: u32 = 10;

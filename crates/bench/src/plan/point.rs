@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use larder_report::figures::count;
 use larder_report::{CAPACITY, Operation, Point, PointValue};
 use larder_store::{ByteSize, SetOptions, Span};
 use rand::SeedableRng;
@@ -23,7 +24,7 @@ use crate::workload::{
 };
 
 /// The largest value that a plan takes.
-const MAX_VALUE: usize = 1 << 30;
+pub(crate) const MAX_VALUE: usize = 1 << 30;
 /// The longest key that a plan takes.
 const MAX_KEY: usize = 64 << 10;
 /// The most threads, and the most processes of a guest, that a plan takes.
@@ -196,6 +197,7 @@ pub(super) fn plan_point(
     };
     let in_order = matches!(source.pattern, KeyPattern::Drawn(Distribution::Sequential));
     let phases = plan_phases(spec, source, at.keys)?;
+    requests_fit(spec, source, at, &phases)?;
     one_writer_a_key(&phases, at.keys, ("threads", at.threads))?;
     one_kind_to_search(spec, &phases)?;
     let sizes = (0..at.keys).map(|key| (keys.len_of(key) + values.len_of(key)) as u64);
@@ -267,6 +269,39 @@ fn one_writer_a_key(phases: &[PlannedPhase], keys: u32, (name, number): (&str, u
         return Err(usage(format!(
             "--{name} {number} with --keys {keys}: every key has one of them that writes it; give at least \
              {number} keys"
+        )));
+    }
+    Ok(())
+}
+
+/// Refuses requests of more keys than there are, or than a thread reads: they would be smaller than the report says.
+fn requests_fit(
+    spec: &WorkloadSpec,
+    source: &Source,
+    at: &Coordinates<'_>,
+    phases: &[PlannedPhase],
+) -> Result<()> {
+    let Some(size) = spec.multiget.map(|keys| keys.0).filter(|size| *size > 1) else {
+        return Ok(());
+    };
+    if size > at.keys {
+        let (keys, whose) = match source.trace {
+            Some(_) => (at.keys, "that this trace has"),
+            None => (at.keys, "of --keys"),
+        };
+        return Err(usage(format!(
+            "--multiget {size}: a request asks for at most the {keys} {whose}; use --multiget {keys} or fewer, or more keys"
+        )));
+    }
+    let reads = phases.iter().filter(|phase| phase.operations.contains(&Operation::GetMany));
+    let fewest = reads.filter_map(|phase| phase.requests).min().unwrap_or(u64::MAX);
+    let needed = u64::from(size) * u64::from(at.threads);
+    if fewest < needed {
+        let each = fewest / u64::from(at.threads);
+        return Err(usage(format!(
+            "--multiget {size}: each of {} reads {each} keys a round, fewer than a request asks for; use --requests {needed} \
+             or more, or a smaller --multiget",
+            count(at.threads as usize, "thread")
         )));
     }
     Ok(())

@@ -78,6 +78,17 @@ fn data_sizes(spec: &WorkloadSpec, payload: Option<&[u8]>) -> Sweep<SizeSpec> {
     })
 }
 
+/// The sizes and the numbers of keys of a workload, where no file has to be read for them.
+pub(crate) fn sizes_and_keys(spec: &WorkloadSpec) -> Option<(Sweep<SizeSpec>, Sweep<Count>)> {
+    let is_read = spec.payload.is_some() && spec.data_size.is_none();
+    if is_read || matches!(spec.key_pattern, Some(KeyPattern::Trace(_))) {
+        return None;
+    }
+    let sizes = data_sizes(spec, None);
+    let keys = spec.keys.clone().unwrap_or_else(|| Count(default_keys(&sizes)).into());
+    Some((sizes, keys))
+}
+
 /// What a replay leaves out of a recording.
 fn note_omissions(trace: &Trace, notes: &mut Vec<String>) {
     if trace.ops().any(|op| op.ttl.is_some()) {

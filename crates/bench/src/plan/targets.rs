@@ -80,7 +80,8 @@ fn media_here(url: &StoreUrl, catalog: &Catalog) -> Vec<Medium> {
     tiers.iter().flat_map(|tier| media_here(tier, catalog)).collect()
 }
 
-pub(super) fn plan_targets(
+/// The targets of these URLs.
+pub(crate) fn plan_targets(
     urls: &[String],
     typed: bool,
     catalog: &Catalog,
@@ -90,19 +91,35 @@ pub(super) fn plan_targets(
         let url = StoreUrl::parse(text)?;
         let engine = catalog.find(url.scheme())?;
         let name = url.name().map_or_else(|| url.to_string(), str::to_owned);
-        let taken = |target: &PlannedTarget| {
+        if name.trim().is_empty() {
+            return Err(usage(format!(
+                "{text}: its name is empty; give it one, or leave `name=` out"
+            )));
+        }
+        let taken = |target: &&PlannedTarget| {
             target.name == name || target.url.to_string() == url.to_string()
         };
-        if targets.iter().any(taken) {
-            let fix = match url.name() {
-                Some(_) => "give one another `name=`".into(),
-                None => format!("label one: `{}`", labelled(&url)),
-            };
-            return Err(usage(format!("target `{name}` stands twice; {fix}")));
+        if let Some(other) = targets.iter().find(taken) {
+            return Err(usage(stands_twice(&name, &url, other)));
         }
         targets.push(PlannedTarget::new(url, name, engine, typed, catalog));
     }
     Ok(targets)
+}
+
+/// Two targets that nobody could tell apart, by their name or by all that they are.
+fn stands_twice(name: &str, url: &StoreUrl, other: &PlannedTarget) -> String {
+    if other.url.to_string() == url.to_string() {
+        let fix = match url.name() {
+            Some(_) => "give one another `name=`".into(),
+            None => format!("label one: `{}`", labelled(url)),
+        };
+        return format!("target `{name}` stands twice; {fix}");
+    }
+    format!(
+        "the name `{name}` stands twice, of {} and of {url}; give one another `name=`",
+        other.url
+    )
 }
 
 fn labelled(url: &StoreUrl) -> String {

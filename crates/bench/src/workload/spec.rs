@@ -19,7 +19,7 @@ use super::{
 #[command(next_help_heading = "Workload")]
 pub struct WorkloadSpec {
     /// Number of keys; a comma sweeps [default: 20000, or what a trace has]
-    #[arg(short, long, value_name = "N")]
+    #[arg(short, long, value_name = "N", allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
     pub keys: Option<Sweep<Count>>,
 
@@ -78,45 +78,58 @@ pub struct WorkloadSpec {
 
     /// What the application needs to make a value that a get-or-set missed, slept between the miss and its fill; it is part
     /// of the time of that operation
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
     pub load_time: Option<Span>,
 
     /// Read this many keys in one request
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
     pub multiget: Option<Count>,
 
     /// Keys come in groups of this many, one after the other, that are read together; with `get_tag`, each value is stored
     /// with the tag of its group
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
     pub group: Option<Count>,
 
     /// Give every value this time to live
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
     pub ttl: Option<Span>,
 
     /// Threads, each with one session and so one connection; a comma sweeps [default: 1]
-    #[arg(short, long, value_name = "N", short_alias = 'c', alias = "connections")]
+    #[arg(
+        short,
+        long,
+        value_name = "N",
+        short_alias = 'c',
+        alias = "connections",
+        allow_hyphen_values = true
+    )]
     #[serde(deserialize_with = "text", alias = "connections")]
     pub threads: Option<Sweep<Count>>,
 
     /// Processes of each guest (a cache of another language), forked once its cache is open, for it has no threads; where
     /// it works with more or fewer than others have threads, the two are not compared [default: as many as --threads]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
     pub processes: Option<Count>,
 
     /// Reads or mixed operations a round, all threads together; sets, deletes and touches of their own are always one a
     /// key [default: as many as keys, or the whole trace]
-    #[arg(short = 'n', long, value_name = "N", conflicts_with = "duration")]
+    #[arg(
+        short = 'n',
+        long,
+        value_name = "N",
+        conflicts_with = "duration",
+        allow_hyphen_values = true
+    )]
     #[serde(deserialize_with = "text")]
     pub requests: Option<Count>,
 
     /// Time of the reads or mixed operations of a round instead of their number
-    #[arg(long, value_name = "TIME", alias = "test-time")]
+    #[arg(long, value_name = "TIME", alias = "test-time", allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
     pub duration: Option<Span>,
 
@@ -144,12 +157,12 @@ pub struct WorkloadSpec {
     pub search: Option<Bound>,
 
     /// Before the first round, do everything unmeasured for this long
-    #[arg(short, long, value_name = "TIME")]
+    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
     pub warmup: Option<Span>,
 
     /// Rounds, interleaved over the targets [default: 10]
-    #[arg(short, long, value_name = "N", alias = "runs")]
+    #[arg(short, long, value_name = "N", alias = "runs", allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
     pub rounds: Option<Count>,
 
@@ -166,7 +179,7 @@ pub struct WorkloadSpec {
     pub max_time: Option<Span>,
 
     /// Every key, size and operation follows from it [default: 1]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
     pub seed: Option<u64>,
 

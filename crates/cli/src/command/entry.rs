@@ -2,6 +2,7 @@
 
 use std::io::Read;
 
+use anyhow::bail;
 use clap::Args;
 use larder_store::{Durability, SetOptions, SetOutcome, Span, Store, StoreUrl};
 
@@ -28,7 +29,7 @@ pub(crate) struct Set {
     /// The value; without it, standard input is stored
     value: Option<String>,
     /// How long it lives
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     ttl: Option<Span>,
 }
 
@@ -42,6 +43,7 @@ pub(crate) struct Delete {
 }
 
 pub(crate) fn get(arguments: &Get) -> anyhow::Result<Exit> {
+    has_place(&StoreUrl::parse(&arguments.url)?)?;
     let store = open_existing(&arguments.url)?;
     let mut value = Vec::new();
     if store.session()?.get(arguments.key.as_bytes(), &mut value)?.is_none() {
@@ -53,8 +55,13 @@ pub(crate) fn get(arguments: &Get) -> anyhow::Result<Exit> {
 }
 
 pub(crate) fn set(arguments: &Set) -> anyhow::Result<Exit> {
+    if arguments.ttl.is_some_and(|Span(ttl)| ttl.is_zero()) {
+        bail!(Usage("--ttl 0s: give it a time, or leave it out to keep the value".into()));
+    }
+    let url = StoreUrl::parse(&arguments.url)?;
+    has_place(&url)?;
     let store = open(&arguments.url)?;
-    lasts(&StoreUrl::parse(&arguments.url)?, store.as_ref())?;
+    lasts(&url, store.as_ref())?;
     let mut value = Vec::new();
     if let Some(typed) = &arguments.value {
         value.extend_from_slice(typed.as_bytes());
@@ -64,11 +71,12 @@ pub(crate) fn set(arguments: &Set) -> anyhow::Result<Exit> {
     let options = SetOptions { ttl: arguments.ttl.map(|Span(ttl)| ttl), ..SetOptions::default() };
     match store.session()?.set(arguments.key.as_bytes(), &value, &options)? {
         SetOutcome::Stored => Ok(Exit::Done),
-        refused => anyhow::bail!("{}: {refused:?}", store.info().url),
+        refused => bail!("{}: {refused:?}", store.info().url),
     }
 }
 
 pub(crate) fn delete(arguments: &Delete) -> anyhow::Result<Exit> {
+    has_place(&StoreUrl::parse(&arguments.url)?)?;
     let store = open_existing(&arguments.url)?;
     if store.session()?.delete(arguments.key.as_bytes())? {
         return Ok(Exit::Done);
@@ -77,17 +85,32 @@ pub(crate) fn delete(arguments: &Delete) -> anyhow::Result<Exit> {
     Ok(Exit::Failed)
 }
 
+/// Refuses a store that is made for this command and goes with it, before its server is started: nothing lies there, and nothing
+/// stays.
+fn has_place(url: &StoreUrl) -> anyhow::Result<()> {
+    let keeper = keeper(url);
+    CATALOG.find(keeper.scheme())?;
+    if keeper.hosts().is_empty() && keeper.path().is_empty() && !CATALOG.is_external(keeper) {
+        bail!(ends_with_the_command(&url.to_string()));
+    }
+    Ok(())
+}
+
 /// A value stored where nobody will find it again is a mistake of the URL.
 fn lasts(url: &StoreUrl, store: &dyn Store) -> Result<(), Usage> {
     let info = store.info();
-    // Of a stack, the lowest tier has everything.
-    let keeper = url.tiers().last().unwrap_or(url);
-    let has_place = !(keeper.hosts().is_empty() && keeper.path().is_empty());
-    let is_kept =
-        has_place && info.durability > Durability::Volatile && store.capabilities().persistent;
-    if !is_kept && !CATALOG.is_external(keeper) {
-        let url = info.url;
-        return Err(Usage(format!("{url} ends with this command; name a path or a server")));
+    let is_kept = info.durability > Durability::Volatile && store.capabilities().persistent;
+    if is_kept || CATALOG.is_external(keeper(url)) {
+        return Ok(());
     }
-    Ok(())
+    Err(ends_with_the_command(&info.url))
+}
+
+/// What keeps the entries: of a stack the lowest tier, which has everything.
+fn keeper(url: &StoreUrl) -> &StoreUrl {
+    url.tiers().last().unwrap_or(url)
+}
+
+fn ends_with_the_command(url: &str) -> Usage {
+    Usage(format!("{url} ends with this command; name a path or a server"))
 }

@@ -146,6 +146,11 @@ fn vanishing() {
         let answer = scene.larder(&["set", url, "key", "value"]);
         answer.ends_with(2).complains(&[url, "ends with this command; name a path or a server"]);
     }
+    // Nor is a server started to say that nothing is there: where none is installed, the answer is the same.
+    for command in [&["get"][..], &["delete"], &["set"]] {
+        let answer = scene.larder_alone(&[command, &["memcached:", "key"]].concat());
+        answer.ends_with(2).complains(&["memcached: ends with this command"]);
+    }
     scene.assert_nothing_left();
 }
 

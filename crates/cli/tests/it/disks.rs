@@ -3,7 +3,7 @@
 use larder_report::Operation;
 
 use crate::scene::{Answer, Scene};
-use crate::{Case, MOUNTS};
+use crate::{Case, MOUNTS, NOTHING};
 
 pub(crate) const CASES: &[Case] = &[
     (MOUNTS, "a_plan_beyond_the_disk_is_refused", beyond_the_disk),
@@ -11,6 +11,8 @@ pub(crate) const CASES: &[Case] = &[
     (MOUNTS, "a_file_system_of_its_own_may_fill_up_and_goes_with_the_run", fills_its_own),
     (MOUNTS, "a_ramfs_takes_what_it_is_given_and_the_run_says_so", ramfs),
     (MOUNTS, "a_folder_that_is_read_only_is_a_reason", read_only),
+    (MOUNTS, "a_disk_that_fills_up_costs_no_run_json", no_room_for_reports),
+    (NOTHING, "a_file_that_may_not_be_so_large_costs_no_other_result", no_large_files),
     (MOUNTS, "results_that_find_no_room_are_told_before_anything_runs", no_room_for_results),
 ];
 
@@ -120,6 +122,46 @@ fn read_only() {
         assert!(run.cells.iter().any(|cell| cell.target == "moka:" && cell.reason.is_none()));
         scene.assert_nothing_left();
     }
+}
+
+/// A run that could keep its `run.json` and not all that is made of it says so, and the rest can be made from it.
+#[track_caller]
+fn keeps_its_run(scene: &Scene, answer: &Answer, missing: &[&str], why: &str) {
+    answer.ends_with(1);
+    assert!(answer.out.contains("moka:"), "what was measured is shown: {answer:#?}");
+    let told: Vec<&str> = answer.err.lines().collect();
+    assert_eq!(told.len(), missing.len() + 1, "a line for each, and where the rest is: {told:#?}");
+    for (line, name) in told.iter().zip(missing) {
+        assert!(line.contains(name) && line.contains(why), "{name}: {line}");
+        assert!(line.contains("makes it once there is room") || name.contains("hdr"), "{line}");
+    }
+    let run = scene.run_json();
+    assert!(run.cells.iter().all(|cell| cell.ops_per_s.is_some()), "{run:#?}");
+    let _ = std::fs::remove_file(scene.path("out/report.html"));
+    scene.larder(&["report", "out"]).ends_with(0);
+    for name in ["samples.csv", "usage.csv", "report.md", "report.html"] {
+        assert!(scene.path("out").join(name).exists(), "{name} is not made again");
+    }
+}
+
+fn no_room_for_reports() {
+    let scene = Scene::new();
+    std::fs::create_dir_all(scene.path("disk")).unwrap();
+    // The disk goes with the process; what it held is copied.
+    let script = r#"mount -t tmpfs -o size=96k none disk
+        "$LARDER" compare moka: -q -r 3 -k 1000 -o disk/out; code=$?
+        cp -r disk/out out; exit $code"#;
+    let answer = scene.shell("unshare", &["--map-root-user", "--mount", "sh", "-c", script]);
+    keeps_its_run(&scene, &answer, &["disk/out/report.html"], "No space left");
+}
+
+fn no_large_files() {
+    let scene = Scene::new();
+    // Half kibibytes or whole ones, as the shell counts: room for run.json, and not for the page.
+    let script =
+        r#"trap '' XFSZ; ulimit -f 120; exec "$LARDER" compare moka: -q -r 3 -k 1000 -o out"#;
+    let answer = scene.shell("sh", &["-c", script]);
+    keeps_its_run(&scene, &answer, &["out/report.html"], "File too large");
 }
 
 fn no_room_for_results() {

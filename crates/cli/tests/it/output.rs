@@ -15,6 +15,9 @@ pub(crate) const CASES: &[Case] = &[
     (NOTHING, "standard_output_has_the_result_and_standard_error_the_progress", streams),
     (NOTHING, "quiet_still_tells_why_it_failed_and_once", failed_quietly),
     (NOTHING, "the_folder_of_results_has_every_file_and_nothing_else", folder),
+    (NOTHING, "a_folder_with_files_of_somebodys_takes_no_results", somebodys_folder),
+    (NOTHING, "an_earlier_result_is_replaced_with_a_word", replaced),
+    (NOTHING, "two_runs_do_not_share_a_folder_of_results", shared_folder),
     (NOTHING, "a_reader_that_goes_away_is_no_failure_and_a_full_disk_is", closed),
     (NOTHING, "a_dry_run_tells_time_memory_and_disk_and_leaves_nothing", dry_run),
     (MEMCACHED, "a_dry_run_starts_servers_and_stops_them", dry_run_of_servers),
@@ -102,7 +105,8 @@ fn streams() {
         assert!(!answer.out.contains("round 2 of 2") && !answer.out.contains('\x1b'), "{answer:?}");
     }
     let quiet = compare(&scene, &["moka:", "-q"]);
-    assert_eq!(quiet.err, "results: out\n");
+    assert!(quiet.err.starts_with("results: out (replaced the result of "), "{quiet:#?}");
+    assert_eq!(quiet.err.lines().count(), 1, "{quiet:#?}");
 }
 
 fn failed_quietly() {
@@ -132,6 +136,55 @@ fn folder() {
     assert_eq!(scene.files("out/hdr").len(), 4);
     compare(&scene, &["moka:"]).ends_with(0);
     assert_eq!(scene.files("out/hdr").len(), 2, "those of the run before are gone");
+}
+
+fn somebodys_folder() {
+    let scene = Scene::new();
+    fs::create_dir(scene.path("own")).unwrap();
+    scene.write("own/report.html", "mine");
+    let answer = scene.larder(&["compare", "moka:", "-o", "own"]);
+    answer.ends_with(2).complains(&["own: `report.html` in it is not a result of larder's"]);
+    assert_eq!(fs::read_to_string(scene.path("own/report.html")).unwrap(), "mine");
+    assert_eq!(scene.files("own"), ["report.html"]);
+
+    compare(&scene, &["moka:", "-q"]).ends_with(0);
+    let before = scene.run_json().started;
+    scene.write("out/notes.txt", "mine");
+    let answer = compare(&scene, &["moka:"]);
+    answer.ends_with(2).complains(&["out: `notes.txt` in it", "an empty folder or a new one"]);
+    assert_eq!(scene.run_json().started, before);
+}
+
+fn replaced() {
+    let scene = Scene::new();
+    let first = compare(&scene, &["moka:", "-q"]);
+    assert_eq!(first.ends_with(0).err, "results: out\n");
+    let before = scene.run_json().started;
+    // Before it is gone, while there is time to keep it; where nothing is said on the way, with the results.
+    let second = compare(&scene, &["moka:"]);
+    let told = second.ends_with(0).err.lines().next().unwrap_or_default();
+    let time = told.strip_prefix("out: replaces the result of ").unwrap();
+    assert!(time.contains(':') && time.len() >= 5, "{told}");
+    assert_ne!(scene.run_json().started, before);
+    let third = compare(&scene, &["moka:", "-q"]);
+    assert!(
+        third.ends_with(0).err.starts_with("results: out (replaced the result of "),
+        "{third:#?}"
+    );
+}
+
+fn shared_folder() {
+    let scene = Scene::new();
+    compare(&scene, &["moka:", "-q"]).ends_with(0);
+    // As another run would have it.
+    let folder = fs::File::open(scene.path("out")).unwrap();
+    folder.lock().unwrap();
+    let answer = compare(&scene, &["lmdb:"]);
+    answer.ends_with(2).complains(&["out: another run of larder writes its results there"]);
+    assert_eq!(scene.run_json().targets[0].url, "moka:");
+    drop(folder);
+    compare(&scene, &["lmdb:", "-q"]).ends_with(0);
+    assert_eq!(scene.run_json().targets[0].url, "lmdb:");
 }
 
 fn closed() {

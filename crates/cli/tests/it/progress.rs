@@ -236,6 +236,7 @@ fn quiet() {
     let mut larder = OnTerminal::start(&scene, 80, &[("TERM", "dumb")], &arguments);
     let (code, left) = larder.ends();
     assert_eq!(code, Some(0), "{left}");
-    assert!(left.starts_with("opening moka:\n") && left.contains("\nround 2 of 2\n"), "{left}");
+    assert!(left.starts_with("out: replaces the result of "), "{left}");
+    assert!(left.contains("\nopening moka:\n") && left.contains("\nround 2 of 2\n"), "{left}");
     assert!(!larder.all.contains('\x1b'), "{:?}", larder.all);
 }

@@ -44,6 +44,7 @@ fn wrong_targets() {
         ("memcached://a:b", ["`a:b` is not a host", "write h1:11211"]),
         ("memcached:?timeout=0", ["option `timeout`: 0s", "write 5s"]),
         ("memcached:?via=delay:1", ["`1` is not a delay with its unit", "write delay:2ms"]),
+        ("moka:?name=", ["moka:?name=: its name is empty", "leave `name=` out"]),
         ("moka:?via=delay:1ms", ["unknown option `via`", "known: size"]),
         ("tiered:moka:|nosuch:", ["unknown engine `nosuch:`", "memcached:"]),
         (
@@ -75,6 +76,23 @@ fn wrong_workloads() {
             ["--on-miss fill-next", "leave out --ratio"],
         ),
         (&["-k", "2", "-t", "3", "--operations", "set+get"], ["--threads 3", "at least 3 keys"]),
+        (
+            &["-k", "100", "--multiget", "1000"],
+            ["--multiget 1000: ", "use --multiget 100 or fewer"],
+        ),
+        (&["-k", "10k,100", "--multiget", "1000"], ["--multiget 1000: ", "the 100 of --keys"]),
+        (
+            &["-k", "10k", "-n", "100", "-t", "4", "--multiget", "50"],
+            ["each of 4 threads reads 25 keys a round", "use --requests 200 or more"],
+        ),
+        (
+            &["-k", "100", "--group", "1000", "--operations", "get_tag"],
+            ["--group 1000", "1000 keys"],
+        ),
+        (&["--ttl", "-5s"], ["'-5s' for '--ttl <TIME>'", "`-5s` is not a time; write 250ms"]),
+        (&["--ttl", "0"], ["--ttl 0s", "give it a time, or leave it out"]),
+        (&["--duration", "-1s"], ["--duration", "`-1s` is not a time"]),
+        (&["-k", "-5"], ["--keys", "`-5` is not a whole number from 1"]),
         (&["--payload", "missing.html"], ["missing.html", "No such file"]),
     ] {
         refused(&scene, &[&["moka:"], arguments].concat(), &parts);
@@ -89,6 +107,8 @@ fn wrong_flags() {
         (&["frobnicate"], ["frobnicate", "--help"]),
         (&["engines", "nosuch"], ["unknown engine `nosuch:`", "known: null:"]),
         (&["get", "moka:"], ["<KEY>", "--help"]),
+        (&["set", "file:x", "a", "b", "--ttl", "0"], ["--ttl 0s: give it a time", "leave it out"]),
+        (&["set", "file:x", "a", "b", "--ttl", "-5s"], ["--ttl", "`-5s` is not a time"]),
         (&["completions", "tcsh"], ["tcsh", "--help"]),
     ] {
         scene.larder(arguments).ends_with(2).complains(&parts);
@@ -157,14 +177,23 @@ fn beyond_memory() {
     let parts = ["of memory", "are free", "--keys"];
     refused(&scene, &["moka:", "-k", "2m", "-d", "20m"], &parts);
     refused(&scene, &["moka:", "-k", "2m", "-d", "20m", "-o", "out"], &parts);
+    // It follows from the numbers: no value is made for it, nor a store opened that would be tried with values so large.
+    for flags in [&[][..], &["--dry-run"]] {
+        let large = ["compare", "moka:", "-r", "2", "-k", "10k", "-d", "1g"];
+        let answer = scene.larder(&[&large, flags].concat());
+        answer.ends_with(2).complains(&["this plan takes about", "of memory", "or --yes to try"]);
+    }
 }
 
 fn twice() {
     let scene = Scene::new();
     let label = ["target `moka:` stands twice", "label one: `moka:?name=other`"];
     refused(&scene, &["moka:", "moka:"], &label);
-    let name = ["target `a` stands twice", "give one another `name=`"];
+    let name =
+        ["the name `a` stands twice, of moka:?name=a and of lmdb:?name=a", "another `name=`"];
     refused(&scene, &["moka:?name=a", "lmdb:?name=a"], &name);
+    let name = ["the name `memory:` stands twice, of moka:?name=memory: and of memory:"];
+    refused(&scene, &["moka:?name=memory:", "memory:"], &name);
     let named = ["compare", "moka:", "moka:?name=other", "-k", "10", "-r", "1", "-o", "out"];
     scene.larder(&named).ends_with(0);
     let run = scene.run_json();

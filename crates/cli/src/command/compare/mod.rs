@@ -11,7 +11,8 @@ use anyhow::Context;
 use clap::Args;
 use larder_bench::workload::WorkloadSpec;
 use larder_bench::{
-    Named, Permissions, Plan, Scenario, SliceSpec, compare, estimate, limit_memory,
+    Claimed, Named, Permissions, Plan, Scenario, SliceSpec, claim, compare, estimate, limit_memory,
+    refuse_too_large,
 };
 use larder_report::{ArticleForm, Cell, Format, ReasonKind, Run, render};
 use larder_store::StoreUrl;
@@ -131,28 +132,31 @@ fn one(arguments: &Arguments, mut scenario: Scenario) -> anyhow::Result<Exit> {
         scenario.targets.clone_from(&arguments.targets);
     }
     let scenario = scenario.with_workload(&arguments.workload);
+    let permissions = Permissions { yes: arguments.yes };
     // Before anything is made of it; and given up after everything else.
     let _limit = limit_memory(&scenario)?;
+    refuse_too_large(&scenario, typed, &CATALOG, permissions)?;
     let mut plan = Plan::new(&scenario, typed, &CATALOG)?;
     if let Some(slice) = arguments.slice {
         plan = plan.sliced(slice)?;
     }
     // Nobody waits for a run to be told that an assertion was about none of it.
     arguments.gate.names_cells(&[&plan.outline()])?;
-    let progress = Progress::new(arguments.quiet);
-    let permissions = Permissions { yes: arguments.yes };
     if arguments.dry_run {
+        let progress = Progress::new(arguments.quiet);
         let estimates = estimate(&plan, &CATALOG, permissions, &progress, stop)?;
         drop(progress);
         super::print(describe(&plan, &estimates).as_bytes())?;
         return Ok(Exit::Done);
     }
     let folder = folder(arguments, &plan.scenario)?;
-    let exports = arguments.export_svg.iter().chain(&arguments.export_png);
-    let folders: Vec<PathBuf> = iter::once(&folder).chain(exports).cloned().collect();
+    let exports: Vec<&PathBuf> = arguments.export_svg.iter().chain(&arguments.export_png).collect();
     let parent = arguments.output.is_none().then(|| PathBuf::from(RESULTS));
-    interrupts.made(folders.iter().cloned().chain(parent).collect());
-    let prepared = folders.iter().try_for_each(|folder| larder_bench::prepare(folder));
+    let claimed = claimed(arguments, &folder, &interrupts)?;
+    let folders = iter::once(&folder).chain(exports.iter().copied());
+    interrupts.made(folders.cloned().chain(parent).collect());
+    let prepared = exports.iter().try_for_each(|folder| larder_bench::prepare(folder));
+    let progress = Progress::new(arguments.quiet);
     let outcome = prepared
         .and_then(|()| compare(&plan, &CATALOG, masked_argv(), permissions, &progress, stop));
     let told = progress.tells_failures();
@@ -162,21 +166,60 @@ fn one(arguments: &Arguments, mut scenario: Scenario) -> anyhow::Result<Exit> {
     let written = larder_bench::write(&folder, &outcome);
     // Even where they cannot be kept, what was measured is shown.
     super::print(render(&outcome.run, arguments.format, terminal::style()).as_bytes())?;
-    written?;
-    anstream::eprintln!("results: {}", folder.display());
+    let missing = written?;
+    for missing in &missing {
+        anstream::eprintln!("larder: {}", one_line(missing));
+    }
+    anstream::eprintln!("results: {}{}", folder.display(), replaced(arguments, &claimed));
     if let Some(folder) = &arguments.export_svg {
         export_svg(folder, &outcome.run)?;
     }
     if let Some(folder) = &arguments.export_png {
         export_png(folder, &outcome.run)?;
     }
-    let exit = exit(arguments, outcome.failed, &[&outcome.run], stop);
+    let failed = outcome.failed || !missing.is_empty();
+    let exit = exit(arguments, failed, &[&outcome.run], stop);
     if exit == Exit::Failed && !told {
         for failure in failures(&outcome.run) {
             anstream::eprintln!("larder: {}", one_line(&failure));
         }
     }
     Ok(exit)
+}
+
+/// Takes the folder of the results, and says which result goes for them.
+fn claimed(
+    arguments: &Arguments,
+    folder: &Path,
+    interrupts: &Interrupts,
+) -> anyhow::Result<Claimed> {
+    let claimed = claim(folder).inspect_err(|error| {
+        // One that is somebody else's stays as it is.
+        if !error.is_usage() {
+            interrupts.made(vec![folder.to_owned()]);
+            interrupts.discard();
+        }
+    })?;
+    if let Some(earlier) = claimed.earlier.as_ref().filter(|_| !arguments.quiet) {
+        anstream::eprintln!("{}: replaces the result of {}", folder.display(), began(earlier));
+    }
+    Ok(claimed)
+}
+
+/// The word for an earlier result where nothing was said before the run.
+fn replaced(arguments: &Arguments, claimed: &Claimed) -> String {
+    let earlier = claimed.earlier.as_ref().filter(|_| arguments.quiet);
+    let word = |earlier: &String| format!(" (replaced the result of {})", began(earlier));
+    earlier.map(word).unwrap_or_default()
+}
+
+/// When a run began, as the clock here showed it: without the date where that is today's.
+fn began(started: &str) -> String {
+    let Ok(started) = started.parse::<jiff::Timestamp>() else { return started.to_owned() };
+    let now = jiff::Zoned::now();
+    let started = started.to_zoned(now.time_zone().clone());
+    let is_today = started.date() == now.date();
+    started.strftime(if is_today { "%H:%M" } else { "%Y-%m-%d %H:%M" }).to_string()
 }
 
 /// Where the results of what has this name go.

@@ -7,16 +7,17 @@ use std::time::Duration;
 
 use larder_bench::workload::WorkloadSpec;
 use larder_bench::{
-    Outcome, Permissions, Plan, Scenario, Set, SliceSpec, compare, estimate, limit_memory,
+    Claimed, Outcome, Permissions, Plan, Scenario, Set, SliceSpec, compare, estimate, limit_memory,
+    refuse_too_large,
 };
 use larder_report::{Entry, Index, Run, index_formats, render_index};
 
 use super::describe::{describe, seconds, total};
-use super::{Arguments, RESULTS, exit, folder, masked_argv};
+use super::{Arguments, RESULTS, claimed, exit, folder, masked_argv, replaced};
 use crate::catalog::CATALOG;
 use crate::command::print;
 use crate::command::report::{export_png, export_svg};
-use crate::exit::{Exit, Usage, told};
+use crate::exit::{Exit, Usage, one_line, told};
 use crate::interrupt::Interrupts;
 use crate::progress::{Progress, heading};
 use crate::terminal;
@@ -40,6 +41,7 @@ pub(super) fn run(arguments: &Arguments, set: &Set) -> anyhow::Result<Exit> {
     let mut index = Index::of_scenarios(&set.name, &set.summary, names);
     let mut failed = false;
     // Nobody waits an hour either to be told of a folder that cannot be written.
+    let _claimed = claimed(arguments, &folder, &interrupts)?;
     let folders = made(arguments, &folder);
     interrupts.made(folders.clone());
     let prepared = folders.iter().rev().try_for_each(|folder| larder_bench::prepare(folder));
@@ -117,8 +119,8 @@ fn member(
     interrupts: &Interrupts,
 ) -> bool {
     let name = &entry.name;
-    let outcome = match measure(arguments, scenario, results, interrupts) {
-        Ok(outcome) => outcome,
+    let (outcome, claimed) = match measure(arguments, scenario, results, interrupts) {
+        Ok(measured) => measured,
         Err(error) => {
             let reason = told(&error);
             anstream::eprintln!("larder: {name} cannot run: {reason}");
@@ -132,12 +134,21 @@ fn member(
     // For whoever makes the index anew, and finds nothing there; here it is shown all the same.
     let lost = |error| format!("it ran, and could not be kept: {}", told(error));
     entry.reason = written.as_ref().err().map(lost);
-    let kept = written.and_then(|()| export(arguments, name, &outcome.run));
+    let missing = written.as_ref().map_or(&[][..], Vec::as_slice);
+    for missing in missing {
+        anstream::eprintln!("larder: {name}: {}", one_line(missing));
+    }
+    let is_whole = missing.is_empty();
+    let kept = written.and_then(|_| export(arguments, name, &outcome.run));
     if let Err(error) = &kept {
         anstream::eprintln!("larder: {name} ran, and not all of it could be kept: {}", told(error));
     }
+    let word = replaced(arguments, &claimed);
+    if !word.is_empty() {
+        anstream::eprintln!("{name}{word}");
+    }
     entry.run = Some(outcome.run);
-    kept.is_ok()
+    kept.is_ok() && is_whole
 }
 
 /// The folders that are made for all of them, each before the one that it lies in.
@@ -164,20 +175,20 @@ fn measure(
     scenario: &Scenario,
     results: &Path,
     interrupts: &Interrupts,
-) -> anyhow::Result<Outcome> {
+) -> anyhow::Result<(Outcome, Claimed)> {
+    let permissions = Permissions { yes: arguments.yes };
     let _limit = limit_memory(scenario)?;
+    refuse_too_large(scenario, false, &CATALOG, permissions)?;
     let plan = Plan::new(scenario, false, &CATALOG)?;
     let folder = results.join(&plan.scenario);
     let of_all = made(arguments, results);
-    interrupts.made(iter::once(folder.clone()).chain(of_all).collect());
+    let claimed = claimed(arguments, &folder, interrupts)?;
+    interrupts.made(iter::once(folder).chain(of_all).collect());
     let progress = Progress::new(arguments.quiet);
-    let permissions = Permissions { yes: arguments.yes };
-    let prepared = larder_bench::prepare(&folder);
     let stop = &interrupts.stop;
-    let outcome = prepared
-        .and_then(|()| compare(&plan, &CATALOG, masked_argv(), permissions, &progress, stop));
+    let outcome = compare(&plan, &CATALOG, masked_argv(), permissions, &progress, stop);
     drop(progress);
-    Ok(outcome.inspect_err(|_| interrupts.discard())?)
+    Ok((outcome.inspect_err(|_| interrupts.discard())?, claimed))
 }
 
 /// Each plan with what it would take, and the time of all of them.
@@ -192,6 +203,7 @@ fn dry_run(
         heading(arguments.quiet, number, scenarios.len(), &scenario.name);
         let progress = Progress::new(arguments.quiet);
         let described = limit_memory(scenario).and_then(|_limit| {
+            refuse_too_large(scenario, false, &CATALOG, permissions)?;
             let plan = Plan::new(scenario, false, &CATALOG)?;
             let stop = &interrupts.stop;
             let estimates = estimate(&plan, &CATALOG, permissions, &progress, stop)?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::bail;
-use larder_bench::{Sliced, merge};
+use larder_bench::{Sliced, claim, merge};
 
 use super::{Found, Results};
 use crate::exit::Usage;
@@ -35,8 +35,12 @@ pub(super) fn merged(found: Vec<Found>, folder: Option<&Path>) -> anyhow::Result
         );
     }
     if let Some(folder) = folder {
-        larder_bench::prepare(folder)?;
-        larder_bench::write(folder, &outcome)?;
+        let _claimed = claim(folder)?;
+        // All that is missing in one line: the slices are there, so that the same command makes it.
+        let missing = larder_bench::write(folder, &outcome)?;
+        if !missing.is_empty() {
+            bail!("{}", missing.join("; "));
+        }
         anstream::eprintln!("results: {}", folder.display());
     }
     let folder = folder.map_or(shown, Path::to_owned);
