@@ -15,7 +15,7 @@ impl Check for TtlTruth {
         &About {
             id: "TTL-TRUTH",
             severities: &[Severity::Error, Severity::Warn],
-            sees: "where the workload gives a TTL: keys that still answer after theirs, or are gone well before",
+            sees: "where the workload gives a TTL: keys that still answer after theirs, or are gone well before, also where a touch gave it",
             seen_in: "none of the articles: not one tried whether an entry expires, which a cache is for",
             advice: "make the store look at the time when it is read, give TTLs in its unit, and set the clocks of its machines",
             needs: Needs::SomeRounds,
@@ -46,6 +46,39 @@ impl Check for TtlTruth {
                     span(trial.lasting_ttl_s)
                 );
                 report.target(Severity::Warn, target, text);
+            }
+            if trial.middle_early > 0 {
+                let text = format!(
+                    "{} of {} keys with a TTL of {} were gone {asked} after they were set, and no eviction explains it: its \
+                     clock runs fast, or it cuts TTLs",
+                    trial.middle_early,
+                    trial.middle_keys,
+                    span(trial.middle_ttl_s)
+                );
+                // One or two may have had to make room without being counted.
+                let is_rule = trial.middle_early * 2 > trial.middle_keys;
+                report.target(if is_rule { Severity::Error } else { Severity::Warn }, target, text);
+            }
+            if trial.renewed_early > 0 {
+                let text = format!(
+                    "{} of {} keys with a TTL of {} were gone {asked} after they were set, although a touch that gave them \
+                     {} was acknowledged",
+                    trial.renewed_early,
+                    trial.renewed_keys,
+                    span(trial.ttl_s),
+                    span(trial.lasting_ttl_s)
+                );
+                report.target(Severity::Error, target, text);
+            }
+            if trial.shortened_late > 0 {
+                let text = format!(
+                    "{} of {} keys still answered {asked} after they were set, although a touch that gave them a TTL of {} was \
+                     acknowledged",
+                    trial.shortened_late,
+                    trial.shortened_keys,
+                    span(trial.ttl_s)
+                );
+                report.target(Severity::Error, target, text);
             }
         }
     }

@@ -20,6 +20,12 @@ const KEYS: usize = 8;
 const SHORTEST: Duration = Duration::from_millis(100);
 /// A TTL that has not passed when the short one has.
 const LASTING: Duration = Duration::from_mins(1);
+/// Keys of each rung of the ladder of TTLs.
+const KEYS_OF_RUNG: usize = 4;
+/// Each rung is a quarter longer than the one below, or a step of the clock.
+const QUARTER: u32 = 4;
+/// The longest rung: nobody is expected to ask later.
+const LONGEST_RUNG: Duration = Duration::from_secs(30);
 /// What is to be waited for longer than this is not tried: a stack whose local tier keeps its copies for ten seconds.
 const MOST: Duration = Duration::from_secs(5);
 /// Between two looks at whether the run is to stop.
@@ -36,23 +42,95 @@ struct Trial {
     resolution: Duration,
     /// After so long a key is gone for certain.
     time: Duration,
-    /// Keys with that TTL.
-    mortal: Vec<Vec<u8>>,
-    /// Keys with one that lasts.
-    lasting: Vec<Vec<u8>>,
-    /// When the last of them was acknowledged.
+    /// The keys of each of [`KINDS`].
+    keys: [Vec<Vec<u8>>; KINDS.len()],
+    /// Keys with TTLs from a few steps of the clock up, the shortest first: whenever they are asked for, there is a rung whose
+    /// time is mostly over and not yet all. A clock that runs twice as fast has ended it.
+    ladder: Vec<Rung>,
+    /// When the first of them was set, and when the last one was acknowledged.
+    began: Instant,
     set: Instant,
+    /// How long after the first set all had been asked for once: what is gone by then may have outlived its TTL.
+    asked: Duration,
+    /// The rung that was asked for, and how many of its keys were there.
+    middle: Option<(usize, usize)>,
     evictions: Option<u64>,
     /// `None` until it was asked, and where that failed: the rounds will tell why.
     found: Option<Found>,
 }
 
-/// What was asked for, and was there.
+/// Keys that were set with one TTL.
+struct Rung {
+    ttl: Duration,
+    keys: Vec<Vec<u8>>,
+}
+
+/// The TTLs of the ladder: from twice the short one up, each a whole number of steps of the clock.
+fn rungs(short: Duration, step: Duration) -> Vec<Duration> {
+    let step = step.max(Duration::from_millis(1));
+    let mut rungs = Vec::new();
+    let mut ttl = short * 2;
+    while ttl <= LONGEST_RUNG {
+        rungs.push(ttl);
+        let longer = ttl + (ttl / QUARTER).max(step);
+        let steps = longer.as_nanos() / step.as_nanos();
+        ttl = step * u32::try_from(steps).unwrap_or(u32::MAX);
+    }
+    rungs
+}
+
+/// What is done with a key of the trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Set with the short TTL: must go.
+    Mortal,
+    /// Set with the TTL that lasts: must stay.
+    Lasting,
+    /// Set with the short TTL and touched with the one that lasts: must stay.
+    Renewed,
+    /// Set with the TTL that lasts and touched with the short one: must go.
+    Shortened,
+}
+
+/// Every kind, in the order of [`Trial::keys`]. Those that are touched come first: their touch must come before their end.
+const KINDS: [Kind; 4] = [Kind::Renewed, Kind::Shortened, Kind::Mortal, Kind::Lasting];
+
+/// What was asked for, and was there: so many keys of each of [`KINDS`].
 #[derive(Debug, Clone, Copy)]
 struct Found {
     after: Duration,
-    mortal: usize,
-    lasting: usize,
+    there: [usize; KINDS.len()],
+}
+
+impl Kind {
+    /// The TTL that it is set with, and the one that a touch gives it.
+    fn ttls(self, short: Duration) -> (Duration, Option<Duration>) {
+        match self {
+            Self::Mortal => (short, None),
+            Self::Lasting => (LASTING, None),
+            Self::Renewed => (short, Some(LASTING)),
+            Self::Shortened => (LASTING, Some(short)),
+        }
+    }
+
+    /// Whether it must be gone when it is asked for.
+    fn must_go(self) -> bool {
+        matches!(self, Self::Mortal | Self::Shortened)
+    }
+
+    /// A letter that keeps its keys apart from others'.
+    fn letter(self) -> char {
+        match self {
+            Self::Mortal => 's',
+            Self::Lasting => 'l',
+            Self::Renewed => 'r',
+            Self::Shortened => 'c',
+        }
+    }
+
+    fn place(self) -> usize {
+        KINDS.iter().position(|kind| *kind == self).unwrap_or(0)
+    }
 }
 
 impl Trials {
@@ -79,7 +157,7 @@ impl Trials {
         if self.wait(1, stop) {
             self.0.iter_mut().for_each(Trial::ask);
             if self.wait(2, stop) {
-                self.0.iter_mut().filter(|trial| trial.is_late()).for_each(Trial::ask_for_mortal);
+                self.0.iter_mut().filter(|trial| trial.is_late()).for_each(Trial::ask_again);
             }
         }
         for trial in self.0 {
@@ -116,10 +194,12 @@ fn short(target: &Target) -> Duration {
     target.capabilities.ttl_resolution.max(SHORTEST)
 }
 
-/// After so long a key is gone for certain: its TTL, a step of the clock that it is counted by, and some patience.
+/// After so long a key is gone for certain: its TTL, a step of the clock that it is counted by, and some patience. By then so many
+/// steps have passed that a rung of the ladder is short of its end and a clock that runs twice as fast is past it.
 fn time(target: &Target) -> Duration {
     let step = target.capabilities.ttl_resolution;
-    short(target) + step + (step / 4).max(SHORTEST)
+    let short = short(target);
+    (short + step + (step / 4).max(SHORTEST)).max(short * 15 / 4)
 }
 
 impl Trial {
@@ -132,73 +212,145 @@ impl Trial {
             ttl: short(target),
             resolution: target.capabilities.ttl_resolution,
             time: time(target),
-            mortal: Vec::new(),
-            lasting: Vec::new(),
+            keys: Default::default(),
+            began: Instant::now(),
             set: Instant::now(),
+            asked: Duration::MAX,
+            ladder: Vec::new(),
+            middle: None,
             evictions: None,
             found: None,
         };
-        trial.store(point.keys.prefix()).ok()?;
+        for kind in KINDS {
+            if kind.ttls(trial.ttl).1.is_none() || target.capabilities.touch {
+                trial.store(kind, point.keys.prefix()).ok()?;
+            }
+        }
+        trial.store_ladder(point.keys.prefix()).ok()?;
         trial.set = Instant::now();
         trial.evictions = target.store.stats().ok()?.evictions;
         Some(trial)
     }
 
-    /// Sets the keys of both kinds.
-    fn store(&mut self, prefix: &[u8]) -> Result<()> {
-        let kinds = [('s', self.ttl, &mut self.mortal), ('l', LASTING, &mut self.lasting)];
-        for (kind, ttl, keys) in kinds {
-            let options = SetOptions { ttl: Some(ttl), ..SetOptions::default() };
-            for n in 0..KEYS {
-                let key = [prefix, format!("t~{kind}{n}").as_bytes()].concat();
-                // One whose set fails may be there all the same.
-                keys.push(key.clone());
-                if self.session.set(&key, &key, &options)? != SetOutcome::Stored {
-                    keys.pop();
-                }
+    /// Sets the keys of a kind, and touches them where that is what it is about.
+    fn store(&mut self, kind: Kind, prefix: &[u8]) -> Result<()> {
+        let (ttl, touched) = kind.ttls(self.ttl);
+        let options = SetOptions { ttl: Some(ttl), ..SetOptions::default() };
+        let keys = &mut self.keys[kind.place()];
+        for n in 0..KEYS {
+            let key = [prefix, format!("t~{}{n}", kind.letter()).as_bytes()].concat();
+            // One whose set fails may be there all the same.
+            keys.push(key.clone());
+            let is_set = self.session.set(&key, &key, &options)? == SetOutcome::Stored;
+            let is_so = match touched {
+                Some(ttl) if is_set => self.session.touch(&key, Some(ttl))?,
+                _ => is_set,
+            };
+            if !is_so {
+                keys.pop();
             }
         }
         Ok(())
     }
 
+    /// Sets the keys of the ladder.
+    fn store_ladder(&mut self, prefix: &[u8]) -> Result<()> {
+        for ttl in rungs(self.ttl, self.resolution) {
+            self.ladder.push(Rung { ttl, keys: Vec::new() });
+            let number = self.ladder.len();
+            let options = SetOptions { ttl: Some(ttl), ..SetOptions::default() };
+            for n in 0..KEYS_OF_RUNG {
+                let key = [prefix, format!("t~{number}m{n}").as_bytes()].concat();
+                let is_set = self.session.set(&key, &key, &options)? == SetOutcome::Stored;
+                self.ladder[number - 1].keys.extend(is_set.then_some(key));
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for the lowest rung whose TTL has not passed.
+    fn ask_ladder(&mut self) {
+        for number in 0..self.ladder.len() {
+            let ends = self.ladder[number].ttl.saturating_sub(self.resolution);
+            if self.began.elapsed() >= ends {
+                continue;
+            }
+            let Ok(there) = there(self.session.as_mut(), &self.ladder[number].keys) else { return };
+            // Of one that ended meanwhile nothing is known.
+            if self.began.elapsed() < ends {
+                self.middle = Some((number, there));
+                return;
+            }
+        }
+    }
+
     /// Whether a key answered that should be gone.
     fn is_late(&self) -> bool {
-        self.found.is_some_and(|found| found.mortal > 0)
+        let late =
+            |found: Found| KINDS.iter().any(|kind| kind.must_go() && found.there[kind.place()] > 0);
+        self.found.is_some_and(late)
     }
 
     /// Asks for all of them.
     fn ask(&mut self) {
         // Of one that answers late no more is said than when it was asked.
         let after = self.set.elapsed();
-        let session = self.session.as_mut();
-        let found = |mortal, lasting| Found { after, mortal, lasting };
-        let answers = (there(session, &self.mortal), there(session, &self.lasting));
-        self.found = answers.0.and_then(|mortal| Ok(found(mortal, answers.1?))).ok();
+        let mut there = [0; KINDS.len()];
+        for kind in KINDS {
+            let Ok(number) = self.there(kind) else { return };
+            there[kind.place()] = number;
+        }
+        self.asked = self.began.elapsed();
+        self.ask_ladder();
+        self.found = Some(Found { after, there });
     }
 
     /// Asks again for those that should be gone.
-    fn ask_for_mortal(&mut self) {
+    fn ask_again(&mut self) {
         let after = self.set.elapsed();
-        let again = there(self.session.as_mut(), &self.mortal).ok();
-        self.found = self.found.zip(again).map(|(found, mortal)| Found { after, mortal, ..found });
+        let Some(mut found) = self.found.take() else { return };
+        for kind in KINDS.into_iter().filter(|kind| kind.must_go()) {
+            let Ok(number) = self.there(kind) else { return };
+            found.there[kind.place()] = number;
+        }
+        self.found = Some(Found { after, ..found });
     }
 
-    /// What was found out. What was evicted meanwhile did not expire too early.
+    fn there(&mut self, kind: Kind) -> Result<usize> {
+        there(self.session.as_mut(), &self.keys[kind.place()])
+    }
+
+    /// What was found out. What was evicted meanwhile did not expire too early, and nor did what was asked for too late.
     fn judged(&self, target: &Target) -> Option<TtlTrial> {
-        let Found { after, mortal, lasting } = self.found?;
+        let Found { after, there } = self.found?;
         let evictions = target.store.stats().ok().and_then(|stats| stats.evictions);
         let evicted =
             evictions.zip(self.evictions).map_or(0, |(now, then)| now.saturating_sub(then));
-        let gone = if after < LASTING / 2 { self.lasting.len() - lasting } else { 0 };
+        let keys = |kind: Kind| self.keys[kind.place()].len() as u64;
+        let there = |kind: Kind| there[kind.place()] as u64;
+        let early = |kind: Kind, until: Duration| {
+            let gone = keys(kind).saturating_sub(there(kind)).saturating_sub(evicted);
+            if self.asked < until { gone } else { 0 }
+        };
+        let middle = self.middle.map(|(number, there)| (&self.ladder[number], there as u64));
+        let middle_keys = middle.map_or(0, |(rung, _)| rung.keys.len() as u64);
+        let middle_there = middle.map_or(0, |(_, there)| there);
         Some(TtlTrial {
             ttl_s: self.ttl.as_secs_f64(),
             resolution_s: self.resolution.as_secs_f64(),
-            keys: self.mortal.len() as u64,
-            late: mortal as u64,
+            keys: keys(Kind::Mortal),
+            late: there(Kind::Mortal),
             lasting_ttl_s: LASTING.as_secs_f64(),
-            lasting_keys: self.lasting.len() as u64,
-            early: (gone as u64).saturating_sub(evicted),
+            lasting_keys: keys(Kind::Lasting),
+            early: early(Kind::Lasting, LASTING / 2),
             asked_after_s: after.as_secs_f64(),
+            middle_ttl_s: middle.map_or(0.0, |(rung, _)| rung.ttl.as_secs_f64()),
+            middle_keys,
+            middle_early: (middle_keys - middle_there).saturating_sub(evicted),
+            renewed_keys: keys(Kind::Renewed),
+            renewed_early: early(Kind::Renewed, LASTING / 2),
+            shortened_keys: keys(Kind::Shortened),
+            shortened_late: there(Kind::Shortened),
         })
     }
 }
@@ -206,7 +358,8 @@ impl Trial {
 impl Drop for Trial {
     /// Removes what is still there, whatever became of the trial: nothing of it may be in anybody's way.
     fn drop(&mut self) {
-        for key in self.mortal.iter().chain(&self.lasting) {
+        let of_ladder = self.ladder.iter().flat_map(|rung| &rung.keys);
+        for key in self.keys.iter().flatten().chain(of_ladder) {
             // What cannot be removed ends by itself.
             let _ = self.session.delete(key);
         }

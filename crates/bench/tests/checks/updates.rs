@@ -152,6 +152,26 @@ pub(crate) const CASES: &[Case] = &[
         silent: || tried(real(&["memcached:", "moka:"], MORTAL)),
         needs: memcached,
     },
+    Case {
+        id: "TTL-TRUTH",
+        severity: Severity::Error,
+        fires_on: "a clock that runs twice as fast",
+        trips: || run(&stores::ENGINES, &["races:"], MORTAL),
+        words: &[
+            "4 of 4 keys with a TTL of ",
+            " were gone ",
+            "its clock runs fast, or it cuts TTLs",
+        ],
+        silent_on: "a map that looks at the time",
+        silent: || {
+            let run = run(&stores::ENGINES, &["map:"], MORTAL);
+            let trial = run.targets[0].ttl.unwrap();
+            let tried = (trial.middle_keys, trial.renewed_keys, trial.shortened_keys);
+            assert!(tried.0 == 4 && tried.1 > 0 && tried.2 == 8, "{trial:?}");
+            run
+        },
+        needs: NOTHING,
+    },
 ];
 
 /// Everything expires, though not while it is read.

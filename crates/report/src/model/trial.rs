@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Whether a target keeps what it promises of a TTL, tried on a few keys of the run's own before the rounds. Some get a short
-/// TTL and must be gone after it, others one that lasts and must be there when the first are gone.
+/// TTL and must be gone after it, others one that lasts and must be there when the first are gone; so must those whose TTL has
+/// most of its time behind it, which a clock that runs fast ends. A touch gives some of either kind the TTL of the other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TtlTrial {
     /// The short TTL that was given, in seconds.
@@ -23,4 +24,25 @@ pub struct TtlTrial {
     pub early: u64,
     /// How long after the set that was, in seconds.
     pub asked_after_s: f64,
+    /// The TTL of which most had passed by then, in seconds; 0 in runs of before it was tried.
+    #[serde(default)]
+    pub middle_ttl_s: f64,
+    /// Keys that were set with that and acknowledged.
+    #[serde(default)]
+    pub middle_keys: u64,
+    /// Of them: gone before their TTL had passed, and no eviction explains it.
+    #[serde(default)]
+    pub middle_early: u64,
+    /// Keys with the short TTL that an acknowledged touch gave the one that lasts.
+    #[serde(default)]
+    pub renewed_keys: u64,
+    /// Of them: gone all the same, and no eviction explains it.
+    #[serde(default)]
+    pub renewed_early: u64,
+    /// Keys with the TTL that lasts that an acknowledged touch gave the short one.
+    #[serde(default)]
+    pub shortened_keys: u64,
+    /// Of them: still answered when they were asked for the last time.
+    #[serde(default)]
+    pub shortened_late: u64,
 }

@@ -29,6 +29,7 @@ pub(super) enum Fault {
     Misses,
     Lingers,
     Hurries,
+    Races,
     Clings,
     Untags { every: u64 },
     Spills,
@@ -115,6 +116,7 @@ impl Fault {
         match self {
             Self::Lingers => None,
             Self::Hurries => asked.map(|ttl| ttl / 1000),
+            Self::Races => asked.map(|ttl| ttl / 2),
             _ => asked,
         }
     }
@@ -400,6 +402,17 @@ pub(super) const HURRIES: Engine = engine(
     |url, _| {
         let super::map::MapOptions {} = url.options("hurries")?;
         Ok(MapStore::open("hurries", url, Fault::Hurries))
+    },
+);
+
+pub(super) const RACES: Engine = engine(
+    "races",
+    "races:",
+    "Has a clock that runs twice as fast",
+    super::map::schema,
+    |url, _| {
+        let super::map::MapOptions {} = url.options("races")?;
+        Ok(MapStore::open("races", url, Fault::Races))
     },
 );
 

@@ -56,6 +56,7 @@ pub const LIST: &[Engine] = &[
     faults::MISSES,
     faults::LINGERS,
     faults::HURRIES,
+    faults::RACES,
     faults::CLINGS,
     faults::UNTAGS,
     faults::SPILLS,
