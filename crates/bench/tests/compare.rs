@@ -27,6 +27,22 @@ fn by_default_every_key_is_set_and_then_read() {
     assert_eq!(run.floors.len(), 2, "one for each operation");
 }
 
+/// Other tests of this program take memory too, so the bounds are wide: 200 threads would have been charged some 100 MB.
+#[test]
+fn threads_and_what_they_measure_with_are_not_the_memory_of_a_cache() {
+    const MIB: u64 = 1 << 20;
+    let run = run(&ENGINES, &["moka:", "null:"], "keys = 4000\nrounds = 3\nthreads = [1, 200]");
+    for cell in run.cells.iter().filter(|cell| cell.target == "moka:") {
+        let bytes = cell.rss_bytes.unwrap();
+        // 4.1 MiB of keys and values, and some hundred bytes for each.
+        assert!((4 * MIB..24 * MIB).contains(&bytes), "{bytes}: {:?}", cell.point);
+    }
+    assert_eq!(run.floors.len(), 4);
+    for floor in &run.floors {
+        assert!(floor.rss_bytes.is_some_and(|bytes| bytes < 16 * MIB), "{floor:?}");
+    }
+}
+
 #[test]
 fn a_sweep_has_a_cell_for_each_point() {
     let workload =

@@ -2,7 +2,7 @@
 
 use crate::figures::{list, seconds};
 use crate::header::{option, rounds};
-use crate::model::{PointValue, Run, Target};
+use crate::model::{Cell, PointValue, Run, Target};
 use crate::points::{coordinate, points};
 use crate::verified::verified;
 
@@ -33,6 +33,7 @@ pub fn not_shown(run: &Run) -> Vec<String> {
     }
     sentences.extend(until(run));
     sentences.extend(room(run));
+    sentences.extend(without_memory(run));
     sentences.extend(clean(run));
     sentences.extend(absent(run));
     sentences
@@ -128,6 +129,32 @@ fn room(run: &Run) -> Option<String> {
         "Memory and disk are what a store held at a point after all that came before it: one that gives no room back \
          shows what its largest point took."
             .to_owned()
+    })
+}
+
+/// Targets in this process whose memory is not told, because the harness takes more.
+fn without_memory(run: &Run) -> Option<String> {
+    let is_left_out = |target: &&Target| {
+        let measured = |cell: &Cell| cell.target == target.url && cell.ops_per_s.is_some();
+        let own = |cell: &Cell| {
+            let mut floors = run.floors.iter().filter(|floor| floor.language.is_none());
+            floors.any(|floor| {
+                (&floor.point, floor.operation) == (&cell.point, cell.operation)
+                    && floor.rss_bytes.is_some()
+            })
+        };
+        target.ownership.as_deref() == Some("embedded")
+            && target.language.is_none()
+            && target.stores == Some(true)
+            && run.cells.iter().any(|cell| measured(cell) && own(cell) && cell.rss_bytes.is_none())
+    };
+    let left_out: Vec<&str> =
+        run.targets.iter().filter(is_left_out).map(|target| target.name.as_str()).collect();
+    (!left_out.is_empty()).then(|| {
+        format!(
+            "The memory of {} is not shown where the harness and its threads take more of this process than the cache does.",
+            list(&left_out)
+        )
     })
 }
 

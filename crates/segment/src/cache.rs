@@ -190,6 +190,12 @@ impl Cache {
         self.memory.len()
     }
 
+    /// Bytes of the region that are in memory now; of a file also those that only other processes or the page cache have there.
+    /// `None` where the system does not tell.
+    pub fn resident_bytes(&self) -> Option<u64> {
+        self.memory.resident()
+    }
+
     pub(crate) fn memory(&self) -> &Memory {
         &self.memory
     }

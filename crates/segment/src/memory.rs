@@ -72,6 +72,17 @@ impl Memory {
         self.len
     }
 
+    /// How much of it is in memory, in bytes; `None` where the system does not tell.
+    pub(crate) fn resident(&self) -> Option<u64> {
+        // SAFETY: sysconf takes no pointer.
+        let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()?;
+        let mut pages = vec![0_u8; self.len.div_ceil(page)];
+        // SAFETY: of this mapping, with a byte for each of its pages.
+        let told = unsafe { libc::mincore(self.at(0, 0).cast(), self.len, pages.as_mut_ptr()) };
+        let resident = pages.iter().filter(|page| **page & 1 == 1).count();
+        (told == 0).then_some((resident * page) as u64)
+    }
+
     /// Waits until the first `len` bytes are on the disk of the file that they are of.
     pub(crate) fn write_back(&self, len: usize) -> io::Result<()> {
         // SAFETY: of this mapping, whose contents it does not change.

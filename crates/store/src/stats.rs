@@ -4,8 +4,8 @@ use serde::Serialize;
 
 /// Counters of a store. `None` is "not known", never a false 0.
 ///
-/// Counters (all but the levels `items`, `bytes`, `bytes_peak`, `capacity_bytes` and `free_bytes`) only grow while the store is
-/// open; two readings are compared with [`Stats::since`].
+/// Counters (all but the levels `items`, `bytes`, `bytes_peak`, `capacity_bytes`, `mapped_bytes` and `free_bytes`) only grow
+/// while the store is open; two readings are compared with [`Stats::since`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct Stats {
@@ -35,6 +35,9 @@ pub struct Stats {
     pub bytes_peak: Option<u64>,
     /// Bytes that the store may take before it evicts or refuses.
     pub capacity_bytes: Option<u64>,
+    /// Bytes of memory that the store has mapped for itself and that are resident, beside those that it has allocated. `None`
+    /// where it maps none, or files only.
+    pub mapped_bytes: Option<u64>,
     /// Bytes that new entries of any size may take before something has to go for them, or is refused. Of several nodes, as
     /// much as the fullest has, for each. It may be less than `capacity_bytes - bytes`: memory that is set aside for entries
     /// of one size is not free for those of another.

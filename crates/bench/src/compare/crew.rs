@@ -8,7 +8,7 @@ use larder_store::{Result, Session, SetOptions, Stats, Store, TierStats};
 
 use crate::guest::GuestCrew;
 use crate::measure::{
-    KeyState, PhasePlan, PhaseResult, ReadBack, Reader, major_faults, own_rss_bytes, run_phase,
+    KeyState, PhasePlan, PhaseResult, ReadBack, Reader, major_faults, own_memory, run_phase,
 };
 use crate::plan::PlannedPoint;
 use crate::target::Target;
@@ -117,10 +117,11 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// Resident memory of the processes at work.
-    pub(super) fn rss_bytes(&self) -> Option<u64> {
+    /// Memory of the processes at work: what this one has in use, with what it has mapped of files where the target has some,
+    /// or the resident memory of a guest.
+    pub(super) fn memory_bytes(&self, files: bool) -> Option<u64> {
         match self {
-            Self::Threads { .. } => own_rss_bytes(),
+            Self::Threads { .. } => own_memory(files),
             Self::Guest { guest, .. } => guest.rss_bytes(),
         }
     }

@@ -18,8 +18,8 @@ pub(super) struct Meter {
     pub(super) server_cpu_ns: Option<u64>,
     /// How long they, and what stands before them, have waited for a processor.
     pub(super) server_wait_ns: Option<u64>,
-    /// Of the process that measures.
-    pub(super) rss_bytes: Option<u64>,
+    /// Of the process that measures, with what the store has mapped for itself.
+    pub(super) memory_bytes: Option<u64>,
     pub(super) server_rss_bytes: Option<u64>,
     pub(super) major_faults: u64,
     /// What has gone between client and servers; `None` where there is no wire, or it is not told.
@@ -40,7 +40,9 @@ impl Meter {
             stats,
             tiers: crew.tiers(),
             server_cpu_ns: servers.as_ref().map(|servers| servers.cpu_ns),
-            rss_bytes: crew.rss_bytes(),
+            memory_bytes: crew
+                .memory_bytes(!target.info.data_paths.is_empty())
+                .map(|bytes| bytes + stats.and_then(|stats| stats.mapped_bytes).unwrap_or(0)),
             server_wait_ns: servers.as_ref().and_then(|servers| servers.waited_ns),
             server_rss_bytes: servers.map(|servers| servers.rss_bytes),
             major_faults: crew.major_faults(),
@@ -97,10 +99,12 @@ impl Held {
     }
 }
 
-/// The memory that a target takes: of its servers, or what this process grew by since the turn began; of a stack that is in
-/// both places, both. Servers elsewhere do not tell.
+/// The memory that a target takes: of its servers, or what this process has in use beyond what it had when the turn began; of a
+/// stack that is in both places, both. Servers elsewhere do not tell.
+///
+/// What the harness took for the turn is in it; the floor has that alone.
 pub(super) fn resident(target: &Target, started: &Meter, now: &Meter) -> Option<u64> {
-    let grown = || now.rss_bytes.zip(started.rss_bytes).and_then(grown_by);
+    let grown = || now.memory_bytes.zip(started.memory_bytes).and_then(grown_by);
     match target.info.server_pids.as_slice() {
         [] if target.planned.is_external() => None,
         [] => grown(),
@@ -109,7 +113,7 @@ pub(super) fn resident(target: &Target, started: &Meter, now: &Meter) -> Option<
     }
 }
 
-/// By how much memory grew; `None` where it did not, because freed memory was used again: that is not 0.
+/// By how much memory grew; `None` where it did not: that is not 0.
 fn grown_by((now, then): (u64, u64)) -> Option<u64> {
     now.checked_sub(then).filter(|growth| *growth > 0)
 }

@@ -45,6 +45,7 @@ impl Recorder<'_> {
                     histograms.extend(logged(&place, entries));
                     let mut cell = cell(of, point, operation, entries, self.rounds(book, at));
                     distribute(&mut cell, entries, self.plan.seed);
+                    self.leave_out_floor(&mut cell, of);
                     cells.push(cell);
                 }
             }
@@ -60,6 +61,24 @@ impl Recorder<'_> {
         run.article =
             article.map(|spec| article::judge(spec, &article::Repeated::by(self.plan), &run));
         (run, histograms)
+    }
+
+    /// Takes away what the floor took of the memory of this process, where a target works in it: threads have their own buffers,
+    /// whatever they work on. Nothing is left where that is more than what the target took.
+    fn leave_out_floor(&self, cell: &mut Cell, slot: &Slot) {
+        let Slot::Open(target) = slot else { return };
+        let is_here = target.info.server_pids.is_empty() || target.planned.has_tier_here;
+        let is_here = is_here && target.guest.is_none() && target.capabilities.stores;
+        let of_cell = |floor: &&Floor| {
+            (&floor.point, floor.operation, &floor.language) == (&cell.point, cell.operation, &None)
+        };
+        let floor = self.floors.iter().filter(|_| is_here).find(of_cell);
+        let Some(own) = floor.and_then(|floor| floor.rss_bytes) else { return };
+        let without = |all: u64| all.checked_sub(own).filter(|rest| *rest > own);
+        cell.rss_bytes = cell.rss_bytes.and_then(without);
+        for sample in &mut cell.samples {
+            sample.rss_bytes = sample.rss_bytes.and_then(without);
+        }
     }
 
     /// What there is at one point while the run goes on: enough for the checks that can judge some rounds, without what

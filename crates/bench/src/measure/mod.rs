@@ -27,7 +27,7 @@ pub(crate) use phase::{run_phase, seconds};
 pub use readback::ReadBack;
 pub(crate) use readback::{Reader, samples};
 pub(crate) use resources::{
-    Servers, disk_bytes, major_faults, major_faults_of, own_rss_bytes, trim_memory,
+    Servers, disk_bytes, major_faults, major_faults_of, own_memory, own_rss_bytes, trim_memory,
 };
 pub use tally::{PacedTally, Tallies, Tally};
 pub(crate) use tally::{add_examples, figures, merged};

@@ -3,9 +3,11 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+#[cfg(target_env = "gnu")]
+use std::sync::OnceLock;
 
 use super::clock::{Scheduled, cpu_ns_of};
-use crate::usage::{Process, Table, resident, shared_bytes_of};
+use crate::usage::{Process, Table, kib, resident, shared_bytes_of};
 
 /// What servers have used and take, with all that descends from them.
 #[derive(Debug, Clone, Copy)]
@@ -54,6 +56,46 @@ fn relays(table: &Table) -> impl Iterator<Item = u32> {
 /// Resident memory of this process, in bytes.
 pub(crate) fn own_rss_bytes() -> Option<u64> {
     Process::read(std::process::id()).map(|process| process.rss_bytes)
+}
+
+/// Memory that this process has in use, in bytes: what it has allocated, and with `files` also what it has mapped of files or
+/// shares.
+///
+/// Resident memory would count what is in no use any more: a thread's stack, and what the allocator keeps of memory that was
+/// freed, up to a megabyte for each of its arenas and of no thread in particular. Where the allocator does not tell, it is
+/// resident memory.
+pub(crate) fn own_memory(files: bool) -> Option<u64> {
+    let Some(allocated) = allocated_bytes() else {
+        return own_rss_bytes();
+    };
+    if !files {
+        return Some(allocated);
+    }
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let mapped: u64 = ["RssFile:", "RssShmem:"].iter().filter_map(|name| kib(&status, name)).sum();
+    Some(allocated + mapped)
+}
+
+/// What this process has allocated and not freed, in bytes. glibc tells it from 2.33 on.
+#[cfg(target_env = "gnu")]
+fn allocated_bytes() -> Option<u64> {
+    type Question = unsafe extern "C" fn() -> libc::mallinfo2;
+    static QUESTION: OnceLock<Option<Question>> = OnceLock::new();
+    let question = (*QUESTION.get_or_init(|| {
+        // SAFETY: the name ends with a NUL.
+        let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"mallinfo2".as_ptr()) };
+        // SAFETY: a function of this name has this type.
+        (!found.is_null())
+            .then(|| unsafe { std::mem::transmute::<*mut libc::c_void, Question>(found) })
+    }))?;
+    // SAFETY: it takes nothing and may be called at any time.
+    let told = unsafe { question() };
+    u64::try_from(told.uordblks.checked_add(told.hblkhd)?).ok()
+}
+
+#[cfg(not(target_env = "gnu"))]
+fn allocated_bytes() -> Option<u64> {
+    None
 }
 
 /// Hands freed memory back to the system, so that the next reading shows what is in use.
@@ -111,6 +153,23 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(Servers::read(&[child.id()]).is_none() && Servers::read(&[]).is_none());
+    }
+
+    #[test]
+    #[cfg(target_env = "gnu")]
+    fn memory_is_what_is_allocated_and_not_what_was_freed() {
+        const LARGE: usize = 64 << 20;
+        let before = own_memory(false).unwrap();
+        // Small ones come out of the allocator's own memory, which it keeps.
+        let some: Vec<Vec<u8>> = (0..LARGE / 4096).map(|_| vec![1; 4096]).collect();
+        let full = own_memory(false).unwrap();
+        drop(some);
+        let freed = own_memory(false).unwrap();
+        // Other tests take some, too.
+        let (large, half) = (LARGE as u64, LARGE as u64 / 2);
+        assert!(full >= before + half && full <= before + 2 * large, "{before} {full}");
+        assert!(freed <= full - half, "{full} {freed}");
+        assert!(own_memory(true).is_some(), "with files");
     }
 
     #[test]

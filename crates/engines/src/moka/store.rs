@@ -31,6 +31,9 @@ const ENTRY_OVERHEAD: usize = 300;
 /// nothing.
 const SLACK: u64 = 100;
 
+/// How often a cache that was cleared is asked to free what it held.
+const EPOCHS: u32 = 8;
+
 /// How many keys can be written at once. A power of two, several times the threads of a large machine.
 const N_STRIPES: usize = 256;
 
@@ -188,6 +191,8 @@ impl Shared {
             before = self.held.now();
             self.cache.run_pending_tasks();
         }
+        // What was removed is freed when no thread can look at it any more, two epochs later at the earliest.
+        (0..EPOCHS).for_each(|_| self.cache.run_pending_tasks());
         self.held.peak.store(self.held.now(), Ordering::Relaxed);
     }
 

@@ -104,6 +104,9 @@ impl Store for SegmentStore {
         stats.items = Some(counted.items);
         stats.bytes = Some(counted.bytes);
         stats.capacity_bytes = Some(self.cache.size() as u64);
+        if self.file.is_none() {
+            stats.mapped_bytes = self.cache.resident_bytes();
+        }
         Ok(stats)
     }
 

@@ -140,5 +140,6 @@ pub(crate) fn floor(ns_per_op: f64) -> Floor {
         language: None,
         ns_per_op,
         cpu_ns_per_op: Some(ns_per_op - 1.0),
+        rss_bytes: None,
     }
 }

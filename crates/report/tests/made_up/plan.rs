@@ -69,7 +69,14 @@ impl Plan {
         let of = |point: &Point, operation: Operation| {
             let ns_per_op = if operation.reads() { 31.0 } else { 38.0 };
             let cpu_ns_per_op = Some(ns_per_op - 0.4);
-            Floor { point: point.clone(), operation, language: None, ns_per_op, cpu_ns_per_op }
+            Floor {
+                point: point.clone(),
+                operation,
+                language: None,
+                ns_per_op,
+                cpu_ns_per_op,
+                rss_bytes: None,
+            }
         };
         let points = self.points.iter();
         points.flat_map(|point| self.operations.iter().map(move |it| of(point, *it))).collect()

@@ -48,6 +48,11 @@ pub(super) fn floors(parts: &[(Slice, Sliced)]) -> Vec<Floor> {
         floors.push(Floor {
             ns_per_op: of_each(|floor| Some(floor.ns_per_op)).unwrap_or(floor.ns_per_op),
             cpu_ns_per_op: of_each(|floor| floor.cpu_ns_per_op),
+            rss_bytes: runs()
+                .flat_map(|run| &run.floors)
+                .filter(|other| is_same(other, floor))
+                .filter_map(|other| other.rss_bytes)
+                .max(),
             ..floor.clone()
         });
     }
