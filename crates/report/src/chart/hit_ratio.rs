@@ -29,7 +29,7 @@ fn chart(run: &Run, curve: &HitCurve, groups: &[Group<'_>]) -> Option<Chart> {
         if known.stores != Some(false) {
             let read = |row: &crate::ranking::Row<'_>| row.cell.hit_ratio().map(Figure::plain);
             let (its_series, its_absent) = line(run, target, &places, &read);
-            all.extend(its_series);
+            all.extend(joined(its_series));
             absent.extend(its_absent);
         }
     }
@@ -46,6 +46,22 @@ fn chart(run: &Run, curve: &HitCurve, groups: &[Group<'_>]) -> Option<Chart> {
     let others: Vec<&str> = run.swept().into_iter().filter(|name| *name != CAPACITY).collect();
     let subject = Subject::new(Family::HitRatio, curve.operation, &label(&curve.point, &others));
     subject.chart("hit ratio by capacity", READING, picture)
+}
+
+/// Hits are what is compared here, so that a target which hits less often stands among the others.
+fn joined(its_series: Vec<Series>) -> Vec<Series> {
+    let (plain, withheld): (Vec<Series>, Vec<Series>) =
+        its_series.into_iter().partition(|series| series.unlike || series.withheld.is_none());
+    let one = plain.into_iter().reduce(|mut one, other| {
+        for (figure, others) in one.y.iter_mut().zip(&other.y) {
+            *figure = figure.or(*others);
+        }
+        one
+    });
+    one.map(|series| Series { unlike: false, withheld: None, ..series })
+        .into_iter()
+        .chain(withheld)
+        .collect()
 }
 
 /// What was measured at a capacity.

@@ -7,6 +7,9 @@ use super::sweep::{Place, Slice, Sweep};
 use crate::model::{Run, Target};
 use crate::ranking::{Group, Row, Standing};
 
+/// Why the speed of a target stands outside the ranking that hit less often than the best at the same place.
+pub(super) const UNLIKE: &str = "hits less often than the best: speed not compared";
+
 /// Why there is no figure where the run has no better reason.
 const NOT_KNOWN: &str = "not known";
 
@@ -128,7 +131,8 @@ pub(super) fn seen<T>(
     let shown = row.and_then(|row| match &row.standing {
         Standing::Empty(_) => None,
         Standing::Withheld(why) => Some((Some(why.clone()), read(row)?)),
-        Standing::Ranked { .. } | Standing::Unlike { .. } => Some((None, read(row)?)),
+        Standing::Unlike { .. } => Some((Some(UNLIKE.to_owned()), read(row)?)),
+        Standing::Ranked { .. } => Some((None, read(row)?)),
     });
     shown.ok_or_else(|| why_not(run, target, group))
 }
@@ -202,6 +206,7 @@ pub(super) fn series(
         target,
         name: name.to_owned(),
         colour: None,
+        unlike: withheld.as_deref() == Some(UNLIKE),
         withheld,
         x,
         low: bound(0),

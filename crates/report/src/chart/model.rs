@@ -143,6 +143,10 @@ pub struct Series {
     pub colour: Option<usize>,
     /// Why these figures are shown but stand outside the ranking, in a few words.
     pub withheld: Option<String>,
+    /// They are a result, and stand outside the ranking because their target hits less often than others: a miss is other
+    /// work than a hit.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unlike: bool,
     /// The places on the axis `x`, rising. With [`Shape::Bars`] the target as the run lists it, from 0, which is also
     /// the number of its category.
     pub x: Vec<f64>,

@@ -11,6 +11,11 @@ use crate::ranking::groups;
 const READING: &str = "More is better. Only operations that succeeded count. The median of the rounds with its 95 % \
                        interval.";
 
+/// Where some operations found nothing.
+const ANSWERED: &str = "More is better. Requests answered a second, hits and misses, because both are work; a target that hits \
+                        less often than the best of its place is not compared with it. The median of the rounds with its \
+                        95 % interval.";
+
 /// Where all that keep up do as many.
 const PACED: &str = "Operations came at a given rate: who keeps up reaches it, and is no better for it; what ranks is the \
                      p99 of the latency from the planned start. Only operations that succeeded count. The median of the \
@@ -19,14 +24,20 @@ const PACED: &str = "Operations came at a given rate: who keeps up reaches it, a
 /// A chart for each operation.
 pub(super) fn charts(run: &Run) -> Vec<Chart> {
     let (sweep, groups) = (Sweep::of(run), groups(run));
-    let chart = |slice| {
-        let picture = swept(run, &sweep, slice, ("operations per second", Unit::Rate), &|row| {
+    let chart = |slice: &Slice<'_>| {
+        let misses = slice.places.iter().flat_map(|place| &place.group.rows).any(|row| row.misses);
+        let what = if misses { "requests answered per second" } else { "operations per second" };
+        let picture = swept(run, &sweep, slice, (what, Unit::Rate), &|row| {
             Some(Figure { value: row.rate()?, ci95: row.rate_ci95() })
         });
         let subject = Subject::new(Family::Rate, slice.operation, &slice.label);
         let is_paced = slice.places.iter().any(|place| place.group.is_paced());
-        let reading = if is_paced { PACED } else { READING };
-        let chart = subject.chart("operations per second", reading, picture)?;
+        let reading = match (is_paced, misses) {
+            (true, _) => PACED,
+            (false, true) => ANSWERED,
+            (false, false) => READING,
+        };
+        let chart = subject.chart(what, reading, picture)?;
         Some(Chart { ratios: ratios(run, slice), ..chart })
     };
     sweep.slices(&groups).iter().filter_map(chart).collect()

@@ -2,7 +2,7 @@
 
 use super::axis;
 use super::family::Family;
-use super::marks::{Figure, distinct, series, why_not};
+use super::marks::{Figure, UNLIKE, distinct, series, why_not};
 use super::model::{Absent, Axis, Chart, Scale, Series, Shape, Unit};
 use super::subject::{Picture, Subject, timed};
 use crate::model::{Operation, PointValue, Run};
@@ -74,7 +74,8 @@ fn line(run: &Run, target: usize, groups: &[&Group<'_>]) -> (Vec<Series>, Vec<Ab
         if let Some(((rate, p99), row)) = row.and_then(|row| Some((mark(row)?, row))) {
             let withheld = match &row.standing {
                 Standing::Withheld(why) => Some(why.clone()),
-                _ => None,
+                Standing::Unlike { .. } => Some(UNLIKE.to_owned()),
+                Standing::Ranked { .. } | Standing::Empty(_) => None,
             };
             marks.push((withheld, rate, p99));
             continue;

@@ -1,53 +1,97 @@
-//! The answer: who leads, seen at a glance and said in sentences.
+//! The answer: who leads, seen at a glance and said in sentences, and what makes it doubtful.
+//!
+//! At one point it is the bars; of a sweep, the chart over what was swept; of several capacities, the hit ratios.
 
 use maud::{Markup, html};
 
-use super::strip;
+use super::checks;
+use super::grid;
+use super::podium::podium;
+use super::tables::hit_curves;
 use super::text::{capital, sentence};
 use super::view::View;
-use crate::chart::palette::COLOURS;
-use crate::columns::{self, P99_FROM_PLAN};
 use crate::figures;
-use crate::ranking::{Group, Row};
+use crate::hit_ratio::HIT_RATIOS;
+use crate::ranking::Group;
 use crate::sentences::{Role, Sentence, sentences};
 
 /// More sentences about single points than this are folded away.
 const SENTENCES_SHOWN: usize = 6;
 
-pub(super) fn section(view: &View<'_>) -> Markup {
+/// The section, with the picture of a sweep in it.
+pub(super) fn section(view: &View<'_>, picture: &Markup) -> Markup {
     let sentences = sentences(view.run);
     let (answers, remarks): (Vec<&Sentence>, Vec<&Sentence>) =
         sentences.iter().partition(|said| said.role == Role::Answer);
     html! {
         section #answer {
             h2 { "The answer" }
-            @for groups in view.by_operation() {
-                @let operation = groups[0].operation;
-                @let mine: Vec<&Sentence> =
-                    answers.iter().filter(|said| said.operation == Some(operation)).copied().collect();
-                div.verdict {
-                    h3 { (operation) @if operation.is_of_many_keys() { " " small { "counted in keys" } } }
-                    @if view.is_sweep() { (over_the_sweep(view, groups, &mine)) }
-                    @else { (at_one_point(view, &groups[0], &mine)) }
-                }
-            }
-            @if !remarks.is_empty() {
-                dl.sayings.remarks { @for of_subject in remarks.chunk_by(|a, b| a.subject == b.subject) {
-                    div {
-                        dt { (capital(&of_subject[0].subject)) }
-                        @for said in of_subject { dd { (sentence(view.run, &said.text)) } }
-                    }
-                } }
-            }
+            @if view.is_sweep() { (of_a_sweep(view, &answers, picture)) }
+            @else { (at_one_point(view, &answers)) }
+            (remarks_of(view, &remarks))
         }
     }
 }
 
+/// The sentences about an operation, those about all points first.
+fn of_operation<'s>(
+    said: &[&'s Sentence],
+    groups: &[Group<'_>],
+) -> (Vec<&'s Sentence>, Vec<&'s Sentence>) {
+    let mine = said.iter().copied().filter(|said| said.operation == Some(groups[0].operation));
+    mine.partition(|said| said.point.is_none())
+}
+
+fn heading(groups: &[Group<'_>]) -> Markup {
+    let operation = groups[0].operation;
+    html! { h3 { (operation) @if operation.is_of_many_keys() { " " small { "counted in keys" } } } }
+}
+
+fn at_one_point(view: &View<'_>, said: &[&Sentence]) -> Markup {
+    html! {
+        div.verdicts { @for groups in view.by_operation() {
+            @let (_, mine) = of_operation(said, groups);
+            div.verdict {
+                (heading(groups))
+                (podium(view, &groups[0]))
+                ul.sayings { @for said in &mine { li { (sentence(view.run, &said.text)) } } }
+            }
+        } }
+        @if let Some(curves) = hit_curves(view.run, false) { h3 #hits { (HIT_RATIOS) } (curves) }
+        (checks::summary(view))
+    }
+}
+
+/// Of several capacities the hit ratios come first: rates of targets that hit unlike say little.
+fn of_a_sweep(view: &View<'_>, said: &[&Sentence], picture: &Markup) -> Markup {
+    let curves = hit_curves(view.run, !picture.0.is_empty());
+    let leads = html! {
+        div.leads { @for groups in view.by_operation() {
+            @for lead in of_operation(said, groups).0 {
+                p.lead { span.of { (lead.subject) } " " (sentence(view.run, &lead.text)) }
+            }
+        } }
+    };
+    html! {
+        @if let Some(curves) = &curves {
+            (picture)
+            h3 #hits { (HIT_RATIOS) }
+            (curves)
+            (checks::summary(view))
+            (leads)
+        } @else {
+            (leads)
+            (picture)
+            (checks::summary(view))
+        }
+        @for groups in view.by_operation() { (over_the_sweep(view, groups, said)) }
+    }
+}
+
 fn over_the_sweep(view: &View<'_>, groups: &[Group<'_>], said: &[&Sentence]) -> Markup {
-    let (at_points, leads): (Vec<&Sentence>, Vec<&Sentence>) =
-        said.iter().partition(|said| said.point.is_some());
+    let (_, at_points) = of_operation(said, groups);
     let list = html! {
-        dl.sayings { @for of_point in at_points.chunk_by(|a, b| a.point == b.point) {
+        dl.sayings.columned { @for of_point in at_points.chunk_by(|a, b| a.point == b.point) {
             div {
                 @let point = of_point[0].point.as_ref().map(|point| view.short_label(point));
                 dt { (point.unwrap_or_default()) }
@@ -56,70 +100,25 @@ fn over_the_sweep(view: &View<'_>, groups: &[Group<'_>], said: &[&Sentence]) -> 
         } }
     };
     html! {
-        @for lead in &leads { p.lead { (sentence(view.run, &lead.text)) } }
-        (strip::table(view, groups))
-        @if at_points.len() <= SENTENCES_SHOWN { (list) }
-        @else { details { summary { "Point by point: " (figures::count(at_points.len(), "sentence")) } (list) } }
-    }
-}
-
-fn at_one_point(view: &View<'_>, group: &Group<'_>, said: &[&Sentence]) -> Markup {
-    html! {
-        @if group.ranked().next().is_some() { (podium(view, group)) }
-        ul.sayings { @for said in said { li { (sentence(view.run, &said.text)) } } }
-    }
-}
-
-/// The ranking as bars, each with its interval: of what ranks, the rate, or in an open loop the p99 from plan.
-fn podium(view: &View<'_>, group: &Group<'_>) -> Markup {
-    let longest = longest(group);
-    let measure = if group.is_paced() { P99_FROM_PLAN } else { "rate" };
-    html! {
-        @if group.is_paced() {
-            p.measure { "The " (P99_FROM_PLAN) ", the median of the rounds: the shorter the better." }
-        }
-        div.scroll tabindex="0" role="region" aria-label={ (measure) ", " (group.operation) } {
-            table.podium {
-                thead.unseen { tr { th { "target" } th { (measure) " to scale" } th { (measure) } th { "vs best" } } }
-                tbody { @for row in group.ranked() { tr.leads[row.leads] {
-                    th scope="row" { (strip::named(view, row)) }
-                    td.bar { (bar(view, row, longest)) }
-                    td.figure { (columns::measure(row).unwrap_or_default()) }
-                    td.figure { (columns::to_best(row).unwrap_or_default()) }
-                } } }
-            }
+        div.verdict {
+            (heading(groups))
+            (grid::table(view, groups))
+            @if at_points.len() <= SENTENCES_SHOWN { (list) }
+            @else { details { summary { "Point by point: " (figures::count(at_points.len(), "sentence")) } (list) } }
         }
     }
 }
 
-/// What the scale of the bars must hold: the best, and whichever interval reaches beyond it.
-fn longest(group: &Group<'_>) -> f64 {
-    let ends = |row: &Row<'_>| {
-        let (figure, ci95) = drawn(row);
-        [figure, ci95.map(|[_, high]| high)]
-    };
-    group.ranked().flat_map(ends).flatten().fold(0.0, f64::max)
-}
-
-/// What a bar shows, and its interval.
-fn drawn(row: &Row<'_>) -> (Option<f64>, Option<[f64; 2]>) {
-    match row.ranking_p99() {
-        Some(p99) => (Some(p99), row.cell.latency_ns_ci95.as_ref().map(|ci95| ci95.p99)),
-        None => (row.rate(), row.rate_ci95()),
-    }
-}
-
-/// A bar in the colour of its target, and a line over it from one end of its interval to the other.
-fn bar(view: &View<'_>, row: &Row<'_>, longest: f64) -> Markup {
-    let width = |figure: f64| format!("{:.2}%", (figure / longest * 100.0).clamp(0.15, 100.0));
-    let (figure, ci95) = drawn(row);
-    let colour = view.number(&row.cell.target).unwrap_or(0) % COLOURS;
+/// What a reader must know beside the answers.
+fn remarks_of(view: &View<'_>, remarks: &[&Sentence]) -> Markup {
     html! {
-        svg class={ "s" (colour) } width="100%" height="16" aria-hidden="true" {
-            rect x="0" y="2" height="12" width=(width(figure.unwrap_or_default())) fill="currentColor" {}
-            @if let Some([low, high]) = ci95 {
-                line.whisker x1=(width(low)) x2=(width(high)) y1="8" y2="8" {}
-            }
+        @if !remarks.is_empty() {
+            dl.sayings.columned.remarks { @for of_subject in remarks.chunk_by(|a, b| a.subject == b.subject) {
+                div {
+                    dt { (capital(&of_subject[0].subject)) }
+                    @for said in of_subject { dd { (sentence(view.run, &said.text)) } }
+                }
+            } }
         }
     }
 }

@@ -17,13 +17,13 @@ pub(super) fn section(view: &View<'_>, article: &Article) -> Markup {
     html! {
         section #article {
             h2 { (heading(article)) }
+            @if !said.is_empty() {
+                h3 { (CONCLUSIONS) }
+                div.claims { @for said in &said { (conclusion(view, said)) } }
+            }
             dl.facts { @for (label, text) in facts(article) {
                 div { dt { (capital(label)) } dd { (text) } }
             } }
-            @if !said.is_empty() {
-                h3 { (CONCLUSIONS) }
-                @for said in &said { (conclusion(view, said)) }
-            }
             @for block in blocks(article) { (figures_of(&block)) }
             @let clocks = matrices(article);
             @for clocks in &clocks { (matrices_of(clocks)) }

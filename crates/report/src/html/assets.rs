@@ -60,6 +60,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("js/strips.js"),
     include_str!("js/bars.js"),
     include_str!("js/legend.js"),
+    include_str!("js/controls.js"),
     include_str!("js/panel.js"),
     include_str!("js/samples.js"),
     THEME,

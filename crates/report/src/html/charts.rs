@@ -8,16 +8,13 @@ use serde::Serialize;
 
 use super::data::packed;
 use super::marks;
+use super::switches;
 use super::view::View;
-use crate::chart::{Axis, Chart, Family, Ground, Manner, Scale, Shape, charts, palette, svg};
+use crate::chart::{Chart, Family, Ground, Manner, Shape, charts, palette, svg};
 use crate::figures::nanoseconds;
 use crate::model::{Latency, Operation, Run, Target};
-use crate::ranking::Row;
+use crate::ranking::{Group, Row};
 use crate::told::{UNTOLD, told};
-
-/// More values than this, or longer ones, are chosen from a list.
-const BUTTONS: usize = 4;
-const BUTTON_TEXT: usize = 48;
 
 type Statistic = fn(&Latency) -> u64;
 
@@ -38,8 +35,16 @@ struct Drawn<'a> {
     families: Vec<&'static Manner>,
     /// The dashes of lines that are no targets.
     dashes: [&'static str; palette::MODEL_DASHES.len()],
-    charts: &'a [Chart],
+    charts: Vec<Placed<'a>>,
     latencies: Vec<Beside<'a>>,
+}
+
+/// A chart, and at which of the points of the run it is, by their numbers.
+#[derive(Serialize)]
+struct Placed<'a> {
+    #[serde(flatten)]
+    chart: &'a Chart,
+    points: Vec<usize>,
 }
 
 /// How a target looks in every chart.
@@ -53,7 +58,7 @@ struct Look<'a> {
 }
 
 /// The figures that stand beside the curve of a target.
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 struct Beside<'a> {
     operation: Operation,
     point: String,
@@ -65,25 +70,146 @@ struct Beside<'a> {
     name: &'a str,
 }
 
-pub(super) fn section(view: &View<'_>) -> Markup {
-    let charts: Vec<Chart> = charts(view.run).into_iter().map(short).collect();
-    let latencies = beside_curves(view);
-    let mut families: Vec<&Manner> = charts.iter().map(|chart| chart.family.manner()).collect();
-    families.dedup();
-    let (targets, dashes) = (looks(view.run), palette::MODEL_DASHES);
-    let drawn = Drawn { targets, families, dashes, charts: &charts, latencies };
-    let json = serde_json::to_string(&drawn).expect("numbers and texts, and memory takes them");
-    html! {
-        section #charts {
-            h2 { "Charts" }
-            @if charts.is_empty() { p { "There is no figure to draw." } }
-            @else {
-                (legend(view.run))
-                @for family in charts.chunk_by(|a, b| a.family == b.family) { (panel(view, family, &drawn.latencies)) }
-                data #drawn hidden value=(packed(&json)) {}
+/// The charts of a run, ready for the page.
+pub(super) struct Charts<'v, 'a> {
+    view: &'v View<'a>,
+    all: Vec<Chart>,
+    latencies: Vec<Beside<'a>>,
+    /// The family that answers what the run asks, and stands with the answer.
+    main: Option<Family>,
+}
+
+impl<'v, 'a> Charts<'v, 'a> {
+    pub(super) fn new(view: &'v View<'a>) -> Self {
+        let all: Vec<Chart> = charts(view.run).into_iter().map(short).collect();
+        let main = main_family(view, &all);
+        Self { view, all, latencies: beside_curves(view), main }
+    }
+
+    /// Whether a chart stands with the answer.
+    pub(super) fn has_main(&self) -> bool {
+        self.main.is_some()
+    }
+
+    /// The switches of all charts; nothing where there is no chart.
+    pub(super) fn switches(&self) -> Markup {
+        html! { @if !self.all.is_empty() { (switches::of_all(self.view, &self.all)) } }
+    }
+
+    /// The chart that stands with the answer; empty where another picture is the answer.
+    pub(super) fn main(&self) -> Markup {
+        html! { @for family in self.families().filter(|family| Some(family[0].family) == self.main) { (self.panel(family, true)) } }
+    }
+
+    /// The other charts, and what all are drawn from.
+    pub(super) fn section(&self) -> Markup {
+        html! {
+            section #charts {
+                h2 { "Charts" }
+                @if self.all.is_empty() { p { "There is no figure to draw." } }
+                @else {
+                    @if !self.has_main() { (self.switches()) }
+                    @for family in self.families().filter(|family| Some(family[0].family) != self.main) { (self.panel(family, false)) }
+                    data #drawn hidden value=(packed(&self.drawn())) {}
+                }
             }
         }
     }
+
+    fn families(&self) -> impl Iterator<Item = &[Chart]> {
+        self.all.chunk_by(|a, b| a.family == b.family)
+    }
+
+    fn drawn(&self) -> String {
+        let drawn = Drawn {
+            targets: looks(self.view.run),
+            families: self.families().map(|family| family[0].family.manner()).collect(),
+            dashes: palette::MODEL_DASHES,
+            charts: self
+                .all
+                .iter()
+                .map(|chart| Placed { chart, points: switches::points_of(self.view, chart) })
+                .collect(),
+            latencies: self.latencies.clone(),
+        };
+        serde_json::to_string(&drawn).expect("numbers and texts, and memory takes them")
+    }
+
+    fn panel(&self, charts: &[Chart], is_main: bool) -> Markup {
+        let first = &charts[0];
+        let Manner { name: family, heading, has_stills, has_table, .. } = *first.family.manner();
+        html! {
+            div.panel.main[is_main].live[!has_stills].has-stills[has_stills] id={ "charts-" (family) } data-family=(family) {
+                h3.unseen[is_main] { (heading) }
+                div.live {
+                    figure {
+                        figcaption { p.title { (first.title) } (switches::of_family(charts)) }
+                        div.plot { (reserved(first, self.view.run)) }
+                        div.below { p.reading { (first.reading) } p.key { (key(charts)) } }
+                        ul.absent { @for absent in first.absent.iter().filter(|_| first.shape != Shape::Bars) {
+                            li { (marks::of_target(Some(absent.target))) " " b { (absent.name) }
+                                @if !absent.at.is_empty() { ", " (absent.at.join(", ")) ":" } @else if !absent.name.ends_with(':') { ":" }
+                                " " (absent.reason) }
+                        } }
+                        p.readout.unseen role="status" aria-live="polite" {}
+                    }
+                    @if has_table { (table_beside(first, &self.latencies)) }
+                }
+                (stills(charts))
+                @if has_stills { p.key.still { (key(charts)) } }
+            }
+        }
+    }
+}
+
+/// The family that answers what a sweep asks; at one point, bars do that.
+fn main_family(view: &View<'_>, charts: &[Chart]) -> Option<Family> {
+    let is_paced = view.groups.iter().any(Group::is_paced);
+    let wanted: &[Family] = if is_paced {
+        &[Family::HitRatio, Family::Throughput, Family::Latency]
+    } else {
+        &[Family::HitRatio, Family::Rate]
+    };
+    let there = |family: &&Family| charts.iter().any(|chart| chart.family == **family);
+    wanted.iter().filter(|_| view.is_sweep()).find(there).copied()
+}
+
+/// What colours, lengths and signs of the charts of a family mean; only of what there is.
+fn key(charts: &[Chart]) -> String {
+    let manner = charts[0].family.manner();
+    let series = || charts.iter().flat_map(|chart| &chart.series);
+    let has_intervals = series().any(|series| !series.low.is_empty());
+    let mut told = vec![match charts[0].shape {
+        _ if manner.has_spans => {
+            "Colour: the target. Each line goes from the least to the greatest, with a mark at the mean."
+        }
+        _ if manner.has_strips => {
+            "A strip for each, all with one scale of figures. The line breaks between rounds."
+        }
+        Shape::Curves => {
+            "Colour and dash: the target. Drag along a curve to look closer; double-click to see all of it again."
+        }
+        Shape::Lines => "Colour and mark: the target.",
+        Shape::Bars if series().any(|series| series.colour.is_some()) => {
+            "Length: the figure on the scale below. Colour: the part that is named above."
+        }
+        Shape::Bars => {
+            "Length of a bar, or place of a mark: the figure on the scale below. Colour: the target."
+        }
+    }];
+    if has_intervals && !manner.has_spans {
+        told.push("Thin stroke: the 95 % interval.");
+    }
+    if series().any(|series| series.withheld.is_some() && !series.unlike) {
+        told.push("Hollow, dotted or dashed and empty: no result.");
+    }
+    if series().any(|series| series.unlike) {
+        told.push("Hollow or dashed and empty: hits less often than others, so that speed is not compared.");
+    }
+    if charts[0].shape == Shape::Lines && series().any(|series| series.target.is_none()) {
+        told.push("Dashed and without marks: a model.");
+    }
+    told.join(" ")
 }
 
 /// The chart as short as it can be. Over time there are more places than anywhere, of which nobody reads more than three
@@ -108,63 +234,6 @@ fn short(mut chart: Chart) -> Chart {
         }
     }
     chart
-}
-
-/// Buttons that show and hide a target in all charts at once. One that did not run has nothing to show.
-fn legend(run: &Run) -> Markup {
-    html! {
-        div.legend.live role="group" aria-label="Targets in the charts" {
-            @for (number, target) in run.targets.iter().enumerate() {
-                @if let Some(reason) = nothing_drawn(run, target) { span.entry.out {
-                    a href={ "#" (View::target_anchor(number)) } title=(reason) {
-                        (marks::of_target(Some(number))) span.name { (target.name) }
-                    }
-                    small { "did not run" }
-                } } @else { span.entry {
-                    button.toggle type="button" aria-pressed="true" data-target=(number) {
-                        (marks::of_target(Some(number))) span.name { (target.name) }
-                    }
-                    button.only type="button" data-only=(number) aria-label={ "only " (target.name) } { "only" }
-                } }
-            }
-            button.everything type="button" aria-disabled="true" { "all" }
-        }
-    }
-}
-
-/// Why a target is in no chart: it did not run, and has no figure.
-fn nothing_drawn<'a>(run: &Run, target: &'a Target) -> Option<&'a str> {
-    let has_figure =
-        run.cells.iter().any(|cell| cell.target == target.url && cell.ops_per_s.is_some());
-    target.reason.as_deref().filter(|_| !has_figure)
-}
-
-fn panel(view: &View<'_>, charts: &[Chart], latencies: &[Beside<'_>]) -> Markup {
-    let first = &charts[0];
-    let Manner { name: family, heading, has_stills, has_table, .. } = *first.family.manner();
-    html! {
-        div.panel.live[!has_stills].has-stills[has_stills] id={ "charts-" (family) } data-family=(family) {
-            h3 { (heading) }
-            div.live {
-                (switches(charts))
-                figure {
-                    figcaption { p.title { (first.title) } p.reading { (first.reading) } }
-                    div.plot { (reserved(first, view.run)) }
-                    ul.absent { @for absent in first.absent.iter().filter(|_| first.shape != Shape::Bars) {
-                        li { (marks::of_target(Some(absent.target))) " " b { (absent.name) }
-                            @if !absent.at.is_empty() { ", " (absent.at.join(", ")) ":" } @else if !absent.name.ends_with(':') { ":" }
-                            " " (absent.reason) }
-                    } }
-                    @if first.shape == Shape::Curves {
-                        p.hint { "Drag along a curve to look closer; double-click to see all of it again." }
-                    }
-                    p.readout.unseen role="status" aria-live="polite" {}
-                }
-                @if has_table { (table_beside(first, latencies)) }
-            }
-            (stills(charts))
-        }
-    }
 }
 
 /// The pictures that stand there without a script, and on paper.
@@ -200,73 +269,6 @@ fn reserved(chart: &Chart, run: &Run) -> Markup {
             @for _ in &chart.series { p.strip-name aria-hidden="true" {} div.strip-plot {} }
         } @else {
             div.lines-plot {}
-        }
-    }
-}
-
-/// The facets among which the reader chooses, then what may be seen otherwise.
-fn switches(charts: &[Chart]) -> Markup {
-    let family = charts[0].family;
-    html! {
-        div.switches {
-            @for facet in &charts[0].facets {
-                @let values = values(charts, facet.name);
-                @if values.len() > 1 { (choice(family, facet.name, &values)) }
-            }
-            @if family.manner().is_relative {
-                (buttons(family, "figures", &[("absolute", "absolute"), ("relative", "relative to best")]))
-            }
-            @for (name, axis) in [("x", (|chart| &chart.x) as fn(&Chart) -> &Axis), ("y", |chart| &chart.y)] {
-                @let scales = scales(charts, axis);
-                @if scales.len() > 1 { (buttons(family, &format!("{name} axis"), &scales)) }
-            }
-        }
-    }
-}
-
-/// The values of a facet in a family, as they come.
-fn values<'a>(charts: &'a [Chart], name: &str) -> Vec<&'a str> {
-    let mut seen = BTreeSet::new();
-    let facets = charts.iter().flat_map(|chart| &chart.facets).filter(|facet| facet.name == name);
-    facets.map(|facet| facet.value.as_str()).filter(|value| seen.insert(*value)).collect()
-}
-
-fn scales(charts: &[Chart], axis: fn(&Chart) -> &Axis) -> Vec<(&'static str, &'static str)> {
-    let mut scales: Vec<Scale> = Vec::new();
-    for scale in charts.iter().flat_map(|chart| &axis(chart).scales) {
-        if !scales.contains(scale) {
-            scales.push(*scale);
-        }
-    }
-    let named = |scale| match scale {
-        Scale::Linear => ("linear", "linear"),
-        Scale::Log => ("log", "log"),
-        Scale::Tail => ("tail", "tail"),
-        Scale::Categories => ("categories", "names"),
-    };
-    scales.into_iter().map(named).collect()
-}
-
-fn choice(family: Family, name: &str, values: &[&str]) -> Markup {
-    if values.len() <= BUTTONS
-        && values.iter().map(|value| value.len()).sum::<usize>() <= BUTTON_TEXT
-    {
-        let values: Vec<(&str, &str)> = values.iter().map(|value| (*value, *value)).collect();
-        return buttons(family, name, &values);
-    }
-    html! {
-        label.choice { span { (name) } select data-switch=(name) { @for value in values { option value=(value) { (value) } } } }
-    }
-}
-
-fn buttons(family: Family, name: &str, values: &[(&str, &str)]) -> Markup {
-    let group = format!("{}-{name}", family.as_str());
-    html! {
-        fieldset.choice {
-            legend { (name) }
-            @for (at, (value, text)) in values.iter().enumerate() {
-                label { input type="radio" name=(group) data-switch=(name) value=(value) checked[at == 0]; span { (text) } }
-            }
         }
     }
 }

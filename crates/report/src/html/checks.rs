@@ -21,7 +21,31 @@ pub(super) fn section(view: &View<'_>) -> Markup {
         section #checks {
             h2 { "Checks " small { (tally(view.run)) } }
             p.prose { (meaning(view.run, &findings)) }
-            @for finding in &findings { (article(view, finding)) }
+            div.findings { @for finding in &findings { (article(view, finding)) } }
+        }
+    }
+}
+
+/// What to doubt, for the reader who has seen the answer: each error and warning in a line.
+pub(super) fn summary(view: &View<'_>) -> Markup {
+    let findings = findings(view.run);
+    let (notes, doubts): (Vec<&Finding<'_>>, Vec<&Finding<'_>>) =
+        findings.iter().partition(|finding| finding.severity == Severity::Note);
+    html! {
+        div.doubts {
+            h3 { "What to doubt " small { a href="#checks" { (tally(view.run)) } } }
+            @if doubts.is_empty() { p { "No error and no warning: the checks found no reason to doubt these figures." } }
+            ul { @for finding in &doubts { li.(finding.severity.as_str()) {
+                a href={ "#" (View::finding_anchor(finding.severity, finding.id)) } {
+                    (marks::of_severity(finding.severity)) span.unseen { (word(finding.severity)) " " } code { (finding.id) }
+                }
+                " " span.line { (finding.lines.join("; ")) }
+            } } }
+            @if !notes.is_empty() {
+                p.notes { "To know before comparing:" @for note in &notes {
+                    " " a href={ "#" (View::finding_anchor(note.severity, note.id)) } { code { (note.id) } }
+                } }
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use super::view::View;
 use crate::figures::{list, seconds};
 use crate::findings::tally;
 use crate::header::{CUSTOM, machine, to_the_second, warning};
-use crate::model::{Run, Target};
+use crate::model::{Run, Severity, Target};
 use crate::verified::{Verified, verified};
 
 /// More names than this do not fit a title.
@@ -30,17 +30,23 @@ pub(super) fn section(view: &View<'_>) -> Markup {
     let run = view.run;
     html! {
         header.masthead {
-            p.when { "larder " (run.larder) " · " (stamp(&run.started)) }
-            h1 { (title(run)) }
+            div.titled {
+                h1 { (title(run)) }
+                p.when { "larder " (run.larder) " · " (stamp(&run.started)) }
+            }
             @if let Some(warning) = warning(run) { p.alarm role="note" { (warning) } }
             @if run.interrupted { p.alarm role="note" { "This run was interrupted before its end." } }
             ul.targets aria-label="Targets" {
                 @for (number, target) in run.targets.iter().enumerate() { (of_target(number, target)) }
             }
+            dl.tiles {
+                @for (label, figure, detail) in tiles(view) {
+                    div { dt { (label) } dd { strong { (figure) } @if !detail.is_empty() { " " span { (detail) } } } }
+                }
+                (values(run))
+                (checks(run))
+            }
             p.machine { (machine(&run.environment)) }
-            dl.tiles { @for (label, figure, detail) in tiles(view) {
-                div { dt { (label) } dd { strong { (figure) } @if !detail.is_empty() { span { (detail) } } } }
-            } }
         }
     }
 }
@@ -72,9 +78,7 @@ pub(super) fn stamp(started: &str) -> Markup {
 /// What a reader asks of a run first: a label, a figure, a detail.
 fn tiles(view: &View<'_>) -> Vec<(&'static str, String, String)> {
     let run = view.run;
-    let ran = run.targets.iter().filter(|target| target.reason.is_none()).count();
-    let did_run = if ran < run.targets.len() { format!("{ran} ran") } else { String::new() };
-    let mut tiles = vec![("Targets", run.targets.len().to_string(), did_run)];
+    let mut tiles = Vec::new();
     if view.is_sweep() {
         tiles.push(("Points", view.points.len().to_string(), span(view)));
     }
@@ -83,9 +87,6 @@ fn tiles(view: &View<'_>) -> Vec<(&'static str, String, String)> {
     let rounds = view.rounds();
     let rounds = rounds.split_once(" round").map_or(rounds.as_str(), |(number, _)| number);
     tiles.push(("Rounds", rounds.to_owned(), format!("in {}", seconds(run.duration_s))));
-    tiles.extend(verified_tile(run));
-    let worst = if run.checks.is_empty() { String::new() } else { tally(run) };
-    tiles.push(("Checks fired", run.checks.len().to_string(), worst));
     tiles
 }
 
@@ -99,12 +100,61 @@ fn span(view: &View<'_>) -> String {
     }
 }
 
-/// How many values were verified.
-fn verified_tile(run: &Run) -> Option<(&'static str, String, String)> {
-    let Verified { right, wrong, .. } = verified(run);
-    (right + wrong > 0).then(|| {
-        let wrong =
-            if wrong == 0 { "none wrong".to_owned() } else { format!("{} wrong", grouped(wrong)) };
-        ("Values verified", grouped(right), wrong)
-    })
+/// What became of the values that were asked for: the right ones, then each way to fail that occurred.
+fn values(run: &Run) -> Markup {
+    let Verified { right, wrong, lost, missed } = verified(run);
+    let surprise = if misses_surprise(run) { "doubtful" } else { "plain" };
+    let faults = [(lost, "lost", "bad"), (missed, "missed", surprise), (wrong, "wrong", "bad")];
+    let none: Vec<&str> =
+        faults.iter().filter(|(count, ..)| *count == 0).map(|(_, name, _)| *name).collect();
+    html! {
+        @if right + wrong + lost + missed > 0 {
+            div title=(VALUES_MEAN) {
+                dt { "Values" }
+                dd {
+                    strong {
+                        (grouped(right)) " right"
+                        @for (count, name, class) in faults.iter().filter(|(count, ..)| *count > 0) {
+                            ", " span.(*class) { (grouped(*count)) " " (name) }
+                        }
+                    }
+                    @if !none.is_empty() { " " span { "none " (or(&none)) } }
+                }
+            }
+        }
+    }
+}
+
+/// More reads than one in a hundred missed that were to hit by the plan.
+#[expect(clippy::cast_precision_loss, reason = "a share")]
+fn misses_surprise(run: &Run) -> bool {
+    let reads = run.cells.iter().filter(|cell| cell.operation.reads());
+    let (mut surprising, mut all) = (0.0, 0.0);
+    for cell in reads {
+        let answered = (cell.counts.hits + cell.counts.misses) as f64;
+        let expected = answered * (1.0 - cell.predicted_hit_ratio.unwrap_or(0.0));
+        surprising += (cell.counts.misses as f64 - expected).max(0.0);
+        all += answered;
+    }
+    surprising > all * 0.01
+}
+
+/// `lost, missed or wrong`.
+fn or(names: &[&str]) -> String {
+    list(names).replace(" and ", " or ")
+}
+
+/// How the figures of [`values`] are counted.
+const VALUES_MEAN: &str = "right: reads that returned the value that was stored; lost: acknowledged values that were gone when \
+                           they were read back, and no eviction explains it; missed: reads that found nothing; wrong: reads \
+                           that returned anything else";
+
+fn checks(run: &Run) -> Markup {
+    let worst = run.checks.iter().map(|check| check.severity).min();
+    let class = match worst {
+        Some(Severity::Error) => "bad",
+        Some(Severity::Warn) => "doubtful",
+        _ => "",
+    };
+    html! { div { dt { "Checks" } dd { strong { a href="#checks" class=(class) { (tally(run)) } } } } }
 }

@@ -11,10 +11,12 @@ mod charts;
 mod checks;
 mod data;
 mod environment;
+mod grid;
 mod head;
 pub(crate) mod index;
 mod marks;
-mod strip;
+mod podium;
+mod switches;
 mod tables;
 mod text;
 mod view;
@@ -25,6 +27,7 @@ use crate::format::Format;
 use crate::limits::{NOT_SHOWN, not_shown};
 use crate::model::Run;
 use assets::Assets;
+use charts::Charts;
 use view::View;
 
 /// The format `html`.
@@ -32,10 +35,10 @@ pub(crate) const FORMAT: Format = Format { name: "html", render: |run, _| render
 
 /// The sections that a reader can jump to: their anchors and names. Only a run that repeats an article has that one.
 const SECTIONS: [(&str, &str); 7] = [
-    ("answer", "Answer"),
     ("article", "Article"),
-    ("checks", "Checks"),
+    ("answer", "Answer"),
     ("charts", "Charts"),
+    ("checks", "Checks"),
     ("tables", "Tables"),
     ("environment", "Environment"),
     ("data", "Data"),
@@ -44,14 +47,19 @@ const SECTIONS: [(&str, &str); 7] = [
 /// The whole page.
 fn render(run: &Run) -> String {
     let view = View::new(run);
+    let charts = Charts::new(&view);
     let body = html! {
         (head::section(&view))
         (navigation(run))
         main {
-            (answer::section(&view))
             @if let Some(article) = &run.article { (article::section(&view, article)) }
+            // What the switches at its top drive.
+            div.pictured {
+                @if charts.has_main() { (charts.switches()) }
+                (answer::section(&view, &charts.main()))
+                (charts.section())
+            }
             (checks::section(&view))
-            (charts::section(&view))
             (tables::section(&view))
             (environment::section(&view))
             (data::section(run))

@@ -71,6 +71,10 @@ fn lead<'a>(run: &Run, group: &Group<'a>) -> Option<Lead<'a>> {
         pair(run, group.operation, group.point, &a.cell.target, &b.cell.target)
     };
     let ranked: Vec<&Row<'a>> = group.ranked().collect();
+    // Who stands alone because the others hit less often leads nobody.
+    if ranked.len() == 1 && group.rows.iter().any(|row| row.unlike().is_some()) {
+        return None;
+    }
     let Some((best, others)) = ranked.split_first() else {
         return Some(Lead { names: Vec::new(), kind: Kind::Nobody, margin: None });
     };

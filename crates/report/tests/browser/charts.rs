@@ -4,6 +4,7 @@ use larder_report::{Cell, Latency, Operation, Point, Run, figures};
 use serde::Deserialize;
 
 use crate::Case;
+use crate::made_up::doubtful::too_few_rounds;
 use crate::made_up::runs::{one_point, sweep};
 use crate::page::{Key, Page, View};
 use crate::probes::PAINT;
@@ -20,6 +21,9 @@ pub(crate) const CASES: &[Case] = &[
     ("a_pointer_is_told_the_figures_beneath_it", a_pointer_is_told_the_figures_beneath_it),
     ("bars_are_told_like_lines", bars_are_told_like_lines),
     ("spans_have_a_row_for_each_percentile", spans_have_a_row_each),
+    ("one_switch_drives_all_charts", one_switch_drives_all_charts),
+    ("a_sweep_over_two_coordinates_follows_the_point", a_sweep_over_two_coordinates_follows),
+    ("a_scale_of_its_own_is_no_surprise", a_scale_of_its_own_is_no_surprise),
     ("every_family_of_charts_is_drawn_by_day_and_by_night", every_family_is_drawn),
 ];
 
@@ -43,6 +47,19 @@ fn click(page: &Page, selector: &str) {
 /// Chooses a value of a switch in a panel.
 fn switch(page: &Page, panel: &str, name: &str, value: &str) {
     click(page, &format!("#charts-{panel} [data-switch='{name}'][value='{value}']"));
+}
+
+/// Chooses for all charts at once, by a button or from a list.
+fn choose(page: &Page, name: &str, value: &str) {
+    page.run(&format!(
+        "(() => {{ const bar = document.querySelector('.controls'); \
+           const all = [...bar.querySelectorAll(\"[data-switch='{name}'], [data-switch='{name}'] option\")]; \
+           const text = (it) => it.nextElementSibling?.textContent ?? it.textContent; \
+           const one = all.find((it) => it.localName === 'option' ? it.textContent === {value:?} : it.type === 'radio' && text(it) === {value:?}); \
+           if (one.localName === 'input') one.click(); \
+           else {{ one.selected = true; one.closest('select').dispatchEvent(new Event('change', {{ bubbles: true }})); }} }})()"
+    ));
+    page.settle();
 }
 
 /// Chooses from a list in a panel.
@@ -168,7 +185,7 @@ fn keys_read_out_every_figure_of_the_run() {
     let run = sweep();
     let page = Page::drawn(&run, View::DESK);
     for operation in [Operation::Set, Operation::Get] {
-        switch(&page, "rate", "operation", operation.as_str());
+        choose(&page, "operation", operation.as_str());
         let points = by_point(&run, operation);
         for (number, cells) in points.iter().enumerate() {
             let said = read_out(&page, "rate", if number == 0 { Key::HOME } else { Key::RIGHT });
@@ -203,8 +220,8 @@ fn the_percentile_that_is_chosen_is_shown() {
 fn figures_beside_a_curve_are_of_its_point() {
     let run = sweep();
     let page = Page::drawn(&run, View::DESK);
-    switch(&page, "percentiles", "operation", "get");
-    select(&page, "percentiles", "point", "16 KiB");
+    choose(&page, "operation", "get");
+    choose(&page, "point", "16 KiB");
     let beside: String =
         page.value("document.querySelector('#charts-percentiles .beside').innerText");
     for cell in &by_point(&run, Operation::Get)[2] {
@@ -273,6 +290,71 @@ fn spans_have_a_row_each() {
         let text = format!("all: {}", figures.join(" – "));
         assert!(texts.contains(&text), "{text} is not in: {texts}");
     }
+}
+
+/// The titles of all charts, in the order of the page.
+fn titles(page: &Page) -> Vec<String> {
+    page.value("[...document.querySelectorAll('.panel .title')].map((it) => it.textContent)")
+}
+
+fn one_switch_drives_all_charts() {
+    let page = Page::drawn(&sweep(), View::DESK);
+    for (operation, point) in [("set", "1 KiB"), ("get", "16 KiB"), ("get", "256 KiB")] {
+        choose(&page, "operation", operation);
+        choose(&page, "point", point);
+        let titles = titles(&page);
+        assert_eq!(titles.len(), 6);
+        for title in &titles {
+            assert!(title.starts_with(operation), "{operation}, {point}: {title}");
+        }
+        // Over the sweep are the rates and the latencies, and the others are at one point.
+        for title in &titles[2..] {
+            assert!(title.contains(&format!(", {point}:")), "{operation}, {point}: {title}");
+        }
+    }
+    for scale in ["linear", "log"] {
+        choose(&page, "scale", scale);
+        let seen = format!(
+            "[...document.querySelectorAll('[data-switch=\"y axis\"][value={scale}]:not(:disabled)')].map((it) => it.checked)"
+        );
+        let scales: Vec<bool> = page.value(&seen);
+        assert!(scales.len() > 2 && scales.iter().all(|is| *is), "{scale}: {scales:?}");
+    }
+    // By keys alone, too.
+    page.run("document.querySelector('.controls [data-switch=operation]:checked').focus()");
+    page.press(Key::RIGHT);
+    page.settle();
+    let titles = titles(&page);
+    assert!(titles.iter().all(|title| title.starts_with("set")), "{titles:?}");
+}
+
+fn a_sweep_over_two_coordinates_follows() {
+    let page = Page::drawn(&too_few_rounds(), View::DESK);
+    for (point, rates) in [
+        ("data_size 1 KiB, threads 1", "set, threads 1"),
+        ("data_size 100 B, threads 2", "set, threads 2"),
+    ] {
+        choose(&page, "point", point);
+        let titles = titles(&page);
+        assert!(titles[0].starts_with(&format!("{rates}:")), "{point}: {titles:?}");
+        let of_point = titles.iter().filter(|title| title.contains(&format!("set, {point}:")));
+        assert!(of_point.count() > 2, "{point}: {titles:?}");
+    }
+}
+
+fn a_scale_of_its_own_is_no_surprise() {
+    let page = Page::drawn(&sweep(), View::DESK);
+    let checked = "document.querySelectorAll('.controls [data-switch=scale]:checked').length";
+    assert_eq!(page.value::<usize>(checked), 1);
+    choose(&page, "scale", "log");
+    switch(&page, "rate", "y axis", "linear");
+    assert_eq!(page.value::<usize>(checked), 0, "not all charts have one scale");
+    let latency =
+        "document.querySelector('#charts-latency [data-switch=\"y axis\"]:checked').value";
+    assert_eq!(page.value::<String>(latency), "log");
+    choose(&page, "operation", "get");
+    let rate = "document.querySelector('#charts-rate [data-switch=\"y axis\"]:checked').value";
+    assert_eq!(page.value::<String>(rate), "linear");
 }
 
 fn every_family_is_drawn() {

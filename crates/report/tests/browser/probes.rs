@@ -8,6 +8,8 @@ pub(crate) const CONTRAST: &str = include_str!("js/contrast.js");
 pub(crate) const OVERLAP: &str = include_str!("js/overlap.js");
 /// Controls whose focus cannot be seen, and how many were looked at.
 pub(crate) const FOCUS: &str = include_str!("js/focus.js");
+/// Lines of prose that are too long to be read with ease.
+pub(crate) const LONG_LINES: &str = include_str!("js/long_lines.js");
 /// Texts that somebody else's letters have turned over.
 pub(crate) const GARBLED: &str = include_str!("js/garbled.js");
 /// The score by which browsers tell how far a layout moved.

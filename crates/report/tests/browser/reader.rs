@@ -4,12 +4,16 @@ use larder_report::{Run, samples_csv};
 use serde::Deserialize;
 
 use crate::Case;
-use crate::made_up::runs::sweep;
+use crate::made_up::article::article;
+use crate::made_up::doubtful::{capacities, too_few_rounds, unlike_hits, withheld};
+use crate::made_up::runs::{MadeUp, one_point, sweep};
 use crate::page::{Key, Page, View};
-use crate::probes::FOCUS;
+use crate::probes::{FOCUS, LONG_LINES};
 
 pub(crate) const CASES: &[Case] = &[
     ("a_check_leads_to_its_figures", a_check_leads_to_its_figures),
+    ("the_answer_is_seen_before_anything_is_scrolled", the_answer_is_seen_at_once),
+    ("the_width_is_used_and_lines_stay_readable", the_width_is_used),
     ("the_data_come_out_as_they_went_in", the_data_come_out_as_they_went_in),
     ("the_focus_can_always_be_seen", the_focus_can_always_be_seen),
     ("keys_alone_reach_every_control", keys_alone_reach_every_control),
@@ -26,6 +30,45 @@ fn a_check_leads_to_its_figures() {
             "(() => { const { top, bottom, height } = document.querySelector(':target').getBoundingClientRect(); \
                return height > 0 && top >= 0 && bottom <= innerHeight; })()",
         );
+    }
+}
+
+/// A window on a small desk.
+const LOW: View = View { height: 800, ..View::DESK };
+
+fn the_answer_is_seen_at_once() {
+    let runs: &[(MadeUp, &str)] = &[
+        (("sweep", sweep), "#charts-rate .plot"),
+        (("capacities", capacities), "#charts-hit_ratio .plot"),
+        (("too few rounds", too_few_rounds), "#charts-rate .plot"),
+        (("one point", one_point), ".verdict:last-of-type .podium"),
+        (("withheld", withheld), ".verdict:last-of-type .podium"),
+        (("unlike hits", unlike_hits), ".verdict:last-of-type .podium"),
+    ];
+    for ((name, run), picture) in runs {
+        let page = Page::drawn(&run(), LOW);
+        let bottom: f64 = page.value(&format!(
+            "document.querySelector('#answer').querySelector({picture:?}).getBoundingClientRect().bottom"
+        ));
+        assert!(bottom > 100.0 && bottom <= 800.0, "{name}: {picture} ends at {bottom} px");
+    }
+    // Conclusions come first where there are some.
+    let page = Page::drawn(&article(), LOW);
+    let first: f64 = page.value("document.querySelector('.claim').getBoundingClientRect().bottom");
+    assert!(first <= 800.0, "the first conclusion ends at {first} px");
+}
+
+fn the_width_is_used() {
+    for run in [sweep(), one_point(), capacities()] {
+        let page = Page::drawn(&run, View::DESK);
+        let [left, right]: [f64; 2] = page.value(
+            "(() => { const boxes = [...document.querySelectorAll('#answer :is(.plot, .grid, .podium)')]\
+               .map((it) => it.getBoundingClientRect()); \
+               return [Math.min(...boxes.map((it) => it.left)), Math.max(...boxes.map((it) => it.right))]; })()",
+        );
+        assert!(right - left > 1100.0, "from {left} to {right} px");
+        let long: Vec<String> = page.value(LONG_LINES);
+        assert_eq!(long, [""; 0]);
     }
 }
 

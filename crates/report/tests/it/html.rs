@@ -10,7 +10,9 @@ use insta::assert_snapshot;
 use larder_report::{Format, Operation, Run, Severity, render};
 use sha2::{Digest, Sha256};
 
+use super::made_up::doubtful::{capacities, too_few_rounds, unlike_hits, withheld};
 use super::made_up::largest;
+use super::made_up::runs::sweep;
 use super::small::{PLAIN, cell, check, gets, size, target};
 use super::snapshots::fixture;
 
@@ -265,15 +267,115 @@ fn the_bars_of_the_answer_hold_their_intervals() {
     assert!(podium.contains("width=\"50.00%\"") && podium.contains("width=\"25.00%\""), "{podium}");
 }
 
+/// The table over the sweep of an operation, and what stands below it.
+fn grid<'a>(page: &'a str, operation: &str) -> &'a str {
+    let begins = format!("{operation}, ");
+    let all = page.split("role=\"region\" aria-label=\"").skip(1);
+    let mut grids = all.filter(|region| region.contains("class=\"matrix grid"));
+    let grid = grids.find(|region| region.starts_with(&begins)).expect("a grid");
+    grid.split("</p>").next().expect("its end")
+}
+
 #[test]
-fn each_leader_of_a_stretch_has_its_mark_and_name_below_its_line() {
-    let page = page(&fixture());
-    assert!(page.contains("class=\"stripe\""));
-    for strip in page.split("class=\"strip").skip(1) {
-        for stripe in strip.split("</table>").next().unwrap().split("class=\"stripe\"").skip(1) {
-            let below = stripe.split("</td>").next().unwrap();
-            assert!(below.contains("#mark-") || below.contains("no result"), "{below}");
+fn the_bars_of_a_sweep_are_as_long_as_the_share_of_the_best() {
+    let page = page(&sweep());
+    let grid = grid(&page, "get");
+    let rows: Vec<&str> = grid.split("<tr>").skip(2).collect();
+    assert_eq!(rows.len(), 5);
+    for row in rows {
+        for cell in row.split("<td").skip(1).filter(|cell| cell.contains("rect class=\"whole\"")) {
+            let told = cell.split("<small>").nth(1).unwrap().split('<').next().unwrap();
+            let width = attributes(cell.split("class=\"whole\"").nth(1).unwrap(), "width")[0];
+            let width: f64 = width.trim_end_matches('%').parse().unwrap();
+            if let Ok(share) = told.trim_end_matches('×').parse::<f64>() {
+                assert!((width - (share * 100.0).max(0.5)).abs() < 0.6, "{told}: {width} %");
+            }
         }
+    }
+    assert!(grid.contains("Length of the bar: its share of the best at that point"), "{grid}");
+    assert!(grid.contains("Hatched and crossed out: no result."), "sqlite: has none at 64 KiB");
+}
+
+#[test]
+fn where_rounds_are_too_few_the_sweep_says_how_many_are_needed() {
+    let page = page(&too_few_rounds());
+    for operation in ["set", "get"] {
+        let grid = grid(&page, operation);
+        assert_eq!(grid.matches("no verdict: 6 rounds, 8 are needed").count(), 6, "{grid}");
+        assert!(!grid.contains(": leads<") && !grid.contains("▸"), "{grid}");
+    }
+    assert!(!page.contains("cannot be told apart"));
+}
+
+/// The bars of an operation at one point.
+fn podium<'a>(page: &'a str, operation: &str) -> &'a str {
+    let begins = format!("<h3>{operation}");
+    let rest = page.split(begins.as_str()).nth(1).expect("the operation");
+    rest.split("</table>").next().expect("its end")
+}
+
+#[test]
+fn what_is_withheld_stays_among_the_bars_with_the_reason() {
+    let page = page(&withheld());
+    for operation in ["set", "get"] {
+        let podium = podium(&page, operation);
+        let row = podium.split("class=\"withheld\"").nth(1).expect("a withheld row");
+        assert!(row.contains("<b>file:</b>") && row.contains("class=\"hatch\""), "{row}");
+        let why = row.split("class=\"why\"").nth(1).unwrap();
+        assert!(why.contains("no result: ") && why.contains("(SILENT-DROP)"), "{why}");
+        assert!(!row.contains('×'), "{row}");
+    }
+    assert!(podium(&page, "set").contains("5.1 % of acknowledged values lost (SILENT-DROP)"));
+    let head = page.split("</header>").next().unwrap();
+    assert!(head.contains("<span class=\"bad\">1\u{202f}842 lost</span>"), "{head}");
+    assert!(head.contains("<span class=\"doubtful\">10\u{202f}200 missed</span>"), "{head}");
+    assert!(head.contains("none wrong") && !head.contains("none lost"), "{head}");
+}
+
+#[test]
+fn what_hits_less_often_is_drawn_apart_and_not_compared() {
+    let page = page(&unlike_hits());
+    let podium = podium(&page, "get");
+    let row = podium.split("class=\"unlike\"").nth(1).expect("a row set apart");
+    for text in ["<b>file:</b>", "228 k/s", "20.3 k/s", "8.9 %", "class=\"whole part\""] {
+        assert!(row.contains(text), "{text}: {row}");
+    }
+    assert!(row.contains("not compared in speed with targets that hit 100 %"), "{row}");
+    assert!(!row.contains('×'), "{row}");
+    for head in ["answered/s", "hits/s", "vs best"] {
+        assert!(podium.contains(&format!(">{head}</th>")), "{head}");
+    }
+    let tables = page.split("id=\"tables\"").nth(1).unwrap();
+    assert!(tables.contains("not compared: hits differ"));
+}
+
+#[test]
+fn of_capacities_the_hit_ratios_come_before_the_rates() {
+    let page = page(&capacities());
+    let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
+    assert!(place("id=\"charts-hit_ratio\"") < place("id=\"hits\""));
+    assert!(place("id=\"hits\"") < place("class=\"matrix grid"));
+    assert!(place("id=\"hits\"") < place("id=\"charts-rate\""));
+    assert!(!page.contains("has a result at all"), "the others have one, too");
+}
+
+#[test]
+fn the_doubts_stand_with_the_answer_and_the_checks_after_the_charts() {
+    let run = sweep();
+    let page = page(&run);
+    let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
+    let order = [
+        "id=\"answer\"",
+        "id=\"charts-rate\"",
+        "class=\"doubts\"",
+        "id=\"charts\"",
+        "id=\"checks\"",
+    ];
+    assert!(order.map(place).is_sorted(), "{:?}", order.map(place));
+    let doubts = page.split("class=\"doubts\"").nth(1).unwrap().split("</div>").next().unwrap();
+    for check in &run.checks {
+        assert!(doubts.contains(&check.id), "{}", check.id);
+        assert_eq!(doubts.contains(&check.text), check.severity != Severity::Note, "{}", check.id);
     }
 }
 
@@ -286,8 +388,7 @@ fn what_did_not_run_is_named_in_the_legend_and_has_no_button() {
     // What ran for a while has figures to show.
     run.targets[1].reason = Some("it ended".into());
     let page = page(&run);
-    let legend =
-        page.split("class=\"legend live\"").nth(1).unwrap().split("</div>").next().unwrap();
+    let legend = page.split("class=\"legend\"").nth(1).unwrap().split("</div>").next().unwrap();
     assert_eq!(attributes(legend, "data-target"), ["0", "1"]);
     assert_eq!(attributes(legend, "title"), ["no server"]);
 }

@@ -60,9 +60,9 @@ fn the_page_draws_and_tables_what_ranks() {
     let run = paced();
     let page = render(&run, Format::HTML, PLAIN);
     for text in [
-        "Who leads by p99 from plan",
-        "200 µs<small>1.00×</small>",
-        "300 µs<small>0.67×</small>",
+        "Figure: p99 from plan, the median of the rounds.",
+        "200 µs <small>1.00×</small>",
+        "300 µs <small>0.67×</small>",
         ">due</th>",
         ">vs best p99</th>",
         ">latency from plan</th>",
@@ -73,7 +73,9 @@ fn the_page_draws_and_tables_what_ranks() {
     }
     let one = Run { cells: run.cells[..2].to_vec(), ..run.clone() };
     let page = render(&one, Format::HTML, PLAIN);
-    assert!(page.contains("The p99 from plan, the median of the rounds: the shorter the better."));
+    assert!(
+        page.contains("Length: p99 from plan, the median of the rounds, the shorter the better.")
+    );
     // The longer bar is that of the longer latency.
     assert!(page.contains("width=\"66.67%\"") && page.contains("width=\"100.00%\""));
     // A closed loop has nothing of it.

@@ -102,7 +102,7 @@ fn a_picture_says_what_it_shows_to_those_who_do_not_see_it() {
         nodes.next().expect("the label is there").text().unwrap().to_owned()
     });
     let named: Vec<String> = named.collect();
-    assert_eq!(named[0], "get: operations per second");
+    assert_eq!(named[0], "get: requests answered per second");
     assert!(named[1].starts_with("More is better."), "{}", named[1]);
     assert!(named[1].contains("perl+filecache: is not ranked (NEVER-HITS)."), "{}", named[1]);
     assert!(

@@ -5,6 +5,7 @@ use larder_report::{
 };
 
 use super::article::article;
+use super::doubtful::{capacities, too_few_rounds, unlike_hits, withheld};
 use super::pairs::comparisons;
 use super::plan::{Plan, duration_s, size};
 use super::profile::PROFILES;
@@ -26,6 +27,10 @@ pub(crate) const MADE_UP: &[MadeUp] = &[
     ("older", older),
     ("coordinates", coordinates),
     ("article", article),
+    ("withheld", withheld),
+    ("unlike-hits", unlike_hits),
+    ("too-few-rounds", too_few_rounds),
+    ("capacities", capacities),
 ];
 
 /// Five targets over five sizes, with a finding of each severity.

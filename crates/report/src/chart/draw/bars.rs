@@ -129,7 +129,7 @@ fn legend(canvas: &mut Canvas, chart: &Chart, top: f64) -> f64 {
 }
 
 fn name(chart: &Chart, target: usize, row: &[Piece<'_>]) -> String {
-    let withheld = row.iter().any(|piece| piece.series.withheld.is_some());
+    let withheld = row.iter().any(|piece| piece.series.withheld.is_some() && !piece.series.unlike);
     let sign = if withheld { WITHHELD } else { "" };
     format!("{sign}{}", shorten(&chart.x.categories[target], MAX_NAME))
 }

@@ -168,7 +168,8 @@ fn named(chart: &Chart) -> Vec<&Series> {
 }
 
 fn name(series: &Series) -> String {
-    let withheld = if series.withheld.is_some() { WITHHELD } else { "" };
+    let is_result = series.withheld.is_none() || series.unlike;
+    let withheld = if is_result { "" } else { WITHHELD };
     format!("{withheld}{}", shorten(&series.name, MAX_NAME))
 }
 

@@ -23,17 +23,18 @@ pub(super) fn texts(chart: &Chart) -> Vec<String> {
 fn withheld(chart: &Chart) -> Vec<String> {
     let text = |series: &Series| {
         let why = series.withheld.as_ref()?;
+        let sign = if series.unlike { "" } else { WITHHELD };
         if series.target.is_none() {
             let places = series.x.iter().map(|x| place(&chart.x, *x)).collect::<Vec<_>>();
             let names: Vec<&str> = places.iter().map(String::as_str).collect();
             let are = if names.len() == 1 { "is" } else { "are" };
-            return Some(format!("{WITHHELD}{} {are} not ranked ({why}).", list(&names)));
+            return Some(format!("{sign}{} {are} not ranked ({why}).", list(&names)));
         }
         let drawn = series.x.iter().zip(&series.y).filter(|(_, y)| y.is_some());
         let places: Vec<String> = drawn.map(|(x, _)| place(&chart.x, *x)).collect();
         let alone = chart.series.iter().filter(|other| other.target == series.target).count() == 1;
         let at = if alone { String::new() } else { at(&places) };
-        Some(format!("{WITHHELD}{} is not ranked{at} ({why}).", series.name))
+        Some(format!("{sign}{} is not ranked{at} ({why}).", series.name))
     };
     let mut texts: Vec<String> = chart.series.iter().filter_map(text).collect();
     // The parts of a bar are withheld together.

@@ -27,7 +27,7 @@ const rowsOf = (chart, isShown) => {
       const at = series.x.indexOf(target);
       const value = at < 0 ? null : series.y[at];
       if (value === null) return [];
-      return [{ name: series.name, value, low: series.low[at], high: series.high[at], colour: series.colour, withheld: series.withheld }];
+      return [{ name: series.name, value, low: series.low[at], high: series.high[at], colour: series.colour, withheld: series.withheld, unlike: series.unlike }];
     });
     const absent = chart.absent.filter((one) => one.target === target);
     const total = parts.reduce((sum, part) => sum + part.value, 0);
@@ -83,14 +83,15 @@ const drawBars = (plot, chart, looks, isShown, scales, tooltip) => {
   const share = (tick) => ((axis.to(tick) - axis.range[0]) / (axis.range[1] - axis.range[0])) * 100;
   const made = rows.map((row) => {
     const look = looks[row.target];
-    const withheld = row.parts.find((part) => part.withheld !== null)?.withheld;
+    const aside = row.parts.find((part) => part.withheld !== null);
+    const withheld = aside && asideText(aside);
     const text = rowText(chart, row);
     return {
       row, text, withheld,
       line: element("div", { class: `bar-row${row.parts.length ? "" : " none"}${isSpan ? " span" : ""}${isSpan && row.first ? " first" : ""}`, "data-target": row.target },
         element("span", { class: "bar-name" }, ...(row.first ? [markOf(look), " ", row.name] : [])),
         row.parts.length ? barSvg(row, look, axis, isLog, isSpan) : element("span", { class: "why" }, text),
-        row.parts.length ? element("span", { class: `bar-text${withheld ? " withheld" : ""}` }, text) : ""),
+        row.parts.length ? element("span", { class: `bar-text${aside ? ` ${aside.unlike ? "unlike" : "withheld"}` : ""}` }, text) : ""),
     };
   });
   const ticks = element("svg", { class: "bar-ticks", width: "100%", height: "20", "aria-hidden": "true" });
@@ -107,7 +108,7 @@ const drawBars = (plot, chart, looks, isShown, scales, tooltip) => {
     current = Math.max(0, Math.min(made.length - 1, index));
     made.forEach(({ line }, at) => line.classList.toggle("near", at === current));
     const { row, text, withheld, line } = made[current];
-    const note = withheld ? `no result: ${withheld}` : "";
+    const note = withheld ?? "";
     const entry = { target: looks[row.target], name: row.name, text, note };
     const place = [line.offsetLeft + line.clientWidth / 2, line.offsetTop + line.clientHeight / 2];
     tooltip.show(chart.y.label, [entry], place, looks[row.target].rounds, spoken);

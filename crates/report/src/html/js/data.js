@@ -29,12 +29,17 @@ const drawn = async () => {
   return data;
 };
 
-/** The charts of a family, and the one that a choice of facets leads to. */
+/**
+ * The chart of a family to which a choice leads: `chosen` are the operation and the number of the point for all charts,
+ * `facets` what is chosen in this family alone, of which `last` was chosen last.
+ */
 const choosing = (charts) => {
   const valueOf = (chart, name) => chart.facets.find((facet) => facet.name === name)?.value;
-  return (facets, last) => {
-    const fits = (chart) => Object.keys(facets).filter((name) => valueOf(chart, name) === facets[name]).length;
-    const possible = last ? charts.filter((chart) => valueOf(chart, last) === facets[last]) : charts;
-    return possible.reduce((best, chart) => (fits(chart) > fits(best) ? chart : best), possible[0]);
+  const fits = (chart, chosen, facets, last) => {
+    const own = Object.keys(facets).filter((name) => valueOf(chart, name) === facets[name]);
+    return 1000 * (valueOf(chart, "operation") === chosen.operation) + 100 * chart.points.includes(chosen.point)
+      + 10 * own.includes(last) + own.length;
   };
+  return (chosen, facets, last) =>
+    charts.reduce((best, chart) => (fits(chart, chosen, facets, last) > fits(best, chosen, facets, last) ? chart : best), charts[0]);
 };

@@ -128,3 +128,6 @@ const withInterval = (unit, value, low, high) => {
 /** A figure at an axis, without zeros that say nothing. */
 const tickText = (unit, value) =>
   FIGURES[unit](value).replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
+
+/** Why figures stand outside the ranking; empty where they stand in it. */
+const asideText = ({ withheld, unlike }) => (withheld === null ? "" : unlike ? withheld : `no result: ${withheld}`);

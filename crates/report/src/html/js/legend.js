@@ -26,8 +26,6 @@ const legend = (targets, changed) => {
     }
     update();
   });
-  // More than one row of names would hide what it stands over.
-  new ResizeObserver(() => bar.classList.toggle("tall", bar.clientHeight > 2 * everything.offsetHeight)).observe(bar);
   // What did not run has nothing to toggle: it is spoken of for as long as something else is seen.
   const isAny = () => toggles.some(({ dataset }) => shown.has(Number(dataset.target)));
   return (number) => shown.has(number) && isAny();

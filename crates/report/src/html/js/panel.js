@@ -34,12 +34,19 @@ const drawNothing = (plot, why) => {
   return { step: none, end: none, leave: none, remove: () => text.remove() };
 };
 
-/** Wires a panel. Returns what draws it anew. */
-const panelOf = (panel, data, isShown) => {
+/** Says which operation is seen where the chosen one has no such chart. */
+const insteadText = (chart, chosen) => {
+  const operation = chart.facets.find(({ name }) => name === "operation")?.value;
+  return operation === undefined || operation === chosen.operation ? "" : `Of ${chosen.operation} there is no such chart; this is ${operation}. `;
+};
+
+/** Wires a panel. Returns what draws it anew, after a choice for all charts where one is named. */
+const panelOf = (panel, data, isShown, { chosen, own }) => {
   const charts = data.charts.filter((chart) => chart.family === panel.dataset.family);
   const choose = choosing(charts);
   const plot = panel.querySelector(".plot");
-  const facets = Object.fromEntries(charts[0].facets.map(({ name, value }) => [name, value]));
+  const facets = Object.fromEntries(all(".choice [data-switch]", panel).map(({ dataset }) => dataset.switch)
+    .flatMap((name) => charts[0].facets.filter((facet) => facet.name === name)).map(({ name, value }) => [name, value]));
   const view = { relative: false, x: null, y: null };
   let chart = charts[0];
   let picture = null;
@@ -75,7 +82,7 @@ const panelOf = (panel, data, isShown) => {
     tooltip.hide();
     const seen = view.relative ? relativeToBest(chart, isShown) : chart;
     panel.querySelector(".title").textContent = view.relative ? `${chart.title}, ${seen.y.label}` : chart.title;
-    panel.querySelector(".reading").textContent = chart.reading;
+    panel.querySelector(".reading").textContent = insteadText(chart, chosen) + chart.reading;
     plot.setAttribute("aria-label", `${chart.title}. Arrow keys read out its figures.`);
     const scales = { x: scaleOf("x"), y: scaleOf("y") };
     const shownTargets = data.targets.map((_, number) => number).filter(isShown);
@@ -104,11 +111,13 @@ const panelOf = (panel, data, isShown) => {
   panel.addEventListener("change", ({ target }) => {
     const name = target.dataset.switch;
     if (name === "figures") view.relative = target.value === "relative";
-    else if (name === "x axis" || name === "y axis") view[name[0]] = target.value;
-    else {
+    else if (name === "x axis") view.x = target.value;
+    else if (name === "y axis") {
+      view.y = target.value;
+      own();
+    } else {
       facets[name] = target.value;
-      chart = choose(facets, name);
-      for (const facet of chart.facets) facets[facet.name] = facet.value;
+      chart = choose(chosen, facets, name);
     }
     draw();
   });
@@ -132,18 +141,23 @@ const panelOf = (panel, data, isShown) => {
     width = plot.clientWidth;
     draw();
   }).observe(plot);
-  return draw;
+  return (name) => {
+    if (name === "scale") view.y = chosen.scale || null;
+    else if (name) chart = choose(chosen, facets, name);
+    draw();
+  };
 };
 
-/** Draws all there is to draw, and again where targets or colours change. */
+/** Draws all there is to draw, and again where targets, choices or colours change. */
 const charts = async () => {
   const data = await drawn();
   if (!data) return;
   const draws = [];
-  const redraw = () => draws.forEach((draw) => draw());
-  const isShown = legend(data.targets, redraw);
-  for (const panel of all(".panel")) draws.push(panelOf(panel, data, isShown));
+  const redraw = (name) => draws.forEach((draw) => draw(name));
+  const isShown = legend(data.targets, () => redraw());
+  const common = controls(data, redraw);
+  for (const panel of all(".panel")) draws.push(panelOf(panel, data, isShown, common));
   redraw();
   root.dataset.drawn = "";
-  document.addEventListener("recolour", redraw);
+  document.addEventListener("recolour", () => redraw());
 };

@@ -35,9 +35,9 @@ const relativeToBest = (chart, isShown) => {
     const ratios = series.y.map((value, index) => {
       const [target, place] = [targetOf(series, index), placeOf(series.x[index])];
       if (value === null) return [null, null, null];
-      const by = best.get(place);
+      const by = series.unlike ? null : best.get(place);
       if (by?.value) return [value / by.value, ...intervalOf(target, place)];
-      const reason = noRatio(by);
+      const reason = series.unlike ? series.withheld : noRatio(by);
       if (!absent.some((one) => one.target === target && one.reason === reason)) {
         absent.push({ target, name: chart.x.categories[target] ?? series.name, at: [], reason });
       }

@@ -6,7 +6,7 @@ const drawStrips = (plot, chart, series, scales, tooltipFor) => {
   const strips = series.map((one) => {
     const box = element("div", { class: "strip-plot" });
     plot.append(element("p", { class: "strip-name" }, markOf(one.look), " ", one.name,
-      ...(one.withheld === null ? [] : [element("small", {}, ` no result: ${one.withheld}`)])), box);
+      ...(one.withheld === null ? [] : [element("small", {}, ` ${asideText(one)}`)])), box);
     return { box, picture: drawLines(box, chart, [one], scales, tooltipFor(box), { isStrip: true, ys }) };
   });
   let current = 0;

@@ -35,6 +35,7 @@ const NOT_KNOWN: &str = "not known";
 /// From left to right, after the rate: how it answered, how long it took, what it cost.
 pub(super) const COLUMNS: &[Column] = &[
     Column { family: "answers", head: "hits", figure: hits },
+    Column { family: "answers", head: "hits/s", figure: hits_per_s },
     Column { family: "answers", head: "misses", figure: misses },
     Column { family: "answers", head: "wrong", figure: wrong },
     Column {
@@ -115,6 +116,12 @@ fn hits(row: &Row<'_>) -> Result<Figure, &'static str> {
         .hit_ratio()
         .map(|ratio| Figure::plain(figures::percent(ratio)))
         .ok_or("no read answered")
+}
+
+/// Where some miss, what hit is less than what was answered.
+fn hits_per_s(row: &Row<'_>) -> Result<Figure, &'static str> {
+    let hits = row.cell.hits_per_s.filter(|_| row.misses).ok_or("no misses")?;
+    Ok(Figure::plain(figures::rate(hits)))
 }
 
 /// What deletes and touches did not find is a miss as well.

@@ -1,28 +1,28 @@
-//! Hit ratios by capacity: targets against capacities, and the models below them.
+//! Hit ratios by capacity: targets against capacities, and the models below them, each with a bar to scale.
 
 use maud::{Markup, html};
 
-use crate::hit_ratio::{HIT_RATIOS, HitTable, NO_RATIO, READING, hit_tables, reasons};
+use crate::chart::palette::COLOURS;
+use crate::hit_ratio::{HIT_RATIOS, HitRow, HitTable, NO_RATIO, READING, hit_tables, reasons};
 use crate::html::marks;
 use crate::model::Run;
 
-/// A table for each curve.
-pub(super) fn section(run: &Run) -> Markup {
+/// A table for each curve; `None` where no capacities were compared. A chart above them says by itself what the models are.
+pub(in crate::html) fn hit_curves(run: &Run, has_chart: bool) -> Option<Markup> {
     let tables = hit_tables(run);
-    html! {
-        @if !tables.is_empty() {
-            h3 #hits { (HIT_RATIOS) }
+    (!tables.is_empty()).then(|| {
+        html! {
             @for table in &tables { (of_curve(table)) }
-            p.prose { (READING) }
+            p.key { "Length of a bar: the share of the reads that hit. Bold: the highest of the targets." @if !has_chart { " " (READING) } }
         }
-    }
+    })
 }
 
 fn of_curve(table: &HitTable) -> Markup {
     let reasons = reasons(table);
     html! {
         div.scroll tabindex="0" role="region" aria-label={ (HIT_RATIOS) " " (table.place) } {
-            table.plain {
+            table.plain.grid {
                 thead { tr {
                     th scope="col" { (table.place) }
                     @for capacity in &table.columns { th.number scope="col" { (capacity) } }
@@ -31,9 +31,9 @@ fn of_curve(table: &HitTable) -> Markup {
                     th scope="row" {
                         @if row.target.is_some() { (marks::of_target(row.target)) " " (row.name) } @else { em { (row.name) } }
                     }
-                    @for figure in &row.figures {
+                    @for (column, figure) in row.figures.iter().enumerate() {
                         @match figure {
-                            Ok(ratio) => td.number { (ratio) },
+                            Ok(ratio) => td.number.leads[is_highest(table, row, column)] { (ratio) (bar(row.target, ratio)) },
                             Err(reason) => td.number.unknown title=(reason) { (NO_RATIO) },
                         }
                     }
@@ -41,5 +41,29 @@ fn of_curve(table: &HitTable) -> Markup {
             }
         }
         @if !reasons.is_empty() { ul.prose { @for reason in reasons { li { (reason) } } } }
+    }
+}
+
+/// A ratio as a number; the figures of these tables all end in the sign of percent.
+fn percent(ratio: &str) -> f64 {
+    ratio.trim_end_matches(" %").parse().unwrap_or(0.0)
+}
+
+/// Whether no target hits more often at this capacity.
+fn is_highest(table: &HitTable, row: &HitRow, column: usize) -> bool {
+    let of = |row: &HitRow| row.figures[column].as_deref().map_or(0.0, percent);
+    let targets = table.rows.iter().filter(|row| row.target.is_some());
+    row.target.is_some() && targets.map(of).all(|other| other <= of(row))
+}
+
+/// A bar as long as the ratio; of a model without a colour.
+fn bar(target: Option<usize>, ratio: &str) -> Markup {
+    let colour =
+        target.map_or_else(|| "model".to_owned(), |number| format!("s{}", number % COLOURS));
+    html! {
+        svg class={ "to-scale " (colour) } width="100%" height="5" aria-hidden="true" {
+            rect.ground width="100%" height="5" {}
+            rect.whole width={ (format!("{:.1}%", percent(ratio))) } height="5" fill="currentColor" {}
+        }
     }
 }

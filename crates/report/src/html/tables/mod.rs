@@ -1,11 +1,11 @@
-//! The figures: for each operation a matrix over the sweep, and behind it the ranking at each point.
+//! The figures in full: for each operation the ranking at each point.
 
 mod columns;
 mod hits;
-mod matrix;
 mod ranking;
 
 pub(super) use columns::named_in;
+pub(super) use hits::hit_curves;
 pub(super) use ranking::{badge, pips};
 
 use maud::{Markup, html};
@@ -22,7 +22,6 @@ pub(super) fn section(view: &View<'_>) -> Markup {
         section #tables {
             h2 { "Tables" }
             @for groups in view.by_operation() { (of_operation(view, groups)) }
-            (hits::section(view.run))
             (of_searches(view.run))
             (of_tiers(view.run))
             (legend(view))
@@ -37,7 +36,6 @@ fn of_operation(view: &View<'_>, groups: &[Group<'_>]) -> Markup {
             (operation) @if operation.is_of_many_keys() { " " small { "counted in keys" } }
         }
         @if view.is_sweep() {
-            (matrix::table(view, groups))
             div.unfold {
                 p { "Each point in full:" }
                 button type="button" hidden aria-expanded="false" { "open all" }
@@ -87,6 +85,12 @@ fn legend(view: &View<'_>) -> Markup {
                 li { "No figure has an interval: that takes at least six rounds." }
             }
             li { "A rate counts the operations that succeeded, per second of wall clock: the median of the rounds." }
+            @if rows().any(|row| row.misses) {
+                li {
+                    b { "answered/s" } ": requests answered a second, hits and misses. " b { "hits/s" } ": those of them that hit. \
+                    Where hits differ by more than a point, speed is not compared."
+                }
+            }
             @if rows().any(|row| row.cell.is_paced()) {
                 li {
                     b { "due" } ": operations came at this rate, whatever the target did. Latencies count from the planned start; the \

@@ -10,6 +10,7 @@ use crate::columns;
 use crate::figures;
 use crate::html::checks::word;
 use crate::html::marks;
+use crate::html::podium::no_result;
 use crate::html::view::View;
 use crate::model::{Check, Operation, Severity};
 use crate::ranking::{Group, Row, Standing};
@@ -32,6 +33,8 @@ struct Shape<'a> {
     checks: bool,
     /// Operations came when they were due.
     paced: bool,
+    /// What the rate is called: where some found nothing, it is of requests answered.
+    rate: &'static str,
 }
 
 /// A group as a table.
@@ -43,6 +46,7 @@ pub(super) fn table(view: &View<'_>, group: &Group<'_>) -> Markup {
         ties: rows.iter().any(|row| !row.ties.is_empty() || row.is_withheld()),
         checks: rows.iter().any(|row| !against(view, row).is_empty()),
         paced: rows.iter().any(|row| row.cell.is_paced()),
+        rate: if rows.iter().any(|row| row.misses) { columns::ANSWERED } else { "per second" },
     };
     let label = view.label(group.point);
     let place = if label.is_empty() { label } else { format!(", {label}") };
@@ -151,7 +155,7 @@ fn heads(shape: &Shape<'_>) -> Markup {
                 @if shape.checks { th.first.words rowspan="2" scope="col" { "checks" } }
             }
             tr {
-                th.first scope="col" { "per second" }
+                th.first scope="col" { (shape.rate) }
                 @if shape.paced { th scope="col" { "due" } }
                 th scope="col" { "vs best" @if shape.paced { " p99" } }
                 @if shape.ties { th scope="col" { "tie" } }
@@ -184,8 +188,11 @@ fn figures(row: &Row<'_>, shape: &Shape<'_>) -> Markup {
     html! {
         td.first.rate { @if let Some(rate) = rate(row) { (rate.markup()) } }
         @if shape.paced { td { (row.cell.paced.as_ref().map(|paced| figures::rate(paced.offered_per_s)).unwrap_or_default()) } }
+        @let beside = shape.of_rate() - 1 - usize::from(shape.paced);
         @if let Standing::Withheld(why) = &row.standing {
-            td.why colspan=(shape.of_rate() - 1 - usize::from(shape.paced)) { "no result: " (why) }
+            td.why colspan=(beside) title=(no_result(row, why)) { "no result: " (why) }
+        } @else if let Standing::Unlike { reason, .. } = &row.standing {
+            td.apart colspan=(beside) title=(reason) { "not compared: hits differ" }
         } @else {
             td { (columns::to_best(row).unwrap_or_default()) }
             @if shape.ties { td.tie { (row.ties) } }
