@@ -15,18 +15,25 @@ final class Block {
     /** Why an operation is not simply right. */
     static final byte RIGHT = 0;
     static final byte MISS = 1;
-    static final byte WRONG = 2;
+    static final byte DAMAGED = 2;
     static final byte TRUNCATED = 3;
     static final byte ERROR = 4;
     static final byte FILLED = 5;
     static final byte UNFILLED = 6;
-    static final int OUTCOMES = 7;
+    static final byte STALE = 7;
+    static final byte OTHER_KEY = 8;
+    /** A miss where nothing may be there, which is right. */
+    static final byte PLANNED = 9;
+    static final int OUTCOMES = 10;
 
     /** What is made ready at once at most. */
     record Limits(int operations, long bytes) {}
 
     /** Operations that followed one another on the clock: it stood still for so long before. */
     record Segment(int from, int to, long began, long elapsed) {}
+
+    /** An operation and the wrong value that it got. */
+    record Wrong(int operation, byte[] got) {}
 
     final Plan plan;
     final int multiget;
@@ -51,12 +58,16 @@ final class Block {
     final Cache.Request[] requests;
     final List<Segment> segments = new ArrayList<>();
     final Map<Integer, Failure> errors = new HashMap<>();
+    /** By kind and outcome, the first operation that was wrong in this way. */
+    final Map<Byte, Map<Byte, Wrong>> wrong = new HashMap<>();
     int count;
 
     private final Limits limits;
     private final boolean meetsNewer;
     private final Map<Integer, byte[]> composed = new HashMap<>();
     private long composedBytes;
+    /** The operations that are right where they find nothing. */
+    private final List<Integer> nothing = new ArrayList<>();
     /** The number of the value that the null cache holds. */
     private int held;
 
@@ -100,6 +111,8 @@ final class Block {
         Arrays.fill(end, 0, wanted, 0);
         segments.clear();
         errors.clear();
+        wrong.clear();
+        nothing.clear();
         count = 0;
         while (count < wanted && (count == 0 || composedBytes < limits.bytes)) {
             prepare(count++);
@@ -108,6 +121,20 @@ final class Block {
             makeRequests(cache);
         }
         return count;
+    }
+
+    /** What missed where nothing may be there has done what it should. Asked once it is known which misses were failures. */
+    void settleMisses() {
+        for (int n : nothing) {
+            if (outcome[n] == MISS) {
+                outcome[n] = PLANNED;
+            }
+        }
+    }
+
+    /** Keeps the first value of a kind of operation that is wrong in this way. */
+    void noteWrong(int n, byte how, byte[] got) {
+        wrong.computeIfAbsent(kind[n], missing -> new HashMap<>()).putIfAbsent(how, new Wrong(n, got));
     }
 
     private void prepare(int n) {
@@ -139,6 +166,9 @@ final class Block {
         }
         int number = value[n] != 0 ? value[n] : plan.newest[keyIndex[n]];
         right[n] = number == Plan.NOTHING ? 0 : number;
+        if (number == Plan.NOTHING) {
+            nothing.add(n);
+        }
         length[n] = right[n] == 0 ? 0 : plan.values.length(right[n]);
         if (meetsNewer) {
             plan.numbersOf(keyIndex[n]);

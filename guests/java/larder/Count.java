@@ -29,6 +29,8 @@ final class Count {
             firstError = firstError == null ? failure.text() : firstError;
             tallyOf[block.kind[n]].addError(failure);
         });
+        block.settleMisses();
+        block.wrong.forEach((kind, wrong) -> tallyOf[kind].addWrong(block, wrong));
         for (Block.Segment segment : block.segments) {
             addSegment(block, segment);
         }

@@ -3,10 +3,13 @@ package larder;
 import java.util.BitSet;
 
 /**
- * Whether a value that is not the expected one is right all the same, because somebody else stored a newer one, or a
- * truncated one, or plainly wrong. Only what differs comes here.
+ * Whether a value that is not the expected one is right all the same, because somebody else stored a newer one; and if not, in
+ * which way it is wrong. Only what differs comes here.
  */
 final class Judge {
+    /** A value without a header is hardly ever another one of this length by chance. */
+    private static final int TELLING_BYTES = 8;
+
     private final Plan plan;
     private final BitSet uncertain;
 
@@ -36,13 +39,46 @@ final class Judge {
 
     /** What an operation of the block got instead of what it wanted. */
     byte verdict(Block block, int n, byte[] got) {
-        int wanted = block.length[n];
         block.length[n] = got.length;
         if (!plan.replays && isRight(block, n, got)) {
             return Block.RIGHT;
         }
-        boolean isShort = block.right[n] != 0 && got.length < wanted;
-        return isShort && plan.values.begins(block.right[n], got) ? Block.TRUNCATED : Block.WRONG;
+        byte outcome = plan.replays ? Block.DAMAGED : wrong(block.keyIndex[n], block.right[n], got);
+        block.noteWrong(n, outcome, got);
+        return outcome;
+    }
+
+    /** In which way what was got under a key is wrong, where the value of this number would have been right; 0 where none. */
+    private byte wrong(int key, int right, byte[] got) {
+        if (got.length < Header.BYTES) {
+            return wrongWithoutHeader(key, right, got);
+        }
+        Header.Read read = plan.values.origin.readIntact(got);
+        if (read == null) {
+            return Block.DAMAGED;
+        }
+        if (read.tag() != plan.values.origin.tagOf(key)) {
+            return Block.OTHER_KEY;
+        }
+        return Integer.compareUnsigned(got.length, read.length()) < 0 ? Block.TRUNCATED : Block.STALE;
+    }
+
+    /**
+     * A value of a key whose values are that short is told by its bytes alone. Otherwise it is what is left of a longer one, which
+     * begins with the tag of its key.
+     */
+    private byte wrongWithoutHeader(int key, int right, byte[] got) {
+        int newest = plan.newest[key];
+        boolean isCut;
+        if (newest != 0 && plan.values.length(newest) < Header.BYTES) {
+            if (got.length >= TELLING_BYTES && plan.numbersOf(key).find(got) != 0) {
+                return Block.STALE;
+            }
+            isCut = right != 0 && got.length < plan.values.length(right) && plan.values.begins(right, got);
+        } else {
+            isCut = plan.values.origin.begins(key, got);
+        }
+        return isCut ? Block.TRUNCATED : Block.DAMAGED;
     }
 
     /**

@@ -65,7 +65,11 @@ final class Plan {
                 terms,
                 keys.toArray(Key[]::new),
                 newest.stream().mapToInt(number -> number).toArray(),
-                Values.read(folder.resolve("values.bin"), Path.of((String) plan.get("pool"))),
+                Values.read(
+                        folder.resolve("values.bin"),
+                        Path.of((String) plan.get("pool")),
+                        (String) plan.get("seed"),
+                        ((Long) plan.get("span")).intValue()),
                 Operations.read(folder.resolve("ops.bin")));
     }
 

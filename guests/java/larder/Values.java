@@ -13,7 +13,10 @@ import java.util.Arrays;
 final class Values {
     private static final int RECIPE_BYTES = 36;
     /** What stands before the bytes of the pool, in values that are at least so long. */
-    static final int HEADER_BYTES = 24;
+    static final int HEADER_BYTES = Header.BYTES;
+
+    /** Tells of any value what it is, of another plan's too. */
+    final Header origin;
 
     private final byte[] pool;
     private final int[] at;
@@ -23,7 +26,8 @@ final class Values {
     private final long[] header;
 
     /** Room for so many values that are cut from this pool. */
-    Values(byte[] pool, int count) {
+    Values(Header origin, byte[] pool, int count) {
+        this.origin = origin;
         this.pool = pool;
         at = new int[count];
         length = new int[count];
@@ -31,9 +35,11 @@ final class Values {
         header = new long[3 * count];
     }
 
-    static Values read(Path file, Path pool) throws IOException {
+    /** Reads the values of a file that are cut from the pool of another, made with this seed and in so many first bytes of it. */
+    static Values read(Path file, Path pool, String seed, int span) throws IOException {
         int count = Math.toIntExact(Files.size(file) / RECIPE_BYTES);
-        Values values = new Values(Files.readAllBytes(pool), count);
+        byte[] bytes = Files.readAllBytes(pool);
+        Values values = new Values(new Header(seed, span, bytes), bytes, count);
         try (LittleEndian recipes = new LittleEndian(file)) {
             for (int i = 0; i < count; i++) {
                 values.at[i] = recipes.number();
@@ -49,7 +55,7 @@ final class Values {
 
     /** These values alone, each as if it were the only one of its key. */
     Values only(int[] numbers) {
-        Values only = new Values(pool, numbers.length);
+        Values only = new Values(origin, pool, numbers.length);
         for (int i = 0; i < numbers.length; i++) {
             only.at[i] = at[numbers[i] - 1];
             only.length[i] = length[numbers[i] - 1];

@@ -57,7 +57,7 @@ final class ProgramTest {
         Path folder = Files.createTempDirectory("larder-java-test");
         Files.writeString(
                 folder.resolve("open.json"),
-                "{\"protocol\": 1, \"cache\": \"" + cache + "\", \"options\": {}, \"servers\": []}");
+                "{\"protocol\": 2, \"cache\": \"" + cache + "\", \"options\": {}, \"servers\": []}");
         String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
         return new ProcessBuilder(java, "-cp", System.getProperty("java.class.path"), "larder.Main", folder.toString())
                 .redirectError(ProcessBuilder.Redirect.INHERIT)

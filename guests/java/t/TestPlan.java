@@ -14,10 +14,15 @@ import java.util.Map;
 
 /** Writes small plans as Larder does, and has them carried out by a crew on a cache. */
 final class TestPlan {
-    private static final int HEADER = 24;
+    private static final int HEADER = Header.BYTES;
+    /** What the values are made with. */
+    private static final String SEED = "00000000c0ffee07";
+
+    private static final int SPAN = 131_072;
 
     final Path folder = folder();
-    private final byte[] pool = new byte[200_000];
+    private final byte[] pool = new byte[240_000];
+    private final Header origin = new Header(SEED, SPAN, pool);
     private final List<String> keys;
     private final int[] newest;
     private final List<byte[]> values = new ArrayList<>();
@@ -46,9 +51,8 @@ final class TestPlan {
     /** A new value under the key of this index; returns its number. */
     int value(int key, int length) {
         int number = values.size() + 1;
-        int at = number * 997 % 50_000;
-        byte[] header = new byte[HEADER];
-        little(header).putInt(0xfeed).putInt(key).putInt(number).putInt(length).putInt(1).putInt(2);
+        int at = origin.offset(key, number);
+        byte[] header = origin.of(key, number, length);
         byte[] recipe = new byte[36];
         little(recipe).putInt(at).putInt(length).putInt(newest[key]).put(header);
         values.add(recipe);
@@ -64,6 +68,14 @@ final class TestPlan {
     /** The bytes of a value. */
     byte[] text(int number) {
         return texts.get(number - 1).clone();
+    }
+
+    /** The bytes of a value that is of no plan, with a version of its own. */
+    byte[] stranger(int key, int version, int length) {
+        int at = origin.offset(key, version);
+        byte[] text = Arrays.copyOfRange(pool, at, at + length);
+        System.arraycopy(origin.of(key, version, length), 0, text, 0, HEADER);
+        return text;
     }
 
     /** A phase of these operations, `{kind, key, value}` each, shared among the processes as they stand. */
@@ -91,6 +103,8 @@ final class TestPlan {
     Plan read() throws Exception {
         Map<String, Object> plan = new LinkedHashMap<>();
         plan.put("pool", folder.resolve("pool.bin").toString());
+        plan.put("seed", SEED);
+        plan.put("span", SPAN);
         plan.put("processes", processes);
         plan.put("ttl_s", null);
         plan.put("replays", replays);

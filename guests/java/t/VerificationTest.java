@@ -22,7 +22,76 @@ final class VerificationTest {
             counts(plan, plan.text(value), 0, 0, 1, 0);
         });
         Check.that("any value is right where the plan says so, and after a set that failed", VerificationTest::any);
+        Check.that("each way in which a value is wrong is told", VerificationTest::ways);
+        Check.that("where nothing may be there, a miss is right", VerificationTest::gone);
         Check.end();
+    }
+
+    private static void ways() throws Exception {
+        TestPlan plan = new TestPlan("a", "b");
+        byte[] older = plan.text(plan.value(0, 40));
+        int expected = plan.value(0, 50);
+        byte[] other = plan.text(plan.value(1, 60));
+        byte[] text = plan.text(expected);
+        byte[] damaged = text.clone();
+        damaged[30] ^= 1;
+        byte[] forged = older.clone();
+        forged[9] ^= 1;
+        plan.phase(GETS, new int[] {0, 0, expected});
+        wrong(plan, older, "stale");
+        wrong(plan, plan.stranger(0, 77_777, 50), "stale");
+        wrong(plan, other, "other_key");
+        wrong(plan, Arrays.copyOf(other, 30), "other_key");
+        wrong(plan, Arrays.copyOf(text, 49), "truncated");
+        wrong(plan, Arrays.copyOf(older, 39), "truncated");
+        wrong(plan, Arrays.copyOf(text, 7), "truncated");
+        wrong(plan, new byte[0], "truncated");
+        wrong(plan, damaged, "damaged");
+        wrong(plan, forged, "damaged");
+        wrong(plan, Arrays.copyOf(text, 51), "damaged");
+        wrong(plan, new byte[7], "damaged");
+        TestPlan shorter = new TestPlan("a");
+        byte[] first = shorter.text(shorter.value(0, 12));
+        int second = shorter.value(0, 12);
+        shorter.phase(GETS, new int[] {0, 0, second});
+        wrong(shorter, first, "stale");
+        wrong(shorter, Arrays.copyOf(shorter.text(second), 5), "truncated");
+        wrong(shorter, new byte[12], "damaged");
+    }
+
+    /** That a value is wrong in one way and in no other, and is told with what was asked for. */
+    private static void wrong(TestPlan plan, byte[] held, String way) throws Exception {
+        MapCache cache = new MapCache();
+        cache.entries.put(Key.of("a".getBytes()), held);
+        Map<String, Object> found = plan.found(cache, "get");
+        for (String each : List.of("damaged", "other_key", "stale", "truncated")) {
+            Check.equal(found.get(each), each.equals(way) ? 1 : 0, each + " where it is " + way);
+        }
+        Map<String, Object> example = Map.of(
+                "key", 0, "value", 2, "length", held.length, "begins", java.util.HexFormat.of().formatHex(held));
+        Check.equal(found.get("wrong_examples").toString(), new java.util.TreeMap<>(Map.of(way, order(example))).toString(), way);
+    }
+
+    private static Map<String, Object> order(Map<String, Object> example) {
+        Map<String, Object> ordered = new java.util.LinkedHashMap<>();
+        for (String name : List.of("key", "value", "length", "begins")) {
+            ordered.put(name, example.get(name));
+        }
+        return ordered;
+    }
+
+    private static void gone() throws Exception {
+        for (String name : List.of("get", "get_many")) {
+            TestPlan plan = new TestPlan("a", "b");
+            Map<String, Object> options = Map.of("operations", List.of(name), "multiget", name.equals("get") ? 1 : 2);
+            plan.phase(options, new int[] {0, 0, Plan.NOTHING}, new int[] {0, 1, 0});
+            Map<String, Object> found = plan.found(new MapCache(), name);
+            Check.equal(
+                    List.of(found.get("misses"), found.get("planned_misses"), found.get("succeeded"), found.get("bytes")),
+                    List.of(2, 1, 1, 0),
+                    "misses, planned, succeeded, bytes");
+            Check.equal(((List<?>) found.get("latencies")).size(), 1, "latencies");
+        }
     }
 
     private static void verdicts(int length) throws Exception {

@@ -12,12 +12,17 @@ use constant {
     # Why an operation is not simply right; nothing is noted for one that is.
     RIGHT     => 0,
     MISS      => 1,
-    WRONG     => 2,
+    DAMAGED   => 2,
     TRUNCATED => 3,
     ERROR     => 4,
     FILLED    => 5,
     UNFILLED  => 6,
+    STALE     => 7,
+    OTHER_KEY => 8,
+    # A miss where nothing may be there, which is right.
+    PLANNED => 9,
 };
+use constant OUTCOMES => 10;
 
 # No value of any plan, for a key under which none is right.
 use constant NONE => 'nothing is stored under this key, so no value of it is right';
@@ -39,7 +44,7 @@ sub fill ($self, $first, $count) {
     my ($keys, $newest, $replays) = @$plan{qw(keys newest replays)};
     my ($limit, $read, $stored, $held) = @$self{qw(bytes read stored held)};
     my $numbers = $self->{meets_newer} && !$replays ? $plan->{numbers} : undef;
-    my @text;
+    my (@text, @nothing);
     for my $n (0 .. $count - 1) {
         my $what = $kind->[$n];
         if ($what == Larder::Plan::SET) {
@@ -52,7 +57,10 @@ sub fill ($self, $first, $count) {
                 $value->[$n] = $held;
             }
             my $right = $value->[$n] || $newest->[ $key->[$n] ];
-            $right = 0 if $right == Larder::Plan::NOTHING;
+            if ($right == Larder::Plan::NOTHING) {
+                $right = 0;
+                push @nothing, $n;
+            }
             push @text, $right ? $read->{$right} // $self->_compose($read, $right) : 1;
             $plan->numbers_of($key->[$n]) if $numbers && !$numbers->[ $key->[$n] ];
         }
@@ -67,12 +75,26 @@ sub fill ($self, $first, $count) {
     $self->{under} = _aliases(@$keys[@$under]);
     $self->{want}  = _aliases($self->{texts}->@[@text]);
     $self->_places(scalar @text);
+    $self->{nothing} = \@nothing;
     $self->_requests if $self->{multiget} > 1;
     return scalar @text;
 }
 
 # The one kind that all operations are of; undef where they are mixed.
 sub only_kind ($self) { return $self->{only_kind} }
+
+# What missed where nothing may be there has done what it should. Asked once it is known which misses were failures.
+sub settle_misses ($self) {
+    my $outcome = $self->{outcome};
+    $_ = PLANNED for grep { $_ == MISS } @$outcome[ @{ $self->{nothing} } ];
+    return;
+}
+
+# Keeps the first value of an operation that is wrong in this way: the operation, and what it got.
+sub note_wrong ($self, $n, $outcome, $got) {
+    $self->{wrong}{ $self->{kind}[$n] }{$outcome} //= [ $n, $got ];
+    return;
+}
 
 # Whether `$got` is value number `$value`; what it is compared with is kept while there is room, for it will be got again.
 sub is_value ($self, $value, $got) {
@@ -113,7 +135,7 @@ sub _places ($self, $count) {
     my %kinds;
     @kinds{ @{ $self->{kind} } } = ();
     $self->{only_kind} = keys %kinds == 1 ? $self->{kind}[0] : undef;
-    @$self{qw(bytes_of errors notes segments)} = ({}, {}, [], []);
+    @$self{qw(bytes_of errors notes segments wrong)} = ({}, {}, [], [], {});
     return;
 }
 

@@ -30,6 +30,10 @@ sub new ($class, $operations, $multiget) {
 # on the axis of the phase, so that what all operations took adds up to what it lasted.
 sub add ($self, $block) {
     $self->_add_errors($block);
+    $block->settle_misses;
+    for my $kind (keys %{ $block->{wrong} }) {
+        $self->{tally_of}[$kind]->add_wrong($block, $block->{wrong}{$kind});
+    }
     for my $segment (@{ $block->{segments} }) {
         my ($from, $to, $began, $elapsed) = @$segment;
         my $origin = $began - $elapsed;

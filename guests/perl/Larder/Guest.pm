@@ -14,7 +14,7 @@ use Larder::Phase     ();
 use Larder::Plan      ();
 use Larder::Processes ();
 
-use constant PROTOCOL => 1;
+use constant PROTOCOL => 2;
 use constant ALIVE_S  => 1;
 
 my %COMMANDS = (

@@ -1,12 +1,16 @@
 package Larder::Judge;
 
-# Whether a value that is not the expected one is right all the same, because somebody else stored a newer one, or
-# a truncated one, or plainly wrong. Only what differs comes here.
+# Whether a value that is not the expected one is right all the same, because somebody else stored a newer one; and if not, in
+# which way it is wrong. Only what differs comes here.
 
 use v5.36;
 
-use Larder::Block ();
-use Larder::Plan  ();
+use Larder::Block  ();
+use Larder::Header ();
+use Larder::Plan   ();
+
+# A value without a header is hardly ever another one of this length by chance.
+use constant TELLING_BYTES => 8;
 
 sub new ($class, $plan) {
     return bless { plan => $plan, uncertain => {} }, $class;
@@ -29,8 +33,35 @@ sub verdict ($self, $block, $n, $got) {
         return Larder::Block::RIGHT;
     }
     $block->{bytes_of}{$n} = length $got;
-    return Larder::Block::WRONG if $want eq Larder::Block::NONE || length $got >= length $want;
-    return $got eq substr($want, 0, length $got) ? Larder::Block::TRUNCATED : Larder::Block::WRONG;
+    my $outcome = $self->{plan}{replays} ? Larder::Block::DAMAGED : $self->_wrong($block->{key_index}[$n], $want, $got);
+    $block->note_wrong($n, $outcome, $got);
+    return $outcome;
+}
+
+# In which way what was got under a key is wrong, where `$want` would have been right.
+sub _wrong ($self, $key, $want, $got) {
+    my $plan = $self->{plan};
+    return $self->_wrong_without_header($key, $want, $got) if length $got < Larder::Header::BYTES;
+    my ($tag, $length) = $plan->{header}->read_intact($got) or return Larder::Block::DAMAGED;
+    return
+          $tag != $plan->{header}->tag_of($key) ? Larder::Block::OTHER_KEY
+        : length $got < $length                 ? Larder::Block::TRUNCATED
+        :                                         Larder::Block::STALE;
+}
+
+# A value of a key whose values are that short is told by its bytes alone. Otherwise it is what is left of a longer one, which
+# begins with the tag of its key.
+sub _wrong_without_header ($self, $key, $want, $got) {
+    my $plan   = $self->{plan};
+    my $newest = $plan->{newest}[$key];
+    if ($newest && length $plan->value($newest) < Larder::Header::BYTES) {
+        return Larder::Block::STALE if length $got >= TELLING_BYTES && defined $plan->numbers_of($key)->{$got};
+        my $is_cut = $want ne Larder::Block::NONE && length $got < length $want && $got eq substr $want, 0, length $got;
+        return $is_cut ? Larder::Block::TRUNCATED : Larder::Block::DAMAGED;
+    }
+    my $tag   = pack 'Q<', $plan->{header}->tag_of($key);
+    my $begin = substr $got, 0, length $tag;
+    return $begin eq substr($tag, 0, length $begin) ? Larder::Block::TRUNCATED : Larder::Block::DAMAGED;
 }
 
 # Whether it is one of the values from the key's newest to the oldest that is right. A hot key has thousands of them and

@@ -7,6 +7,8 @@ use v5.36;
 
 use JSON::PP ();
 
+use Larder::Header ();
+
 use constant {
     GET        => 0,
     SET        => 1,
@@ -17,7 +19,7 @@ use constant {
 use constant {
     OPERATION_BYTES => 16,
     VALUE_BYTES     => 36,
-    HEADER_BYTES    => 24,
+    HEADER_BYTES    => Larder::Header::BYTES,
 };
 # The value of a get where nothing may be there; larger than the number of any.
 use constant NOTHING => 0xFFFF_FFFF;
@@ -35,6 +37,7 @@ sub read_from ($class, $folder) {
         operations => _slurp("$folder/ops.bin"),
         numbers    => [],
     }, $class;
+    $self->{header} = Larder::Header->new(@$plan{qw(seed span)}, \$self->{pool});
     my @keys = unpack '(V V/a*)*', _slurp("$folder/keys.bin");
     my @even = map { 2 * $_ } 0 .. $#keys / 2;
     $self->{newest} = [ @keys[@even] ];

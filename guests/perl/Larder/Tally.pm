@@ -8,20 +8,32 @@ use Larder::Block    ();
 use Larder::Timeline ();
 
 use constant {
-    RIGHT  => Larder::Block::RIGHT,
-    FILLED => Larder::Block::FILLED,
+    RIGHT   => Larder::Block::RIGHT,
+    FILLED  => Larder::Block::FILLED,
+    PLANNED => Larder::Block::PLANNED,
 };
+
+# The ways in which a value is wrong.
+my %WRONG = (
+    damaged   => Larder::Block::DAMAGED,
+    truncated => Larder::Block::TRUNCATED,
+    stale     => Larder::Block::STALE,
+    other_key => Larder::Block::OTHER_KEY,
+);
+# So many bytes of a wrong value are told.
+use constant TOLD_BYTES => 65_536;
 
 sub new ($class, $is_read) {
     return bless {
         is_read   => $is_read,
         ops       => 0,
-        outcomes  => [ (0) x 7 ],
+        outcomes  => [ (0) x Larder::Block::OUTCOMES ],
         requests  => 0,
         bytes     => 0,
         busy_ns   => 0,
         latencies => {},
         kinds     => {},
+        examples  => {},
         timeline  => Larder::Timeline->new,
     }, $class;
 }
@@ -46,7 +58,10 @@ sub add_run ($self, $block, $from, $to, $then) {
         $slowest = $took if $took > $slowest;
         my $what = $outcome->[$n];
         $outcomes->[$what]++;
-        next if $what != RIGHT && $what != FILLED;
+        if ($what) {
+            next if $what != FILLED && $what != PLANNED;
+            $bytes -= length $want->[$n] if $what == PLANNED;
+        }
         $bytes += length $want->[$n];
         $latencies->{ $took < 1_000 ? $took : $took < 10_000 ? int($took / 10 + 0.5) * 10 : _rounded($took) }++;
     }
@@ -71,7 +86,7 @@ sub add_request ($self, $outcomes, $at, $took, $bytes) {
     $self->{busy_ns} += $took;
     $self->{bytes}   += $bytes;
     $self->{timeline}->add($at, $took, scalar @$outcomes);
-    $self->{latencies}{ _rounded($took) }++ if grep { $_ == RIGHT } @$outcomes;
+    $self->{latencies}{ _rounded($took) }++ if grep { $_ == RIGHT || $_ == PLANNED } @$outcomes;
     return;
 }
 
@@ -87,19 +102,40 @@ sub error ($self, $kind) {
     return;
 }
 
+# The first value that is wrong in each way, with what was asked for.
+sub add_wrong ($self, $block, $of_outcome) {
+    for my $name (keys %WRONG) {
+        my ($n, $got) = @{ $of_outcome->{ $WRONG{$name} } // next };
+        my $is_own = $block->{under_index}[$n] == $block->{key_index}[$n];
+        $self->{examples}{$name} //= {
+            key    => $block->{key_index}[$n],
+            value  => $is_own ? $block->{value}[$n] : 0,
+            length => length $got,
+            begins => unpack('H*', substr $got, 0, TOLD_BYTES),
+        };
+    }
+    return;
+}
+
 # What is written down of a phase that lasted so long.
 sub over ($self, $wall_ns) {
-    my ($right, $misses, $wrong, $truncated, $errors, $filled, $unfilled) = @{ $self->{outcomes} };
+    my ($right, $misses, $damaged, $truncated, $errors, $filled, $unfilled, $stale, $other_key, $planned)
+        = @{ $self->{outcomes} };
     my $latencies = $self->{latencies};
     return {
         ops            => $self->{ops},
         hits           => $self->{is_read} ? $right : 0,
-        misses         => $misses + $filled + $unfilled,
-        wrong          => $wrong + $truncated,
+        misses         => $misses + $filled + $unfilled + $planned,
+        planned_misses => $planned,
+        wrong          => $damaged + $truncated + $stale + $other_key,
         truncated      => $truncated,
+        stale          => $stale,
+        other_key      => $other_key,
+        damaged        => $damaged,
+        wrong_examples => $self->{examples},
         errors         => $errors,
         failed_fills   => $unfilled,
-        succeeded      => $right + $filled,
+        succeeded      => $right + $filled + $planned,
         bytes          => $self->{bytes},
         busy_ns        => $self->{busy_ns},
         latencies      => [ map { [ $_ + 0, $latencies->{$_} ] } sort { $a <=> $b } keys %$latencies ],

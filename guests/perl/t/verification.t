@@ -51,6 +51,38 @@ is_deeply found(0, 0), [ 2, 0, 0, 0 ], 'where any is expected, every one of the 
 is_deeply found(0, 0, 0, 0), [ 2, 0, 2, 1 ], 'but none of another key, and no part of one';
 is_deeply found((0) x 8, 0, $short), [ 2 + 1, 2, 5, 2 ], 'a value without a header is right';
 
+# In which way what gets find is wrong.
+sub wrong (@expected) {
+    found(@expected);
+    my $get = $guest->result($plan, 0)->[0]{operations}{get};
+    return ([ @$get{qw(wrong truncated stale other_key damaged)} ], $get->{wrong_examples});
+}
+
+subtest 'each way in which a value is wrong is told' => sub {
+    my ($counts, $examples) = wrong(@new[ 0 .. 7 ]);
+    is_deeply $counts, [ 6, 2, 1, 1, 2 ], 'two cut short, an older one, another key\'s, one too long and one with a flipped bit';
+    is_deeply [ map { [ $_, @{ $examples->{$_} }{qw(key value length)} ] } sort keys %$examples ],
+        [ [ damaged => 6, $new[6], 301 ], [ other_key => 3, $new[3], 300 ], [ stale => 1, $new[1], 200 ], [ truncated => 2, $new[2], 299 ] ],
+        'the first of each';
+    is $examples->{other_key}{begins}, unpack('H*', $plan->text($new[4])), 'with its bytes';
+    my $earlier = $plan->stranger(0, 77_777, 300);
+    $guest->set('key-0', $earlier);
+    is_deeply [ wrong($new[0]) ], [ [ 1, 0, 1, 0, 0 ], { stale => { key => 0, value => $new[0], length => 300, begins => unpack('H*', $earlier) } } ],
+        'a value of an earlier round is stale';
+    $guest->set('key-0', substr $plan->stranger(1, 77_777, 300), 0, 100);
+    is_deeply +(wrong($new[0]))[0], [ 1, 0, 0, 1, 0 ], 'one of another key is so, cut short too';
+    substr my $forged = $earlier, 9, 1, "\xff";
+    $guest->set('key-0', $forged);
+    is_deeply +(wrong($new[0]))[0], [ 1, 0, 0, 0, 1 ], 'one with a damaged header is damaged';
+    my @short = ($plan->value(8, 12), $plan->value(8, 12));
+    $guest->set('key-8', $plan->text($short[0]));
+    is_deeply +(wrong((0) x 8, $short[1]))[0]->[2], 1, 'an older one without a header is stale';
+    $guest->set('key-8', substr $plan->text($short[1]), 0, 5);
+    is_deeply +(wrong((0) x 8, $short[1]))[0]->[1], 3, 'a part of one is truncated';
+    $guest->delete('key-8');
+    $guest->set('key-0', $plan->text($new[0]));
+};
+
 subtest 'after a set that failed every value of the key is right' => sub {
     $plan->value(1, 90_000);
     $plan->{phases} = [];
@@ -84,6 +116,11 @@ subtest 'what is there after a delete is wrong' => sub {
         $guest->ask('run 1');
         my ($get) = values %{ $guest->result($plan, 1)->[0]{operations} };
         is_deeply [ @$get{qw(hits misses wrong truncated bytes)} ], [ 0, 1, 1, 0, 40 ], "in requests of $multiget";
+        is $get->{stale}, 1, 'it is stale';
+        is_deeply [ @$get{qw(planned_misses succeeded)} ], [ 1, 1 ], 'and what is gone is a right answer';
+        my $timed = 0;
+        $timed += $_->[1] for @{ $get->{latencies} };
+        is $timed, 1, 'with a latency';
     }
 };
 

@@ -40,6 +40,8 @@ final class Block
     public array $bytesOf = [];
     /** @var array<int, Failure> */
     public array $errors = [];
+    /** @var array<int, array<int, array{int, string}>> By kind and outcome, the first operation that was wrong in this way, and what it got. */
+    public array $wrong = [];
     /** @var list<Note> */
     public array $notes = [];
     /** @var list<array{int, int, int, int}> First and last operation, when it began, and how long the phase had lasted. */
@@ -49,6 +51,8 @@ final class Block
     /** @var array<int, list<string>> And the keys. */
     public array $requestKeys = [];
 
+    /** @var list<int> The operations that are right where they find nothing. */
+    private array $nothing = [];
     /** @var array<int, string> Values by their number, as they are compared. */
     private array $read = [];
     /** @var array<int, string> Values by their number, as they are stored. */
@@ -101,6 +105,22 @@ final class Block
         return $n;
     }
 
+    /** What missed where nothing may be there has done what it should. Asked once it is known which misses were failures. */
+    public function settleMisses(): void
+    {
+        foreach ($this->nothing as $n) {
+            if (($this->outcome[$n] ?? Outcome::RIGHT) === Outcome::MISS) {
+                $this->outcome[$n] = Outcome::PLANNED;
+            }
+        }
+    }
+
+    /** Keeps the first value of a kind of operation that is wrong in this way. */
+    public function noteWrong(int $n, int $outcome, string $got): void
+    {
+        $this->wrong[$this->kind[$n]][$outcome] ??= [$n, $got];
+    }
+
     /** Whether `$got` is value number `$value`; what it is compared with is kept while there is room, for it will be got again. */
     public function isValue(int $value, string $got): bool
     {
@@ -134,6 +154,9 @@ final class Block
             $plan->numbersOf($key);
         }
         $right = $value === 0 ? $plan->newest[$key] : $value;
+        if ($right === Plan::NOTHING) {
+            $this->nothing[] = count($this->value);
+        }
         $this->value[] = $value;
         $this->want[] = $right === 0 || $right === Plan::NOTHING ? self::NONE : $this->composed($this->read, $right);
     }
@@ -159,6 +182,7 @@ final class Block
     {
         $this->kind = $this->keyIndex = $this->value = $this->underIndex = $this->key = $this->under = $this->want = [];
         $this->outcome = $this->bytesOf = $this->errors = $this->notes = $this->segments = [];
+        $this->wrong = $this->nothing = [];
     }
 
     /** Gets that follow one another become requests of so many keys: where each ends, and its keys. */

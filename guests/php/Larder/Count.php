@@ -38,6 +38,10 @@ final class Count
             $this->firstError ??= $failure->getMessage();
             $this->tallyOf[$block->kind[$n]]->addError($failure->kind);
         }
+        $block->settleMisses();
+        foreach ($block->wrong as $kind => $ofOutcome) {
+            $this->tallyOf[$kind]->addWrong($block, $ofOutcome);
+        }
         foreach ($block->segments as [$from, $to, $began, $elapsed]) {
             $this->addSegment($block, $from, $to, $began, $began - $elapsed);
         }

@@ -7,7 +7,7 @@ namespace Larder;
 /** Opens the cache, and does what the commands say. */
 final class Guest
 {
-    private const PROTOCOL = 1;
+    private const PROTOCOL = 2;
     private const ALIVE_NS = 1_000_000_000;
 
     private ?Plan $plan = null;

@@ -5,11 +5,14 @@ declare(strict_types=1);
 namespace Larder;
 
 /**
- * Whether a value that is not the expected one is right all the same, because somebody else stored a newer one, or a
- * truncated one, or plainly wrong. Only what differs comes here.
+ * Whether a value that is not the expected one is right all the same, because somebody else stored a newer one; and if not, in
+ * which way it is wrong. Only what differs comes here.
  */
 final class Judge
 {
+    /** A value without a header is hardly ever another one of this length by chance. */
+    private const TELLING_BYTES = 8;
+
     /** @var array<int, true> */
     private array $uncertain = [];
 
@@ -40,10 +43,44 @@ final class Judge
             return Outcome::RIGHT;
         }
         $block->bytesOf[$n] = strlen($got);
-        if ($want === Block::NONE || strlen($got) >= strlen($want)) {
-            return Outcome::WRONG;
+        $outcome = $this->plan->replays ? Outcome::DAMAGED : $this->wrong($block->keyIndex[$n], $want, $got);
+        $block->noteWrong($n, $outcome, $got);
+        return $outcome;
+    }
+
+    /** In which way what was got under a key is wrong, where `$want` would have been right. */
+    private function wrong(int $key, string $want, string $got): int
+    {
+        if (strlen($got) < Header::BYTES) {
+            return $this->wrongWithoutHeader($key, $want, $got);
         }
-        return str_starts_with($want, $got) ? Outcome::TRUNCATED : Outcome::WRONG;
+        $read = $this->plan->header->readIntact($got);
+        if ($read === null) {
+            return Outcome::DAMAGED;
+        }
+        [$tag, $length] = $read;
+        if ($tag !== $this->plan->header->tagOf($key)) {
+            return Outcome::OTHER_KEY;
+        }
+        return strlen($got) < $length ? Outcome::TRUNCATED : Outcome::STALE;
+    }
+
+    /**
+     * A value of a key whose values are that short is told by its bytes alone. Otherwise it is what is left of a longer one, which
+     * begins with the tag of its key.
+     */
+    private function wrongWithoutHeader(int $key, string $want, string $got): int
+    {
+        $newest = $this->plan->newest[$key];
+        if ($newest !== 0 && strlen($this->plan->value($newest)) < Header::BYTES) {
+            if (strlen($got) >= self::TELLING_BYTES && isset($this->plan->numbersOf($key)[$got])) {
+                return Outcome::STALE;
+            }
+            $isCut = $want !== Block::NONE && strlen($got) < strlen($want) && str_starts_with($want, $got);
+            return $isCut ? Outcome::TRUNCATED : Outcome::DAMAGED;
+        }
+        $tag = pack('P', $this->plan->header->tagOf($key));
+        return str_starts_with($tag, substr($got, 0, strlen($tag))) ? Outcome::TRUNCATED : Outcome::DAMAGED;
     }
 
     /**

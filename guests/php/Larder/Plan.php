@@ -16,7 +16,7 @@ final class Plan
     public const DELETE = 3;
     public const TOUCH = 4;
 
-    public const HEADER_BYTES = 24;
+    public const HEADER_BYTES = Header::BYTES;
     /** The value of a get where nothing may be there; larger than the number of any. */
     public const NOTHING = 0xFFFF_FFFF;
 
@@ -39,6 +39,7 @@ final class Plan
         public readonly int|float|null $ttl,
         public readonly bool $replays,
         public readonly array $phases,
+        public readonly Header $header,
         private readonly string $pool,
         private readonly string $values,
         private readonly string $operations,
@@ -48,13 +49,15 @@ final class Plan
     public static function read(string $folder): self
     {
         $plan = self::readJson("$folder/plan.json");
+        $pool = self::slurp($plan['pool']);
         $self = new self(
             $folder,
             $plan['processes'],
             $plan['ttl_s'],
             $plan['replays'],
             $plan['phases'],
-            self::slurp($plan['pool']),
+            new Header($plan['seed'], $plan['span'], $pool),
+            $pool,
             self::slurp("$folder/values.bin"),
             self::slurp("$folder/ops.bin"),
         );

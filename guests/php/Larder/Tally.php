@@ -7,19 +7,25 @@ namespace Larder;
 /** Counts, latencies and time line of one operation, made from what the loop noted. */
 final class Tally
 {
+    /** So many bytes of a wrong value are told. */
+    private const TOLD_BYTES = 65_536;
+
     private int $ops = 0;
     /** @var list<int> How many came to each outcome. */
-    private array $outcomes = [0, 0, 0, 0, 0, 0, 0];
+    private array $outcomes;
     private int $bytes = 0;
     private int $busyNs = 0;
     /** @var array<int, int> */
     private array $latencies = [];
     /** @var array<string, int> */
     private array $kinds = [];
+    /** @var array<string, array<string, int|string>> */
+    private array $examples = [];
     private readonly Timeline $timeline;
 
     public function __construct(private readonly bool $reads)
     {
+        $this->outcomes = array_fill(0, Outcome::ALL, 0);
         $this->timeline = new Timeline();
     }
 
@@ -52,8 +58,11 @@ final class Tally
             if (isset($outcome[$n])) {
                 $what = $outcome[$n];
                 $this->outcomes[$what]++;
-                if ($what !== Outcome::RIGHT && $what !== Outcome::FILLED) {
+                if ($what !== Outcome::RIGHT && $what !== Outcome::FILLED && $what !== Outcome::PLANNED) {
                     continue;
+                }
+                if ($what === Outcome::PLANNED) {
+                    $bytes -= strlen($want[$n]);
                 }
             } else {
                 $right++;
@@ -86,9 +95,30 @@ final class Tally
         $this->busyNs += $took;
         $this->bytes += $bytes;
         $this->timeline->add($at, $took, count($outcomes));
-        if (in_array(Outcome::RIGHT, $outcomes, true)) {
+        if (in_array(Outcome::RIGHT, $outcomes, true) || in_array(Outcome::PLANNED, $outcomes, true)) {
             $took = self::rounded($took);
             $this->latencies[$took] = ($this->latencies[$took] ?? 0) + 1;
+        }
+    }
+
+    /**
+     * The first value that is wrong in each way, with what was asked for.
+     *
+     * @param array<int, array{int, string}> $ofOutcome
+     */
+    public function addWrong(Block $block, array $ofOutcome): void
+    {
+        foreach (Outcome::WRONG as $name => $outcome) {
+            if (isset($this->examples[$name]) || !isset($ofOutcome[$outcome])) {
+                continue;
+            }
+            [$n, $got] = $ofOutcome[$outcome];
+            $this->examples[$name] = [
+                'key' => $block->keyIndex[$n],
+                'value' => $block->underIndex[$n] === $block->keyIndex[$n] ? $block->value[$n] : 0,
+                'length' => strlen($got),
+                'begins' => bin2hex(substr($got, 0, self::TOLD_BYTES)),
+            ];
         }
     }
 
@@ -104,17 +134,20 @@ final class Tally
      */
     public function over(int $wallNs): array
     {
-        [$right, $misses, $wrong, $truncated, $errors, $filled, $unfilled] = $this->outcomes;
+        $of = $this->outcomes;
+        $wrong = array_map(static fn (int $outcome): int => $of[$outcome], Outcome::WRONG);
         ksort($this->latencies);
         return [
             'ops' => $this->ops,
-            'hits' => $this->reads ? $right : 0,
-            'misses' => $misses + $filled + $unfilled,
-            'wrong' => $wrong + $truncated,
-            'truncated' => $truncated,
-            'errors' => $errors,
-            'failed_fills' => $unfilled,
-            'succeeded' => $right + $filled,
+            'hits' => $this->reads ? $of[Outcome::RIGHT] : 0,
+            'misses' => $of[Outcome::MISS] + $of[Outcome::FILLED] + $of[Outcome::UNFILLED] + $of[Outcome::PLANNED],
+            'planned_misses' => $of[Outcome::PLANNED],
+            'wrong' => array_sum($wrong),
+            ...$wrong,
+            'wrong_examples' => (object) $this->examples,
+            'errors' => $of[Outcome::ERROR],
+            'failed_fills' => $of[Outcome::UNFILLED],
+            'succeeded' => $of[Outcome::RIGHT] + $of[Outcome::FILLED] + $of[Outcome::PLANNED],
             'bytes' => $this->bytes,
             'busy_ns' => $this->busyNs,
             'latencies' => array_map(null, array_keys($this->latencies), array_values($this->latencies)),

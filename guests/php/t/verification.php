@@ -85,6 +85,39 @@ test('what a get finds is told apart', static function () use ($guest, $plan, $o
     same($found(...array_fill(0, 9, 0), ...[$short]), [3, 2, 5, 2], 'a value without a header is right');
 });
 
+test('each way in which a value is wrong is told', static function () use ($guest, $plan, $new): void {
+    $wrong = static function (int ...$expected) use ($guest, $plan): array {
+        $plan->phases = [];
+        $plan->phase(['operations' => ['get']], array_map(static fn (int $n, int $value): array => ['get', $n, $value], array_keys($expected), $expected));
+        $get = $guest->runPlan($plan)[0][0]['operations']['get'];
+        return [of($get, 'wrong', 'truncated', 'stale', 'other_key', 'damaged'), $get['wrong_examples']];
+    };
+    [$counts, $examples] = $wrong(...array_slice($new, 0, 8));
+    same($counts, [6, 2, 1, 1, 2], "two cut short, an older one, another key's, one too long and one with a flipped bit");
+    $told = array_map(static fn (array $of): array => of($of, 'key', 'value', 'length'), $examples);
+    ksort($told);
+    same($told, [
+        'damaged' => [6, $new[6], 301],
+        'other_key' => [3, $new[3], 300],
+        'stale' => [1, $new[1], 200],
+        'truncated' => [2, $new[2], 299],
+    ], 'the first of each');
+    same($examples['other_key']['begins'], bin2hex($plan->text($new[4])), 'with its bytes');
+    $earlier = $plan->stranger(0, 77_777, 300);
+    $guest->set('key-0', $earlier);
+    $example = ['key' => 0, 'value' => $new[0], 'length' => 300, 'begins' => bin2hex($earlier)];
+    same($wrong($new[0]), [[1, 0, 1, 0, 0], ['stale' => $example]], 'a value of an earlier round is stale');
+    $guest->set('key-0', substr($plan->stranger(1, 77_777, 300), 0, 100));
+    same($wrong($new[0])[0], [1, 0, 0, 1, 0], 'one of another key is so, cut short too');
+    $guest->set('key-0', substr_replace($earlier, "\xff", 9, 1));
+    same($wrong($new[0])[0], [1, 0, 0, 0, 1], 'one with a damaged header is damaged');
+    $short = [$plan->value(8, 12), $plan->value(8, 12)];
+    $guest->set('key-8', $plan->text($short[0]));
+    same($wrong(...array_fill(0, 8, 0), ...[$short[1]])[0][2], 1, 'an older one without a header is stale');
+    $guest->set('key-8', substr($plan->text($short[1]), 0, 5));
+    same($wrong(...array_fill(0, 8, 0), ...[$short[1]])[0][1], 3, 'a part of one is truncated');
+});
+
 test('after a set that failed every value of the key is right', static function () use ($guest, $plan): void {
     $large = $plan->value(1, 1_900_000);
     $larger = $plan->value(1, 1_999_000);
@@ -116,6 +149,9 @@ test('what is there after a delete is wrong', static function () use ($guest, $p
         $guest->ask('run 1');
         $get = $guest->result($plan, 1)[0]['operations'][$name];
         same(of($get, 'hits', 'misses', 'wrong', 'truncated', 'bytes'), [0, 1, 1, 0, 40], "in requests of $multiget");
+        same($get['stale'], 1, 'it is stale');
+        same(of($get, 'planned_misses', 'succeeded'), [1, 1], 'and what is gone is a right answer');
+        same(array_sum(array_column($get['latencies'], 1)), 1, 'with a latency');
     }
 });
 

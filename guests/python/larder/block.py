@@ -15,11 +15,15 @@ from larder.plan import GET, GET_OR_SET, NOTHING, SET, Plan
 # Why an operation is not simply right; nothing is noted for one that is.
 RIGHT: Final = 0
 MISS: Final = 1
-WRONG: Final = 2
+DAMAGED: Final = 2
 TRUNCATED: Final = 3
 ERROR: Final = 4
 FILLED: Final = 5
 UNFILLED: Final = 6
+STALE: Final = 7
+OTHER_KEY: Final = 8
+# A miss where nothing may be there, which is right.
+PLANNED: Final = 9
 
 # What is expected where no value is right: no value of any plan.
 NONE: Final = b"nothing is stored under this key, so no value of it is right"
@@ -67,7 +71,7 @@ class Block:
 
     __slots__ = (
         "plan", "multiget", "count", "only_kind", "kind", "key", "key_index", "value", "under", "under_index", "want",
-        "end", "outcome", "bytes_of", "errors", "notes", "segments", "request_to", "request_keys", "_limits",
+        "end", "outcome", "bytes_of", "errors", "notes", "segments", "wrong", "_nothing", "request_to", "request_keys", "_limits",
         "_meets_newer", "_held", "_composed", "_read", "_stored",
     )  # fmt: skip
 
@@ -109,10 +113,25 @@ class Block:
             text = self._compose(self._read, number)
         return got == text
 
+    def settle_misses(self) -> None:
+        """What missed where nothing may be there has done what it should.
+
+        Asked once it is known which misses were failures.
+        """
+        for n in self._nothing:
+            if self.outcome[n] == MISS:
+                self.outcome[n] = PLANNED
+
+    def note_wrong(self, n: int, outcome: int, got: bytes) -> None:
+        """Keeps the first value of a kind of operation that is wrong in this way."""
+        self.wrong.setdefault((self.kind[n], outcome), (n, got))
+
     def _wanted(self, kinds: list[int], keys: list[int], values: list[int]) -> list[bytes]:
         """What each operation stores or expects."""
         read, stored, newest, replays = self._read, self._stored, self.plan.newest, self.plan.replays
         want: list[bytes] = []
+        # The operations that are right where they find nothing.
+        self._nothing: list[int] = []
         for n, kind in enumerate(kinds):
             if kind == SET:
                 self._held = number = values[n]
@@ -126,6 +145,8 @@ class Block:
                 number = values[n] or newest[keys[n]]
                 if number in (0, NOTHING):
                     want.append(NONE)
+                    if number:
+                        self._nothing.append(n)
                 else:
                     text = read.get(number)
                     want.append(self._compose(read, number) if text is None else text)
@@ -160,6 +181,8 @@ class Block:
         self.errors: dict[int, Failure] = {}
         self.notes: list[Note] = []
         self.segments: list[Segment] = []
+        # By kind and outcome, the first operation that was wrong in this way, and what it got.
+        self.wrong: dict[tuple[int, int], tuple[int, bytes]] = {}
 
     def _requests(self) -> None:
         """Gets that follow one another become requests of so many keys: where each ends, and its keys."""

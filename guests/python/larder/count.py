@@ -27,6 +27,9 @@ class Count:
             if self.first_error is None:
                 self.first_error = block.errors[n].text
             self._tally_of[block.kind[n]].error(block.errors[n].kind)
+        block.settle_misses()
+        for (kind, outcome), (n, got) in block.wrong.items():
+            self._tally_of[kind].add_wrong(block, n, outcome, got)
         for segment in block.segments:
             self._add_segment(block, segment)
 

@@ -20,7 +20,7 @@ from larder.plan import Plan
 from larder.processes import Processes
 from larder.protocol import Protocol
 
-_PROTOCOL: Final = 1
+_PROTOCOL: Final = 2
 _ALIVE_S: Final = 1
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 from struct import Struct
 from typing import Any, Final
 
+from larder.header import HEADER_BYTES, Header
+
 GET: Final = 0
 SET: Final = 1
 GET_OR_SET: Final = 2
@@ -20,7 +22,6 @@ DELETE: Final = 3
 TOUCH: Final = 4
 # The value of a get where nothing may be there; larger than the number of any.
 NOTHING: Final = 0xFFFF_FFFF
-HEADER_BYTES: Final = 24
 
 _OPERATION_BYTES: Final = 16
 _KEY: Final = Struct("<II")
@@ -53,7 +54,7 @@ class Plan:
     """What stands in the files of a plan's folder."""
 
     __slots__ = (
-        "folder", "processes", "ttl_s", "replays", "phases", "keys", "newest", "_pool", "_values", "_operations",
+        "folder", "processes", "ttl_s", "replays", "phases", "keys", "newest", "header", "_pool", "_values", "_operations",
         "_numbers",
     )  # fmt: skip
 
@@ -66,6 +67,7 @@ class Plan:
         self.replays: bool = plan["replays"]
         self.phases = [Phase.of(phase) for phase in plan["phases"]]
         self._pool = Path(plan["pool"]).read_bytes()
+        self.header = Header(plan["seed"], plan["span"], self._pool)
         self._values = path.joinpath("values.bin").read_bytes()
         self._operations = path.joinpath("ops.bin").read_bytes()
         self._numbers: dict[int, dict[bytes, int]] = {}

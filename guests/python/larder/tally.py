@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, Final
 
-from larder.block import ERROR, FILLED, MISS, RIGHT, TRUNCATED, UNFILLED, WRONG, Block
+from larder.block import DAMAGED, ERROR, FILLED, MISS, OTHER_KEY, PLANNED, RIGHT, STALE, TRUNCATED, UNFILLED, Block
 from larder.timeline import Timeline
+
+# The ways in which a value is wrong, as results name them.
+_WRONG: Final = {DAMAGED: "damaged", TRUNCATED: "truncated", STALE: "stale", OTHER_KEY: "other_key"}
+# So many bytes of a wrong value are told.
+_TOLD_BYTES: Final = 65_536
 
 
 class Tally:
     """What became of one kind of operation."""
 
-    __slots__ = ("_is_read", "_ops", "_outcomes", "_bytes", "_busy_ns", "_latencies", "_kinds", "_timeline")
+    __slots__ = (
+        "_is_read", "_ops", "_outcomes", "_bytes", "_busy_ns", "_latencies", "_kinds", "_examples", "_timeline",
+    )  # fmt: skip
 
     def __init__(self, *, is_read: bool) -> None:
         self._is_read = is_read
@@ -22,6 +29,7 @@ class Tally:
         self._busy_ns = 0
         self._latencies: Counter[int] = Counter()
         self._kinds: Counter[str] = Counter()
+        self._examples: dict[str, dict[str, Any]] = {}
         self._timeline = Timeline()
 
     def add_run(self, block: Block, first: int, last: int, then: int) -> None:
@@ -43,6 +51,8 @@ class Tally:
             if outcome == RIGHT or outcome == FILLED:
                 moved += len(want)
                 latencies[took if took < 1_000 else (took + 5) // 10 * 10 if took < 9_995 else rounded(took)] += 1
+            elif outcome == PLANNED:
+                latencies[rounded(took)] += 1
         timeline.add(slot_end - 1, slowest, slot_ops)
         if block.bytes_of:
             moved += sum(extra_bytes(block, n) for n in range(first, last + 1))
@@ -62,8 +72,19 @@ class Tally:
             if block.outcome[n] == RIGHT:
                 self._bytes += len(block.want[n])
             self._bytes += extra_bytes(block, n)
-        if RIGHT in outcomes:
+        if RIGHT in outcomes or PLANNED in outcomes:
             self._latencies[rounded(at - then)] += 1
+
+    def add_wrong(self, block: Block, n: int, outcome: int, got: bytes) -> None:
+        """The first value that is wrong in this way, with what was asked for."""
+        if _WRONG[outcome] not in self._examples:
+            is_own = block.under_index[n] == block.key_index[n]
+            self._examples[_WRONG[outcome]] = {
+                "key": block.key_index[n],
+                "value": block.value[n] if is_own else 0,
+                "length": len(got),
+                "begins": got[:_TOLD_BYTES].hex(),
+            }
 
     def error(self, kind: str) -> None:
         """One error, or failed fill, of this kind."""
@@ -75,12 +96,14 @@ class Tally:
         return {
             "ops": self._ops,
             "hits": of[RIGHT] if self._is_read else 0,
-            "misses": of[MISS] + of[FILLED] + of[UNFILLED],
-            "wrong": of[WRONG] + of[TRUNCATED],
-            "truncated": of[TRUNCATED],
+            "misses": of[MISS] + of[FILLED] + of[UNFILLED] + of[PLANNED],
+            "planned_misses": of[PLANNED],
+            "wrong": sum(of[outcome] for outcome in _WRONG),
+            **{name: of[outcome] for outcome, name in _WRONG.items()},
+            "wrong_examples": self._examples,
             "errors": of[ERROR],
             "failed_fills": of[UNFILLED],
-            "succeeded": of[RIGHT] + of[FILLED],
+            "succeeded": of[RIGHT] + of[FILLED] + of[PLANNED],
             "bytes": self._bytes,
             "busy_ns": self._busy_ns,
             "latencies": sorted(self._latencies.items()),

@@ -17,6 +17,12 @@ import unittest
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from larder.header import Header  # noqa: E402
+
+# What the values of plans are made with.
+SEED, SPAN = "00000000c0ffee07", 131_072
 # Beside its sources the program leaves nothing.
 COMPILED = tempfile.TemporaryDirectory(prefix="larder-guest-compiled-")
 PROGRAM = Path(__file__).parent.parent / "guest.py"
@@ -79,7 +85,7 @@ class Guest:
         self.folder = folder
         environment = order.pop("environment", {})
         whole = {
-            "protocol": 1, "cache": cache, "options": {}, "folder": str(folder), "servers": [], "tiers": [],
+            "protocol": 2, "cache": cache, "options": {}, "folder": str(folder), "servers": [], "tiers": [],
             "room_bytes": 8 << 20, "largest_bytes": 32_768, "fresh": True, **order,
         }  # fmt: skip
         self.folder.joinpath("open.json").write_text(json.dumps(whole))
@@ -170,15 +176,15 @@ class Plan:
         self.phases: list[dict[str, Any]] = []
         self.newest: dict[int, int] = {}
         self._whole = {"processes": 1, "ttl_s": None, "replays": False, **plan}
-        self._pool = bytes((n * 7919 + n // 256) % 251 for n in range(200_000))
+        self._pool = bytes((n * 7919 + n // 256) % 251 for n in range(240_000))
+        self._header = Header(SEED, SPAN, self._pool)
         self._values: list[bytes] = []
         self._operations: list[bytes] = []
 
     def value(self, key: int, length: int) -> int:
         """A new value under the key of this index; its number."""
         number = len(self._values) + 1
-        header = struct.pack("<6I", 0xFEED, key, number, length, 1, 2)
-        at = number * 997 % 50_000
+        header, at = self._header.of(key, number, length), self._header.offset(key, number)
         self._values.append(struct.pack("<3I24s", at, length, self.newest.get(key, 0), header))
         self.newest[key] = number
         return number
@@ -187,6 +193,11 @@ class Plan:
         """The bytes of a value."""
         at, length, _, header = struct.unpack("<3I24s", self._values[number - 1])
         return self._pool[at : at + length] if length < 24 else header + self._pool[at + 24 : at + length]
+
+    def stranger(self, key: int, version: int, length: int) -> bytes:
+        """The bytes of a value that is of no plan, with a version of its own."""
+        at = self._header.offset(key, version)
+        return self._header.of(key, version, length) + self._pool[at + 24 : at + length]
 
     def phase(self, operations: list[str], *shares: list[tuple[Any, ...]], **options: Any) -> None:
         """A phase of operations (kind, key, value, stored under) for each process."""
@@ -207,7 +218,7 @@ class Plan:
         self.folder.joinpath("keys.bin").write_bytes(b"".join(keys))
         self.folder.joinpath("values.bin").write_bytes(b"".join(self._values))
         self.folder.joinpath("ops.bin").write_bytes(b"".join(self._operations))
-        whole = {**self._whole, "pool": str(pool), "phases": self.phases}
+        whole = {**self._whole, "pool": str(pool), "seed": SEED, "span": SPAN, "phases": self.phases}
         self.folder.joinpath("plan.json").write_text(json.dumps(whole))
         return self.folder
 

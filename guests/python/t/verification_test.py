@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unittest
+from typing import Any
 
 from t.support import NOTHING, Case, counts
 
@@ -45,6 +46,34 @@ class Verification(Case):
         self.assertEqual(self.found(0, 0, 0, 0), [2, 0, 2, 1], "but none of another key, and no part of one")
         self.assertEqual(self.found(*[0] * 8, 0, self.short), [3, 2, 5, 2], "a value without a header is right")
 
+    def wrong(self, *expected: int) -> tuple[list[int], dict[str, Any]]:
+        """In which way what gets find is wrong."""
+        self.found(*expected)
+        get = self.plan_.result(0)[0]["operations"]["get"]
+        return [get[name] for name in ("wrong", "truncated", "stale", "other_key", "damaged")], get["wrong_examples"]
+
+    def test_each_way_in_which_a_value_is_wrong_is_told(self) -> None:
+        plan, guest, new = self.plan_, self.guest_, self.new
+        counted, examples = self.wrong(*new[:8])
+        self.assertEqual(counted, [6, 2, 1, 1, 2])
+        told = {name: (of["key"], of["value"], of["length"]) for name, of in examples.items()}
+        first = {"damaged": (6, new[6], 301), "other_key": (3, new[3], 300), "stale": (1, new[1], 200)}
+        self.assertEqual(told, {**first, "truncated": (2, new[2], 299)}, "the first of each")
+        self.assertEqual(examples["other_key"]["begins"], plan.text(new[4]).hex(), "with its bytes")
+        earlier = plan.stranger(0, 77_777, 300)
+        guest.set(b"key-0", earlier)
+        example = {"key": 0, "value": new[0], "length": 300, "begins": earlier.hex()}
+        self.assertEqual(self.wrong(new[0]), ([1, 0, 1, 0, 0], {"stale": example}), "one of an earlier round is stale")
+        guest.set(b"key-0", plan.stranger(1, 77_777, 300)[:100])
+        self.assertEqual(self.wrong(new[0])[0], [1, 0, 0, 1, 0], "one of another key is so, cut short too")
+        guest.set(b"key-0", earlier[:9] + b"\xff" + earlier[10:])
+        self.assertEqual(self.wrong(new[0])[0], [1, 0, 0, 0, 1], "one with a damaged header is damaged")
+        older, newer = plan.value(8, 12), plan.value(8, 12)
+        guest.set(b"key-8", plan.text(older))
+        self.assertEqual(self.wrong(*[0] * 8, newer)[0][2], 1, "an older one without a header is stale")
+        guest.set(b"key-8", plan.text(newer)[:5])
+        self.assertEqual(self.wrong(*[0] * 8, newer)[0][1], 3, "a part of one is truncated")
+
     def test_what_is_there_after_a_delete_is_wrong(self) -> None:
         gone, back = self.plan_.value(4, 40), self.plan_.value(5, 40)
         for multiget, name in ((1, "get"), (2, "get_many")):
@@ -60,6 +89,8 @@ class Verification(Case):
                 get = self.plan_.result(1)[0]["operations"][name]
                 self.assertEqual(counts(get)[1:4], [0, 1, 1])
                 self.assertEqual(get["bytes"], 40)
+                self.assertEqual([get[name] for name in ("stale", "planned_misses", "succeeded")], [1, 1, 1])
+                self.assertEqual(sum(times for _, times in get["latencies"]), 1, "what is gone is a right answer")
 
     def test_a_fill_goes_where_the_plan_says(self) -> None:
         value = self.plan_.value(0, 64)

@@ -17,7 +17,7 @@ my $PROGRAM = Cwd::abs_path(File::Basename::dirname(__FILE__) . '/../../guest.pl
 sub start ($class, $cache, %order) {
     my $folder = File::Temp->newdir('larder-guest-XXXXXX', TMPDIR => 1);
     my %open   = (
-        protocol => 1, cache => $cache, options => {}, folder => "$folder", servers => [], tiers => [],
+        protocol => 2, cache => $cache, options => {}, folder => "$folder", servers => [], tiers => [],
         room_bytes => 8 * 1024 * 1024, largest_bytes => 32_768, fresh => JSON::PP::true, %order,
     );
     open my $file, '>', "$folder/open.json" or die "cannot write open.json: $!\n";

@@ -4,16 +4,28 @@ package TestPlan;
 
 use v5.36;
 
+use FindBin  ();
 use JSON::PP ();
+
+use lib "$FindBin::Bin/..";
+
+use Larder::Header ();
+
+# What the values are made with, in the plan.
+use constant {
+    SEED => '00000000c0ffee07',
+    SPAN => 131_072,
+};
 
 my %KINDS = (get => 0, set => 1, get_or_set => 2, delete => 3, touch => 4);
 
 # `keys` and `sizes` are as many as there are keys; values come by `value`, operations by `phase`.
 sub new ($class, $folder, %plan) {
     mkdir $folder or die "cannot make $folder: $!\n" if !-d $folder;
-    my $pool = join '', map { chr(($_ * 7919 + int($_ / 256)) % 251) } 0 .. 199_999;
+    my $pool = join '', map { chr(($_ * 7919 + int($_ / 256)) % 251) } 0 .. 239_999;
+    my $header = Larder::Header->new(SEED, SPAN, \$pool);
     return bless {
-        folder => $folder, pool => $pool, values => [], ops => [], phases => [], newest => {}, processes => 1,
+        header => $header, folder => $folder, pool => $pool, values => [], ops => [], phases => [], newest => {}, processes => 1,
         ttl_s => undef, replays => 0, %plan,
     }, $class;
 }
@@ -21,8 +33,7 @@ sub new ($class, $folder, %plan) {
 # A new value under the key of this index; returns its number.
 sub value ($self, $key, $length) {
     my $number = push @{ $self->{values} }, undef;
-    my $at     = ($number * 997) % 50_000;
-    my $header = substr pack('V6', 0xfeed, $key, $number, $length, 1, 2), 0, 24;
+    my ($at, $header) = ($self->{header}->offset($key, $number), $self->{header}->of($key, $number, $length));
     $self->{values}[ $number - 1 ] = pack 'V3 a24', $at, $length, $self->{newest}{$key} // 0, $header;
     $self->{newest}{$key} = $number;
     return $number;
@@ -33,6 +44,12 @@ sub text ($self, $number) {
     my ($at, $length, undef, $header) = unpack 'V3 a24', $self->{values}[ $number - 1 ];
     return substr $self->{pool}, $at, $length if $length < 24;
     return $header . substr $self->{pool}, $at + 24, $length - 24;
+}
+
+# The bytes of a value that is of no plan, with a version of its own.
+sub stranger ($self, $key, $version, $length) {
+    my $at = $self->{header}->offset($key, $version);
+    return $self->{header}->of($key, $version, $length) . substr $self->{pool}, $at + 24, $length - 24;
 }
 
 # A phase of operations [kind, key, value, stored under] for each process.
@@ -59,7 +76,7 @@ sub write ($self) {
     _write("$folder/values.bin", join '', @{ $self->{values} });
     _write("$folder/ops.bin",    join '', @{ $self->{ops} });
     my %plan = (
-        pool => "$folder/pool.bin", processes => $self->{processes}, ttl_s => $self->{ttl_s},
+        pool => "$folder/pool.bin", seed => SEED, span => SPAN, processes => $self->{processes}, ttl_s => $self->{ttl_s},
         replays => $self->{replays} ? JSON::PP::true : JSON::PP::false, phases => $self->{phases},
     );
     _write("$folder/plan.json", JSON::PP->new->encode(\%plan));

@@ -32,7 +32,7 @@ final class TestGuest
     {
         $this->folder = folder();
         $open = $order + [
-            'protocol' => 1, 'cache' => $cache, 'options' => new stdClass(), 'folder' => $this->folder . '/files',
+            'protocol' => 2, 'cache' => $cache, 'options' => new stdClass(), 'folder' => $this->folder . '/files',
             'servers' => [], 'server' => new stdClass(), 'tiers' => [], 'room_bytes' => 8 << 20,
             'largest_bytes' => 32_768, 'fresh' => true,
         ];

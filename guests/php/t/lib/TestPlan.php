@@ -2,9 +2,14 @@
 
 declare(strict_types=1);
 
+use Larder\Header;
+
 /** Writes small plans as Larder does. */
 final class TestPlan
 {
+    /** What the values are made with. */
+    private const SEED = '00000000c0ffee07';
+    private const SPAN = 131_072;
     private const KINDS = ['get' => 0, 'set' => 1, 'get_or_set' => 2, 'delete' => 3, 'touch' => 4];
 
     /** @var list<array<string, mixed>> */
@@ -17,6 +22,7 @@ final class TestPlan
     /** @var list<string> */
     private array $ops = [];
     private readonly string $pool;
+    private readonly Header $header;
 
     /** @param list<string> $keys */
     public function __construct(
@@ -30,15 +36,16 @@ final class TestPlan
         for ($n = 0; $n < 200_000; $n++) {
             $pool .= chr(($n * 7919 + intdiv($n, 256)) % 251);
         }
-        $this->pool = str_repeat($pool, 10);
+        $this->pool = str_repeat($pool, 11);
+        $this->header = new Header(self::SEED, self::SPAN, $this->pool);
     }
 
     /** A new value under the key of this index; its number. */
     public function value(int $key, int $length): int
     {
         $number = count($this->values) + 1;
-        $header = pack('V6', 0xfeed, $key, $number, $length, 1, 2);
-        $this->values[] = pack('V3', $number * 997 % 50_000, $length, $this->newest[$key] ?? 0) . $header;
+        $at = $this->header->offset($key, $number);
+        $this->values[] = pack('V3', $at, $length, $this->newest[$key] ?? 0) . $this->header->of($key, $number, $length);
         return $this->newest[$key] = $number;
     }
 
@@ -49,6 +56,13 @@ final class TestPlan
         return $length < 24
             ? substr($this->pool, $at, $length)
             : substr($this->values[$number - 1], 12) . substr($this->pool, $at + 24, $length - 24);
+    }
+
+    /** The bytes of a value that is of no plan, with a version of its own. */
+    public function stranger(int $key, int $version, int $length): string
+    {
+        $at = $this->header->offset($key, $version);
+        return $this->header->of($key, $version, $length) . substr($this->pool, $at + 24, $length - 24);
     }
 
     /**
@@ -84,6 +98,8 @@ final class TestPlan
         file_put_contents("$this->folder/ops.bin", implode('', $this->ops));
         file_put_contents("$this->folder/plan.json", json_encode([
             'pool' => "$this->folder/pool.bin",
+            'seed' => self::SEED,
+            'span' => self::SPAN,
             'processes' => $this->processes,
             'ttl_s' => $this->ttl,
             'replays' => $this->replays,
