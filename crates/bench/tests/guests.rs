@@ -147,10 +147,6 @@ fn agree(native: &str, guest: &str, workload: &str) {
             let mut counts = cell.counts;
             // What goes over the wire is told of clients of this process only.
             (counts.connections, counts.requests) = (None, None);
-            // A program is not asked to set keys once more, nor for those that were removed, and does not tell which misses
-            // are of them.
-            (counts.overwritten, counts.emptied_checked, counts.deletes_read_back) = (0, 0, 0);
-            counts.planned_misses = 0;
             if workload.contains("fill-next") {
                 // Which of the fills were made only the program knows.
                 counts.read_back = 0;

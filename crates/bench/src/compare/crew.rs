@@ -67,7 +67,7 @@ impl<'a> Crew<'a> {
                 let keys = (&point.keys, &point.values, state);
                 Ok(Some(run_phase(plan, keys, sessions, replays, stop)))
             }
-            Self::Guest { guest, .. } => guest.run(number, state, stop),
+            Self::Guest { point, guest } => guest.run(point, number, state, stop),
         }
     }
 
@@ -86,7 +86,7 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// Looks for keys whose delete was acknowledged. A guest is not asked.
+    /// Looks for keys whose delete was acknowledged.
     pub(super) fn read_back_deletes(
         &mut self,
         state: &KeyState,
@@ -97,7 +97,7 @@ impl<'a> Crew<'a> {
             Self::Threads { point, sessions, .. } => {
                 reader(point, sessions, (state, set_options, stop)).deleted()
             }
-            Self::Guest { .. } => Ok(ReadBack::default()),
+            Self::Guest { point, guest } => guest.read_back_deletes(point, state, stop),
         }
     }
 

@@ -1,5 +1,7 @@
 //! Whether a target is empty when it has said so: after the emptying at the end of a turn, keys of the run are looked for.
 
+use std::sync::Arc;
+
 use larder_store::{Result, Session};
 
 use super::book::Entry;
@@ -25,22 +27,28 @@ pub(super) struct Left {
 }
 
 impl Target {
-    /// Looks for keys that were stored in a turn, after the target has said that they are gone; as far as it answers. A guest is
-    /// not asked: its program would have to be started for it.
+    /// Looks for keys that were stored in a turn, after the target has said that they are gone; as far as it answers. Of a guest
+    /// its servers are asked: what it had in files and in the memory of its program is gone with them.
     pub(super) fn left(&self, point: &PlannedPoint, state: &KeyState) -> Result<Left> {
         let mut found = Left::default();
-        if !self.capabilities.stores || self.guest.is_some() {
+        if !self.capabilities.stores {
             return Ok(found);
         }
+        let stores = match &self.guest {
+            Some(guest) => guest.servers(),
+            None => vec![Arc::clone(&self.store)],
+        };
         let stored: Vec<u32> = (0..point.keys.count()).filter(|key| state.was_set(*key)).collect();
         let step = stored.len().div_ceil(MOST_KEYS).max(1);
         let sampled: Vec<u32> = stored.into_iter().step_by(step).collect();
-        let mut session = self.store.session()?;
-        for indices in sampled.chunks(AT_ONCE) {
+        for store in stores {
+            let mut session = store.session()?;
             // What fails here fails in the next turn too, which has words for it.
-            if found.look(session.as_mut(), point, indices).is_err() {
-                break;
-            }
+            let mut chunks = sampled.chunks(AT_ONCE);
+            while chunks
+                .next()
+                .is_some_and(|keys| found.look(session.as_mut(), point, keys).is_ok())
+            {}
         }
         Ok(found)
     }

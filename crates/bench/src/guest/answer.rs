@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 /// The version of the protocol that is spoken here.
-pub(super) const PROTOCOL: u32 = 1;
+pub(super) const PROTOCOL: u32 = 2;
 
 /// The first line of a program.
 #[derive(Debug, Deserialize)]
@@ -118,8 +118,15 @@ pub(super) struct OperationRan {
     pub(super) ops: u64,
     pub(super) hits: u64,
     pub(super) misses: u64,
+    /// Of `misses`: those of keys under which nothing may be.
+    pub(super) planned_misses: u64,
     pub(super) wrong: u64,
     pub(super) truncated: u64,
+    pub(super) stale: u64,
+    pub(super) other_key: u64,
+    pub(super) damaged: u64,
+    /// The first value that is wrong in each of these ways, under its name.
+    pub(super) wrong_examples: BTreeMap<String, WrongRan>,
     pub(super) errors: u64,
     pub(super) failed_fills: u64,
     pub(super) succeeded: u64,
@@ -129,6 +136,19 @@ pub(super) struct OperationRan {
     pub(super) latencies: Vec<(u64, u64)>,
     pub(super) errors_by_kind: BTreeMap<String, u64>,
     pub(super) timeline: TimelineRan,
+}
+
+/// A value that was wrong.
+#[derive(Debug, Deserialize)]
+pub(super) struct WrongRan {
+    /// The index of the key that was asked for.
+    pub(super) key: u32,
+    /// The oldest value that was right, as the operation of the plan has it.
+    pub(super) value: u32,
+    /// The bytes that came.
+    pub(super) length: usize,
+    /// The first of them, in hexadecimal digits.
+    pub(super) begins: String,
 }
 
 /// How a phase went.

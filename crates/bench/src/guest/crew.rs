@@ -10,17 +10,20 @@ use larder_host::disk;
 use larder_store::{Error, Result, Span, TierStats};
 
 use super::answer::{Loaded, Progress, Ran, Reply};
+use super::back::Back;
 use super::files::{self, Terms};
 use super::found::{self, Frame};
 use super::process::Process;
-use super::script::Script;
+use super::script::{Act, Script};
 use super::session::rounded_up;
 use super::store::{GuestStore, Shared};
+use super::wrong::Words;
 use crate::measure::{
-    KeyState, PhasePlan, PhaseResult, ReadBack, Scheduled, Servers, major_faults_of, now_ns,
-    samples, seconds,
+    KeyState, PhasePlan, PhaseResult, ReadBack, Scheduled, Servers, deleted, major_faults_of,
+    now_ns, samples, seconds, set_again,
 };
 use crate::plan::PlannedPoint;
+use crate::workload::NOTHING;
 
 /// A process alone stops its clock while it makes operations ready and counts them, so a phase may take so many times its
 /// time limit: what comes between operations costs a multiple of those that are done at once.
@@ -32,14 +35,20 @@ pub(super) const OVERTIME: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(crate) struct GuestCrew {
     // Ends before what it works in.
-    process: Process,
-    shared: Arc<Shared>,
+    pub(super) process: Process,
+    pub(super) shared: Arc<Shared>,
     script: Script,
     folder: std::path::PathBuf,
     /// How much its program has to read before it can begin.
     plan_bytes: u64,
+    /// The TTL of what it stores.
+    pub(super) ttl: Option<Duration>,
+    /// Processes race in a phase, so that nobody knows which of the deleted keys are gone.
+    races: bool,
+    /// Phases that have been carried out.
+    n_done: usize,
     /// The program has this plan before it, not one of a read-back.
-    is_loaded: bool,
+    pub(super) is_loaded: bool,
     /// Resident memory of its processes when they were last asked.
     rss_bytes: Option<u64>,
     /// Connections opened so far; `None` where it does not tell.
@@ -47,7 +56,7 @@ pub(crate) struct GuestCrew {
     /// What the tiers of a stack have done so far, the nearest first.
     tiers: Vec<TierStats>,
     /// Entries dropped so far to make room; `None` where it does not tell.
-    evictions: Option<u64>,
+    pub(super) evictions: Option<u64>,
 }
 
 impl GuestCrew {
@@ -76,6 +85,9 @@ impl GuestCrew {
             script,
             folder,
             plan_bytes: 0,
+            ttl,
+            races: plans.iter().any(|plan| plan.work.races(point.guest_processes())),
+            n_done: 0,
             is_loaded: true,
             rss_bytes: None,
             connections: Some(0),
@@ -92,6 +104,7 @@ impl GuestCrew {
     /// Has a phase carried out; `None` when the run was stopped meanwhile, which kills the program.
     pub(crate) fn run(
         &mut self,
+        point: &PlannedPoint,
         number: usize,
         state: &KeyState,
         stop: &AtomicBool,
@@ -102,6 +115,7 @@ impl GuestCrew {
             return Ok(None);
         }
         self.is_loaded = true;
+        self.n_done = number + 1;
         let act = &self.script.phases[number];
         // Processes that share the work are gone when it is done, and with them what the kernel tells of them.
         let alone = (act.shares.len() == 1).then(|| self.process.pid());
@@ -111,20 +125,21 @@ impl GuestCrew {
         let Some(over) = wait_for(&mut self.process, number, longest, stop)? else {
             return Ok(None);
         };
-        over.add_to(&mut self.evictions);
+        over.or_failed(&self.process)?.add_to(&mut self.evictions);
         let frame = Frame { began_ns, ended_ns: now_ns() };
+        let words = words(&self.script, point, state);
         let scheduled = alone.and_then(Scheduled::of).zip(before);
         let ran: Vec<Ran> = (0..act.shares.len())
             .map(|process| self.ran(&self.folder, number, process))
             .collect::<Result<_>>()?;
-        let mut result = found::add_up(act, &ran, frame).map_err(|what| {
+        let mut result = found::add_up(act, &ran, frame, &words).map_err(|what| {
             self.process.fault(&format!("answered what does not add up: phase {number}, {what}"))
         })?;
         result.client_wait_s = scheduled.map(|(after, before)| {
             let timed: u64 = ran.iter().map(|ran| ran.cpu_user_ns + ran.cpu_system_ns).sum();
             seconds(after.since(before).waited_in(timed))
         });
-        self.script.settle(number, &found::done(&ran), &found::failed(&ran), state);
+        self.script.settle(number, &found::done(&ran), state);
         self.rss_bytes = ran.iter().map(|ran| ran.rss_bytes).max();
         self.connections =
             self.connections.zip(found::connections(&ran)).map(|(before, more)| before + more);
@@ -135,46 +150,48 @@ impl GuestCrew {
         Ok(Some(result))
     }
 
-    /// Has what was acknowledged read back, with a plan of its own.
+    /// Has what was acknowledged read back, with a plan of its own, and some of it set once more and read again.
     pub(crate) fn read_back(
         &mut self,
         point: &PlannedPoint,
         state: &KeyState,
         stop: &AtomicBool,
     ) -> Result<ReadBack> {
-        let wanted: Vec<(u32, u32)> = samples(&point.keys, &point.values, state).collect();
-        let script = self.script.reading(&wanted);
-        let folder = self.shared.new_folder("back");
-        self.is_loaded = false;
-        let plan_bytes = write(&self.shared, (&script, &folder), point, None)?;
-        let began_ns = now_ns();
-        if have_read(&mut self.process, &folder, plan_bytes, stop)?.is_none() {
-            return Ok(ReadBack::default());
-        }
-        let Some(over) = wait_for(&mut self.process, 0, None, stop)? else {
+        let sampled: Vec<(u32, u32)> = samples(&point.keys, &point.values, state).collect();
+        let mut script = self.script.reading(&sampled);
+        // What is still to be read is in a plan that knows no values but its own.
+        let is_over = !self.script.phases[self.n_done..].iter().any(Act::reads);
+        let again = set_again(&sampled).filter(|_| is_over);
+        let versions = script.overwrite(again, &point.values);
+        let Some(mut back) = Back::begin(self, script, (point, state), stop)? else {
             return Ok(ReadBack::default());
         };
-        over.add_to(&mut self.evictions);
-        let frame = Frame { began_ns, ended_ns: now_ns() };
-        let ran = self.ran(&folder, 0, 0)?;
-        // Whoever has no room for it finds it gone with the store.
-        let _ = fs::remove_dir_all(&folder);
-        found::add_up(&script.phases[0], std::slice::from_ref(&ran), frame).map_err(|what| {
-            self.process.fault(&format!("answered what does not add up: read back, {what}"))
-        })?;
-        match ran.operations.get("get") {
-            Some(found) if found.errors > 0 => {
-                let what = ran.first_error.unwrap_or_else(|| "a read failed".into());
-                let engine = self.shared.cache.engine.scheme;
-                Err(Error::Unavailable { engine, what, source: None })
-            }
-            Some(found) => {
-                let (absent, wrong) = (found.misses, found.wrong);
-                // Whether a value is an older one is not told by the programs.
-                let truncated = found.truncated;
-                Ok(ReadBack { keys: found.ops, absent, wrong, truncated, ..ReadBack::default() })
-            }
+        let mut found = back.read()?;
+        if !versions.is_empty() {
+            found.add_overwritten(&back.overwrite(&versions)?);
+        }
+        Ok(found)
+    }
+
+    /// Has keys looked for whose delete was acknowledged, with a plan of its own.
+    pub(crate) fn read_back_deletes(
+        &mut self,
+        point: &PlannedPoint,
+        state: &KeyState,
+        stop: &AtomicBool,
+    ) -> Result<ReadBack> {
+        let gone = deleted(&point.keys, &point.values, state);
+        let gone: Vec<(u32, u32)> = gone.map(|key| (key, NOTHING)).collect();
+        if self.races || gone.is_empty() {
+            return Ok(ReadBack::default());
+        }
+        let script = self.script.reading(&gone);
+        match Back::begin(self, script, (point, state), stop)? {
             None => Ok(ReadBack::default()),
+            Some(mut back) => {
+                let found = back.read()?;
+                Ok(ReadBack { keys: 0, absent: 0, deleted: found.keys, ..found })
+            }
         }
     }
 
@@ -216,7 +233,7 @@ impl GuestCrew {
     }
 
     /// What a process wrote about a phase.
-    fn ran(&self, folder: &Path, number: usize, process: usize) -> Result<Ran> {
+    pub(super) fn ran(&self, folder: &Path, number: usize, process: usize) -> Result<Ran> {
         let file = folder.join(format!("ran-{number}-{process}.json"));
         let text = fs::read(&file).map_err(|error| {
             self.process.fault(&format!("wrote nothing about process {process}: {error}"))
@@ -228,19 +245,44 @@ impl GuestCrew {
 }
 
 /// What a program tells of a phase that is over.
-struct Over {
-    /// Entries dropped to make room.
-    evictions: Option<u64>,
+#[derive(Debug)]
+pub(super) enum Over {
+    Done {
+        /// Entries dropped to make room.
+        evictions: Option<u64>,
+    },
+    /// Everything failed, with the last of the errors.
+    GaveUp(String),
 }
 
 impl Over {
-    fn add_to(&self, evictions: &mut Option<u64>) {
-        *evictions = evictions.zip(self.evictions).map(|(before, more)| before + more);
+    /// A phase that was given up is an error.
+    pub(super) fn or_failed(self, process: &Process) -> Result<Self> {
+        match self {
+            Self::Done { .. } => Ok(self),
+            Self::GaveUp(what) => {
+                Err(Error::Unavailable { engine: process.engine(), what, source: None })
+            }
+        }
+    }
+
+    pub(super) fn add_to(&self, evictions: &mut Option<u64>) {
+        let Self::Done { evictions: more } = self else { return };
+        *evictions = evictions.zip(*more).map(|(before, more)| before + more);
     }
 }
 
+/// What the words about wrong values take.
+pub(super) fn words<'a>(
+    script: &'a Script,
+    point: &'a PlannedPoint,
+    state: &KeyState,
+) -> Words<'a> {
+    Words { script, keys: &point.keys, values: &point.values, base: state.base() }
+}
+
 /// Writes a plan down and says how many bytes it has.
-fn write(
+pub(super) fn write(
     shared: &Shared,
     (script, folder): (&Script, &Path),
     point: &PlannedPoint,
@@ -249,14 +291,14 @@ fn write(
     let can = shared.capabilities;
     let pool = shared.pool_file(point.values.pool())?;
     let ttl = ttl.map(|ttl| rounded_up(ttl, can));
-    let terms = Terms { pool: &pool, ttl, replays: !can.stores };
+    let terms = Terms { pool: &pool, seed: point.values.seed(), ttl, replays: !can.stores };
     let written = files::write(folder, script, &point.keys, terms)
         .map_err(|error| disk::io_error(shared.cache.engine.scheme, "writing", folder, error))?;
     Ok(written + point.values.pool().len() as u64)
 }
 
 /// Has a plan read that is written down; `None` when the run was stopped meanwhile.
-fn have_read(
+pub(super) fn have_read(
     process: &mut Process,
     folder: &Path,
     plan_bytes: u64,
@@ -280,7 +322,7 @@ fn have_read(
 }
 
 /// Has a phase run, and waits until it is over; `None` when the run was stopped meanwhile.
-fn wait_for(
+pub(super) fn wait_for(
     process: &mut Process,
     number: usize,
     longest: Option<Duration>,
@@ -295,15 +337,12 @@ fn wait_for(
         match process.answer(stop)? {
             None => return Ok(None),
             Some(Progress::Ran { ran, evictions }) if ran == number => {
-                return Ok(Some(Over { evictions }));
+                return Ok(Some(Over::Done { evictions }));
             }
             Some(Progress::Ran { ran, .. }) => {
                 return Err(process.fault(&format!("ran phase {ran}, not {number}")));
             }
-            Some(Progress::GaveUp { error }) => {
-                let engine = process.engine();
-                return Err(Error::Unavailable { engine, what: error, source: None });
-            }
+            Some(Progress::GaveUp { error }) => return Ok(Some(Over::GaveUp(error))),
             Some(Progress::Alive { alive }) if alive > operations => {
                 operations = alive;
                 patience.renew();

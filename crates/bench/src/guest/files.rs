@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::script::{Act, Script};
 use crate::measure::Kind;
-use crate::workload::KeySpace;
+use crate::workload::{KeySpace, SPAN};
 
 const KEYS: &str = "keys.bin";
 const VALUES: &str = "values.bin";
@@ -18,6 +18,9 @@ const OPERATIONS: &str = "ops.bin";
 #[derive(Debug, Serialize)]
 struct PlanFile<'a> {
     pool: &'a Path,
+    /// In 16 hexadecimal digits, for not every language reads numbers of 64 bits.
+    seed: String,
+    span: usize,
     processes: usize,
     ttl_s: Option<f64>,
     replays: bool,
@@ -39,6 +42,7 @@ struct PhaseFile<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Terms<'a> {
     pub(super) pool: &'a Path,
+    pub(super) seed: u64,
     pub(super) ttl: Option<std::time::Duration>,
     pub(super) replays: bool,
 }
@@ -62,9 +66,10 @@ pub(super) fn write(
         })
         .collect();
     let processes = script.phases.first().map_or(1, |act| act.shares.len());
-    let Terms { pool, ttl, replays } = terms;
+    let Terms { pool, seed, ttl, replays } = terms;
+    let seed = format!("{seed:016x}");
     let ttl_s = ttl.map(|ttl| ttl.as_secs_f64());
-    let plan = PlanFile { pool, processes, ttl_s, replays, phases };
+    let plan = PlanFile { pool, seed, span: SPAN, processes, ttl_s, replays, phases };
     fs::write(folder.join("plan.json"), serde_json::to_vec_pretty(&plan)?)?;
     let files = [KEYS, VALUES, OPERATIONS].map(|name| folder.join(name));
     write_keys(&files[0], script, keys)?;

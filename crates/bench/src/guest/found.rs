@@ -8,7 +8,8 @@ use larder_store::TierStats;
 
 use super::answer::{OperationRan, Ran};
 use super::crew::{OVERTIME, PAUSES};
-use super::script::Act;
+use super::script::{Act, Done};
+use super::wrong::{Words, example};
 use crate::measure::{PhaseResult, Tallies, seconds};
 
 /// The clock of a language may be coarser than ours: so much more time may have passed inside than outside.
@@ -34,7 +35,12 @@ impl Frame {
 }
 
 /// Adds up what the processes found, after each was checked.
-pub(super) fn add_up(act: &Act, ran: &[Ran], frame: Frame) -> Result<PhaseResult, String> {
+pub(super) fn add_up(
+    act: &Act,
+    ran: &[Ran],
+    frame: Frame,
+    words: &Words<'_>,
+) -> Result<PhaseResult, String> {
     // Whoever had nothing to do began nowhere.
     let working = || ran.iter().filter(|ran| done_by(ran) > 0);
     let begin = working().map(|ran| ran.start_ns).min().unwrap_or(frame.began_ns);
@@ -44,7 +50,7 @@ pub(super) fn add_up(act: &Act, ran: &[Ran], frame: Frame) -> Result<PhaseResult
         check(act, process, ran, frame).map_err(|what| format!("process {process}: {what}"))?;
         if done_by(ran) > 0 {
             end = end.max(ran.start_ns + ran.wall_ns);
-            tallies.merge(&counted(act, ran, begin));
+            tallies.merge(&counted(act, ran, begin, words)?);
         }
     }
     let (outside, inside) = (frame.outside_ns(), end - begin);
@@ -55,7 +61,7 @@ pub(super) fn add_up(act: &Act, ran: &[Ran], frame: Frame) -> Result<PhaseResult
     {
         return Err(format!("it took {inside} ns, and {outside} ns passed"));
     }
-    let (distinct_keys, top_key_ops) = act.drawn(&done(ran));
+    let (distinct_keys, top_key_ops) = act.drawn(&ran.iter().map(done_by).collect::<Vec<_>>());
     let (ops, failures) = tallies.failures();
     let cpu_ns: u64 = ran.iter().map(|ran| ran.cpu_user_ns + ran.cpu_system_ns).sum();
     Ok(PhaseResult {
@@ -103,6 +109,7 @@ fn check(act: &Act, process: usize, ran: &Ran, frame: Frame) -> Result<(), Strin
         let planned = act.planned(process, operation, done);
         check_operation(act, operation, &planned, found)
             .and_then(|()| check_sizes(act, operation, found))
+            .and_then(|()| check_wrong(act.planned_misses(process, done), operation, found))
             .map_err(|what| format!("{operation}: {what}"))?;
         busy_ns = busy_ns.saturating_add(found.busy_ns);
         let sets = if operation == Operation::Set { found.errors } else { 0 };
@@ -149,10 +156,10 @@ fn check_operation(
     }
     let right = match operation {
         Operation::GetOrSet => (hits + misses).checked_sub(found.failed_fills),
-        operation if operation.reads() => Some(hits),
+        operation if operation.reads() => hits.checked_add(found.planned_misses),
         _ => Some(succeeded),
     };
-    if right != Some(succeeded) || found.truncated > wrong {
+    if right != Some(succeeded) {
         return Err(format!("{succeeded} succeeded, and {hits} of {ops} were right"));
     }
     let kinds = sum(found.errors_by_kind.values().copied());
@@ -177,6 +184,21 @@ fn check_operation(
         && sum(slots.ops.iter().copied()) == Some(ops);
     if !in_slots {
         return Err(format!("its timeline is none of {ops} operations"));
+    }
+    Ok(())
+}
+
+/// Whether each wrong value is so in one way, and no more misses were planned than the plan has.
+fn check_wrong(planned: u64, operation: Operation, found: &OperationRan) -> Result<(), String> {
+    let OperationRan { wrong, truncated, stale, other_key, damaged, .. } = *found;
+    if sum([truncated, stale, other_key, damaged]) != Some(wrong) {
+        return Err(format!(
+            "{truncated} truncated, {stale} stale, {other_key} of other keys and {damaged} damaged are not {wrong} wrong"
+        ));
+    }
+    let planned = if operation.reads() { planned.min(found.misses) } else { 0 };
+    if found.planned_misses > planned {
+        return Err(format!("{} misses were planned, of {planned} at most", found.planned_misses));
     }
     Ok(())
 }
@@ -216,7 +238,7 @@ fn processors() -> u64 {
 }
 
 /// What one process counted, as a thread of this process would have.
-fn counted(act: &Act, ran: &Ran, begin: u64) -> Tallies {
+fn counted(act: &Act, ran: &Ran, begin: u64, words: &Words<'_>) -> Result<Tallies, String> {
     let mut tallies = Tallies::new(&act.operations);
     for operation in &act.operations {
         let Some(found) = ran.operations.get(operation.as_str()) else { continue };
@@ -225,8 +247,12 @@ fn counted(act: &Act, ran: &Ran, begin: u64) -> Tallies {
             ops: found.ops,
             hits: found.hits,
             misses: found.misses,
+            planned_misses: found.planned_misses,
             wrong: found.wrong,
             truncated: found.truncated,
+            stale: found.stale,
+            other_key: found.other_key,
+            damaged: found.damaged,
             errors: found.errors,
             failed_fills: found.failed_fills,
             ..Counts::default()
@@ -241,6 +267,9 @@ fn counted(act: &Act, ran: &Ran, begin: u64) -> Tallies {
         if found.errors + found.failed_fills > 0 {
             tally.first_error.clone_from(&ran.first_error);
         }
+        for (name, wrong) in &found.wrong_examples {
+            tally.wrong_examples.insert(name.clone(), example(name, wrong, words)?);
+        }
         let slots = &found.timeline;
         let timeline = Timeline {
             slot_ns: slots.slot_ns,
@@ -249,7 +278,7 @@ fn counted(act: &Act, ran: &Ran, begin: u64) -> Tallies {
         };
         tally.add_timeline(&timeline, ran.start_ns - begin);
     }
-    tallies
+    Ok(tallies)
 }
 
 /// Adds what the tiers did, whose caches have these names, after it was held against what the reads found.
@@ -304,16 +333,17 @@ pub(super) fn connections(ran: &[Ran]) -> Option<u64> {
     ran.iter().map(|ran| ran.connections).sum()
 }
 
-/// What each process carried out.
-pub(super) fn done(ran: &[Ran]) -> Vec<u64> {
-    ran.iter().map(done_by).collect()
+/// What became of a phase.
+pub(super) fn done(ran: &[Ran]) -> Done {
+    let deletes =
+        |ran: &Ran| ran.operations.get(Operation::Delete.as_str()).map_or(0, |it| it.errors);
+    Done {
+        operations: ran.iter().map(done_by).collect(),
+        failed: ran.iter().flat_map(|ran| ran.failed.iter().copied()).collect(),
+        deletes_failed: ran.iter().any(|ran| deletes(ran) > 0),
+    }
 }
 
 fn done_by(ran: &Ran) -> u64 {
     ran.operations.values().map(|found| found.ops).fold(0, u64::saturating_add)
-}
-
-/// The numbers of all values that were not acknowledged.
-pub(super) fn failed(ran: &[Ran]) -> Vec<u32> {
-    ran.iter().flat_map(|ran| ran.failed.iter().copied()).collect()
 }

@@ -19,7 +19,7 @@ if ($how eq 'missing') {
     exit 0;
 }
 my %settings = (mode => sprintf '%o', (stat "$ARGV[0]/open.json")[2] & 07777);
-say_json({ protocol => $how eq 'newer' ? 2 : 1, language => 'hostile 1', cache => "$how 1", settings => \%settings });
+say_json({ protocol => $how eq 'newer' ? 3 : 2, language => 'hostile 1', cache => "$how 1", settings => \%settings });
 
 # A child that would outlive its parent.
 if ($how eq 'leaves' && !fork) { exec 'sleep', 100 }
@@ -78,7 +78,8 @@ sub run {
     $wall  = int(3600e9)  if $how eq 'slow';
     my $counted = $how eq 'counts' ? $ops - 1 : $ops;
     my %found   = (
-        ops => $counted, hits => 0, misses => 0, wrong => 0, truncated => 0, errors => 0, failed_fills => 0,
+        ops => $counted, hits => 0, misses => 0, planned_misses => 0, wrong => 0,
+        truncated => 0, stale => 0, other_key => 0, damaged => 0, wrong_examples => {}, errors => 0, failed_fills => 0,
         succeeded => $counted, bytes => 1024 * $counted, busy_ns => 1000 * $ops,
         latencies => [[1000, $counted]], errors_by_kind => {},
         timeline => { slot_ns => 65536, ops => [$counted], max_ns => [1000] },

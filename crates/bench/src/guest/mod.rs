@@ -6,6 +6,7 @@
 //! back and is held against the plan. `docs/guests.md` is the contract between both sides.
 
 mod answer;
+mod back;
 mod crew;
 mod files;
 mod found;
@@ -20,6 +21,7 @@ mod python;
 mod script;
 mod session;
 mod store;
+mod wrong;
 
 use std::ffi::OsString;
 use std::path::Path;

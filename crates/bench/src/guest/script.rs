@@ -159,8 +159,12 @@ impl Script {
         state.take_drawn();
         // Time may end the phase before a set is carried out.
         let is_whole = plan.time_limit.is_none();
-        for step in steps.iter().filter(|step| is_whole || step.kind == Kind::Delete) {
-            self.acknowledge(*step, state);
+        for step in &steps {
+            match step.kind {
+                _ if is_whole => self.acknowledge(*step, state),
+                Kind::Delete => state.forget(step.key),
+                _ => {}
+            }
         }
         self.phases.push(Act {
             measured,
@@ -175,40 +179,73 @@ impl Script {
         });
     }
 
-    /// A plan of one process that reads these keys, each with the oldest version that is right.
+    /// A plan of one process that reads these keys, each with the oldest version that is right; with [`NOTHING`] none is.
     pub(super) fn reading(&self, wanted: &[(u32, u32)]) -> Self {
         let mut script = Self::new(u32::try_from(self.newest.len()).unwrap_or(u32::MAX), 1);
         script.values.clone_from(&self.values);
         script.newest.clone_from(&self.newest);
-        let steps = wanted.iter().map(|(key, version)| Step {
-            kind: Kind::Get,
-            key: *key,
-            value: self.numbers.get(&(*key, *version)).copied().unwrap_or(0),
-            under: *key,
-        });
-        let steps: Vec<Step> = steps.collect();
-        script.phases.push(Act {
+        script.numbers.clone_from(&self.numbers);
+        let value = |key: u32, version: u32| match version {
+            NOTHING => NO_VALUE,
+            version => self.numbers.get(&(key, version)).copied().unwrap_or(0),
+        };
+        let steps = wanted.iter().map(|(key, version)| (*key, value(*key, *version)));
+        script.alone(Kind::Get, steps.collect());
+        script
+    }
+
+    /// Goes on with a phase that sets these keys to a newer version each, and one that reads them; returns the versions.
+    pub(super) fn overwrite(
+        &mut self,
+        keys: impl Iterator<Item = u32>,
+        values: &Values,
+    ) -> Vec<(u32, u32)> {
+        let (mut steps, mut versions) = (Vec::new(), Vec::new());
+        for key in keys {
+            let newest = self.newest[key as usize];
+            let Some(version) = self.version(newest).map(|version| version + 1) else { continue };
+            steps.push((key, self.number(key, version, values)));
+            versions.push((key, version));
+        }
+        self.alone(Kind::Set, steps.clone());
+        self.alone(Kind::Get, steps);
+        versions
+    }
+
+    /// Adds a phase of one process: an operation on each of these keys, with a value's number.
+    fn alone(&mut self, kind: Kind, steps: Vec<(u32, u32)>) {
+        let step = |(key, value): (u32, u32)| Step { kind, key, value, under: key };
+        self.phases.push(Act {
             measured: false,
-            operations: vec![Operation::Get],
+            operations: vec![operation_of(kind, 1)],
             shares: std::iter::once(0..steps.len()).collect(),
-            steps,
+            steps: steps.into_iter().map(step).collect(),
             time_limit: None,
             multiget: 1,
             again: false,
             numbers: self.numbers(),
             longest_value: self.values.iter().map(|value| value.len.into()).max().unwrap_or(0),
         });
-        script
+    }
+
+    /// The version of a value by its number, as verification asks for it: 0 where any is right, [`NOTHING`] where none is.
+    pub(super) fn version(&self, number: u32) -> Option<u32> {
+        match number {
+            NO_VALUE => Some(NOTHING),
+            0 => Some(0),
+            number => self.values.get(number as usize - 1).map(|value| value.version),
+        }
     }
 
     fn numbers(&self) -> RangeInclusive<u32> {
         1..=u32::try_from(self.values.len()).unwrap_or(u32::MAX)
     }
 
-    /// Notes what was acknowledged: of each process the operations that it carried out, but for the values that failed.
-    pub(super) fn settle(&self, phase: usize, done: &[u64], failed: &[u32], state: &KeyState) {
+    /// Notes what was acknowledged: of each process the operations that it carried out, but for the values that failed. Which
+    /// deletes failed no program tells, so after one that did nothing is known of any deleted key.
+    pub(super) fn settle(&self, phase: usize, done: &Done, state: &KeyState) {
         let act = &self.phases[phase];
-        for (share, done) in act.shares.iter().zip(done) {
+        for (share, done) in act.shares.iter().zip(&done.operations) {
             let steps = &act.steps[share.clone()];
             let done = usize::try_from(*done).unwrap_or(usize::MAX);
             for step in steps.iter().take(done) {
@@ -221,7 +258,11 @@ impl Script {
                 }
             }
         }
-        for number in failed {
+        for step in act.steps.iter().filter(|step| done.deletes_failed && step.kind == Kind::Delete)
+        {
+            state.forget(step.key);
+        }
+        for number in &done.failed {
             if let Some(value) =
                 (*number as usize).checked_sub(1).and_then(|at| self.values.get(at))
             {
@@ -262,7 +303,7 @@ impl Script {
 
     fn acknowledge(&self, step: Step, state: &KeyState) {
         match step.kind {
-            Kind::Delete => state.forget(step.key),
+            Kind::Delete => state.acknowledge_delete(step.key),
             // Whether a fill under another key was made, a hit does not tell.
             Kind::GetOrSet if step.under != step.key => {}
             Kind::Set | Kind::GetOrSet => {
@@ -297,6 +338,19 @@ impl Act {
         exact.saturating_sub(slack)..=exact + slack
     }
 
+    /// Whether anything is read.
+    pub(super) fn reads(&self) -> bool {
+        self.operations.iter().any(|operation| operation.reads())
+    }
+
+    /// How many reads of keys under which nothing may be are among the first `done` operations of a process, at most.
+    pub(super) fn planned_misses(&self, process: usize, done: u64) -> u64 {
+        let steps = &self.steps[self.shares[process].clone()];
+        let rounds = if self.again { done.div_ceil(steps.len().max(1) as u64) } else { 1 };
+        let reads = steps.iter().filter(|step| step.kind == Kind::Get && step.value == NO_VALUE);
+        rounds.saturating_mul(reads.count() as u64)
+    }
+
     /// Different keys among the operations that each process has carried out, and how often the most frequent one.
     pub(super) fn drawn(&self, done: &[u64]) -> (u64, u64) {
         let mut counts: HashMap<u32, u64> = HashMap::new();
@@ -312,6 +366,16 @@ impl Act {
         }
         (counts.len() as u64, counts.values().copied().max().unwrap_or(0))
     }
+}
+
+/// What became of a phase.
+#[derive(Debug)]
+pub(super) struct Done {
+    /// How many operations each process carried out.
+    pub(super) operations: Vec<u64>,
+    /// The numbers of the values that were not acknowledged.
+    pub(super) failed: Vec<u32>,
+    pub(super) deletes_failed: bool,
 }
 
 /// The operation as results name it.

@@ -212,6 +212,11 @@ impl GuestStore {
         }
     }
 
+    /// The servers that it speaks to.
+    pub(crate) fn servers(&self) -> Vec<Arc<dyn Store>> {
+        self.shared.parts.iter().filter_map(Part::store).map(Arc::clone).collect()
+    }
+
     /// The most memory that its program takes beyond what is written down for it, in bytes.
     pub(crate) fn memory_bytes(&self) -> u64 {
         (self.language().memory_bytes)(self.shared.demand.in_program())

@@ -248,7 +248,7 @@ fn whoever_waits_for_a_guest_takes_no_processor() {
     let guest = target.guest.take().unwrap();
     let mut crew = GuestCrew::hire(&guest, point, &[phase], &state, &stop).unwrap().unwrap();
     let (began, cpu_began) = (Instant::now(), thread_cpu_ns());
-    crew.run(0, &state, &stop).unwrap().unwrap();
+    crew.run(point, 0, &state, &stop).unwrap().unwrap();
     let (took, cpu_ns) = (began.elapsed(), thread_cpu_ns() - cpu_began);
     let share = Duration::from_nanos(cpu_ns).as_secs_f64() / took.as_secs_f64();
     println!("{cpu_ns} ns of processor time in {took:?}: {:.3} %", 100.0 * share);
@@ -259,7 +259,7 @@ fn whoever_waits_for_a_guest_takes_no_processor() {
 #[test]
 fn what_cannot_be_opened_says_why() {
     for (name, words) in
-        [("newer", "speaks protocol 2, not 1"), ("missing", "the module Cache::Nowhere is missing")]
+        [("newer", "speaks protocol 3, not 2"), ("missing", "the module Cache::Nowhere is missing")]
     {
         let (kind, reason) = reason(name);
         assert_eq!(kind, Some(ReasonKind::Unavailable), "{reason}");

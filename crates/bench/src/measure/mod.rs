@@ -25,7 +25,7 @@ pub use packed::Packed;
 pub use phase::{Offered, PhasePlan, PhaseResult};
 pub(crate) use phase::{run_phase, seconds};
 pub use readback::ReadBack;
-pub(crate) use readback::{Reader, samples};
+pub(crate) use readback::{Reader, deleted, samples, set_again};
 pub(crate) use resources::{
     Servers, disk_bytes, major_faults, major_faults_of, own_memory, own_rss_bytes, trim_memory,
 };

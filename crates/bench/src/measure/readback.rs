@@ -68,6 +68,14 @@ impl ReadBack {
         counts.damaged += self.damaged;
     }
 
+    /// Adds what was found of keys that were set once more.
+    pub(crate) fn add_overwritten(&mut self, again: &Self) {
+        self.overwritten += again.keys;
+        self.keys += again.absent;
+        self.absent += again.absent;
+        self.add_wrong(again);
+    }
+
     fn wrong(&mut self, finding: Finding, words: impl FnOnce() -> String) {
         let Some(name) = finding.name() else { return };
         self.wrong += 1;
@@ -102,15 +110,10 @@ impl Reader<'_> {
         for (index, version) in &sampled {
             self.look(*index, *version, &mut found)?;
         }
-        let step = sampled.len().div_ceil(MOST_OVERWRITTEN).max(1);
-        let again = sampled.iter().step_by(step).map(|(index, _)| *index);
-        for (index, version) in self.overwrite(again)? {
+        for (index, version) in self.overwrite(set_again(&sampled))? {
             let mut again = ReadBack::default();
             self.look(index, version, &mut again)?;
-            found.overwritten += again.keys;
-            found.keys += again.absent;
-            found.absent += again.absent;
-            found.add_wrong(&again);
+            found.add_overwritten(&again);
         }
         Ok(found)
     }
@@ -118,11 +121,8 @@ impl Reader<'_> {
     /// Looks for keys whose delete was acknowledged, every one or an even sample: none may be there.
     pub(crate) fn deleted(&mut self) -> Result<ReadBack> {
         let mut found = ReadBack::default();
-        let step = step(self.keys, self.values);
-        for index in (0..self.keys.count()).step_by(step) {
-            if self.state.is_deleted(index) {
-                self.look(index, NOTHING, &mut found)?;
-            }
+        for index in deleted(self.keys, self.values, self.state) {
+            self.look(index, NOTHING, &mut found)?;
         }
         Ok(found)
     }
@@ -182,6 +182,21 @@ pub(crate) fn samples(
 ) -> impl Iterator<Item = (u32, u32)> {
     let sampled = (0..keys.count()).step_by(step(keys, values));
     sampled.filter_map(|index| Some((index, state.acked(index)?)))
+}
+
+/// The deleted keys that are looked for.
+pub(crate) fn deleted(
+    keys: &KeySpace,
+    values: &Values,
+    state: &KeyState,
+) -> impl Iterator<Item = u32> {
+    (0..keys.count()).step_by(step(keys, values)).filter(|index| state.is_deleted(*index))
+}
+
+/// Of the keys that were read back those that are set once more.
+pub(crate) fn set_again(sampled: &[(u32, u32)]) -> impl Iterator<Item = u32> {
+    let step = sampled.len().div_ceil(MOST_OVERWRITTEN).max(1);
+    sampled.iter().step_by(step).map(|(index, _)| *index)
 }
 
 /// Every how many keys one is read back, so that keys and bytes stay within their bounds.

@@ -28,6 +28,5 @@ pub use spec::{Count, Share, WorkloadSpec};
 pub(crate) use typed::text;
 pub use until::Until;
 pub(crate) use until::half_width;
-pub(crate) use values::Asked;
-pub(crate) use values::HEADER_LEN;
+pub(crate) use values::{Asked, HEADER_LEN, SPAN};
 pub use values::{Composer, Finding, NOTHING, Sizes, Values, base_version};

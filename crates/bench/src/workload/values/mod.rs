@@ -20,7 +20,7 @@ pub(crate) const HEADER_LEN: usize = 24;
 
 /// How far apart slices may begin. Small enough to stay in the second-level cache, so that the pool costs every
 /// target the same little; large enough that slices differ.
-const SPAN: usize = 256 * 1024;
+pub(crate) const SPAN: usize = 256 * 1024;
 
 /// The versions of one turn are counted from a base, this far apart, so that a value of an earlier turn is old.
 const VERSIONS_PER_TURN: u32 = 1 << 20;
@@ -161,6 +161,11 @@ impl Values {
     /// The bytes from which every value is cut.
     pub(crate) fn pool(&self) -> &Arc<[u8]> {
         &self.pool
+    }
+
+    /// What headers are made with.
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed
     }
 
     /// For somebody who makes the values elsewhere: where in the pool the value of a key and version begins, and the header

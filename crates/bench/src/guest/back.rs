@@ -1,0 +1,142 @@
+//! A read-back by a guest: a plan of its own in a folder of its own, which the program of the turn carries out.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+use larder_report::Operation;
+use larder_store::{Error, Result};
+
+use super::crew::{GuestCrew, Over, have_read, wait_for, words, write};
+use super::found::{self, Frame};
+use super::script::Script;
+use crate::measure::{KeyState, ReadBack, Tally, now_ns};
+use crate::plan::PlannedPoint;
+
+/// The phases of such a plan.
+const READ: usize = 0;
+const SET_AGAIN: usize = 1;
+const READ_AGAIN: usize = 2;
+
+/// A read-back under way.
+#[derive(Debug)]
+pub(super) struct Back<'a> {
+    crew: &'a mut GuestCrew,
+    script: Script,
+    folder: PathBuf,
+    point: &'a PlannedPoint,
+    state: &'a KeyState,
+    stop: &'a AtomicBool,
+}
+
+impl Drop for Back<'_> {
+    fn drop(&mut self) {
+        // Whoever has no room for it finds it gone with the store.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl<'a> Back<'a> {
+    /// Has the program read this plan; `None` when the run was stopped meanwhile.
+    pub(super) fn begin(
+        crew: &'a mut GuestCrew,
+        script: Script,
+        (point, state): (&'a PlannedPoint, &'a KeyState),
+        stop: &'a AtomicBool,
+    ) -> Result<Option<Self>> {
+        let folder = crew.shared.new_folder("back");
+        crew.is_loaded = false;
+        let back = Self { crew, script, folder, point, state, stop };
+        let what = (&back.script, back.folder.as_path());
+        let plan_bytes = write(&back.crew.shared, what, point, back.crew.ttl)?;
+        let loaded = have_read(&mut back.crew.process, &back.folder, plan_bytes, stop)?;
+        Ok(loaded.map(|_| back))
+    }
+
+    /// Reads the keys of the plan.
+    pub(super) fn read(&mut self) -> Result<ReadBack> {
+        self.read_in(READ)
+    }
+
+    /// Sets the keys of the plan's second phase once more, to these versions, and reads them again.
+    pub(super) fn overwrite(&mut self, versions: &[(u32, u32)]) -> Result<ReadBack> {
+        let evictions = self.crew.evictions;
+        let set = match self.run(SET_AGAIN, Operation::Set)? {
+            None => return Ok(ReadBack::default()),
+            Some((Over::Done { .. }, Some(tally))) => tally.succeeded == versions.len() as u64,
+            Some(_) => false,
+        };
+        // A cache that does not tell what it drops where keys are set again has told of everything before.
+        let is_told = self.crew.evictions.is_some();
+        self.crew.evictions = self.crew.evictions.or(evictions);
+        for (key, version) in versions {
+            // A set that failed may have left either value, or none.
+            if set {
+                self.state.acknowledge(*key, *version);
+            } else {
+                self.state.forget(*key);
+            }
+        }
+        if !set {
+            return Ok(ReadBack::default());
+        }
+        let found = self.read_in(READ_AGAIN)?;
+        if !is_told && found.absent > 0 {
+            self.crew.evictions = None;
+        }
+        Ok(found)
+    }
+
+    fn read_in(&mut self, number: usize) -> Result<ReadBack> {
+        let Some((over, tally)) = self.run(number, Operation::Get)? else {
+            return Ok(ReadBack::default());
+        };
+        over.or_failed(&self.crew.process)?;
+        let Some(Tally { counts, first_error, wrong_examples, .. }) = tally else {
+            return Ok(ReadBack::default());
+        };
+        if counts.errors > 0 {
+            let what = first_error.unwrap_or_else(|| "a read failed".into());
+            let engine = self.crew.shared.cache.engine.scheme;
+            return Err(Error::Unavailable { engine, what, source: None });
+        }
+        Ok(ReadBack {
+            keys: counts.ops,
+            absent: counts.misses,
+            overwritten: 0,
+            deleted: 0,
+            wrong: counts.wrong,
+            truncated: counts.truncated,
+            stale: counts.stale,
+            other_key: counts.other_key,
+            damaged: counts.damaged,
+            examples: wrong_examples,
+        })
+    }
+
+    /// Has a phase carried out, and returns what became of its operation, unless it was given up. `None` when the run was
+    /// stopped meanwhile.
+    fn run(
+        &mut self,
+        number: usize,
+        operation: Operation,
+    ) -> Result<Option<(Over, Option<Tally>)>> {
+        let Self { crew, script, folder, point, state, stop } = self;
+        let began_ns = now_ns();
+        let Some(over) = wait_for(&mut crew.process, number, None, stop)? else {
+            return Ok(None);
+        };
+        over.add_to(&mut crew.evictions);
+        let frame = Frame { began_ns, ended_ns: now_ns() };
+        if matches!(over, Over::GaveUp(_)) {
+            return Ok(Some((over, None)));
+        }
+        let ran = crew.ran(folder, number, 0)?;
+        let (act, words) = (&script.phases[number], words(script, point, state));
+        let added = found::add_up(act, std::slice::from_ref(&ran), frame, &words);
+        let mut result = added.map_err(|what| {
+            crew.process.fault(&format!("answered what does not add up: read back, {what}"))
+        })?;
+        Ok(Some((over, Some(result.tallies.of(operation).clone()))))
+    }
+}
