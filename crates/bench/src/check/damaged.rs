@@ -11,7 +11,7 @@ impl Check for Damaged {
         &About {
             id: "DAMAGED",
             severities: &[Severity::Error],
-            sees: "values with bytes that were never stored: a flipped bit, or more bytes than there were",
+            sees: "values with bytes that were never stored: a flipped bit, more bytes than there were, or other flags",
             seen_in: "none of the articles: not one compared the bytes that came back",
             advice: "look at the memory, the disk and the codec between client and store; a wrong answer has no speed",
             needs: Needs::SomeRounds,
@@ -28,7 +28,7 @@ impl Check for Damaged {
                 let read = counts.compared();
                 let share = percent(wrong, read);
                 let text = format!(
-                    "{wrong} of {read} values came back with bytes that were never stored ({share:.2} %){}",
+                    "{wrong} of {read} values came back with bytes or flags that were never stored ({share:.2} %){}",
                     example(cell, "damaged")
                 );
                 report.stored(Severity::Error, cell, text);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use larder_report::Counts;
-use larder_store::{Result, Session, SetOptions, SetOutcome};
+use larder_store::{Meta, Result, Session, SetOptions, SetOutcome};
 
 use super::draw::KeyState;
 use super::tally::add_examples;
@@ -158,15 +158,25 @@ impl Reader<'_> {
         }
         let (mut key, mut value) = (Vec::new(), Vec::new());
         self.keys.write(index, &mut key);
-        let is_there = patiently(|| self.session.get(&key, &mut value))?.is_some();
+        let meta = patiently(|| self.session.get(&key, &mut value))?;
         let is_deleted = oldest == NOTHING;
         found.keys += u64::from(!is_deleted);
         found.deleted += u64::from(is_deleted);
-        if is_there {
+        if let Some(Meta { flags, .. }) = meta {
             let newest = || self.state.newest(index);
             let finding = self.values.verify(index, oldest, newest, &value);
             let asked = Asked { key: index, oldest, base: self.state.base() };
-            found.wrong(finding, || self.values.describe(self.keys, asked, finding, &value));
+            let set_flags = self.set_options.flags;
+            if finding == Finding::Right && flags != set_flags {
+                // A client decides by its flags how it decodes a value.
+                let key = self.keys.shown(index);
+                let words = || {
+                    format!("`{key}` came back with flags {flags}, and was set with {set_flags}")
+                };
+                found.wrong(Finding::Damaged, words);
+            } else {
+                found.wrong(finding, || self.values.describe(self.keys, asked, finding, &value));
+            }
         } else if !is_deleted {
             found.absent += 1;
         }

@@ -121,7 +121,7 @@ pub(crate) const CASES: &[Case] = &[
             run
         },
         words: &[
-            "came back with bytes that were never stored (",
+            "came back with bytes or flags that were never stored (",
             "came back damaged: byte 512 of 1024 is 0x",
         ],
         silent_on: "a store that cuts values short, of which TRUNCATED tells",

@@ -11,7 +11,7 @@ mod judge;
 #[path = "../support/mod.rs"]
 mod support;
 
-use larder_report::Operation::{self, Delete, Get, GetOrSet, Set};
+use larder_report::Operation::{self, Delete, Get, GetMany, GetOrSet, Set, Touch};
 
 use Expected::{Failing, Found, Lost, Nothing};
 use judge::{Expected, judge};
@@ -22,6 +22,8 @@ const DEFAULT: &str = "keys = 100";
 const MIXED: &str = "keys = 100\nratio = '1:3:1'\nrequests = 600";
 /// All keys are set, then all are deleted, then all are asked for.
 const PHASES: &str = "keys = 100\noperations = 'set,delete,get'";
+/// Keys are read several at once.
+const MANY: &str = "keys = 100\nmultiget = 10";
 /// What misses is stored.
 const FILL: &str = "keys = 100\non-miss = 'fill'\nrequests = 600";
 /// Entries end, though not while they are read.
@@ -37,7 +39,7 @@ const ALL: &[Operation] = &[Set, Get, Delete];
 #[test]
 fn a_sound_server_is_found_sound() {
     judge("honest", &[(DEFAULT, Nothing), (MIXED, Nothing), (PHASES, Nothing)]);
-    judge("honest", &[(FILL, Nothing), (MORTAL, Nothing), (TOUCHED, Nothing)]);
+    judge("honest", &[(FILL, Nothing), (MANY, Nothing), (MORTAL, Nothing), (TOUCHED, Nothing)]);
 }
 
 #[test]
@@ -141,6 +143,43 @@ fn a_server_that_is_right_until_it_is_full_drops_silently() {
 }
 
 #[test]
+fn a_server_that_restarts_drops_silently() {
+    judge(
+        "restart",
+        &[
+            (DEFAULT, Found(&["SILENT-DROP"], BOTH)),
+            (MIXED, Found(&["SILENT-DROP"], &[Set, Get])),
+            (PHASES, Found(&["SILENT-DROP"], &[Set, Get])),
+        ],
+    );
+}
+
+#[test]
+fn a_server_that_misses_what_it_has_drops_silently() {
+    judge(
+        "miss",
+        &[
+            (DEFAULT, Found(&["SILENT-DROP"], BOTH)),
+            (MIXED, Found(&["SILENT-DROP"], &[Set, Get])),
+            (PHASES, Found(&["SILENT-DROP"], &[Set, Get])),
+        ],
+    );
+}
+
+#[test]
+fn a_server_that_leaves_keys_out_of_a_request_for_several_hits_less_than_planned() {
+    judge(
+        "partial",
+        &[
+            (DEFAULT, Nothing),
+            (MIXED, Nothing),
+            (PHASES, Nothing),
+            (MANY, Found(&["NEVER-HITS"], &[])),
+        ],
+    );
+}
+
+#[test]
 fn a_server_that_flips_bits_damages_values() {
     judge(
         "wrong",
@@ -185,6 +224,7 @@ fn a_server_that_swaps_values_answers_for_another_key() {
             (DEFAULT, Found(&["OTHER-KEY"], BOTH)),
             (MIXED, Found(&["OTHER-KEY"], &[Get])),
             (PHASES, Found(&["OTHER-KEY"], &[Set, Get])),
+            (MANY, Found(&["OTHER-KEY"], &[Set, GetMany])),
         ],
     );
 }
@@ -214,6 +254,31 @@ fn a_server_that_lags_behind_its_updates_is_stale() {
 }
 
 #[test]
+fn a_server_that_carries_sets_out_late_is_stale() {
+    judge(
+        "late",
+        &[
+            (DEFAULT, Found(&["STALE"], BOTH)),
+            (MIXED, Found(&["STALE"], &[Get])),
+            // Nothing of what was set is there yet when it is read back.
+            (PHASES, Found(&["SILENT-DROP"], &[Set, Get])),
+        ],
+    );
+}
+
+#[test]
+fn a_server_that_has_deleted_entries_back_is_stale_where_they_are_asked_for_twice() {
+    judge(
+        "undead",
+        &[
+            (DEFAULT, Nothing),
+            (MIXED, Found(&["STALE"], &[Get])),
+            (PHASES, Found(&["STALE"], &[Delete, Get])),
+        ],
+    );
+}
+
+#[test]
 fn a_server_that_ignores_ttls_fails_their_trial() {
     judge(
         "nottl",
@@ -223,6 +288,33 @@ fn a_server_that_ignores_ttls_fails_their_trial() {
             (MIXED, Nothing),
             (PHASES, Nothing),
             (MORTAL, Found(&["TTL-TRUTH"], BOTH)),
+        ],
+    );
+}
+
+#[test]
+fn a_server_whose_clock_runs_twice_as_fast_fails_the_trial_of_ttls() {
+    judge(
+        "fastclock",
+        &[
+            (DEFAULT, Nothing),
+            (MIXED, Nothing),
+            (PHASES, Nothing),
+            (MORTAL, Found(&["TTL-TRUTH"], BOTH)),
+        ],
+    );
+}
+
+#[test]
+fn a_server_that_ignores_touches_fails_the_trial_of_ttls() {
+    judge(
+        "notouch",
+        &[
+            (DEFAULT, Nothing),
+            (MIXED, Nothing),
+            (PHASES, Nothing),
+            (MORTAL, Found(&["TTL-TRUTH"], BOTH)),
+            (TOUCHED, Found(&["TTL-TRUTH"], &[Set, Touch, Get])),
         ],
     );
 }
@@ -314,6 +406,19 @@ fn a_server_that_ends_answers_twice_has_its_errors_told() {
             (DEFAULT, Failing("an answer to nothing: END")),
             (MIXED, Failing("an answer to nothing: END")),
             (PHASES, Failing("an answer to nothing: END")),
+        ],
+    );
+}
+
+#[test]
+fn a_server_that_changes_flags_damages_values() {
+    // The read-back looks at the flags of what it finds; the timed reads do not.
+    judge(
+        "flags",
+        &[
+            (DEFAULT, Found(&["DAMAGED"], BOTH)),
+            (MIXED, Found(&["DAMAGED"], &[Set, Get])),
+            (PHASES, Found(&["DAMAGED"], &[Set, Get])),
         ],
     );
 }

@@ -1,6 +1,6 @@
 //! The entries of a server, its clock and its counters.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::fault::{Fault, Kept};
@@ -23,6 +23,17 @@ pub(super) struct Entry {
     ends: Option<Duration>,
     /// The value that it took the place of.
     before: Option<Vec<u8>>,
+}
+
+/// A set that was acknowledged and is carried out later.
+#[derive(Debug)]
+struct Waiting {
+    /// At this request.
+    due: u64,
+    key: Vec<u8>,
+    flags: u32,
+    value: Vec<u8>,
+    exptime: Option<i64>,
 }
 
 /// What a server counts.
@@ -50,6 +61,10 @@ pub(super) struct Cache {
     bytes: usize,
     version: u64,
     started: Instant,
+    /// Sets that are not carried out yet, the oldest first.
+    waiting: VecDeque<Waiting>,
+    /// Entries that were deleted, and that come back once they are asked for.
+    deleted: HashMap<Vec<u8>, Entry>,
 }
 
 impl Cache {
@@ -62,6 +77,22 @@ impl Cache {
             bytes: 0,
             version: 0,
             started: Instant::now(),
+            waiting: VecDeque::new(),
+            deleted: HashMap::new(),
+        }
+    }
+
+    /// Begins a request about entries.
+    pub(super) fn begin(&mut self) {
+        self.counts.requests += 1;
+        let now = self.counts.requests;
+        while self.waiting.front().is_some_and(|set| set.due <= now) {
+            if let Some(Waiting { key, flags, value, exptime, .. }) = self.waiting.pop_front() {
+                self.keep(&key, flags, value, exptime);
+            }
+        }
+        if self.fault.restarts(now) {
+            self.remove_all();
         }
     }
 
@@ -92,9 +123,15 @@ impl Cache {
     /// The value that a hit answers, with its flags and version.
     pub(super) fn answer(&mut self, key: &[u8]) -> Option<(u32, Vec<u8>, u64)> {
         let fault = self.fault;
-        let Entry { flags, value, version, before, .. } = self.find(key)?.clone();
+        let Some(Entry { flags, value, version, before, .. }) = self.find(key).cloned() else {
+            self.revive(key);
+            return None;
+        };
         self.counts.hits += 1;
         let hits = self.counts.hits;
+        if fault.misses(hits) {
+            return None;
+        }
         let mut answered = value;
         if let Some(before) = before {
             self.counts.renewed_hits += 1;
@@ -112,7 +149,7 @@ impl Cache {
         Some((fault.flags(hits, flags), fault.value(hits, answered), version))
     }
 
-    /// Stores a value, or only says so; `ends` keeps the end that an entry had where it is `None`.
+    /// Stores a value, or only says so; without a TTL an entry keeps the end that it had.
     pub(super) fn store(&mut self, key: &[u8], flags: u32, value: Vec<u8>, exptime: Option<i64>) {
         self.counts.sets += 1;
         let is_overwrite = self.find(key).is_some();
@@ -124,7 +161,18 @@ impl Cache {
                 return;
             }
         }
+        match self.fault.lag() {
+            None => self.keep(key, flags, value, exptime),
+            Some(by) => {
+                let due = self.counts.requests + by;
+                self.waiting.push_back(Waiting { due, key: key.to_vec(), flags, value, exptime });
+            }
+        }
+    }
+
+    fn keep(&mut self, key: &[u8], flags: u32, value: Vec<u8>, exptime: Option<i64>) {
         let key = self.fault.key(key).to_vec();
+        self.deleted.remove(&key);
         let older = self.take(&key);
         let ends = match (exptime, &older) {
             (Some(exptime), _) => self.ends(exptime),
@@ -164,9 +212,19 @@ impl Cache {
         self.counts.deletes += 1;
         if self.fault.deletes(self.counts.deletes) {
             let key = self.fault.key(key).to_vec();
-            self.take(&key);
+            let entry = self.take(&key).filter(|_| self.fault.revives());
+            self.deleted.extend(entry.map(|entry| (key, entry)));
         }
         true
+    }
+
+    /// Has a deleted entry back.
+    fn revive(&mut self, key: &[u8]) {
+        if let Some(entry) = self.deleted.remove(key) {
+            self.by_age.insert(entry.version, key.to_vec());
+            self.bytes += key.len() + entry.value.len() + ENTRY_BYTES;
+            self.entries.insert(key.to_vec(), entry);
+        }
     }
 
     /// Gives an entry another end, or only says so; whether it was there.
@@ -185,10 +243,16 @@ impl Cache {
     /// Removes everything, or only says so.
     pub(super) fn flush(&mut self) {
         if self.fault.flushes() {
-            self.entries.clear();
-            self.by_age.clear();
-            self.bytes = 0;
+            self.remove_all();
         }
+    }
+
+    fn remove_all(&mut self) {
+        self.entries.clear();
+        self.by_age.clear();
+        self.waiting.clear();
+        self.deleted.clear();
+        self.bytes = 0;
     }
 
     fn take(&mut self, key: &Vec<u8>) -> Option<Entry> {

@@ -37,6 +37,18 @@ pub enum Fault {
         /// How many entries it holds.
         entries: usize,
     },
+    /// Loses all entries now and then, as one does that is started again. SILENT-DROP.
+    Restarts {
+        /// At which of the requests.
+        every: u64,
+    },
+    /// Answers some hits as misses. SILENT-DROP, because the read-back asks for what it finds absent only once.
+    Misses {
+        /// Which of the hits.
+        every: u64,
+    },
+    /// Leaves the last key out of the answer to a request for several. NEVER-HITS where the plan reads several at once.
+    LeavesOut,
     /// Flips one bit of a value that it answers. DAMAGED.
     FlipsBits {
         /// Which of the hits.
@@ -64,11 +76,18 @@ pub enum Fault {
         /// Which of the hits on keys that were overwritten.
         every: u64,
     },
+    /// Carries a set out so many requests after it has acknowledged it. STALE, or SILENT-DROP where the key is new.
+    Lags {
+        /// After so many further requests.
+        by: u64,
+    },
+    /// Has a deleted entry back once it was asked for. STALE where a plan asks for deleted keys twice.
+    Revives,
     /// Takes TTLs and keeps entries for ever. TTL-TRUTH.
     IgnoresTtl,
     /// Has a clock that runs twice as fast, so that entries live half as long. TTL-TRUTH.
     RunsFast,
-    /// Acknowledges touches and leaves the TTL as it was. TTL-TRUTH where the workload touches.
+    /// Acknowledges touches and leaves the TTL as it was. TTL-TRUTH.
     IgnoresTouch,
     /// Acknowledges `flush_all` and does nothing. Larder never flushes the server of somebody else: nothing is said.
     IgnoresFlush,
@@ -192,6 +211,34 @@ impl Fault {
     /// Whether the `n`-th delete is carried out.
     pub(super) fn deletes(self, n: u64) -> bool {
         !matches!(self, Self::IgnoresDeletes { every } if n.is_multiple_of(every))
+    }
+
+    /// Whether all entries are lost at the `n`-th request.
+    pub(super) fn restarts(self, n: u64) -> bool {
+        matches!(self, Self::Restarts { every } if n.is_multiple_of(every))
+    }
+
+    /// Whether the `n`-th hit is answered as a miss.
+    pub(super) fn misses(self, n: u64) -> bool {
+        matches!(self, Self::Misses { every } if n.is_multiple_of(every))
+    }
+
+    /// How many of so many keys are looked for by one request.
+    pub(super) fn asks_for(self, keys: usize) -> usize {
+        if self == Self::LeavesOut && keys > 1 { keys - 1 } else { keys }
+    }
+
+    /// How many requests later a set is carried out; `None` for at once.
+    pub(super) fn lag(self) -> Option<u64> {
+        match self {
+            Self::Lags { by } => Some(by),
+            _ => None,
+        }
+    }
+
+    /// Whether a deleted entry is there again once it was asked for.
+    pub(super) fn revives(self) -> bool {
+        self == Self::Revives
     }
 
     /// Whether a TTL counts.

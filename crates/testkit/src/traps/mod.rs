@@ -36,13 +36,20 @@ pub const TRAPS: &[Trap] = &[
     trap("earlyack", Fault::AcknowledgesEarly { every: 25 }),
     trap("neverstore", Fault::NeverStores),
     trap("full", Fault::DropsWhenFull { entries: 60 }),
+    trap("restart", Fault::Restarts { every: 150 }),
+    trap("miss", Fault::Misses { every: 20 }),
+    trap("partial", Fault::LeavesOut),
     trap("wrong", Fault::FlipsBits { every: 37 }),
     trap("tail", Fault::AppendsBytes { every: 37 }),
     trap("trunc", Fault::CutsValues { keep: 300 }),
     trap("swap", Fault::SwapsValues { every: 37 }),
     trap("namespace", Fault::FoldsKeys),
     trap("old", Fault::AnswersOld { every: 11 }),
+    trap("late", Fault::Lags { by: 150 }),
+    trap("undead", Fault::Revives),
     trap("nottl", Fault::IgnoresTtl),
+    trap("fastclock", Fault::RunsFast),
+    trap("notouch", Fault::IgnoresTouch),
     trap("noflush", Fault::IgnoresFlush),
     trap("stall", Fault::Stalls { every: 200 }),
     trap("close", Fault::Closes { every: 100 }),
@@ -51,6 +58,7 @@ pub const TRAPS: &[Trap] = &[
     trap("otherkey", Fault::NamesOtherKey { every: 50 }),
     trap("crossed", Fault::CrossesConnections { every: 50 }),
     trap("twice", Fault::EndsTwice { every: 50 }),
+    trap("flags", Fault::ChangesFlags { every: 37 }),
 ];
 
 const fn trap(name: &'static str, fault: Fault) -> Trap {

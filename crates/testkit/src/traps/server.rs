@@ -175,11 +175,13 @@ impl Shared {
         let state = &mut *state;
         let (is_read, is_of_entries) =
             (matches!(request, Request::Get { .. }), request.is_of_entries());
+        if is_of_entries {
+            state.cache.begin();
+        }
         answer(&mut state.cache, request, value, &mut out);
         if is_read {
             state.cross(number, &mut out);
         }
-        state.cache.counts.requests += u64::from(is_of_entries);
         // A server that hangs does not tell its version either.
         let sent = match state.cache.fault.sends(state.cache.counts.requests) {
             Sent::Nothing => Sent::Nothing,

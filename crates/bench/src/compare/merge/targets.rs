@@ -39,7 +39,10 @@ fn unite(target: &mut Target, other: &Target) {
     for (name, text) in &other.settings {
         target.settings.entry(name.clone()).or_insert_with(|| text.clone());
     }
-    let broken = |trial: &TtlTrial| (trial.late, trial.early);
+    let broken = |trial: &TtlTrial| {
+        let early = trial.early + trial.middle_early + trial.renewed_early;
+        (trial.late + trial.shortened_late, early)
+    };
     target.ttl = target.ttl.into_iter().chain(other.ttl).max_by_key(broken);
 }
 
