@@ -6,6 +6,7 @@
 //! a write of one key together, so writers of one key take turns (see `store.rs`).
 
 mod config;
+mod held;
 mod session;
 mod store;
 

@@ -1,0 +1,116 @@
+//! What a cache holds at every moment, which moka itself tells of what it has got round to only.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What is in the cache at this moment, weighed as moka weighs it, whether moka has got round to it or not.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    bytes: AtomicU64,
+    /// The most since the cache was opened or cleared.
+    peak: AtomicU64,
+}
+
+impl Held {
+    /// An entry is about to come in; what it may replace counts as well until it has.
+    pub(super) fn add(&self, weight: u64) -> u64 {
+        let now = self.bytes.fetch_add(weight, Ordering::Relaxed) + weight;
+        if now > self.peak.load(Ordering::Relaxed) {
+            self.peak.fetch_max(now, Ordering::Relaxed);
+        }
+        now
+    }
+
+    pub(super) fn now(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// An entry has gone, whatever it went for.
+    pub(super) fn remove(&self, weight: u64) {
+        self.bytes.fetch_sub(weight, Ordering::Relaxed);
+    }
+
+    pub(super) fn peak(&self) -> u64 {
+        self.peak.load(Ordering::Relaxed)
+    }
+
+    /// The peak is that of what comes from now on.
+    pub(super) fn forget_peak(&self) {
+        self.peak.store(self.now(), Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use larder_store::{Catalog, SetOptions, StoreUrl};
+
+    use super::super::store::{ENTRY_OVERHEAD, SLACK, open};
+
+    /// The most that a cache held while it was filled with twice what it takes, in entries of one size.
+    fn peak(url: &str, entries: u64, n_threads: u64) -> (u64, u64) {
+        let store = open(&StoreUrl::parse(url).unwrap(), &Catalog::new(&[])).unwrap();
+        let capacity = store.stats().unwrap().capacity_bytes.unwrap();
+        let value = vec![b'x'; usize::try_from(capacity / entries).unwrap() - ENTRY_OVERHEAD - 8];
+        std::thread::scope(|scope| {
+            for thread in 0..n_threads {
+                let (store, value) = (&store, &value);
+                scope.spawn(move || {
+                    let mut session = store.session().unwrap();
+                    for number in 0..2 * entries {
+                        let key = format!("{thread:02}{number:06}");
+                        session.set(key.as_bytes(), value, &SetOptions::default()).unwrap();
+                        // A read that moka has not noted yet keeps nothing in.
+                        session.get(key.as_bytes(), &mut Vec::new()).unwrap();
+                    }
+                });
+            }
+        });
+        let stats = store.stats().unwrap();
+        assert!(stats.evictions >= Some(entries * (2 * n_threads - 1)));
+        let full = stats.bytes_peak.unwrap();
+        store.session().unwrap().clear().unwrap();
+        let stats = store.stats().unwrap();
+        assert_eq!((stats.items, stats.bytes_peak), (Some(0), Some(0)), "nothing is left");
+        (full, capacity)
+    }
+
+    #[test]
+    fn no_more_is_held_than_a_hundredth_and_an_entry_a_thread_above_the_size() {
+        for policy in ["lru", "tinylfu"] {
+            for (size, entries, n_threads) in
+                [("160k", 20, 1), ("160k", 20, 4), ("1m", 1000, 1), ("1m", 1000, 4)]
+            {
+                let url = format!("moka:?size={size}&policy={policy}");
+                let (peak, capacity) = peak(&url, entries, n_threads);
+                let entry = capacity / entries;
+                let most = capacity + capacity / SLACK + n_threads * entry;
+                assert!(peak <= most, "{url}, {n_threads} threads: {peak} > {most}");
+                assert!(peak >= capacity - entry, "{url}: it was never full");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_held_is_counted_through_every_way_out() {
+        let store = open(&StoreUrl::parse("moka:?size=1m").unwrap(), &Catalog::new(&[])).unwrap();
+        let mut session = store.session().unwrap();
+        let soon = SetOptions { ttl: Some(Duration::from_micros(1)), ..SetOptions::default() };
+        for round in 0..3 {
+            for number in 0..2000_usize {
+                let key = format!("k{}", number % 700);
+                let value = vec![b'7'; 1 + (number * 7 + round) % 900];
+                session.set(key.as_bytes(), &value, &SetOptions::default()).unwrap();
+                match number % 5 {
+                    0 => drop(session.delete(key.as_bytes()).unwrap()),
+                    1 => drop(session.set(key.as_bytes(), b"1", &soon).unwrap()),
+                    2 => drop(session.touch(key.as_bytes(), None).unwrap()),
+                    _ => {}
+                }
+            }
+            session.clear().unwrap();
+            let stats = store.stats().unwrap();
+            assert_eq!((stats.items, stats.bytes, stats.bytes_peak), (Some(0), Some(0), Some(0)));
+        }
+    }
+}
