@@ -103,7 +103,7 @@ fn span(view: &View<'_>) -> String {
 /// What became of the values that were asked for: the right ones, then each way to fail that occurred.
 fn values(run: &Run) -> Markup {
     let Verified { right, wrong, lost, missed } = verified(run);
-    let surprise = if misses_surprise(run) { "doubtful" } else { "plain" };
+    let surprise = if misses_surprise(run) { "doubtful" } else { "expected" };
     let faults = [(lost, "lost", "bad"), (missed, "missed", surprise), (wrong, "wrong", "bad")];
     let none: Vec<&str> =
         faults.iter().filter(|(count, ..)| *count == 0).map(|(_, name, _)| *name).collect();
