@@ -19,14 +19,13 @@ pub(super) enum Crew<'a> {
     Guest { point: &'a PlannedPoint, guest: Box<GuestCrew> },
 }
 
-/// Who reads back for the threads: the first of them.
+/// What reads back for the threads, with their sessions.
 fn reader<'r>(
     point: &'r PlannedPoint,
     sessions: &'r mut [Box<dyn Session>],
     (state, set_options, stop): (&'r KeyState, SetOptions, &'r AtomicBool),
 ) -> Reader<'r> {
-    let session = sessions.first_mut().expect("a plan has at least one thread").as_mut();
-    Reader { keys: &point.keys, values: &point.values, state, session, set_options, stop }
+    Reader { keys: &point.keys, values: &point.values, state, sessions, set_options, stop }
 }
 
 impl<'a> Crew<'a> {

@@ -95,7 +95,9 @@ pub(crate) struct Reader<'a> {
     pub(crate) keys: &'a KeySpace,
     pub(crate) values: &'a Values,
     pub(crate) state: &'a KeyState,
-    pub(crate) session: &'a mut dyn Session,
+    /// The sessions of the threads. The first reads; each sets the keys that are its thread's, so that a key keeps its one
+    /// writer.
+    pub(crate) sessions: &'a mut [Box<dyn Session>],
     /// How the values were set.
     pub(crate) set_options: SetOptions,
     pub(crate) stop: &'a AtomicBool,
@@ -138,7 +140,9 @@ impl Reader<'_> {
             let version = self.state.next_version(index);
             let len = u32::try_from(self.values.len_of(index)).unwrap_or(u32::MAX);
             let value = composer.compose(index, version, len);
-            match patiently(|| self.session.set(&key, value, &self.set_options)) {
+            let writer = index as usize % self.sessions.len();
+            let session = &mut self.sessions[writer];
+            match patiently(|| session.set(&key, value, &self.set_options)) {
                 Ok(SetOutcome::Stored) => {
                     self.state.acknowledge(index, version);
                     set.push((index, version));
@@ -147,7 +151,9 @@ impl Reader<'_> {
                 _ => self.state.forget(index),
             }
         }
-        self.session.settle()?;
+        for session in &mut *self.sessions {
+            session.settle()?;
+        }
         Ok(set)
     }
 
@@ -158,7 +164,8 @@ impl Reader<'_> {
         }
         let (mut key, mut value) = (Vec::new(), Vec::new());
         self.keys.write(index, &mut key);
-        let meta = patiently(|| self.session.get(&key, &mut value))?;
+        let session = self.sessions.first_mut().expect("a plan has at least one thread");
+        let meta = patiently(|| session.get(&key, &mut value))?;
         let is_deleted = oldest == NOTHING;
         found.keys += u64::from(!is_deleted);
         found.deleted += u64::from(is_deleted);
