@@ -143,7 +143,13 @@ fn without_advice(said: &str) -> String {
     let said = said.strip_suffix("; give it more").unwrap_or(said).trim_end_matches('.');
     let least = [" < ", " is below "].iter().find_map(|below| said.split_once(below));
     match least {
-        Some((_, least)) => format!("it takes {}", least.trim_end_matches(", the smallest")),
+        Some((_, least)) => {
+            let least = least.trim_end_matches(", the smallest");
+            // In the unit of the capacities beside it.
+            let bytes = least.strip_suffix(" bytes").and_then(|bytes| bytes.parse().ok());
+            let least = bytes.map_or_else(|| least.to_owned(), |bytes| ByteSize(bytes).to_string());
+            format!("it takes {least}")
+        }
         None => said.to_owned(),
     }
 }

@@ -25,6 +25,11 @@ pub enum Event<'a> {
         /// Why not.
         reason: &'a str,
     },
+    /// So few rounds are planned that no difference can be told, however clear it is.
+    FewRounds {
+        /// How many are planned, over how many comparisons, and how many are needed.
+        text: &'a str,
+    },
     /// The cost of the measuring itself is being measured.
     Floor,
     /// Everything is done once or more without being measured.

@@ -1,17 +1,53 @@
 //! Trying again, outside the measured loop, what may succeed when it is simply made again.
 
-use larder_store::Result;
+use larder_store::{Error, Result};
 
 /// How often something is tried.
 const ATTEMPTS: u32 = 5;
+/// How often something is tried that gets no answer: each time takes as long as the client waits.
+const UNANSWERED: u32 = 2;
 
 /// Does something until it succeeds, fails for good, or has failed often enough.
 pub(crate) fn patiently<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
+    let mut unanswered = 0;
     for _ in 1..ATTEMPTS {
         match attempt() {
+            Err(error @ Error::Timeout { .. }) => {
+                unanswered += 1;
+                if unanswered == UNANSWERED {
+                    return Err(error);
+                }
+            }
             Err(error) if error.is_retryable() => {}
             done => return done,
         }
     }
     attempt()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// How often something is tried that always fails so.
+    fn tries(error: impl Fn() -> Error) -> u32 {
+        let mut tries = 0;
+        let tried: Result<()> = patiently(|| {
+            tries += 1;
+            Err(error())
+        });
+        assert!(tried.is_err());
+        tries
+    }
+
+    #[test]
+    fn what_gets_no_answer_is_tried_once_more_and_what_fails_at_once_a_few_times() {
+        let silent =
+            || Error::Timeout { engine: "it", peer: "there".into(), after: Duration::from_secs(5) };
+        assert_eq!(tries(silent), 2);
+        assert_eq!(tries(|| Error::Busy { engine: "it", what: "busy".into() }), 5);
+        assert_eq!(tries(|| Error::Full { engine: "it", what: "full".into() }), 1);
+    }
 }

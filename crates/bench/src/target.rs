@@ -1,7 +1,7 @@
 //! A target at hand: opened, described, probed; emptied without harming anybody.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use larder_report::{Operation, Point, ReasonKind, TtlTrial};
@@ -42,6 +42,8 @@ pub(crate) struct Target {
     pub(crate) evicted: Evicted,
     /// Why it can go on no more.
     pub(crate) lost: Option<Lost>,
+    /// It was asked again after it had not answered in time, and did not answer either.
+    silent: AtomicBool,
 }
 
 /// What servers of somebody's have evicted, by their own count.
@@ -123,6 +125,7 @@ impl Target {
             full_at: Vec::new(),
             evicted: Evicted::default(),
             lost: None,
+            silent: AtomicBool::new(false),
         };
         target.evicted.seen = target.evicted_at_somebodys();
         Ok(target)
@@ -188,8 +191,12 @@ impl Target {
         }
         let value = point.values.longest();
         if let Some(limit) = self.probed.largest_accepted_value.filter(|limit| value > *limit) {
-            let (value, limit) = (ByteSize(value as u64), ByteSize(limit as u64));
-            let text = format!("value {value} > item limit {limit}");
+            let (mut size, mut most) =
+                (ByteSize(value as u64).to_string(), ByteSize(limit as u64).to_string());
+            if size == most {
+                (size, most) = (format!("{value} B"), format!("{limit} B"));
+            }
+            let text = format!("value {size} > item limit {most}");
             return Some((ReasonKind::Oversize, text));
         }
         if point.set_options.ttl.is_some() && !self.capabilities.ttl {
@@ -296,10 +303,45 @@ impl Target {
         session.settle()
     }
 
+    /// Asks for one key, once, where no answer came in time. A server that hangs would else be waited for at each key that is to
+    /// be deleted and at each counter.
+    pub(crate) fn answers(&self, keys: &KeySpace) -> bool {
+        let mut key = Vec::new();
+        keys.write(0, &mut key);
+        let answer =
+            self.store.session().and_then(|mut session| session.get(&key, &mut Vec::new()));
+        let is_silent = matches!(answer, Err(Error::Timeout { .. }));
+        self.silent.store(is_silent, Ordering::Relaxed);
+        !is_silent
+    }
+
+    /// Whether it did not answer when it was asked last, so that nothing more is asked of it.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.silent.load(Ordering::Relaxed)
+    }
+
+    /// Removes once more what is stored on a server that is not ours and that was lost; says what may be left where that does
+    /// not work.
+    pub(crate) fn tidy_up(&mut self, plan: &Plan) {
+        let Some(first) = plan.points.first() else { return };
+        let is_there = !self.is_silent() || self.answers(&first.keys);
+        let emptied = || plan.points.iter().try_for_each(|point| self.empty(&point.keys));
+        let is_emptied = is_there && emptied().is_ok();
+        let until = if self.capabilities.ttl { ", for a day at most" } else { "" };
+        let prefix = String::from_utf8_lossy(first.keys.prefix()).into_owned();
+        if let Some(lost) = self.lost.as_mut().filter(|_| !is_emptied) {
+            let left = format!("; keys of this run, `{prefix}…`, may be left there{until}");
+            lost.reason.push_str(&left);
+        }
+    }
+
     /// The target is gone: what remains of the run goes on without it.
     pub(crate) fn lose(&mut self, error: &Error) {
         let pids = &self.info.server_pids;
-        self.lost.get_or_insert_with(|| Lost { reason: memory::reason(error, pids) });
+        let again = if self.is_silent() { ", nor when it was asked again" } else { "" };
+        self.lost.get_or_insert_with(|| Lost {
+            reason: format!("{}{again}", memory::reason(error, pids)),
+        });
     }
 
     /// It is measured no more, although it works.

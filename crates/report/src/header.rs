@@ -83,7 +83,11 @@ pub(crate) fn told_of_all<'a>(run: &'a Run, fact: &str) -> Option<&'a str> {
 fn common_facts(run: &Run) -> Option<String> {
     let told = |fact: &&str| Some(format!("{fact} {}", told_of_all(run, fact)?));
     let facts: Vec<String> = FACTS.iter().filter_map(told).collect();
-    let all = if run.targets.len() > 1 { "all with " } else { "" };
+    let all = match run.targets.iter().filter(|target| target.reason.is_none()).count() {
+        ran if ran == run.targets.len() && ran > 1 => "all with ",
+        ran if ran < run.targets.len() && ran > 0 => "those that ran with ",
+        _ => "",
+    };
     (!facts.is_empty()).then(|| format!("{all}{}", facts.join(", ")))
 }
 

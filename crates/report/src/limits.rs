@@ -63,6 +63,12 @@ fn servers(run: &Run) -> Vec<String> {
     let (far, near): (Vec<&Target>, Vec<&Target>) =
         owned("managed").partition(|target| delay(target).is_some());
     let managed: Vec<String> = near.into_iter().map(name).collect();
+    // One of somebody's whose process was found is here too.
+    let is_here = |target: &&Target| {
+        run.cells.iter().any(|cell| cell.target == target.url && cell.server_cpu_s.is_some())
+    };
+    let managed: Vec<String> =
+        managed.into_iter().chain(owned("external").filter(is_here).map(name)).collect();
     let external: Vec<String> = owned("external").map(name).collect();
     let mut sentences = Vec::new();
     if !managed.is_empty() {
@@ -83,9 +89,10 @@ fn servers(run: &Run) -> Vec<String> {
         ));
     }
     if !external.is_empty() {
-        let was = if external.len() == 1 { "was" } else { "were" };
+        let (was, its, it) =
+            if external.len() == 1 { ("was", "its", "it") } else { ("were", "their", "they") };
         sentences.push(format!(
-            "{} {was} running before: its settings are not ours, and what else it did meanwhile is not known.",
+            "{} {was} running before: {its} settings are not ours, and what else {it} did meanwhile is not known.",
             names(&external)
         ));
     }
@@ -117,6 +124,10 @@ fn sizes(run: &Run) -> String {
         [] => {
             "The figures hold for the sizes of keys and values that were used, and for no others."
                 .to_owned()
+        }
+        [size] if size.starts_with("recorded (") => {
+            let recorded = size.trim_start_matches("recorded (").trim_end_matches(')');
+            format!("Values of other sizes than the recorded ones ({recorded}) were not tried.")
         }
         sizes => format!("Values of other sizes than {} were not tried.", list(sizes)),
     }
@@ -178,4 +189,56 @@ fn absent(run: &Run) -> Option<String> {
         .map(|target| target.name.as_str())
         .collect();
     (!names.is_empty()).then(|| format!("Nothing is known of {}.", list(&names)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fixture() -> Run {
+        Run::from_json(include_str!("../tests/fixture/run.json")).unwrap()
+    }
+
+    /// A run whose first targets are these, as somebody's servers; the process of each is found or not.
+    fn somebodys(names: &[(&str, bool)]) -> Run {
+        let mut run = fixture();
+        run.targets.truncate(names.len());
+        for (target, (name, is_found)) in run.targets.iter_mut().zip(names) {
+            target.name = (*name).to_owned();
+            target.ownership = Some("external".to_owned());
+            target.reason = None;
+            target.settings.clear();
+            for cell in run.cells.iter_mut().filter(|cell| cell.target == target.url) {
+                cell.server_cpu_s = is_found.then_some(1.0);
+            }
+        }
+        run
+    }
+
+    #[test]
+    fn servers_of_somebodys_are_told_as_one_or_as_several_and_where_they_ran() {
+        let told = servers(&somebodys(&[("a", true), ("b", false)])).join(" ");
+        assert!(told.starts_with("a ran on this machine beside the client"), "{told}");
+        assert!(
+            told.contains("a and b were running before: their settings are not ours"),
+            "{told}"
+        );
+        assert!(told.contains("what else they did meanwhile"), "{told}");
+        let told = servers(&somebodys(&[("b", false)])).join(" ");
+        assert!(told.starts_with("b was running before: its settings are not ours"), "{told}");
+        assert!(told.contains("what else it did meanwhile"), "{told}");
+    }
+
+    #[test]
+    fn recorded_sizes_are_told_as_such() {
+        let mut run = somebodys(&[("a", true)]);
+        run.cells.iter_mut().for_each(|cell| {
+            cell.point.insert("data_size".into(), PointValue::Text("recorded".into()));
+        });
+        run.workload.insert("data-size".into(), "recorded (100 B)".into());
+        assert_eq!(
+            sizes(&run),
+            "Values of other sizes than the recorded ones (100 B) were not tried."
+        );
+    }
 }

@@ -39,11 +39,30 @@ impl Check for ErrAsOp {
             let first = cell.samples.iter().find_map(|sample| sample.first_error.as_ref());
             let first = first.map_or_else(String::new, |first| format!(", the first: {first}"));
             let text = format!(
-                "{failures} of {} operations failed ({share:.2} %): {}{first}",
+                "{failures} of {} operations failed ({}): {}{first}",
                 cell.counts.ops,
+                shown(share),
                 kinds.join(", ")
             );
             report.cell(severity, cell, text);
         }
+    }
+}
+
+/// A share in percent; one that is not zero never reads as 0.
+fn shown(share: f64) -> String {
+    const SMALLEST: f64 = 0.01;
+    if share < SMALLEST { "below 0.01 %".to_owned() } else { format!("{share:.2} %") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_that_is_not_zero_never_reads_as_zero() {
+        assert_eq!(shown(percent(1, 180_000)), "below 0.01 %");
+        assert_eq!(shown(percent(1, 10_000)), "0.01 %");
+        assert_eq!(shown(percent(1, 50)), "2.00 %");
     }
 }

@@ -110,10 +110,14 @@ fn others(run: &Run, usage: &Usage, machine: &MachineUsage, length: f64) -> Opti
         text = format!("{text}: {}", named.join(", "));
     }
     if let Some(waited) = waited(run) {
-        text = format!(
-            "{text}; the client waited for a processor {:.0} % of its time",
-            waited * 100.0
-        );
+        // Threads that work beside those that are timed wait too, as of a client's library.
+        text = if waited < 1.0 {
+            format!("{text}; the client waited for a processor {:.0} % of its time", waited * 100.0)
+        } else {
+            format!(
+                "{text}; the client's threads waited for a processor {waited:.1} times as long as was measured"
+            )
+        };
     }
     Some(text)
 }

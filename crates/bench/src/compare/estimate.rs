@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use larder_store::{ByteSize, Catalog};
 
 use super::feasible::{self, Footprint, footprint};
+use super::few::few_rounds;
 use super::search;
 use super::turn::{Amount, Pacing, Turn};
 use super::{Permissions, Slot, provision};
@@ -34,17 +35,19 @@ pub struct Estimate {
 }
 
 /// Opens each target, tries a little, and says what the whole plan would take. Leaves nothing behind, and writes
-/// nothing to a server that Larder did not start but the keys of the probe.
+/// nothing to a server that Larder did not start but the keys of the probe. The second says where the rounds are too few for a
+/// verdict.
 pub fn estimate(
     plan: &Plan,
     catalog: &Catalog,
     permissions: Permissions,
     observer: &dyn Observer,
     stop: &AtomicBool,
-) -> Result<Vec<Estimate>> {
+) -> Result<(Vec<Estimate>, Option<String>)> {
     memory::begin(plan)?;
     let slots = provision(plan, catalog, permissions, observer, stop)?;
     feasible::check(plan, &slots, permissions)?;
+    let few = few_rounds(plan, &slots);
     let estimates = slots.into_iter().map(|slot| match slot {
         Slot::Open(mut target) => of_target(plan, &mut target, stop),
         Slot::Closed(planned, reason) => Estimate {
@@ -55,7 +58,7 @@ pub fn estimate(
             reason: Some(reason),
         },
     });
-    Ok(estimates.collect())
+    Ok((estimates.collect(), few))
 }
 
 fn of_target(plan: &Plan, target: &mut Target, stop: &AtomicBool) -> Estimate {

@@ -30,7 +30,7 @@ impl Meter {
     pub(super) fn read(target: &Target, crew: &Crew<'_>) -> Self {
         let servers = Servers::read(&target.info.server_pids);
         // A server that has gone is noticed by the operations; here it only makes counters unknown.
-        let mut stats = target.store.stats().ok();
+        let mut stats = if target.is_silent() { None } else { target.store.stats().ok() };
         if let Some(stats) = &mut stats {
             stats.evictions = crew.evictions(stats);
         }

@@ -8,6 +8,7 @@ mod early;
 mod emptied;
 mod estimate;
 mod feasible;
+mod few;
 mod floor;
 mod goal;
 mod merge;
@@ -43,6 +44,7 @@ use crate::target::Target;
 use crate::usage::{Account, Sampler, together};
 use book::Book;
 use early::Early;
+use few::few_rounds;
 use floor::measure_floors;
 use goal::Goal;
 use record::Recorder;
@@ -184,6 +186,9 @@ pub fn compare(
     let environment = crate::environment();
     let mut slots = provision(plan, catalog, permissions, observer, stop)?;
     feasible::check(plan, &slots, permissions)?;
+    if let Some(text) = few_rounds(plan, &slots) {
+        observer.notice(Event::FewRounds { text: &text });
+    }
     observer.notice(Event::Floor);
     let trials = Trials::begin(plan, &mut slots, stop);
     let floors = measure_floors(plan, catalog, stop);
@@ -213,7 +218,7 @@ pub fn compare(
     let usage = sampler.map(Sampler::stop).unwrap_or_default();
     let usage = together(usage, |slot| place_of(&slots, slot));
     observer.notice(Event::Ended);
-    tidy_up(plan, &slots);
+    tidy_up(plan, &mut slots);
     let interrupted = stop.load(Ordering::Relaxed);
     let failed = slots.iter().any(|slot| match slot {
         Slot::Open(target) => {
@@ -249,13 +254,13 @@ fn opens_elsewhere(slots: &[Slot], planned: &PlannedTarget) -> bool {
 
 /// Removes once more what is stored on servers that are not ours and that were lost: one of them may be back. One that is
 /// not keeps it: a cache until its time to live is over, a database until a store is opened there again.
-fn tidy_up(plan: &Plan, slots: &[Slot]) {
+fn tidy_up(plan: &Plan, slots: &mut [Slot]) {
     for slot in slots {
         if let Slot::Open(target) = slot
             && target.lost.is_some()
             && target.info.ownership == Ownership::External
         {
-            let _ = plan.points.iter().try_for_each(|point| target.empty(&point.keys));
+            target.tidy_up(plan);
         }
     }
 }

@@ -126,7 +126,9 @@ impl Rounds<'_> {
             self.observer.notice(Event::Measured { target: name, point, operation, sample });
             keep(entry);
         });
-        somebodys::watch(target, round);
+        if !target.is_silent() {
+            somebodys::watch(target, round);
+        }
         if let Some(lost) = &target.lost {
             self.observer.notice(Event::Lost { target: name, reason: &lost.reason });
         }

@@ -3,11 +3,13 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use larder_report::figures::count;
 use larder_report::{Counts, Latency, Operation, Sample};
 use larder_store::{Durability, Error, Result, Stats};
 
 use super::book::Entry;
 use super::crew::Crew;
+use super::emptied::Left;
 use super::meter::{Held, Meter, evicted, resident, tiers_between, wire_between};
 use super::paced;
 use crate::measure::{
@@ -80,8 +82,16 @@ impl Turn<'_> {
         let mut entries = Vec::new();
         let state = KeyState::new(self.point.keys.count(), self.number);
         let result = self.phases(target, &state, &mut entries);
-        // Even after a failure nothing of ours stays on a server that is not ours.
-        let emptied = target.empty(&self.point.keys).and_then(|()| target.left(self.point, &state));
+        if matches!(result, Err(Error::Timeout { .. })) && !target.is_silent() {
+            target.answers(&self.point.keys);
+        }
+        // Even after a failure nothing of ours stays on a server that is not ours; one that is silent is asked once more when
+        // the run is over.
+        let emptied = if target.is_silent() {
+            Ok(Left::default())
+        } else {
+            target.empty(&self.point.keys).and_then(|()| target.left(self.point, &state))
+        };
         if let Ok(left) = &emptied {
             left.note(&mut entries);
         }
@@ -132,6 +142,9 @@ impl Turn<'_> {
             let Some(result) = crew.run((number, plan), state, replays, self.stop)? else {
                 return Ok(());
             };
+            if result.gave_up && result.tallies.timed_out() {
+                target.answers(&point.keys);
+            }
             let after = Meter::read(target, &crew);
             checkable &= !plan.work.races(crew.len());
             if phase.measured {
@@ -417,10 +430,12 @@ fn given_up(target: &Target, result: &PhaseResult) -> Error {
     // Some servers end what they say with a full stop; here the sentence goes on.
     let first = first.trim_end_matches('.');
     let failures = result.tallies.failures().1;
-    let what = format!("{first} ({failures} operations failed)");
+    let failed =
+        format!("{} failed", count(usize::try_from(failures).unwrap_or(usize::MAX), "operation"));
+    let what = format!("{first} ({failed})");
     if result.tallies.only_full() {
         let first = first.strip_prefix("full: ").unwrap_or(first);
-        let what = format!("{first} ({failures} operations failed)");
+        let what = format!("{first} ({failed})");
         return Error::Full { engine, what };
     }
     Error::Unavailable { engine, what, source: None }

@@ -2,24 +2,31 @@
 
 /// After so many failures in a row.
 const IN_A_ROW: u32 = 100;
-/// And after so much time lost in failures in a row (time-outs).
+/// And after so much time lost in failures in a row.
 const FAILING_NS: u64 = 5_000_000_000;
+/// Or after so much, where two operations in a row got no answer in time: the second was to see whether the first was an accident.
+const SILENT_NS: u64 = 1_000_000_000;
 
 /// The failures of one thread in a row.
 #[derive(Debug, Default)]
 pub(super) struct Failures {
     in_a_row: u32,
+    /// Those among them that got no answer in time.
+    unanswered: u32,
     since: u64,
 }
 
 impl Failures {
-    /// One more, that began and ended at these times.
-    pub(super) fn count(&mut self, then: u64, now: u64) {
+    /// One more, that began and ended at these times; whether it got no answer.
+    pub(super) fn count(&mut self, then: u64, now: u64, is_unanswered: bool) {
         self.in_a_row += 1;
         if self.in_a_row == 1 {
             self.since = then;
+            self.unanswered = 0;
         }
-        if now - self.since > FAILING_NS {
+        self.unanswered += u32::from(is_unanswered);
+        let lost_ns = now - self.since;
+        if lost_ns > FAILING_NS || (self.unanswered > 1 && lost_ns > SILENT_NS) {
             self.in_a_row = IN_A_ROW;
         }
     }
@@ -34,5 +41,34 @@ impl Failures {
     #[inline]
     pub(super) fn gave_up(&self) -> bool {
         self.in_a_row >= IN_A_ROW
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many failures of this length it takes.
+    fn until_given_up(length_ns: u64, is_unanswered: bool) -> u32 {
+        let mut failures = Failures::default();
+        let mut now = 0;
+        for n in 1.. {
+            failures.count(now, now + length_ns, is_unanswered);
+            now += length_ns;
+            if failures.gave_up() {
+                return n;
+            }
+        }
+        unreachable!()
+    }
+
+    #[test]
+    fn a_silent_server_is_given_up_sooner_than_one_that_refuses() {
+        assert_eq!(until_given_up(5_000_000_001, true), 1);
+        assert_eq!(until_given_up(1_000_000_000, true), 2);
+        assert_eq!(until_given_up(600_000_000, true), 2);
+        assert_eq!(until_given_up(50_000_000, true), 21, "short time-outs may be accidents");
+        assert_eq!(until_given_up(1_000, false), IN_A_ROW);
+        assert_eq!(until_given_up(600_000_000, false), 9);
     }
 }

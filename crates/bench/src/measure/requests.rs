@@ -11,7 +11,7 @@ use super::draw::{Block, KeyState, Op};
 use super::failures::Failures;
 use super::pace::{Begun, Pace};
 use super::tally::Tally;
-use super::worker::{Orders, Worker};
+use super::worker::{Orders, Worker, is_unanswered};
 use crate::workload::{Asked, Finding, KeySpace, NOTHING, Values};
 
 impl<P: Pace> Worker<'_, P> {
@@ -72,7 +72,7 @@ impl<P: Pace> Worker<'_, P> {
                 // What was found before the error is counted; the rest of the request failed.
                 tally.counts.errors += open;
                 tally.note_error(&error);
-                self.failures.count(begun.at(), now);
+                self.failures.count(begun.at(), now, is_unanswered(&error));
             } else {
                 tally.counts.misses += open;
                 if n.failed == 0 {
@@ -152,7 +152,7 @@ impl Answers<'_> {
                     self.n.failed += 1;
                     self.tally.note_error(&error);
                     let now = now_ns();
-                    failures.count(begins.unwrap_or(now), now);
+                    failures.count(begins.unwrap_or(now), now, is_unanswered(&error));
                     begins = Some(now);
                     if failures.gave_up() {
                         self.n.unasked = (self.keys.len() - i - 1) as u64;

@@ -303,6 +303,11 @@ impl Tallies {
         kinds.peek().is_some() && kinds.all(|kind| kind == "full")
     }
 
+    /// Whether anything got no answer in time.
+    pub fn timed_out(&self) -> bool {
+        self.0.iter().any(|(_, tally)| tally.errors_by_kind.contains_key("timeout"))
+    }
+
     /// The first error, in its own words.
     pub fn first_error(&self) -> Option<&str> {
         self.0.iter().find_map(|(_, tally)| tally.first_error.as_deref())

@@ -207,7 +207,7 @@ impl<'a, P: Pace> Worker<'a, P> {
                 Kind::Touch => self.touch(key, begun, tallies),
             };
             if done.failed {
-                self.failures.count(begun.at(), done.at);
+                self.failures.count(begun.at(), done.at, done.unanswered);
                 if matches!(op.kind, Kind::Set | Kind::Delete) {
                     self.draw.write_failed(block, i);
                 }
@@ -234,7 +234,7 @@ impl<'a, P: Pace> Worker<'a, P> {
             Ok(None) => tally.missed(op.version == NOTHING, begun.took(now)),
             Err(error) => return Done::failed(now, tally, &error),
         }
-        Done { at: now, failed: false }
+        Done { at: now, failed: false, unanswered: false }
     }
 
     #[inline]
@@ -260,7 +260,7 @@ impl<'a, P: Pace> Worker<'a, P> {
         self.state.acknowledge(op.key, op.version);
         tally.bytes += u64::from(op.len);
         tally.success(begun.took(now));
-        Done { at: now, failed: false }
+        Done { at: now, failed: false, unanswered: false }
     }
 
     /// The look-aside pattern. With a fill that is refused it stays a miss, which did not succeed.
@@ -307,11 +307,11 @@ impl<'a, P: Pace> Worker<'a, P> {
                 tally.counts.failed_fills += 1;
                 tally.note_error(&error);
                 self.state.forget(op.fill);
-                return Done { at: now, failed: true };
+                return Done { at: now, failed: true, unanswered: is_unanswered(&error) };
             }
             (Err(error), _) => return Done::failed(now, tally, &error),
         }
-        Done { at: now, failed: false }
+        Done { at: now, failed: false, unanswered: false }
     }
 
     fn delete(&mut self, key: &[u8], op: Op, begun: P::Begun, tallies: &mut Tallies) -> Done {
@@ -344,7 +344,7 @@ impl<'a, P: Pace> Worker<'a, P> {
             Ok(false) => tally.counts.misses += 1,
             Err(error) => return Done::failed(now, tally, error),
         }
-        Done { at: now, failed: false }
+        Done { at: now, failed: false, unanswered: false }
     }
 
     /// An operation is over, whatever came of it.
@@ -377,6 +377,8 @@ struct Done {
     at: u64,
     /// The store failed it.
     failed: bool,
+    /// It got no answer in time.
+    unanswered: bool,
 }
 
 impl Done {
@@ -384,8 +386,13 @@ impl Done {
     fn failed(at: u64, tally: &mut Tally, error: &Error) -> Self {
         tally.counts.errors += 1;
         tally.note_error(error);
-        Self { at, failed: true }
+        Self { at, failed: true, unanswered: is_unanswered(error) }
     }
+}
+
+/// Whether an operation waited in vain.
+pub(super) fn is_unanswered(error: &Error) -> bool {
+    matches!(error, Error::Timeout { .. })
 }
 
 /// A plain set that was not stored is a failure, whatever the store calls it.

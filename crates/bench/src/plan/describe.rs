@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use larder_store::ByteSize;
+
 use super::source::Source;
+use crate::trace::Trace;
 use crate::workload::{Count, SizeSpec, Sweep, WorkloadSpec};
 
 pub(super) fn describe(
@@ -17,14 +20,24 @@ pub(super) fn describe(
     };
     say("keys", source.keys.to_string());
     say("key-pattern", source.pattern.to_string());
-    say("key-size", key_sizes.to_string());
-    say("data-size", source.sizes.to_string());
+    let trace = source.trace.as_deref();
+    let recorded_keys = trace.filter(|_| spec.key_size.is_none()).and_then(|trace| {
+        recorded((0..trace.n_keys()).map(|key| trace.key_size(key)), &key_sizes.to_string())
+    });
+    say("key-size", recorded_keys.unwrap_or_else(|| key_sizes.to_string()));
+    let recorded_values = trace.filter(|_| spec.data_size.is_none()).and_then(|trace| {
+        recorded(trace.first_value_sizes().into_iter(), &source.sizes.to_string())
+    });
+    say("data-size", recorded_values.unwrap_or_else(|| source.sizes.to_string()));
     say("threads", threads.to_string());
     if let Some(share) = spec.compressibility {
         say("compressibility", share.0.to_string());
     }
     if let Some(payload) = &spec.payload {
         say("payload", payload.display().to_string());
+    }
+    if let Some(trace) = trace {
+        say("operations", recorded_operations(trace));
     }
     if let Some(operations) = &spec.operations {
         say("operations", operations.to_string());
@@ -81,4 +94,40 @@ pub(super) fn describe(
         say("pin", "on".into());
     }
     words
+}
+
+/// The sizes that a trace has recorded, and the one of those that it has not; `None` where it has recorded none.
+fn recorded(sizes: impl Iterator<Item = Option<u32>>, otherwise: &str) -> Option<String> {
+    let all: Vec<Option<u32>> = sizes.collect();
+    let mut known: Vec<u32> = all.iter().copied().flatten().filter(|size| *size > 0).collect();
+    known.sort_unstable();
+    let (first, last) = (known.first()?, known.last()?);
+    let shown = |size: u32| ByteSize(size.into());
+    let spread = if first == last {
+        shown(*first).to_string()
+    } else {
+        let median = shown(known[known.len() / 2]);
+        format!("{} to {}, median {median}", shown(*first), shown(*last))
+    };
+    let missing = all.len() - known.len();
+    let rest = if missing > 0 {
+        format!("; {otherwise} for {missing} of {} keys", all.len())
+    } else {
+        String::new()
+    };
+    Some(format!("recorded ({spread}{rest})"))
+}
+
+/// How many operations of which kind a trace replays.
+fn recorded_operations(trace: &Trace) -> String {
+    let stats = trace.stats();
+    let kinds = [
+        (stats.gets, "get"),
+        (stats.sets, "set"),
+        (stats.deletes, "delete"),
+        (stats.touches, "touch"),
+    ];
+    let there = kinds.iter().filter(|(number, _)| *number > 0);
+    let named: Vec<String> = there.map(|(number, kind)| format!("{number} {kind}")).collect();
+    format!("recorded ({})", named.join(", "))
 }

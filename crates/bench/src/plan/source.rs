@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use larder_report::figures::count;
 use larder_store::ByteSize;
 
 use crate::error::{Error, Result, usage};
@@ -57,6 +58,7 @@ impl Source {
             }
             note_approximations(&recorded, notes);
             note_omissions(&recorded, notes);
+            note_misses(&recorded, spec.on_miss.is_some_and(OnMiss::fills), notes);
             keys = Count(recorded.n_keys()).into();
             trace = Some(Arc::new(recorded));
         }
@@ -101,6 +103,19 @@ fn note_omissions(trace: &Trace, notes: &mut Vec<String>) {
     if varying > 0 {
         notes.push(format!(
             "each key has the size that was recorded for it first; {varying} operations recorded another"
+        ));
+    }
+}
+
+/// Says that a trace finds less here than where it was recorded: the cache there was not empty. One that only reads is loaded
+/// before.
+fn note_misses(trace: &Trace, fills: bool, notes: &mut Vec<String>) {
+    let missed = trace.misses_from_empty(fills);
+    if missed > 0 && trace.writes() {
+        notes.push(format!(
+            "the trace is replayed on an empty store: {missed} of its {} find nothing, even in a store that keeps \
+             everything, because nothing was set before under their keys",
+            count(trace.len(), "operation")
         ));
     }
 }

@@ -3,13 +3,13 @@
 //!
 //! Known columns, in any order: `key`, which must be there, `op` (all are gets without it), `size` or
 //! `value_size`, `key_size`, `ttl` in seconds, `op_count` (how often the operation is repeated), `op_time` or `time` in
-//! seconds. Others are left aside. A field may be quoted, and then have commas in it; it never reaches over the end of a line, so
+//! seconds. Others are left aside. Without `key_size` a key is as long as its text. A field may be quoted, and then have commas in it; it never reaches over the end of a line, so
 //! that a stray quote spoils one line only and is found there.
 
 use std::io::BufRead;
 
 use super::format::{Head, TraceFormat};
-use super::lines::{Lines, key_size, number, operation, time, ttl, value_size};
+use super::lines::{Lines, MAX_KEY, key_size, number, operation, time, ttl, value_size};
 use super::recorder::{Record, Recorder, Stop};
 
 pub(super) const FORMAT: TraceFormat = TraceFormat {
@@ -97,6 +97,9 @@ impl Columns {
         if count != self.0.len() {
             let columns = self.0.len();
             return Err(format!("{count} fields, where the header has {columns}: cut off?"));
+        }
+        if !self.0.contains(&Column::KeySize) {
+            record.key_size = u32::try_from(record.key.len()).ok().filter(|len| *len <= MAX_KEY);
         }
         Ok((record, times))
     }

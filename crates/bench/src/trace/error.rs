@@ -42,6 +42,16 @@ pub enum TraceFault {
     /// Neither its name nor its beginning is that of a format.
     #[error("of no known format; name it by `?format=`, one of {}", known())]
     UnknownFormat,
+    /// Its first line is not the header of a table, though it may have been meant so.
+    #[error(
+        "{reason}; a CSV needs a first line that names the columns with commas between, `key` among them, such as \
+         key,op,size; other formats are named by `?format=`, one of {}",
+        known()
+    )]
+    Header {
+        /// What it is instead.
+        reason: String,
+    },
     /// There is no operation in it.
     #[error("has no operation")]
     Empty,

@@ -41,6 +41,21 @@ impl Head<'_> {
         let end = self.bytes.iter().position(|&byte| byte == b'\n');
         self.bytes[..end.unwrap_or(self.bytes.len())].trim_ascii_end()
     }
+
+    /// Why no format is recognised, as far as that shows what was meant.
+    fn not_known(&self) -> TraceFault {
+        let line = String::from_utf8_lossy(self.line()).to_ascii_lowercase();
+        let columns = |separator: char| line.split(separator).any(|name| name.trim() == "key");
+        if self.bytes.is_empty() {
+            TraceFault::Header { reason: "it is empty".into() }
+        } else if let Some(separator) = [';', '\t', '|'].into_iter().find(|other| columns(*other)) {
+            let shown = separator.escape_default();
+            let reason = format!("its first line has `{shown}` between the columns");
+            TraceFault::Header { reason }
+        } else {
+            TraceFault::UnknownFormat
+        }
+    }
 }
 
 impl TraceFormat {
@@ -50,7 +65,7 @@ impl TraceFormat {
         let name = suffixes.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
         let head = Head { name: Path::new(name), bytes };
         let format = FORMATS.iter().find(|format| (format.detect)(&head));
-        format.copied().ok_or(TraceFault::UnknownFormat)
+        format.copied().ok_or_else(|| head.not_known())
     }
 
     pub(super) fn read(

@@ -9,7 +9,7 @@ use crate::workload::SizeSpec;
 const MAX_LINE: u64 = 64 * 1024;
 
 /// No cache has longer keys.
-const MAX_KEY: u32 = u16::MAX as u32;
+pub(super) const MAX_KEY: u32 = u16::MAX as u32;
 
 /// Seconds; no trace has times to live of more than a century.
 const MAX_TTL: u32 = u32::MAX - 1;

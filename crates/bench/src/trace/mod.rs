@@ -173,6 +173,24 @@ impl Trace {
         sizes
     }
 
+    /// How many operations find nothing under their key in a store that begins empty and keeps everything. With `fills`, a read
+    /// that misses stores its key and does not count.
+    pub fn misses_from_empty(&self, fills: bool) -> u64 {
+        let mut stored = vec![false; self.n_keys as usize];
+        let mut missed = 0;
+        for op in self.ops() {
+            let stored = &mut stored[op.key as usize];
+            let is_filled = op.kind == TraceKind::Get && fills;
+            missed += u64::from(!*stored && op.kind != TraceKind::Set && !is_filled);
+            *stored = match op.kind {
+                TraceKind::Set => true,
+                TraceKind::Delete => false,
+                TraceKind::Get | TraceKind::Touch => *stored || is_filled,
+            };
+        }
+        missed
+    }
+
     /// Whether anything but reads was recorded.
     pub fn writes(&self) -> bool {
         self.ops().any(|op| op.kind != TraceKind::Get)

@@ -50,7 +50,8 @@ impl KeySpace {
         let longest = match &self.lengths {
             Lengths::Drawn(spec) => spec.largest(self.seed, self.count.into()),
             Lengths::Recorded { by_key, otherwise } => {
-                by_key.iter().copied().max().unwrap_or(0).max(*otherwise)
+                let length = |length: &u32| if *length == 0 { *otherwise } else { *length };
+                by_key.iter().map(length).max().unwrap_or(*otherwise)
             }
         };
         (longest as usize).max(self.shortest())

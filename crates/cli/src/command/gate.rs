@@ -1,6 +1,7 @@
 //! What a result must come up to, for scripts: `--strict` and `--assert`, wherever there is a result.
 
 use clap::Args;
+use larder_report::figures::count;
 use larder_report::{Assertion, Check, Run, Severity};
 
 use crate::exit::{Exit, Usage, one_line};
@@ -40,6 +41,18 @@ impl Gate {
         Ok(())
     }
 
+    /// Says that figures are no results where nothing else does: a script that only looks at the exit code sees a success.
+    pub(crate) fn tell_errors(runs: &[&Run]) {
+        let errors =
+            runs.iter().flat_map(|run| &run.checks).filter(|check| is_error(check)).count();
+        if errors > 0 {
+            let findings = count(errors, "finding");
+            anstream::eprintln!(
+                "checks: {findings} of severity error; the exit code is 0 all the same, and 3 with --strict"
+            );
+        }
+    }
+
     /// Tells every cell that does not come up to an assertion, a line each, and chooses the exit code: what is no result
     /// goes before what is not good enough.
     pub(crate) fn judge(&self, runs: &[&Run]) -> Exit {
@@ -50,7 +63,6 @@ impl Gate {
                 holds = false;
             }
         }
-        let is_error = |check: &Check| check.severity == Severity::Error;
         if self.strict && runs.iter().any(|run| run.checks.iter().any(is_error)) {
             Exit::Misleading
         } else if holds {
@@ -59,6 +71,10 @@ impl Gate {
             Exit::NotAsserted
         }
     }
+}
+
+fn is_error(check: &Check) -> bool {
+    check.severity == Severity::Error
 }
 
 #[cfg(test)]

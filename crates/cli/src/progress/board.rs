@@ -82,6 +82,12 @@ impl Board {
             }
             Event::Probing { target } => self.stage = format!("probing the limits of {target}"),
             Event::Unavailable { target, reason } => self.out(target, "cannot run", reason),
+            Event::FewRounds { text } => self.fired.push(Fired {
+                severity: Severity::Warn,
+                id: "ROUNDS".into(),
+                times: 1,
+                last: text.to_owned(),
+            }),
             Event::Floor => self.stage = "measuring the floor".into(),
             Event::WarmUp => self.stage = "warming up".into(),
             Event::Started { plan } => self.start(plan, now),

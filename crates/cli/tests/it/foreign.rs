@@ -9,9 +9,10 @@ use std::sync::Arc;
 use larder_engines::ENGINES;
 use larder_store::{Store, StoreUrl};
 use larder_testkit::Random;
+use larder_testkit::traps::{Fault, TrapServer};
 
 use crate::scene::Scene;
-use crate::{Case, MEMCACHED};
+use crate::{Case, MEMCACHED, NOTHING};
 
 pub(crate) const CASES: &[Case] = &[
     (MEMCACHED, "a_comparison_leaves_a_foreign_server_as_it_was", comparisons_over_tcp),
@@ -21,6 +22,7 @@ pub(crate) const CASES: &[Case] = &[
         comparison_over_a_socket,
     ),
     (MEMCACHED, "ctrl_c_leaves_a_foreign_server_as_it_was", interrupted),
+    (NOTHING, "a_server_that_falls_silent_is_asked_a_few_times_and_given_up", silent),
     (MEMCACHED, "a_lot_of_a_foreign_server_is_taken_only_when_allowed", a_lot),
 ];
 
@@ -212,4 +214,26 @@ fn a_lot() {
     server.assert_untouched(&foreign);
     scene.larder(&[&arguments[..], &["--yes"]].concat()).ends_with(0);
     server.assert_untouched(&foreign);
+}
+
+fn silent() {
+    // In the middle of a phase, while keys are loaded, and at the end of a turn.
+    for after in [700, 150, 405] {
+        let (scene, server) = (Scene::new(), TrapServer::start(Fault::Hangs { after }).unwrap());
+        let target = format!("{}&timeout=1s", server.url("hangs"));
+        let plan = ["-k", "100", "-r", "3", "-o", "out"];
+        let answer =
+            scene.larder(&[&["compare", "-q", &target, "moka:", "--yes"][..], &plan].concat());
+        answer.ends_with(1);
+        let told = answer.err.lines().find(|line| line.starts_with("larder: hangs is lost "));
+        let told = told.unwrap_or_else(|| panic!("{after}: {answer:#?}"));
+        for part in ["no answer within 1000 ms", "keys of this run, `larder:", "may be left there"]
+        {
+            assert!(told.contains(part), "{after}, {part}: {told}");
+        }
+        // An operation and the next one, or one that is tried again; then it is asked once more, and once when the run is over.
+        assert!((1..=5).contains(&server.unanswered()), "{after}: {}", server.unanswered());
+        let moka = scene.run_json().cells;
+        assert!(moka.iter().any(|cell| cell.target == "moka:" && cell.rounds == 3), "it goes on");
+    }
 }

@@ -204,6 +204,7 @@ fn dry_run() {
     let answer = scene.larder(&[&["compare"], &targets[..], &flags].concat());
     answer.ends_with(0);
     assert_contains(&answer.out, &["plan: custom, seed 1", "keys: 500", "data-size: 100,1k"]);
+    assert!(!answer.out.contains("cannot give a verdict"), "ten rounds are enough: {answer:#?}");
     assert_contains(
         &answer.out,
         &["time", "memory", "disk", " s ", "KiB", "refused the connection"],
@@ -213,6 +214,19 @@ fn dry_run() {
     }
     assert!(!answer.out.contains("ops/s") && !answer.err.contains("round "), "{answer:#?}");
     assert_eq!(scene.files("."), ["tmp"]);
+    // Three that run, at three sizes, with two operations: 18 comparisons. One does not run.
+    let sweep = ["-d", "100,1k,2k", "-k", "50", "-r", "4"];
+    let few = "4 rounds cannot give a verdict over 18 comparisons; 8 can: -r 8";
+    let answer = scene.larder(&[&["compare", "--dry-run"], &targets[..], &sweep].concat());
+    assert_contains(&answer.ends_with(0).out, &[&format!("note: {few}\n")]);
+    let answer = scene.larder(&[&["compare", "-o", "out"], &targets[..], &sweep].concat());
+    answer.ends_with(1);
+    let told = answer.err.lines().position(|line| line == few);
+    let first = answer.err.lines().position(|line| line.starts_with("round 1"));
+    assert!(told.is_some() && told < first, "{answer:#?}");
+    assert_eq!(scene.run_json().comparisons.len(), 18);
+    let enough = [&["compare", "--dry-run"], &targets[..], &sweep[..4], &["-r", "8"]].concat();
+    assert!(!scene.larder(&enough).out.contains("cannot give a verdict"));
     scene.assert_nothing_left();
 }
 
@@ -343,9 +357,15 @@ fn missing() {
 
 fn strict() {
     let scene = Scene::new();
-    // What was deleted is read: it times misses.
-    let arguments = ["moka:", "-q", "--operations", "delete,get"];
-    compare(&scene, &arguments).ends_with(0);
-    compare(&scene, &[&arguments[..], &["--strict"]].concat()).ends_with(3);
-    compare(&scene, &["moka:", "-q", "--strict"]).ends_with(0);
+    // What is stored is never what is read: it times misses.
+    let arguments = ["moka:", "-q", "--key-pattern", "first", "--on-miss", "fill-next", "-n", "10"];
+    let green = compare(&scene, &arguments);
+    let last = green.ends_with(0).err.lines().last();
+    let hint =
+        "checks: 1 finding of severity error; the exit code is 0 all the same, and 3 with --strict";
+    assert_eq!(last, Some(hint), "{green:#?}");
+    let strict = compare(&scene, &[&arguments[..], &["--strict"]].concat());
+    assert!(!strict.ends_with(3).err.contains("severity"), "{strict:#?}");
+    let clean = compare(&scene, &["moka:", "-q", "--strict"]);
+    assert!(!clean.ends_with(0).err.contains("severity"), "{clean:#?}");
 }

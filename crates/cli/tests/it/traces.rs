@@ -7,11 +7,13 @@ use larder_report::Operation;
 use larder_testkit::Random;
 use liblzma::write::XzEncoder;
 
-use crate::scene::Scene;
+use crate::scene::{Scene, assert_contains};
 use crate::{Case, MEMCACHED, NOTHING};
 
 pub(crate) const CASES: &[Case] = &[
     (NOTHING, "a_trace_hits_alike_on_every_embedded_engine", embedded),
+    (NOTHING, "a_trace_is_told_as_it_was_recorded", told_as_recorded),
+    (NOTHING, "a_trace_that_finds_nothing_says_why", finds_nothing),
     (MEMCACHED, "a_trace_hits_alike_on_servers_too", servers),
 ];
 
@@ -57,4 +59,60 @@ fn replay(targets: &[&str]) {
         assert_eq!(counts.distinct_keys, seen.len() as u64, "{target}");
     }
     scene.assert_nothing_left();
+}
+
+/// Runs a trace and returns what was printed.
+fn run(scene: &Scene, csv: &str, more: &[&str]) -> String {
+    scene.write("t.csv", csv);
+    let work = ["compare", "moka:", "-q", "--keys-from", "trace:t.csv", "-r", "1", "-o", "out"];
+    scene.larder(&[&work[..], more].concat()).ends_with(0).out.clone()
+}
+
+fn told_as_recorded() {
+    let scene = Scene::new();
+    let lines = |size: fn(u32) -> u32| -> String {
+        let line = |key: u32| format!("k{key:05},get,{}\n", size(key));
+        (0..40).map(|n| line(n % 20)).collect()
+    };
+    let one_size = format!("key,op,size\n{}", lines(|_| 100));
+    let out = run(&scene, &one_size, &["--on-miss", "fill", "--format", "markdown"]);
+    assert_contains(&out, &["recorded ones (100 B) were not tried", "recorded (40 get)"]);
+    let told = scene.run_json();
+    assert_eq!(told.workload["data-size"], "recorded (100 B)");
+    // The keys are as long as their text, and so is what they take.
+    assert_eq!(told.workload["key-size"], "recorded (6 B)");
+    let dry = ["compare", "moka:", "--keys-from", "trace:t.csv", "--on-miss", "fill", "--capacity"];
+    scene.larder(&[&dry[..], &["50%", "-r", "1", "-q", "-o", "out"]].concat());
+    let capacity = scene.run_json().cells[0].point["capacity"].to_string();
+    assert_eq!(capacity, (20 * 106 / 2).to_string());
+
+    let sizes = format!("key,op,size\n{}", lines(|key| if key == 7 { 5000 } else { 100 + key }));
+    run(&scene, &sizes, &["--on-miss", "fill"]);
+    let told = scene.run_json().workload;
+    assert_eq!(told["data-size"], "recorded (100 B to 4.9 KiB, median 111 B)");
+    // What is typed goes before what was recorded; what was not recorded is told too.
+    run(&scene, &sizes, &["--on-miss", "fill", "-d", "2k", "--key-size", "50"]);
+    let told = scene.run_json().workload;
+    assert_eq!((told["data-size"].as_str(), told["key-size"].as_str()), ("2k", "50"));
+    run(&scene, "key,op,size,key_size\na,get,10,20\nb,get,,\n", &[]);
+    let told = scene.run_json().workload;
+    assert_eq!(told["data-size"], "recorded (10 B; 1k for 1 of 2 keys)");
+    assert_eq!(told["key-size"], "recorded (20 B; 32 for 1 of 2 keys)");
+}
+
+fn finds_nothing() {
+    let scene = Scene::new();
+    let deletes = (0..100).map(|n| format!("k{n},delete\n")).collect::<Vec<_>>().concat();
+    let note = "replayed on an empty store: 100 of its 100 operations find nothing";
+    run(&scene, &format!("key,op\n{deletes}"), &[]);
+    assert_contains(&scene.run_json().notes.join("\n"), &[note]);
+    assert_eq!(scene.run_json().workload["operations"], "recorded (100 delete)");
+    // What is written is not what is read.
+    let other = (0..50).map(|n| format!("a{n},set\nb{n},get\n")).collect::<Vec<_>>().concat();
+    run(&scene, &format!("key,op\n{other}"), &[]);
+    let told = scene.run_json();
+    assert_contains(&told.notes.join("\n"), &["empty store: 50 of its 100 operations"]);
+    assert_eq!(told.workload["operations"], "recorded (50 get, 50 set)");
+    run(&scene, "key,op\na,set\na,get\na,delete\n", &[]);
+    assert!(!scene.run_json().notes.join("\n").contains("empty store"));
 }

@@ -124,11 +124,15 @@ fn broken_traces() {
     scene.write("odd.trace", [1; 7]);
     scene.write("empty.trace", "");
     scene.write("unknown.bin", [0xff; 64]);
+    scene.write("empty.csv", "");
+    scene.write("semi.csv", "key;op;size\na;get;1\n");
     for (name, part) in [
         ("short.trace.xz", "trace short.trace.xz: "),
         ("odd.trace", "3 are left: cut off?"),
         ("empty.trace", "trace empty.trace: "),
         ("unknown.bin", "cache2k"),
+        ("empty.csv", "it is empty; a CSV needs a first line that names the columns"),
+        ("semi.csv", "has `;` between the columns; a CSV needs"),
         ("missing.trace", "No such file"),
     ] {
         let pattern = format!("trace:{name}");
@@ -255,5 +259,13 @@ fn oversize() {
         assert_eq!(cell.reason.as_deref(), Some("value 2.1 MiB > item limit 1 MiB"));
         assert_eq!((cell.ops_per_s, cell.latency_ns, cell.counts.ops), (None, None, 0));
     }
+    // Where both read alike, the bytes tell them apart.
+    let near = ["compare", "memcached:", "-d", "1100000", "-k", "5", "-r", "1", "-q", "-o", "out"];
+    let answer = scene.larder(&near);
+    answer.ends_with(0);
+    let reason = scene.run_json().cells[0].reason.clone().unwrap();
+    let (value, limit) = reason.split_once(" > item limit ").unwrap();
+    assert_eq!(value, "value 1100000 B", "{reason}");
+    assert!(limit.ends_with(" B") && limit.len() == "1048000 B".len(), "{reason}");
     scene.assert_nothing_left();
 }

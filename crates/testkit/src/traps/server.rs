@@ -35,6 +35,8 @@ struct Shared {
 struct State {
     cache: Cache,
     has_ended: bool,
+    /// Requests that it left without an answer.
+    unanswered: u64,
     /// The open connections, by their numbers.
     open: BTreeMap<u64, TcpStream>,
     /// The last answer to a read, and the connection that it went to.
@@ -51,6 +53,7 @@ impl TrapServer {
         let state = State {
             cache: Cache::new(fault),
             has_ended: false,
+            unanswered: 0,
             open: BTreeMap::new(),
             read: None,
             read_elsewhere: None,
@@ -64,6 +67,11 @@ impl TrapServer {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// How many requests it has not answered, because it hangs.
+    pub fn unanswered(&self) -> u64 {
+        self.shared.lock().unanswered
     }
 
     /// The URL of a target of this server, with this label.
@@ -188,6 +196,7 @@ impl Shared {
             sent if is_of_entries => sent,
             _ => Sent::Whole,
         };
+        state.unanswered += u64::from(matches!(sent, Sent::Nothing));
         (out, sent)
     }
 

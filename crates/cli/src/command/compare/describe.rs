@@ -7,8 +7,8 @@ use larder_bench::{Estimate, Plan};
 use larder_report::{Slice, figures};
 use larder_store::{ByteSize, Span};
 
-/// The plan, and a line for each target.
-pub(super) fn describe(plan: &Plan, estimates: &[Estimate]) -> String {
+/// The plan, and a line for each target. `few` says that its rounds give no verdict.
+pub(super) fn describe(plan: &Plan, estimates: &[Estimate], few: Option<&str>) -> String {
     let mut text = format!("plan: {}, seed {}\n", plan.scenario, plan.seed);
     for (name, value) in &plan.workload {
         let _ = writeln!(text, "  {name}: {value}");
@@ -47,7 +47,7 @@ pub(super) fn describe(plan: &Plan, estimates: &[Estimate]) -> String {
             Span(most)
         );
     }
-    for note in &plan.notes {
+    for note in few.into_iter().chain(plan.notes.iter().map(String::as_str)) {
         let _ = writeln!(text, "note: {note}");
     }
     text

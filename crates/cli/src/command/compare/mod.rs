@@ -144,9 +144,9 @@ fn one(arguments: &Arguments, mut scenario: Scenario) -> anyhow::Result<Exit> {
     arguments.gate.names_cells(&[&plan.outline()])?;
     if arguments.dry_run {
         let progress = Progress::new(arguments.quiet);
-        let estimates = estimate(&plan, &CATALOG, permissions, &progress, stop)?;
+        let (estimates, few) = estimate(&plan, &CATALOG, permissions, &progress, stop)?;
         drop(progress);
-        super::print(describe(&plan, &estimates).as_bytes())?;
+        super::print(describe(&plan, &estimates, few.as_deref()).as_bytes())?;
         return Ok(Exit::Done);
     }
     let folder = folder(arguments, &plan.scenario)?;
@@ -179,6 +179,9 @@ fn one(arguments: &Arguments, mut scenario: Scenario) -> anyhow::Result<Exit> {
     }
     let failed = outcome.failed || !missing.is_empty();
     let exit = exit(arguments, failed, &[&outcome.run], stop);
+    if exit == Exit::Done {
+        Gate::tell_errors(&[&outcome.run]);
+    }
     if exit == Exit::Failed && !told {
         for failure in failures(&outcome.run) {
             anstream::eprintln!("larder: {}", one_line(&failure));

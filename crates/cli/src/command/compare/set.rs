@@ -15,6 +15,7 @@ use larder_report::{Entry, Index, Run, index_formats, render_index};
 use super::describe::{describe, seconds, total};
 use super::{Arguments, RESULTS, claimed, exit, folder, masked_argv, replaced};
 use crate::catalog::CATALOG;
+use crate::command::gate::Gate;
 use crate::command::print;
 use crate::command::report::{export_png, export_svg};
 use crate::exit::{Exit, Usage, one_line, told};
@@ -64,7 +65,11 @@ pub(super) fn run(arguments: &Arguments, set: &Set) -> anyhow::Result<Exit> {
     written?;
     anstream::eprintln!("results: {}", folder.join("index.html").display());
     let runs: Vec<&Run> = index.runs().collect();
-    Ok(exit(arguments, failed, &runs, &interrupts.stop))
+    let exit = exit(arguments, failed, &runs, &interrupts.stop);
+    if exit == Exit::Done {
+        Gate::tell_errors(&runs);
+    }
+    Ok(exit)
 }
 
 /// Refuses what would be said of one comparison and has no meaning for several.
@@ -206,8 +211,8 @@ fn dry_run(
             refuse_too_large(scenario, false, &CATALOG, permissions)?;
             let plan = Plan::new(scenario, false, &CATALOG)?;
             let stop = &interrupts.stop;
-            let estimates = estimate(&plan, &CATALOG, permissions, &progress, stop)?;
-            Ok((describe(&plan, &estimates), total(&estimates)))
+            let (estimates, few) = estimate(&plan, &CATALOG, permissions, &progress, stop)?;
+            Ok((describe(&plan, &estimates, few.as_deref()), total(&estimates)))
         });
         drop(progress);
         let text = match described {

@@ -1,0 +1,42 @@
+//! Whether the rounds of a plan can tell any difference: said before anybody waits for them.
+
+use larder_report::figures::count;
+use larder_report::rounds_for_verdict;
+
+use super::Slot;
+use crate::plan::Plan;
+
+/// What to say where the rounds of a plan are too few for a verdict over as many comparisons as it will have, however clear the
+/// differences are. With `--until` there are as many rounds as it takes.
+pub(super) fn few_rounds(plan: &Plan, slots: &[Slot]) -> Option<String> {
+    let comparisons = comparisons(plan, slots);
+    let needed = rounds_for_verdict(comparisons);
+    let is_enough = plan.until.is_some() || comparisons == 0 || plan.rounds as usize >= needed;
+    (!is_enough).then(|| {
+        format!(
+            "{} cannot give a verdict over {}; {needed} can: -r {needed}",
+            count(plan.rounds as usize, "round"),
+            count(comparisons, "comparison")
+        )
+    })
+}
+
+/// How many pairs of cells will be compared, as far as is known before they are measured: at each point and for each operation
+/// those of the targets that keep what they are given and work with as many threads or processes.
+fn comparisons(plan: &Plan, slots: &[Slot]) -> usize {
+    let mut pairs = 0;
+    for point in &plan.points {
+        let of_point = || slots.iter().filter(|slot| slot.is_measured(point) && slot.stores());
+        for phase in point.phases.iter().filter(|phase| phase.measured) {
+            let mut workers: Vec<u32> = of_point()
+                .filter(|slot| !matches!(slot, Slot::Open(target) if target.lack(phase).is_some()))
+                .map(|slot| slot.workers(point))
+                .collect();
+            workers.sort_unstable();
+            let alike = workers.chunk_by(|a, b| a == b).map(<[u32]>::len);
+            let of_phase: usize = alike.map(|n| n * (n - 1) / 2).sum();
+            pairs += of_phase * phase.operations.len();
+        }
+    }
+    pairs
+}
