@@ -143,19 +143,18 @@ fn room(run: &Run) -> Option<String> {
     })
 }
 
-/// Targets in this process whose memory is not told, because the harness takes more.
+/// Targets in this process or a guest's whose memory is not told, because the harness takes more of it.
 fn without_memory(run: &Run) -> Option<String> {
     let is_left_out = |target: &&Target| {
         let measured = |cell: &Cell| cell.target == target.url && cell.ops_per_s.is_some();
         let own = |cell: &Cell| {
-            let mut floors = run.floors.iter().filter(|floor| floor.language.is_none());
+            let mut floors = run.floors.iter().filter(|floor| floor.language == target.language);
             floors.any(|floor| {
                 (&floor.point, floor.operation) == (&cell.point, cell.operation)
                     && floor.rss_bytes.is_some()
             })
         };
         target.ownership.as_deref() == Some("embedded")
-            && target.language.is_none()
             && target.stores == Some(true)
             && run.cells.iter().any(|cell| measured(cell) && own(cell) && cell.rss_bytes.is_none())
     };
@@ -163,7 +162,7 @@ fn without_memory(run: &Run) -> Option<String> {
         run.targets.iter().filter(is_left_out).map(|target| target.name.as_str()).collect();
     (!left_out.is_empty()).then(|| {
         format!(
-            "The memory of {} is not shown where the harness and its threads take more of this process than the cache does.",
+            "The memory of {} is not shown where the harness takes more of the process than the cache does.",
             list(&left_out)
         )
     })

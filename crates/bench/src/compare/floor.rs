@@ -108,10 +108,8 @@ fn of_rounds(point: &PlannedPoint, language: Option<&str>, entries: &[Entry]) ->
             let cpu_ns_per_op = cpu.filter(|cpu| cpu.is_finite());
             let point = point.point.clone();
             let language = language.map(str::to_owned);
-            // A guest's process is not this one.
             let own = entries.iter().filter(|entry| entry.operation == operation);
             let rss_bytes = own.filter_map(|entry| entry.sample.rss_bytes).max();
-            let rss_bytes = rss_bytes.filter(|_| language.is_none());
             floors.push(Floor { point, operation, language, ns_per_op, cpu_ns_per_op, rss_bytes });
         }
     }

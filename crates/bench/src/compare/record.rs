@@ -63,14 +63,15 @@ impl Recorder<'_> {
         (run, histograms)
     }
 
-    /// Takes away what the floor took of the memory of this process, where a target works in it: threads have their own buffers,
-    /// whatever they work on. Nothing is left where that is more than what the target took.
+    /// Takes away what the floor took of the memory of the process that a target works in, be it this one or a guest's: threads and
+    /// programs have their own buffers, whatever they work on. Nothing is left where that is more than what the target took.
     fn leave_out_floor(&self, cell: &mut Cell, slot: &Slot) {
         let Slot::Open(target) = slot else { return };
         let is_here = target.info.server_pids.is_empty() || target.planned.has_tier_here;
-        let is_here = is_here && target.guest.is_none() && target.capabilities.stores;
+        let is_here = is_here && target.capabilities.stores;
         let of_cell = |floor: &&Floor| {
-            (&floor.point, floor.operation, &floor.language) == (&cell.point, cell.operation, &None)
+            (&floor.point, floor.operation, floor.language.as_deref())
+                == (&cell.point, cell.operation, target.language())
         };
         let floor = self.floors.iter().filter(|_| is_here).find(of_cell);
         let Some(own) = floor.and_then(|floor| floor.rss_bytes) else { return };

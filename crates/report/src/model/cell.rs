@@ -156,8 +156,8 @@ pub struct Cell {
     pub client_cpu_s: Option<f64>,
     /// CPU time of the servers behind the target, in seconds, all rounds together.
     pub server_cpu_s: Option<f64>,
-    /// Memory at the end of the phase: resident memory of the servers, or for an embedded engine what this process had in use more
-    /// than when the turn began, without what the floor takes. `null` where the floor takes more than the engine. The most of all
+    /// Memory at the end of the phase: resident memory of the servers, or for an embedded engine what its process had in use more
+    /// than when the turn began, without what the floor takes. For a guest's cache that process is the guest's. `null` where the floor takes more than the engine. The most of all
     /// rounds; a store that gives no room back still holds what other points of a sweep took.
     pub rss_bytes: Option<u64>,
     /// Bytes that its files take at the end of the phase; the most of all rounds, as for `rss_bytes`.
@@ -528,8 +528,8 @@ pub struct Floor {
     pub ns_per_op: f64,
     /// Nanoseconds of client CPU an operation; `null` in a mix, where each operation's is not known.
     pub cpu_ns_per_op: Option<f64>,
-    /// Memory that the harness and its threads take by themselves, in bytes: left out of `rss_bytes` of embedded engines. `null` of
-    /// another language, and in runs of before it was told.
+    /// Memory that the harness takes by itself, with its threads or as the program of a guest, in bytes: left out of `rss_bytes` of
+    /// embedded engines and of guests' caches. `null` where it did not grow, and in runs of before it was told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rss_bytes: Option<u64>,
 }
