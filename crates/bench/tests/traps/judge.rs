@@ -55,7 +55,7 @@ fn compared(fault: Fault, plan: &str) -> Run {
     let timeout = if matches!(fault, Fault::Hangs { .. }) { "1s" } else { "60s" };
     let targets =
         [format!("{}&timeout={timeout}", bad.url(BAD)), format!("{}&timeout=60s", real.url(REAL))];
-    run(&ENGINES, &targets.each_ref().map(String::as_str), &format!("rounds = 3\n{plan}"))
+    run(&ENGINES, &targets.each_ref().map(String::as_str), &format!("rounds = 2\n{plan}"))
 }
 
 /// Nothing is held against the sound server; it is ranked in all that was measured, and nothing that is no result was compared
