@@ -44,12 +44,12 @@ fn rounds_go_on_until_every_rate_is_known() {
 fn the_time_ends_rounds_that_would_go_on_for_ever() {
     // So unevenly, each in another way, that nothing of it is known so well in that time.
     let targets = ["sleeps:?micros=50&spread=300", "sleeps:?micros=80&spread=400"];
-    let workload = "keys = 20\nuntil = '0.1%'\nmax-time = '600ms'\nrounds = 2";
+    let workload = "keys = 20\nuntil = '0.1%'\nmax-time = '3s'\nrounds = 2";
     let run = run(&stores::ENGINES, &targets, workload);
     assert_eq!(rounds(&run).len(), 1, "all have equally many: {:?}", rounds(&run));
     assert!(rounds(&run)[0] > 2, "{:?}", rounds(&run));
     let note = ended(&run, "until every rate is known to ±0.1% and ").expect("a note");
-    assert!(note.contains("6 of 6 did not get there in 600ms: "), "{note}");
+    assert!(note.contains("6 of 6 did not get there in 3s: "), "{note}");
     assert!(note.contains("get of ") && note.contains(" over ") && note.contains("(±"), "{note}");
 }
 
@@ -75,7 +75,7 @@ fn a_number_of_rounds_by_itself_needs_no_words() {
 fn who_is_lost_on_the_way_was_so_after_some_of_the_rounds_there_were() {
     // A thousand sets, and those of the probe, are the last that it takes.
     let targets = ["drowns:", "sleeps:?micros=100"];
-    let workload = "keys = 300\nrounds = 2\noperations = 'set'\nuntil = '0.1%'\nmax-time = '1s'";
+    let workload = "keys = 300\nrounds = 2\noperations = 'set'\nuntil = '0.1%'\nmax-time = '4s'";
     let run = run(&stores::ENGINES, &targets, workload);
     let lost = cell(&run, targets[0], Operation::Set);
     let all = cell(&run, targets[1], Operation::Set).rounds;
