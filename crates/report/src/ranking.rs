@@ -91,14 +91,15 @@ pub fn groups(run: &Run) -> Vec<Group<'_>> {
     let points = points(run);
     let decides = no_verdict(run).is_none();
     let places = operations.iter().flat_map(|operation| points.iter().map(|p| (*operation, *p)));
-    let misses = |of: Operation| run.cells.iter().any(|cell| cell.operation == of && misses(cell));
+    let mut missing = operations.clone();
+    missing.retain(|of| run.cells.iter().any(|cell| cell.operation == *of && misses(cell)));
     places
         .map(|(operation, point)| Group {
             operation,
             point,
             rows: rows(run, operation, point, decides)
                 .into_iter()
-                .map(|row| Row { misses: misses(operation), ..row })
+                .map(|row| Row { misses: missing.contains(&operation), ..row })
                 .collect(),
         })
         .filter(|group| !group.rows.is_empty())

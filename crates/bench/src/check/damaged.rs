@@ -1,8 +1,8 @@
 //! DAMAGED: bytes come back that were never stored.
 
-use larder_report::{Run, Severity};
+use larder_report::{Counts, Run, Severity};
 
-use super::{About, Check, Needs, Report, example, measured, percent};
+use super::{About, Check, Needs, Report, wrong_values};
 
 pub(super) struct Damaged;
 
@@ -20,19 +20,9 @@ impl Check for Damaged {
     }
 
     fn look(&self, run: &Run, report: &mut Report<'_>) {
-        for cell in measured(run) {
-            let counts = &cell.counts;
-            // Some do not tell how a value was wrong.
-            let wrong = counts.damaged + counts.wrong_unnamed();
-            if wrong > 0 {
-                let read = counts.compared();
-                let share = percent(wrong, read);
-                let text = format!(
-                    "{wrong} of {read} values came back with bytes or flags that were never stored ({share:.2} %){}",
-                    example(cell, "damaged")
-                );
-                report.stored(Severity::Error, cell, text);
-            }
-        }
+        // Some do not tell how a value was wrong.
+        let number = |counts: &Counts| counts.damaged + counts.wrong_unnamed();
+        let what = "came back with bytes or flags that were never stored";
+        wrong_values(run, report, "damaged", number, what);
     }
 }

@@ -40,7 +40,7 @@ pub(crate) use stand_in::ID as STAND_IN;
 pub(crate) use version_parity::grouped;
 
 use larder_report::{
-    CAPACITY, Cell, Check as Finding, Operation, Point, ReasonKind, Run, Severity, Target,
+    CAPACITY, Cell, Check as Finding, Counts, Operation, Point, ReasonKind, Run, Severity, Target,
 };
 
 /// A rule that looks for one way in which a figure misleads.
@@ -214,6 +214,26 @@ fn measured(run: &Run) -> impl Iterator<Item = &Cell> {
     // That nothing succeeded is for the checks to explain.
     let kept = |kind| matches!(kind, None | Some(ReasonKind::NothingSucceeded));
     run.cells.iter().filter(move |cell| kept(cell.reason_kind) && cell.counts.ops > 0)
+}
+
+/// Reports the cells in which values came back that are wrong in one way: how many of all that were compared, with an example.
+/// `what` says of them what is wrong.
+fn wrong_values(
+    run: &Run,
+    report: &mut Report<'_>,
+    kind: &str,
+    number: fn(&Counts) -> u64,
+    what: &str,
+) {
+    for cell in measured(run) {
+        let (wrong, read) = (number(&cell.counts), cell.counts.compared());
+        if wrong > 0 {
+            let share = percent(wrong, read);
+            let example = example(cell, kind);
+            let text = format!("{wrong} of {read} values {what} ({share:.2} %){example}");
+            report.stored(Severity::Error, cell, text);
+        }
+    }
 }
 
 /// The first wrong value of a kind, as the end of a sentence; empty where none is known.

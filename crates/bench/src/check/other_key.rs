@@ -2,7 +2,7 @@
 
 use larder_report::{Run, Severity};
 
-use super::{About, Check, Needs, Report, example, measured, percent};
+use super::{About, Check, Needs, Report, wrong_values};
 
 pub(super) struct OtherKey;
 
@@ -20,18 +20,12 @@ impl Check for OtherKey {
     }
 
     fn look(&self, run: &Run, report: &mut Report<'_>) {
-        for cell in measured(run) {
-            let counts = &cell.counts;
-            let wrong = counts.other_key;
-            if wrong > 0 {
-                let read = counts.compared();
-                let share = percent(wrong, read);
-                let text = format!(
-                    "{wrong} of {read} values came back that belong to another key ({share:.2} %){}",
-                    example(cell, "other_key")
-                );
-                report.stored(Severity::Error, cell, text);
-            }
-        }
+        wrong_values(
+            run,
+            report,
+            "other_key",
+            |counts| counts.other_key,
+            "came back that belong to another key",
+        );
     }
 }

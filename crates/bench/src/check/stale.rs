@@ -2,7 +2,7 @@
 
 use larder_report::{Run, Severity};
 
-use super::{About, Check, Needs, Report, example, measured, percent};
+use super::{About, Check, Needs, Report, wrong_values};
 
 pub(super) struct Stale;
 
@@ -20,19 +20,7 @@ impl Check for Stale {
     }
 
     fn look(&self, run: &Run, report: &mut Report<'_>) {
-        for cell in measured(run) {
-            let counts = &cell.counts;
-            if counts.stale > 0 {
-                let read = counts.compared();
-                let share = percent(counts.stale, read);
-                let text = format!(
-                    "{} of {read} values that came back should have gone: their key was set or deleted since, and that \
-                     was acknowledged ({share:.2} %){}",
-                    counts.stale,
-                    example(cell, "stale")
-                );
-                report.stored(Severity::Error, cell, text);
-            }
-        }
+        let what = "that came back should have gone: their key was set or deleted since, and that was acknowledged";
+        wrong_values(run, report, "stale", |counts| counts.stale, what);
     }
 }

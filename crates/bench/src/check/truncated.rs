@@ -2,7 +2,7 @@
 
 use larder_report::{Run, Severity};
 
-use super::{About, Check, Needs, Report, example, measured, percent};
+use super::{About, Check, Needs, Report, wrong_values};
 
 pub(super) struct Truncated;
 
@@ -20,18 +20,6 @@ impl Check for Truncated {
     }
 
     fn look(&self, run: &Run, report: &mut Report<'_>) {
-        for cell in measured(run) {
-            let counts = &cell.counts;
-            let wrong = counts.truncated;
-            if wrong > 0 {
-                let read = counts.compared();
-                let share = percent(wrong, read);
-                let text = format!(
-                    "{wrong} of {read} values came back cut short ({share:.2} %){}",
-                    example(cell, "truncated")
-                );
-                report.stored(Severity::Error, cell, text);
-            }
-        }
+        wrong_values(run, report, "truncated", |counts| counts.truncated, "came back cut short");
     }
 }
