@@ -350,17 +350,16 @@ fn a003_published() {
     // Stacks of other tiers are no versions of each other.
     let versions = findings(&run, "VERSION-PARITY");
     assert!(!versions.iter().any(|check| check.text.contains("tiered")), "{versions:#?}");
-    // What a read takes at least: a busy machine makes each longer, and none shorter.
-    let read_us = |name: &str| {
+    // The fastest read of each: a busy machine makes others longer, and none shorter than its round trips.
+    let fastest = |name: &str| {
         let cell = cells(&run, name).into_iter().find(|cell| cell.operation == Operation::GetOrSet);
-        Duration::from_nanos(cell.unwrap().latency_ns.unwrap().p50).as_secs_f64() * 1e6
+        Duration::from_nanos(cell.unwrap().latency_ns.unwrap().min)
     };
-    let (remote, local) = (read_us("remote memcached"), read_us("local memcached"));
-    let (dead, live) = (read_us("dead local over remote"), read_us("local over remote"));
-    assert!(local * 2.0 < remote && live * 2.0 < dead, "{local}, {remote}, {live}, {dead} µs");
-    let both = remote + local;
-    // Both round trips have passed before it answers, whatever else the machine did meanwhile.
-    assert!(dead > remote && dead > 0.8 * both, "{dead} µs, not {both} µs");
+    let (remote, local) = (fastest("remote memcached"), fastest("local memcached"));
+    let (dead, live) = (fastest("dead local over remote"), fastest("local over remote"));
+    assert!(local * 2 < remote && live * 2 < dead, "{local:?}, {remote:?}, {live:?}, {dead:?}");
+    // That its nearer tier answers nothing spares it no round trip to the farther one.
+    assert!(dead >= Duration::from_millis(2), "{dead:?}");
 }
 
 /// Keys come again: all but the first look-up of each is for the nearest tier to answer.

@@ -86,8 +86,8 @@ fn nothing_fires_early_that_needs_the_whole_run() {
     // One waits long and works little: by CPU and by wall clock they rank otherwise, and the floor is a part of a map.
     let both = ENGINES.iter().chain(stores::ENGINES.iter()).copied().collect::<Vec<_>>();
     let catalog = Catalog::new(both.leak());
-    let targets = ["sleeps:?micros=300", "spins:?micros=60", "map:"];
-    let (told, run) = observed(&catalog, &targets, "keys = 300\nrounds = 2\ndata-size = '64k'");
+    let targets = ["sleeps:?micros=4000", "spins:?micros=600", "map:"];
+    let (told, run) = observed(&catalog, &targets, "keys = 60\nrounds = 2");
     let late: Vec<&str> = CHECKS
         .iter()
         .map(|check| check.about())

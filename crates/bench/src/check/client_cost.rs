@@ -28,12 +28,13 @@ impl Check for ClientCost {
             let keeps = run.target(&cell.target).is_some_and(|target| target.stores == Some(true));
             let share = floor_share(run, cell).filter(|share| keeps && *share > NOTICEABLE);
             let (Some(share), Some(each)) = (share, operation_ns(cell)) else { continue };
-            let text = format!(
-                "{} of {} an operation ({}) are the measuring itself",
-                nanoseconds(share * each),
-                nanoseconds(each),
-                percent(share)
-            );
+            let (measuring, whole) = (nanoseconds(share * each), nanoseconds(each));
+            let text = if share < 1.0 {
+                let share = percent(share);
+                format!("{measuring} of {whole} an operation ({share}) are the measuring itself")
+            } else {
+                format!("the measuring itself takes {measuring}, as much as an operation ({whole})")
+            };
             report.cell(Severity::Warn, cell, text);
         }
     }

@@ -202,20 +202,18 @@ fn a_user_with_few_rights() {
 
 fn a_lock_of_somebody_else() {
     let server = Postgres::start(&["fsync=off"]);
-    let store = open(&format!("{}?timeout=500ms", server.url()));
+    let store = open(&format!("{}?timeout=2s", server.url()));
     let session = &mut *store.session().unwrap();
     set(session, "key", b"value");
     std::thread::scope(|scope| {
-        let lock = "BEGIN; LOCK TABLE larder; SELECT pg_sleep(3); COMMIT";
+        let lock = "BEGIN; LOCK TABLE larder; SELECT pg_sleep(8); COMMIT";
         let locker = scope.spawn(|| server.ask(lock));
         let locked = "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted \
                       AND relation = 'larder'::regclass";
         while server.ask(locked) == "0" {}
-        let start = Instant::now();
         let message = failure(session.get(b"key", &mut Vec::new()), "timeout");
-        let taken = start.elapsed();
-        assert!(message.contains("no answer within 500 ms from 127.0.0.1:"), "{message}");
-        assert!(taken < Duration::from_secs(2), "{taken:?}");
+        assert!(message.contains("no answer within 2000 ms from 127.0.0.1:"), "{message}");
+        assert_ne!(server.ask(locked), "0", "it has not waited until the lock was gone");
         locker.join().unwrap();
     });
     assert_eq!(get(session, "key"), Some(b"value".to_vec()), "the session works on");

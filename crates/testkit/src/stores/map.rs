@@ -256,6 +256,21 @@ impl Session for MapSession {
         Ok(Some(meta))
     }
 
+    fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
+        let shared = &self.shared;
+        for (i, key) in keys.iter().enumerate() {
+            let mut map = shared.begin(key)?;
+            let entry = map.entries.get(*key).filter(|_| !shared.fault.hides());
+            let counted = if entry.is_some() { HITS } else { MISSES };
+            if let Some(entry) = entry {
+                let meta = entry.meta(shared.clock.now_ms());
+                hit(i, shared.fault.answered(&map, key, &entry.value), meta);
+            }
+            map.stats[counted] += 1;
+        }
+        Ok(())
+    }
+
     fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome> {
         self.store(key, value, options, None)
     }
