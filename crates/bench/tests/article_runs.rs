@@ -267,8 +267,14 @@ fn a001_published() {
     scenario.parts.retain(|part| part.name == "value-size");
     let workload = "rounds = 1\nkeys = 70\nrequests = 70\ndata-size = ['1000k', '1m']";
     let run = compared(scenario.with_workload(&toml::from_str(workload).unwrap()), Beside::Tests);
-    assert_eq!(named(&run, "CAPACITY"), ["memcached"]);
-    assert!(named(&run, "OVERSIZE").contains(&"4 memcacheds"));
+    // On a busy machine a memcached evicts some although there is room: what it moves to other pages too late. That is said
+    // too, in other words.
+    let too_small = findings(&run, "CAPACITY")
+        .into_iter()
+        .filter(|found| found.text.contains("> capacity 64 MiB"));
+    let too_small: BTreeSet<_> = too_small.filter_map(|found| found.target.as_deref()).collect();
+    assert_eq!(Vec::from_iter(too_small), ["memcached:?m=64m&name=memcached"], "{:#?}", run.checks);
+    assert!(named(&run, "OVERSIZE").contains(&"4 memcacheds"), "{:#?}", run.checks);
 }
 
 fn a001() {
