@@ -4,315 +4,15 @@
 //! and operations as numbers and decides nothing.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::trace::{Trace, TraceKind};
-use crate::workload::{KeySpace, NOTHING, Picker, Ratio, Values, base_version};
-
-/// One operation, ready to run.
-///
-/// Everything that somebody needs who carries it out elsewhere, as the program of a guest does: what is done (`kind`), to
-/// which key ([`Block::key`] has its bytes), the version and length of what it may store, and for a get-or-set under which
-/// key a miss is stored (`fill`, with its bytes in [`Block::fill_key`]).
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Op {
-    /// Index of its key.
-    pub(crate) key: u32,
-    /// For a get-or-set: index of the key under which a miss is stored. It is `key` itself, but for `--on-miss fill-next`.
-    pub(crate) fill: u32,
-    /// For a set the version to write, for a get the oldest that is right; [`NOTHING`] where no value is, because the thread
-    /// that alone writes this key has deleted it last.
-    pub(crate) version: u32,
-    /// For what may store: the size of the value, in bytes; for a get-or-set, of the value under the key `fill`.
-    pub(crate) len: u32,
-    pub(crate) kind: Kind,
-}
-
-/// What an operation does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Read.
-    Get,
-    /// Store.
-    Set,
-    /// Read, and store on a miss.
-    GetOrSet,
-    /// Remove.
-    Delete,
-    /// Renew the TTL.
-    Touch,
-}
-
-/// What a phase does.
-#[derive(Debug, Clone, Copy)]
-pub enum Work<'a> {
-    /// One kind of operation on every key, once, in the phase's order.
-    Each {
-        /// What is done.
-        kind: Kind,
-    },
-    /// Operations drawn from a pattern, reads and writes mixed by a ratio.
-    Drawn {
-        /// Which keys.
-        picker: &'a Picker,
-        /// Sets to gets to deletes.
-        ratio: Ratio,
-        /// What a read is: `Get` or `GetOrSet`.
-        read: Kind,
-        /// A miss is stored under the key after the one that was read, counted round: a mistake that is made.
-        fills_next: bool,
-    },
-    /// Several operations on the same key, one after the other, before the next key is drawn.
-    Chained {
-        /// Which keys.
-        picker: &'a Picker,
-        /// What is done to each, in this order.
-        kinds: &'a [Kind],
-    },
-    /// Every key of a group, in order, before the next group is drawn.
-    Grouped {
-        /// Which groups.
-        picker: &'a Picker,
-        /// Keys of a group.
-        size: u32,
-    },
-    /// A trace as it was recorded.
-    Replayed {
-        /// The recording.
-        trace: &'a Trace,
-        /// What a read is: `Get` or `GetOrSet`.
-        read: Kind,
-        /// Recorded sets and deletes are carried out; otherwise only the reads are.
-        writes: bool,
-    },
-}
-
-impl Work<'_> {
-    /// Whether several threads may rightly leave an older value behind, or none: a fill after a miss brings back what
-    /// another thread has just replaced or deleted, and a trace's writes of one key are spread over threads. That is the
-    /// workload's own race and no fault of a store.
-    pub(crate) fn races(&self, threads: u32) -> bool {
-        let possible = match self {
-            // Each key has one writer.
-            Work::Each { .. } | Work::Chained { .. } | Work::Grouped { .. } => false,
-            Work::Drawn { ratio, read, .. } => {
-                *read == Kind::GetOrSet && (ratio.sets > 0 || ratio.deletes > 0)
-            }
-            Work::Replayed { writes, .. } => *writes,
-        };
-        possible && threads > 1
-    }
-
-    /// Whether it deletes keys.
-    fn deletes(&self) -> bool {
-        match self {
-            Work::Each { .. } | Work::Grouped { .. } => false,
-            Work::Drawn { ratio, .. } => ratio.deletes > 0,
-            Work::Chained { kinds, .. } => kinds.contains(&Kind::Delete),
-            Work::Replayed { writes, .. } => *writes,
-        }
-    }
-
-    /// Whether it sets keys that it may read.
-    fn overwrites(&self) -> bool {
-        match self {
-            Work::Each { .. } | Work::Grouped { .. } => false,
-            Work::Drawn { ratio, .. } => ratio.sets > 0,
-            Work::Chained { kinds, .. } => kinds.contains(&Kind::Set),
-            Work::Replayed { writes, .. } => *writes,
-        }
-    }
-
-    /// Whether it stores anything, be it a fill.
-    fn stores(&self) -> bool {
-        let stores = |kind: &Kind| matches!(kind, Kind::Set | Kind::GetOrSet);
-        match self {
-            Work::Each { kind } => stores(kind),
-            Work::Grouped { .. } => false,
-            Work::Drawn { ratio, read, .. } => ratio.sets > 0 || stores(read),
-            Work::Chained { kinds, .. } => kinds.iter().any(stores),
-            Work::Replayed { writes, read, .. } => *writes || stores(read),
-        }
-    }
-
-    /// Operations that are drawn as one: on a key, or on a group of keys, before the next is drawn.
-    fn per_key(&self) -> usize {
-        match self {
-            Work::Chained { kinds, .. } => kinds.len(),
-            Work::Grouped { size, .. } => *size as usize,
-            _ => 1,
-        }
-    }
-}
-
-/// What is known of every key in one turn, shared by its threads.
-#[derive(Debug)]
-pub(crate) struct KeyState {
-    /// The latest version whose set was acknowledged; 0 is none, and [`NOTHING`] says that a delete was acknowledged since.
-    acked: Vec<AtomicU32>,
-    /// The latest version that was drawn; only the thread that owns a key writes it.
-    issued: Vec<AtomicU32>,
-    /// How often a key was drawn in this phase.
-    drawn: Vec<AtomicU32>,
-    /// In a phase of this turn threads raced: older values than those acknowledged last may rightly be there since.
-    raced: AtomicBool,
-    /// The version from which this turn counts.
-    base: u32,
-}
-
-impl KeyState {
-    pub(crate) fn new(keys: u32, turn: u32) -> Self {
-        let zeros = || (0..keys).map(|_| AtomicU32::new(0)).collect();
-        let raced = AtomicBool::new(false);
-        Self { acked: zeros(), issued: zeros(), drawn: zeros(), raced, base: base_version(turn) }
-    }
-
-    /// The same turn with nothing known yet.
-    pub(crate) fn blank(&self) -> Self {
-        let zeros = || self.acked.iter().map(|_| AtomicU32::new(0)).collect();
-        let raced = AtomicBool::new(false);
-        Self { acked: zeros(), issued: zeros(), drawn: zeros(), raced, base: self.base }
-    }
-
-    pub(crate) fn base(&self) -> u32 {
-        self.base
-    }
-
-    /// The latest acknowledged version of a key.
-    #[inline]
-    pub(crate) fn acked(&self, key: u32) -> Option<u32> {
-        // Whoever sees the version also sees what was done before it was acknowledged.
-        match self.acked[key as usize].load(Ordering::Acquire) {
-            0 | NOTHING => None,
-            version => Some(version),
-        }
-    }
-
-    /// Whether a delete of a key was acknowledged and no set of it since, so that nothing may be there. Of threads that raced
-    /// nobody knows.
-    #[inline]
-    pub(crate) fn is_deleted(&self, key: u32) -> bool {
-        self.acked[key as usize].load(Ordering::Acquire) == NOTHING
-            && !self.raced.load(Ordering::Relaxed)
-    }
-
-    /// Whether a set of a key was acknowledged in this turn, whatever became of it since.
-    pub(crate) fn was_set(&self, key: u32) -> bool {
-        self.acked[key as usize].load(Ordering::Acquire) != 0
-    }
-
-    /// A delete was acknowledged.
-    #[inline]
-    pub(crate) fn acknowledge_delete(&self, key: u32) {
-        self.acked[key as usize].store(NOTHING, Ordering::Release);
-    }
-
-    /// A version of a key that no set has had, for one outside of all phases.
-    pub(crate) fn next_version(&self, key: u32) -> u32 {
-        self.issue(key)
-    }
-
-    /// A set was acknowledged.
-    #[inline]
-    pub(crate) fn acknowledge(&self, key: u32, version: u32) {
-        self.acked[key as usize].store(version, Ordering::Release);
-    }
-
-    /// The latest version of a key that was drawn in this turn, fills included.
-    pub(crate) fn newest(&self, key: u32) -> u32 {
-        self.issued[key as usize].load(Ordering::Relaxed).max(self.base + 1)
-    }
-
-    /// A set or a delete of a key failed: nobody knows what is there.
-    pub(crate) fn forget(&self, key: u32) {
-        self.acked[key as usize].store(0, Ordering::Relaxed);
-    }
-
-    /// How many different keys were drawn since the last call, and how often the most frequent one.
-    pub(crate) fn take_drawn(&self) -> (u64, u64) {
-        let mut distinct = 0;
-        let mut top = 0;
-        for count in &self.drawn {
-            let count = u64::from(count.swap(0, Ordering::Relaxed));
-            distinct += u64::from(count > 0);
-            top = top.max(count);
-        }
-        (distinct, top)
-    }
-
-    fn issue(&self, key: u32) -> u32 {
-        let issued = &self.issued[key as usize];
-        let version = issued.load(Ordering::Relaxed).max(self.base) + 1;
-        issued.store(version, Ordering::Relaxed);
-        version
-    }
-}
-
-/// Some operations with their keys as bytes.
-#[derive(Debug, Default)]
-pub(crate) struct Block {
-    pub(crate) ops: Vec<Op>,
-    keys: Vec<u8>,
-    ends: Vec<usize>,
-    /// As `keys` and `ends`, for fills that go under another key; empty where none does.
-    fill_keys: Vec<u8>,
-    fill_ends: Vec<usize>,
-    /// The tag of each draw, of which there are so many operations; empty where entries have none.
-    tags: Vec<u8>,
-    tag_ends: Vec<usize>,
-    per_draw: usize,
-    picks: Vec<u32>,
-    /// The place of each operation in the trace that is replayed; empty where none is.
-    places: Vec<u64>,
-}
-
-impl Block {
-    /// The key of operation `i`.
-    #[inline]
-    pub(crate) fn key(&self, i: usize) -> &[u8] {
-        let start = if i == 0 { 0 } else { self.ends[i - 1] };
-        &self.keys[start..self.ends[i]]
-    }
-
-    /// The key under which get-or-set `i` stores what it missed.
-    #[inline]
-    pub(crate) fn fill_key(&self, i: usize) -> &[u8] {
-        if self.fill_ends.is_empty() {
-            return self.key(i);
-        }
-        let start = if i == 0 { 0 } else { self.fill_ends[i - 1] };
-        &self.fill_keys[start..self.fill_ends[i]]
-    }
-
-    /// The tag of what operation `i` stores or reads; `None` where entries have none.
-    #[inline]
-    pub(crate) fn tag(&self, i: usize) -> Option<&[u8]> {
-        let draw = i / self.per_draw.max(1);
-        let end = *self.tag_ends.get(draw)?;
-        let start = if draw == 0 { 0 } else { self.tag_ends[draw - 1] };
-        Some(&self.tags[start..end])
-    }
-
-    /// The place of operation `i` in the trace that is replayed, counted on where that comes round.
-    #[inline]
-    pub(crate) fn place(&self, i: usize) -> Option<u64> {
-        self.places.get(i).copied()
-    }
-
-    fn clear(&mut self) {
-        self.ops.clear();
-        self.places.clear();
-        self.keys.clear();
-        self.ends.clear();
-        self.fill_keys.clear();
-        self.fill_ends.clear();
-        self.tags.clear();
-        self.tag_ends.clear();
-    }
-}
+use super::block::{Block, Op};
+use super::key_state::KeyState;
+use super::work::{Kind, Work};
+use crate::trace::TraceKind;
+use crate::workload::{KeySpace, NOTHING, Ratio, Values};
 
 /// Which keys a thread has done something to, a bit for each; none where that is not followed.
 #[derive(Debug)]
@@ -394,7 +94,7 @@ impl DrawPlan<'_> {
 impl<'a> Draw<'a> {
     pub(crate) fn new(plan: DrawPlan<'a>, thread: u32) -> Self {
         if plan.work.races(plan.threads) {
-            plan.state.raced.store(true, Ordering::Relaxed);
+            plan.state.note_race();
         }
         let stream = plan.seed ^ u64::from(thread + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Self {
@@ -475,7 +175,7 @@ impl<'a> Draw<'a> {
         self.state.forget(key);
         for op in &mut block.ops[at + 1..] {
             if op.key == key && op.kind != Kind::Set {
-                op.version = self.state.base;
+                op.version = self.state.base();
             }
         }
     }
@@ -547,10 +247,10 @@ impl<'a> Draw<'a> {
 
     fn push(&mut self, block: &mut Block, key: u32, kind: Kind) {
         let version = match kind {
-            Kind::Set => self.state.issue(key),
+            Kind::Set => self.state.next_version(key),
             Kind::Get if self.is_gone(key) => NOTHING,
             // What was there was deleted: its fill has a version that nothing had before, and only that is right.
-            Kind::GetOrSet if self.is_gone(key) => self.state.issue(key),
+            Kind::GetOrSet if self.is_gone(key) => self.state.next_version(key),
             Kind::Get | Kind::GetOrSet => self.oldest_right(key),
             Kind::Delete | Kind::Touch => 0,
         };
@@ -567,7 +267,7 @@ impl<'a> Draw<'a> {
             Kind::Delete => self.gone.set(key, true),
             Kind::Get | Kind::Touch => {}
         }
-        self.state.drawn[key as usize].fetch_add(1, Ordering::Relaxed);
+        self.state.note_drawn(key);
         self.keys.write(key, &mut block.keys);
         block.ends.push(block.keys.len());
         let mut fill = key;
@@ -594,15 +294,15 @@ impl<'a> Draw<'a> {
     /// The oldest version that a get drawn now may return: the one that this thread has set last in this phase, or else the
     /// one acknowledged last; once threads have raced, any version of this turn.
     fn oldest_right(&self, key: u32) -> u32 {
-        if self.state.raced.load(Ordering::Relaxed) || self.unsure.contains(&key) {
-            return self.state.base;
+        if self.state.raced() || self.unsure.contains(&key) {
+            return self.state.base();
         }
         let is_own = self.threads == 1 || key % self.threads == self.thread;
         let latest = if is_own && self.set.has(key) {
-            self.state.issued[key as usize].load(Ordering::Relaxed)
+            self.state.issued(key)
         } else {
             self.state.acked(key).unwrap_or(0)
         };
-        latest.max(self.state.base)
+        latest.max(self.state.base())
     }
 }

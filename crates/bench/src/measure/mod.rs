@@ -1,9 +1,11 @@
 //! The measured loop and what surrounds it: draws before, clocks and counters around, read-back after.
 
+mod block;
 mod clock;
 mod curve;
 mod draw;
 mod failures;
+mod key_state;
 mod loads;
 mod pace;
 mod packed;
@@ -13,13 +15,15 @@ mod requests;
 mod resources;
 mod tally;
 mod timeline;
+mod work;
 mod worker;
 
+pub(crate) use block::{Block, Op};
 pub(crate) use clock::{Scheduled, now_ns};
 pub use clock::{reading_cost_ns, thread_cpu_ns};
 pub(crate) use curve::{curve, up_to};
-pub(crate) use draw::{Block, Draw, DrawPlan, KeyState, Op};
-pub use draw::{Kind, Work};
+pub(crate) use draw::{Draw, DrawPlan};
+pub(crate) use key_state::KeyState;
 pub(crate) use pace::Arrivals;
 pub use packed::Packed;
 pub use phase::{Offered, PhasePlan, PhaseResult};
@@ -31,3 +35,4 @@ pub(crate) use resources::{
 };
 pub use tally::{PacedTally, Tallies, Tally};
 pub(crate) use tally::{add_examples, figures, merged};
+pub use work::{Kind, Work};

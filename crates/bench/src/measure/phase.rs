@@ -9,10 +9,12 @@ use larder_report::Operation;
 use larder_store::{Session, SetOptions};
 
 use super::clock::{Scheduled, process_cpu_ns, thread_cpu_ns, thread_wait_ns};
-use super::draw::{Draw, DrawPlan, KeyState, Work};
+use super::draw::{Draw, DrawPlan};
+use super::key_state::KeyState;
 use super::loads::Loads;
 use super::pace::{Arrivals, Closed, Open, Pace, Schedule};
 use super::tally::Tallies;
+use super::work::Work;
 use super::worker::{Orders, Share, Worker};
 use crate::workload::{KeySpace, Values};
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use larder_report::Counts;
 use larder_store::{Meta, Result, Session, SetOptions, SetOutcome};
 
-use super::draw::KeyState;
+use super::key_state::KeyState;
 use super::tally::add_examples;
 use crate::patience::patiently;
 use crate::workload::{Asked, Composer, Finding, KeySpace, NOTHING, Values};

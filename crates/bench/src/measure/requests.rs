@@ -6,9 +6,10 @@
 use larder_report::Operation;
 use larder_store::{Error, Groups, Result, Session};
 
+use super::block::{Block, Op};
 use super::clock::now_ns;
-use super::draw::{Block, KeyState, Op};
 use super::failures::Failures;
+use super::key_state::KeyState;
 use super::pace::{Begun, Pace};
 use super::tally::Tally;
 use super::worker::{Orders, Worker, is_unanswered};

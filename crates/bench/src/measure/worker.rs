@@ -15,13 +15,16 @@ use std::time::Duration;
 use larder_report::Operation;
 use larder_store::{Error, Session, SetOptions, SetOutcome};
 
+use super::block::{Block, Op};
 use super::clock::{now_ns, thread_cpu_ns};
-use super::draw::{Block, Draw, KeyState, Kind, Op};
+use super::draw::Draw;
 use super::failures::Failures;
+use super::key_state::KeyState;
 use super::loads::{Load, Loads};
 use super::pace::{Begun, Pace, Took};
 use super::requests::{asked, groups, verify};
 use super::tally::{Tallies, Tally};
+use super::work::Kind;
 use crate::workload::{Composer, Finding, NOTHING, Values};
 
 /// Operations in a block at most: enough to make its overhead vanish, few enough to stop soon.

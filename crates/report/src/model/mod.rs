@@ -5,10 +5,14 @@
 
 mod article;
 mod cell;
+mod counts;
 mod diff;
 mod hit_curve;
 mod index;
+mod latency;
+mod operation;
 mod paced;
+mod sample;
 mod search;
 mod slice;
 mod trial;
@@ -25,17 +29,18 @@ pub use article::{
     Article, ArticleChecks, ArticleFigure, ArticleForm, ArticleRate, Claim, ClaimCheck, ClaimKind,
     ClaimVerdict, Clock, Evidence, Measure, Stored,
 };
-pub use cell::{
-    Cell, Counts, CurvePoint, Floor, LIKE_HITS, Latency, LatencyIntervals, LatencyTo, Operation,
-    Outlier, ReasonKind, Sample, Stalls, TierCounts, Timeline, Trend, Wire,
-};
+pub use cell::{Cell, Floor, LIKE_HITS, Outlier, ReasonKind, Trend};
+pub use counts::{Counts, TierCounts};
 pub use diff::{
     Change, ChangeVerdict, Diff, DiffCell, DiffFigure, DiffMeasure, DiffSide, Differing,
     NotCompared,
 };
 pub use hit_curve::{HitCurve, HitRatios};
 pub use index::{Entry, Index};
+pub use latency::{CurvePoint, Latency, LatencyIntervals, LatencyTo, Stalls};
+pub use operation::Operation;
 pub use paced::{Paced, PacedSample};
+pub use sample::{Sample, Timeline, Wire};
 pub use search::{Search, SearchStep};
 pub use slice::{Part, Slice};
 pub use trial::TtlTrial;

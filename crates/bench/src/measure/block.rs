@@ -1,0 +1,85 @@
+//! Operations ready to run, with their keys as bytes.
+
+use super::work::Kind;
+
+/// One operation, ready to run.
+///
+/// Everything that somebody needs who carries it out elsewhere, as the program of a guest does: what is done (`kind`), to
+/// which key ([`Block::key`] has its bytes), the version and length of what it may store, and for a get-or-set under which
+/// key a miss is stored (`fill`, with its bytes in [`Block::fill_key`]).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Op {
+    /// Index of its key.
+    pub(crate) key: u32,
+    /// For a get-or-set: index of the key under which a miss is stored. It is `key` itself, but for `--on-miss fill-next`.
+    pub(crate) fill: u32,
+    /// For a set the version to write, for a get the oldest that is right; [`NOTHING`](crate::workload::NOTHING) where no value is, because the thread
+    /// that alone writes this key has deleted it last.
+    pub(crate) version: u32,
+    /// For what may store: the size of the value, in bytes; for a get-or-set, of the value under the key `fill`.
+    pub(crate) len: u32,
+    pub(crate) kind: Kind,
+}
+
+/// Some operations with their keys as bytes.
+#[derive(Debug, Default)]
+pub(crate) struct Block {
+    pub(crate) ops: Vec<Op>,
+    pub(super) keys: Vec<u8>,
+    pub(super) ends: Vec<usize>,
+    /// As `keys` and `ends`, for fills that go under another key; empty where none does.
+    pub(super) fill_keys: Vec<u8>,
+    pub(super) fill_ends: Vec<usize>,
+    /// The tag of each draw, of which there are so many operations; empty where entries have none.
+    pub(super) tags: Vec<u8>,
+    pub(super) tag_ends: Vec<usize>,
+    pub(super) per_draw: usize,
+    pub(super) picks: Vec<u32>,
+    /// The place of each operation in the trace that is replayed; empty where none is.
+    pub(super) places: Vec<u64>,
+}
+
+impl Block {
+    /// The key of operation `i`.
+    #[inline]
+    pub(crate) fn key(&self, i: usize) -> &[u8] {
+        let start = if i == 0 { 0 } else { self.ends[i - 1] };
+        &self.keys[start..self.ends[i]]
+    }
+
+    /// The key under which get-or-set `i` stores what it missed.
+    #[inline]
+    pub(crate) fn fill_key(&self, i: usize) -> &[u8] {
+        if self.fill_ends.is_empty() {
+            return self.key(i);
+        }
+        let start = if i == 0 { 0 } else { self.fill_ends[i - 1] };
+        &self.fill_keys[start..self.fill_ends[i]]
+    }
+
+    /// The tag of what operation `i` stores or reads; `None` where entries have none.
+    #[inline]
+    pub(crate) fn tag(&self, i: usize) -> Option<&[u8]> {
+        let draw = i / self.per_draw.max(1);
+        let end = *self.tag_ends.get(draw)?;
+        let start = if draw == 0 { 0 } else { self.tag_ends[draw - 1] };
+        Some(&self.tags[start..end])
+    }
+
+    /// The place of operation `i` in the trace that is replayed, counted on where that comes round.
+    #[inline]
+    pub(crate) fn place(&self, i: usize) -> Option<u64> {
+        self.places.get(i).copied()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.ops.clear();
+        self.places.clear();
+        self.keys.clear();
+        self.ends.clear();
+        self.fill_keys.clear();
+        self.fill_ends.clear();
+        self.tags.clear();
+        self.tag_ends.clear();
+    }
+}

@@ -1,0 +1,126 @@
+//! What was acknowledged of every key.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use crate::workload::{NOTHING, base_version};
+
+/// What is known of every key in one turn, shared by its threads.
+#[derive(Debug)]
+pub(crate) struct KeyState {
+    /// The latest version whose set was acknowledged; 0 is none, and [`NOTHING`] says that a delete was acknowledged since.
+    acked: Vec<AtomicU32>,
+    /// The latest version that was drawn; only the thread that owns a key writes it.
+    issued: Vec<AtomicU32>,
+    /// How often a key was drawn in this phase.
+    drawn: Vec<AtomicU32>,
+    /// In a phase of this turn threads raced: older values than those acknowledged last may rightly be there since.
+    raced: AtomicBool,
+    /// The version from which this turn counts.
+    base: u32,
+}
+
+impl KeyState {
+    pub(crate) fn new(keys: u32, turn: u32) -> Self {
+        let zeros = || (0..keys).map(|_| AtomicU32::new(0)).collect();
+        let raced = AtomicBool::new(false);
+        Self { acked: zeros(), issued: zeros(), drawn: zeros(), raced, base: base_version(turn) }
+    }
+
+    /// The same turn with nothing known yet.
+    pub(crate) fn blank(&self) -> Self {
+        let zeros = || self.acked.iter().map(|_| AtomicU32::new(0)).collect();
+        let raced = AtomicBool::new(false);
+        Self { acked: zeros(), issued: zeros(), drawn: zeros(), raced, base: self.base }
+    }
+
+    pub(crate) fn base(&self) -> u32 {
+        self.base
+    }
+
+    /// The latest acknowledged version of a key.
+    #[inline]
+    pub(crate) fn acked(&self, key: u32) -> Option<u32> {
+        // Whoever sees the version also sees what was done before it was acknowledged.
+        match self.acked[key as usize].load(Ordering::Acquire) {
+            0 | NOTHING => None,
+            version => Some(version),
+        }
+    }
+
+    /// Whether a delete of a key was acknowledged and no set of it since, so that nothing may be there. Of threads that raced
+    /// nobody knows.
+    #[inline]
+    pub(crate) fn is_deleted(&self, key: u32) -> bool {
+        self.acked[key as usize].load(Ordering::Acquire) == NOTHING && !self.raced()
+    }
+
+    /// Whether a set of a key was acknowledged in this turn, whatever became of it since.
+    pub(crate) fn was_set(&self, key: u32) -> bool {
+        self.acked[key as usize].load(Ordering::Acquire) != 0
+    }
+
+    /// A delete was acknowledged.
+    #[inline]
+    pub(crate) fn acknowledge_delete(&self, key: u32) {
+        self.acked[key as usize].store(NOTHING, Ordering::Release);
+    }
+
+    /// A version of a key that no set has had; only the thread that owns the key may ask for one.
+    #[inline]
+    pub(crate) fn next_version(&self, key: u32) -> u32 {
+        let version = self.issued(key).max(self.base) + 1;
+        self.issued[key as usize].store(version, Ordering::Relaxed);
+        version
+    }
+
+    /// The latest version of a key that was drawn; 0 is none.
+    #[inline]
+    pub(super) fn issued(&self, key: u32) -> u32 {
+        self.issued[key as usize].load(Ordering::Relaxed)
+    }
+
+    /// The threads of a phase race.
+    pub(super) fn note_race(&self) {
+        self.raced.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether threads have raced in this turn.
+    #[inline]
+    pub(super) fn raced(&self) -> bool {
+        self.raced.load(Ordering::Relaxed)
+    }
+
+    /// A key was drawn.
+    #[inline]
+    pub(super) fn note_drawn(&self, key: u32) {
+        self.drawn[key as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A set was acknowledged.
+    #[inline]
+    pub(crate) fn acknowledge(&self, key: u32, version: u32) {
+        self.acked[key as usize].store(version, Ordering::Release);
+    }
+
+    /// The latest version of a key that was drawn in this turn, fills included.
+    pub(crate) fn newest(&self, key: u32) -> u32 {
+        self.issued(key).max(self.base + 1)
+    }
+
+    /// A set or a delete of a key failed: nobody knows what is there.
+    pub(crate) fn forget(&self, key: u32) {
+        self.acked[key as usize].store(0, Ordering::Relaxed);
+    }
+
+    /// How many different keys were drawn since the last call, and how often the most frequent one.
+    pub(crate) fn take_drawn(&self) -> (u64, u64) {
+        let mut distinct = 0;
+        let mut top = 0;
+        for count in &self.drawn {
+            let count = u64::from(count.swap(0, Ordering::Relaxed));
+            distinct += u64::from(count > 0);
+            top = top.max(count);
+        }
+        (distinct, top)
+    }
+}

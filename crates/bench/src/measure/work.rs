@@ -1,0 +1,121 @@
+//! What a phase does, and to which keys.
+
+use crate::trace::Trace;
+use crate::workload::{Picker, Ratio};
+
+/// What an operation does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Read.
+    Get,
+    /// Store.
+    Set,
+    /// Read, and store on a miss.
+    GetOrSet,
+    /// Remove.
+    Delete,
+    /// Renew the TTL.
+    Touch,
+}
+
+/// What a phase does.
+#[derive(Debug, Clone, Copy)]
+pub enum Work<'a> {
+    /// One kind of operation on every key, once, in the phase's order.
+    Each {
+        /// What is done.
+        kind: Kind,
+    },
+    /// Operations drawn from a pattern, reads and writes mixed by a ratio.
+    Drawn {
+        /// Which keys.
+        picker: &'a Picker,
+        /// Sets to gets to deletes.
+        ratio: Ratio,
+        /// What a read is: `Get` or `GetOrSet`.
+        read: Kind,
+        /// A miss is stored under the key after the one that was read, counted round: a mistake that is made.
+        fills_next: bool,
+    },
+    /// Several operations on the same key, one after the other, before the next key is drawn.
+    Chained {
+        /// Which keys.
+        picker: &'a Picker,
+        /// What is done to each, in this order.
+        kinds: &'a [Kind],
+    },
+    /// Every key of a group, in order, before the next group is drawn.
+    Grouped {
+        /// Which groups.
+        picker: &'a Picker,
+        /// Keys of a group.
+        size: u32,
+    },
+    /// A trace as it was recorded.
+    Replayed {
+        /// The recording.
+        trace: &'a Trace,
+        /// What a read is: `Get` or `GetOrSet`.
+        read: Kind,
+        /// Recorded sets and deletes are carried out; otherwise only the reads are.
+        writes: bool,
+    },
+}
+
+impl Work<'_> {
+    /// Whether several threads may rightly leave an older value behind, or none: a fill after a miss brings back what
+    /// another thread has just replaced or deleted, and a trace's writes of one key are spread over threads. That is the
+    /// workload's own race and no fault of a store.
+    pub(crate) fn races(&self, threads: u32) -> bool {
+        let possible = match self {
+            // Each key has one writer.
+            Work::Each { .. } | Work::Chained { .. } | Work::Grouped { .. } => false,
+            Work::Drawn { ratio, read, .. } => {
+                *read == Kind::GetOrSet && (ratio.sets > 0 || ratio.deletes > 0)
+            }
+            Work::Replayed { writes, .. } => *writes,
+        };
+        possible && threads > 1
+    }
+
+    /// Whether it deletes keys.
+    pub(super) fn deletes(&self) -> bool {
+        match self {
+            Work::Each { .. } | Work::Grouped { .. } => false,
+            Work::Drawn { ratio, .. } => ratio.deletes > 0,
+            Work::Chained { kinds, .. } => kinds.contains(&Kind::Delete),
+            Work::Replayed { writes, .. } => *writes,
+        }
+    }
+
+    /// Whether it sets keys that it may read.
+    pub(super) fn overwrites(&self) -> bool {
+        match self {
+            Work::Each { .. } | Work::Grouped { .. } => false,
+            Work::Drawn { ratio, .. } => ratio.sets > 0,
+            Work::Chained { kinds, .. } => kinds.contains(&Kind::Set),
+            Work::Replayed { writes, .. } => *writes,
+        }
+    }
+
+    /// Whether it stores anything, be it a fill.
+    pub(super) fn stores(&self) -> bool {
+        let stores = |kind: &Kind| matches!(kind, Kind::Set | Kind::GetOrSet);
+        match self {
+            Work::Each { kind } => stores(kind),
+            Work::Grouped { .. } => false,
+            Work::Drawn { ratio, read, .. } => ratio.sets > 0 || stores(read),
+            Work::Chained { kinds, .. } => kinds.iter().any(stores),
+            Work::Replayed { writes, read, .. } => *writes || stores(read),
+        }
+    }
+
+    /// Operations that are drawn as one: on a key, or on a group of keys, before the next is drawn.
+    pub(super) fn per_key(&self) -> usize {
+        match self {
+            Work::Chained { kinds, .. } => kinds.len(),
+            Work::Grouped { size, .. } => *size as usize,
+            _ => 1,
+        }
+    }
+}

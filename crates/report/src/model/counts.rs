@@ -1,0 +1,181 @@
+//! What became of operations, in a cell, in a round and in the tiers of a stack.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Operation;
+
+/// What happened to operations. `ops` = `hits` + `misses` + `wrong` + `errors` for an operation that reads.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Counts {
+    /// Operations attempted; for `get_many`, `get_each` and `get_tag`, keys.
+    pub ops: u64,
+    /// Reads that returned the right value.
+    pub hits: u64,
+    /// Reads that found nothing; for `delete` and `touch`, keys that were not there.
+    pub misses: u64,
+    /// Reads that returned something else than what was stored.
+    pub wrong: u64,
+    /// Of `misses`: reads of keys whose delete was acknowledged and that were not set since. They are right, and count in
+    /// rate and latency.
+    #[serde(default)]
+    pub planned_misses: u64,
+    /// Of `wrong` and `read_back_wrong`: those with the right beginning, cut short.
+    pub truncated: u64,
+    /// Of `wrong` and `read_back_wrong`: whole values of the right key, older than the last that was acknowledged, or of a
+    /// key whose delete was acknowledged since.
+    #[serde(default)]
+    pub stale: u64,
+    /// Of `wrong` and `read_back_wrong`: values of another key of this run.
+    #[serde(default)]
+    pub other_key: u64,
+    /// Of `wrong` and `read_back_wrong`: bytes that are no value of this run, as after a flipped bit.
+    #[serde(default)]
+    pub damaged: u64,
+    /// Operations that took longer than a histogram can tell; they count as its longest.
+    #[serde(default)]
+    pub clipped: u64,
+    /// Operations that failed; they enter neither rate nor latency.
+    pub errors: u64,
+    /// Fills after a miss that the store did not acknowledge.
+    pub failed_fills: u64,
+    /// Fills whose value another thread was making, or had stored, after the read that missed it had begun; 0 where making a
+    /// value takes no time.
+    #[serde(default)]
+    pub repeated_loads: u64,
+    /// Connections that were opened.
+    pub connections: Option<u64>,
+    /// Requests that the client sent, each of which waits for its answer: statements of a database, commands of a server.
+    #[serde(default)]
+    pub requests: Option<u64>,
+    /// Entries that the store dropped to make room, by its own count.
+    pub evictions: Option<u64>,
+    /// Different keys that were touched, at most in one round.
+    pub distinct_keys: u64,
+    /// How often the most frequent key was touched, at most in one round.
+    pub top_key_ops: u64,
+    /// Keys whose set was acknowledged and that were read back afterwards.
+    pub read_back: u64,
+    /// Of `read_back`: keys that were absent.
+    pub read_back_absent: u64,
+    /// Of `read_back`, `overwritten` and `deletes_read_back`: values that were not what was stored, or that should have been gone.
+    pub read_back_wrong: u64,
+    /// Keys that the read-back set once more, to a newer version, and read again.
+    #[serde(default)]
+    pub overwritten: u64,
+    /// Keys whose delete was acknowledged and that were looked for afterwards.
+    #[serde(default)]
+    pub deletes_read_back: u64,
+    /// Keys that were looked for after the emptying at the end of a turn.
+    #[serde(default)]
+    pub emptied_checked: u64,
+    /// Of `emptied_checked`: keys that were still there.
+    #[serde(default)]
+    pub emptied_left: u64,
+}
+
+impl Counts {
+    /// Wrong values of which is not known how they are wrong: those of before it was told, and of guests that do not tell.
+    pub fn wrong_unnamed(&self) -> u64 {
+        let named = self.truncated + self.stale + self.other_key + self.damaged;
+        (self.wrong + self.read_back_wrong).saturating_sub(named)
+    }
+
+    /// Values that were read and compared, in the measured phase and in the read-back.
+    pub fn compared(&self) -> u64 {
+        let found = self.read_back.saturating_sub(self.read_back_absent);
+        self.hits + self.wrong + found + self.overwritten + self.deletes_read_back
+    }
+
+    /// Operations that were answered, and rightly: hits and misses. `None` of an operation that cannot miss.
+    pub fn answered(&self, operation: Operation) -> Option<u64> {
+        let failed = self.wrong + self.errors + self.failed_fills;
+        operation.can_miss().then(|| self.ops.saturating_sub(failed))
+    }
+
+    /// Adds another round: totals grow, and what is "at most in one round" keeps the greater.
+    pub fn add(&mut self, other: &Self) {
+        let sum = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
+        *self = Self {
+            ops: self.ops + other.ops,
+            hits: self.hits + other.hits,
+            misses: self.misses + other.misses,
+            planned_misses: self.planned_misses + other.planned_misses,
+            wrong: self.wrong + other.wrong,
+            truncated: self.truncated + other.truncated,
+            stale: self.stale + other.stale,
+            other_key: self.other_key + other.other_key,
+            damaged: self.damaged + other.damaged,
+            clipped: self.clipped + other.clipped,
+            errors: self.errors + other.errors,
+            failed_fills: self.failed_fills + other.failed_fills,
+            repeated_loads: self.repeated_loads + other.repeated_loads,
+            connections: sum(self.connections, other.connections),
+            requests: sum(self.requests, other.requests),
+            evictions: sum(self.evictions, other.evictions),
+            distinct_keys: self.distinct_keys.max(other.distinct_keys),
+            top_key_ops: self.top_key_ops.max(other.top_key_ops),
+            read_back: self.read_back + other.read_back,
+            read_back_absent: self.read_back_absent + other.read_back_absent,
+            read_back_wrong: self.read_back_wrong + other.read_back_wrong,
+            overwritten: self.overwritten + other.overwritten,
+            deletes_read_back: self.deletes_read_back + other.deletes_read_back,
+            emptied_checked: self.emptied_checked + other.emptied_checked,
+            emptied_left: self.emptied_left + other.emptied_left,
+        };
+    }
+}
+
+/// What one tier of a stack did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TierCounts {
+    /// Its place and what it is: `L1 moka:`. L1 is the nearest.
+    pub name: String,
+    /// Keys that it answered.
+    pub hits: u64,
+    /// Keys that came to it and that it did not have.
+    pub misses: u64,
+    /// Keys that came to it and for which it failed; in runs of before this was counted apart they are in `misses`.
+    #[serde(default)]
+    pub errors: u64,
+    /// Keys that it was not asked for, because it could not drop a key before and might have answered what should have gone.
+    #[serde(default)]
+    pub not_asked: u64,
+    /// Values that it took because a tier below answered.
+    pub fills: u64,
+    /// Values that it took because they were written; 0 in runs of before they were counted.
+    #[serde(default)]
+    pub puts: u64,
+    /// Values that it did not take, of either kind.
+    pub refused: u64,
+}
+
+impl TierCounts {
+    /// Adds what the tiers of another round did to what the same tiers did before.
+    pub fn add_all(tiers: &mut Vec<Self>, others: &[Self]) {
+        for (i, other) in others.iter().enumerate() {
+            match tiers.get_mut(i) {
+                None => tiers.push(other.clone()),
+                Some(tier) => {
+                    tier.hits += other.hits;
+                    tier.misses += other.misses;
+                    tier.errors += other.errors;
+                    tier.not_asked += other.not_asked;
+                    tier.fills += other.fills;
+                    tier.puts += other.puts;
+                    tier.refused += other.refused;
+                }
+            }
+        }
+    }
+
+    /// Keys that came to it, whether it was asked for them or not.
+    pub fn lookups(&self) -> u64 {
+        self.hits + self.misses + self.errors + self.not_asked
+    }
+
+    /// Values that it was to take: those that a tier below answered, and those that were written.
+    pub fn values(&self) -> u64 {
+        self.fills + self.puts + self.refused
+    }
+}

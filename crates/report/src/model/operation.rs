@@ -1,0 +1,100 @@
+//! What a cell measures.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a cell measures.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Operation {
+    /// Store a value.
+    #[default]
+    Set,
+    /// Read a value.
+    Get,
+    /// Read many in one request; counted in keys.
+    GetMany,
+    /// Read all keys of a group one by one; counted in keys, the time is the group's.
+    GetEach,
+    /// Read a group by its tag, in one request; counted in keys.
+    GetTag,
+    /// Read, and on a miss store: the get and its fill are one operation.
+    GetOrSet,
+    /// Remove.
+    Delete,
+    /// Renew the TTL.
+    Touch,
+}
+
+impl Operation {
+    /// Every operation, in the order of reports.
+    pub const ALL: [Self; 8] = [
+        Self::Set,
+        Self::Get,
+        Self::GetMany,
+        Self::GetEach,
+        Self::GetTag,
+        Self::GetOrSet,
+        Self::Delete,
+        Self::Touch,
+    ];
+
+    /// The name in `run.json`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Set => "set",
+            Self::Get => "get",
+            Self::GetMany => "get_many",
+            Self::GetEach => "get_each",
+            Self::GetTag => "get_tag",
+            Self::GetOrSet => "get_or_set",
+            Self::Delete => "delete",
+            Self::Touch => "touch",
+        }
+    }
+
+    /// Whether it reads: its operations are hits or misses.
+    pub fn reads(self) -> bool {
+        matches!(self, Self::Get | Self::GetOrSet) || self.is_of_many_keys()
+    }
+
+    /// Whether it can find nothing under its key: such an operation was answered, and did not do what it is there for.
+    pub fn can_miss(self) -> bool {
+        self.reads() || matches!(self, Self::Delete | Self::Touch)
+    }
+
+    /// Whether one of its times is that of many keys; its counts and rates are of keys all the same.
+    pub fn is_of_many_keys(self) -> bool {
+        matches!(self, Self::GetMany | Self::GetEach | Self::GetTag)
+    }
+
+    /// What takes a time that is told of it.
+    pub fn timed(self) -> &'static str {
+        match self {
+            Self::GetMany | Self::GetTag => "request",
+            Self::GetEach => "group",
+            _ => "operation",
+        }
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}

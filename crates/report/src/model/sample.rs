@@ -1,0 +1,133 @@
+//! The rounds of a cell.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Counts, Latency, Operation, PacedSample, Stalls, TierCounts};
+
+/// One round of a cell.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Sample {
+    /// Which round, from 1.
+    pub round: u32,
+    /// The place of this target in the order of the round, from 1.
+    pub position: u32,
+    /// It was carried out to its end; otherwise it is no round and stands in no rate.
+    pub complete: bool,
+    /// Seconds from the start of the run to the start of this measurement.
+    pub at_s: f64,
+    /// What happened.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// Time of the measured loop, in seconds.
+    pub wall_s: f64,
+    /// Operations that succeeded per second of wall clock.
+    pub ops_per_s: f64,
+    /// CPU time of the client, in seconds.
+    pub client_cpu_s: Option<f64>,
+    /// For which part of its time, 0 to 1, the busiest of the client's threads had a processor in the phase; of a mix the
+    /// same for all its operations. `null` of a guest, and in runs of before it was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_busy: Option<f64>,
+    /// CPU time of the servers, in seconds.
+    pub server_cpu_s: Option<f64>,
+    /// Memory at the end, as in the cell.
+    pub rss_bytes: Option<u64>,
+    /// Bytes that its files take at the end.
+    pub disk_bytes: Option<u64>,
+    /// The most bytes that the store was seen to hold; `null` as in the cell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_bytes_peak: Option<u64>,
+    /// The most entries that the store was seen to hold; `null` as in the cell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_items_peak: Option<u64>,
+    /// Major page faults of this process.
+    pub major_faults: u64,
+    /// Time that the client's threads could have run and did not, because others had the processor, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_wait_s: Option<f64>,
+    /// Time that the servers, and a relay before them, could have run and did not, of all their threads together, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_wait_s: Option<f64>,
+    /// Bytes that went between client and servers; `null` where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wire: Option<Wire>,
+    /// Operations that took longer than 100 ms; `null` in runs of before they were counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalls: Option<Stalls>,
+    /// What it took at the end of the phase, as a part of its time, until everything that was sent had been answered, in
+    /// seconds; `null` where each operation waits for its own answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub barrier_s: Option<f64>,
+    /// What an open loop found besides; `null` of a closed one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paced: Option<PacedSample>,
+    /// What each tier of a stack did, the nearest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tiers: Vec<TierCounts>,
+    /// Latency of the operations that succeeded.
+    pub latency_ns: Option<Latency>,
+    /// How the round went; `null` in runs of before it was recorded.
+    #[serde(default)]
+    pub timeline: Option<Timeline>,
+    /// The errors, by kind.
+    pub errors_by_kind: BTreeMap<String, u64>,
+    /// The first of them, in the store's own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_error: Option<String>,
+    /// The first wrong value of each kind, as in [`Cell::wrong_examples`].
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub wrong_examples: BTreeMap<String, String>,
+}
+
+impl Sample {
+    /// Requests answered per second, hits and misses; `None` of an operation that cannot miss, or in no time.
+    pub fn answered_per_s(&self, operation: Operation) -> Option<f64> {
+        let answered = self.counts.answered(operation)?;
+        self.per_second(answered)
+    }
+
+    /// Right values per second; `None` of an operation that does not read, or in no time.
+    pub fn hits_per_s(&self, operation: Operation) -> Option<f64> {
+        operation.reads().then(|| self.per_second(self.counts.hits)).flatten()
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+    fn per_second(&self, number: u64) -> Option<f64> {
+        (self.wall_s > 0.0).then(|| number as f64 / self.wall_s)
+    }
+}
+
+/// How a round went, in slots of equal length from its start.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Timeline {
+    /// The length of a slot, in nanoseconds; the last may be cut short by the end of the round.
+    pub slot_ns: u64,
+    /// Operations that ended in each slot, whatever became of them; of several threads together.
+    pub ops: Vec<u64>,
+    /// The slowest operation that ended in each slot, in nanoseconds; 0 where none did.
+    pub max_ns: Vec<u64>,
+}
+
+impl Timeline {
+    /// The same in slots that are so many times as long.
+    pub(crate) fn coarsened(&self, times: usize) -> Self {
+        let times = times.max(1);
+        Self {
+            slot_ns: self.slot_ns.saturating_mul(times as u64),
+            ops: self.ops.chunks(times).map(|ops| ops.iter().sum()).collect(),
+            max_ns: self.max_ns.chunks(times).filter_map(|max| max.iter().copied().max()).collect(),
+        }
+    }
+}
+
+/// Bytes that went over the network between client and servers, loopback included.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Wire {
+    /// From the client.
+    pub sent_bytes: u64,
+    /// To the client.
+    pub received_bytes: u64,
+}
