@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-use larder_report::Operation;
+use larder_report::{Counts, Operation};
 use larder_store::{Error, Result};
 
 use super::crew::{GuestCrew, Over, have_read, wait_for, words, write};
@@ -81,7 +81,7 @@ impl<'a> Back<'a> {
             return Ok(ReadBack::default());
         }
         let found = self.read_in(READ_AGAIN)?;
-        if !is_told && found.absent > 0 {
+        if !is_told && found.counts.read_back_absent > 0 {
             self.crew.evictions = None;
         }
         Ok(found)
@@ -100,18 +100,17 @@ impl<'a> Back<'a> {
             let engine = self.crew.shared.cache.engine.scheme;
             return Err(Error::Unavailable { engine, what, source: None });
         }
-        Ok(ReadBack {
-            keys: counts.ops,
-            absent: counts.misses,
-            overwritten: 0,
-            deleted: 0,
-            wrong: counts.wrong,
+        let found = Counts {
+            read_back: counts.ops,
+            read_back_absent: counts.misses,
+            read_back_wrong: counts.wrong,
             truncated: counts.truncated,
             stale: counts.stale,
             other_key: counts.other_key,
             damaged: counts.damaged,
-            examples: wrong_examples,
-        })
+            ..Counts::default()
+        };
+        Ok(ReadBack { counts: found, examples: wrong_examples })
     }
 
     /// Has a phase carried out, and returns what became of its operation, unless it was given up. `None` when the run was

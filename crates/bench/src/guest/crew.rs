@@ -189,8 +189,11 @@ impl GuestCrew {
         match Back::begin(self, script, (point, state), stop)? {
             None => Ok(ReadBack::default()),
             Some(mut back) => {
-                let found = back.read()?;
-                Ok(ReadBack { keys: 0, absent: 0, deleted: found.keys, ..found })
+                let mut found = back.read()?;
+                let counts = &mut found.counts;
+                counts.deletes_read_back = std::mem::take(&mut counts.read_back);
+                counts.read_back_absent = 0;
+                Ok(found)
             }
         }
     }

@@ -22,72 +22,46 @@ const MOST_OVERWRITTEN: usize = 200;
 /// What a read-back found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReadBack {
-    /// Keys read whose set had been acknowledged.
-    pub keys: u64,
-    /// Of them: not there.
-    pub absent: u64,
-    /// Keys that were set once more and read again; one that was not there is in `keys` and `absent` too.
-    pub overwritten: u64,
-    /// Keys read whose delete had been acknowledged.
-    pub deleted: u64,
-    /// Of all: not what was stored, or there and deleted.
-    pub wrong: u64,
-    /// Of `wrong`: with the right beginning, cut short.
-    pub truncated: u64,
-    /// Of `wrong`: whole, and older than what was acknowledged, or of a deleted key.
-    pub stale: u64,
-    /// Of `wrong`: of another key.
-    pub other_key: u64,
-    /// Of `wrong`: no value of the run.
-    pub damaged: u64,
+    /// How many keys were looked at and what was wrong with them; all that does not speak of a read-back is 0.
+    pub counts: Counts,
     /// The first wrong value of each kind, in words.
     pub examples: BTreeMap<String, String>,
 }
 
 impl ReadBack {
-    /// Adds what was wrong in another one.
-    fn add_wrong(&mut self, other: &Self) {
-        self.wrong += other.wrong;
-        self.truncated += other.truncated;
-        self.stale += other.stale;
-        self.other_key += other.other_key;
-        self.damaged += other.damaged;
-        add_examples(&mut self.examples, &other.examples);
+    /// Adds what was found of keys that were set once more: one that is not there counts as read back too.
+    pub(crate) fn add_overwritten(&mut self, again: &Self) {
+        let mut counts = again.counts;
+        counts.overwritten = counts.read_back;
+        counts.read_back = counts.read_back_absent;
+        add(&mut self.counts, &counts);
+        add_examples(&mut self.examples, &again.examples);
     }
 
     /// Adds itself to the counts of an operation.
     pub(crate) fn count(&self, counts: &mut Counts) {
-        counts.read_back += self.keys;
-        counts.read_back_absent += self.absent;
-        counts.overwritten += self.overwritten;
-        counts.deletes_read_back += self.deleted;
-        counts.read_back_wrong += self.wrong;
-        counts.truncated += self.truncated;
-        counts.stale += self.stale;
-        counts.other_key += self.other_key;
-        counts.damaged += self.damaged;
-    }
-
-    /// Adds what was found of keys that were set once more.
-    pub(crate) fn add_overwritten(&mut self, again: &Self) {
-        self.overwritten += again.keys;
-        self.keys += again.absent;
-        self.absent += again.absent;
-        self.add_wrong(again);
+        add(counts, &self.counts);
     }
 
     fn wrong(&mut self, finding: Finding, words: impl FnOnce() -> String) {
         let Some(name) = finding.name() else { return };
-        self.wrong += 1;
-        match finding {
-            Finding::Right => {}
-            Finding::Truncated => self.truncated += 1,
-            Finding::Stale => self.stale += 1,
-            Finding::OtherKey => self.other_key += 1,
-            Finding::Damaged => self.damaged += 1,
-        }
+        self.counts.read_back_wrong += 1;
+        finding.count(&mut self.counts);
         self.examples.entry(name.to_owned()).or_insert_with(words);
     }
+}
+
+/// Adds what speaks of a read-back, and nothing else: what the store itself counted has been added.
+fn add(counts: &mut Counts, more: &Counts) {
+    counts.read_back += more.read_back;
+    counts.read_back_absent += more.read_back_absent;
+    counts.overwritten += more.overwritten;
+    counts.deletes_read_back += more.deletes_read_back;
+    counts.read_back_wrong += more.read_back_wrong;
+    counts.truncated += more.truncated;
+    counts.stale += more.stale;
+    counts.other_key += more.other_key;
+    counts.damaged += more.damaged;
 }
 
 /// What is read back, and by whom.
@@ -167,8 +141,8 @@ impl Reader<'_> {
         let session = self.sessions.first_mut().expect("a plan has at least one thread");
         let meta = patiently(|| session.get(&key, &mut value))?;
         let is_deleted = oldest == NOTHING;
-        found.keys += u64::from(!is_deleted);
-        found.deleted += u64::from(is_deleted);
+        found.counts.read_back += u64::from(!is_deleted);
+        found.counts.deletes_read_back += u64::from(is_deleted);
         if let Some(Meta { flags, .. }) = meta {
             let newest = || self.state.newest(index);
             let finding = self.values.verify(index, oldest, newest, &value);
@@ -185,7 +159,7 @@ impl Reader<'_> {
                 found.wrong(finding, || self.values.describe(self.keys, asked, finding, &value));
             }
         } else if !is_deleted {
-            found.absent += 1;
+            found.counts.read_back_absent += 1;
         }
         Ok(())
     }

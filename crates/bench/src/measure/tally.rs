@@ -156,15 +156,8 @@ impl Tally {
 
     #[cold]
     fn wrong(&mut self, finding: Finding) {
-        let counts = &mut self.counts;
-        counts.wrong += 1;
-        match finding {
-            Finding::Right => {}
-            Finding::Truncated => counts.truncated += 1,
-            Finding::Stale => counts.stale += 1,
-            Finding::OtherKey => counts.other_key += 1,
-            Finding::Damaged => counts.damaged += 1,
-        }
+        self.counts.wrong += 1;
+        finding.count(&mut self.counts);
     }
 
     /// Keeps the words about a wrong value where it is the first of its kind.

@@ -9,6 +9,7 @@ mod wrong;
 use std::ops::Range;
 use std::sync::Arc;
 
+use larder_report::Counts;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -113,6 +114,17 @@ impl Finding {
             Self::Stale => Some("stale"),
             Self::OtherKey => Some("other_key"),
             Self::Damaged => Some("damaged"),
+        }
+    }
+
+    /// Counts a wrong one by what is wrong with it.
+    pub(crate) fn count(self, counts: &mut Counts) {
+        match self {
+            Self::Right => {}
+            Self::Truncated => counts.truncated += 1,
+            Self::Stale => counts.stale += 1,
+            Self::OtherKey => counts.other_key += 1,
+            Self::Damaged => counts.damaged += 1,
         }
     }
 }
