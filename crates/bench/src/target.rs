@@ -315,6 +315,11 @@ impl Target {
         !is_silent
     }
 
+    /// It gave no answer in time twice: nothing more is asked of it.
+    pub(crate) fn note_silence(&self) {
+        self.silent.store(true, Ordering::Relaxed);
+    }
+
     /// Whether it did not answer when it was asked last, so that nothing more is asked of it.
     pub(crate) fn is_silent(&self) -> bool {
         self.silent.load(Ordering::Relaxed)

@@ -132,15 +132,22 @@ fn the_smallest_p_is_that_of_samples_which_do_not_overlap() {
 fn the_rounds_for_a_verdict_are_the_fewest_that_suffice() {
     // 2/70 and 2/252, 2/924: four rounds never reach 0.01, five do once, six three times.
     for (comparisons, rounds) in [(0, 5), (1, 5), (2, 6), (4, 6), (5, 7)] {
-        assert_eq!(rounds_for_verdict(comparisons), rounds, "{comparisons}");
+        assert_eq!(rounds_for_verdict(0, comparisons), rounds, "{comparisons}");
     }
     for comparisons in [10, 1000, 1_000_000] {
-        let rounds = rounds_for_verdict(comparisons);
+        let rounds = rounds_for_verdict(0, comparisons);
         let least = |n| smallest_p(n, n) * f64::from(u32::try_from(comparisons).unwrap());
         assert!(
             least(rounds) < Verdict::SIGNIFICANCE && least(rounds - 1) >= Verdict::SIGNIFICANCE
         );
     }
+}
+
+#[test]
+fn rounds_that_are_compared_in_pairs_may_need_more_than_fewer_by_rank() {
+    let most_by_rank = PAIRED_FROM - 1;
+    assert_eq!(rounds_for_verdict(most_by_rank, 10_000), most_by_rank);
+    assert_eq!(rounds_for_verdict(PAIRED_FROM, 10_000), PAIRED_FROM + 1);
 }
 
 #[test]

@@ -58,7 +58,7 @@ const SAMPLE: [Field<Sample>; 14] = [
     ("wire_received_bytes", |sample| known(sample.wire.map(|wire| wire.received_bytes))),
 ];
 
-const COUNTS: [Field<Counts>; 22] = [
+const COUNTS: [Field<Counts>; 23] = [
     ("ops", |counts| counts.ops.to_string()),
     ("hits", |counts| counts.hits.to_string()),
     ("misses", |counts| counts.misses.to_string()),
@@ -78,6 +78,7 @@ const COUNTS: [Field<Counts>; 22] = [
     ("read_back_absent", |counts| counts.read_back_absent.to_string()),
     ("read_back_wrong", |counts| counts.read_back_wrong.to_string()),
     ("overwritten", |counts| counts.overwritten.to_string()),
+    ("overwrites_failed", |counts| counts.overwrites_failed.to_string()),
     ("deletes_read_back", |counts| counts.deletes_read_back.to_string()),
     ("emptied_checked", |counts| counts.emptied_checked.to_string()),
     ("emptied_left", |counts| counts.emptied_left.to_string()),

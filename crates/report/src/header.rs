@@ -124,11 +124,22 @@ fn what_ran(run: &Run) -> String {
 
 /// The command as typed, its program by its name alone.
 pub(crate) fn command(run: &Run) -> String {
-    let mut words: Vec<&str> = run.argv.iter().map(String::as_str).collect();
-    if let Some(program) = words.first_mut() {
-        *program = program.rsplit('/').next().unwrap_or(program);
+    let (program, rest) = run
+        .argv
+        .split_first()
+        .map_or(("", &[][..]), |(first, rest)| (first.rsplit('/').next().unwrap_or(first), rest));
+    let words = std::iter::once(program.to_owned()).chain(rest.iter().map(|word| quoted(word)));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// A word as a shell takes it for one: in quotes where it has characters that mean something to a shell.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
     }
-    words.join(" ")
 }
 
 /// A time stamp without the fraction of its second.

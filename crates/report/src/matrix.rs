@@ -18,6 +18,7 @@ use crate::model::{Run, Verdict};
 use crate::page::Page;
 use crate::points::label;
 use crate::ranking::{Group, Row, Standing, groups, pair};
+use crate::sentences::no_verdict;
 use crate::style::{BAD, DOUBT, FAINT, STRONG, Style};
 use crate::table::write_matrices;
 use crate::text::width;
@@ -74,7 +75,11 @@ fn write_clocks(page: &mut Page, run: &Run, group: &Group<'_>, place: &str, styl
     }
     write_beside(page, 0, style, &blocks);
     if blocks[0].texts.iter().flatten().any(|text| text == TIE) {
-        page.paragraph(0, FAINT, &format!("{TIE} cannot be told apart"));
+        let why = no_verdict(run).map_or_else(
+            || "cannot be told apart".to_owned(),
+            |few| format!("no verdict: {} rounds, {} are needed", few.rounds, few.needed),
+        );
+        page.paragraph(0, FAINT, &format!("{TIE} {why}"));
     }
     if differs {
         page.paragraph(
@@ -111,7 +116,7 @@ fn order<'a>(rows: &[&'a Row<'a>]) -> Vec<&'a str> {
 
 fn is_tie(run: &Run, group: &Group<'_>, a: &Row<'_>, b: &Row<'_>) -> bool {
     pair(run, group.operation, group.point, &a.cell.target, &b.cell.target)
-        .is_some_and(|pair| pair.verdict == Verdict::Indistinguishable)
+        .is_some_and(|pair| matches!(pair.verdict, Verdict::Indistinguishable | Verdict::Undecided))
 }
 
 /// A matrix and what stands above it.

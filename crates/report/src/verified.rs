@@ -8,9 +8,9 @@ const SILENT_DROP: &str = "SILENT-DROP";
 /// Values that were read and compared, and those that were not there, of all targets that keep what is set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Verified {
-    /// Reads that returned the right value.
+    /// Answers that were right, in the measured rounds and in the read-back after them.
     pub(crate) right: u64,
-    /// Reads that returned anything else, in the measured rounds and in the read-back after them.
+    /// Reads that returned anything else than what was stored, in both.
     pub(crate) wrong: u64,
     /// Acknowledged values that the read-back did not find, and no eviction explains.
     pub(crate) lost: u64,
@@ -28,7 +28,7 @@ pub(crate) fn verified(run: &Run) -> Verified {
     let mut all = Verified::default();
     for cell in run.cells.iter().filter(keeps) {
         let counts = &cell.counts;
-        all.right += counts.hits;
+        all.right += counts.right();
         all.wrong += counts.wrong + counts.read_back_wrong;
         all.lost += if is_lost(cell) { counts.read_back_absent } else { 0 };
         all.missed += if cell.operation.reads() {

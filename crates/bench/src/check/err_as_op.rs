@@ -2,7 +2,8 @@
 
 use larder_report::{Run, Severity};
 
-use super::{About, Check, Needs, Report, measured, percent};
+use super::{About, Check, Needs, Report, example, measured, percent};
+use crate::measure::OVERWRITES_FAILED;
 
 /// Above this share of failures, in percent, a rate is no result.
 const TOLERABLE: f64 = 0.1;
@@ -24,12 +25,20 @@ impl Check for ErrAsOp {
 
     fn look(&self, run: &Run, report: &mut Report<'_>) {
         for cell in measured(run) {
+            let (again, failed) = (cell.counts.overwritten, cell.counts.overwrites_failed);
+            if failed > 0 {
+                let all = again + failed;
+                let text = format!(
+                    "{failed} of {all} keys that were there could not be set once more after the rounds{}",
+                    example(cell, OVERWRITES_FAILED)
+                );
+                report.cell(severity(percent(failed, all)), cell, text);
+            }
             let failures = cell.counts.errors + cell.counts.failed_fills;
             if failures == 0 {
                 continue;
             }
             let share = percent(failures, cell.counts.ops);
-            let severity = if share > TOLERABLE { Severity::Error } else { Severity::Note };
             let mut kinds: Vec<String> = Vec::new();
             for kind in cell.samples.iter().flat_map(|sample| sample.errors_by_kind.keys()) {
                 if !kinds.contains(kind) {
@@ -44,9 +53,14 @@ impl Check for ErrAsOp {
                 shown(share),
                 kinds.join(", ")
             );
-            report.cell(severity, cell, text);
+            report.cell(severity(share), cell, text);
         }
     }
+}
+
+/// How much a share of failures matters, in percent.
+fn severity(share: f64) -> Severity {
+    if share > TOLERABLE { Severity::Error } else { Severity::Note }
 }
 
 /// A share in percent; one that is not zero never reads as 0.

@@ -230,7 +230,7 @@ fn wrong_values(
         if wrong > 0 {
             let share = percent(wrong, read);
             let example = example(cell, kind);
-            let text = format!("{wrong} of {read} values {what} ({share:.2} %){example}");
+            let text = format!("{wrong} of {read} values looked up {what} ({share:.2} %){example}");
             report.stored(Severity::Error, cell, text);
         }
     }

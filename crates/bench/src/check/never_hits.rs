@@ -21,6 +21,15 @@ fn lacks_room(run: &Run, cell: &Cell) -> bool {
             .any(|other| other.target == cell.target && other.point == cell.point && evicted(other))
 }
 
+/// Whether each read is of a key that was stored and that nothing ends: nothing has a TTL, and the store tells that it evicted
+/// nothing.
+fn must_all_hit(run: &Run, cell: &Cell) -> bool {
+    let has_ttl = run.workload.contains_key("ttl") || cell.point.contains_key("ttl");
+    let mine = |other: &&Cell| other.target == cell.target && other.point == cell.point;
+    let evicted_none = run.cells.iter().filter(mine).all(|other| other.counts.evictions == Some(0));
+    !has_ttl && evicted_none && cell.predicted_hit_ratio.is_some_and(|ratio| ratio >= 1.0)
+}
+
 /// Whether an exact LRU of the capacity of a cell is known to hit next to never, as in a scan of more keys than fit.
 fn hits_rarely(run: &Run, cell: &Cell) -> bool {
     let Some(PointValue::Number(capacity)) = cell.point.get(CAPACITY) else { return false };
@@ -57,6 +66,12 @@ impl Check for NeverHits {
             if counts.hits == 0 && counts.wrong == 0 && missed > 0 {
                 let text = format!("0 hits of {} reads: this times misses", counts.misses);
                 report.cell(Severity::Error, cell, text);
+            } else if missed > 0 && must_all_hit(run, cell) {
+                let read = counts.hits + counts.wrong + missed;
+                let text = format!(
+                    "{missed} of {read} reads missed keys whose set had been acknowledged, and nothing was evicted"
+                );
+                report.cell(Severity::Warn, cell, text);
             } else if let Some((ratio, predicted)) = cell.hit_ratio().zip(cell.predicted_hit_ratio)
                 && predicted - ratio > TOLERANCE
                 && !lacks_room(run, cell)

@@ -3,6 +3,7 @@
 use larder_report::{Run, Severity};
 
 use super::{About, Check, Needs, Report, example, measured};
+use crate::compare::{NOT_EMPTIED, NOT_LOOKED_FOR};
 
 pub(super) struct NotEmptied;
 
@@ -10,7 +11,7 @@ impl Check for NotEmptied {
     fn about(&self) -> &'static About {
         &About {
             id: "NOT-EMPTIED",
-            severities: &[Severity::Error],
+            severities: &[Severity::Error, Severity::Note],
             sees: "keys of the run that are still there after the emptying at the end of a turn",
             seen_in: "none of the articles: each ran on what the one before had left",
             advice: "find out why deletes, or a clear, are acknowledged and not carried out; on a server of yours, remove the keys \
@@ -27,9 +28,14 @@ impl Check for NotEmptied {
                 let text = format!(
                     "{left} of {checked} keys of this run that were looked for are still there after the store had said that it \
                      removed them{}",
-                    example(cell, "not_emptied")
+                    example(cell, NOT_EMPTIED)
                 );
                 report.stored(Severity::Error, cell, text);
+            }
+            if let Some(error) = cell.wrong_examples.get(NOT_LOOKED_FOR) {
+                let text =
+                    format!("whether keys of this run are still there is not known: {error}");
+                report.cell(Severity::Note, cell, text);
             }
         }
     }

@@ -25,7 +25,7 @@ impl Check for OtherKey {
             report,
             "other_key",
             |counts| counts.other_key,
-            "came back that belong to another key",
+            "came back as the value of another key",
         );
     }
 }

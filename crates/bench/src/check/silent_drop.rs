@@ -1,6 +1,6 @@
 //! SILENT-DROP: values that were acknowledged and are not there.
 
-use larder_report::{Run, Severity};
+use larder_report::{Cell, Run, Severity};
 
 use super::{About, Check, Needs, Report, is_bounded, measured, percent};
 
@@ -41,13 +41,19 @@ impl Check for SilentDrop {
             let why = match explained {
                 Some(explained) if absent <= explained => continue,
                 Some(explained) => format!("evictions explain {explained} of them at most"),
-                // What was told to be small has dropped it.
-                None if is_bounded(cell) => continue,
+                // What was told to be small has dropped it; CAPACITY says so.
+                None if is_bounded(cell) || is_too_small(run, cell) => continue,
                 None => "the store does not tell what it evicts".into(),
             };
             report.stored(Severity::Error, cell, format!("{said}; {why}"));
         }
     }
+}
+
+/// Whether a target has no room for all of the working set.
+fn is_too_small(run: &Run, cell: &Cell) -> bool {
+    let capacity = run.target(&cell.target).and_then(|target| target.capacity_bytes);
+    capacity.is_some_and(|capacity| cell.working_set_bytes > capacity)
 }
 
 /// How many absent keys among those read back so many evictions explain at most.

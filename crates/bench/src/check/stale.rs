@@ -20,7 +20,7 @@ impl Check for Stale {
     }
 
     fn look(&self, run: &Run, report: &mut Report<'_>) {
-        let what = "that came back should have gone: their key was set or deleted since, and that was acknowledged";
+        let what = "came back and should have gone: their key was set or deleted since, and that was acknowledged";
         wrong_values(run, report, "stale", |counts| counts.stale, what);
     }
 }

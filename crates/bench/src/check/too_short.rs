@@ -94,10 +94,12 @@ fn withheld(run: &Run) -> Option<String> {
 
 /// How many times there are of a cell, and of what where that is not each of its operations.
 fn times(cell: &Cell) -> (u64, &'static str) {
-    let Counts { ops, misses, .. } = cell.counts;
+    let Counts { ops, misses, planned_misses, .. } = cell.counts;
     let unit = match cell.operation {
         operation if operation.is_of_many_keys() => ", each of many keys",
-        operation if operation.reads() && misses > 0 => " hits; a miss is not timed",
+        operation if operation.reads() && misses > planned_misses => {
+            " that found what they should; other misses are not timed"
+        }
         _ => "",
     };
     (cell.timed.unwrap_or(ops), unit)

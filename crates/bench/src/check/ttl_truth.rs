@@ -38,9 +38,15 @@ impl Check for TtlTruth {
                 );
                 report.target(Severity::Error, target, text);
             }
+            // What may have had to make room is no proof.
+            let (unexplained, proven) = if trial.evictions_told {
+                ("no eviction explains it", Severity::Error)
+            } else {
+                ("the store does not tell what it evicts", Severity::Warn)
+            };
             if trial.early > 0 {
                 let text = format!(
-                    "{} of {} keys with a TTL of {} were gone {asked} after they were set, and no eviction explains it",
+                    "{} of {} keys with a TTL of {} were gone {asked} after they were set, and {unexplained}",
                     trial.early,
                     trial.lasting_keys,
                     span(trial.lasting_ttl_s)
@@ -49,7 +55,7 @@ impl Check for TtlTruth {
             }
             if trial.middle_early > 0 {
                 let text = format!(
-                    "{} of {} keys with a TTL of {} were gone {asked} after they were set, and no eviction explains it: its \
+                    "{} of {} keys with a TTL of {} were gone {asked} after they were set, and {unexplained}: its \
                      clock runs fast, or it cuts TTLs",
                     trial.middle_early,
                     trial.middle_keys,
@@ -57,7 +63,7 @@ impl Check for TtlTruth {
                 );
                 // One or two may have had to make room without being counted.
                 let is_rule = trial.middle_early * 2 > trial.middle_keys;
-                report.target(if is_rule { Severity::Error } else { Severity::Warn }, target, text);
+                report.target(if is_rule { proven } else { Severity::Warn }, target, text);
             }
             if trial.renewed_early > 0 {
                 let text = format!(
@@ -68,7 +74,11 @@ impl Check for TtlTruth {
                     span(trial.ttl_s),
                     span(trial.lasting_ttl_s)
                 );
-                report.target(Severity::Error, target, text);
+                report.target(proven, target, text);
+            }
+            if let Some(error) = &trial.touch_error {
+                let text = format!("a touch failed, so that no TTL of one was tried: {error}");
+                report.target(Severity::Warn, target, text);
             }
             if trial.shortened_late > 0 {
                 let text = format!(

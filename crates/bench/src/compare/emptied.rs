@@ -15,8 +15,9 @@ use crate::target::Target;
 const MOST_KEYS: usize = 500;
 /// So many of them by one request.
 const AT_ONCE: usize = 20;
-/// The name of the example in `run.json`.
-const KIND: &str = "not_emptied";
+/// The names in `run.json` of the example, and of the error that kept keys from being looked for.
+pub(crate) const NOT_EMPTIED: &str = "not_emptied";
+pub(crate) const NOT_LOOKED_FOR: &str = "not_looked_for";
 
 /// What was looked for after an emptying, and was there.
 #[derive(Debug, Clone, Default)]
@@ -24,6 +25,8 @@ pub(super) struct Left {
     checked: u64,
     still_there: u64,
     example: Option<String>,
+    /// Why some could not be looked for.
+    error: Option<String>,
 }
 
 impl Target {
@@ -43,12 +46,9 @@ impl Target {
         let sampled: Vec<u32> = stored.into_iter().step_by(step).collect();
         for store in stores {
             let mut session = store.session()?;
-            // What fails here fails in the next turn too, which has words for it.
             let mut chunks = sampled.chunks(AT_ONCE);
-            while chunks
-                .next()
-                .is_some_and(|keys| found.look(session.as_mut(), point, keys).is_ok())
-            {}
+            let looked = chunks.try_for_each(|keys| found.look(session.as_mut(), point, keys));
+            found.error = found.error.or_else(|| looked.err().map(|error| error.to_string()));
         }
         Ok(found)
     }
@@ -87,7 +87,10 @@ impl Left {
         sample.counts.emptied_checked = self.checked;
         sample.counts.emptied_left = self.still_there;
         if let Some(example) = &self.example {
-            sample.wrong_examples.insert(KIND.to_owned(), example.clone());
+            sample.wrong_examples.insert(NOT_EMPTIED.to_owned(), example.clone());
+        }
+        if let Some(error) = &self.error {
+            sample.wrong_examples.insert(NOT_LOOKED_FOR.to_owned(), error.clone());
         }
     }
 }

@@ -10,12 +10,13 @@ use crate::plan::Plan;
 /// differences are. With `--until` there are as many rounds as it takes.
 pub(super) fn few_rounds(plan: &Plan, slots: &[Slot]) -> Option<String> {
     let comparisons = comparisons(plan, slots);
-    let needed = rounds_for_verdict(comparisons);
-    let is_enough = plan.until.is_some() || comparisons == 0 || plan.rounds as usize >= needed;
+    let rounds = plan.rounds as usize;
+    let needed = rounds_for_verdict(rounds, comparisons);
+    let is_enough = plan.until.is_some() || comparisons == 0 || needed == rounds;
     (!is_enough).then(|| {
         format!(
             "{} cannot give a verdict over {}; {needed} can: -r {needed}",
-            count(plan.rounds as usize, "round"),
+            count(rounds, "round"),
             count(comparisons, "comparison")
         )
     })

@@ -44,6 +44,7 @@ use crate::target::Target;
 use crate::usage::{Account, Sampler, together};
 use book::Book;
 use early::Early;
+pub(crate) use emptied::{NOT_EMPTIED, NOT_LOOKED_FOR};
 use few::few_rounds;
 use floor::measure_floors;
 use goal::Goal;

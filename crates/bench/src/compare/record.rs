@@ -194,7 +194,7 @@ fn target(slot: &Slot) -> TargetRecord {
             eviction_allowed: target.evicted.is_allowed && target.evicted.seen.is_some(),
             settings: target.info.settings.clone(),
             limits: target.probed.limits,
-            ttl: target.ttl,
+            ttl: target.ttl.clone(),
             ..base
         },
     }

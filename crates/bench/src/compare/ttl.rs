@@ -8,7 +8,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use larder_report::TtlTrial;
-use larder_store::{Result, Session, SetOptions, SetOutcome};
+use larder_store::{Error, Result, Session, SetOptions, SetOutcome};
 
 use super::Slot;
 use crate::plan::{Plan, PlannedTarget};
@@ -42,11 +42,17 @@ struct Trial {
     resolution: Duration,
     /// After so long a key is gone for certain.
     time: Duration,
-    /// The keys of each of [`KINDS`].
+    /// The keys of each of [`KINDS`] that were acknowledged.
     keys: [Vec<Vec<u8>>; KINDS.len()],
-    /// Keys with TTLs from a few steps of the clock up, the shortest first: whenever they are asked for, there is a rung whose
-    /// time is mostly over and not yet all. A clock that runs twice as fast has ended it.
+    /// Keys with ever longer TTLs, the shortest first. Whenever they are asked for, one rung has most of its time behind it and
+    /// not yet all: one of 5 s that is asked for after 3.75 s has ended by a clock that runs twice as fast, after 2.5 s.
     ladder: Vec<Rung>,
+    /// Every key that may be there, to be removed in the end: one whose set failed may be there all the same.
+    placed: Vec<Vec<u8>>,
+    /// The first error of a touch.
+    touch_error: Option<String>,
+    /// It has not answered in time: nothing more is asked of it.
+    is_silent: bool,
     /// When the first of them was set, and when the last one was acknowledged.
     began: Instant,
     set: Instant,
@@ -92,8 +98,8 @@ enum Kind {
     Shortened,
 }
 
-/// Every kind, in the order of [`Trial::keys`]. Those that are touched come first: their touch must come before their end.
-const KINDS: [Kind; 4] = [Kind::Renewed, Kind::Shortened, Kind::Mortal, Kind::Lasting];
+/// Every kind, in the order of [`Trial::keys`].
+const KINDS: [Kind; 4] = [Kind::Mortal, Kind::Lasting, Kind::Renewed, Kind::Shortened];
 
 /// What was asked for, and was there: so many keys of each of [`KINDS`].
 #[derive(Debug, Clone, Copy)]
@@ -142,7 +148,7 @@ impl Trials {
                 && uses_ttl(plan, &target.planned)
                 && target.capabilities.stores
                 && target.capabilities.ttl
-                && time(target) <= MOST
+                && least_time(target) <= MOST
                 && !stop.load(Ordering::Relaxed)
             {
                 trials.extend(Trial::begin(plan, target, number));
@@ -194,12 +200,17 @@ fn short(target: &Target) -> Duration {
     target.capabilities.ttl_resolution.max(SHORTEST)
 }
 
-/// After so long a key is gone for certain: its TTL, a step of the clock that it is counted by, and some patience. By then so many
-/// steps have passed that a rung of the ladder is short of its end and a clock that runs twice as fast is past it.
-fn time(target: &Target) -> Duration {
+/// After so long a key is gone for certain: its TTL, a step of the clock that it is counted by, and some patience.
+fn least_time(target: &Target) -> Duration {
     let step = target.capabilities.ttl_resolution;
-    let short = short(target);
-    (short + step + (step / 4).max(SHORTEST)).max(short * 15 / 4)
+    short(target) + step + (step / 4).max(SHORTEST)
+}
+
+/// After so long, too, so many steps of the clock have passed that a rung of the ladder is short of its end and a clock that runs
+/// twice as fast is past it. `None` where that is longer than anybody waits.
+fn time_of_ladder(target: &Target) -> Option<Duration> {
+    let time = least_time(target).max(short(target) * 15 / 4);
+    (time <= MOST).then_some(time)
 }
 
 impl Trial {
@@ -211,8 +222,11 @@ impl Trial {
             session: target.store.session().ok()?,
             ttl: short(target),
             resolution: target.capabilities.ttl_resolution,
-            time: time(target),
+            time: least_time(target),
             keys: Default::default(),
+            placed: Vec::new(),
+            touch_error: None,
+            is_silent: false,
             began: Instant::now(),
             set: Instant::now(),
             asked: Duration::MAX,
@@ -226,28 +240,35 @@ impl Trial {
                 trial.store(kind, point.keys.prefix()).ok()?;
             }
         }
-        trial.store_ladder(point.keys.prefix()).ok()?;
+        if let Some(time) = time_of_ladder(target) {
+            trial.store_ladder(point.keys.prefix()).ok()?;
+            trial.time = time;
+        }
         trial.set = Instant::now();
         trial.evictions = target.store.stats().ok()?.evictions;
         Some(trial)
     }
 
-    /// Sets the keys of a kind, and touches them where that is what it is about.
+    /// Sets the keys of a kind, and touches them where that is what it is about. A touch that fails says nothing of what was only
+    /// set.
     fn store(&mut self, kind: Kind, prefix: &[u8]) -> Result<()> {
         let (ttl, touched) = kind.ttls(self.ttl);
-        let options = SetOptions { ttl: Some(ttl), ..SetOptions::default() };
-        let keys = &mut self.keys[kind.place()];
         for n in 0..KEYS {
             let key = [prefix, format!("t~{}{n}", kind.letter()).as_bytes()].concat();
-            // One whose set fails may be there all the same.
-            keys.push(key.clone());
-            let is_set = self.session.set(&key, &key, &options)? == SetOutcome::Stored;
-            let is_so = match touched {
-                Some(ttl) if is_set => self.session.touch(&key, Some(ttl))?,
-                _ => is_set,
+            if !self.set(&key, ttl)? {
+                continue;
+            }
+            let is_touched = match touched.map(|ttl| self.session.touch(&key, Some(ttl))) {
+                None => true,
+                Some(Ok(is_there)) => is_there,
+                Some(Err(error)) => {
+                    self.note_silence(&error);
+                    self.touch_error.get_or_insert_with(|| error.to_string());
+                    return if self.is_silent { Err(error) } else { Ok(()) };
+                }
             };
-            if !is_so {
-                keys.pop();
+            if is_touched {
+                self.keys[kind.place()].push(key);
             }
         }
         Ok(())
@@ -255,17 +276,28 @@ impl Trial {
 
     /// Sets the keys of the ladder.
     fn store_ladder(&mut self, prefix: &[u8]) -> Result<()> {
-        for ttl in rungs(self.ttl, self.resolution) {
-            self.ladder.push(Rung { ttl, keys: Vec::new() });
-            let number = self.ladder.len();
-            let options = SetOptions { ttl: Some(ttl), ..SetOptions::default() };
+        for (number, ttl) in rungs(self.ttl, self.resolution).into_iter().enumerate() {
+            let mut keys = Vec::new();
             for n in 0..KEYS_OF_RUNG {
                 let key = [prefix, format!("t~{number}m{n}").as_bytes()].concat();
-                let is_set = self.session.set(&key, &key, &options)? == SetOutcome::Stored;
-                self.ladder[number - 1].keys.extend(is_set.then_some(key));
+                let is_set = self.set(&key, ttl)?;
+                keys.extend(is_set.then_some(key));
             }
+            self.ladder.push(Rung { ttl, keys });
         }
         Ok(())
+    }
+
+    /// Sets one key; whether that was acknowledged.
+    fn set(&mut self, key: &[u8], ttl: Duration) -> Result<bool> {
+        self.placed.push(key.to_vec());
+        let options = SetOptions { ttl: Some(ttl), ..SetOptions::default() };
+        let outcome = self.session.set(key, key, &options);
+        outcome.inspect_err(|error| self.note_silence(error)).map(|it| it == SetOutcome::Stored)
+    }
+
+    fn note_silence(&mut self, error: &Error) {
+        self.is_silent |= matches!(error, Error::Timeout { .. });
     }
 
     /// Asks for the lowest rung whose TTL has not passed.
@@ -275,7 +307,7 @@ impl Trial {
             if self.began.elapsed() >= ends {
                 continue;
             }
-            let Ok(there) = there(self.session.as_mut(), &self.ladder[number].keys) else { return };
+            let Ok(there) = self.there(&self.ladder[number].keys.clone()) else { return };
             // Of one that ended meanwhile nothing is known.
             if self.began.elapsed() < ends {
                 self.middle = Some((number, there));
@@ -297,7 +329,7 @@ impl Trial {
         let after = self.set.elapsed();
         let mut there = [0; KINDS.len()];
         for kind in KINDS {
-            let Ok(number) = self.there(kind) else { return };
+            let Ok(number) = self.there(&self.keys[kind.place()].clone()) else { return };
             there[kind.place()] = number;
         }
         self.asked = self.began.elapsed();
@@ -310,22 +342,29 @@ impl Trial {
         let after = self.set.elapsed();
         let Some(mut found) = self.found.take() else { return };
         for kind in KINDS.into_iter().filter(|kind| kind.must_go()) {
-            let Ok(number) = self.there(kind) else { return };
+            let Ok(number) = self.there(&self.keys[kind.place()].clone()) else { return };
             found.there[kind.place()] = number;
         }
         self.found = Some(Found { after, ..found });
     }
 
-    fn there(&mut self, kind: Kind) -> Result<usize> {
-        there(self.session.as_mut(), &self.keys[kind.place()])
+    /// How many of these keys answer.
+    fn there(&mut self, keys: &[Vec<u8>]) -> Result<usize> {
+        let (mut there, mut value) = (0, Vec::new());
+        for key in keys {
+            let found = self.session.get(key, &mut value);
+            there += usize::from(found.inspect_err(|error| self.note_silence(error))?.is_some());
+        }
+        Ok(there)
     }
 
     /// What was found out. What was evicted meanwhile did not expire too early, and nor did what was asked for too late.
     fn judged(&self, target: &Target) -> Option<TtlTrial> {
         let Found { after, there } = self.found?;
         let evictions = target.store.stats().ok().and_then(|stats| stats.evictions);
-        let evicted =
-            evictions.zip(self.evictions).map_or(0, |(now, then)| now.saturating_sub(then));
+        let evicted = evictions.zip(self.evictions).map(|(now, then)| now.saturating_sub(then));
+        let is_told = evicted.is_some() || !target.capabilities.evicts;
+        let evicted = evicted.unwrap_or(0);
         let keys = |kind: Kind| self.keys[kind.place()].len() as u64;
         let there = |kind: Kind| there[kind.place()] as u64;
         let early = |kind: Kind, until: Duration| {
@@ -351,26 +390,19 @@ impl Trial {
             renewed_early: early(Kind::Renewed, LASTING / 2),
             shortened_keys: keys(Kind::Shortened),
             shortened_late: there(Kind::Shortened),
+            evictions_told: is_told,
+            touch_error: self.touch_error.clone(),
         })
     }
 }
 
 impl Drop for Trial {
-    /// Removes what is still there, whatever became of the trial: nothing of it may be in anybody's way.
+    /// Removes what is still there, whatever became of the trial: nothing of it may be in anybody's way. What cannot be removed
+    /// ends by itself, so that nobody waits for a store that has fallen silent.
     fn drop(&mut self) {
-        let of_ladder = self.ladder.iter().flat_map(|rung| &rung.keys);
-        for key in self.keys.iter().flatten().chain(of_ladder) {
-            // What cannot be removed ends by itself.
-            let _ = self.session.delete(key);
+        for key in &self.placed {
+            let removed = if self.is_silent { return } else { self.session.delete(key) };
+            self.is_silent = matches!(removed, Err(Error::Timeout { .. }));
         }
     }
-}
-
-/// How many of these keys answer.
-fn there(session: &mut dyn Session, keys: &[Vec<u8>]) -> Result<usize> {
-    let (mut there, mut value) = (0, Vec::new());
-    for key in keys {
-        there += usize::from(session.get(key, &mut value)?.is_some());
-    }
-    Ok(there)
 }

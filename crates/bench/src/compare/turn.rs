@@ -142,7 +142,9 @@ impl Turn<'_> {
             let Some(result) = crew.run((number, plan), state, replays, self.stop)? else {
                 return Ok(());
             };
-            if result.gave_up && result.tallies.timed_out() {
+            if result.gave_up && result.tallies.timeouts() > 1 {
+                target.note_silence();
+            } else if result.gave_up && result.tallies.timeouts() > 0 {
                 target.answers(&point.keys);
             }
             let after = Meter::read(target, &crew);

@@ -31,7 +31,7 @@ pub(super) struct Back<'a> {
 
 impl Drop for Back<'_> {
     fn drop(&mut self) {
-        // Whoever has no room for it finds it gone with the store.
+        // A removal that fails is harmless: the folder of the store goes with the store.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
@@ -61,10 +61,22 @@ impl<'a> Back<'a> {
     /// Sets the keys of the plan's second phase once more, to these versions, and reads them again.
     pub(super) fn overwrite(&mut self, versions: &[(u32, u32)]) -> Result<ReadBack> {
         let evictions = self.crew.evictions;
+        let mut found = ReadBack::default();
+        let due = versions.len() as u64;
         let set = match self.run(SET_AGAIN, Operation::Set)? {
-            None => return Ok(ReadBack::default()),
-            Some((Over::Done { .. }, Some(tally))) => tally.succeeded == versions.len() as u64,
-            Some(_) => false,
+            None => return Ok(found),
+            Some((Over::Done { .. }, Some(tally))) => {
+                let failed = due.saturating_sub(tally.succeeded);
+                if failed > 0 {
+                    let words = || tally.first_error.unwrap_or_else(|| "a set failed".into());
+                    found.overwrite_failed(failed, words);
+                }
+                failed == 0
+            }
+            Some(_) => {
+                found.overwrite_failed(due, || "too many sets failed".into());
+                false
+            }
         };
         // A cache that does not tell what it drops where keys are set again has told of everything before.
         let is_told = self.crew.evictions.is_some();
@@ -78,7 +90,7 @@ impl<'a> Back<'a> {
             }
         }
         if !set {
-            return Ok(ReadBack::default());
+            return Ok(found);
         }
         let found = self.read_in(READ_AGAIN)?;
         if !is_told && found.counts.read_back_absent > 0 {

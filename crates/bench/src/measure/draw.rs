@@ -276,6 +276,9 @@ impl<'a> Draw<'a> {
             self.keys.write(fill, &mut block.fill_keys);
             block.fill_ends.push(block.fill_keys.len());
         }
+        if kind == Kind::GetOrSet {
+            self.state.note_fill(fill);
+        }
         let len = match kind {
             Kind::Set | Kind::GetOrSet => self.values.len_of(fill),
             Kind::Get | Kind::Delete | Kind::Touch => 0,

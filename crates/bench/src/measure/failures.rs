@@ -4,7 +4,7 @@
 const IN_A_ROW: u32 = 100;
 /// And after so much time lost in failures in a row.
 const FAILING_NS: u64 = 5_000_000_000;
-/// Or after so much, where two operations in a row got no answer in time: the second was to see whether the first was an accident.
+/// Or after so much, where two of those failures got no answer in time. One may be an accident, such as a lost packet.
 const SILENT_NS: u64 = 1_000_000_000;
 
 /// The failures of one thread in a row.

@@ -73,6 +73,13 @@ impl KeyState {
         version
     }
 
+    /// What a get-or-set of a key misses it stores, as the first version of the turn at least: no set has that one since.
+    pub(super) fn note_fill(&self, key: u32) {
+        if self.issued(key) <= self.base {
+            self.issued[key as usize].fetch_max(self.base + 1, Ordering::Relaxed);
+        }
+    }
+
     /// The latest version of a key that was drawn; 0 is none.
     #[inline]
     pub(super) fn issued(&self, key: u32) -> u32 {

@@ -28,6 +28,7 @@ pub(crate) use pace::Arrivals;
 pub use packed::Packed;
 pub use phase::{Offered, PhasePlan, PhaseResult};
 pub(crate) use phase::{run_phase, seconds};
+pub(crate) use readback::OVERWRITES_FAILED;
 pub use readback::ReadBack;
 pub(crate) use readback::{Reader, deleted, samples, set_again};
 pub(crate) use resources::{

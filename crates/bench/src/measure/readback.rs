@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use larder_report::Counts;
-use larder_store::{Meta, Result, Session, SetOptions, SetOutcome};
+use larder_store::{Error, Meta, Result, Session, SetOptions};
 
 use super::key_state::KeyState;
 use super::tally::add_examples;
+use super::worker::stored;
 use crate::patience::patiently;
 use crate::workload::{Asked, Composer, Finding, KeySpace, NOTHING, Values};
 
@@ -18,6 +19,9 @@ const MOST_KEYS: u32 = 20_000;
 const MOST_BYTES: u64 = 256 << 20;
 /// At most so many of them are set once more: enough to see a store that keeps the first value of a key.
 const MOST_OVERWRITTEN: usize = 200;
+
+/// The name in `run.json` of the first error of those sets.
+pub(crate) const OVERWRITES_FAILED: &str = "overwrites_failed";
 
 /// What a read-back found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,7 +36,7 @@ impl ReadBack {
     /// Adds what was found of keys that were set once more: one that is not there counts as read back too.
     pub(crate) fn add_overwritten(&mut self, again: &Self) {
         let mut counts = again.counts;
-        counts.overwritten = counts.read_back;
+        counts.overwritten = counts.read_back - counts.read_back_absent;
         counts.read_back = counts.read_back_absent;
         add(&mut self.counts, &counts);
         add_examples(&mut self.examples, &again.examples);
@@ -41,6 +45,12 @@ impl ReadBack {
     /// Adds itself to the counts of an operation.
     pub(crate) fn count(&self, counts: &mut Counts) {
         add(counts, &self.counts);
+    }
+
+    /// Notes keys that were there and that could not be set once more.
+    pub(crate) fn overwrite_failed(&mut self, keys: u64, words: impl FnOnce() -> String) {
+        self.counts.overwrites_failed += keys;
+        self.examples.entry(OVERWRITES_FAILED.to_owned()).or_insert_with(words);
     }
 
     fn wrong(&mut self, finding: Finding, words: impl FnOnce() -> String) {
@@ -56,6 +66,7 @@ fn add(counts: &mut Counts, more: &Counts) {
     counts.read_back += more.read_back;
     counts.read_back_absent += more.read_back_absent;
     counts.overwritten += more.overwritten;
+    counts.overwrites_failed += more.overwrites_failed;
     counts.deletes_read_back += more.deletes_read_back;
     counts.read_back_wrong += more.read_back_wrong;
     counts.truncated += more.truncated;
@@ -86,7 +97,7 @@ impl Reader<'_> {
         for (index, version) in &sampled {
             self.look(*index, *version, &mut found)?;
         }
-        for (index, version) in self.overwrite(set_again(&sampled))? {
+        for (index, version) in self.overwrite(set_again(&sampled), &mut found)? {
             let mut again = ReadBack::default();
             self.look(index, version, &mut again)?;
             found.add_overwritten(&again);
@@ -103,8 +114,12 @@ impl Reader<'_> {
         Ok(found)
     }
 
-    /// Sets keys to a newer version each; returns those that were acknowledged.
-    fn overwrite(&mut self, keys: impl Iterator<Item = u32>) -> Result<Vec<(u32, u32)>> {
+    /// Sets keys to a newer version each; returns those that were acknowledged, and counts the others.
+    fn overwrite(
+        &mut self,
+        keys: impl Iterator<Item = u32>,
+        found: &mut ReadBack,
+    ) -> Result<Vec<(u32, u32)>> {
         let mut composer = Composer::new(self.values);
         let mut key = Vec::new();
         let mut set = Vec::new();
@@ -116,13 +131,22 @@ impl Reader<'_> {
             let value = composer.compose(index, version, len);
             let writer = index as usize % self.sessions.len();
             let session = &mut self.sessions[writer];
-            match patiently(|| session.set(&key, value, &self.set_options)) {
-                Ok(SetOutcome::Stored) => {
+            let options = &self.set_options;
+            match patiently(|| {
+                let outcome = session.set(&key, value, options);
+                stored(&**session, outcome)
+            }) {
+                Ok(()) => {
                     self.state.acknowledge(index, version);
                     set.push((index, version));
                 }
-                // A set that failed may have left either value, or none.
-                _ => self.state.forget(index),
+                // Who gives no answer is not asked for the next key.
+                Err(error @ Error::Timeout { .. }) => return Err(error),
+                Err(error) => {
+                    // A set that failed may have left either value, or none.
+                    self.state.forget(index);
+                    found.overwrite_failed(1, || error.to_string());
+                }
             }
         }
         for session in &mut *self.sessions {

@@ -56,7 +56,11 @@ impl<P: Pace> Worker<'_, P> {
                 _ => self.session.get_many(keys, &mut |i, value, _| answers.at(i, value)),
             };
             let now = now_ns();
-            let planned = if answer.is_ok() { answers.planned_misses() } else { 0 };
+            let planned = match request {
+                Operation::GetEach => answers.n.planned,
+                _ if answer.is_ok() => answers.planned_misses(),
+                _ => 0,
+            };
             let n = Counted { right: answers.n.right + planned, ..answers.n };
             let asked = keys.len() as u64 - n.unasked;
             // More than was asked for is wrong, and counts too.
@@ -117,6 +121,8 @@ struct Counted {
     right: u64,
     /// Keys that were said not to be there.
     missed: u64,
+    /// Of these: deleted ones, where each key has a request of its own.
+    planned: u64,
     /// Keys whose own request failed.
     failed: u64,
     /// Keys that were not asked for, because the store kept failing.
@@ -126,10 +132,9 @@ struct Counted {
 }
 
 impl Answers<'_> {
-    /// How many of the keys that were not found were not to be: those of deleted keys.
+    /// How many of the keys that a request did not find were not to be found: deleted ones.
     fn planned_misses(&self) -> u64 {
-        // Of a key whose own request failed nothing is known.
-        if self.n.found == self.keys.len() as u64 || self.n.failed > 0 {
+        if self.n.found == self.keys.len() as u64 {
             return 0;
         }
         let open = self.ops.iter().zip(&*self.found).filter(|(_, found)| !**found);
@@ -148,7 +153,10 @@ impl Answers<'_> {
         for (i, key) in self.keys.iter().enumerate() {
             match session.get(key, buffer) {
                 Ok(Some(_)) => self.at(i, buffer),
-                Ok(None) => self.n.missed += 1,
+                Ok(None) => {
+                    self.n.missed += 1;
+                    self.n.planned += u64::from(self.ops[i].version == NOTHING);
+                }
                 Err(error) => {
                     self.n.failed += 1;
                     self.tally.note_error(&error);

@@ -296,9 +296,9 @@ impl Tallies {
         kinds.peek().is_some() && kinds.all(|kind| kind == "full")
     }
 
-    /// Whether anything got no answer in time.
-    pub fn timed_out(&self) -> bool {
-        self.0.iter().any(|(_, tally)| tally.errors_by_kind.contains_key("timeout"))
+    /// How many operations got no answer in time.
+    pub fn timeouts(&self) -> u64 {
+        self.0.iter().filter_map(|(_, tally)| tally.errors_by_kind.get("timeout")).sum()
     }
 
     /// The first error, in its own words.

@@ -400,7 +400,10 @@ pub(super) fn is_unanswered(error: &Error) -> bool {
 
 /// A plain set that was not stored is a failure, whatever the store calls it.
 #[inline]
-fn stored(session: &dyn Session, outcome: Result<SetOutcome, Error>) -> Result<(), Error> {
+pub(super) fn stored(
+    session: &dyn Session,
+    outcome: Result<SetOutcome, Error>,
+) -> Result<(), Error> {
     match outcome? {
         SetOutcome::Stored => Ok(()),
         refused => Err(Error::Protocol {

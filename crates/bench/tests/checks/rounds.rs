@@ -63,7 +63,7 @@ pub(crate) const CASES: &[Case] = &[
         trips: || real(&["moka:?size=1m"], FEW_HIT),
         words: &[
             "not shown: p99.9 of 1 of 1 cell, which takes 10000 timed requests; the fewest are ",
-            " hits; a miss is",
+            " that found what they should; other misses are not timed",
         ],
         silent_on: "as many reads, all of which hit",
         silent: || real(&["moka:"], FEW_HIT),

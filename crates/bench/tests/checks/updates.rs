@@ -13,7 +13,7 @@ pub(crate) const CASES: &[Case] = &[
         severity: Severity::Error,
         fires_on: "a store that forgets an update now and then",
         trips: || stale("stale:", MIXED),
-        words: &[" values that came back should have gone: their key was set or deleted since"],
+        words: &[" came back and should have gone: their key was set or deleted since"],
         silent_on: "a map",
         silent: || run(&stores::ENGINES, &["map:"], MIXED),
         needs: NOTHING,
@@ -23,7 +23,7 @@ pub(crate) const CASES: &[Case] = &[
         severity: Severity::Error,
         fires_on: "short values that come back after their delete",
         trips: || stale("undead:?every=7", DELETED),
-        words: &[" values that came back should have gone: their key was set or deleted since"],
+        words: &[" came back and should have gone: their key was set or deleted since"],
         silent_on: "a value of another key, of which OTHER-KEY tells",
         silent: || {
             let run = run(&stores::ENGINES, &["swaps:"], MIXED);
@@ -37,7 +37,7 @@ pub(crate) const CASES: &[Case] = &[
         severity: Severity::Error,
         fires_on: "a local tier that is not told of another machine's writes",
         trips: || pair::run(SHARED),
-        words: &[" values that came back should have gone: their key was set or deleted since"],
+        words: &[" came back and should have gone: their key was set or deleted since"],
         silent_on: "two threads of one machine, whose local tier sees every write",
         silent: || real(&["tiered:moka:|memcached:"], SHARED),
         needs: memcached,
@@ -165,7 +165,7 @@ pub(crate) const CASES: &[Case] = &[
         silent_on: "a map that looks at the time",
         silent: || {
             let run = run(&stores::ENGINES, &["map:"], MORTAL);
-            let trial = run.targets[0].ttl.unwrap();
+            let trial = run.targets[0].ttl.as_ref().unwrap();
             let tried = (trial.middle_keys, trial.renewed_keys, trial.shortened_keys);
             assert!(tried.0 == 4 && tried.1 > 0 && tried.2 == 8, "{trial:?}");
             run
@@ -180,7 +180,7 @@ const MORTAL: &str = "keys = 200\nttl = '1h'";
 /// A run in which the TTLs were tried, and what should have expired was gone.
 fn tried(run: Run) -> Run {
     for target in &run.targets {
-        let trial = target.ttl.unwrap();
+        let trial = target.ttl.as_ref().unwrap();
         assert_eq!((trial.keys, trial.lasting_keys, trial.late), (8, 8, 0), "{trial:?}");
         assert!(trial.asked_after_s >= trial.ttl_s + trial.resolution_s, "{trial:?}");
     }

@@ -78,7 +78,11 @@ pub(crate) const CASES: &[Case] = &[
             assert_eq!(limit, Some(1024), "the probe finds it too");
             run
         },
-        words: &[" values came back cut short (", "; such as: of `", " came 1024 of 2048 bytes"],
+        words: &[
+            " values looked up came back cut short (",
+            "; such as: of `",
+            " came 1024 of 2048 bytes",
+        ],
         silent_on: "values that it keeps whole",
         silent: || {
             let fitting = "keys = 200\nrounds = 2\ndata-size = '1k'";
@@ -97,7 +101,7 @@ pub(crate) const CASES: &[Case] = &[
             run
         },
         words: &[
-            "values came back that belong to another key (",
+            "values looked up came back as the value of another key (",
             "; such as: asked for `",
             "`, got the value of `",
         ],

@@ -64,7 +64,7 @@ fn what_is_true_of_one_slice_is_told_of_the_whole() {
     assert!(texts(&run, "REACH-PARITY").iter().all(|(_, text)| !text.starts_with("in slice")));
     let [moka, file] = &run.targets[..] else { panic!("{:#?}", run.targets) };
     assert_eq!((moka.capacity_bytes, moka.limits.max_key_len), (Some(1000), Some(64)));
-    assert_eq!((moka.ttl.unwrap().late, file.stand_in()), (5, Some("made for tests")));
+    assert_eq!((moka.ttl.as_ref().unwrap().late, file.stand_in()), (5, Some("made for tests")));
     assert!(run.comparisons.is_empty(), "a stand-in is not ranked");
     let note = run.notes.iter().find(|note| note.starts_with("file: was not the same")).unwrap();
     assert!(note.contains("durability ") && note.contains(" (1, 3) and fsync-each (2)"), "{note}");

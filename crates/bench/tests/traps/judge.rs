@@ -52,7 +52,7 @@ pub(crate) fn judge(trap: &str, plans: &[(&str, Expected<'_>)]) {
 fn compared(fault: Fault, plan: &str) -> Run {
     let (bad, real) = (TrapServer::start(fault).unwrap(), TrapServer::start(Fault::None).unwrap());
     // One that is silent is waited for; the sound one answers sooner whatever else the machine does.
-    let timeout = if matches!(fault, Fault::Hangs { .. }) { "1s" } else { "60s" };
+    let timeout = if fault.hangs() { "1s" } else { "60s" };
     let targets =
         [format!("{}&timeout={timeout}", bad.url(BAD)), format!("{}&timeout=60s", real.url(REAL))];
     run(&ENGINES, &targets.each_ref().map(String::as_str), &format!("rounds = 2\n{plan}"))

@@ -76,7 +76,41 @@ fn a_server_that_keeps_the_first_value_is_stale() {
             (MIXED, Found(&["STALE"], &[Get])),
             // What was set is read back, and set again, before the deletes.
             (PHASES, Found(&["STALE"], &[Set, Get])),
+            (FILL, Found(&["STALE"], &[GetOrSet])),
         ],
+    );
+}
+
+#[test]
+fn a_server_that_refuses_to_overwrite_has_its_errors_told() {
+    judge(
+        "refuse",
+        &[
+            (DEFAULT, Found(&["ERR-AS-OP"], &[Set])),
+            (MIXED, Found(&["ERR-AS-OP"], &[Set])),
+            (PHASES, Found(&["ERR-AS-OP"], &[Set])),
+            (FILL, Found(&["ERR-AS-OP"], &[GetOrSet])),
+        ],
+    );
+}
+
+#[test]
+fn a_server_that_falls_silent_at_the_first_overwrite_is_lost() {
+    judge(
+        "hangover",
+        &[
+            (DEFAULT, Lost("no answer within 1000 ms from 127.0.0.1:")),
+            (MIXED, Lost("no answer within 1000 ms from 127.0.0.1:")),
+            (PHASES, Lost("no answer within 1000 ms from 127.0.0.1:")),
+        ],
+    );
+}
+
+#[test]
+fn a_server_that_fails_touches_and_ignores_ttls_fails_their_trial() {
+    judge(
+        "failtouch",
+        &[(DEFAULT, Nothing), (PHASES, Nothing), (MORTAL, Found(&["TTL-TRUTH"], BOTH))],
     );
 }
 

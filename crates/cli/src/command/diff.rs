@@ -106,6 +106,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 /// Tells every change that was not to be, and every cell that may hide one, a line each.
 fn judge(diff: &Diff, fail_on: FailOn) -> Exit {
     let mut exit = Exit::Done;
+    if let Some(few) = diff.too_few_rounds() {
+        anstream::eprintln!("larder: --fail-on cannot say that nothing is slower: {few}");
+        exit = Exit::NotAsserted;
+    }
     for change in diff.changes.iter().filter(|change| fail_on.is(change)) {
         let fell = (1.0 - change.ratio.unwrap_or(1.0)) * 100.0;
         let (cell, least) = (named(&change.cell), fail_on.least * 100.0);

@@ -25,7 +25,7 @@ const VERSION: &str = "0.12.16";
 /// and 333 with a TTL.
 pub(super) const ENTRY_OVERHEAD: usize = 300;
 
-/// A cache is swept when it is so many times less than its size above it: 1 %.
+/// A cache is swept once it holds more than one part in so many above its size: 1 %.
 ///
 /// moka evicts later than it stores, after 64 writes or 0.3 s: a cache of 20 entries would hold 40 on average, and hit more often
 /// than one of 20 does. What takes longer than moka's own batches is left to them, because 64 entries of a large cache are

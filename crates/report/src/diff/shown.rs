@@ -232,6 +232,26 @@ fn named(cells: &[DiffCell]) -> String {
     list(&names.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
+impl Diff {
+    /// That no change of a rate could be told, however clear, because of so few rounds; `None` where one could.
+    pub fn too_few_rounds(&self) -> Option<String> {
+        let rates = || self.changes.iter().filter(|change| change.measure.is_a_rate());
+        let number = rates().count();
+        let rounds = || rates().map(|change| (change.old.rounds, change.new.rounds));
+        let smallest = rounds().map(|(old, new)| smallest_p(old, new)).min_by(f64::total_cmp)?;
+        #[expect(clippy::cast_precision_loss, reason = "a number of cells")]
+        let least = smallest * number as f64;
+        let most = rounds().map(|(old, new)| old.min(new)).max().unwrap_or(0);
+        (least >= Verdict::SIGNIFICANCE).then(|| {
+            format!(
+                "so few rounds can tell no change, however clear: {} of each run are needed for {}",
+                count(rounds_for_verdict(most, number), "round"),
+                count(number, "rate"),
+            )
+        })
+    }
+}
+
 /// When a change is told, and whether so few rounds can tell one.
 pub(super) fn rule(diff: &Diff) -> Vec<String> {
     let rates = || diff.changes.iter().filter(|change| change.measure.is_a_rate());
@@ -243,16 +263,6 @@ pub(super) fn rule(diff: &Diff) -> Vec<String> {
         Verdict::SIGNIFICANCE,
         Verdict::MIN_DIFFERENCE * 100.0
     )];
-    let smallest = rates().map(|change| smallest_p(change.old.rounds, change.new.rounds));
-    let smallest = smallest.min_by(f64::total_cmp).unwrap_or(0.0);
-    #[expect(clippy::cast_precision_loss, reason = "a number of cells")]
-    let least = smallest * number as f64;
-    if least >= Verdict::SIGNIFICANCE {
-        lines.push(format!(
-            "so few rounds can tell no change, however clear: {} of each run are needed for {}",
-            count(rounds_for_verdict(number), "round"),
-            count(number, "rate"),
-        ));
-    }
+    lines.extend(diff.too_few_rounds());
     lines
 }

@@ -131,7 +131,8 @@ fn undecided(run: &Run, group: &Group<'_>) -> String {
     let told = no_verdict(run);
     let fewest = || group.ranked().map(|row| row.cell.rounds as usize).min().unwrap_or(0);
     let rounds = told.as_ref().map_or_else(fewest, |told| told.rounds);
-    let needed = told.map_or_else(|| rounds_for_verdict(run.comparisons.len()), |told| told.needed);
+    let needed =
+        told.map_or_else(|| rounds_for_verdict(rounds, run.comparisons.len()), |told| told.needed);
     format!("no verdict: {}, {needed} are needed", figures::count(rounds, "round"))
 }
 

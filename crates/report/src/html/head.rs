@@ -8,7 +8,7 @@ use super::view::View;
 use crate::figures::{list, seconds};
 use crate::findings::tally;
 use crate::header::{CUSTOM, machine, to_the_second, warning};
-use crate::model::{Run, Severity, Target};
+use crate::model::{Cell, Run, Severity, Target};
 use crate::verified::{Verified, verified};
 
 /// More names than this do not fit a title.
@@ -128,12 +128,14 @@ fn values(run: &Run) -> Markup {
 /// More reads than one in a hundred missed that were to hit by the plan.
 #[expect(clippy::cast_precision_loss, reason = "a share")]
 fn misses_surprise(run: &Run) -> bool {
-    let reads = run.cells.iter().filter(|cell| cell.operation.reads());
+    let keeps = |cell: &&Cell| run.target(&cell.target).and_then(|of| of.stores) != Some(false);
+    let reads = run.cells.iter().filter(keeps).filter(|cell| cell.operation.reads());
     let (mut surprising, mut all) = (0.0, 0.0);
     for cell in reads {
-        let answered = (cell.counts.hits + cell.counts.misses) as f64;
+        let missed = cell.counts.misses.saturating_sub(cell.counts.planned_misses) as f64;
+        let answered = cell.counts.hits as f64 + missed;
         let expected = answered * (1.0 - cell.predicted_hit_ratio.unwrap_or(0.0));
-        surprising += (cell.counts.misses as f64 - expected).max(0.0);
+        surprising += (missed - expected).max(0.0);
         all += answered;
     }
     surprising > all * 0.01
@@ -145,9 +147,9 @@ fn or(names: &[&str]) -> String {
 }
 
 /// How the figures of [`values`] are counted.
-const VALUES_MEAN: &str = "right: reads that returned the value that was stored; lost: acknowledged values that were gone when \
-                           they were read back, and no eviction explains it; missed: reads that found nothing; wrong: reads \
-                           that returned anything else";
+const VALUES_MEAN: &str = "right: answers that were as stored, those of the read-back too; lost: acknowledged values that were \
+                           gone when they were read back, and no eviction explains it; missed: reads that found nothing, \
+                           but for keys that the plan had deleted; wrong: reads that returned anything else";
 
 fn checks(run: &Run) -> Markup {
     let worst = run.checks.iter().map(|check| check.severity).min();

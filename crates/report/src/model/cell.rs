@@ -125,10 +125,10 @@ fn alone() -> u32 {
 pub const LIKE_HITS: f64 = 0.01;
 
 impl Cell {
-    /// Hits over reads that were answered; `None` where nothing was read.
+    /// Hits over reads that were answered, with whatever value; `None` where nothing was read.
     #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
     pub fn hit_ratio(&self) -> Option<f64> {
-        let answered = self.counts.hits + self.counts.misses;
+        let answered = self.counts.hits + self.counts.misses + self.counts.wrong;
         (self.operation.reads() && answered > 0).then(|| self.counts.hits as f64 / answered as f64)
     }
 

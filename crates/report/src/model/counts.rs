@@ -60,9 +60,12 @@ pub struct Counts {
     pub read_back_absent: u64,
     /// Of `read_back`, `overwritten` and `deletes_read_back`: values that were not what was stored, or that should have been gone.
     pub read_back_wrong: u64,
-    /// Keys that the read-back set once more, to a newer version, and read again.
+    /// Keys that the read-back set once more, to a newer version, and found again; one that was gone is in `read_back_absent`.
     #[serde(default)]
     pub overwritten: u64,
+    /// Keys that were there and that the read-back could not set once more.
+    #[serde(default)]
+    pub overwrites_failed: u64,
     /// Keys whose delete was acknowledged and that were looked for afterwards.
     #[serde(default)]
     pub deletes_read_back: u64,
@@ -81,10 +84,20 @@ impl Counts {
         (self.wrong + self.read_back_wrong).saturating_sub(named)
     }
 
-    /// Values that were read and compared, in the measured phase and in the read-back.
+    /// Answers that were compared with what was stored: values, and that there is none of a deleted key.
     pub fn compared(&self) -> u64 {
         let found = self.read_back.saturating_sub(self.read_back_absent);
-        self.hits + self.wrong + found + self.overwritten + self.deletes_read_back
+        self.hits
+            + self.planned_misses
+            + self.wrong
+            + found
+            + self.overwritten
+            + self.deletes_read_back
+    }
+
+    /// Of those: right ones.
+    pub fn right(&self) -> u64 {
+        self.compared().saturating_sub(self.wrong + self.read_back_wrong)
     }
 
     /// Operations that were answered, and rightly: hits and misses. `None` of an operation that cannot miss.
@@ -119,6 +132,7 @@ impl Counts {
             read_back_absent: self.read_back_absent + other.read_back_absent,
             read_back_wrong: self.read_back_wrong + other.read_back_wrong,
             overwritten: self.overwritten + other.overwritten,
+            overwrites_failed: self.overwrites_failed + other.overwrites_failed,
             deletes_read_back: self.deletes_read_back + other.deletes_read_back,
             emptied_checked: self.emptied_checked + other.emptied_checked,
             emptied_left: self.emptied_left + other.emptied_left,

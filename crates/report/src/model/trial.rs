@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Whether a target keeps what it promises of a TTL, tried on a few keys of the run's own before the rounds. Some get a short
 /// TTL and must be gone after it, others one that lasts and must be there when the first are gone; so must those whose TTL has
 /// most of its time behind it, which a clock that runs fast ends. A touch gives some of either kind the TTL of the other.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TtlTrial {
     /// The short TTL that was given, in seconds.
     pub ttl_s: f64,
@@ -45,4 +45,15 @@ pub struct TtlTrial {
     /// Of them: still answered when they were asked for the last time.
     #[serde(default)]
     pub shortened_late: u64,
+    /// Whether it is known what the store evicted meanwhile: it tells, or evicts nothing.
+    #[serde(default = "told")]
+    pub evictions_told: bool,
+    /// The first error of a touch; what depends on one was not tried then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub touch_error: Option<String>,
+}
+
+/// Runs of before it was asked take it for granted.
+fn told() -> bool {
+    true
 }

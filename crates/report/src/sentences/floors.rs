@@ -6,7 +6,7 @@ use super::{Sentence, about};
 use crate::figures::{list, nanoseconds, percent};
 use crate::model::{Cell, Floor, Operation, Run};
 use crate::points::short_label;
-use crate::ranking::Group;
+use crate::ranking::{Group, Standing};
 
 /// The part of an operation's time from which on nothing can be said of the cache behind it: what is left is smaller
 /// than what two measurements of the floor differ by.
@@ -29,7 +29,8 @@ pub fn floor_share(run: &Run, cell: &Cell) -> Option<f64> {
 /// requests of many keys it is not known then.
 pub fn operation_ns(cell: &Cell) -> Option<f64> {
     match &cell.paced {
-        None => cell.ops_per_s.map(|rate| 1e9 / rate),
+        // A read that misses takes its time too.
+        None => cell.answered_per_s.or(cell.ops_per_s).map(|rate| 1e9 / rate),
         Some(paced) if !cell.operation.is_of_many_keys() => {
             Some(paced.service_ns?.mean / f64::from(cell.workers.max(1)))
         }
@@ -95,13 +96,20 @@ fn sentence(
     }
     let shares = groups.iter().filter_map(|group| {
         let best = group.ranked().find(|row| language_of(run, row.cell) == language)?;
-        Some((floor_share(run, best.cell)?, best.name))
+        // Nobody is the fastest where some hit less often than others.
+        let is_alone =
+            group.rows.iter().all(|row| !matches!(row.standing, Standing::Unlike { .. }));
+        let who = if is_alone {
+            format!("the fastest{among}, {}", best.name)
+        } else {
+            best.name.to_owned()
+        };
+        Some((floor_share(run, best.cell)?, who))
     });
     let largest = shares.max_by(|a, b| a.0.total_cmp(&b.0));
-    if let Some((share, name)) = largest {
+    if let Some((share, who)) = largest {
         let most = if floors.len() > 1 { "at most " } else { "" };
-        let _ =
-            write!(text, ", {most}{} of the time of the fastest{among}, {name}", percent(share));
+        let _ = write!(text, ", {most}{} of the time of {who}", percent(share));
     }
     Some(Sentence { operation: Some(operation), ..about("harness", text) })
 }
@@ -133,7 +141,7 @@ fn immeasurable(run: &Run, groups: &[&Group<'_>], operation: Operation) -> Vec<S
             format!("{} of the time or more", percent(least))
         };
         let text = format!(
-            "{operation} of {name} cannot be measured{at}: the measuring alone takes {takes}"
+            "{operation} of {name} may be faster than is told{at}: the measuring alone takes {takes}"
         );
         Sentence { operation: Some(operation), ..about("harness", text) }
     };

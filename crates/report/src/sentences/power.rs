@@ -29,10 +29,11 @@ pub fn smallest_p(n: usize, m: usize) -> f64 {
 }
 
 /// How many rounds every target needs so that a difference can be told in each of `comparisons` comparisons, however
-/// clear it is: with fewer, even the smallest p there is would not survive the correction.
-pub fn rounds_for_verdict(comparisons: usize) -> usize {
+/// clear it is, and no fewer than `least`: with less, even the smallest p there is would not survive the correction. That so
+/// many are enough does not say that more are, for from [`PAIRED_FROM`] on it is another test.
+pub fn rounds_for_verdict(least: usize, comparisons: usize) -> usize {
     let factor = real(comparisons.max(1));
-    let mut rounds = 1;
+    let mut rounds = least.max(1);
     while smallest_p(rounds, rounds) * factor >= Verdict::SIGNIFICANCE {
         rounds += 1;
     }
@@ -77,7 +78,7 @@ pub(crate) fn no_verdict(run: &Run) -> Option<NoVerdict> {
     (clearest * real(comparisons) >= Verdict::SIGNIFICANCE).then(|| NoVerdict {
         rounds: most,
         comparisons,
-        needed: rounds_for_verdict(comparisons),
+        needed: rounds_for_verdict(most, comparisons),
     })
 }
 

@@ -65,6 +65,8 @@ pub(super) struct Cache {
     waiting: VecDeque<Waiting>,
     /// Entries that were deleted, and that come back once they are asked for.
     deleted: HashMap<Vec<u8>, Entry>,
+    /// A key that was there was set.
+    pub(super) has_overwritten: bool,
 }
 
 impl Cache {
@@ -79,6 +81,7 @@ impl Cache {
             started: Instant::now(),
             waiting: VecDeque::new(),
             deleted: HashMap::new(),
+            has_overwritten: false,
         }
     }
 

@@ -1,6 +1,7 @@
 //! What a server answers to each command.
 
 use super::cache::{CAPACITY_BYTES, Cache};
+use super::fault::Fault;
 use super::request::{Request, Verb};
 
 /// The largest item, key and header included: smaller than memcached's, so that who looks for the limit moves fewer bytes.
@@ -26,6 +27,9 @@ pub(super) fn answer(cache: &mut Cache, request: Request, value: Vec<u8>, out: &
         Request::Delete { key, .. } => {
             let is_deleted = cache.delete(&key);
             out.extend_from_slice(if is_deleted { b"DELETED\r\n" } else { NOT_FOUND });
+        }
+        Request::Touch { .. } if cache.fault == Fault::FailsTouches => {
+            out.extend_from_slice(b"SERVER_ERROR no touch today\r\n");
         }
         Request::Touch { key, exptime, .. } => {
             let is_touched = cache.touch(&key, exptime);
@@ -98,7 +102,11 @@ fn store(
         return "SERVER_ERROR object too large for cache\r\n";
     }
     let older = cache.find(key).cloned();
+    cache.has_overwritten |= older.is_some();
     match (verb, older) {
+        (Verb::Set, Some(_)) if cache.fault == Fault::RefusesOverwrites => {
+            return "SERVER_ERROR no second value\r\n";
+        }
         (Verb::Set, _) | (Verb::Add, None) | (Verb::Replace, Some(_)) => {
             cache.store(key, flags, value, Some(exptime));
         }

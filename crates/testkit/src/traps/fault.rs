@@ -14,6 +14,10 @@ pub enum Fault {
     },
     /// Keeps the first value of a key until it is deleted, and acknowledges every later one. STALE.
     KeepsFirst,
+    /// Answers a set of a key that is there with an error. ERR-AS-OP, for the read-back sets some once more.
+    RefusesOverwrites,
+    /// Answers nothing any more once a key that is there is set. The target is lost, with the reason.
+    HangsOnOverwrites,
     /// Acknowledges sets and forgets some. SILENT-DROP.
     DropsSets {
         /// Which of the sets.
@@ -89,6 +93,8 @@ pub enum Fault {
     RunsFast,
     /// Acknowledges touches and leaves the TTL as it was. TTL-TRUTH.
     IgnoresTouch,
+    /// Answers touches with an error, and keeps entries for ever. TTL-TRUTH, whatever becomes of the touches.
+    FailsTouches,
     /// Acknowledges `flush_all` and does nothing. Larder never flushes the server of somebody else: nothing is said.
     IgnoresFlush,
     /// Answers some requests after half a second. EXCLUDED-TIME.
@@ -243,7 +249,12 @@ impl Fault {
 
     /// Whether a TTL counts.
     pub(super) fn expires(self) -> bool {
-        self != Self::IgnoresTtl
+        !matches!(self, Self::IgnoresTtl | Self::FailsTouches)
+    }
+
+    /// Whether a server of this kind falls silent some time.
+    pub fn hangs(self) -> bool {
+        matches!(self, Self::Hangs { .. } | Self::HangsOnOverwrites)
     }
 
     /// Whether a touch is carried out.
@@ -310,8 +321,9 @@ impl Fault {
     }
 
     /// What becomes of the answer to the `n`-th request about an entry.
-    pub(super) fn sends(self, n: u64) -> Sent {
+    pub(super) fn sends(self, n: u64, has_overwritten: bool) -> Sent {
         match self {
+            Self::HangsOnOverwrites if has_overwritten => Sent::Nothing,
             Self::Stalls { every } if n.is_multiple_of(every) => Sent::Later(STALL),
             Self::Closes { every } if n.is_multiple_of(every) => Sent::Closed,
             Self::AnswersGarbage { every } if n.is_multiple_of(every) => Sent::Garbage,

@@ -191,11 +191,13 @@ impl Shared {
             state.cross(number, &mut out);
         }
         // A server that hangs does not tell its version either.
-        let sent = match state.cache.fault.sends(state.cache.counts.requests) {
-            Sent::Nothing => Sent::Nothing,
-            sent if is_of_entries => sent,
-            _ => Sent::Whole,
-        };
+        let sent =
+            match state.cache.fault.sends(state.cache.counts.requests, state.cache.has_overwritten)
+            {
+                Sent::Nothing => Sent::Nothing,
+                sent if is_of_entries => sent,
+                _ => Sent::Whole,
+            };
         state.unanswered += u64::from(matches!(sent, Sent::Nothing));
         (out, sent)
     }

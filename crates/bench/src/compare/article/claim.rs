@@ -237,7 +237,7 @@ fn too_few(rounds: Option<usize>, tests: usize) -> Option<String> {
     #[expect(clippy::cast_precision_loss, reason = "a number of tests")]
     let clearest = |rounds| smallest_p(rounds, rounds) * tests as f64;
     let rounds = rounds.filter(|rounds| clearest(*rounds) >= Verdict::SIGNIFICANCE)?;
-    let needed = rounds_for_verdict(tests);
+    let needed = rounds_for_verdict(rounds, tests);
     let tests = count(tests, "test");
     Some(format!("{rounds} rounds cannot tell in {tests}: {needed} are needed"))
 }

@@ -43,7 +43,7 @@ fn unite(target: &mut Target, other: &Target) {
         let early = trial.early + trial.middle_early + trial.renewed_early;
         (trial.late + trial.shortened_late, early)
     };
-    target.ttl = target.ttl.into_iter().chain(other.ttl).max_by_key(broken);
+    target.ttl = target.ttl.take().into_iter().chain(other.ttl.clone()).max_by_key(broken);
 }
 
 fn least(a: Option<u64>, b: Option<u64>) -> Option<u64> {
