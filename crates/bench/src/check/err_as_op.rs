@@ -2,7 +2,7 @@
 
 use larder_report::{Run, Severity};
 
-use super::{About, Check, Needs, Report, example, measured, percent};
+use super::{About, Check, Needs, Report, example, lacks_room, measured, percent};
 use crate::measure::OVERWRITES_FAILED;
 
 /// Above this share of failures, in percent, a rate is no result.
@@ -32,7 +32,11 @@ impl Check for ErrAsOp {
                     "{failed} of {all} keys that were there could not be set once more after the rounds{}",
                     example(cell, OVERWRITES_FAILED)
                 );
-                report.cell(severity(percent(failed, all)), cell, text);
+                // Who has no room refuses a set as it evicts.
+                let is_full = lacks_room(run, cell);
+                let severity =
+                    if is_full { Severity::Note } else { severity(percent(failed, all)) };
+                report.cell(severity, cell, text);
             }
             let failures = cell.counts.errors + cell.counts.failed_fills;
             if failures == 0 {

@@ -243,6 +243,20 @@ fn example(cell: &Cell, kind: &str) -> String {
         .map_or_else(String::new, |example| format!("; such as: {example}"))
 }
 
+/// Whether a target has no room for all of the working set of a cell.
+fn is_too_small(run: &Run, cell: &Cell) -> bool {
+    let own = run.target(&cell.target).and_then(|target| target.capacity_bytes);
+    let capacity = cell.capacity_bytes.or(own);
+    capacity.is_some_and(|capacity| cell.working_set_bytes > capacity)
+}
+
+/// Whether entries had to go to make room at the point of a cell, or would have to: CAPACITY says so.
+fn lacks_room(run: &Run, cell: &Cell) -> bool {
+    let mine = |other: &&Cell| other.target == cell.target && other.point == cell.point;
+    let evicted = |cell: &Cell| cell.counts.evictions > Some(0);
+    is_too_small(run, cell) || run.cells.iter().filter(mine).any(evicted)
+}
+
 /// Whether a capacity was asked for: what a store drops then it drops as told.
 fn is_bounded(cell: &Cell) -> bool {
     cell.point.contains_key(CAPACITY)

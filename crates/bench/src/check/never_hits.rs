@@ -2,32 +2,27 @@
 
 use larder_report::{CAPACITY, Cell, HitCurve, PointValue, Run, Severity};
 
-use super::{About, Check, Needs, Report, is_bounded, measured};
+use super::{About, Check, Needs, Report, is_bounded, lacks_room, measured};
 
 /// A ratio that differs from the predicted one by more than this deserves a word.
 const TOLERANCE: f64 = 0.02;
 
 pub(super) struct NeverHits;
 
-/// Whether entries had to go to make room: CAPACITY says so, and the prediction is for a store with room.
-fn lacks_room(run: &Run, cell: &Cell) -> bool {
-    let own = run.target(&cell.target).and_then(|target| target.capacity_bytes);
-    let capacity = cell.capacity_bytes.or(own);
-    let evicted = |cell: &Cell| cell.counts.evictions > Some(0);
-    capacity.is_some_and(|capacity| cell.working_set_bytes > capacity)
-        || run
-            .cells
-            .iter()
-            .any(|other| other.target == cell.target && other.point == cell.point && evicted(other))
+/// The share of the reads that something was found for: that it is wrong is for other checks to say.
+#[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+fn found(cell: &Cell) -> Option<f64> {
+    let found = cell.counts.hits + cell.counts.wrong;
+    let answered = found + cell.counts.misses;
+    (answered > 0).then(|| found as f64 / answered as f64)
 }
 
-/// Whether each read is of a key that was stored and that nothing ends: nothing has a TTL, and the store tells that it evicted
-/// nothing.
+/// Whether each read is of a key that was stored and that nothing has ended: it is predicted only where every TTL outlives the
+/// phase, and the store tells that it evicted nothing.
 fn must_all_hit(run: &Run, cell: &Cell) -> bool {
-    let has_ttl = run.workload.contains_key("ttl") || cell.point.contains_key("ttl");
     let mine = |other: &&Cell| other.target == cell.target && other.point == cell.point;
     let evicted_none = run.cells.iter().filter(mine).all(|other| other.counts.evictions == Some(0));
-    !has_ttl && evicted_none && cell.predicted_hit_ratio.is_some_and(|ratio| ratio >= 1.0)
+    evicted_none && cell.predicted_hit_ratio.is_some_and(|ratio| ratio >= 1.0)
 }
 
 /// Whether an exact LRU of the capacity of a cell is known to hit next to never, as in a scan of more keys than fit.
@@ -72,7 +67,7 @@ impl Check for NeverHits {
                     "{missed} of {read} reads missed keys whose set had been acknowledged, and nothing was evicted"
                 );
                 report.cell(Severity::Warn, cell, text);
-            } else if let Some((ratio, predicted)) = cell.hit_ratio().zip(cell.predicted_hit_ratio)
+            } else if let Some((ratio, predicted)) = found(cell).zip(cell.predicted_hit_ratio)
                 && predicted - ratio > TOLERANCE
                 && !lacks_room(run, cell)
             {

@@ -1,8 +1,8 @@
 //! SILENT-DROP: values that were acknowledged and are not there.
 
-use larder_report::{Cell, Run, Severity};
+use larder_report::{Run, Severity};
 
-use super::{About, Check, Needs, Report, is_bounded, measured, percent};
+use super::{About, Check, Needs, Report, is_bounded, is_too_small, measured, percent};
 
 /// Where only some keys were read back, how many of those evicted are among them is chance: so many standard deviations
 /// above the expected number are still that, and so are as many in all.
@@ -48,12 +48,6 @@ impl Check for SilentDrop {
             report.stored(Severity::Error, cell, format!("{said}; {why}"));
         }
     }
-}
-
-/// Whether a target has no room for all of the working set.
-fn is_too_small(run: &Run, cell: &Cell) -> bool {
-    let capacity = run.target(&cell.target).and_then(|target| target.capacity_bytes);
-    capacity.is_some_and(|capacity| cell.working_set_bytes > capacity)
 }
 
 /// How many absent keys among those read back so many evictions explain at most.

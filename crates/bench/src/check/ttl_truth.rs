@@ -15,7 +15,7 @@ impl Check for TtlTruth {
         &About {
             id: "TTL-TRUTH",
             severities: &[Severity::Error, Severity::Warn],
-            sees: "where the workload gives a TTL: keys that still answer after theirs, or are gone well before, also where a touch gave it",
+            sees: "where the workload gives a TTL: keys that still answer after theirs, or are gone well before, also where a touch or a second set gave it",
             seen_in: "none of the articles: not one tried whether an entry expires, which a cache is for",
             advice: "make the store look at the time when it is read, give TTLs in its unit, and set the clocks of its machines",
             needs: Needs::SomeRounds,
@@ -65,30 +65,32 @@ impl Check for TtlTruth {
                 let is_rule = trial.middle_early * 2 > trial.middle_keys;
                 report.target(if is_rule { proven } else { Severity::Warn }, target, text);
             }
-            if trial.renewed_early > 0 {
+            let [short, lasting] = [span(trial.ttl_s), span(trial.lasting_ttl_s)];
+            let early = [
+                ("a touch", trial.renewed_early, trial.renewed_keys),
+                ("a second set", trial.prolonged_early, trial.prolonged_keys),
+            ];
+            for (what, gone, keys) in early.into_iter().filter(|(_, gone, _)| *gone > 0) {
                 let text = format!(
-                    "{} of {} keys with a TTL of {} were gone {asked} after they were set, although a touch that gave them \
-                     {} was acknowledged",
-                    trial.renewed_early,
-                    trial.renewed_keys,
-                    span(trial.ttl_s),
-                    span(trial.lasting_ttl_s)
+                    "{gone} of {keys} keys with a TTL of {short} were gone {asked} after they were set, although {what} that gave \
+                     them {lasting} was acknowledged"
                 );
                 report.target(proven, target, text);
+            }
+            let late = [
+                ("a touch", trial.shortened_late, trial.shortened_keys),
+                ("a second set", trial.curtailed_late, trial.curtailed_keys),
+            ];
+            for (what, there, keys) in late.into_iter().filter(|(_, there, _)| *there > 0) {
+                let text = format!(
+                    "{there} of {keys} keys still answered {asked} after they were set, although {what} that gave them a TTL of \
+                     {short} was acknowledged"
+                );
+                report.target(Severity::Error, target, text);
             }
             if let Some(error) = &trial.touch_error {
                 let text = format!("a touch failed, so that no TTL of one was tried: {error}");
                 report.target(Severity::Warn, target, text);
-            }
-            if trial.shortened_late > 0 {
-                let text = format!(
-                    "{} of {} keys still answered {asked} after they were set, although a touch that gave them a TTL of {} was \
-                     acknowledged",
-                    trial.shortened_late,
-                    trial.shortened_keys,
-                    span(trial.ttl_s)
-                );
-                report.target(Severity::Error, target, text);
             }
         }
     }

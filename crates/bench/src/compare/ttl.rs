@@ -96,10 +96,22 @@ enum Kind {
     Renewed,
     /// Set with the TTL that lasts and touched with the short one: must go.
     Shortened,
+    /// Set with the short TTL and set again with the one that lasts: must stay.
+    Prolonged,
+    /// Set with the TTL that lasts and set again with the short one: must go.
+    Curtailed,
+}
+
+/// What gives a key its second TTL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Again {
+    Touch,
+    Set,
 }
 
 /// Every kind, in the order of [`Trial::keys`].
-const KINDS: [Kind; 4] = [Kind::Mortal, Kind::Lasting, Kind::Renewed, Kind::Shortened];
+const KINDS: [Kind; 6] =
+    [Kind::Mortal, Kind::Lasting, Kind::Renewed, Kind::Shortened, Kind::Prolonged, Kind::Curtailed];
 
 /// What was asked for, and was there: so many keys of each of [`KINDS`].
 #[derive(Debug, Clone, Copy)]
@@ -109,19 +121,26 @@ struct Found {
 }
 
 impl Kind {
-    /// The TTL that it is set with, and the one that a touch gives it.
-    fn ttls(self, short: Duration) -> (Duration, Option<Duration>) {
+    /// The TTL that it is set with, and what gives it which one afterwards.
+    fn ttls(self, short: Duration) -> (Duration, Option<(Again, Duration)>) {
         match self {
             Self::Mortal => (short, None),
             Self::Lasting => (LASTING, None),
-            Self::Renewed => (short, Some(LASTING)),
-            Self::Shortened => (LASTING, Some(short)),
+            Self::Renewed => (short, Some((Again::Touch, LASTING))),
+            Self::Shortened => (LASTING, Some((Again::Touch, short))),
+            Self::Prolonged => (short, Some((Again::Set, LASTING))),
+            Self::Curtailed => (LASTING, Some((Again::Set, short))),
         }
+    }
+
+    /// Whether a touch is a part of it.
+    fn is_touched(self) -> bool {
+        matches!(self, Self::Renewed | Self::Shortened)
     }
 
     /// Whether it must be gone when it is asked for.
     fn must_go(self) -> bool {
-        matches!(self, Self::Mortal | Self::Shortened)
+        matches!(self, Self::Mortal | Self::Shortened | Self::Curtailed)
     }
 
     /// A letter that keeps its keys apart from others'.
@@ -131,6 +150,8 @@ impl Kind {
             Self::Lasting => 'l',
             Self::Renewed => 'r',
             Self::Shortened => 'c',
+            Self::Prolonged => 'p',
+            Self::Curtailed => 'u',
         }
     }
 
@@ -236,7 +257,7 @@ impl Trial {
             found: None,
         };
         for kind in KINDS {
-            if kind.ttls(trial.ttl).1.is_none() || target.capabilities.touch {
+            if !kind.is_touched() || target.capabilities.touch {
                 trial.store(kind, point.keys.prefix()).ok()?;
             }
         }
@@ -249,25 +270,28 @@ impl Trial {
         Some(trial)
     }
 
-    /// Sets the keys of a kind, and touches them where that is what it is about. A touch that fails says nothing of what was only
+    /// Sets the keys of a kind, and touches them or sets them again where that is what it is about. A touch that fails says nothing of what was only
     /// set.
     fn store(&mut self, kind: Kind, prefix: &[u8]) -> Result<()> {
-        let (ttl, touched) = kind.ttls(self.ttl);
+        let (ttl, again) = kind.ttls(self.ttl);
         for n in 0..KEYS {
             let key = [prefix, format!("t~{}{n}", kind.letter()).as_bytes()].concat();
             if !self.set(&key, ttl)? {
                 continue;
             }
-            let is_touched = match touched.map(|ttl| self.session.touch(&key, Some(ttl))) {
+            let is_so = match again {
                 None => true,
-                Some(Ok(is_there)) => is_there,
-                Some(Err(error)) => {
-                    self.note_silence(&error);
-                    self.touch_error.get_or_insert_with(|| error.to_string());
-                    return if self.is_silent { Err(error) } else { Ok(()) };
-                }
+                Some((Again::Set, ttl)) => self.set(&key, ttl)?,
+                Some((Again::Touch, ttl)) => match self.session.touch(&key, Some(ttl)) {
+                    Ok(is_there) => is_there,
+                    Err(error) => {
+                        self.note_silence(&error);
+                        self.touch_error.get_or_insert_with(|| error.to_string());
+                        return if self.is_silent { Err(error) } else { Ok(()) };
+                    }
+                },
             };
-            if is_touched {
+            if is_so {
                 self.keys[kind.place()].push(key);
             }
         }
@@ -390,6 +414,10 @@ impl Trial {
             renewed_early: early(Kind::Renewed, LASTING / 2),
             shortened_keys: keys(Kind::Shortened),
             shortened_late: there(Kind::Shortened),
+            prolonged_keys: keys(Kind::Prolonged),
+            prolonged_early: early(Kind::Prolonged, LASTING / 2),
+            curtailed_keys: keys(Kind::Curtailed),
+            curtailed_late: there(Kind::Curtailed),
             evictions_told: is_told,
             touch_error: self.touch_error.clone(),
         })

@@ -107,6 +107,14 @@ fn a_server_that_falls_silent_at_the_first_overwrite_is_lost() {
 }
 
 #[test]
+fn a_server_that_keeps_the_first_ttl_of_a_key_fails_the_trial_of_ttls() {
+    judge(
+        "keepttl",
+        &[(DEFAULT, Nothing), (PHASES, Nothing), (MORTAL, Found(&["TTL-TRUTH"], BOTH))],
+    );
+}
+
+#[test]
 fn a_server_that_fails_touches_and_ignores_ttls_fails_their_trial() {
     judge(
         "failtouch",

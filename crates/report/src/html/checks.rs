@@ -11,6 +11,7 @@ use super::view::View;
 use crate::figures::count;
 use crate::findings::{Finding, findings, tally};
 use crate::model::{Check, Run, Severity};
+use crate::sentences::no_verdict;
 
 /// More places than this are folded away.
 const PLACES_SHOWN: usize = 8;
@@ -34,7 +35,8 @@ pub(super) fn summary(view: &View<'_>) -> Markup {
     html! {
         div.doubts {
             h3 { "What to doubt " small { a href="#checks" { (tally(view.run)) } } }
-            @if doubts.is_empty() { p { "No error and no warning: the checks found no reason to doubt these figures." } }
+            @if doubts.is_empty() && no_verdict(view.run).is_none() { p { "No error and no warning: the checks found no reason to doubt these figures." } }
+            @if let Some(few) = too_few(view.run) { p.few { (marks::of_severity(Severity::Warn)) " " (few) } }
             ul { @for finding in &doubts { li.(finding.severity.as_str()) {
                 a href={ "#" (View::finding_anchor(finding.severity, finding.id)) } {
                     (marks::of_severity(finding.severity)) span.unseen { (word(finding.severity)) " " } code { (finding.id) }
@@ -48,6 +50,18 @@ pub(super) fn summary(view: &View<'_>) -> Markup {
             }
         }
     }
+}
+
+/// That the rounds were too few for any verdict.
+fn too_few(run: &Run) -> Option<String> {
+    no_verdict(run).map(|few| {
+        format!(
+            "Too few rounds: no verdict is possible with {} over {}; {} are needed.",
+            count(few.rounds, "round"),
+            count(few.comparisons, "comparison"),
+            count(few.needed, "round")
+        )
+    })
 }
 
 fn meaning(run: &Run, findings: &[Finding<'_>]) -> String {

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 /// Whether a target keeps what it promises of a TTL, tried on a few keys of the run's own before the rounds. Some get a short
 /// TTL and must be gone after it, others one that lasts and must be there when the first are gone; so must those whose TTL has
-/// most of its time behind it, which a clock that runs fast ends. A touch gives some of either kind the TTL of the other.
+/// most of its time behind it, which a clock that runs fast ends. A touch, or a second set, gives some of either kind the
+/// TTL of the other.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TtlTrial {
     /// The short TTL that was given, in seconds.
@@ -45,6 +46,18 @@ pub struct TtlTrial {
     /// Of them: still answered when they were asked for the last time.
     #[serde(default)]
     pub shortened_late: u64,
+    /// Keys with the short TTL that an acknowledged set gave the one that lasts.
+    #[serde(default)]
+    pub prolonged_keys: u64,
+    /// Of them: gone all the same, and no eviction explains it.
+    #[serde(default)]
+    pub prolonged_early: u64,
+    /// Keys with the TTL that lasts that an acknowledged set gave the short one.
+    #[serde(default)]
+    pub curtailed_keys: u64,
+    /// Of them: still answered when they were asked for the last time.
+    #[serde(default)]
+    pub curtailed_late: u64,
     /// Whether it is known what the store evicted meanwhile: it tells, or evicts nothing.
     #[serde(default = "told")]
     pub evictions_told: bool,

@@ -27,6 +27,9 @@ macro_rules! ensure_eq {
 }
 pub(super) use ensure_eq;
 
+/// How often a set is tried again that finds a lock taken.
+const ATTEMPTS: u32 = 50;
+
 /// Stores a value that nothing speaks against.
 pub(super) fn put(session: &mut dyn Session, key: &[u8], value: &[u8]) -> Result<(), Failed> {
     put_with(session, key, value, &SetOptions::default())
@@ -39,8 +42,15 @@ pub(super) fn put_with(
     value: &[u8],
     options: &SetOptions,
 ) -> Result<(), Failed> {
-    let outcome = session.set(key, value, options)?;
-    ensure_eq!(outcome, SetOutcome::Stored, "set of {}", shown(key));
+    let mut outcome = session.set(key, value, options);
+    // Another test may have been kept from working while it held a lock of the same store.
+    for _ in 0..ATTEMPTS {
+        if !matches!(outcome, Err(Error::Busy { .. })) {
+            break;
+        }
+        outcome = session.set(key, value, options);
+    }
+    ensure_eq!(outcome?, SetOutcome::Stored, "set of {}", shown(key));
     Ok(())
 }
 

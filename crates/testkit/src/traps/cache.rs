@@ -178,6 +178,7 @@ impl Cache {
         self.deleted.remove(&key);
         let older = self.take(&key);
         let ends = match (exptime, &older) {
+            (_, Some(older)) if self.fault == Fault::KeepsFirstTtl => older.ends,
             (Some(exptime), _) => self.ends(exptime),
             (None, older) => older.as_ref().and_then(|older| older.ends),
         };

@@ -93,6 +93,8 @@ pub enum Fault {
     RunsFast,
     /// Acknowledges touches and leaves the TTL as it was. TTL-TRUTH.
     IgnoresTouch,
+    /// Leaves the TTL of an entry as it was where it is set again. TTL-TRUTH.
+    KeepsFirstTtl,
     /// Answers touches with an error, and keeps entries for ever. TTL-TRUTH, whatever becomes of the touches.
     FailsTouches,
     /// Acknowledges `flush_all` and does nothing. Larder never flushes the server of somebody else: nothing is said.

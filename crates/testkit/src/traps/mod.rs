@@ -52,6 +52,7 @@ pub const TRAPS: &[Trap] = &[
     trap("nottl", Fault::IgnoresTtl),
     trap("fastclock", Fault::RunsFast),
     trap("notouch", Fault::IgnoresTouch),
+    trap("keepttl", Fault::KeepsFirstTtl),
     trap("failtouch", Fault::FailsTouches),
     trap("noflush", Fault::IgnoresFlush),
     trap("stall", Fault::Stalls { every: 200 }),

@@ -40,8 +40,8 @@ fn unite(target: &mut Target, other: &Target) {
         target.settings.entry(name.clone()).or_insert_with(|| text.clone());
     }
     let broken = |trial: &TtlTrial| {
-        let early = trial.early + trial.middle_early + trial.renewed_early;
-        (trial.late + trial.shortened_late, early)
+        let early = trial.early + trial.middle_early + trial.renewed_early + trial.prolonged_early;
+        (trial.late + trial.shortened_late + trial.curtailed_late, early)
     };
     target.ttl = target.ttl.take().into_iter().chain(other.ttl.clone()).max_by_key(broken);
 }
