@@ -18,7 +18,7 @@ use crate::model::{Run, Verdict};
 use crate::page::Page;
 use crate::points::label;
 use crate::ranking::{Group, Row, Standing, groups, pair};
-use crate::sentences::no_verdict;
+use crate::sentences::{no_verdict, rounds_needed};
 use crate::style::{BAD, DOUBT, FAINT, STRONG, Style};
 use crate::table::write_matrices;
 use crate::text::width;
@@ -77,7 +77,7 @@ fn write_clocks(page: &mut Page, run: &Run, group: &Group<'_>, place: &str, styl
     if blocks[0].texts.iter().flatten().any(|text| text == TIE) {
         let why = no_verdict(run).map_or_else(
             || "cannot be told apart".to_owned(),
-            |few| format!("no verdict: {} rounds, {} are needed", few.rounds, few.needed),
+            |few| rounds_needed(few.rounds, few.needed),
         );
         page.paragraph(0, FAINT, &format!("{TIE} {why}"));
     }

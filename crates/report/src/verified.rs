@@ -18,24 +18,24 @@ pub(crate) struct Verified {
     pub(crate) missed: u64,
 }
 
+/// Whether the target of a cell keeps what is set, as far as is known.
+pub(crate) fn keeps(run: &Run, cell: &Cell) -> bool {
+    run.target(&cell.target).and_then(|of| of.stores) != Some(false)
+}
+
 /// Adds up what became of all values of a run.
 pub(crate) fn verified(run: &Run) -> Verified {
-    let keeps = |cell: &&Cell| run.target(&cell.target).and_then(|of| of.stores) != Some(false);
     let is_lost = |cell: &Cell| {
         let mut named = run.checks.iter().filter(|check| check.id == SILENT_DROP);
         named.any(|check| check.disqualifies(cell) && check.operation == Some(cell.operation))
     };
     let mut all = Verified::default();
-    for cell in run.cells.iter().filter(keeps) {
+    for cell in run.cells.iter().filter(|cell| keeps(run, cell)) {
         let counts = &cell.counts;
         all.right += counts.right();
         all.wrong += counts.wrong + counts.read_back_wrong;
         all.lost += if is_lost(cell) { counts.read_back_absent } else { 0 };
-        all.missed += if cell.operation.reads() {
-            counts.misses.saturating_sub(counts.planned_misses)
-        } else {
-            0
-        };
+        all.missed += if cell.operation.reads() { counts.unplanned_misses() } else { 0 };
     }
     all
 }

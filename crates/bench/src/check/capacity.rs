@@ -4,16 +4,9 @@ use larder_report::figures::percent;
 use larder_report::{Cell, Run, Severity, beats_itself, held_above};
 use larder_store::ByteSize;
 
-use super::{About, Check, Needs, Report, is_bounded, measured};
+use super::{About, Check, Needs, Report, is_bounded, keeps_all, measured};
 
 pub(super) struct Capacity;
-
-/// Whether nothing had to go for what else was stored at this point, in this operation or one before it. That is not known of
-/// one that does not tell.
-fn keeps_all(run: &Run, cell: &Cell) -> bool {
-    let mine = |other: &&Cell| other.target == cell.target && other.point == cell.point;
-    run.cells.iter().filter(mine).all(|other| other.counts.evictions == Some(0))
-}
 
 /// That a target held more than it was to: by its own count, or as an LRU that hits more often than it could otherwise.
 fn held_more(run: &Run, cell: &Cell) -> Option<String> {

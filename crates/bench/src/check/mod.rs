@@ -250,11 +250,20 @@ fn is_too_small(run: &Run, cell: &Cell) -> bool {
     capacity.is_some_and(|capacity| cell.working_set_bytes > capacity)
 }
 
+/// The cells of the same target at the same point, itself among them.
+fn at_point_of<'a>(run: &'a Run, cell: &Cell) -> impl Iterator<Item = &'a Cell> {
+    run.cells.iter().filter(move |other| other.target == cell.target && other.point == cell.point)
+}
+
+/// Whether nothing had to go for what else was stored at this point, in this operation or one before it. That is not known of
+/// one that does not tell.
+fn keeps_all(run: &Run, cell: &Cell) -> bool {
+    at_point_of(run, cell).all(|other| other.counts.evictions == Some(0))
+}
+
 /// Whether entries had to go to make room at the point of a cell, or would have to: CAPACITY says so.
 fn lacks_room(run: &Run, cell: &Cell) -> bool {
-    let mine = |other: &&Cell| other.target == cell.target && other.point == cell.point;
-    let evicted = |cell: &Cell| cell.counts.evictions > Some(0);
-    is_too_small(run, cell) || run.cells.iter().filter(mine).any(evicted)
+    is_too_small(run, cell) || at_point_of(run, cell).any(|other| other.counts.evictions > Some(0))
 }
 
 /// Whether a capacity was asked for: what a store drops then it drops as told.

@@ -2,7 +2,7 @@
 
 use larder_report::{CAPACITY, Cell, HitCurve, PointValue, Run, Severity};
 
-use super::{About, Check, Needs, Report, is_bounded, lacks_room, measured};
+use super::{About, Check, Needs, Report, is_bounded, keeps_all, lacks_room, measured};
 
 /// A ratio that differs from the predicted one by more than this deserves a word.
 const TOLERANCE: f64 = 0.02;
@@ -20,9 +20,7 @@ fn found(cell: &Cell) -> Option<f64> {
 /// Whether each read is of a key that was stored and that nothing has ended: it is predicted only where every TTL outlives the
 /// phase, and the store tells that it evicted nothing.
 fn must_all_hit(run: &Run, cell: &Cell) -> bool {
-    let mine = |other: &&Cell| other.target == cell.target && other.point == cell.point;
-    let evicted_none = run.cells.iter().filter(mine).all(|other| other.counts.evictions == Some(0));
-    evicted_none && cell.predicted_hit_ratio.is_some_and(|ratio| ratio >= 1.0)
+    keeps_all(run, cell) && cell.predicted_hit_ratio.is_some_and(|ratio| ratio >= 1.0)
 }
 
 /// Whether an exact LRU of the capacity of a cell is known to hit next to never, as in a scan of more keys than fit.
@@ -57,7 +55,7 @@ impl Check for NeverHits {
             if is_bounded(cell) && (report.is_early || hits_rarely(run, cell)) {
                 continue;
             }
-            let missed = counts.misses.saturating_sub(counts.planned_misses);
+            let missed = counts.unplanned_misses();
             if counts.hits == 0 && counts.wrong == 0 && missed > 0 {
                 let text = format!("0 hits of {} reads: this times misses", counts.misses);
                 report.cell(Severity::Error, cell, text);

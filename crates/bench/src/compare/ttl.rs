@@ -314,7 +314,10 @@ impl Trial {
 
     /// Sets one key; whether that was acknowledged.
     fn set(&mut self, key: &[u8], ttl: Duration) -> Result<bool> {
-        self.placed.push(key.to_vec());
+        // A second set of a key follows the first.
+        if self.placed.last().is_none_or(|last| last != key) {
+            self.placed.push(key.to_vec());
+        }
         let options = SetOptions { ttl: Some(ttl), ..SetOptions::default() };
         let outcome = self.session.set(key, key, &options);
         outcome.inspect_err(|error| self.note_silence(error)).map(|it| it == SetOutcome::Stored)
@@ -331,7 +334,8 @@ impl Trial {
             if self.began.elapsed() >= ends {
                 continue;
             }
-            let Ok(there) = self.there(&self.ladder[number].keys.clone()) else { return };
+            let there = there(self.session.as_mut(), &self.ladder[number].keys);
+            let Ok(there) = there.inspect_err(|error| self.note_silence(error)) else { return };
             // Of one that ended meanwhile nothing is known.
             if self.began.elapsed() < ends {
                 self.middle = Some((number, there));
@@ -353,7 +357,7 @@ impl Trial {
         let after = self.set.elapsed();
         let mut there = [0; KINDS.len()];
         for kind in KINDS {
-            let Ok(number) = self.there(&self.keys[kind.place()].clone()) else { return };
+            let Ok(number) = self.there(kind) else { return };
             there[kind.place()] = number;
         }
         self.asked = self.began.elapsed();
@@ -366,20 +370,16 @@ impl Trial {
         let after = self.set.elapsed();
         let Some(mut found) = self.found.take() else { return };
         for kind in KINDS.into_iter().filter(|kind| kind.must_go()) {
-            let Ok(number) = self.there(&self.keys[kind.place()].clone()) else { return };
+            let Ok(number) = self.there(kind) else { return };
             found.there[kind.place()] = number;
         }
         self.found = Some(Found { after, ..found });
     }
 
-    /// How many of these keys answer.
-    fn there(&mut self, keys: &[Vec<u8>]) -> Result<usize> {
-        let (mut there, mut value) = (0, Vec::new());
-        for key in keys {
-            let found = self.session.get(key, &mut value);
-            there += usize::from(found.inspect_err(|error| self.note_silence(error))?.is_some());
-        }
-        Ok(there)
+    /// How many keys of a kind answer.
+    fn there(&mut self, kind: Kind) -> Result<usize> {
+        let there = there(self.session.as_mut(), &self.keys[kind.place()]);
+        there.inspect_err(|error| self.note_silence(error))
     }
 
     /// What was found out. What was evicted meanwhile did not expire too early, and nor did what was asked for too late.
@@ -429,8 +429,20 @@ impl Drop for Trial {
     /// ends by itself, so that nobody waits for a store that has fallen silent.
     fn drop(&mut self) {
         for key in &self.placed {
-            let removed = if self.is_silent { return } else { self.session.delete(key) };
+            if self.is_silent {
+                return;
+            }
+            let removed = self.session.delete(key);
             self.is_silent = matches!(removed, Err(Error::Timeout { .. }));
         }
     }
+}
+
+/// How many of these keys answer.
+fn there(session: &mut dyn Session, keys: &[Vec<u8>]) -> Result<usize> {
+    let (mut there, mut value) = (0, Vec::new());
+    for key in keys {
+        there += usize::from(session.get(key, &mut value)?.is_some());
+    }
+    Ok(there)
 }

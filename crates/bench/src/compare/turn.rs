@@ -142,10 +142,10 @@ impl Turn<'_> {
             let Some(result) = crew.run((number, plan), state, replays, self.stop)? else {
                 return Ok(());
             };
-            if result.gave_up && result.tallies.timeouts() > 1 {
-                target.note_silence();
-            } else if result.gave_up && result.tallies.timeouts() > 0 {
-                target.answers(&point.keys);
+            match result.tallies.timeouts() {
+                1 if result.gave_up => _ = target.answers(&point.keys),
+                2.. if result.gave_up => target.note_silence(),
+                _ => {}
             }
             let after = Meter::read(target, &crew);
             checkable &= !plan.work.races(crew.len());

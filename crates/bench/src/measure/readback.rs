@@ -61,18 +61,10 @@ impl ReadBack {
     }
 }
 
-/// Adds what speaks of a read-back, and nothing else: what the store itself counted has been added.
+/// Adds what a read-back counted: nothing of what the store counts itself, which has been added.
 fn add(counts: &mut Counts, more: &Counts) {
-    counts.read_back += more.read_back;
-    counts.read_back_absent += more.read_back_absent;
-    counts.overwritten += more.overwritten;
-    counts.overwrites_failed += more.overwrites_failed;
-    counts.deletes_read_back += more.deletes_read_back;
-    counts.read_back_wrong += more.read_back_wrong;
-    counts.truncated += more.truncated;
-    counts.stale += more.stale;
-    counts.other_key += more.other_key;
-    counts.damaged += more.damaged;
+    let none = Some(0);
+    counts.add(&Counts { connections: none, requests: none, evictions: none, ..*more });
 }
 
 /// What is read back, and by whom.

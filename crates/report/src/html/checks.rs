@@ -32,11 +32,12 @@ pub(super) fn summary(view: &View<'_>) -> Markup {
     let findings = findings(view.run);
     let (notes, doubts): (Vec<&Finding<'_>>, Vec<&Finding<'_>>) =
         findings.iter().partition(|finding| finding.severity == Severity::Note);
+    let few = no_verdict(view.run);
     html! {
         div.doubts {
             h3 { "What to doubt " small { a href="#checks" { (tally(view.run)) } } }
-            @if doubts.is_empty() && no_verdict(view.run).is_none() { p { "No error and no warning: the checks found no reason to doubt these figures." } }
-            @if let Some(few) = too_few(view.run) { p.few { (marks::of_severity(Severity::Warn)) " " (few) } }
+            @if doubts.is_empty() && few.is_none() { p { "No error and no warning: the checks found no reason to doubt these figures." } }
+            @if let Some(few) = few { p.few { (marks::of_severity(Severity::Warn)) " Too few rounds: " (few.told()) "." } }
             ul { @for finding in &doubts { li.(finding.severity.as_str()) {
                 a href={ "#" (View::finding_anchor(finding.severity, finding.id)) } {
                     (marks::of_severity(finding.severity)) span.unseen { (word(finding.severity)) " " } code { (finding.id) }
@@ -50,18 +51,6 @@ pub(super) fn summary(view: &View<'_>) -> Markup {
             }
         }
     }
-}
-
-/// That the rounds were too few for any verdict.
-fn too_few(run: &Run) -> Option<String> {
-    no_verdict(run).map(|few| {
-        format!(
-            "Too few rounds: no verdict is possible with {} over {}; {} are needed.",
-            count(few.rounds, "round"),
-            count(few.comparisons, "comparison"),
-            count(few.needed, "round")
-        )
-    })
 }
 
 fn meaning(run: &Run, findings: &[Finding<'_>]) -> String {

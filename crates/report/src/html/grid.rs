@@ -10,7 +10,7 @@ use crate::columns::{self, ANSWERED, P99_FROM_PLAN};
 use crate::figures;
 use crate::model::{ReasonKind, Run};
 use crate::ranking::{Group, Row, Standing, pair};
-use crate::sentences::{no_verdict, rounds_for_verdict};
+use crate::sentences::{no_verdict, rounds_for_verdict, rounds_needed};
 
 /// Of more targets the shares stand below the figures.
 const INLINE: usize = 6;
@@ -133,7 +133,7 @@ fn undecided(run: &Run, group: &Group<'_>) -> String {
     let rounds = told.as_ref().map_or_else(fewest, |told| told.rounds);
     let needed =
         told.map_or_else(|| rounds_for_verdict(rounds, run.comparisons.len()), |told| told.needed);
-    format!("no verdict: {}, {needed} are needed", figures::count(rounds, "round"))
+    rounds_needed(rounds, needed)
 }
 
 /// Why a cell is empty, as short as a column; the whole reason stands in the table of its point.

@@ -8,8 +8,8 @@ use super::view::View;
 use crate::figures::{list, seconds};
 use crate::findings::tally;
 use crate::header::{CUSTOM, machine, to_the_second, warning};
-use crate::model::{Cell, Run, Severity, Target};
-use crate::verified::{Verified, verified};
+use crate::model::{Run, Severity, Target};
+use crate::verified::{Verified, keeps, verified};
 
 /// More names than this do not fit a title.
 const NAMES_IN_TITLE: usize = 4;
@@ -128,11 +128,10 @@ fn values(run: &Run) -> Markup {
 /// More reads than one in a hundred missed that were to hit by the plan.
 #[expect(clippy::cast_precision_loss, reason = "a share")]
 fn misses_surprise(run: &Run) -> bool {
-    let keeps = |cell: &&Cell| run.target(&cell.target).and_then(|of| of.stores) != Some(false);
-    let reads = run.cells.iter().filter(keeps).filter(|cell| cell.operation.reads());
+    let reads = run.cells.iter().filter(|cell| keeps(run, cell) && cell.operation.reads());
     let (mut surprising, mut all) = (0.0, 0.0);
     for cell in reads {
-        let missed = cell.counts.misses.saturating_sub(cell.counts.planned_misses) as f64;
+        let missed = cell.counts.unplanned_misses() as f64;
         let answered = cell.counts.hits as f64 + missed;
         let expected = answered * (1.0 - cell.predicted_hit_ratio.unwrap_or(0.0));
         surprising += (missed - expected).max(0.0);

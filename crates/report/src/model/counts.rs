@@ -84,6 +84,11 @@ impl Counts {
         (self.wrong + self.read_back_wrong).saturating_sub(named)
     }
 
+    /// Misses of keys that the run had not deleted.
+    pub fn unplanned_misses(&self) -> u64 {
+        self.misses.saturating_sub(self.planned_misses)
+    }
+
     /// Answers that were compared with what was stored: values, and that there is none of a deleted key.
     pub fn compared(&self) -> u64 {
         let found = self.read_back.saturating_sub(self.read_back_absent);

@@ -19,8 +19,8 @@ use crate::points::short_label;
 use crate::ranking::{Group, Pair, Row, Standing, groups, pair};
 pub(crate) use floors::languages as floor_languages;
 pub use floors::{floor_share, operation_ns};
-pub(crate) use power::{NoVerdict, no_verdict};
 pub use power::{PAIRED_FROM, rounds_for_verdict, smallest_p};
+pub(crate) use power::{no_verdict, rounds_needed};
 
 /// The heading above them.
 pub(crate) const FIGURES_SAY: &str = "What the figures say";
@@ -101,15 +101,7 @@ fn interruption(run: &Run) -> Option<Sentence> {
 
 /// Said once, and then of no two targets that they cannot be told apart: nobody tried.
 fn too_few_rounds(run: &Run) -> Option<Sentence> {
-    no_verdict(run).map(|NoVerdict { rounds, comparisons, needed }| {
-        let text = format!(
-            "no verdict is possible with {} over {}; {} are needed",
-            count(rounds, "round"),
-            count(comparisons, "comparison"),
-            count(needed, "round")
-        );
-        about("too few rounds", text)
-    })
+    no_verdict(run).map(|few| about("too few rounds", few.told()))
 }
 
 fn absent_targets(run: &Run) -> Vec<Sentence> {

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::figures::count;
 use crate::model::{Operation, Point, Run, Verdict};
 
 /// From so many rounds on that two targets have both, they are compared round by round (by exchanges within the rounds,
@@ -49,6 +50,23 @@ pub(crate) struct NoVerdict {
     pub(crate) comparisons: usize,
     /// How many rounds so many comparisons need.
     pub(crate) needed: usize,
+}
+
+impl NoVerdict {
+    /// In a clause.
+    pub(crate) fn told(&self) -> String {
+        format!(
+            "no verdict is possible with {} over {}; {} are needed",
+            count(self.rounds, "round"),
+            count(self.comparisons, "comparison"),
+            count(self.needed, "round")
+        )
+    }
+}
+
+/// The same in a few words, of so many rounds that were done and so many that it takes.
+pub(crate) fn rounds_needed(rounds: usize, needed: usize) -> String {
+    format!("no verdict: {}, {needed} are needed", count(rounds, "round"))
 }
 
 /// `None` where the rounds that were done suffice for at least one verdict over the comparisons that were made, or where

@@ -214,6 +214,20 @@ impl MapSession {
         Ok(SetOutcome::Stored)
     }
 
+    /// Hands out the value of a key that is there, without a copy.
+    fn look(&self, key: &[u8], hit: &mut dyn FnMut(&[u8], Meta)) -> Result<()> {
+        let shared = &self.shared;
+        let mut map = shared.begin(key)?;
+        let Some(entry) = map.entries.get(key).filter(|_| !shared.fault.hides()) else {
+            map.stats[MISSES] += 1;
+            return Ok(());
+        };
+        let meta = entry.meta(shared.clock.now_ms());
+        hit(shared.fault.answered(&map, key, &entry.value), meta);
+        map.stats[HITS] += 1;
+        Ok(())
+    }
+
     /// Hands out the entries that are wanted and there.
     fn find(
         &self,
@@ -244,29 +258,17 @@ impl Session for MapSession {
 
     fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
         value.clear();
-        let shared = &self.shared;
-        let mut map = shared.begin(key)?;
-        let Some(entry) = map.entries.get(key).filter(|_| !shared.fault.hides()) else {
-            map.stats[MISSES] += 1;
-            return Ok(None);
-        };
-        let meta = entry.meta(shared.clock.now_ms());
-        value.extend_from_slice(shared.fault.answered(&map, key, &entry.value));
-        map.stats[HITS] += 1;
-        Ok(Some(meta))
+        let mut found = None;
+        self.look(key, &mut |bytes, meta| {
+            value.extend_from_slice(bytes);
+            found = Some(meta);
+        })?;
+        Ok(found)
     }
 
     fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
-        let shared = &self.shared;
         for (i, key) in keys.iter().enumerate() {
-            let mut map = shared.begin(key)?;
-            let entry = map.entries.get(*key).filter(|_| !shared.fault.hides());
-            let counted = if entry.is_some() { HITS } else { MISSES };
-            if let Some(entry) = entry {
-                let meta = entry.meta(shared.clock.now_ms());
-                hit(i, shared.fault.answered(&map, key, &entry.value), meta);
-            }
-            map.stats[counted] += 1;
+            self.look(key, &mut |value, meta| hit(i, value, meta))?;
         }
         Ok(())
     }
