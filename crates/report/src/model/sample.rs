@@ -77,7 +77,7 @@ pub struct Sample {
     /// The first of them, in the store's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_error: Option<String>,
-    /// The first wrong value of each kind, as in [`Cell::wrong_examples`].
+    /// The first wrong value of each kind, as `wrong_examples` of a cell.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub wrong_examples: BTreeMap<String, String>,
 }
