@@ -38,6 +38,8 @@ pub(crate) struct Target {
     n_points: usize,
     /// The points that it had no room for, each with what it said.
     full_at: Vec<(Point, String)>,
+    /// Keys that were removed at the end of its last turn: all of them, or an even sample.
+    pub(crate) emptied: Vec<Vec<u8>>,
     /// What servers of somebody's have evicted.
     pub(crate) evicted: Evicted,
     /// Why it can go on no more.
@@ -123,6 +125,7 @@ impl Target {
             guest,
             n_points: plan.points_of(planned).count(),
             full_at: Vec::new(),
+            emptied: Vec::new(),
             evicted: Evicted::default(),
             lost: None,
             silent: AtomicBool::new(false),

@@ -1,4 +1,4 @@
-//! NEVER-HITS: reads that find nothing time the path of a miss.
+//! NEVER-HITS: operations that do not find what is there time the path of a miss.
 
 use larder_report::{CAPACITY, Cell, HitCurve, PointValue, Run, Severity};
 
@@ -17,10 +17,15 @@ fn found(cell: &Cell) -> Option<f64> {
     (answered > 0).then(|| found as f64 / answered as f64)
 }
 
-/// Whether each read is of a key that was stored and that nothing has ended: it is predicted only where every TTL outlives the
-/// phase, and the store tells that it evicted nothing.
-fn must_all_hit(run: &Run, cell: &Cell) -> bool {
-    keeps_all(run, cell) && cell.predicted_hit_ratio.is_some_and(|ratio| ratio >= 1.0)
+/// Misses of keys that were stored and that nothing has ended: the store tells that it evicted nothing. Where each read is
+/// predicted to hit, every TTL outlives the phase.
+fn lost(run: &Run, cell: &Cell) -> u64 {
+    let must_all_hit = cell.predicted_hit_ratio.is_some_and(|ratio| ratio >= 1.0);
+    match (keeps_all(run, cell), must_all_hit) {
+        (false, _) => 0,
+        (true, true) => cell.counts.unplanned_misses(),
+        (true, false) => cell.counts.stored_misses,
+    }
 }
 
 /// Whether an exact LRU of the capacity of a cell is known to hit next to never, as in a scan of more keys than fit.
@@ -40,7 +45,7 @@ impl Check for NeverHits {
         &About {
             id: "NEVER-HITS",
             severities: &[Severity::Error, Severity::Warn],
-            sees: "reads of which none hits, or fewer than the workload predicts; misses of keys that the run had deleted are right",
+            sees: "reads of which none hits, or fewer than the workload predicts, and touches and deletes that do not find what was stored; misses of keys that the run had deleted are right",
             seen_in: "A002: get key0, set key1, for ever: 0 hits of 10,000 on both sides",
             advice: "make the keys that are read the ones that were stored, give the store room for them, or find out where it lost them",
             needs: Needs::SomeRounds,
@@ -49,20 +54,24 @@ impl Check for NeverHits {
     }
 
     fn look(&self, run: &Run, report: &mut Report<'_>) {
-        for cell in measured(run).filter(|cell| cell.operation.reads()) {
-            let counts = &cell.counts;
+        for cell in measured(run).filter(|cell| cell.operation.can_miss()) {
+            let (counts, reads, lost) = (&cell.counts, cell.operation.reads(), lost(run, cell));
             // What an LRU would have hit is worked out when the run is over.
             if is_bounded(cell) && (report.is_early || hits_rarely(run, cell)) {
                 continue;
             }
             let missed = counts.unplanned_misses();
-            if counts.hits == 0 && counts.wrong == 0 && missed > 0 {
+            if reads && counts.hits == 0 && counts.wrong == 0 && missed > 0 {
                 let text = format!("0 hits of {} reads: this times misses", counts.misses);
                 report.cell(Severity::Error, cell, text);
-            } else if missed > 0 && must_all_hit(run, cell) {
-                let read = counts.hits + counts.wrong + missed;
+            } else if lost > 0 {
+                let (asked, what) = if reads {
+                    (counts.hits + counts.wrong + missed, "reads")
+                } else {
+                    (counts.ops - counts.errors, "operations")
+                };
                 let text = format!(
-                    "{missed} of {read} reads missed keys whose set had been acknowledged, and nothing was evicted"
+                    "{lost} of {asked} {what} missed keys whose set had been acknowledged, and nothing was evicted"
                 );
                 report.cell(Severity::Warn, cell, text);
             } else if let Some((ratio, predicted)) = found(cell).zip(cell.predicted_hit_ratio)

@@ -12,7 +12,7 @@ impl Check for NotEmptied {
         &About {
             id: "NOT-EMPTIED",
             severities: &[Severity::Error, Severity::Note],
-            sees: "keys of the run that are still there after the emptying at the end of a turn",
+            sees: "keys of the run that are still there after the emptying at the end of a turn, or there again before the next",
             seen_in: "none of the articles: each ran on what the one before had left",
             advice: "find out why deletes, or a clear, are acknowledged and not carried out; on a server of yours, remove the keys \
                      that begin as the example does",
@@ -26,8 +26,8 @@ impl Check for NotEmptied {
             let (checked, left) = (cell.counts.emptied_checked, cell.counts.emptied_left);
             if left > 0 {
                 let text = format!(
-                    "{left} of {checked} keys of this run that were looked for are still there after the store had said that it \
-                     removed them{}",
+                    "{left} of {checked} keys of this run that were looked for are there after the store had said that it removed \
+                     them{}",
                     example(cell, NOT_EMPTIED)
                 );
                 report.stored(Severity::Error, cell, text);

@@ -6,7 +6,7 @@ use larder_report::figures::seconds;
 use larder_report::{Run, Severity};
 use larder_store::Span;
 
-use super::{About, Check, Needs, Report};
+use super::{About, Check, Needs, Report, measured};
 
 pub(super) struct TtlTruth;
 
@@ -15,7 +15,7 @@ impl Check for TtlTruth {
         &About {
             id: "TTL-TRUTH",
             severities: &[Severity::Error, Severity::Warn],
-            sees: "where the workload gives a TTL: keys that still answer after theirs, or are gone well before, also where a touch or a second set gave it",
+            sees: "where the workload gives a TTL: keys that still answer after theirs, or are gone well before, also where a touch or a second set gave it, or where they are read meanwhile",
             seen_in: "none of the articles: not one tried whether an entry expires, which a cache is for",
             advice: "make the store look at the time when it is read, give TTLs in its unit, and set the clocks of its machines",
             needs: Needs::SomeRounds,
@@ -24,6 +24,13 @@ impl Check for TtlTruth {
     }
 
     fn look(&self, run: &Run, report: &mut Report<'_>) {
+        for cell in measured(run).filter(|cell| cell.counts.outlived > 0) {
+            let (outlived, found) = (cell.counts.outlived, cell.counts.hits + cell.counts.wrong);
+            let text = format!(
+                "{outlived} of {found} reads that hit began when the TTL of everything that was stored had passed"
+            );
+            report.stored(Severity::Error, cell, text);
+        }
         for target in &run.targets {
             let Some(trial) = &target.ttl else { continue };
             let span = |seconds| Span(Duration::from_secs_f64(seconds));
@@ -65,7 +72,7 @@ impl Check for TtlTruth {
                 let is_rule = trial.middle_early * 2 > trial.middle_keys;
                 report.target(if is_rule { proven } else { Severity::Warn }, target, text);
             }
-            let [short, lasting] = [span(trial.ttl_s), span(trial.lasting_ttl_s)];
+            let [short, lasting] = [trial.ttl_s, trial.lasting_ttl_s].map(span);
             let early = [
                 ("a touch", trial.renewed_early, trial.renewed_keys),
                 ("a second set", trial.prolonged_early, trial.prolonged_keys),
@@ -85,6 +92,14 @@ impl Check for TtlTruth {
                 let text = format!(
                     "{there} of {keys} keys still answered {asked} after they were set, although {what} that gave them a TTL of \
                      {short} was acknowledged"
+                );
+                report.target(Severity::Error, target, text);
+            }
+            // One that ignores all TTLs is told above.
+            if trial.read_late > 0 && trial.late == 0 {
+                let text = format!(
+                    "{} of {} keys with a TTL of {short} that were read meanwhile still answered {asked} after they were set",
+                    trial.read_late, trial.read_keys
                 );
                 report.target(Severity::Error, target, text);
             }

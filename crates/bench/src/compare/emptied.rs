@@ -1,4 +1,5 @@
-//! Whether a target is empty when it has said so: after the emptying at the end of a turn, keys of the run are looked for.
+//! Whether a target is empty when it has said so: after the emptying at the end of a turn, and before the next, keys of the run are
+//! looked for.
 
 use std::sync::Arc;
 
@@ -30,24 +31,43 @@ pub(super) struct Left {
 }
 
 impl Target {
-    /// Looks for keys that were stored in a turn, after the target has said that they are gone; as far as it answers. Of a guest
-    /// its servers are asked: what it had in files and in the memory of its program is gone with them.
-    pub(super) fn left(&self, point: &PlannedPoint, state: &KeyState) -> Result<Left> {
+    /// Looks for keys that were stored in a turn, after the target has said that they are gone; as far as it answers.
+    pub(super) fn left(&mut self, point: &PlannedPoint, state: &KeyState) -> Result<Left> {
+        self.emptied.clear();
+        if self.capabilities.stores {
+            let stored = (0..point.keys.count()).filter(|key| state.was_set(*key));
+            let stored: Vec<u32> = stored.collect();
+            let step = stored.len().div_ceil(MOST_KEYS).max(1);
+            self.emptied.extend(stored.iter().step_by(step).map(|index| {
+                let mut key = Vec::new();
+                point.keys.write(*index, &mut key);
+                key
+            }));
+        }
+        self.look("is still there")
+    }
+
+    /// Looks for them once more before the next turn: what was deleted must not come back. Who does not answer is asked by that
+    /// turn.
+    pub(super) fn came_back(&self) -> Left {
+        self.look("is there again").unwrap_or_default()
+    }
+
+    /// Looks for the keys that were removed last. Of a guest its servers are asked: what it had in files and in the memory of its
+    /// program is gone with them.
+    fn look(&self, how: &str) -> Result<Left> {
         let mut found = Left::default();
-        if !self.capabilities.stores {
+        if self.emptied.is_empty() {
             return Ok(found);
         }
         let stores = match &self.guest {
             Some(guest) => guest.servers(),
             None => vec![Arc::clone(&self.store)],
         };
-        let stored: Vec<u32> = (0..point.keys.count()).filter(|key| state.was_set(*key)).collect();
-        let step = stored.len().div_ceil(MOST_KEYS).max(1);
-        let sampled: Vec<u32> = stored.into_iter().step_by(step).collect();
         for store in stores {
             let mut session = store.session()?;
-            let mut chunks = sampled.chunks(AT_ONCE);
-            let looked = chunks.try_for_each(|keys| found.look(session.as_mut(), point, keys));
+            let mut chunks = self.emptied.chunks(AT_ONCE);
+            let looked = chunks.try_for_each(|keys| found.look(session.as_mut(), keys, how));
             found.error = found.error.or_else(|| looked.err().map(|error| error.to_string()));
         }
         Ok(found)
@@ -55,30 +75,27 @@ impl Target {
 }
 
 impl Left {
-    fn look(
-        &mut self,
-        session: &mut dyn Session,
-        point: &PlannedPoint,
-        indices: &[u32],
-    ) -> Result<()> {
-        let key = |index: &u32| {
-            let mut key = Vec::new();
-            point.keys.write(*index, &mut key);
-            key
-        };
-        let keys: Vec<Vec<u8>> = indices.iter().map(key).collect();
+    fn look(&mut self, session: &mut dyn Session, keys: &[Vec<u8>], how: &str) -> Result<()> {
         let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
         let mut there: Vec<usize> = Vec::new();
         patiently(|| {
             there.clear();
             session.get_many(&keys, &mut |i, _, _| there.push(i))
         })?;
-        self.checked += indices.len() as u64;
+        self.checked += keys.len() as u64;
         self.still_there += there.len() as u64;
         if let (None, Some(first)) = (&self.example, there.first()) {
-            self.example = Some(format!("`{}` is still there", point.keys.shown(indices[*first])));
+            self.example = Some(format!("`{}` {how}", String::from_utf8_lossy(keys[*first])));
         }
         Ok(())
+    }
+
+    /// Adds what another look has found.
+    pub(super) fn add(&mut self, other: Self) {
+        self.checked += other.checked;
+        self.still_there += other.still_there;
+        self.example = self.example.take().or(other.example);
+        self.error = self.error.take().or(other.error);
     }
 
     /// Counts it with the operation that stored.

@@ -191,8 +191,8 @@ pub fn compare(
         observer.notice(Event::FewRounds { text: &text });
     }
     observer.notice(Event::Floor);
-    let trials = Trials::begin(plan, &mut slots, stop);
-    let floors = measure_floors(plan, catalog, stop);
+    let mut trials = Trials::begin(plan, &mut slots, stop);
+    let floors = trials.age_during(|| measure_floors(plan, catalog, stop));
     trials.end(&mut slots, stop);
     let recorder = Recorder { plan, environment, floors };
     let measured = Rounds {

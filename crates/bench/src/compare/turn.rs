@@ -14,7 +14,7 @@ use super::meter::{Held, Meter, evicted, resident, tiers_between, wire_between};
 use super::paced;
 use crate::measure::{
     Arrivals, KeyState, Packed, PhasePlan, PhaseResult, ReadBack, add_examples, disk_bytes,
-    figures, seconds, trim_memory,
+    figures, now_ns, seconds, trim_memory,
 };
 use crate::memory;
 use crate::plan::{PlannedPhase, PlannedPoint, phase_seed};
@@ -77,6 +77,7 @@ impl Turn<'_> {
         if target.refusal(self.point).is_some() {
             return;
         }
+        let came_back = target.came_back();
         memory::begin_turn();
         target.account.begin();
         let mut entries = Vec::new();
@@ -87,12 +88,13 @@ impl Turn<'_> {
         }
         // Even after a failure nothing of ours stays on a server that is not ours; one that is silent is asked once more when
         // the run is over.
-        let emptied = if target.is_silent() {
+        let mut emptied = if target.is_silent() {
             Ok(Left::default())
         } else {
             target.empty(&self.point.keys).and_then(|()| target.left(self.point, &state))
         };
-        if let Ok(left) = &emptied {
+        if let Ok(left) = &mut emptied {
+            left.add(came_back);
             left.note(&mut entries);
         }
         entries.into_iter().for_each(keep);
@@ -130,6 +132,7 @@ impl Turn<'_> {
         let (began, started) = (Instant::now(), Meter::read(target, &crew));
         let mut read = ReadBack::default();
         let mut checkable = !replays;
+        let mut renewed_ns = now_ns();
         for ((number, phase), plan) in point.phases.iter().enumerate().zip(&plans) {
             if checkable && phase.operations == [Operation::Delete] {
                 read = self.read_back(target, state, &mut crew, began)?;
@@ -139,9 +142,13 @@ impl Turn<'_> {
                 continue;
             }
             let before = Meter::read(target, &crew);
+            let plan = &PhasePlan { expired_ns: expired_ns(target, plan, renewed_ns), ..*plan };
             let Some(result) = crew.run((number, plan), state, replays, self.stop)? else {
                 return Ok(());
             };
+            if plan.work.renews() {
+                renewed_ns = now_ns();
+            }
             match result.tallies.timeouts() {
                 1 if result.gave_up => _ = target.answers(&point.keys),
                 2.. if result.gave_up => target.note_silence(),
@@ -150,7 +157,8 @@ impl Turn<'_> {
             let after = Meter::read(target, &crew);
             checkable &= !plan.work.races(crew.len());
             if phase.measured {
-                let measured = Measured { phase, result: &result, before, after };
+                let may_have_expired = self.may_have_expired(began);
+                let measured = Measured { phase, result: &result, before, after, may_have_expired };
                 self.keep(target, &measured, &started, entries);
             } else {
                 loaded(target, &result)?;
@@ -222,6 +230,7 @@ impl Turn<'_> {
             arrivals: None,
             set_options: target.set_options(self.point),
             touch_ttl: self.point.set_options.ttl,
+            expired_ns: u64::MAX,
             load_time: self.point.load_time,
             multiget: if batched { self.point.multiget } else { 1 },
             tagged: target.tags(self.point),
@@ -240,12 +249,16 @@ impl Turn<'_> {
         crew: &mut Crew<'_>,
         began: Instant,
     ) -> Result<ReadBack> {
-        let ttl = self.point.set_options.ttl;
-        let expires = ttl.is_some_and(|ttl| ttl < LASTING_TURNS * began.elapsed());
-        if expires || self.is_trial() {
+        if self.may_have_expired(began) || self.is_trial() {
             return Ok(ReadBack::default());
         }
         crew.read_back(state, target.set_options(self.point), self.stop)
+    }
+
+    /// Whether the TTL of something that was set since the turn began may have passed, or may pass while it is looked for.
+    fn may_have_expired(&self, began: Instant) -> bool {
+        let ttl = self.point.set_options.ttl;
+        ttl.is_some_and(|ttl| ttl < LASTING_TURNS * began.elapsed())
     }
 
     fn is_trial(&self) -> bool {
@@ -260,7 +273,7 @@ impl Turn<'_> {
         started: &Meter,
         entries: &mut Vec<Entry>,
     ) {
-        let Measured { phase, result, before, after } = measured;
+        let Measured { phase, result, before, after, .. } = measured;
         let stopped = self.stop.load(Ordering::Relaxed);
         let alone = phase.operations.len() == 1;
         let wire = wire_between(target, before, after);
@@ -301,6 +314,11 @@ impl Turn<'_> {
                     .map(|evictions| if evicts == Some(operation) { evictions } else { 0 }),
                 distinct_keys: result.distinct_keys.min(tally.counts.ops),
                 top_key_ops: scaled(result.top_key_ops, part(tally.counts.ops, all_ops)),
+                stored_misses: if measured.may_have_expired {
+                    0
+                } else {
+                    tally.counts.stored_misses
+                },
                 ..tally.counts
             };
             #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
@@ -379,6 +397,17 @@ struct Measured<'a> {
     result: &'a PhaseResult,
     before: Meter,
     after: Meter,
+    /// A TTL explains what is missing.
+    may_have_expired: bool,
+}
+
+/// When the TTL of all that is stored has passed for certain, where a phase gives nothing a new one; `renewed_ns` is when the
+/// last phase ended that did.
+fn expired_ns(target: &Target, plan: &PhasePlan<'_>, renewed_ns: u64) -> u64 {
+    let counts = target.capabilities.ttl && target.capabilities.stores;
+    let ttl = plan.set_options.ttl.filter(|_| counts && !plan.work.renews());
+    let ns = ttl.and_then(|ttl| u64::try_from(target.gone_after(ttl).as_nanos()).ok());
+    ns.map_or(u64::MAX, |ns| renewed_ns.saturating_add(ns))
 }
 
 /// What a read-back found belongs to the operation that wrote, or to the first one that stands on a load; with it go all

@@ -10,6 +10,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::block::{Block, Op};
 use super::key_state::KeyState;
+use super::tally::Known;
 use super::work::{Kind, Work};
 use crate::trace::TraceKind;
 use crate::workload::{KeySpace, NOTHING, Ratio, Values};
@@ -115,6 +116,17 @@ impl<'a> Draw<'a> {
             stores_nothing: !plan.work.stores(),
             set: Marks::new(plan.work.overwrites() || plan.follows_deletes(), plan.keys.count()),
         }
+    }
+
+    /// What is known of the key of an operation that has just not found it.
+    pub(super) fn known(&self, op: Op) -> Known {
+        if op.version == NOTHING {
+            return Known::Gone;
+        }
+        let may_be_deleted = self.work.deletes() && !self.is_only_writer(op.key);
+        // What was set when the operation was drawn, and has been acknowledged by now.
+        let is_there = op.version > self.state.base() && self.state.acked(op.key).is_some();
+        if is_there && !may_be_deleted { Known::There } else { Known::Unsure }
     }
 
     /// Fills `block` with at most `count` operations, rounded up to a whole chain; leaves it empty when the phase is over.
@@ -248,11 +260,10 @@ impl<'a> Draw<'a> {
     fn push(&mut self, block: &mut Block, key: u32, kind: Kind) {
         let version = match kind {
             Kind::Set => self.state.next_version(key),
-            Kind::Get if self.is_gone(key) => NOTHING,
+            Kind::Get | Kind::Touch | Kind::Delete if self.is_gone(key) => NOTHING,
             // What was there was deleted: its fill has a version that nothing had before, and only that is right.
             Kind::GetOrSet if self.is_gone(key) => self.state.next_version(key),
-            Kind::Get | Kind::GetOrSet => self.oldest_right(key),
-            Kind::Delete | Kind::Touch => 0,
+            Kind::Get | Kind::GetOrSet | Kind::Touch | Kind::Delete => self.oldest_right(key),
         };
         match kind {
             // What a get-or-set misses it stores.
@@ -294,14 +305,18 @@ impl<'a> Draw<'a> {
         by_now && !self.unsure.contains(&key)
     }
 
-    /// The oldest version that a get drawn now may return: the one that this thread has set last in this phase, or else the
+    /// Whether no other thread sets or deletes a key in phases that draw keys by a pattern.
+    fn is_only_writer(&self, key: u32) -> bool {
+        self.threads == 1 || key % self.threads == self.thread && self.threads <= self.keys.count()
+    }
+
+    /// The oldest version that an operation drawn now may find: the one that this thread has set last in this phase, or else the
     /// one acknowledged last; once threads have raced, any version of this turn.
     fn oldest_right(&self, key: u32) -> u32 {
         if self.state.raced() || self.unsure.contains(&key) {
             return self.state.base();
         }
-        let is_own = self.threads == 1 || key % self.threads == self.thread;
-        let latest = if is_own && self.set.has(key) {
+        let latest = if self.is_only_writer(key) && self.set.has(key) {
             self.state.issued(key)
         } else {
             self.state.acked(key).unwrap_or(0)

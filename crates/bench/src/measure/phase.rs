@@ -38,6 +38,9 @@ pub struct PhasePlan<'a> {
     pub set_options: SetOptions,
     /// The TTL that a touch gives.
     pub touch_ttl: Option<Duration>,
+    /// From then on, in nanoseconds of the monotonic clock, the TTL of everything that is stored has passed; `u64::MAX` where
+    /// that is not known.
+    pub expired_ns: u64,
     /// What making a value takes that a get-or-set missed.
     pub load_time: Option<Duration>,
     /// Keys a request; 1 reads one by one.
@@ -113,6 +116,7 @@ pub(crate) fn run_phase(
     let orders = Orders {
         set_options: plan.set_options,
         touch_ttl: plan.touch_ttl,
+        expired_ns: plan.expired_ns,
         loads: loads.as_ref(),
         multiget: plan.multiget.max(1),
         alone: sessions.len() == 1,

@@ -8,12 +8,13 @@ use larder_store::{Error, Groups, Result, Session};
 
 use super::block::{Block, Op};
 use super::clock::now_ns;
+use super::draw::Draw;
 use super::failures::Failures;
 use super::key_state::KeyState;
 use super::pace::{Begun, Pace};
-use super::tally::Tally;
+use super::tally::{Known, Tally};
 use super::worker::{Orders, Worker, is_unanswered};
-use crate::workload::{Asked, Finding, KeySpace, NOTHING, Values};
+use crate::workload::{Asked, Finding, Values};
 
 impl<P: Pace> Worker<'_, P> {
     /// Runs a block as requests of many keys; the latency is the request's, the counts are keys.
@@ -38,7 +39,7 @@ impl<P: Pace> Worker<'_, P> {
             let mut answers = Answers {
                 keys,
                 ops: &block.ops[first..first + keys.len()],
-                space: self.draw.keys(),
+                draw: &self.draw,
                 values: self.composer.values(),
                 state: self.state,
                 orders: self.orders,
@@ -56,12 +57,10 @@ impl<P: Pace> Worker<'_, P> {
                 _ => self.session.get_many(keys, &mut |i, value, _| answers.at(i, value)),
             };
             let now = now_ns();
-            let planned = match request {
-                Operation::GetEach => answers.n.planned,
-                _ if answer.is_ok() => answers.planned_misses(),
-                _ => 0,
-            };
-            let n = Counted { right: answers.n.right + planned, ..answers.n };
+            if request != Operation::GetEach && answer.is_ok() {
+                answers.note_misses();
+            }
+            let n = Counted { right: answers.n.right + answers.n.planned, ..answers.n };
             let asked = keys.len() as u64 - n.unasked;
             // More than was asked for is wrong, and counts too.
             tally.attempted(asked + n.strays, now - self.origin, begun.took(now));
@@ -69,7 +68,9 @@ impl<P: Pace> Worker<'_, P> {
                 tally.late(late, ops);
             }
             let open = asked - (n.found + n.missed + n.failed);
-            tally.counts.planned_misses += planned;
+            tally.counts.planned_misses += n.planned;
+            tally.counts.stored_misses += n.stored;
+            tally.counts.outlived += if begun.at() >= self.orders.expired_ns { n.found } else { 0 };
             tally.counts.misses += n.missed;
             tally.counts.errors += n.failed;
             tally.succeeded += n.right;
@@ -102,7 +103,7 @@ impl<P: Pace> Worker<'_, P> {
 struct Answers<'a> {
     keys: &'a [&'a [u8]],
     ops: &'a [Op],
-    space: &'a KeySpace,
+    draw: &'a Draw<'a>,
     values: &'a Values,
     state: &'a KeyState,
     orders: Orders<'a>,
@@ -121,8 +122,10 @@ struct Counted {
     right: u64,
     /// Keys that were said not to be there.
     missed: u64,
-    /// Of these: deleted ones, where each key has a request of its own.
+    /// Keys that were not found, and that were deleted.
     planned: u64,
+    /// Keys that were not found, and that were set and not deleted since.
+    stored: u64,
     /// Keys whose own request failed.
     failed: u64,
     /// Keys that were not asked for, because the store kept failing.
@@ -132,13 +135,25 @@ struct Counted {
 }
 
 impl Answers<'_> {
-    /// How many of the keys that a request did not find were not to be found: deleted ones.
-    fn planned_misses(&self) -> u64 {
+    /// Looks at the keys that a request for all of them did not find.
+    fn note_misses(&mut self) {
         if self.n.found == self.keys.len() as u64 {
-            return 0;
+            return;
         }
-        let open = self.ops.iter().zip(&*self.found).filter(|(_, found)| !**found);
-        open.filter(|(op, _)| op.version == NOTHING).count() as u64
+        for i in 0..self.keys.len() {
+            if !self.found[i] {
+                self.note_miss(i);
+            }
+        }
+    }
+
+    /// The key at this place was not found.
+    fn note_miss(&mut self, i: usize) {
+        match self.draw.known(self.ops[i]) {
+            Known::Gone => self.n.planned += 1,
+            Known::There => self.n.stored += 1,
+            Known::Unsure => {}
+        }
     }
 
     /// Asks for one key after the other: for the next one after an error, too, unless it is one of too many in a row.
@@ -155,7 +170,7 @@ impl Answers<'_> {
                 Ok(Some(_)) => self.at(i, buffer),
                 Ok(None) => {
                     self.n.missed += 1;
-                    self.n.planned += u64::from(self.ops[i].version == NOTHING);
+                    self.note_miss(i);
                 }
                 Err(error) => {
                     self.n.failed += 1;
@@ -190,7 +205,7 @@ impl Answers<'_> {
     #[inline]
     fn under(&mut self, key: &[u8], value: &[u8]) {
         let first = self.ops.first().map_or(0, |op| op.key);
-        let at = self.space.index_of(key).and_then(|index| index.checked_sub(first));
+        let at = self.draw.keys().index_of(key).and_then(|index| index.checked_sub(first));
         match at.map(|at| at as usize).filter(|at| self.keys.get(*at) == Some(&key)) {
             Some(at) => self.at(at, value),
             None => self.stray(value),
@@ -209,8 +224,9 @@ impl Answers<'_> {
         self.tally.seen(finding, value.len());
         if finding != Finding::Right {
             let asked = asked(self.state, self.ops[i]);
-            self.tally
-                .note_wrong(finding, || self.values.describe(self.space, asked, finding, value));
+            self.tally.note_wrong(finding, || {
+                self.values.describe(self.draw.keys(), asked, finding, value)
+            });
         }
     }
 

@@ -44,6 +44,17 @@ pub struct Tally {
     pub wrong_examples: BTreeMap<String, String>,
 }
 
+/// What is known of a key that an operation did not find.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Known {
+    /// It was deleted, and not set since.
+    Gone,
+    /// It was set, and not deleted since.
+    There,
+    /// Neither for certain.
+    Unsure,
+}
+
 /// What an open loop counts besides.
 #[derive(Debug, Clone)]
 pub struct PacedTally {
@@ -170,11 +181,15 @@ impl Tally {
 
     /// A read that found nothing; where nothing was to be found, that is the right answer.
     #[inline]
-    pub(super) fn missed(&mut self, is_planned: bool, took: impl Took) {
+    pub(super) fn missed(&mut self, known: Known, took: impl Took) {
         self.counts.misses += 1;
-        if is_planned {
-            self.counts.planned_misses += 1;
-            self.success(took);
+        match known {
+            Known::Gone => {
+                self.counts.planned_misses += 1;
+                self.success(took);
+            }
+            Known::There => self.counts.stored_misses += 1,
+            Known::Unsure => {}
         }
     }
 

@@ -23,9 +23,9 @@ use super::key_state::KeyState;
 use super::loads::{Load, Loads};
 use super::pace::{Begun, Pace, Took};
 use super::requests::{asked, groups, verify};
-use super::tally::{Tallies, Tally};
+use super::tally::{Known, Tallies, Tally};
 use super::work::Kind;
-use crate::workload::{Composer, Finding, NOTHING, Values};
+use crate::workload::{Composer, Finding, Values};
 
 /// Operations in a block at most: enough to make its overhead vanish, few enough to stop soon.
 const BLOCK: usize = 1024;
@@ -39,6 +39,8 @@ const OPEN_BLOCK: usize = 32;
 pub(super) struct Orders<'a> {
     pub(super) set_options: SetOptions,
     pub(super) touch_ttl: Option<Duration>,
+    /// From then on, on the monotonic clock, the TTL of everything that is stored has passed.
+    pub(super) expired_ns: u64,
     /// What making a value takes; `None` where it takes no time.
     pub(super) loads: Option<&'a Loads>,
     /// Keys a request; 1 reads one by one.
@@ -207,7 +209,7 @@ impl<'a, P: Pace> Worker<'a, P> {
                 Kind::Set => self.set((key, block.tag(i)), op, begun, tallies),
                 Kind::GetOrSet => self.get_or_set((block, i), op, begun, tallies),
                 Kind::Delete => self.delete(key, op, begun, tallies),
-                Kind::Touch => self.touch(key, begun, tallies),
+                Kind::Touch => self.touch(key, op, begun, tallies),
             };
             if done.failed {
                 self.failures.count(begun.at(), done.at, done.unanswered);
@@ -233,8 +235,13 @@ impl<'a, P: Pace> Worker<'a, P> {
         let tally = tallies.of(Operation::Get);
         self.attempted(tally, now, begun);
         match answer {
-            Ok(Some(_)) => self.found(op, begun.took(now), tally),
-            Ok(None) => tally.missed(op.version == NOTHING, begun.took(now)),
+            Ok(Some(_)) => {
+                if begun.at() >= self.orders.expired_ns {
+                    tally.counts.outlived += 1;
+                }
+                self.found(op, begun.took(now), tally);
+            }
+            Ok(None) => tally.missed(self.draw.known(op), begun.took(now)),
             Err(error) => return Done::failed(now, tally, &error),
         }
         Done { at: now, failed: false, unanswered: false }
@@ -298,7 +305,7 @@ impl<'a, P: Pace> Worker<'a, P> {
                 self.found(op, begun.took(now), tally);
             }
             (Ok(_), Some(Ok(()))) => {
-                tally.counts.misses += 1;
+                self.note_miss(op, tally);
                 tally.bytes += u64::from(op.len);
                 tally.success(begun.took(now));
                 if self.state.acked(op.fill).is_none_or(|acked| acked < version) {
@@ -306,7 +313,7 @@ impl<'a, P: Pace> Worker<'a, P> {
                 }
             }
             (Ok(_), Some(Err(error))) => {
-                tally.counts.misses += 1;
+                self.note_miss(op, tally);
                 tally.counts.failed_fills += 1;
                 tally.note_error(&error);
                 self.state.forget(op.fill);
@@ -319,22 +326,23 @@ impl<'a, P: Pace> Worker<'a, P> {
 
     fn delete(&mut self, key: &[u8], op: Op, begun: P::Begun, tallies: &mut Tallies) -> Done {
         let answer = self.session.delete(key);
+        let done = self.presence((Operation::Delete, op), &answer, begun, tallies);
         match answer {
             Ok(_) => self.state.acknowledge_delete(op.key),
             Err(_) => self.state.forget(op.key),
         }
-        self.presence(Operation::Delete, &answer, begun, tallies)
+        done
     }
 
-    fn touch(&mut self, key: &[u8], begun: P::Begun, tallies: &mut Tallies) -> Done {
+    fn touch(&mut self, key: &[u8], op: Op, begun: P::Begun, tallies: &mut Tallies) -> Done {
         let answer = self.session.touch(key, self.orders.touch_ttl);
-        self.presence(Operation::Touch, &answer, begun, tallies)
+        self.presence((Operation::Touch, op), &answer, begun, tallies)
     }
 
     /// The end of an operation that tells whether its key was there.
     fn presence(
         &self,
-        operation: Operation,
+        (operation, op): (Operation, Op),
         answer: &Result<bool, Error>,
         begun: P::Begun,
         tallies: &mut Tallies,
@@ -344,10 +352,16 @@ impl<'a, P: Pace> Worker<'a, P> {
         self.attempted(tally, now, begun);
         match answer {
             Ok(true) => tally.success(begun.took(now)),
-            Ok(false) => tally.counts.misses += 1,
+            Ok(false) => self.note_miss(op, tally),
             Err(error) => return Done::failed(now, tally, error),
         }
         Done { at: now, failed: false, unanswered: false }
+    }
+
+    /// A key was not found by an operation that does something else besides reading.
+    fn note_miss(&self, op: Op, tally: &mut Tally) {
+        tally.counts.misses += 1;
+        tally.counts.stored_misses += u64::from(self.draw.known(op) == Known::There);
     }
 
     /// An operation is over, whatever came of it.

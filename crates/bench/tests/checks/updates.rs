@@ -120,14 +120,14 @@ pub(crate) const CASES: &[Case] = &[
             run
         },
         words: &[
-            "800 of 800 keys of this run that were looked for are still there",
+            "1200 of 1200 keys of this run that were looked for are there",
             "` is still there",
         ],
         silent_on: "a map",
         silent: || {
             let run = made(&["map:"]);
             let counts = cell(&run, "map:", Operation::Set).counts;
-            assert_eq!((counts.emptied_checked, counts.emptied_left), (800, 0));
+            assert_eq!((counts.emptied_checked, counts.emptied_left), (1200, 0));
             run
         },
         needs: NOTHING,
@@ -140,6 +140,21 @@ pub(crate) const CASES: &[Case] = &[
         words: &["8 of 8 keys with a TTL of 100ms still answered ", "in steps of 1ms"],
         silent_on: "a map that looks at the time",
         silent: || tried(run(&stores::ENGINES, &["map:"], MORTAL)),
+        needs: NOTHING,
+    },
+    Case {
+        id: "TTL-TRUTH",
+        severity: Severity::Error,
+        fires_on: "reads that go on for longer than a TTL and still hit",
+        trips: || run(&stores::ENGINES, &["lingers:"], ENDING),
+        words: &[" reads that hit began when the TTL of everything that was stored had passed"],
+        silent_on: "a map that looks at the time",
+        silent: || {
+            let run = run(&stores::ENGINES, &["map:"], ENDING);
+            let counts = cell(&run, "map:", Operation::Get).counts;
+            assert!(counts.misses > 0 && counts.stored_misses == 0, "{counts:?}");
+            run
+        },
         needs: NOTHING,
     },
     Case {
@@ -176,6 +191,9 @@ pub(crate) const CASES: &[Case] = &[
 
 /// Everything expires, though not while it is read.
 const MORTAL: &str = "keys = 200\nttl = '1h'";
+
+/// Everything expires while it is still read.
+const ENDING: &str = "keys = 200\nttl = '300ms'\nduration = '600ms'\nrounds = 1";
 
 /// A run in which the TTLs were tried, and what should have expired was gone.
 fn tried(run: Run) -> Run {

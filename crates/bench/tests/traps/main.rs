@@ -31,6 +31,9 @@ const MORTAL: &str = "keys = 100\nttl = '1h'";
 /// The same, and each entry gets its TTL once more.
 const TOUCHED: &str = "keys = 100\nttl = '1h'\noperations = 'set,touch,get'";
 
+/// Entries end while they are still read.
+const ENDING: &str = "keys = 100\nttl = '1s'\nduration = '3s'";
+
 /// All that is stored and read under [`DEFAULT`].
 const BOTH: &[Operation] = &[Set, Get];
 /// The operations of [`MIXED`] and of [`PHASES`].
@@ -309,13 +312,71 @@ fn a_server_that_carries_sets_out_late_is_stale() {
 }
 
 #[test]
-fn a_server_that_has_deleted_entries_back_is_stale_where_they_are_asked_for_twice() {
+fn a_server_that_has_deleted_entries_back_is_stale_and_not_emptied() {
+    // What is looked for after the emptying is there again before the next turn.
     judge(
         "undead",
         &[
-            (DEFAULT, Nothing),
-            (MIXED, Found(&["STALE"], &[Get])),
+            (DEFAULT, Found(&["NOT-EMPTIED"], BOTH)),
+            (MIXED, Found(&["STALE", "NOT-EMPTIED"], &[Get])),
             (PHASES, Found(&["STALE"], &[Delete, Get])),
+        ],
+    );
+}
+
+#[test]
+fn a_server_that_has_deleted_entries_back_later_is_not_emptied() {
+    judge(
+        "zombie",
+        &[
+            (DEFAULT, Found(&["NOT-EMPTIED"], BOTH)),
+            (MIXED, Found(&["NOT-EMPTIED"], ALL)),
+            (PHASES, Found(&["NOT-EMPTIED"], ALL)),
+        ],
+    );
+}
+
+#[test]
+fn a_server_that_misses_some_of_what_was_just_set_hits_less_than_it_must() {
+    // Each key is set before any is read, but by the mix.
+    judge(
+        "afterset",
+        &[(DEFAULT, Nothing), (PHASES, Nothing), (MIXED, Found(&["NEVER-HITS"], &[]))],
+    );
+}
+
+#[test]
+fn a_server_whose_reads_renew_a_ttl_fails_the_trial_of_ttls() {
+    judge(
+        "sliding",
+        &[(DEFAULT, Nothing), (PHASES, Nothing), (MORTAL, Found(&["TTL-TRUTH"], BOTH))],
+    );
+}
+
+#[test]
+fn a_server_that_forgets_ttls_while_it_holds_much_is_found_out_by_later_reads() {
+    judge(
+        "fewttl",
+        &[(DEFAULT, Nothing), (PHASES, Nothing), (ENDING, Found(&["TTL-TRUTH"], BOTH))],
+    );
+}
+
+#[test]
+fn a_server_that_denies_keys_that_are_touched_hits_less_than_it_must() {
+    judge(
+        "touchmiss",
+        &[(DEFAULT, Nothing), (PHASES, Nothing), (TOUCHED, Found(&["NEVER-HITS"], &[]))],
+    );
+}
+
+#[test]
+fn a_server_that_denies_keys_that_are_deleted_hits_less_than_it_must() {
+    judge(
+        "deletemiss",
+        &[
+            (DEFAULT, Nothing),
+            (MIXED, Found(&["NEVER-HITS"], &[])),
+            (PHASES, Found(&["NEVER-HITS"], &[])),
         ],
     );
 }

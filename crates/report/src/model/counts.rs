@@ -20,6 +20,13 @@ pub struct Counts {
     /// rate and latency.
     #[serde(default)]
     pub planned_misses: u64,
+    /// Of `misses`: operations on keys whose set was acknowledged and that nobody had deleted since, where no TTL can have
+    /// passed. An eviction may explain them. Programs of other languages do not count them.
+    #[serde(default)]
+    pub stored_misses: u64,
+    /// Of `hits` and `wrong`: reads that began when the TTL of everything that was stored had passed.
+    #[serde(default)]
+    pub outlived: u64,
     /// Of `wrong` and `read_back_wrong`: those with the right beginning, cut short.
     pub truncated: u64,
     /// Of `wrong` and `read_back_wrong`: whole values of the right key, older than the last that was acknowledged, or of a
@@ -119,6 +126,8 @@ impl Counts {
             hits: self.hits + other.hits,
             misses: self.misses + other.misses,
             planned_misses: self.planned_misses + other.planned_misses,
+            stored_misses: self.stored_misses + other.stored_misses,
+            outlived: self.outlived + other.outlived,
             wrong: self.wrong + other.wrong,
             truncated: self.truncated + other.truncated,
             stale: self.stale + other.stale,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Whether a target keeps what it promises of a TTL, tried on a few keys of the run's own before the rounds. Some get a short
 /// TTL and must be gone after it, others one that lasts and must be there when the first are gone; so must those whose TTL has
 /// most of its time behind it, which a clock that runs fast ends. A touch, or a second set, gives some of either kind the
-/// TTL of the other.
+/// TTL of the other. Some are read again and again, which gives no TTL.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TtlTrial {
     /// The short TTL that was given, in seconds.
@@ -58,6 +58,12 @@ pub struct TtlTrial {
     /// Of them: still answered when they were asked for the last time.
     #[serde(default)]
     pub curtailed_late: u64,
+    /// Keys that were set with the short TTL and read again and again.
+    #[serde(default)]
+    pub read_keys: u64,
+    /// Of them: still answered when they were asked for the last time.
+    #[serde(default)]
+    pub read_late: u64,
     /// Whether it is known what the store evicted meanwhile: it tells, or evicts nothing.
     #[serde(default = "told")]
     pub evictions_told: bool,

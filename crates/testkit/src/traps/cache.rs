@@ -21,6 +21,8 @@ pub(super) struct Entry {
     pub(super) version: u64,
     /// When it ends, by the server's clock.
     ends: Option<Duration>,
+    /// How long it was to live when it was set.
+    ttl: Option<Duration>,
     /// The value that it took the place of.
     before: Option<Vec<u8>>,
 }
@@ -47,6 +49,10 @@ pub(super) struct Counts {
     pub(super) renewed_hits: u64,
     pub(super) sets: u64,
     pub(super) deletes: u64,
+    pub(super) touches: u64,
+    pub(super) connections: u64,
+    /// Hits whose request followed a set.
+    pub(super) hits_after_sets: u64,
     pub(super) evictions: u64,
 }
 
@@ -63,8 +69,10 @@ pub(super) struct Cache {
     started: Instant,
     /// Sets that are not carried out yet, the oldest first.
     waiting: VecDeque<Waiting>,
-    /// Entries that were deleted, and that come back once they are asked for.
-    deleted: HashMap<Vec<u8>, Entry>,
+    /// Entries that were deleted and that come back, and how many connections there had been.
+    deleted: HashMap<Vec<u8>, (u64, Entry)>,
+    /// The last request about entries was a set.
+    follows_set: bool,
     /// A key that was there was set.
     pub(super) has_overwritten: bool,
 }
@@ -81,6 +89,7 @@ impl Cache {
             started: Instant::now(),
             waiting: VecDeque::new(),
             deleted: HashMap::new(),
+            follows_set: false,
             has_overwritten: false,
         }
     }
@@ -114,9 +123,10 @@ impl Cache {
     /// The entry of a key that has not ended.
     pub(super) fn find(&mut self, key: &[u8]) -> Option<&Entry> {
         let key = self.fault.key(key);
+        self.bring_back(key);
         let now = self.uptime();
         let has_ended = self.entries.get(key)?.ends.is_some_and(|ends| ends <= now);
-        if has_ended {
+        if has_ended && self.fault.drops_ended(self.entries.len()) {
             self.take(&key.to_vec());
             return None;
         }
@@ -126,14 +136,25 @@ impl Cache {
     /// The value that a hit answers, with its flags and version.
     pub(super) fn answer(&mut self, key: &[u8]) -> Option<(u32, Vec<u8>, u64)> {
         let fault = self.fault;
-        let Some(Entry { flags, value, version, before, .. }) = self.find(key).cloned() else {
-            self.revive(key);
+        let follows_set = std::mem::take(&mut self.follows_set);
+        let Some(Entry { flags, value, version, before, ttl, .. }) = self.find(key).cloned() else {
+            if fault.revives() {
+                self.revive(key);
+            }
             return None;
         };
         self.counts.hits += 1;
+        self.counts.hits_after_sets += u64::from(follows_set);
         let hits = self.counts.hits;
-        if fault.misses(hits) {
+        if fault.misses(hits, follows_set.then_some(self.counts.hits_after_sets)) {
             return None;
+        }
+        if let Some(ttl) = ttl.filter(|_| fault.slides()) {
+            let ends = self.uptime() + ttl;
+            self.entries
+                .get_mut(fault.key(key))
+                .into_iter()
+                .for_each(|entry| entry.ends = Some(ends));
         }
         let mut answered = value;
         if let Some(before) = before {
@@ -155,6 +176,7 @@ impl Cache {
     /// Stores a value, or only says so; without a TTL an entry keeps the end that it had.
     pub(super) fn store(&mut self, key: &[u8], flags: u32, value: Vec<u8>, exptime: Option<i64>) {
         self.counts.sets += 1;
+        self.follows_set = true;
         let is_overwrite = self.find(key).is_some();
         match self.fault.keeps(self.counts.sets, is_overwrite) {
             Kept::Stored => {}
@@ -182,12 +204,13 @@ impl Cache {
             (Some(exptime), _) => self.ends(exptime),
             (None, older) => older.as_ref().and_then(|older| older.ends),
         };
+        let ttl = ends.map(|ends| ends.saturating_sub(self.uptime()));
         let value = self.fault.kept(value);
         self.version += 1;
         self.bytes += key.len() + value.len() + ENTRY_BYTES;
         self.by_age.insert(self.version, key.clone());
         let before = older.map(|older| older.value);
-        self.entries.insert(key, Entry { flags, value, version: self.version, ends, before });
+        self.entries.insert(key, Entry { flags, value, version: self.version, ends, ttl, before });
         self.make_room();
     }
 
@@ -216,15 +239,26 @@ impl Cache {
         self.counts.deletes += 1;
         if self.fault.deletes(self.counts.deletes) {
             let key = self.fault.key(key).to_vec();
-            let entry = self.take(&key).filter(|_| self.fault.revives());
-            self.deleted.extend(entry.map(|entry| (key, entry)));
+            let comes_back = self.fault.revives() || self.fault.returns_after().is_some();
+            let entry = self.take(&key).filter(|_| comes_back);
+            let connections = self.counts.connections;
+            self.deleted.extend(entry.map(|entry| (key, (connections, entry))));
         }
-        true
+        !self.fault.denies_delete(self.counts.deletes)
+    }
+
+    /// Has an entry back that was deleted so many connections ago.
+    fn bring_back(&mut self, key: &[u8]) {
+        if let (Some(after), Some((since, _))) = (self.fault.returns_after(), self.deleted.get(key))
+            && self.counts.connections >= since + after
+        {
+            self.revive(key);
+        }
     }
 
     /// Has a deleted entry back.
     fn revive(&mut self, key: &[u8]) {
-        if let Some(entry) = self.deleted.remove(key) {
+        if let Some((_, entry)) = self.deleted.remove(key) {
             self.by_age.insert(entry.version, key.to_vec());
             self.bytes += key.len() + entry.value.len() + ENTRY_BYTES;
             self.entries.insert(key.to_vec(), entry);
@@ -235,6 +269,10 @@ impl Cache {
     pub(super) fn touch(&mut self, key: &[u8], exptime: i64) -> bool {
         let ends = self.ends(exptime);
         if self.find(key).is_none() {
+            return false;
+        }
+        self.counts.touches += 1;
+        if self.fault.denies_touch(self.counts.touches) {
             return false;
         }
         let (fault, key) = (self.fault, self.fault.key(key).to_vec());

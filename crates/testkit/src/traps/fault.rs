@@ -87,6 +87,14 @@ pub enum Fault {
     },
     /// Has a deleted entry back once it was asked for. STALE where a plan asks for deleted keys twice.
     Revives,
+    /// Has a deleted entry back once two more connections were opened, as one that fails over to an old copy. NOT-EMPTIED,
+    /// because what was removed is looked for once more before the next turn.
+    ReturnsLater,
+    /// Answers some hits that follow a set as misses, though never two in a row. NEVER-HITS.
+    MissesAfterSets {
+        /// Which of these hits.
+        every: u64,
+    },
     /// Takes TTLs and keeps entries for ever. TTL-TRUTH.
     IgnoresTtl,
     /// Has a clock that runs twice as fast, so that entries live half as long. TTL-TRUTH.
@@ -95,6 +103,23 @@ pub enum Fault {
     IgnoresTouch,
     /// Leaves the TTL of an entry as it was where it is set again. TTL-TRUTH.
     KeepsFirstTtl,
+    /// Gives an entry that is read its TTL anew. TTL-TRUTH.
+    Slides,
+    /// Keeps entries for ever while it holds more than so many. TTL-TRUTH where reads go on for longer than the TTL.
+    ExpiresWhenFew {
+        /// How many entries are few.
+        entries: usize,
+    },
+    /// Says of some keys that are there that they are not, where they are touched. NEVER-HITS.
+    DeniesTouches {
+        /// Which of the touches.
+        every: u64,
+    },
+    /// Says of some keys that are there that they are not, where they are deleted, and deletes them. NEVER-HITS.
+    DeniesDeletes {
+        /// Which of the deletes.
+        every: u64,
+    },
     /// Answers touches with an error, and keeps entries for ever. TTL-TRUTH, whatever becomes of the touches.
     FailsTouches,
     /// Acknowledges `flush_all` and does nothing. Larder never flushes the server of somebody else: nothing is said.
@@ -226,9 +251,15 @@ impl Fault {
         matches!(self, Self::Restarts { every } if n.is_multiple_of(every))
     }
 
-    /// Whether the `n`-th hit is answered as a miss.
-    pub(super) fn misses(self, n: u64) -> bool {
-        matches!(self, Self::Misses { every } if n.is_multiple_of(every))
+    /// Whether the `n`-th hit is answered as a miss; the `n`-th that follows a set, where it is one.
+    pub(super) fn misses(self, n: u64, after_set: Option<u64>) -> bool {
+        match self {
+            Self::Misses { every } => n.is_multiple_of(every),
+            Self::MissesAfterSets { every } => {
+                after_set.is_some_and(|after_set| after_set.is_multiple_of(every))
+            }
+            _ => false,
+        }
     }
 
     /// How many of so many keys are looked for by one request.
@@ -249,9 +280,34 @@ impl Fault {
         self == Self::Revives
     }
 
+    /// After how many further connections a deleted entry is there again; `None` for never.
+    pub(super) fn returns_after(self) -> Option<u64> {
+        (self == Self::ReturnsLater).then_some(2)
+    }
+
     /// Whether a TTL counts.
     pub(super) fn expires(self) -> bool {
         !matches!(self, Self::IgnoresTtl | Self::FailsTouches)
+    }
+
+    /// Whether an entry that has ended goes while there are so many.
+    pub(super) fn drops_ended(self, entries: usize) -> bool {
+        !matches!(self, Self::ExpiresWhenFew { entries: few } if entries > few)
+    }
+
+    /// Whether a read gives an entry its TTL anew.
+    pub(super) fn slides(self) -> bool {
+        self == Self::Slides
+    }
+
+    /// Whether the `n`-th touch of a key that is there says that it is not.
+    pub(super) fn denies_touch(self, n: u64) -> bool {
+        matches!(self, Self::DeniesTouches { every } if n.is_multiple_of(every))
+    }
+
+    /// Whether the `n`-th delete of a key that is there says that it is not.
+    pub(super) fn denies_delete(self, n: u64) -> bool {
+        matches!(self, Self::DeniesDeletes { every } if n.is_multiple_of(every))
     }
 
     /// Whether a server of this kind falls silent some time.

@@ -116,6 +116,7 @@ impl Shared {
                 break;
             }
             let Ok(clone) = stream.try_clone() else { continue };
+            state.cache.counts.connections += 1;
             state.open.insert(number, clone);
             drop(state);
             let shared = Arc::clone(&self);

@@ -41,7 +41,8 @@ fn unite(target: &mut Target, other: &Target) {
     }
     let broken = |trial: &TtlTrial| {
         let early = trial.early + trial.middle_early + trial.renewed_early + trial.prolonged_early;
-        (trial.late + trial.shortened_late + trial.curtailed_late, early)
+        let late = trial.late + trial.shortened_late + trial.curtailed_late + trial.read_late;
+        (late, early)
     };
     target.ttl = target.ttl.take().into_iter().chain(other.ttl.clone()).max_by_key(broken);
 }

@@ -1,47 +1,30 @@
-//! TTLs tried, outside of all timed work: whether what should have expired is gone, and what should not is there.
-//!
-//! It is tried where the workload gives a TTL: what uses none needs none, and nobody waits for it. All targets are tried at
-//! once, and while their keys age the floor is measured, so that a run waits no longer than its coarsest clock makes it.
+//! The trial of one target.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use larder_report::TtlTrial;
 use larder_store::{Error, Result, Session, SetOptions, SetOutcome};
 
-use super::Slot;
-use crate::plan::{Plan, PlannedTarget};
+use super::kind::{Again, KINDS, Kind, LASTING};
+use super::ladder::{KEYS_OF_RUNG, Rung, rungs};
+use super::{least_time, short, time_of_ladder};
+use crate::plan::Plan;
 use crate::target::Target;
 
 /// So many keys of either kind.
 const KEYS: usize = 8;
-/// The least TTL that is tried, whatever finer steps a target knows: so much can pass between two calls on a busy machine.
-const SHORTEST: Duration = Duration::from_millis(100);
-/// A TTL that has not passed when the short one has.
-const LASTING: Duration = Duration::from_mins(1);
-/// Keys of each rung of the ladder of TTLs.
-const KEYS_OF_RUNG: usize = 4;
-/// Each rung is a quarter longer than the one below, or a step of the clock.
-const QUARTER: u32 = 4;
-/// The longest rung: nobody is expected to ask later.
-const LONGEST_RUNG: Duration = Duration::from_secs(30);
-/// What is to be waited for longer than this is not tried: a stack whose local tier keeps its copies for ten seconds.
-const MOST: Duration = Duration::from_secs(5);
-/// Between two looks at whether the run is to stop.
-const NAP: Duration = Duration::from_millis(20);
+/// How often keys are read within their TTL.
+const READS_A_TTL: u32 = 4;
 
-/// The keys of a run that were set with a TTL, and by whom they are asked for again.
-pub(super) struct Trials(Vec<Trial>);
-
-struct Trial {
+/// The keys of one target.
+pub(super) struct Trial {
     /// The place of its target.
-    slot: usize,
+    pub(super) slot: usize,
     session: Box<dyn Session>,
     ttl: Duration,
     resolution: Duration,
     /// After so long a key is gone for certain.
-    time: Duration,
+    pub(super) time: Duration,
     /// The keys of each of [`KINDS`] that were acknowledged.
     keys: [Vec<Vec<u8>>; KINDS.len()],
     /// Keys with ever longer TTLs, the shortest first. Whenever they are asked for, one rung has most of its time behind it and
@@ -55,188 +38,28 @@ struct Trial {
     is_silent: bool,
     /// When the first of them was set, and when the last one was acknowledged.
     began: Instant,
-    set: Instant,
+    pub(super) set: Instant,
     /// How long after the first set all had been asked for once: what is gone by then may have outlived its TTL.
     asked: Duration,
     /// The rung that was asked for, and how many of its keys were there.
     middle: Option<(usize, usize)>,
     evictions: Option<u64>,
     /// `None` until it was asked, and where that failed: the rounds will tell why.
-    found: Option<Found>,
+    pub(super) found: Option<Found>,
+    /// When the keys that are read meanwhile are due again.
+    read_at: Instant,
 }
-
-/// Keys that were set with one TTL.
-struct Rung {
-    ttl: Duration,
-    keys: Vec<Vec<u8>>,
-}
-
-/// The TTLs of the ladder: from twice the short one up, each a whole number of steps of the clock.
-fn rungs(short: Duration, step: Duration) -> Vec<Duration> {
-    let step = step.max(Duration::from_millis(1));
-    let mut rungs = Vec::new();
-    let mut ttl = short * 2;
-    while ttl <= LONGEST_RUNG {
-        rungs.push(ttl);
-        let longer = ttl + (ttl / QUARTER).max(step);
-        let steps = longer.as_nanos() / step.as_nanos();
-        ttl = step * u32::try_from(steps).unwrap_or(u32::MAX);
-    }
-    rungs
-}
-
-/// What is done with a key of the trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// Set with the short TTL: must go.
-    Mortal,
-    /// Set with the TTL that lasts: must stay.
-    Lasting,
-    /// Set with the short TTL and touched with the one that lasts: must stay.
-    Renewed,
-    /// Set with the TTL that lasts and touched with the short one: must go.
-    Shortened,
-    /// Set with the short TTL and set again with the one that lasts: must stay.
-    Prolonged,
-    /// Set with the TTL that lasts and set again with the short one: must go.
-    Curtailed,
-}
-
-/// What gives a key its second TTL.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Again {
-    Touch,
-    Set,
-}
-
-/// Every kind, in the order of [`Trial::keys`].
-const KINDS: [Kind; 6] =
-    [Kind::Mortal, Kind::Lasting, Kind::Renewed, Kind::Shortened, Kind::Prolonged, Kind::Curtailed];
 
 /// What was asked for, and was there: so many keys of each of [`KINDS`].
 #[derive(Debug, Clone, Copy)]
-struct Found {
+pub(super) struct Found {
     after: Duration,
     there: [usize; KINDS.len()],
 }
 
-impl Kind {
-    /// The TTL that it is set with, and what gives it which one afterwards.
-    fn ttls(self, short: Duration) -> (Duration, Option<(Again, Duration)>) {
-        match self {
-            Self::Mortal => (short, None),
-            Self::Lasting => (LASTING, None),
-            Self::Renewed => (short, Some((Again::Touch, LASTING))),
-            Self::Shortened => (LASTING, Some((Again::Touch, short))),
-            Self::Prolonged => (short, Some((Again::Set, LASTING))),
-            Self::Curtailed => (LASTING, Some((Again::Set, short))),
-        }
-    }
-
-    /// Whether a touch is a part of it.
-    fn is_touched(self) -> bool {
-        matches!(self, Self::Renewed | Self::Shortened)
-    }
-
-    /// Whether it must be gone when it is asked for.
-    fn must_go(self) -> bool {
-        matches!(self, Self::Mortal | Self::Shortened | Self::Curtailed)
-    }
-
-    /// A letter that keeps its keys apart from others'.
-    fn letter(self) -> char {
-        match self {
-            Self::Mortal => 's',
-            Self::Lasting => 'l',
-            Self::Renewed => 'r',
-            Self::Shortened => 'c',
-            Self::Prolonged => 'p',
-            Self::Curtailed => 'u',
-        }
-    }
-
-    fn place(self) -> usize {
-        KINDS.iter().position(|kind| *kind == self).unwrap_or(0)
-    }
-}
-
-impl Trials {
-    /// Sets the keys of every target whose TTLs are used and can be tried. One that fails is not tried: the rounds will tell.
-    pub(super) fn begin(plan: &Plan, slots: &mut [Slot], stop: &AtomicBool) -> Self {
-        let mut trials = Vec::new();
-        for (number, slot) in slots.iter_mut().enumerate() {
-            if let Some(target) = slot.open_mut()
-                && uses_ttl(plan, &target.planned)
-                && target.capabilities.stores
-                && target.capabilities.ttl
-                && least_time(target) <= MOST
-                && !stop.load(Ordering::Relaxed)
-            {
-                trials.extend(Trial::begin(plan, target, number));
-            }
-        }
-        Self(trials)
-    }
-
-    /// Asks for the keys as soon as all of them have been set for long enough, and removes them. Whoever still answers is
-    /// asked once more: its clock may have been kept from going on.
-    pub(super) fn end(mut self, slots: &mut [Slot], stop: &AtomicBool) {
-        if self.wait(1, stop) {
-            self.0.iter_mut().for_each(Trial::ask);
-            if self.wait(2, stop) {
-                self.0.iter_mut().filter(|trial| trial.is_late()).for_each(Trial::ask_again);
-            }
-        }
-        for trial in self.0 {
-            if let Some(target) = slots[trial.slot].open_mut() {
-                target.ttl = trial.judged(target);
-                drop(trial);
-                target.rest();
-            }
-        }
-    }
-
-    /// Waits until those that are not done with have been set for so many times as long as they need; `false` when the run is to
-    /// stop.
-    fn wait(&self, times: u32, stop: &AtomicBool) -> bool {
-        let open = self.0.iter().filter(|trial| trial.found.is_none() || trial.is_late());
-        let ends = open.map(|trial| trial.set + trial.time * times).max();
-        while let Some(left) = ends.and_then(|end| end.checked_duration_since(Instant::now())) {
-            if stop.load(Ordering::Relaxed) {
-                return false;
-            }
-            sleep(left.min(NAP));
-        }
-        !stop.load(Ordering::Relaxed)
-    }
-}
-
-/// Whether what is stored on a target has a TTL.
-fn uses_ttl(plan: &Plan, target: &PlannedTarget) -> bool {
-    plan.points_of(target).any(|point| point.set_options.ttl.is_some())
-}
-
-/// The TTL that is tried: the least that a target can tell from none.
-fn short(target: &Target) -> Duration {
-    target.capabilities.ttl_resolution.max(SHORTEST)
-}
-
-/// After so long a key is gone for certain: its TTL, a step of the clock that it is counted by, and some patience.
-fn least_time(target: &Target) -> Duration {
-    let step = target.capabilities.ttl_resolution;
-    short(target) + step + (step / 4).max(SHORTEST)
-}
-
-/// After so long, too, so many steps of the clock have passed that a rung of the ladder is short of its end and a clock that runs
-/// twice as fast is past it. `None` where that is longer than anybody waits.
-fn time_of_ladder(target: &Target) -> Option<Duration> {
-    let time = least_time(target).max(short(target) * 15 / 4);
-    (time <= MOST).then_some(time)
-}
-
 impl Trial {
     /// Sets the keys; none where that fails, and then none of them stays.
-    fn begin(plan: &Plan, target: &Target, slot: usize) -> Option<Self> {
+    pub(super) fn begin(plan: &Plan, target: &Target, slot: usize) -> Option<Self> {
         let point = plan.points_of(&target.planned).next()?;
         let mut trial = Self {
             slot,
@@ -255,6 +78,7 @@ impl Trial {
             middle: None,
             evictions: None,
             found: None,
+            read_at: Instant::now(),
         };
         for kind in KINDS {
             if !kind.is_touched() || target.capabilities.touch {
@@ -327,6 +151,15 @@ impl Trial {
         self.is_silent |= matches!(error, Error::Timeout { .. });
     }
 
+    /// Reads the keys that must end although they are read, some times within their TTL. What comes of it is of no interest here.
+    pub(super) fn read_on(&mut self) {
+        if self.is_silent || Instant::now() < self.read_at {
+            return;
+        }
+        self.read_at = Instant::now() + self.ttl / READS_A_TTL;
+        _ = self.there(Kind::Read);
+    }
+
     /// Asks for the lowest rung whose TTL has not passed.
     fn ask_ladder(&mut self) {
         for number in 0..self.ladder.len() {
@@ -345,14 +178,14 @@ impl Trial {
     }
 
     /// Whether a key answered that should be gone.
-    fn is_late(&self) -> bool {
+    pub(super) fn is_late(&self) -> bool {
         let late =
             |found: Found| KINDS.iter().any(|kind| kind.must_go() && found.there[kind.place()] > 0);
         self.found.is_some_and(late)
     }
 
     /// Asks for all of them.
-    fn ask(&mut self) {
+    pub(super) fn ask(&mut self) {
         // Of one that answers late no more is said than when it was asked.
         let after = self.set.elapsed();
         let mut there = [0; KINDS.len()];
@@ -366,7 +199,7 @@ impl Trial {
     }
 
     /// Asks again for those that should be gone.
-    fn ask_again(&mut self) {
+    pub(super) fn ask_again(&mut self) {
         let after = self.set.elapsed();
         let Some(mut found) = self.found.take() else { return };
         for kind in KINDS.into_iter().filter(|kind| kind.must_go()) {
@@ -383,7 +216,7 @@ impl Trial {
     }
 
     /// What was found out. What was evicted meanwhile did not expire too early, and nor did what was asked for too late.
-    fn judged(&self, target: &Target) -> Option<TtlTrial> {
+    pub(super) fn judged(&self, target: &Target) -> Option<TtlTrial> {
         let Found { after, there } = self.found?;
         let evictions = target.store.stats().ok().and_then(|stats| stats.evictions);
         let evicted = evictions.zip(self.evictions).map(|(now, then)| now.saturating_sub(then));
@@ -418,6 +251,8 @@ impl Trial {
             prolonged_early: early(Kind::Prolonged, LASTING / 2),
             curtailed_keys: keys(Kind::Curtailed),
             curtailed_late: there(Kind::Curtailed),
+            read_keys: keys(Kind::Read),
+            read_late: there(Kind::Read),
             evictions_told: is_told,
             touch_error: self.touch_error.clone(),
         })

@@ -1,0 +1,133 @@
+//! TTLs tried, outside of all timed work: whether what should have expired is gone, and what should not is there.
+//!
+//! It is tried where the workload gives a TTL: what uses none needs none, and nobody waits for it. All targets are tried at
+//! once, and while their keys age the floor is measured, so that a run waits no longer than its coarsest clock makes it.
+
+mod kind;
+mod ladder;
+mod trial;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::Slot;
+use crate::plan::{Plan, PlannedTarget};
+use crate::target::Target;
+use trial::Trial;
+
+/// The least TTL that is tried, whatever finer steps a target knows: so much can pass between two calls on a busy machine.
+const SHORTEST: Duration = Duration::from_millis(100);
+/// What is to be waited for longer than this is not tried: a stack whose local tier keeps its copies for ten seconds.
+const MOST: Duration = Duration::from_secs(5);
+/// Between two looks at whether the run is to stop.
+const NAP: Duration = Duration::from_millis(20);
+
+/// The keys of a run that were set with a TTL, and by whom they are asked for again.
+pub(super) struct Trials(Vec<Trial>);
+
+/// Sets a flag when it goes, be it in a panic.
+struct SetAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for SetAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Trials {
+    /// Sets the keys of every target whose TTLs are used and can be tried. One that fails is not tried: the rounds will tell.
+    pub(super) fn begin(plan: &Plan, slots: &mut [Slot], stop: &AtomicBool) -> Self {
+        let mut trials = Vec::new();
+        for (number, slot) in slots.iter_mut().enumerate() {
+            if let Some(target) = slot.open_mut()
+                && uses_ttl(plan, &target.planned)
+                && target.capabilities.stores
+                && target.capabilities.ttl
+                && least_time(target) <= MOST
+                && !stop.load(Ordering::Relaxed)
+            {
+                trials.extend(Trial::begin(plan, target, number));
+            }
+        }
+        Self(trials)
+    }
+
+    /// Does something else while the keys age, and meanwhile reads those that must end although they are read.
+    pub(super) fn age_during<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    self.0.iter_mut().for_each(Trial::read_on);
+                    thread::sleep(NAP);
+                }
+            });
+            let _over = SetAtEnd(&is_over);
+            work()
+        })
+    }
+
+    /// Asks for the keys as soon as all of them have been set for long enough, and removes them. Whoever still answers is
+    /// asked once more: its clock may have been kept from going on.
+    pub(super) fn end(mut self, slots: &mut [Slot], stop: &AtomicBool) {
+        if self.wait(1, stop) {
+            self.0.iter_mut().for_each(Trial::ask);
+            if self.wait(2, stop) {
+                self.0.iter_mut().filter(|trial| trial.is_late()).for_each(Trial::ask_again);
+            }
+        }
+        for trial in self.0 {
+            if let Some(target) = slots[trial.slot].open_mut() {
+                target.ttl = trial.judged(target);
+                drop(trial);
+                target.rest();
+            }
+        }
+    }
+
+    /// Waits until those that are not done with have been set for so many times as long as they need; `false` when the run is to
+    /// stop.
+    fn wait(&mut self, times: u32, stop: &AtomicBool) -> bool {
+        let open = self.0.iter().filter(|trial| trial.found.is_none() || trial.is_late());
+        let ends = open.map(|trial| trial.set + trial.time * times).max();
+        while let Some(left) = ends.and_then(|end| end.checked_duration_since(Instant::now())) {
+            if stop.load(Ordering::Relaxed) {
+                return false;
+            }
+            self.0.iter_mut().for_each(Trial::read_on);
+            thread::sleep(left.min(NAP));
+        }
+        !stop.load(Ordering::Relaxed)
+    }
+}
+
+/// Whether what is stored on a target has a TTL.
+fn uses_ttl(plan: &Plan, target: &PlannedTarget) -> bool {
+    plan.points_of(target).any(|point| point.set_options.ttl.is_some())
+}
+
+/// The TTL that is tried: the least that a target can tell from none.
+fn short(target: &Target) -> Duration {
+    target.capabilities.ttl_resolution.max(SHORTEST)
+}
+
+/// After so long the keys with the short TTL are gone for certain.
+fn least_time(target: &Target) -> Duration {
+    target.gone_after(short(target))
+}
+
+impl Target {
+    /// After so long a key with a TTL is gone for certain: the TTL, a step of the clock that it is counted by, and some patience.
+    pub(super) fn gone_after(&self, ttl: Duration) -> Duration {
+        let step = self.capabilities.ttl_resolution;
+        ttl.saturating_add(step + (step / 4).max(SHORTEST))
+    }
+}
+
+/// After so long, too, so many steps of the clock have passed that a rung of the ladder is short of its end and a clock that runs
+/// twice as fast is past it. `None` where that is longer than anybody waits.
+fn time_of_ladder(target: &Target) -> Option<Duration> {
+    let time = least_time(target).max(short(target) * 15 / 4);
+    (time <= MOST).then_some(time)
+}
