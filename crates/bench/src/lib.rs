@@ -6,6 +6,7 @@
 //! [`Catalog`](larder_store::Catalog), and it is the only one that knows a clock for results.
 
 mod alike;
+pub mod article;
 mod bounded;
 pub mod check;
 mod compare;

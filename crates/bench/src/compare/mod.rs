@@ -1,6 +1,5 @@
 //! A plan carried out: provision, probe, floor, rounds interleaved over the targets, record.
 
-mod article;
 mod book;
 mod comparisons;
 mod crew;

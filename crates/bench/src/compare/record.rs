@@ -7,12 +7,12 @@ use larder_report::{
     Target as TargetRecord, TierCounts, Usage,
 };
 
-use super::article;
 use super::book::{Book, Entry};
 use super::comparisons::comparisons;
 use super::search::searches;
 use super::{CellHistograms, Slot, Times};
 use super::{goal, paced, steady};
+use crate::article;
 use crate::check;
 use crate::measure::{add_examples, curve, figures, merged, up_to};
 use crate::optimum::curves;
@@ -57,9 +57,7 @@ impl Recorder<'_> {
         run.checks = check::run_all(&run);
         (run.comparisons, run.not_compared) = comparisons(&run);
         run.rounds_ended = goal::reached(self.plan, &run);
-        let article = self.plan.article.as_ref();
-        run.article =
-            article.map(|spec| article::judge(spec, &article::Repeated::by(self.plan), &run));
+        run.article = article::judge(self.plan, &run);
         (run, histograms)
     }
 

@@ -18,9 +18,9 @@ use std::path::PathBuf;
 use larder_report::{ArticleChecks, Run};
 
 use super::Outcome;
-use super::article::{self, Repeated};
 use super::comparisons::comparisons;
 use super::steady;
+use crate::article::{Repeated, judge_as};
 use crate::error::Result;
 use crate::scenario::Scenario;
 
@@ -92,7 +92,7 @@ fn judge_article(first: &Run, run: &mut Run) {
         checks: before.checks.as_ref().map(ArticleChecks::expected),
     };
     match spec {
-        Some(spec) => run.article = Some(article::judge(&spec, &repeated, run)),
+        Some(spec) => run.article = Some(judge_as(&spec, &repeated, run)),
         None => run.notes.push(format!(
             "the conclusions of {} are judged in the slices only: the scenario that has them is not built in",
             before.id

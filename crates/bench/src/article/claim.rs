@@ -325,7 +325,7 @@ mod tests {
     }
 
     fn fixture() -> Run {
-        Run::from_json(include_str!("../../../../report/tests/fixture/run.json")).unwrap()
+        Run::from_json(include_str!("../../../report/tests/fixture/run.json")).unwrap()
     }
 
     #[test]

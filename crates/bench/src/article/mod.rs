@@ -22,17 +22,17 @@ use claim::judge_claims;
 use times::{Place, Times, find};
 
 /// As what an article is repeated.
-pub(super) struct Repeated<'a> {
-    pub(super) form: ArticleForm,
+pub(crate) struct Repeated<'a> {
+    pub(crate) form: ArticleForm,
     /// The options by which it is another workload than the scenario's.
-    pub(super) changed: &'a [String],
-    pub(super) cut: Option<&'a String>,
+    pub(crate) changed: &'a [String],
+    pub(crate) cut: Option<&'a String>,
     /// The checks that this makes fire, where the scenario says.
-    pub(super) checks: Option<Vec<String>>,
+    pub(crate) checks: Option<Vec<String>>,
 }
 
 impl<'a> Repeated<'a> {
-    pub(super) fn by(plan: &'a Plan) -> Self {
+    fn by(plan: &'a Plan) -> Self {
         Self {
             form: plan.form,
             changed: &plan.changed,
@@ -42,8 +42,15 @@ impl<'a> Repeated<'a> {
     }
 }
 
-/// Fills in what this run has to say.
-pub(super) fn judge(spec: &ArticleSpec, repeated: &Repeated<'_>, run: &Run) -> Article {
+/// What a run of a plan has to say to the article that the plan repeats; `None` where it repeats none. It asks only for the cells, the
+/// targets and the findings of the run.
+pub fn judge(plan: &Plan, run: &Run) -> Option<Article> {
+    let spec = plan.article.as_ref()?;
+    Some(judge_as(spec, &Repeated::by(plan), run))
+}
+
+/// The same for a run whose plan is not at hand.
+pub(crate) fn judge_as(spec: &ArticleSpec, repeated: &Repeated<'_>, run: &Run) -> Article {
     let comparable = repeated.changed.is_empty();
     let figure = |figure: &FigureSpec| measured(figure, spec, run, comparable);
     Article {
