@@ -1,8 +1,8 @@
 //! What a case of a check is, how it is judged, and what makes its runs.
 
-use larder_bench::check::CHECKS;
+use larder_bench::check::{CHECKS, run_all};
 use larder_engines::ENGINES;
-use larder_report::{Run, Severity};
+use larder_report::{Cell, Run, Severity};
 use larder_store::Catalog;
 use larder_testkit::{has_program, stores, trial_where};
 use libtest_mimic::Trial;
@@ -71,6 +71,12 @@ const SMALL: &str = "keys = 400\nrounds = 2";
 /// A small run of engines made for tests.
 pub(crate) fn made(targets: &[&str]) -> Run {
     support::run(&stores::ENGINES, targets, SMALL)
+}
+
+/// A run with figures that are made up, and what the checks say of these: for a check of what a busy machine changes, too.
+pub(crate) fn made_up(mut run: Run, change: impl Fn(&mut Cell)) -> Run {
+    run.cells.iter_mut().for_each(change);
+    Run { checks: run_all(&run), ..run }
 }
 
 /// A small run of real engines.
