@@ -46,7 +46,7 @@ break_with! {
     with_slots_that_release_nothing: no_release_of_slots a_reader_and_a_writer_of_one_key
     with_slots_before_their_records: slots_before_records a_reader_and_a_writer_of_one_key
     without_a_look_after_a_fill: no_look_after_a_fill one_who_fills_and_one_who_deletes
-    with_a_deleter_in_a_time_before_he_began: moment_before_fence one_who_clears_and_fills_and_one_who_deletes
+    with_a_deleter_in_a_time_before_he_began: moment_before_counter one_who_clears_and_fills_and_one_who_deletes
     without_a_deleters_second_look: no_second_look_of_deleters one_who_moves_and_one_who_deletes
     with_changes_that_bring_back: changes_take_any_slot one_who_changes_and_one_who_deletes
 }

@@ -19,7 +19,7 @@ const BASE: &[Change] = &[
         is: "SUPERBLOCK: usize = 4096",
         becomes: "SUPERBLOCK: usize = 1088",
     },
-    Change { file: "layout.rs", is: "FENCES: usize = 512", becomes: "FENCES: usize = 2" },
+    Change { file: "layout.rs", is: "CHANGE_COUNTERS: usize = 512", becomes: "CHANGE_COUNTERS: usize = 2" },
 ];
 
 /// The code as it is, and what it would be with something of it wrong.
@@ -97,7 +97,7 @@ const MUTANTS: &[Mutant] = &[
         }],
     },
     Mutant {
-        name: "moment_before_fence",
+        name: "moment_before_counter",
         changes: &[
             Change {
                 file: "session.rs",

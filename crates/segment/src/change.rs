@@ -1,5 +1,5 @@
 //! Changes of entries that are there: a new value made of the old one, under the lock where the value lies in one record, and
-//! by its version where it lies in parts.
+//! by its version where it lies in chunks.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::record::{Header, kind};
 use crate::session::{Session, alive};
 use crate::stats::Of;
 
-/// How often a value that lies in parts is changed anew where others change it too.
+/// How often a value that lies in chunks is changed anew where others change it too.
 const TRIES: usize = 1000;
 
 /// Makes the new value of the old one, or says that there is none.
@@ -44,7 +44,7 @@ impl Change<'_> {
 enum Changed {
     Done(Outcome),
     /// The value is not in one record, or would not be.
-    InParts,
+    InChunks,
 }
 
 impl Session {
@@ -87,7 +87,7 @@ impl Session {
         let hash = self.key(key)?;
         match self.change_locked(hash, key, change)? {
             Changed::Done(outcome) => Ok(outcome),
-            Changed::InParts => self.change_parts(hash, key, change),
+            Changed::InChunks => self.change_chunks(hash, key, change),
         }
     }
 
@@ -99,7 +99,7 @@ impl Session {
         };
         let header = present.found.header;
         if header.kind & kind::CUT != 0 {
-            return Ok(Changed::InParts);
+            return Ok(Changed::InChunks);
         }
         let (mut old, mut new) = (Vec::new(), Vec::new());
         if !locked.read(hash, &present, &mut old) {
@@ -122,15 +122,15 @@ impl Session {
             version: change.keeps_version.then_some(present.found.version),
         };
         if !self.fits(&entry) {
-            return Ok(Changed::InParts);
+            return Ok(Changed::InChunks);
         }
         let stored = locked.store(&entry, Some(&present), Takes::Older).filter(|it| it.is_there);
         let outcome = stored.map_or(Outcome::NotFound, |stored| Outcome::Stored(stored.version));
         Ok(Changed::Done(outcome))
     }
 
-    /// The same where the value lies in parts before or after: read, changed, and stored if it is still the one that was read.
-    fn change_parts(
+    /// The same where the value lies in chunks before or after: read, changed, and stored if it is still the one that was read.
+    fn change_chunks(
         &mut self,
         hash: u64,
         key: &[u8],
@@ -156,7 +156,7 @@ impl Session {
                 expiry: self.expiry(change.ttl, &found.header),
                 version: change.keeps_version.then_some(found.version),
             };
-            match self.put_in_parts(&entry, Condition::Version(found.version))? {
+            match self.put_in_chunks(&entry, Condition::Version(found.version))? {
                 // Somebody changed it meanwhile.
                 Outcome::Exists | Outcome::NotStored => {}
                 outcome => return Ok(outcome),
@@ -208,7 +208,7 @@ mod tests {
         ];
         let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
         let mut session = cache.session();
-        // In one record, and in parts before and after.
+        // In one record, and in chunks before and after.
         for len in [10, 8100, 17_000] {
             for (what, change) in changes {
                 for is_stale in [true, false] {

@@ -1,7 +1,7 @@
-//! Values that are too long for a record: cut into parts, each an entry by itself, with one entry that tells where they are.
+//! Values that are too long for a record: cut into chunks, each an entry by itself, with one entry that tells where they are.
 //!
-//! The parts are there before anybody is told of them, under a number that no other value of the region has. So a value is
-//! read whole, or, where a part was evicted meanwhile, not at all. Parts lie in all partitions in turn.
+//! The chunks are there before anybody is told of them, under a number that no other value of the region has. So a value is
+//! read whole, or, where a chunk was evicted meanwhile, not at all. Chunks lie in all partitions in turn.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
@@ -17,30 +17,30 @@ use crate::record::kind;
 use crate::session::{PATIENCE, Session, lock_of, lock_within};
 use crate::superblock::CUTS;
 
-/// Header and key of a part, with room to spare.
+/// Header and key of a chunk, with room to spare.
 const BESIDE: usize = 64;
 
-/// A value is large that takes more than a quarter of the small queue, which is a tenth of the region: its last parts would
+/// A value is large that takes more than a quarter of the small queue, which is a tenth of the region: its last chunks would
 /// push the first ones out.
 const LARGE_SHARE: usize = 40;
 
-/// So many bytes are reserved for a value before any of its parts has been found; for more of them as they come.
+/// So many bytes are reserved for a value before any of its chunks has been found; for more of them as they come.
 const RESERVED: u64 = 4 << 20;
 
-/// After so many parts in a row that are not there no more of them are looked for to be taken away: a round of all
+/// After so many chunks in a row that are not there no more of them are looked for to be taken away: a round of all
 /// partitions. Any that are left go as others do that nobody reads.
 const MISSING: usize = 64;
 
-/// Where the parts of a value are, as its entry tells.
+/// Where the chunks of a value are, as its entry tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Parts {
+struct Chunks {
     number: u64,
-    /// The bytes of the whole, and of each part but the last.
+    /// The bytes of the whole, and of each chunk but the last.
     len: u64,
     each: u64,
 }
 
-impl Parts {
+impl Chunks {
     fn bytes(self) -> [u8; 24] {
         let mut bytes = [0; 24];
         for (to, word) in
@@ -51,7 +51,7 @@ impl Parts {
         bytes
     }
 
-    /// How a value of so many bytes is cut: into as few parts as there can be, and those alike, so that they lie in segments
+    /// How a value of so many bytes is cut: into as few chunks as there can be, and those alike, so that they lie in segments
     /// without large gaps.
     fn cut(cache: &Cache, number: u64, len: usize) -> Self {
         let most = cache.places.geometry.longest_record() - BESIDE;
@@ -65,32 +65,32 @@ impl Parts {
         let [number, len, each] = words else { return None };
         let [number, len, each] = [number, len, each].map(|word| u64::from_ne_bytes(*word));
         let size = usize::try_from(len).ok().filter(|size| *size <= cache.max_value())?;
-        let parts = Self::cut(cache, number, size);
-        (parts.each == each).then_some(parts)
+        let chunks = Self::cut(cache, number, size);
+        (chunks.each == each).then_some(chunks)
     }
 
     fn count(self) -> u64 {
         self.len.div_ceil(self.each)
     }
 
-    fn key(self, part: u64) -> [u8; 12] {
+    fn key(self, chunk: u64) -> [u8; 12] {
         let mut key = [0; 12];
         key[..8].copy_from_slice(&self.number.to_ne_bytes());
-        key[8..].copy_from_slice(&u32::try_from(part).unwrap_or(u32::MAX).to_ne_bytes());
+        key[8..].copy_from_slice(&u32::try_from(chunk).unwrap_or(u32::MAX).to_ne_bytes());
         key
     }
 
-    /// The partition of a part: the next after that of the part before.
-    fn partition(cache: &Cache, hash: u64, part: u64) -> Partition<'_> {
+    /// The partition of a chunk: the next after that of the chunk before.
+    fn partition(cache: &Cache, hash: u64, chunk: u64) -> Partition<'_> {
         let all = cache.places.geometry.partitions;
         let home = cache.places.partition_of(hash);
-        let turn = usize::try_from(part % all as u64).unwrap_or(0);
+        let turn = usize::try_from(chunk % all as u64).unwrap_or(0);
         cache.partition((home + 1 + turn) & (all - 1))
     }
 }
 
 /// A number for a value that is cut. Two have the same one only where the counter, the time and the hashes of their keys all
-/// are: a counter that was damaged, or came back from the disk as it was before, does not give one value another's parts.
+/// are: a counter that was damaged, or came back from the disk as it was before, does not give one value another's chunks.
 fn number(cache: &Cache, hash: u64) -> u64 {
     let count = cache.memory().word(CUTS).fetch_add(1, Ordering::Relaxed);
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -102,32 +102,32 @@ fn number(cache: &Cache, hash: u64) -> u64 {
 }
 
 impl Session {
-    /// Puts the value together whose entry `value` is; `false` where a part is missing.
+    /// Puts the value together whose entry `value` is; `false` where a chunk is missing.
     pub(crate) fn join(&self, hash: u64, moment: Moment, value: &mut Vec<u8>) -> bool {
-        let Some(parts) = Parts::of(&self.cache, value) else { return false };
+        let Some(chunks) = Chunks::of(&self.cache, value) else { return false };
         value.clear();
         // No more than a file can have somebody ask for who has no such value.
-        value.reserve(usize::try_from(parts.len.min(RESERVED)).unwrap_or(0));
-        (0..parts.count()).all(|part| {
-            let key = parts.key(part);
+        value.reserve(usize::try_from(chunks.len.min(RESERVED)).unwrap_or(0));
+        (0..chunks.count()).all(|chunk| {
+            let key = chunks.key(chunk);
             let of = self.cache.places.hash(&key);
-            let partition = Parts::partition(&self.cache, hash, part);
-            let found = partition.get(of, &key, Space::PARTS, moment, value);
-            let there = (part + 1).saturating_mul(parts.each).min(parts.len);
+            let partition = Chunks::partition(&self.cache, hash, chunk);
+            let found = partition.get(of, &key, Space::CHUNKS, moment, value);
+            let there = (chunk + 1).saturating_mul(chunks.each).min(chunks.len);
             found.is_some() && value.len() as u64 == there
         })
     }
 
     /// Stores an entry whose value is cut.
-    pub(crate) fn put_in_parts(
+    pub(crate) fn put_in_chunks(
         &mut self,
         entry: &locked::Entry<'_>,
         condition: Condition,
     ) -> Result<Outcome, Failed> {
         let number = number(&self.cache, entry.hash);
-        let parts = Parts::cut(&self.cache, number, entry.value.len());
-        let outcome = self.put_parts(entry, parts).and_then(|()| {
-            let bytes = parts.bytes();
+        let chunks = Chunks::cut(&self.cache, number, entry.value.len());
+        let outcome = self.put_chunks(entry, chunks).and_then(|()| {
+            let bytes = chunks.bytes();
             let head = locked::Entry { value: &bytes, kind: entry.kind | kind::CUT, ..*entry };
             self.put(&head, condition)
         });
@@ -135,19 +135,19 @@ impl Session {
             // Who has waited in vain waits no more.
             let is_busy = outcome == Err(Failed::Busy);
             let patience = if is_busy { Duration::ZERO } else { PATIENCE };
-            self.drop_parts(entry.hash, &parts.bytes(), patience);
+            self.drop_chunks(entry.hash, &chunks.bytes(), patience);
         }
         outcome
     }
 
-    fn put_parts(&self, entry: &locked::Entry<'_>, parts: Parts) -> Result<(), Failed> {
+    fn put_chunks(&self, entry: &locked::Entry<'_>, chunks: Chunks) -> Result<(), Failed> {
         let is_large = entry.value.len() > self.cache.size() / LARGE_SHARE;
         let large = if is_large { kind::LARGE } else { 0 };
-        for (part, value) in (0..).zip(entry.value.chunks(size(parts.each))) {
-            let key = parts.key(part);
+        for (chunk, value) in (0..).zip(entry.value.chunks(size(chunks.each))) {
+            let key = chunks.key(chunk);
             let of = locked::Entry {
                 hash: self.cache.places.hash(&key),
-                space: Space::PARTS,
+                space: Space::CHUNKS,
                 key: &key,
                 value,
                 kind: large,
@@ -155,7 +155,7 @@ impl Session {
                 expiry: entry.expiry,
                 version: None,
             };
-            let partition = Parts::partition(&self.cache, entry.hash, part);
+            let partition = Chunks::partition(&self.cache, entry.hash, chunk);
             let mut locked = lock_of(&self.cache, partition)?;
             if locked.store(&of, None, Takes::Any).is_none() {
                 let most = self.cache.max_value();
@@ -165,24 +165,24 @@ impl Session {
         Ok(())
     }
 
-    /// Takes the parts of a value away that nobody is told of any more. Those whose lock is not had in time go as others do
+    /// Takes the chunks of a value away that nobody is told of any more. Those whose lock is not had in time go as others do
     /// that nobody reads; once it has waited in vain it waits for no other.
-    pub(crate) fn drop_parts(&self, hash: u64, parts: &[u8], mut patience: Duration) {
-        let Some(parts) = Parts::of(&self.cache, parts) else { return };
+    pub(crate) fn drop_chunks(&self, hash: u64, chunks: &[u8], mut patience: Duration) {
+        let Some(chunks) = Chunks::of(&self.cache, chunks) else { return };
         let mut missing = 0;
-        for part in 0..parts.count() {
+        for chunk in 0..chunks.count() {
             if missing == MISSING {
                 return;
             }
             missing += 1;
-            let key = parts.key(part);
+            let key = chunks.key(chunk);
             let of = self.cache.places.hash(&key);
-            let partition = Parts::partition(&self.cache, hash, part);
+            let partition = Chunks::partition(&self.cache, hash, chunk);
             let Ok(mut locked) = lock_within(&self.cache, partition, patience) else {
                 patience = Duration::ZERO;
                 continue;
             };
-            if let Some(present) = locked.find(of, &key, Space::PARTS) {
+            if let Some(present) = locked.find(of, &key, Space::CHUNKS) {
                 locked.remove(&present);
                 missing = 0;
             }
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_goes_back_gives_no_value_the_parts_of_another() {
+    fn a_counter_that_goes_back_gives_no_value_the_chunks_of_another() {
         let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
         let mut session = cache.session();
         let go_back = || cache.memory().word(CUTS).fetch_sub(1, Ordering::Relaxed);
@@ -232,38 +232,38 @@ mod tests {
     }
 
     #[test]
-    fn parts_that_are_cut_otherwise_are_not_looked_for() {
+    fn chunks_that_are_cut_otherwise_are_not_looked_for() {
         let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
-        let right = Parts::cut(&cache, 7, 40_000);
-        assert_eq!(Parts::of(&cache, &right.bytes()), Some(right));
+        let right = Chunks::cut(&cache, 7, 40_000);
+        assert_eq!(Chunks::of(&cache, &right.bytes()), Some(right));
         for wrong in [
-            Parts { each: 1024, ..right },
-            Parts { each: right.each + 8, ..right },
-            Parts { each: 0, ..right },
-            Parts { each: u64::MAX, ..right },
-            Parts { len: cache.max_value() as u64 + 1, ..right },
-            Parts { len: u64::MAX, ..right },
+            Chunks { each: 1024, ..right },
+            Chunks { each: right.each + 8, ..right },
+            Chunks { each: 0, ..right },
+            Chunks { each: u64::MAX, ..right },
+            Chunks { len: cache.max_value() as u64 + 1, ..right },
+            Chunks { len: u64::MAX, ..right },
         ] {
-            assert_eq!(Parts::of(&cache, &wrong.bytes()), None, "{wrong:?}");
+            assert_eq!(Chunks::of(&cache, &wrong.bytes()), None, "{wrong:?}");
         }
     }
 
     #[test]
-    fn parts_are_as_few_as_can_be_and_alike() {
+    fn chunks_are_as_few_as_can_be_and_alike() {
         let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
         let most = cache.places.geometry.longest_record() - BESIDE;
         for len in [0, 1, 8000, most, most + 1, 2 * most, 3 * most - 9, cache.max_value()] {
-            let parts = Parts::cut(&cache, 0, len);
-            assert_eq!(size(parts.count()), len.div_ceil(most), "{len}");
-            let last = parts.len - parts.count().saturating_sub(1) * parts.each;
-            assert!(last + 8 * parts.count() >= parts.each.min(parts.len), "{parts:?}");
+            let chunks = Chunks::cut(&cache, 0, len);
+            assert_eq!(size(chunks.count()), len.div_ceil(most), "{len}");
+            let last = chunks.len - chunks.count().saturating_sub(1) * chunks.each;
+            assert!(last + 8 * chunks.count() >= chunks.each.min(chunks.len), "{chunks:?}");
         }
     }
 
-    /// Of parts of the longest length and short rests, a segment would hold one and a gap.
+    /// Of chunks of the longest length and short rests, a segment would hold one and a gap.
     #[test]
     #[cfg_attr(miri, ignore = "takes an interpreter minutes")]
-    fn values_in_parts_that_have_room_all_stay() {
+    fn values_in_chunks_that_have_room_all_stay() {
         let (len, size) = (300_000, 8 << 20);
         let cache = Cache::private(&Options { item: len, ..Options::of_size(size) }).unwrap();
         let mut session = cache.session();
@@ -280,11 +280,11 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "a region of which an interpreter would keep notes on every byte")]
-    fn no_more_is_asked_of_memory_than_a_few_parts_that_are_there() {
+    fn no_more_is_asked_of_memory_than_a_few_chunks_that_are_there() {
         let cache = Cache::private(&Options::of_size(32 << 20)).unwrap();
         let (mut session, len) = (cache.session(), cache.max_value());
         assert!(len as u64 > RESERVED);
-        tell(&session, b"key", &Parts::cut(&cache, 7, len).bytes());
+        tell(&session, b"key", &Chunks::cut(&cache, 7, len).bytes());
         let mut found = Vec::new();
         assert!(session.get(b"key", &mut found).is_none());
         assert!((found.capacity() as u64) < 2 * RESERVED, "{}", found.capacity());
@@ -292,27 +292,27 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "as above")]
-    fn parts_are_dropped_to_the_first_long_gap() {
+    fn chunks_are_dropped_to_the_first_long_gap() {
         let cache = Cache::private(&Options::of_size(32 << 20)).unwrap();
         let session = cache.session();
-        let parts = Parts::cut(&cache, 7, cache.max_value());
-        let (hash, last) = (cache.places.hash(b"key"), parts.count() - 1);
-        let present = |part: u64| {
-            let (key, moment) = (parts.key(part), cache.moment());
-            let (of, partition) = (cache.places.hash(&key), Parts::partition(&cache, hash, part));
-            partition.get(of, &key, Space::PARTS, moment, &mut Vec::new()).is_some()
+        let chunks = Chunks::cut(&cache, 7, cache.max_value());
+        let (hash, last) = (cache.places.hash(b"key"), chunks.count() - 1);
+        let present = |chunk: u64| {
+            let (key, moment) = (chunks.key(chunk), cache.moment());
+            let (of, partition) = (cache.places.hash(&key), Chunks::partition(&cache, hash, chunk));
+            partition.get(of, &key, Space::CHUNKS, moment, &mut Vec::new()).is_some()
         };
         let gap = MISSING as u64;
         assert!(last > 50 + gap, "{last}");
-        for part in [0, 50, last] {
-            let key = parts.key(part);
-            let of = locked::Entry { space: Space::PARTS, ..entry(&session, &key, b"part") };
-            let partition = Parts::partition(&cache, hash, part);
+        for chunk in [0, 50, last] {
+            let key = chunks.key(chunk);
+            let of = locked::Entry { space: Space::CHUNKS, ..entry(&session, &key, b"chunk") };
+            let partition = Chunks::partition(&cache, hash, chunk);
             let mut locked = lock_of(&cache, partition).unwrap();
             assert!(locked.store(&of, None, Takes::Any).is_some());
         }
         assert!([0, 50, last].into_iter().all(present));
-        session.drop_parts(hash, &parts.bytes(), PATIENCE);
+        session.drop_chunks(hash, &chunks.bytes(), PATIENCE);
         assert_eq!([0, 50, last].map(present), [false, false, true]);
     }
 }

@@ -31,7 +31,7 @@ pub enum Refused {
     #[error("the beginning of the file is damaged: remove it")]
     Damaged,
     /// The file's description of itself makes no sense.
-    #[error("the file describes parts that it does not have: remove it")]
+    #[error("the file describes more than it has: remove it")]
     Geometry,
     /// The file is shorter or longer than it was made.
     #[error("the file has {len} bytes and was made with {size}: remove it")]
@@ -88,7 +88,7 @@ pub enum Failed {
     /// A process holds a lock that this needs, and is stopped. A set has then taken the key's older value away, whatever its
     /// condition was; only [`Append`](crate::Condition::Append) and [`Prepend`](crate::Condition::Prepend) leave it, as every
     /// other change of a value does: touch, expire and revise.
-    #[error("a stopped process holds the lock of this part of the cache")]
+    #[error("a stopped process holds the lock of this partition of the cache")]
     Busy,
     /// The value is larger than the cache takes: a set without a condition has then taken the key's older value away, and
     /// every other one leaves it, as do touch, expire and revise. Or, if it is no larger, no room could be made for it, and

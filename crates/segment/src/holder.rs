@@ -9,7 +9,7 @@ use crate::layout::LOCK;
 const THREAD: u32 = 0x3fff_ffff;
 
 impl Cache {
-    /// The partition of a key, of those that [`Cache::shape`] counts. The parts of a value that is cut are in all.
+    /// The partition of a key, of those that [`Cache::shape`] counts. The chunks of a value that is cut are in all.
     pub fn partition_of(&self, key: &[u8]) -> usize {
         self.places.partition_of(self.places.hash(key))
     }

@@ -3,7 +3,7 @@
 //! ```text
 //! superblock and names 4 KiB | lines of counters, 128 bytes a session | partition 0 | partition 1 | …
 //!
-//! partition: lock 64 | words 64 | active segments 128 | counters 128 | fences 4 KiB
+//! partition: lock 64 | words 64 | active segments 128 | counters 128 | counters of changes 4 KiB
 //!            | a word a segment | four words of notes a segment | a time a segment | ghosts | index | segments
 //! ```
 //!
@@ -37,15 +37,15 @@ pub(crate) const CLASSES: usize = 8;
 
 /// Counters of changes that a partition has. Every change of a key counts in one, and a fill is refused where it has changed
 /// since: keys that share one refuse each other's, and so there are many.
-pub(crate) const FENCES: usize = 512;
+pub(crate) const CHANGE_COUNTERS: usize = 512;
 
 /// Offsets in a partition.
 pub(crate) const LOCK: usize = 0;
 pub(crate) const WORDS: usize = lock::LEN;
 pub(crate) const ACTIVE: usize = WORDS + 64;
 pub(crate) const COUNTERS: usize = ACTIVE + 2 * CLASSES * 8;
-pub(crate) const FENCE: usize = COUNTERS + 128;
-pub(crate) const SEGMENT_WORDS: usize = FENCE + FENCES * 8;
+pub(crate) const CHANGES: usize = COUNTERS + 128;
+pub(crate) const SEGMENT_WORDS: usize = CHANGES + CHANGE_COUNTERS * 8;
 
 /// The words of notes on a segment.
 pub(crate) const NOTES: usize = 4;
@@ -66,7 +66,7 @@ const LEAST_PARTITION: usize = 4 << 20;
 const MOST_PARTITIONS: usize = 64;
 /// The index has so many slots for ten entries of the size that is expected.
 const SLOTS_FOR_TEN: usize = 12;
-/// It takes no less than one of so many bytes. That is a slot for each 800: enough for the parts of values that are cut, of
+/// It takes no less than one of so many bytes. That is a slot for each 800: enough for the chunks of values that are cut, of
 /// which each has a slot of its own beside the entry's, and for entries that are smaller than was expected.
 const LEAST_INDEX: usize = 100;
 /// An entry is expected to have a word of key and value at least: of smaller ones the index would take half the region.
@@ -269,7 +269,7 @@ mod tests {
             let set = Set { condition: Condition::Unchanged(token), ..Set::default() };
             session.set(&name(others), b"value", &set).unwrap();
         }
-        // Of so many changes one in nine meets the fence of the fill.
+        // Of so many changes one in nine meets the counter of the fill.
         let refused = cache.stats().refused_fills;
         assert!(refused < u64::from(fills) / 4, "{refused} of {fills}");
     }

@@ -1,6 +1,6 @@
 //! A cache in a region of bytes: in private memory, or in a file that any number of processes have mapped.
 //!
-//! Reads take no lock. A writer locks one part of the region, and whatever instruction it is killed at, what it leaves behind
+//! Reads take no lock. A writer locks one partition of the region, and whatever instruction it is killed at, what it leaves behind
 //! is a state that all others can go on from: **every state that can be reached by stopping any process at any instruction is
 //! valid**. `docs/segment-format.md` has the layout and the argument.
 //!
@@ -55,4 +55,4 @@ pub use layout::LEAST_SIZE;
 pub use namespace::{LONGEST_NAMESPACE, MOST_NAMESPACES, Namespace};
 pub use session::Session;
 pub use stats::Stats;
-pub use survey::{End, NamespaceSurvey, PartSurvey, Queue, SegmentSurvey, Survey};
+pub use survey::{End, NamespaceSurvey, PartitionSurvey, Queue, SegmentSurvey, Survey};

@@ -47,12 +47,11 @@ pub(crate) struct Present<'c> {
 #[derive(Debug)]
 pub(crate) struct Stored {
     pub(crate) version: u64,
-    /// It has a slot: there was an older one whose it could take, if it was to be that.
+    /// The entry got an index slot: its key's own slot where [`Takes::Older`] asked for that.
     pub(crate) is_there: bool,
-    /// How often keys that share the fence had been changed until then; `None` where another one was changed meanwhile, without
-    /// the lock.
+    /// The change counter of the key before this set; `None` where a delete without the lock has added to it meanwhile.
     pub(crate) changes: Option<u64>,
-    /// Where the parts of the value are that it took the place of.
+    /// Where the chunks of the replaced value are, if that value was cut.
     pub(crate) was: Option<Vec<u8>>,
 }
 
@@ -152,7 +151,7 @@ impl<'c> Locked<'c> {
         known: Option<&Present<'_>>,
         takes: Takes,
     ) -> Option<Stored> {
-        let was = known.and_then(|known| self.parts_of(entry.hash, known));
+        let was = known.and_then(|known| self.chunks_of(entry.hash, known));
         let queue = self.queue_for(entry, known);
         let header = self.header_of(entry);
         let class = self.class_of(entry.expiry);
@@ -171,9 +170,9 @@ impl<'c> Locked<'c> {
         let at = self.append(segment, &header, entry);
         let uses = older.map_or(0, |older| older.slot.uses());
         let slot = self.slot_of(entry.hash, segment, at, uses);
-        // Before it is seen, so that nobody who is killed leaves what an older fill may take the place of; and after it, for who
-        // deletes without the lock.
-        let changes = self.partition.fence_of(entry.hash);
+        // The first addition comes before the entry is published: a crash in between must not let an older fill token succeed.
+        // The second one, after it, detects a delete that runs without the lock.
+        let changes = self.partition.changes_of(entry.hash);
         let before = changes.fetch_add(1, Ordering::SeqCst);
         let is_there = self.publish(entry.hash, slot, older, takes);
         let after = changes.fetch_add(1, Ordering::SeqCst);
@@ -185,11 +184,11 @@ impl<'c> Locked<'c> {
         Some(Stored { version, is_there, changes, was })
     }
 
-    /// Where the parts of an entry are, if its value lies in parts.
-    pub(crate) fn parts_of(&self, hash: u64, present: &Present<'_>) -> Option<Vec<u8>> {
+    /// Where the chunks of an entry are, if its value lies in chunks.
+    pub(crate) fn chunks_of(&self, hash: u64, present: &Present<'_>) -> Option<Vec<u8>> {
         let is_cut = present.found.header.kind & kind::CUT != 0;
-        let mut parts = Vec::new();
-        (is_cut && self.read(hash, present, &mut parts)).then_some(parts)
+        let mut chunks = Vec::new();
+        (is_cut && self.read(hash, present, &mut chunks)).then_some(chunks)
     }
 
     /// Takes an entry away.
@@ -218,10 +217,10 @@ impl<'c> Locked<'c> {
         }
     }
 
-    /// Which queue an entry goes to: the main one if it is there, if it was evicted not long ago, and if it is a part of a
+    /// Which queue an entry goes to: the main one if it is there, if it was evicted not long ago, and if it is a chunk of a
     /// value that alone would take much of the small one.
     fn queue_for(&self, entry: &Entry<'_>, known: Option<&Present<'_>>) -> u64 {
-        let is_for_main = if entry.space == Space::PARTS {
+        let is_for_main = if entry.space == Space::CHUNKS {
             entry.kind & kind::LARGE != 0
         } else if let Some(known) = known {
             self.state(known.segment).0 == MAIN

@@ -2,7 +2,7 @@
 //!
 //! A table in the superblock's page has their names. A key is one of the namespace whose number stands in its record, and of
 //! that number's generation: clearing a namespace adds one to it, and what was stored before is as if it had expired. The
-//! hash of a key has the number in it and not the generation, so that the fence of a key outlives a clear.
+//! hash of a key has the number in it and not the generation, so that the counter of its changes outlives a clear.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -31,7 +31,7 @@ pub const MOST_NAMESPACES: usize = (SUPERBLOCK - TABLE) / ENTRY;
 /// Which keys a key may be the same as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Space {
-    /// [`kind::PART`], [`kind::NAMED`], or neither.
+    /// [`kind::CHUNK`], [`kind::NAMED`], or neither.
     pub(crate) kind: u8,
     /// Of a namespace: `generation 56 | number 8`.
     pub(crate) word: u64,
@@ -40,8 +40,8 @@ pub(crate) struct Space {
 impl Space {
     /// Keys of no namespace.
     pub(crate) const ROOT: Self = Self { kind: 0, word: 0 };
-    /// Parts of values that were cut.
-    pub(crate) const PARTS: Self = Self { kind: kind::PART, word: 0 };
+    /// Chunks of values that were cut.
+    pub(crate) const CHUNKS: Self = Self { kind: kind::CHUNK, word: 0 };
 
     /// A namespace as it is now.
     #[inline]
@@ -84,7 +84,7 @@ impl Space {
     }
 }
 
-/// A part of a [`Cache`] with keys of its own.
+/// A namespace of a [`Cache`]: keys of its own.
 #[derive(Debug, Clone)]
 pub struct Namespace {
     cache: Arc<Cache>,

@@ -1,4 +1,4 @@
-//! A part of the region with a lock of its own, as anybody sees it who does not hold that lock.
+//! A partition: a piece of the region with a lock of its own, as anybody sees it who does not hold that lock.
 //!
 //! Reading follows a slot to a record, copies it, and then looks whether the record's segment is still the one that the slot
 //! meant. A segment is used anew only after its word has changed, so what was copied before that is whole. There is no state
@@ -10,7 +10,7 @@ use rapidhash::v3::{RapidSecrets, rapidhash_v3_inline};
 
 use crate::clock;
 use crate::index::{count_use, exchange, is_still};
-use crate::layout::{self, FENCES, Geometry, NOTES};
+use crate::layout::{self, CHANGE_COUNTERS, Geometry, NOTES};
 use crate::memory::{AtomicU64, Memory, fence, size};
 use crate::namespace::Space;
 use crate::record::{Header, kind};
@@ -36,7 +36,7 @@ impl Moment {
     }
 }
 
-/// The offsets of a region's parts, worked out once.
+/// The offsets of a region's partitions, worked out once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Places {
     pub(crate) geometry: Geometry,
@@ -227,7 +227,7 @@ impl<'c> Partition<'c> {
     #[inline]
     pub(crate) fn is_of(&self, at: usize, header: &Header, key: &[u8], space: Space) -> bool {
         header.key_len == key.len()
-            && header.kind & (kind::PART | kind::NAMED) == space.kind
+            && header.kind & (kind::CHUNK | kind::NAMED) == space.kind
             && (space.kind & kind::NAMED == 0 || header.space(self.memory, at).is_of(space))
             && self.memory.is(at + header.len(), key)
     }
@@ -282,9 +282,9 @@ impl<'c> Partition<'c> {
 
     /// The word whose change says that something of these keys was changed.
     #[inline]
-    pub(crate) fn fence_of(&self, hash: u64) -> &'c AtomicU64 {
-        let fence = size(hash >> 34) % FENCES;
-        self.memory.word(self.base + layout::FENCE + fence * 8)
+    pub(crate) fn changes_of(&self, hash: u64) -> &'c AtomicU64 {
+        let counter = size(hash >> 34) % CHANGE_COUNTERS;
+        self.memory.word(self.base + layout::CHANGES + counter * 8)
     }
 
     /// The segment of a slot that means it as it is now; none of an empty one.

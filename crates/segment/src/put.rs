@@ -17,7 +17,7 @@ impl Session {
     ) -> Result<Outcome, Failed> {
         self.partition(entry.hash).prefetch_to_set(entry.hash);
         let mut locked = self.lock(entry.hash)?;
-        // Looked at under the lock, so that it is none that a holder before had already left behind.
+        // The namespace's generation is read again under the lock: it may have been cleared while this thread waited.
         let entry = &locked::Entry { space: self.space(), ..*entry };
         let mut present = alive(&mut locked, (entry.hash, entry.key, entry.space));
         if condition == Condition::Absent
@@ -55,8 +55,8 @@ impl Session {
             return Ok(Outcome::NotStored);
         }
         drop(locked);
-        if let Some(parts) = stored.was {
-            self.drop_parts(entry.hash, &parts, PATIENCE);
+        if let Some(chunks) = stored.was {
+            self.drop_chunks(entry.hash, &chunks, PATIENCE);
         }
         Ok(Outcome::Stored(stored.version))
     }
@@ -76,7 +76,7 @@ impl Session {
                 (present.found.version != wanted).then_some(Outcome::Exists)
             }
             (Condition::Unchanged(token), _) => {
-                let now = locked.partition.fence_of(entry.hash).load(Ordering::SeqCst);
+                let now = locked.partition.changes_of(entry.hash).load(Ordering::SeqCst);
                 let is_changed = now != token.changes
                     || locked.moment.cleared != token.cleared
                     || entry.space != token.space;

@@ -35,13 +35,13 @@ pub(crate) mod kind {
     pub(crate) const FLAGS: u8 = 2;
     /// Each is a word before the key.
     pub(crate) const WORDS: u8 = VERSION | FLAGS | NAMED;
-    /// The value was cut: here is where its parts are.
+    /// The value was cut: here is where its chunks are.
     pub(crate) const CUT: u8 = 4;
-    /// A part of another record's value.
-    pub(crate) const PART: u8 = 8;
+    /// A chunk of another record's value.
+    pub(crate) const CHUNK: u8 = 8;
     /// The key is of a namespace, which stands in the record.
     pub(crate) const NAMED: u8 = 32;
-    /// A part of a value that is large for the region.
+    /// A chunk of a value that is large for the region.
     pub(crate) const LARGE: u8 = 64;
     /// The value is there but no longer right: see `expire`.
     pub(crate) const STALE: u8 = 16;
@@ -72,10 +72,10 @@ impl Header {
         16 + 8 * (self.kind & kind::WORDS).count_ones() as usize
     }
 
-    /// Whether it counts as an entry, and not as a part of one.
+    /// Whether it counts as an entry, and not as a chunk of one.
     #[inline]
     pub(crate) fn is_item(&self) -> bool {
-        self.kind & kind::PART == 0
+        self.kind & kind::CHUNK == 0
     }
 
     /// How many bytes the record takes.
@@ -120,7 +120,7 @@ impl Header {
     pub(crate) fn space(&self, memory: &Memory, at: usize) -> Space {
         let is_named = self.kind & kind::NAMED != 0;
         let word = if is_named { memory.load(at + self.len() - 8) } else { 0 };
-        Space { kind: self.kind & (kind::PART | kind::NAMED), word }
+        Space { kind: self.kind & (kind::CHUNK | kind::NAMED), word }
     }
 
     /// Writes the record at `at`.

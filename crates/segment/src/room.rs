@@ -31,7 +31,7 @@ const VAIN_FOR_LARGE: usize = 2;
 enum Keeps {
     /// What is used.
     Used,
-    /// The same without the parts of large values: what makes room for one takes that of another first.
+    /// The same without the chunks of large values: what makes room for one takes that of another first.
     UsedAndSmall,
     Nothing,
 }
@@ -257,7 +257,7 @@ impl Locked<'_> {
             return self.count(Count::Moved, item);
         } else if queue == SMALL {
             self.count(Count::EvictedSmall, item);
-            if header.kind & kind::PART == 0 {
+            if header.kind & kind::CHUNK == 0 {
                 self.note_ghost(hash);
             }
         } else {

@@ -17,7 +17,7 @@ use crate::record::kind;
 use crate::stats::Of;
 use crate::tally::Count;
 
-/// How long a writer waits for the lock of a part. Others hold it for microseconds, unless the system lets them wait while they
+/// How long a writer waits for the lock of a partition. Others hold it for microseconds, unless the system lets them wait while they
 /// do, as one does that has more to do than processors.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(80);
 
@@ -34,7 +34,7 @@ pub struct Session {
     scratch: Vec<u8>,
 }
 
-/// How often the parts of a value are looked for anew that others store again and again.
+/// How often the chunks of a value are looked for anew that others store again and again.
 const LOOKS: usize = 100;
 
 /// How many keys are asked for ahead of time.
@@ -109,8 +109,8 @@ impl Session {
         Some(Entry::of(&found, moment))
     }
 
-    /// Puts the value of an entry together that lies in parts. Where one of them is missing, the entry may be another by now,
-    /// which has parts of its own, or it is one of which a part was evicted.
+    /// Puts the value of an entry together that lies in chunks. Where one of them is missing, the entry may be another by now,
+    /// which has chunks of its own, or it is one of which a chunk was evicted.
     #[cold]
     pub(crate) fn whole(
         &self,
@@ -167,7 +167,7 @@ impl Session {
         let outcome = if self.fits(&entry) {
             self.put(&entry, set.condition)
         } else {
-            self.put_in_parts(&entry, set.condition)
+            self.put_in_chunks(&entry, set.condition)
         };
         match outcome {
             Ok(Outcome::Stored(_)) => self.count(Of::Sets),
@@ -203,7 +203,7 @@ impl Session {
     pub fn token(&self, key: &[u8]) -> Token {
         let hash = self.hash(key);
         Token {
-            changes: self.partition(hash).fence_of(hash).load(Ordering::SeqCst),
+            changes: self.partition(hash).changes_of(hash).load(Ordering::SeqCst),
             cleared: self.cache.moment().cleared,
             space: self.space(),
         }
@@ -237,7 +237,7 @@ impl Session {
         locked::shape_of(entry).record_len() <= self.cache.places.geometry.longest_record()
     }
 
-    /// Takes an entry away of which a part was evicted, and the parts that are left.
+    /// Takes an entry away of which a chunk was evicted, and the chunks that are left.
     #[cold]
     fn forget(&self, hash: u64, key: &[u8], found: &Found) {
         // A reader waits for nobody.
@@ -250,13 +250,13 @@ impl Session {
         self.remove(hash, locked, &present, Duration::ZERO);
     }
 
-    /// Takes an entry away, and, once the lock is free again, the parts of its value if it has any.
+    /// Takes an entry away, and, once the lock is free again, the chunks of its value if it has any.
     fn remove(&self, hash: u64, mut locked: Locked<'_>, present: &Present<'_>, patience: Duration) {
-        let parts = locked.parts_of(hash, present);
+        let chunks = locked.chunks_of(hash, present);
         locked.remove(present);
         drop(locked);
-        if let Some(parts) = parts {
-            self.drop_parts(hash, &parts, patience);
+        if let Some(chunks) = chunks {
+            self.drop_chunks(hash, &chunks, patience);
         }
     }
 
@@ -264,7 +264,7 @@ impl Session {
     fn take_away(&self, hash: u64, key: &[u8], patience: Duration) -> bool {
         let partition = self.partition(hash);
         // First of all, so that who fills the key now sees it, at the latest after he has published.
-        partition.fence_of(hash).fetch_add(1, Ordering::SeqCst);
+        partition.changes_of(hash).fetch_add(1, Ordering::SeqCst);
         let Ok(mut locked) = lock_within(&self.cache, partition, patience) else {
             if !patience.is_zero() {
                 self.count(Of::Busy);
@@ -276,7 +276,7 @@ impl Session {
         true
     }
 
-    /// Takes the lock of a key's part.
+    /// Takes the lock of a key's partition.
     pub(crate) fn lock(&self, hash: u64) -> Result<Locked<'_>, Failed> {
         lock_of(&self.cache, self.partition(hash))
     }
@@ -300,7 +300,7 @@ impl Session {
     }
 }
 
-/// Takes the lock of a partition.
+/// Takes the lock of a partitionition.
 pub(crate) fn lock_of<'c>(
     cache: &'c Cache,
     partition: Partition<'c>,
@@ -308,7 +308,7 @@ pub(crate) fn lock_of<'c>(
     lock_within(cache, partition, PATIENCE)
 }
 
-/// Takes the lock of a partition, for which it waits so long at most.
+/// Takes the lock of a partitionition, for which it waits so long at most.
 pub(crate) fn lock_within<'c>(
     cache: &'c Cache,
     partition: Partition<'c>,

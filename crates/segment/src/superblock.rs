@@ -19,7 +19,7 @@ const FORMAT: u64 = 2;
 pub(crate) const CLEARED: usize = 256;
 /// The next line of counters for a session.
 pub(crate) const SESSIONS: usize = 320;
-/// The next number of a value that is cut into parts.
+/// The next number of a value that is cut into chunks.
 pub(crate) const CUTS: usize = 448;
 /// The machine's run in which it was last open; 0 where that is not known.
 pub(crate) const BOOT: usize = 384;

@@ -44,7 +44,7 @@ pub struct Survey {
     /// Whether anybody has it open; `None` where that is not told.
     pub is_open: Option<bool>,
     /// Its partitions.
-    pub partitions: Vec<PartSurvey>,
+    pub partitions: Vec<PartitionSurvey>,
 }
 
 /// A namespace of a region.
@@ -69,7 +69,7 @@ pub enum End {
 
 /// What a partition of a region looks like.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PartSurvey {
+pub struct PartitionSurvey {
     /// The thread that holds its lock, by the system's number; `None` where nobody does, or that is not told.
     pub holder: Option<u32>,
     /// Entries that are there.
@@ -171,7 +171,7 @@ fn look<E>(of: &Superblock, is_open: Option<bool>, read: Read<'_, E>) -> Result<
             cleared: generation.saturating_sub(1),
         }));
     }
-    let part = |partition| {
+    let survey = |partition| {
         let mut words = vec![0; geometry.ghosts_at() / 8];
         let base = geometry.partition_at(partition);
         // Of the lock nothing but its first word, which tells who has it.
@@ -179,9 +179,9 @@ fn look<E>(of: &Superblock, is_open: Option<bool>, read: Read<'_, E>) -> Result<
         read(base + ACTIVE, &mut words[ACTIVE / 8..])?;
         // A key that is of a namespace has that beside it.
         let beside = if namespaces.is_empty() { BESIDE } else { BESIDE + 8 };
-        Ok(Part { words, superblock: of, now, cleared, beside }.survey())
+        Ok(Surveyed { words, superblock: of, now, cleared, beside }.survey())
     };
-    let partitions = (0..geometry.partitions).map(part).collect::<Result<_, E>>()?;
+    let partitions = (0..geometry.partitions).map(survey).collect::<Result<_, E>>()?;
     Ok(Survey {
         size: geometry.size,
         segment_size: geometry.segment_len,
@@ -200,7 +200,7 @@ fn look<E>(of: &Superblock, is_open: Option<bool>, read: Read<'_, E>) -> Result<
 }
 
 /// A partition up to its ghosts, as it was read.
-struct Part<'s> {
+struct Surveyed<'s> {
     words: Vec<u64>,
     superblock: &'s Superblock,
     now: u64,
@@ -215,14 +215,14 @@ const BESIDE: u32 = 20;
 /// What a record has besides once it was moved: its version.
 const VERSION: u32 = 8;
 
-impl Part<'_> {
+impl Surveyed<'_> {
     fn word(&self, at: usize) -> u64 {
         self.words.get(at / 8).copied().unwrap_or(0)
     }
 
-    fn survey(&self) -> PartSurvey {
+    fn survey(&self) -> PartitionSurvey {
         let geometry = &self.superblock.geometry;
-        PartSurvey {
+        PartitionSurvey {
             holder: holder_of(self.word(LOCK)),
             items: self.word(Count::Items.at(0)),
             bytes: self.word(Count::Bytes.at(0)),

@@ -49,7 +49,7 @@ fn read_beside(len: usize, work: impl Fn(&mut Session) + Send) {
 }
 
 #[test]
-fn a_value_in_parts_that_is_stored_again_is_never_missing() {
+fn a_value_in_chunks_that_is_stored_again_is_never_missing() {
     let value = vec![b'v'; 100_000];
     read_beside(value.len(), move |session| {
         session.set(KEY, &value, &Set::default()).expect("room");

@@ -1,4 +1,5 @@
-//! Who closes a file: the last one says so, however many do it together, and nobody whose child goes on with it.
+//! Closing a file: only the last process that closes it marks it clean, also where several close at once. A process whose forked child
+//! still has the file open does not.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 

@@ -36,7 +36,7 @@ fn keys_and_values_that_have_no_room_are_refused() {
         let path = folder.path().join("refused");
         std::fs::write(&path, bytes).expect("a file");
         let refused = larder_segment::Cache::existing(&path).expect_err("a limit that cannot be");
-        assert!(refused.to_string().contains("describes parts that it does not have"));
+        assert!(refused.to_string().contains("describes more than it has"));
     }
 }
 

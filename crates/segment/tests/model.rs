@@ -140,7 +140,7 @@ impl Model {
                         self.changed(key);
                         self.map.insert(key, Known { value, flags: 0, version, stale: false });
                     }
-                    // Keys that share a fence may refuse each other's fills.
+                    // Keys that share a counter of changes may refuse each other's fills.
                     outcome => assert_eq!(outcome, Outcome::NotStored),
                 }
             }

@@ -13,7 +13,7 @@ const OPTIONS: Options = Options { size: 1 << 20, item: 16_000, max_key: 64, max
 const KEYS: u64 = if cfg!(miri) { 3 } else { 200 };
 const ROUNDS: u64 = if cfg!(miri) { 60 } else { 20_000 };
 
-/// The value of a key in a round: of one word over and over, some of it in parts.
+/// The value of a key in a round: of one word over and over, some of it in chunks.
 fn value(key: u64, round: u64) -> Vec<u8> {
     let words = if round.is_multiple_of(16) { 2500 } else { 100 + round % 800 };
     (0..words).flat_map(|_| (key << 32 | round).to_ne_bytes()).collect()

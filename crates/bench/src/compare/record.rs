@@ -297,8 +297,8 @@ pub(super) fn distribute(cell: &mut Cell, entries: &[Entry], seed: u64) {
     cell.corrected_ns = paced::corrected(cell, &rounds, &merged);
 }
 
-/// The rounds behind the figures of a cell. One that broke off is none, unless it is all there is. Where there are no
-/// figures, all that happened counts.
+/// The rounds behind the figures of a cell. Incomplete rounds are ignored, unless there are no complete ones. A cell without figures
+/// counts every round.
 fn rounds(entries: &[Entry], reasoned: bool) -> Vec<&Entry> {
     let whole: Vec<&Entry> = entries.iter().filter(|entry| entry.sample.complete).collect();
     if whole.is_empty() || reasoned { entries.iter().collect() } else { whole }

@@ -15,7 +15,7 @@ use super::SCHEME;
 use super::config::{BdbConfig, Kind};
 use super::shim::{Bdb, Fault, Loaded, Terms};
 
-/// The file that says whose folder it is, and that the process which has it open holds a lock of.
+/// The lock file, which marks the folder as one of larder's. The process that has the environment open holds it exclusively.
 const LOCK_FILE: &str = "larder.lock";
 
 /// An open folder.

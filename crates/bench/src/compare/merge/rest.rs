@@ -77,7 +77,7 @@ fn mean(values: &[f64]) -> Option<f64> {
     Some(least + above / values.len() as f64)
 }
 
-/// The command of the whole: that of a slice without what made it one, and without where that one left its results.
+/// The arguments of the whole run: those of a slice without `--slice` and `--output`.
 pub(super) fn argv(of_slice: &[String]) -> Vec<String> {
     let own = ["--slice", "--output", "-o"];
     let mut whole = Vec::new();

@@ -1,6 +1,6 @@
 //! What is known of a region, for programs.
 
-use larder_segment::{End, NamespaceSurvey, PartSurvey, SegmentSurvey, Survey};
+use larder_segment::{End, NamespaceSurvey, PartitionSurvey, SegmentSurvey, Survey};
 use serde_json::{Value, json};
 
 use super::Seen;
@@ -52,7 +52,7 @@ fn of_sum(sum: &Sum) -> Value {
     })
 }
 
-fn of_partition(survey: &Survey, partition: &PartSurvey) -> Value {
+fn of_partition(survey: &Survey, partition: &PartitionSurvey) -> Value {
     let segments: Vec<Value> =
         partition.segments.iter().map(|segment| of_segment(survey, segment)).collect();
     json!({

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use larder_segment::{PartSurvey, Queue, SegmentSurvey, Survey};
+use larder_segment::{PartitionSurvey, Queue, SegmentSurvey, Survey};
 
 use super::look::Look;
 use super::queues::all;
@@ -44,7 +44,7 @@ pub(super) fn text(survey: &Survey, look: Look) -> String {
     text
 }
 
-fn row(partition: &PartSurvey) -> Row<'_> {
+fn row(partition: &PartitionSurvey) -> Row<'_> {
     COLUMNS.map(|(_, queues)| {
         let of_column = partition.segments.iter().filter(|s| queues.contains(&s.queue));
         let mut segments: Vec<_> = of_column.collect();

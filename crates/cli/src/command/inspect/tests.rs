@@ -1,7 +1,7 @@
 //! What the page looks like.
 
 use insta::assert_snapshot;
-use larder_segment::{End, NamespaceSurvey, PartSurvey, Queue, SegmentSurvey, Survey};
+use larder_segment::{End, NamespaceSurvey, PartitionSurvey, Queue, SegmentSurvey, Survey};
 
 use super::look::Look;
 use super::users::{Holder, User, Users};
@@ -32,21 +32,21 @@ fn free() -> SegmentSurvey {
 }
 
 /// A partition with so many segments in its main queue, the older the emptier. They do not lie in this order.
-fn partition(main: u64) -> PartSurvey {
+fn partition(main: u64) -> PartitionSurvey {
     let share = |order: u64| u32::try_from(256 * order / main).unwrap();
     let mut segments: Vec<_> =
         (1..=main).rev().map(|order| segment(Queue::Main, order, share(order))).collect();
     let young = [(main + 1, 250), (main + 3, 90), (main + 2, 256)];
     segments.extend(young.map(|(order, alive)| segment(Queue::Small, order, alive)));
     segments.extend([free(), free()]);
-    PartSurvey { holder: None, items: 1000, bytes: 123_456, slots: 1600, segments }
+    PartitionSurvey { holder: None, items: 1000, bytes: 123_456, slots: 1600, segments }
 }
 
 fn namespace(name: &str, cleared: u64) -> NamespaceSurvey {
     NamespaceSurvey { name: name.to_owned(), cleared }
 }
 
-fn seen(partitions: Vec<PartSurvey>) -> Seen {
+fn seen(partitions: Vec<PartitionSurvey>) -> Seen {
     let survey = Survey {
         size: 1 << 20,
         segment_size: 16 << 10,
@@ -232,7 +232,7 @@ fn what_has_expired_was_cleared_or_is_damaged_is_seen() {
 #[test]
 fn an_empty_region_and_impossible_figures_are_drawn_too() {
     let empty =
-        PartSurvey { holder: None, items: 0, bytes: 0, slots: 100, segments: vec![free(); 3] };
+        PartitionSurvey { holder: None, items: 0, bytes: 0, slots: 100, segments: vec![free(); 3] };
     assert_snapshot!(page(&seen(vec![empty]), PLAIN), @r"
     mmap:/dev/shm/cache
       region      1.00 MiB, 1 partition of 3 segments of 16.0 KiB each
@@ -253,7 +253,7 @@ fn an_empty_region_and_impossible_figures_are_drawn_too() {
     part  small  main  free
        0               ___
     ");
-    let mut mad = seen(vec![PartSurvey {
+    let mut mad = seen(vec![PartitionSurvey {
         holder: None,
         items: u64::MAX,
         bytes: u64::MAX,
