@@ -126,6 +126,10 @@ impl Memory {
         self.words.len() * 8
     }
 
+    pub(crate) fn resident(&self) -> Option<u64> {
+        None
+    }
+
     pub(crate) fn write_back(&self, _: usize) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
