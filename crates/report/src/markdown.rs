@@ -116,7 +116,7 @@ fn published(run: &Run, article: &Article) -> String {
     lines.extend(percentiles(run).iter().map(up_to_percentiles));
     let said = article::said(article);
     if !said.is_empty() {
-        lines.push(format!("**{}**", article::CONCLUSIONS));
+        lines.push(format!("**{}**", article::conclusions(article)));
         lines.push(said.iter().map(conclusion).collect::<Vec<_>>().join("\n"));
     }
     lines.join("\n\n")

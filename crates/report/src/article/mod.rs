@@ -11,15 +11,15 @@ pub(crate) use said::{Said, said};
 use larder_store::ByteSize;
 
 use crate::figures::{list, nanoseconds, nanoseconds_interval, rate, rate_interval, ratio};
-use crate::model::{Article, ArticleChecks, ArticleFigure, ArticleForm, Clock, Measure, Point};
+use crate::model::{
+    Article, ArticleChecks, ArticleFigure, ArticleForm, ClaimVerdict, Clock, Measure, Point,
+};
 use crate::points::label;
 
 /// The heads of the columns behind the targets.
 pub(crate) const HEADS: [&str; 3] = ["published", "here", "here / published"];
 /// What stands in the place of a published figure that was only announced.
 const ANNOUNCED: &str = "announced";
-/// What stands above the conclusions.
-pub(crate) const CONCLUSIONS: &str = "What it concluded, and what this run says";
 
 /// Figures of one kind at one place, one row for each target.
 #[derive(Debug)]
@@ -46,6 +46,23 @@ pub(crate) struct FigureRow {
 /// The heading of all that is shown of an article.
 pub(crate) fn heading(article: &Article) -> String {
     format!("What {} published, and what this machine says", article.id)
+}
+
+/// The heading of the conclusions, with how many of them have which verdict: `What it concluded: of 5, 3 hold here, 2 cannot be
+/// told`.
+pub(crate) fn conclusions(article: &Article) -> String {
+    let verdicts = [
+        (ClaimVerdict::Holds, "holds here", "hold here"),
+        (ClaimVerdict::TurnsRound, "turns round", "turn round"),
+        (ClaimVerdict::DoesNotHold, "does not hold", "do not hold"),
+        (ClaimVerdict::CannotBeTold, "cannot be told", "cannot be told"),
+    ];
+    let counted = verdicts.into_iter().filter_map(|(verdict, one, several)| {
+        let number = article.claims.iter().filter(|claim| claim.verdict == verdict).count();
+        (number > 0).then(|| format!("{number} {}", if number == 1 { one } else { several }))
+    });
+    let counted: Vec<String> = counted.collect();
+    format!("What it concluded: of {}, {}", article.claims.len(), counted.join(", "))
 }
 
 /// Labels and texts: which article, whose machine, how it is repeated, which checks that makes fire.

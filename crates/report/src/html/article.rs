@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::text::{capital, with_names};
 use super::view::View;
 use crate::article::{
-    Block, CONCLUSIONS, Clocks, HEADS, Matrix, Said, WAITING, blocks, facts, heading, matrices,
+    Block, Clocks, HEADS, Matrix, Said, WAITING, blocks, conclusions, facts, heading, matrices,
     said,
 };
 use crate::figures;
@@ -18,7 +18,7 @@ pub(super) fn section(view: &View<'_>, article: &Article) -> Markup {
         section #article {
             h2 { (heading(article)) }
             @if !said.is_empty() {
-                h3 { (CONCLUSIONS) }
+                h3 { (conclusions(article)) }
                 div.claims { @for said in &said { (conclusion(view, said)) } }
             }
             dl.facts { @for (label, text) in facts(article) {

@@ -164,12 +164,11 @@ fn of_run(index: &Index, number: usize, entry: &Entry, run: &Run) -> Markup {
         @if let Some(question) = question(run) { p.lead { (capital(question)) } }
         p.full { a href=(report) { "The whole report" } " " span.unknown { (entry.name) " · " (head::stamp(&run.started)) " · " (time(run)) } }
         (facts(&about(index, run)))
-        @let conclusions: Vec<Said<'_>> = run.article.iter().flat_map(said).collect();
-        @if conclusions.is_empty() {
-            ul.sayings { @for said in found(run) { li { (capital(&said)) } } }
+        @if let Some(article) = run.article.as_ref().filter(|article| !article.claims.is_empty()) {
+            h3 { (article::conclusions(article)) }
+            @for said in &said(article) { (conclusion(&report, run, said)) }
         } @else {
-            h3 { (article::CONCLUSIONS) }
-            @for said in &conclusions { (conclusion(&report, run, said)) }
+            ul.sayings { @for said in found(run) { li { (capital(&said)) } } }
         }
         (errors(&report, run))
         (headline(number, run))

@@ -1,6 +1,6 @@
 //! What an article published, in the terminal's report.
 
-use crate::article::{CONCLUSIONS, HEADS, WAITING, blocks, facts, heading, matrices, said};
+use crate::article::{HEADS, WAITING, blocks, conclusions, facts, heading, matrices, said};
 use crate::findings::said_of;
 use crate::grid::{ALWAYS, Column, Grid, Piece};
 use crate::matrix::{Block, write_beside};
@@ -22,7 +22,7 @@ pub(super) fn write(page: &mut Page, run: &Run, article: &Article, style: Style)
     write_percentiles(page, run, style);
     if !article.claims.is_empty() {
         page.blank();
-        page.paragraph(2, STRONG, CONCLUSIONS);
+        page.paragraph(2, STRONG, &conclusions(article));
     }
     write_claims(page, article);
 }
