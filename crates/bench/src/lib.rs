@@ -31,7 +31,7 @@ mod usage;
 pub mod workload;
 
 pub use compare::{
-    CellHistograms, Estimate, Outcome, Permissions, Sliced, compare, estimate, is_of_one_plan,
+    CellHistograms, Estimate, Outcome, Permissions, Sliced, compare, estimate, fit, is_of_one_plan,
     merge, refuse_too_large,
 };
 pub use diff::{DiffOf, MatchBy, diff};

@@ -25,6 +25,11 @@ pub enum Event<'a> {
         /// Why not.
         reason: &'a str,
     },
+    /// The plan would take too long on this machine, and is carried out with fewer keys.
+    FewerKeys {
+        /// How long, and with how many keys.
+        text: &'a str,
+    },
     /// So few rounds are planned that no difference can be told, however clear it is.
     FewRounds {
         /// How many are planned, over how many comparisons, and how many are needed.

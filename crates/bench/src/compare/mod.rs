@@ -8,6 +8,7 @@ mod emptied;
 mod estimate;
 mod feasible;
 mod few;
+mod fit;
 mod floor;
 mod goal;
 mod merge;
@@ -31,6 +32,7 @@ use larder_store::{Catalog, Error, Ownership};
 
 pub use estimate::{Estimate, estimate};
 pub use feasible::refuse_too_large;
+pub use fit::fit;
 pub use merge::{Sliced, is_of_one_plan, merge};
 
 use crate::bounded::{is_too_small, too_small};

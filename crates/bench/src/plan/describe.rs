@@ -67,6 +67,7 @@ pub(super) fn describe(
         ("duration", spec.duration),
         ("warmup", spec.warmup),
         ("max-time", spec.max_time),
+        ("within", spec.within),
     ] {
         if let Some(span) = span {
             say(name, span.to_string());

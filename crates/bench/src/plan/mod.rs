@@ -57,6 +57,8 @@ pub struct Plan {
     pub until: Option<Until>,
     /// After which time no further round begins.
     pub max_time: Option<Duration>,
+    /// How long the rounds may take; see [`fit`](crate::fit).
+    pub within: Option<Duration>,
     /// How long everything is done unmeasured first.
     pub warmup: Option<Duration>,
     /// How much memory the whole run may have; see [`limit_memory`](crate::limit_memory).
@@ -97,6 +99,7 @@ impl Plan {
         }
         for (_, spec) in &workloads {
             spans_last(spec)?;
+            keys_say_how_much(spec)?;
         }
         // On a server that Larder did not start, the run has keys of its own that nobody else has.
         let shared = targets.iter().any(PlannedTarget::is_external);
@@ -140,6 +143,7 @@ impl Plan {
             rounds,
             until: spec.until,
             max_time: spec.max_time.map(|Span(time)| time).or(spec.until.map(|_| DEFAULT_MAX_TIME)),
+            within: spec.within.map(|Span(within)| within),
             warmup: spec.warmup.map(|Span(warmup)| warmup),
             memory: spec.memory,
             targets,
@@ -157,6 +161,13 @@ impl Plan {
         plan.check_processes()?;
         plan.note_repetition();
         Ok(plan)
+    }
+
+    /// How many keys there are, where all points have as many.
+    pub(crate) fn keys(&self) -> Option<u32> {
+        let mut counts = self.points.iter().map(|point| point.keys.count());
+        let first = counts.next()?;
+        counts.all(|count| count == first).then_some(first)
     }
 
     /// The most rounds that a point may have.
@@ -236,6 +247,7 @@ fn spans_last(spec: &WorkloadSpec) -> Result<()> {
         ("max-time", spec.max_time),
         ("ttl", spec.ttl),
         ("warmup", spec.warmup),
+        ("within", spec.within),
     ];
     for (name, span) in spans {
         if span.is_some_and(|Span(span)| span.is_zero()) {
@@ -243,6 +255,26 @@ fn spans_last(spec: &WorkloadSpec) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Refuses a time for the rounds where fewer keys would not make them shorter.
+fn keys_say_how_much(spec: &WorkloadSpec) -> Result<()> {
+    let Some(within) = spec.within else { return Ok(()) };
+    let others = [
+        ("requests", spec.requests.is_some()),
+        ("duration", spec.duration.is_some()),
+        ("until", spec.until.is_some()),
+        ("rate", spec.rate.is_some()),
+        ("scan", spec.scan.is_some()),
+        ("search", spec.search.is_some()),
+        ("capacity", spec.capacity.is_some()),
+    ];
+    match others.into_iter().find(|(_, is_given)| *is_given) {
+        Some((name, _)) => Err(usage(format!(
+            "--within {within} takes fewer keys, and --{name} says how much is measured: leave out one of them"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Refuses more keys than the run itself has memory to keep track of, before it tries.

@@ -178,6 +178,12 @@ pub struct WorkloadSpec {
     #[serde(deserialize_with = "text")]
     pub max_time: Option<Span>,
 
+    /// Take fewer keys, the same for every target, where the rounds would take longer than this on this machine; a short trial
+    /// of each target tells
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    #[serde(deserialize_with = "text")]
+    pub within: Option<Span>,
+
     /// Every key, size and operation follows from it [default: 1]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
@@ -212,6 +218,9 @@ impl WorkloadSpec {
         if self.requests.is_some() || self.duration.is_some() {
             (other.requests, other.duration) = (None, None);
         }
+        if self.says_how_much() {
+            other.within = None;
+        }
         if self.rate.is_some() || self.scan.is_some() || self.search.is_some() {
             (other.rate, other.scan, other.search) = (None, None, None);
         }
@@ -245,6 +254,7 @@ impl WorkloadSpec {
             rounds: self.rounds.or(other.rounds),
             until: self.until.or(other.until),
             max_time: self.max_time.or(other.max_time),
+            within: self.within.or(other.within),
             seed: self.seed.or(other.seed),
             memory: self.memory.or(other.memory),
             pin: self.pin.or(other.pin),
@@ -253,6 +263,18 @@ impl WorkloadSpec {
 }
 
 impl WorkloadSpec {
+    /// Whether it says how much is measured.
+    fn says_how_much(&self) -> bool {
+        self.keys.is_some()
+            || self.requests.is_some()
+            || self.duration.is_some()
+            || self.until.is_some()
+            || self.rate.is_some()
+            || self.scan.is_some()
+            || self.search.is_some()
+            || self.capacity.is_some()
+    }
+
     /// The rates at which operations come, in turn; `None` where the targets say how fast.
     pub fn rates(&self) -> Option<Sweep<Count>> {
         self.scan.map(|scan| scan.rates().collect()).or_else(|| self.rate.clone())

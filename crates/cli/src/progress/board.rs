@@ -82,12 +82,8 @@ impl Board {
             }
             Event::Probing { target } => self.stage = format!("probing the limits of {target}"),
             Event::Unavailable { target, reason } => self.out(target, "cannot run", reason),
-            Event::FewRounds { text } => self.fired.push(Fired {
-                severity: Severity::Warn,
-                id: "ROUNDS".into(),
-                times: 1,
-                last: text.to_owned(),
-            }),
+            Event::FewRounds { text } => self.note_plan(Severity::Warn, "ROUNDS", text),
+            Event::FewerKeys { text } => self.note_plan(Severity::Note, "KEYS", text),
             Event::Floor => self.stage = "measuring the floor".into(),
             Event::WarmUp => self.stage = "warming up".into(),
             Event::Started { plan } => self.start(plan, now),
@@ -123,6 +119,11 @@ impl Board {
             Event::Ended => self.stage = "closing the targets".into(),
             _ => {}
         }
+    }
+
+    /// Something about the plan itself.
+    fn note_plan(&mut self, severity: Severity, id: &str, text: &str) {
+        self.fired.push(Fired { severity, id: id.into(), times: 1, last: text.to_owned() });
     }
 
     fn start(&mut self, plan: &Plan, now: Duration) {

@@ -25,7 +25,7 @@ impl Lines {
                 Some(format!("larder: {target} cannot run: {reason}"))
             }
             Event::Lost { target, reason } => Some(format!("larder: {target} is lost: {reason}")),
-            Event::FewRounds { text } => Some(text.to_owned()),
+            Event::FewRounds { text } | Event::FewerKeys { text } => Some(text.to_owned()),
             Event::Floor => Some("measuring the floor".to_owned()),
             Event::WarmUp => Some("warming up".to_owned()),
             Event::Started { plan } => {

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use crate::page::{Page, View};
-use crate::probes::{CONTRAST, OVERFLOW, OVERLAP, SHIFT, UNSEEN_SHIFT};
+use crate::probes::{CONTRAST, OVERFLOW, OVERLAP, SHIFT, STABLE_SHIFT, Shift};
 
 /// A page reads well wherever it is looked at.
 pub(crate) fn reads_well(name: &str, html: &str) {
@@ -15,8 +15,8 @@ pub(crate) fn reads_well(name: &str, html: &str) {
         let mut found = |what: &str, list: Vec<String>| {
             defects.extend(list.into_iter().map(|defect| format!("{device}, {what}: {defect}")));
         };
-        let moved: f64 = page.value(SHIFT);
-        found("moves", (moved >= UNSEEN_SHIFT).then(|| moved.to_string()).into_iter().collect());
+        let Shift { moved, lines } = page.value(SHIFT);
+        found("moves", if moved >= STABLE_SHIFT { lines } else { Vec::new() });
         found("overflow", page.value(OVERFLOW));
         found("overlap", page.value(OVERLAP));
         for (light, dark) in [("light", false), ("dark", true)] {

@@ -12,9 +12,20 @@ pub(crate) const FOCUS: &str = include_str!("js/focus.js");
 pub(crate) const LONG_LINES: &str = include_str!("js/long_lines.js");
 /// Texts that somebody else's letters have turned over.
 pub(crate) const GARBLED: &str = include_str!("js/garbled.js");
-/// The score by which browsers tell how far a layout moved.
+/// The score by which browsers tell how far a layout moved, and what moved.
 pub(crate) const SHIFT: &str = include_str!("js/shift.js");
-/// Such a score nobody sees.
-pub(crate) const UNSEEN_SHIFT: f64 = 0.01;
+
+/// What [`SHIFT`] finds.
+#[derive(Debug, serde::Deserialize)]
+pub(crate) struct Shift {
+    /// The sum of all scores.
+    pub(crate) moved: f64,
+    /// Each element that moved.
+    pub(crate) lines: Vec<String>,
+}
+
+/// A page with a lower score is stable, as <https://web.dev/articles/cls> has it. A slow browser paints before the script has run, and
+/// what the script adds then moves the rest a little.
+pub(crate) const STABLE_SHIFT: f64 = 0.1;
 /// How much of a picture has the colour of a target, and where: a function of a panel and a target.
 pub(crate) const PAINT: &str = include_str!("js/paint.js");

@@ -11,8 +11,8 @@ use anyhow::Context;
 use clap::Args;
 use larder_bench::workload::WorkloadSpec;
 use larder_bench::{
-    Claimed, Named, Permissions, Plan, Scenario, SliceSpec, claim, compare, estimate, limit_memory,
-    refuse_too_large,
+    Claimed, Named, Permissions, Plan, Scenario, SliceSpec, claim, compare, estimate, fit,
+    limit_memory, refuse_too_large,
 };
 use larder_report::{ArticleForm, Cell, Format, ReasonKind, Run, render};
 use larder_store::StoreUrl;
@@ -144,6 +144,7 @@ fn one(arguments: &Arguments, mut scenario: Scenario) -> anyhow::Result<Exit> {
     arguments.gate.names_cells(&[&plan.outline()])?;
     if arguments.dry_run {
         let progress = Progress::new(arguments.quiet);
+        let plan = fit(plan, &scenario, typed, (&CATALOG, permissions), &progress, stop)?;
         let (estimates, few) = estimate(&plan, &CATALOG, permissions, &progress, stop)?;
         drop(progress);
         super::print(describe(&plan, &estimates, few.as_deref()).as_bytes())?;
@@ -158,7 +159,8 @@ fn one(arguments: &Arguments, mut scenario: Scenario) -> anyhow::Result<Exit> {
     let prepared = exports.iter().try_for_each(|folder| larder_bench::prepare(folder));
     let progress = Progress::new(arguments.quiet);
     let outcome = prepared
-        .and_then(|()| compare(&plan, &CATALOG, masked_argv(), permissions, &progress, stop));
+        .and_then(|()| fit(plan, &scenario, typed, (&CATALOG, permissions), &progress, stop))
+        .and_then(|plan| compare(&plan, &CATALOG, masked_argv(), permissions, &progress, stop));
     let told = progress.tells_failures();
     drop(progress);
     let outcome = outcome.inspect_err(|_| interrupts.discard())?;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use larder_bench::workload::WorkloadSpec;
 use larder_bench::{
-    Claimed, Outcome, Permissions, Plan, Scenario, Set, SliceSpec, compare, estimate, limit_memory,
-    refuse_too_large,
+    Claimed, Outcome, Permissions, Plan, Scenario, Set, SliceSpec, compare, estimate, fit,
+    limit_memory, refuse_too_large,
 };
 use larder_report::{Entry, Index, Run, index_formats, render_index};
 
@@ -191,7 +191,8 @@ fn measure(
     interrupts.made(iter::once(folder).chain(of_all).collect());
     let progress = Progress::new(arguments.quiet);
     let stop = &interrupts.stop;
-    let outcome = compare(&plan, &CATALOG, masked_argv(), permissions, &progress, stop);
+    let outcome = fit(plan, scenario, false, (&CATALOG, permissions), &progress, stop)
+        .and_then(|plan| compare(&plan, &CATALOG, masked_argv(), permissions, &progress, stop));
     drop(progress);
     Ok((outcome.inspect_err(|_| interrupts.discard())?, claimed))
 }
@@ -211,6 +212,7 @@ fn dry_run(
             refuse_too_large(scenario, false, &CATALOG, permissions)?;
             let plan = Plan::new(scenario, false, &CATALOG)?;
             let stop = &interrupts.stop;
+            let plan = fit(plan, scenario, false, (&CATALOG, permissions), &progress, stop)?;
             let (estimates, few) = estimate(&plan, &CATALOG, permissions, &progress, stop)?;
             Ok((describe(&plan, &estimates, few.as_deref()), total(&estimates)))
         });
