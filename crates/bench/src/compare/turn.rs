@@ -157,8 +157,10 @@ impl Turn<'_> {
             let after = Meter::read(target, &crew);
             checkable &= !plan.work.races(crew.len());
             if phase.measured {
-                let may_have_expired = self.may_have_expired(began);
-                let measured = Measured { phase, result: &result, before, after, may_have_expired };
+                // What nobody waits for may be stored later than another thread looks for it.
+                let must_be_there = !self.may_have_expired(began)
+                    && target.info.durability != Durability::Unacknowledged;
+                let measured = Measured { phase, result: &result, before, after, must_be_there };
                 self.keep(target, &measured, &started, entries);
             } else {
                 loaded(target, &result)?;
@@ -314,11 +316,7 @@ impl Turn<'_> {
                     .map(|evictions| if evicts == Some(operation) { evictions } else { 0 }),
                 distinct_keys: result.distinct_keys.min(tally.counts.ops),
                 top_key_ops: scaled(result.top_key_ops, part(tally.counts.ops, all_ops)),
-                stored_misses: if measured.may_have_expired {
-                    0
-                } else {
-                    tally.counts.stored_misses
-                },
+                stored_misses: if measured.must_be_there { tally.counts.stored_misses } else { 0 },
                 ..tally.counts
             };
             #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
@@ -397,8 +395,8 @@ struct Measured<'a> {
     result: &'a PhaseResult,
     before: Meter,
     after: Meter,
-    /// A TTL explains what is missing.
-    may_have_expired: bool,
+    /// What was set is there: no TTL can have ended it, and its set was acknowledged.
+    must_be_there: bool,
 }
 
 /// When the TTL of all that is stored has passed for certain, where a phase gives nothing a new one; `renewed_ns` is when the
