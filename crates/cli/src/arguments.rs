@@ -6,11 +6,15 @@ use crate::command::{compare, diff, engines, entry, generate, inspect, report, s
 
 /// Compares caches honestly, then runs the one you chose.
 #[derive(Debug, Parser)]
-#[command(name = "larder", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(name = "larder", version, max_term_width = 100, arg_required_else_help = true, after_help = BEGIN)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
+
+/// The next step of somebody who has typed nothing but the name.
+const BEGIN: &str =
+    "Begin with `larder compare`: the caches that most people begin with, in 45 seconds.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {

@@ -1,8 +1,10 @@
 //! `larder compare`: the main job.
 
 mod describe;
+mod next;
 mod set;
 
+use std::io::{self, IsTerminal};
 use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +20,7 @@ use larder_report::{ArticleForm, Cell, Format, ReasonKind, Run, render};
 use larder_store::StoreUrl;
 
 use self::describe::describe;
+use self::next::next_step;
 use super::gate::Gate;
 use super::report::{export_png, export_svg};
 use crate::catalog::CATALOG;
@@ -178,6 +181,9 @@ fn one(arguments: &Arguments, mut scenario: Scenario) -> anyhow::Result<Exit> {
     }
     if let Some(folder) = &arguments.export_png {
         export_png(folder, &outcome.run)?;
+    }
+    if !arguments.quiet && io::stderr().is_terminal() {
+        anstream::eprintln!("{}", next_step(&outcome.run, &folder));
     }
     let failed = outcome.failed || !missing.is_empty();
     let exit = exit(arguments, failed, &[&outcome.run], stop);

@@ -1,0 +1,64 @@
+//! The next useful step after a comparison, in a line.
+
+use std::path::Path;
+
+use larder_report::{Run, Severity};
+
+use super::DEFAULT_SCENARIO;
+
+/// What somebody who has read the table may want to do next; `folder` has the results.
+pub(super) fn next_step(run: &Run, folder: &Path) -> String {
+    let page = folder.join("report.html");
+    let page = page.display();
+    if run.checks.iter().any(|check| check.severity == Severity::Error) {
+        format!("next: {page} shows under Checks what is no result, and what mends it")
+    } else if run.scenario == DEFAULT_SCENARIO {
+        match run.targets.iter().find(|target| target.reason.is_some()) {
+            Some(missing) => format!(
+                "next: `larder engines {}` says what that target needs; {page} has the charts",
+                missing.name.trim_end_matches(':')
+            ),
+            None => format!(
+                "next: your own values and mix, `larder compare moka: redis: -d 100,10k --ratio 1:10`; {page} has the charts"
+            ),
+        }
+    } else {
+        format!("next: {page} has the charts; `larder diff` sets this result against a later one")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use larder_report::{Check, Target};
+
+    use super::*;
+
+    fn next(run: &Run) -> String {
+        next_step(run, Path::new("results/x"))
+    }
+
+    #[test]
+    fn it_depends_on_what_came_out() {
+        let custom = Run { scenario: "custom".into(), ..Run::default() };
+        assert!(next(&custom).starts_with("next: results/x/report.html has the charts; "));
+        let mut quick = Run { scenario: DEFAULT_SCENARIO.into(), ..Run::default() };
+        assert!(next(&quick).contains("`larder compare moka: redis: "));
+        quick.targets = vec![Target {
+            name: "redis:".into(),
+            reason: Some("not installed".into()),
+            ..Target::default()
+        }];
+        assert!(next(&quick).starts_with("next: `larder engines redis` says "));
+        quick.checks = vec![Check {
+            id: "STALE".into(),
+            severity: Severity::Error,
+            target: None,
+            point: None,
+            operation: None,
+            stored: true,
+            text: String::new(),
+            advice: String::new(),
+        }];
+        assert!(next(&quick).contains(" shows under Checks "));
+    }
+}
