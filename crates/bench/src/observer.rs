@@ -25,6 +25,8 @@ pub enum Event<'a> {
         /// Why not.
         reason: &'a str,
     },
+    /// It is tried how long the plan takes on this machine.
+    Fitting,
     /// The plan would take too long on this machine, and is carried out with fewer keys.
     FewerKeys {
         /// How long, and with how many keys.

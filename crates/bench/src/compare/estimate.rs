@@ -3,10 +3,8 @@
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use larder_report::Operation;
 use larder_store::{ByteSize, Catalog};
 
-use super::book::Entry;
 use super::feasible::{self, Footprint, footprint};
 use super::few::few_rounds;
 use super::search;
@@ -18,7 +16,7 @@ use crate::observer::Observer;
 use crate::plan::{Plan, PlannedPhase, PlannedPoint, PlannedTarget};
 use crate::target::Target;
 
-/// Time of a trial, a phase, for an estimate that is read.
+/// Time of a trial, a phase.
 const TRIAL: Duration = Duration::from_millis(200);
 
 /// What one target of a plan would take.
@@ -65,11 +63,21 @@ pub fn estimate(
 
 fn of_target(plan: &Plan, target: &mut Target, stop: &AtomicBool) -> Estimate {
     let Footprint { memory, disk } = footprint(plan, target);
-    let time = time_of(plan, target, TRIAL, stop);
-    // That it has no room is seen only where it is tried.
+    let mut reason = None;
+    let mut time = Some(Duration::ZERO);
     let planned = target.planned.clone();
-    let refusals = plan.points_of(&planned).filter_map(|point| target.refusal(point));
-    let reason = refusals.last().map(|(_, refusal)| refusal);
+    for (number, point) in (0..).zip(plan.points_of(&planned)) {
+        if let Some((_, refusal)) = target.refusal(point) {
+            reason = Some(refusal);
+        } else if target.planned.is_external() {
+            time = None;
+        } else {
+            let turn = trial(plan, point, number, target, stop);
+            time = time.map(|time| time + turn * plan.own_rounds());
+            // That it has no room is seen only where it is tried.
+            reason = reason.or_else(|| target.refusal(point).map(|(_, refusal)| refusal));
+        }
+    }
     Estimate {
         target: named(&target.planned),
         time,
@@ -77,27 +85,6 @@ fn of_target(plan: &Plan, target: &mut Target, stop: &AtomicBool) -> Estimate {
         disk_bytes: disk,
         reason: target.lost.as_ref().map(|lost| lost.reason.clone()).or(reason),
     }
-}
-
-/// The time of all rounds of a target, from trials of this length for each phase; `None` on a server that is not ours, where nothing is
-/// tried.
-pub(super) fn time_of(
-    plan: &Plan,
-    target: &mut Target,
-    each: Duration,
-    stop: &AtomicBool,
-) -> Option<Duration> {
-    if target.planned.is_external() {
-        return None;
-    }
-    let planned = target.planned.clone();
-    let mut time = Duration::ZERO;
-    for (number, point) in (0..).zip(plan.points_of(&planned)) {
-        if target.refusal(point).is_none() {
-            time += trial(plan, (point, number), target, each, stop) * plan.own_rounds();
-        }
-    }
-    Some(time)
 }
 
 /// The name of a target, with its capacity where it is opened with several.
@@ -111,9 +98,9 @@ fn named(planned: &PlannedTarget) -> String {
 /// The time of a whole turn, from a short one.
 fn trial(
     plan: &Plan,
-    (point, number): (&PlannedPoint, u32),
+    point: &PlannedPoint,
+    number: u32,
     target: &mut Target,
-    each: Duration,
     stop: &AtomicBool,
 ) -> Duration {
     let turn = Turn {
@@ -122,7 +109,7 @@ fn trial(
         number,
         position: 1,
         seed: plan.seed,
-        amount: Amount::Trial(each),
+        amount: Amount::Trial(TRIAL),
         pacing: Pacing::Closed,
         clock: Instant::now(),
         stop,
@@ -142,22 +129,10 @@ fn trial(
         let due_s = point.pace.as_ref().map_or(0.0, |pace| pace.lasts(phase.requests));
         seconds += whole(phase, each_s).max(due_s);
     }
-    // What surrounds the measured loop (emptying, loading, reading back) takes its time once a turn, for each key that is stored.
+    // What surrounds the measured loop (emptying, loading, reading back) takes its time once a turn.
     let around = (turn.clock.elapsed().as_secs_f64() - measured).max(0.0);
-    let around = if target.guest.is_some() { around } else { around * unstored(point, &entries) };
     let searched = point.search().map_or(0.0, |bound| search::lasts(bound, &entries, around));
     Duration::from_secs_f64(seconds + around + searched)
-}
-
-/// How many times as many keys a whole turn stores as a trial has stored.
-fn unstored(point: &PlannedPoint, entries: &[Entry]) -> f64 {
-    let stores = |entry: &&Entry| matches!(entry.operation, Operation::Set | Operation::GetOrSet);
-    let stored = entries.iter().filter(stores).map(|entry| entry.sample.counts.distinct_keys).max();
-    let keys = point.keys.count();
-    stored.filter(|stored| *stored > 0).map_or(1.0, |stored| {
-        let stored = u32::try_from(stored).unwrap_or(keys).min(keys);
-        f64::from(keys) / f64::from(stored)
-    })
 }
 
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]

@@ -1,25 +1,28 @@
-//! Fewer keys where the rounds would take longer than they may: a plan is tried for a moment before it is carried out.
+//! Fewer keys where the rounds would take longer than they may: a turn of each target with few keys tells.
 //!
 //! What a machine takes for one operation differs by a factor of a hundred: a file system may need a microsecond for a file, or a
 //! millisecond. Every target gets the same keys, so that the comparison stays one of like with like.
 
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use larder_report::figures;
 use larder_store::{Catalog, Span};
 
-use super::estimate::time_of;
+use super::turn::{Amount, Pacing, Turn};
 use super::{Permissions, Slot, provision};
 use crate::error::Result;
 use crate::memory;
-use crate::observer::{Event, Observer};
+use crate::observer::{Event, Observer, Silent};
 use crate::plan::Plan;
 use crate::scenario::Scenario;
 use crate::workload::{Count, WorkloadSpec};
 
-/// Time of a trial, a phase: a tenth of a second for each target of a plan that sets and gets.
-const TRIAL: Duration = Duration::from_millis(50);
+/// Keys of the turns that are tried on each target. All that a turn does is done to each key, so that its time grows with them. The
+/// few tell a very slow target apart, and the many what an operation takes once a processor no longer saves power.
+const TRIED_KEYS: [u32; 2] = [500, 4000];
+/// Which share of the time the rounds are to take. The floor takes some of it, and no machine is equally fast all the time.
+const AIM: f64 = 0.8;
 /// Fewer keys than this are not taken: rounds of less would be too short to say anything.
 const FEWEST_KEYS: u32 = 500;
 
@@ -36,14 +39,24 @@ pub fn fit(
     let (Some(within), Some(keys), None) = (plan.within, plan.keys(), &plan.slice) else {
         return Ok(plan);
     };
-    memory::begin(&plan)?;
-    let mut time = Duration::ZERO;
-    for slot in provision(&plan, catalog, permissions, observer, stop)? {
-        if let Slot::Open(mut target) = slot {
-            time += time_of(&plan, &mut target, TRIAL, stop).unwrap_or_default();
+    let with = |keys| {
+        let spec = WorkloadSpec { keys: Some(Count(keys).into()), ..WorkloadSpec::default() };
+        Plan::new(&scenario.clone().with_workload(&spec), typed, catalog)
+    };
+    observer.notice(Event::Fitting);
+    let (mut fewer, mut time) = (keys, Duration::ZERO);
+    for tried in TRIED_KEYS.map(|tried| tried.min(fewer)) {
+        if tried == keys {
+            return Ok(plan);
         }
+        let tried_plan = with(tried)?;
+        memory::begin(&tried_plan)?;
+        let slots = provision(&tried_plan, catalog, permissions, &Silent, stop)?;
+        let turns = slots.into_iter().map(|slot| time_of_turns(&tried_plan, slot, stop));
+        let turns: Duration = turns.sum();
+        time = turns.mul_f64(f64::from(keys) / f64::from(tried)) * plan.rounds;
+        fewer = fewer_keys(keys, time, within.mul_f64(AIM));
     }
-    let fewer = fewer_keys(keys, time, within);
     if fewer == keys {
         return Ok(plan);
     }
@@ -54,10 +67,34 @@ pub fn fit(
         Span(within)
     );
     observer.notice(Event::FewerKeys { text: &note });
-    let spec = WorkloadSpec { keys: Some(Count(fewer).into()), ..WorkloadSpec::default() };
-    let mut plan = Plan::new(&scenario.clone().with_workload(&spec), typed, catalog)?;
+    let mut plan = with(fewer)?;
     plan.notes.push(note);
     Ok(plan)
+}
+
+/// The time of a turn of a target at each point that is measured on it.
+fn time_of_turns(plan: &Plan, slot: Slot, stop: &AtomicBool) -> Duration {
+    let Slot::Open(mut target) = slot else { return Duration::ZERO };
+    if target.planned.is_external() {
+        return Duration::ZERO;
+    }
+    let clock = Instant::now();
+    let planned = target.planned.clone();
+    for (number, point) in (0..).zip(plan.points_of(&planned)) {
+        let turn = Turn {
+            point,
+            round: 1,
+            number,
+            position: 1,
+            seed: plan.seed,
+            amount: Amount::Whole,
+            pacing: Pacing::Planned,
+            clock,
+            stop,
+        };
+        turn.run(&mut target, &mut |_| ());
+    }
+    clock.elapsed()
 }
 
 /// So many keys, rounded down to one digit, as take the time that there is.
