@@ -7,7 +7,6 @@
 
 mod alike;
 pub mod article;
-mod bounded;
 pub mod check;
 mod compare;
 mod diff;

@@ -6,18 +6,18 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::IntervalLogWriterBuilder;
 use larder_report::{
-    Chart, Format, Index, Operation, Point, Run, Style, charts, is_chart_id, render, render_index,
-    samples_csv, usage_csv,
+    Chart, Format, Index, Run, Style, charts, is_chart_id, render, render_index, samples_csv,
+    usage_csv,
 };
 use tempfile::NamedTempFile;
 
-use crate::compare::{CellHistograms, Outcome, Times};
+use crate::compare::{CellHistograms, LATENCIES, Outcome, Times, log_path};
 use crate::error::{Error, Result};
 
 /// Files have no colours, and no width of their own.
@@ -25,9 +25,6 @@ const PLAIN: Style = Style { colour: false, width: 120 };
 
 /// The data of a run within a folder of results.
 pub(crate) const RUN: &str = "run.json";
-
-/// The folder of the latencies within a folder of results.
-pub(crate) const LATENCIES: &str = "hdr";
 
 /// The name of a file, and what makes its content of a run.
 type Report = (&'static str, fn(&Run) -> String);
@@ -224,36 +221,4 @@ fn hdr_log(cell: &CellHistograms) -> Vec<u8> {
         }
     }
     log
-}
-
-/// Where the times of a cell lie in a folder of results.
-pub(crate) fn log_path(
-    folder: &Path,
-    run: &Run,
-    (target, point, operation): (&str, &Point, Operation),
-    times: Times,
-) -> PathBuf {
-    let name = file_stem(run, (target, point, operation));
-    let times = match times {
-        Times::Latency => "",
-        Times::Service => "-service",
-        Times::Lag => "-lag",
-    };
-    folder.join(LATENCIES).join(format!("{name}{times}.hlog"))
-}
-
-/// The name of a cell's file: the target's number and engine, the operation, the point.
-fn file_stem(run: &Run, (target, point, operation): (&str, &Point, Operation)) -> String {
-    let targets = &run.targets;
-    let at = targets.iter().position(|known| known.url == target).unwrap_or(0);
-    let engine = targets.get(at).map_or("", |target| target.engine.as_str());
-    let swept = run.swept();
-    let mut name = format!("{}-{engine}-{operation}", at + 1);
-    for (coordinate, value) in point {
-        if swept.contains(&coordinate.as_str()) {
-            name.extend(["-", coordinate, "-", &value.to_string()]);
-        }
-    }
-    let safe = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
-    name.chars().map(safe).collect()
 }

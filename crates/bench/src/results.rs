@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use larder_report::is_chart_id;
 use serde::Deserialize;
 
+use crate::compare::LATENCIES;
 use crate::error::{Error, Result, usage};
-use crate::output::{INDEX_DATA, LATENCIES, RUN, is_result, prepare};
+use crate::output::{INDEX_DATA, RUN, is_result, prepare};
 
 /// A folder that is there, can be written, holds nothing but results of Larder's, and belongs to this run until it is dropped.
 #[derive(Debug)]

@@ -1,9 +1,8 @@
 //! ERR-AS-OP: operations that failed and would have counted as fast ones.
 
-use larder_report::{Run, Severity};
+use larder_report::{OVERWRITES_FAILED, Run, Severity};
 
 use super::{About, Check, Needs, Report, example, lacks_room, measured, percent};
-use crate::measure::OVERWRITES_FAILED;
 
 /// Above this share of failures, in percent, a rate is no result.
 const TOLERABLE: f64 = 0.1;

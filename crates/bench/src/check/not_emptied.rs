@@ -1,9 +1,8 @@
 //! NOT-EMPTIED: keys that are still there after the store has said that it removed them.
 
-use larder_report::{Run, Severity};
+use larder_report::{NOT_EMPTIED, NOT_LOOKED_FOR, Run, Severity};
 
 use super::{About, Check, Needs, Report, example, measured};
-use crate::compare::{NOT_EMPTIED, NOT_LOOKED_FOR};
 
 pub(super) struct NotEmptied;
 

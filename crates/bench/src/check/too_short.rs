@@ -4,8 +4,7 @@ use larder_report::figures::{count, nanoseconds, percent};
 use larder_report::{Cell, Counts, Run, Severity, operations_for, tells};
 
 use super::{About, Check, Needs, Report, measured};
-use crate::statistics::median;
-use crate::workload::half_width;
+use crate::statistics::{half_width, median};
 
 /// A round must last this many readings of the clock: then what they take, and by how much they err, is no more than a
 /// hundredth.

@@ -7,11 +7,10 @@ use std::sync::atomic::AtomicBool;
 use larder_store::{Result, Session, SetOptions, Stats, Store, TierStats};
 
 use crate::guest::GuestCrew;
-use crate::measure::{
-    KeyState, PhasePlan, PhaseResult, ReadBack, Reader, major_faults, own_memory, run_phase,
-};
+use crate::measure::{KeyState, PhasePlan, PhaseResult, ReadBack, Reader, run_phase};
 use crate::plan::PlannedPoint;
 use crate::target::Target;
+use crate::usage::{major_faults, own_memory};
 
 /// Who carries out a turn.
 pub(super) enum Crew<'a> {

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use larder_report::{NOT_EMPTIED, NOT_LOOKED_FOR};
 use larder_store::{Result, Session};
 
 use super::book::Entry;
@@ -16,9 +17,6 @@ use crate::target::Target;
 const MOST_KEYS: usize = 500;
 /// So many of them by one request.
 const AT_ONCE: usize = 20;
-/// The names in `run.json` of the example, and of the error that kept keys from being looked for.
-pub(crate) const NOT_EMPTIED: &str = "not_emptied";
-pub(crate) const NOT_LOOKED_FOR: &str = "not_looked_for";
 
 /// What was looked for after an emptying, and was there.
 #[derive(Debug, Clone, Default)]

@@ -4,9 +4,8 @@ use larder_report::{TierCounts, Wire};
 use larder_store::{Ownership, Stats, TierStats};
 
 use super::crew::Crew;
-use crate::measure::Servers;
 use crate::target::Target;
-use crate::usage::Snapshot;
+use crate::usage::{Servers, Snapshot};
 
 /// One reading.
 #[derive(Debug)]

@@ -13,12 +13,13 @@ use super::emptied::Left;
 use super::meter::{Held, Meter, evicted, resident, tiers_between, wire_between};
 use super::paced;
 use crate::measure::{
-    Arrivals, KeyState, Packed, PhasePlan, PhaseResult, ReadBack, add_examples, disk_bytes,
-    figures, now_ns, seconds, trim_memory,
+    Arrivals, KeyState, Packed, PhasePlan, PhaseResult, ReadBack, add_examples, figures, now_ns,
+    seconds,
 };
 use crate::memory;
 use crate::plan::{PlannedPhase, PlannedPoint, phase_seed};
 use crate::target::Target;
+use crate::usage::{disk_bytes, trim_memory};
 
 /// How much of each phase is done.
 #[derive(Debug, Clone, Copy)]

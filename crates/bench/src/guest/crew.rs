@@ -19,10 +19,11 @@ use super::session::rounded_up;
 use super::store::{GuestStore, Shared};
 use super::wrong::Words;
 use crate::measure::{
-    KeyState, PhasePlan, PhaseResult, ReadBack, Scheduled, Servers, deleted, major_faults_of,
-    now_ns, samples, seconds, set_again,
+    KeyState, PhasePlan, PhaseResult, ReadBack, Scheduled, deleted, now_ns, samples, seconds,
+    set_again,
 };
 use crate::plan::PlannedPoint;
+use crate::usage::{Servers, major_faults_of};
 use crate::workload::NOTHING;
 
 /// A process alone stops its clock while it makes operations ready and counts them, so a phase may take so many times its

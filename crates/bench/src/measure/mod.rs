@@ -12,14 +12,13 @@ mod packed;
 mod phase;
 mod readback;
 mod requests;
-mod resources;
 mod tally;
 mod timeline;
 mod work;
 mod worker;
 
 pub(crate) use block::{Block, Op};
-pub(crate) use clock::{Scheduled, now_ns};
+pub(crate) use clock::{Scheduled, cpu_ns_of, now_ns};
 pub use clock::{reading_cost_ns, thread_cpu_ns};
 pub(crate) use curve::{curve, up_to};
 pub(crate) use draw::{Draw, DrawPlan};
@@ -28,12 +27,8 @@ pub(crate) use pace::Arrivals;
 pub use packed::Packed;
 pub use phase::{Offered, PhasePlan, PhaseResult};
 pub(crate) use phase::{run_phase, seconds};
-pub(crate) use readback::OVERWRITES_FAILED;
 pub use readback::ReadBack;
 pub(crate) use readback::{Reader, deleted, samples, set_again};
-pub(crate) use resources::{
-    Servers, disk_bytes, major_faults, major_faults_of, own_memory, own_rss_bytes, trim_memory,
-};
 pub use tally::{PacedTally, Tallies, Tally};
 pub(crate) use tally::{add_examples, figures, merged};
 pub use work::{Kind, Work};

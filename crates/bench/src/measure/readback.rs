@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use larder_report::Counts;
+use larder_report::{Counts, OVERWRITES_FAILED};
 use larder_store::{Error, Meta, Result, Session, SetOptions};
 
 use super::key_state::KeyState;
@@ -19,9 +19,6 @@ const MOST_KEYS: u32 = 20_000;
 const MOST_BYTES: u64 = 256 << 20;
 /// At most so many of them are set once more: enough to see a store that keeps the first value of a key.
 const MOST_OVERWRITTEN: usize = 200;
-
-/// The name in `run.json` of the first error of those sets.
-pub(crate) const OVERWRITES_FAILED: &str = "overwrites_failed";
 
 /// What a read-back found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! A scenario resolved: every point of the sweep with its keys, values and phases.
 
+mod capacities;
 mod describe;
 mod outline;
 mod pace;
@@ -16,16 +17,17 @@ use std::time::Duration;
 use larder_report::{ArticleForm, Slice};
 use larder_store::{ByteSize, Catalog, Span};
 
-use crate::bounded::with_capacities;
 use crate::environment::available_memory;
 use crate::error::{Result, usage};
 use crate::scenario::{ArticleSpec, Scenario};
 use crate::workload::{Until, WorkloadSpec};
+use capacities::with_capacities;
 use part::PlannedPart;
 
+pub(crate) use capacities::size_option;
 pub use phases::PlannedPhase;
+pub(crate) use point::MAX_VALUE;
 pub use point::PlannedPoint;
-pub(crate) use point::{MAX_VALUE, size_coordinate};
 pub use slice::SliceSpec;
 pub(crate) use source::sizes_and_keys;
 pub use targets::PlannedTarget;
@@ -110,7 +112,8 @@ impl Plan {
             let mut part = PlannedPart::new(*name, spec, &prefix, seed)?;
             // Targets that were typed are measured on all that there is.
             if !typed {
-                let left_out = scenario.left_out(*name, &targets);
+                let names = targets.iter().map(|target| &target.name);
+                let left_out = scenario.left_out(*name, names);
                 if left_out.len() == targets.len() {
                     let (scenario, name) = (&scenario.name, name.unwrap_or_default());
                     return Err(usage(format!(

@@ -234,8 +234,8 @@ pub(super) fn plan_point(
 /// The coordinates by which reports tell this point from others. How many keys there are is one only where that is swept:
 /// it is what the parts of a scenario differ in without being compared by it.
 fn coordinates(source: &Source, at: &Coordinates<'_>, keys: &KeySpace, values: &Values) -> Point {
-    let data_size = if values.are_recorded() { recorded() } else { size_coordinate(at.data_size) };
-    let key_size = if keys.are_recorded() { recorded() } else { size_coordinate(at.key_size) };
+    let data_size = if values.are_recorded() { recorded() } else { at.data_size.coordinate() };
+    let key_size = if keys.are_recorded() { recorded() } else { at.key_size.coordinate() };
     let threads = PointValue::Number(at.threads.into());
     let mut point = Point::from([
         ("data_size".into(), data_size),
@@ -366,14 +366,6 @@ fn plan_values(
 /// Sizes as a trace has them.
 fn recorded() -> PointValue {
     PointValue::Text("recorded".into())
-}
-
-/// A size as a coordinate of a point.
-pub(crate) fn size_coordinate(size: &SizeSpec) -> PointValue {
-    size.as_fixed().map_or_else(
-        || PointValue::Text(size.to_string()),
-        |bytes| PointValue::Number(bytes.into()),
-    )
 }
 
 /// Every number below `n` once (Fisher and Yates).

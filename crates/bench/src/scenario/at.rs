@@ -5,7 +5,6 @@ use std::fmt;
 use larder_report::{Point, PointValue};
 use serde::Deserialize;
 
-use crate::plan::size_coordinate;
 use crate::workload::{Count, SizeSpec, WorkloadSpec, text};
 
 /// The coordinates of a point; those that it leaves out are not swept.
@@ -30,9 +29,8 @@ impl At {
     /// The same, as a run names its points.
     pub(crate) fn point(&self) -> Point {
         let sizes = [("data_size", &self.data_size), ("key_size", &self.key_size)];
-        let sizes = sizes
-            .into_iter()
-            .filter_map(|(name, size)| Some((name, size_coordinate(size.as_ref()?))));
+        let sizes =
+            sizes.into_iter().filter_map(|(name, size)| Some((name, size.as_ref()?.coordinate())));
         let counts = [("keys", self.keys), ("threads", self.threads)];
         let counts = counts
             .into_iter()

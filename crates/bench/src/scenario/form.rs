@@ -10,7 +10,6 @@ use serde::Deserialize;
 use super::Scenario;
 use crate::check::is_known;
 use crate::error::{Result, usage};
-use crate::plan::PlannedTarget;
 use crate::workload::WorkloadSpec;
 
 /// A workload under a name, beside others of the same run.
@@ -111,14 +110,17 @@ impl Scenario {
         }
     }
 
-    /// The targets that are left out where a part of this name is measured, of these.
-    pub(crate) fn left_out(&self, part: Option<&str>, targets: &[PlannedTarget]) -> Vec<String> {
+    /// The targets that are left out where a part of this name is measured, of those with these names.
+    pub(crate) fn left_out<'a>(
+        &self,
+        part: Option<&str>,
+        targets: impl Iterator<Item = &'a String>,
+    ) -> Vec<String> {
         let mut named = self.parts.iter().filter(|own| part.is_none_or(|part| part == own.name));
         let Some(Part { targets: named, .. }) = named.find(|own| !own.targets.is_empty()) else {
             return Vec::new();
         };
-        let names = targets.iter().map(|target| &target.name);
-        names.filter(|name| !named.contains(name)).cloned().collect()
+        targets.filter(|name| !named.contains(name)).cloned().collect()
     }
 
     fn apply(&mut self, form: Form) {

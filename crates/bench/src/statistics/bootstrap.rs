@@ -22,6 +22,11 @@ pub fn median_ci95(values: &[f64], seed: u64) -> Option<[f64; 2]> {
     interval(|| resampled.median())
 }
 
+/// How far the farther end of an interval lies from its rate, as a share of it: infinitely far where there is none.
+pub(crate) fn half_width(rate: f64, ci95: Option<[f64; 2]>) -> f64 {
+    ci95.map_or(f64::INFINITY, |[low, high]| (rate - low).max(high - rate) / rate)
+}
+
 /// The 95 % percentile-bootstrap interval of `median(a) / median(b)`, each side drawn again by itself.
 ///
 /// `None` where one side has fewer than [`LEAST`] values, or where `b` has one that is not above zero.

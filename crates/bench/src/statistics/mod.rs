@@ -18,6 +18,7 @@ mod ranks;
 mod rounds;
 mod trend;
 
+pub(crate) use bootstrap::half_width;
 pub use bootstrap::{LEAST, RESAMPLES, median_ci95, ratio_ci95};
 pub use difference::Difference;
 pub use holm::holm;

@@ -8,6 +8,7 @@ mod ledger;
 mod machine;
 mod process;
 mod reading;
+mod resources;
 mod servers;
 mod sockets;
 mod together;
@@ -26,6 +27,10 @@ pub(crate) use ledger::resident;
 use machine::{Look, Machine};
 pub(crate) use process::{Process, Table, kib, shared_bytes_of};
 use reading::{Reading, shortened};
+use resources::own_rss_bytes;
+pub(crate) use resources::{
+    Servers, disk_bytes, major_faults, major_faults_of, own_memory, trim_memory,
+};
 pub(crate) use servers::complete;
 use sockets::Bytes;
 pub(crate) use together::together;

@@ -4,9 +4,9 @@ use std::mem;
 
 use larder_report::Usage;
 
+use super::own_rss_bytes;
 use super::process::{disk_of, shared_bytes_of, swap_bytes_of};
 use super::sockets::Bytes;
-use crate::measure::own_rss_bytes;
 
 /// Totals and amounts at one moment; `None` where they are not told.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

@@ -27,6 +27,5 @@ pub use sizes::{SizeSpec, Sweep};
 pub use spec::{Count, Share, WorkloadSpec};
 pub(crate) use typed::text;
 pub use until::Until;
-pub(crate) use until::half_width;
 pub(crate) use values::{Asked, HEADER_LEN, SPAN};
 pub use values::{Composer, Finding, NOTHING, Sizes, Values, base_version};

@@ -18,11 +18,6 @@ impl Until {
     }
 }
 
-/// How far the farther end of an interval lies from its rate, as a share of it: infinitely far where there is none.
-pub(crate) fn half_width(rate: f64, ci95: Option<[f64; 2]>) -> f64 {
-    ci95.map_or(f64::INFINITY, |[low, high]| (rate - low).max(high - rate) / rate)
-}
-
 impl fmt::Display for Until {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // To the thousandth of a percent: 0.02 is 2 %, not 2.0000000000000004 %.
@@ -46,6 +41,7 @@ impl FromStr for Until {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::statistics::half_width;
 
     #[test]
     fn it_is_written_in_percent() {

@@ -40,7 +40,7 @@ pub use index::{Entry, Index};
 pub use latency::{CurvePoint, Latency, LatencyIntervals, LatencyTo, Stalls};
 pub use operation::Operation;
 pub use paced::{Paced, PacedSample};
-pub use sample::{Sample, Timeline, Wire};
+pub use sample::{NOT_EMPTIED, NOT_LOOKED_FOR, OVERWRITES_FAILED, Sample, Timeline, Wire};
 pub use search::{Search, SearchStep};
 pub use slice::{Part, Slice};
 pub use trial::TtlTrial;

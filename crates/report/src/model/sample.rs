@@ -82,6 +82,13 @@ pub struct Sample {
     pub wrong_examples: BTreeMap<String, String>,
 }
 
+/// The name in `wrong_examples` of a key that was still there after it had been removed.
+pub const NOT_EMPTIED: &str = "not_emptied";
+/// The name in `wrong_examples` of the error that kept removed keys from being looked for.
+pub const NOT_LOOKED_FOR: &str = "not_looked_for";
+/// The name in `wrong_examples` of the first error of a set of the read-back.
+pub const OVERWRITES_FAILED: &str = "overwrites_failed";
+
 impl Sample {
     /// Requests answered per second, hits and misses; `None` of an operation that cannot miss, or in no time.
     pub fn answered_per_s(&self, operation: Operation) -> Option<f64> {

@@ -4,11 +4,10 @@ use larder_report::{Cell, Latency, ReasonKind, Run, Slice};
 
 use super::super::book::{Entry, PackedPace};
 use super::super::record::{distribute, logged, nothing_succeeded, totalled};
-use super::super::{CellHistograms, Times};
+use super::super::{CellHistograms, Times, log_path};
 use super::{Sliced, logs};
 use crate::error::{Result, usage};
 use crate::measure::{Packed, figures};
-use crate::output::log_path;
 
 /// The same cell in one of the slices.
 type Found<'a> = (&'a Slice, &'a Sliced, &'a Cell);

@@ -13,6 +13,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use larder_report::PointValue;
 use larder_store::ByteSize;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::SplitMix64;
@@ -55,6 +56,14 @@ enum Shape {
 }
 
 impl SizeSpec {
+    /// As a coordinate of a point of a sweep: a number where every size is the same, otherwise the text.
+    pub(crate) fn coordinate(&self) -> PointValue {
+        self.as_fixed().map_or_else(
+            || PointValue::Text(self.to_string()),
+            |bytes| PointValue::Number(bytes.into()),
+        )
+    }
+
     /// The largest size there is: 1 GiB.
     pub const LIMIT: u32 = 1 << 30;
 

@@ -1,89 +1,18 @@
-//! Targets that may hold only so much: which can be told to, and what they make of it.
+//! Targets that may hold only so much: what they make of what they are told.
 //!
 //! Some round up what they are told, to whole megabytes or pages. A cache that is larger than was asked for would hit more
 //! often than one that keeps to it, so what it tells of itself is what counts: it is told less until it takes no more.
 
 use larder_store::{ByteSize, Catalog, Error, Result, StoreUrl};
 
-use crate::error::{Result as PlanResult, usage};
-use crate::guest;
-use crate::plan::{Plan, PlannedPoint, PlannedTarget};
-use crate::target::Target;
-
-/// Why no capacity can be asked of a target.
-pub(crate) type Unbounded = &'static str;
+use super::Target;
+use crate::plan::{Plan, PlannedTarget, size_option};
 
 /// How often one is told less.
 const TRIES: u32 = 7;
 
-/// The option by which a target is told how much it may hold, or why there is none.
-pub(crate) fn size_option(
-    target: &PlannedTarget,
-    catalog: &Catalog,
-) -> Result<&'static str, Unbounded> {
-    if target.is_external() {
-        return Err(
-            "somebody's server has the size that it has: leave out --capacity, or give no address, so that larder starts \
-             a server",
-        );
-    }
-    if !target.url.tiers().is_empty() {
-        return Err(
-            "each tier of a stack has a size of its own: leave out --capacity, or give the tiers `size`",
-        );
-    }
-    let option = match guest::find(target.engine.scheme) {
-        Some(cache) => cache.size_option(catalog),
-        None => target.engine.capacity_option,
-    };
-    option.ok_or("has no option that bounds its size: leave out --capacity")
-}
-
-/// The targets once for each capacity that some point asks of them, and once for all points where none can be asked.
-pub(crate) fn with_capacities(
-    targets: Vec<PlannedTarget>,
-    points: &[PlannedPoint],
-    catalog: &Catalog,
-) -> PlanResult<Vec<PlannedTarget>> {
-    if points.iter().all(|point| point.capacity.is_none()) {
-        return Ok(targets);
-    }
-    let mut bounded = Vec::new();
-    for mut target in targets {
-        match size_option(&target, catalog) {
-            Err(reason) => {
-                target.unbounded = Some(reason);
-                bounded.push(target);
-            }
-            Ok(option) => {
-                has_no_size(&target, option)?;
-                let mut capacities = Vec::new();
-                for point in points.iter().filter(|point| !point.leaves_out(&target)) {
-                    if !capacities.contains(&point.capacity) {
-                        capacities.push(point.capacity);
-                    }
-                }
-                let of = |capacity| PlannedTarget { capacity, ..target.clone() };
-                bounded.extend(capacities.into_iter().map(of));
-            }
-        }
-    }
-    Ok(bounded)
-}
-
-/// Refuses two sizes.
-fn has_no_size(target: &PlannedTarget, option: &str) -> PlanResult<()> {
-    match target.url.option(option) {
-        None => Ok(()),
-        Some(size) => Err(usage(format!(
-            "--capacity with `{option}={size}` of {}: leave out one of them",
-            target.name
-        ))),
-    }
-}
-
 /// The URL of a target with this bound.
-pub(crate) fn bounded_url(target: &PlannedTarget, bytes: u64, catalog: &Catalog) -> StoreUrl {
+pub(super) fn bounded_url(target: &PlannedTarget, bytes: u64, catalog: &Catalog) -> StoreUrl {
     let url = target.url.clone();
     match size_option(target, catalog) {
         // A bare number may be one of mebibytes.
@@ -93,7 +22,7 @@ pub(crate) fn bounded_url(target: &PlannedTarget, bytes: u64, catalog: &Catalog)
 }
 
 /// Opens a target that holds at most so many bytes, by its own account.
-pub(crate) fn open_within(
+pub(super) fn open_within(
     planned: &PlannedTarget,
     capacity: u64,
     open: impl Fn(u64) -> Result<Target>,

@@ -1,5 +1,7 @@
 //! A target at hand: opened, described, probed; emptied without harming anybody.
 
+mod bounded;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -10,7 +12,6 @@ use larder_store::{
     StoreInfo, StoreUrl,
 };
 
-use crate::bounded::{bounded_url, open_within};
 use crate::guest::{self, Demand, GuestStore};
 use crate::memory;
 use crate::patience::patiently;
@@ -18,6 +19,8 @@ use crate::plan::{Plan, PlannedPhase, PlannedPoint, PlannedTarget};
 use crate::probe::{Needed, Probed, confirms, probe};
 use crate::usage::{self, Account};
 use crate::workload::KeySpace;
+use bounded::{bounded_url, open_within};
+pub(crate) use bounded::{is_too_small, too_small};
 
 /// A target of a running comparison.
 #[derive(Debug)]

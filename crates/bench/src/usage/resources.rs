@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 #[cfg(target_env = "gnu")]
 use std::sync::OnceLock;
 
-use super::clock::{Scheduled, cpu_ns_of};
-use crate::usage::{Process, Table, kib, resident, shared_bytes_of};
+use super::{Process, Table, kib, resident, shared_bytes_of};
+use crate::measure::{Scheduled, cpu_ns_of};
 
 /// What servers have used and take, with all that descends from them.
 #[derive(Debug, Clone, Copy)]

@@ -1,0 +1,76 @@
+//! Which targets can be told how much they may hold, and with which capacities each is planned.
+
+use larder_store::Catalog;
+
+use super::{PlannedPoint, PlannedTarget};
+use crate::error::{Result, usage};
+use crate::guest;
+
+/// Why no capacity can be asked of a target.
+pub(crate) type Unbounded = &'static str;
+
+/// The option by which a target is told how much it may hold, or why there is none.
+pub(crate) fn size_option(
+    target: &PlannedTarget,
+    catalog: &Catalog,
+) -> std::result::Result<&'static str, Unbounded> {
+    if target.is_external() {
+        return Err(
+            "somebody's server has the size that it has: leave out --capacity, or give no address, so that larder starts \
+             a server",
+        );
+    }
+    if !target.url.tiers().is_empty() {
+        return Err(
+            "each tier of a stack has a size of its own: leave out --capacity, or give the tiers `size`",
+        );
+    }
+    let option = match guest::find(target.engine.scheme) {
+        Some(cache) => cache.size_option(catalog),
+        None => target.engine.capacity_option,
+    };
+    option.ok_or("has no option that bounds its size: leave out --capacity")
+}
+
+/// The targets once for each capacity that some point asks of them, and once for all points where none can be asked.
+pub(crate) fn with_capacities(
+    targets: Vec<PlannedTarget>,
+    points: &[PlannedPoint],
+    catalog: &Catalog,
+) -> Result<Vec<PlannedTarget>> {
+    if points.iter().all(|point| point.capacity.is_none()) {
+        return Ok(targets);
+    }
+    let mut bounded = Vec::new();
+    for mut target in targets {
+        match size_option(&target, catalog) {
+            Err(reason) => {
+                target.unbounded = Some(reason);
+                bounded.push(target);
+            }
+            Ok(option) => {
+                has_no_size(&target, option)?;
+                let mut capacities = Vec::new();
+                for point in points.iter().filter(|point| !point.leaves_out(&target)) {
+                    if !capacities.contains(&point.capacity) {
+                        capacities.push(point.capacity);
+                    }
+                }
+                let of = |capacity| PlannedTarget { capacity, ..target.clone() };
+                bounded.extend(capacities.into_iter().map(of));
+            }
+        }
+    }
+    Ok(bounded)
+}
+
+/// Refuses two sizes.
+fn has_no_size(target: &PlannedTarget, option: &str) -> Result<()> {
+    match target.url.option(option) {
+        None => Ok(()),
+        Some(size) => Err(usage(format!(
+            "--capacity with `{option}={size}` of {}: leave out one of them",
+            target.name
+        ))),
+    }
+}
