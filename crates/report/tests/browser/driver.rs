@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::page::{Page, View};
-use crate::probes::{CONTRAST, FOCUS, GARBLED, OVERFLOW, OVERLAP, SHIFT, STABLE_SHIFT};
+use crate::probes::{CONTRAST, FOCUS, GARBLED, OVERFLOW, OVERLAP, SHIFT, STABLE_SHIFT, Shift};
 use crate::{Case, chromium};
 
 pub(crate) const CASES: &[Case] = &[
@@ -66,7 +66,8 @@ fn an_ugly_page_is_caught() {
     assert!(found(OVERLAP).contains(" lies on "), "{}", found(OVERLAP));
     assert!(found(FOCUS).contains("Hides its focus"), "{}", found(FOCUS));
     assert!(found(GARBLED).contains("what follows"), "{}", found(GARBLED));
-    assert!(page.value::<f64>(SHIFT) > STABLE_SHIFT);
+    let Shift { moved, lines } = page.value(SHIFT);
+    assert!(moved > STABLE_SHIFT && !lines.is_empty(), "{moved}: {lines:?}");
 }
 
 fn without_scripts_none_runs() {
