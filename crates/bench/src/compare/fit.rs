@@ -21,8 +21,9 @@ use crate::workload::{Count, WorkloadSpec};
 /// Keys of the turns that are tried on each target. All that a turn does is done to each key, so that its time grows with them. The
 /// few tell a very slow target apart, and the many what an operation takes once a processor no longer saves power.
 const TRIED_KEYS: [u32; 2] = [500, 4000];
-/// Which share of the time the rounds are to take. The floor takes some of it, and no machine is equally fast all the time.
-const AIM: f64 = 0.8;
+/// Which share of the time the turns that are tried may fill. The floor takes some of it, a longer turn is a little slower for each key,
+/// and no machine is equally fast all the time.
+const AIM: f64 = 0.6;
 /// Fewer keys than this are not taken: rounds of less would be too short to say anything.
 const FEWEST_KEYS: u32 = 500;
 
