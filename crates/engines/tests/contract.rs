@@ -5,6 +5,17 @@ use std::process::ExitCode;
 use larder_engines::ENGINES;
 use larder_store::{Engine, StoreUrl};
 
+/// Cases in which several threads write at once.
+const TOGETHER: &[&str] = &[
+    "eight_threads_read_back_what_they_wrote",
+    "readers_of_a_changing_entry_see_whole_values",
+    "cas_loses_no_update_of_many_threads",
+    "add_is_won_by_one_of_many_threads",
+    "incr_loses_no_count_of_many_threads",
+];
+/// MySQL 5.6 with its memcached plugin, which now and then ends while many connections of several cases write at once.
+const INNODB: &str = "memcached:?server=innodb&column=1048576";
+
 /// What is tried; a URL whose engine this build has not is left out.
 const URLS: &[&str] = &[
     "null:",
@@ -33,7 +44,7 @@ const URLS: &[&str] = &[
     "memcached:?socket=on",
     "memcached:?via=delay:200us",
     "memcached:?server=twemproxy&nodes=3",
-    "memcached:?server=innodb&column=1048576",
+    INNODB,
     "redis:",
     "redis:?socket=on",
     "redis:?via=delay:200us",
@@ -65,7 +76,7 @@ fn main() -> ExitCode {
     larder_host::relay::serve_if_asked();
     let parsed = |url: &&str| StoreUrl::parse(url).is_ok_and(|url| is_built(&url));
     let urls: Vec<&str> = URLS.iter().copied().filter(parsed).collect();
-    larder_testkit::contract(&ENGINES, &urls)
+    larder_testkit::contract_one_by_one(&ENGINES, &urls, &[INNODB], TOGETHER)
 }
 
 /// Whether this build has the engine, and those of all tiers.

@@ -15,7 +15,7 @@ pub mod stores;
 pub mod traps;
 
 pub use certificates::{certificate_files, certificates};
-pub use contract::{Outcome, Report, contract, judge};
+pub use contract::{Outcome, Report, contract, contract_one_by_one, judge};
 pub use holder::{Holder, hold_if_asked, is_running, nothing_is_left_after_kill_9, within};
 pub use mounts::{is_root, may_mount, with_mounts};
 pub use patient::patient;

@@ -37,7 +37,7 @@ mod ttl;
 
 use std::num::NonZero;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use larder_store::Catalog;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
@@ -83,6 +83,17 @@ const WAITING: usize = 32;
 /// A trial is named `<url>::<case>`; the arguments of the command line filter and list as usual. The store of a
 /// URL is opened by the first of its cases that runs, and is closed before this returns.
 pub fn contract(catalog: &Catalog, urls: &[&str]) -> ExitCode {
+    contract_one_by_one(catalog, urls, &[], &[])
+}
+
+/// The same, where targets with some of these URLs have one case after the other, and are not asked to bear what several threads
+/// do at once: the cases of these names are ignored.
+pub fn contract_one_by_one(
+    catalog: &Catalog,
+    urls: &[&str],
+    one_by_one: &[&str],
+    together: &'static [&'static str],
+) -> ExitCode {
     if let Some(code) = child::run_if_asked(catalog) {
         return code;
     }
@@ -100,10 +111,19 @@ pub fn contract(catalog: &Catalog, urls: &[&str]) -> ExitCode {
     let mut trials = Vec::new();
     for url in urls {
         let target = Arc::new(Target::new(*catalog, url));
+        let turn = one_by_one.contains(url).then(Arc::<Mutex<()>>::default);
         for case in CASES.iter().copied().flatten() {
+            let turn = turn.clone();
             let ignored = ask_first && matches!(plan(&target, case, required), Plan::Ignore(_));
             let target = Arc::clone(&target);
             let trial = Trial::ignorable_test(format!("{url}::{}", case.name), move || {
+                let _turn =
+                    turn.as_ref().map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner));
+                if turn.is_some() && together.contains(&case.name) {
+                    return Ok(Completion::ignored_with(
+                        "its server ends when several threads write",
+                    ));
+                }
                 let _seat = seats::take();
                 match plan(&target, case, required) {
                     Plan::Run(fixture) => (case.run)(&fixture).map(|()| Completion::Completed),
