@@ -19,12 +19,21 @@ pub enum Error {
     /// A URL cannot be read or names no engine.
     #[error(transparent)]
     Store(#[from] larder_store::Error),
-    /// A file of ours cannot be read or written.
-    #[error("{what} {}: {source}", path.display())]
-    File {
-        /// What was being done.
+    /// A file that the workload names cannot be read.
+    #[error("reading {what} {}: {source}", path.display())]
+    Read {
+        /// What the file is.
         what: &'static str,
-        /// To which file or folder.
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+    /// A file of the results, or their folder, cannot be written.
+    #[error("writing {}: {source}", path.display())]
+    Write {
+        /// The file or folder.
         path: PathBuf,
         /// The cause.
         #[source]
@@ -36,8 +45,8 @@ impl Error {
     /// Whether the person who typed the command can mend it by typing it differently.
     pub fn is_usage(&self) -> bool {
         match self {
-            Self::Usage(_) | Self::Trace(_) | Self::Store(_) => true,
-            Self::File { what, .. } => what.starts_with("reading"),
+            Self::Usage(_) | Self::Trace(_) | Self::Store(_) | Self::Read { .. } => true,
+            Self::Write { .. } => false,
         }
     }
 }

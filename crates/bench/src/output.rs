@@ -58,7 +58,7 @@ pub(crate) fn is_result(name: &str) -> bool {
 
 /// Makes sure that `folder` is there and can be written, before any work is done for it.
 pub fn prepare(folder: &Path) -> Result<()> {
-    let at = |source| Error::File { what: "writing results into", path: folder.into(), source };
+    let at = |source| Error::Write { path: folder.into(), source };
     fs::create_dir_all(folder).map_err(at)?;
     NamedTempFile::new_in(folder).map(drop).map_err(at)
 }
@@ -151,7 +151,7 @@ pub fn write_charts(
 
 /// Removes the files of this extension whose names are ours.
 fn remove(folder: &Path, extension: &str, is_ours: fn(&str) -> bool) -> Result<()> {
-    let at = |source| Error::File { what: "writing results into", path: folder.into(), source };
+    let at = |source| Error::Write { path: folder.into(), source };
     for entry in fs::read_dir(folder).map_err(at)? {
         let path = entry.map_err(at)?.path();
         let name = path.file_stem().and_then(OsStr::to_str);
@@ -172,14 +172,14 @@ struct Staged(NamedTempFile);
 
 impl Staged {
     fn persist(self, path: &Path) -> Result<()> {
-        let at = |source| Error::File { what: "writing", path: path.into(), source };
+        let at = |source| Error::Write { path: path.into(), source };
         self.0.persist(path).map(drop).map_err(|error| at(error.error))
     }
 }
 
 /// Writes what is to be the content of the file at a path.
 fn staged(path: &Path, content: &[u8]) -> Result<Staged> {
-    let at = |source| Error::File { what: "writing", path: path.into(), source };
+    let at = |source| Error::Write { path: path.into(), source };
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut file = NamedTempFile::new_in(folder).map_err(at)?;
     file.write_all(content).map_err(at)?;

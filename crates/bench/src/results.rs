@@ -75,7 +75,7 @@ fn somebodys(folder: &Path, has_result: bool) -> Result<Option<PathBuf>> {
 
 /// The first file, by its name, that is not one of these.
 fn foreign(folder: &Path, is_ours: impl Fn(&str) -> bool) -> Result<Option<PathBuf>> {
-    let at = |source| Error::File { what: "writing results into", path: folder.into(), source };
+    let at = |source| Error::Write { path: folder.into(), source };
     let mut others = Vec::new();
     for entry in fs::read_dir(folder).map_err(at)? {
         let entry = entry.map_err(at)?;

@@ -20,7 +20,7 @@ use larder_testkit::{has_perl_modules, has_php_extensions, has_program, may_moun
 use libtest_mimic::{Arguments, Trial};
 use support::findings;
 
-const CATALOG: Catalog = ENGINES.with_guests(guest::ENGINES);
+const CATALOG: Catalog = ENGINES.with_guests(guest::GUESTS);
 
 fn main() -> ExitCode {
     larder_host::relay::serve_if_asked();

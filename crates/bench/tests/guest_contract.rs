@@ -40,5 +40,5 @@ const URLS: &[&str] = &[
 ];
 
 fn main() -> ExitCode {
-    larder_testkit::contract(&ENGINES.with_guests(guest::ENGINES), URLS)
+    larder_testkit::contract(&ENGINES.with_guests(guest::GUESTS), URLS)
 }

@@ -15,7 +15,7 @@ use larder_testkit::traps::{TrapServer, find};
 use larder_testkit::trial_where;
 use libtest_mimic::Arguments;
 
-const CATALOG: Catalog = ENGINES.with_guests(guest::ENGINES);
+const CATALOG: Catalog = ENGINES.with_guests(guest::GUESTS);
 
 const LANGUAGES: [&str; 4] = ["perl", "php", "java", "python"];
 

@@ -20,7 +20,7 @@ use larder_store::{Catalog, SetOptions, Store, StoreUrl};
 use larder_testkit::{has_perl_modules, has_program, is_root, may_mount, trial_where};
 use libtest_mimic::Arguments;
 
-const CATALOG: Catalog = ENGINES.with_guests(guest::ENGINES);
+const CATALOG: Catalog = ENGINES.with_guests(guest::GUESTS);
 
 fn main() -> ExitCode {
     larder_host::relay::serve_if_asked();

@@ -11,7 +11,7 @@ use larder_report::{ArticleForm, Operation, Run};
 use larder_store::Catalog;
 
 /// Engines and guests, as the binary has them.
-const CATALOG: Catalog = ENGINES.with_guests(guest::ENGINES);
+const CATALOG: Catalog = ENGINES.with_guests(guest::GUESTS);
 
 /// Runs a scenario on one target, so many operations of it.
 fn run(name: &str, target: &str, requests: u32) -> Run {

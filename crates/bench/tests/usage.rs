@@ -19,7 +19,7 @@ use larder_testkit::{has_program, trial_where};
 use libtest_mimic::Arguments;
 use support::cell;
 
-const CATALOG: Catalog = ENGINES.with_guests(guest::ENGINES);
+const CATALOG: Catalog = ENGINES.with_guests(guest::GUESTS);
 
 fn main() -> ExitCode {
     larder_host::relay::serve_if_asked();

@@ -30,7 +30,7 @@ impl Exit {
             let bench = cause.downcast_ref::<larder_bench::Error>();
             let store = cause.downcast_ref::<StoreError>();
             bench.is_some_and(larder_bench::Error::is_usage)
-                || store.is_some_and(is_usage)
+                || store.is_some_and(StoreError::is_usage)
                 || cause.is::<Usage>()
         });
         if usage { Self::Usage } else { Self::Failed }
@@ -54,15 +54,6 @@ impl std::fmt::Display for Usage {
 }
 
 impl std::error::Error for Usage {}
-
-fn is_usage(error: &StoreError) -> bool {
-    matches!(
-        error,
-        StoreError::UnknownScheme { .. }
-            | StoreError::InvalidUrl { .. }
-            | StoreError::InvalidOptions { .. }
-    )
-}
 
 /// An error as it is told: one line with what caused it.
 pub(crate) fn told(error: &anyhow::Error) -> String {

@@ -21,7 +21,7 @@ use larder_store::{Catalog, Engine, Medium, Recipe, Source};
 const HEAD: &str = "<!-- Made from the code by crates/cli/tests/generated.rs. Do not edit; run `just generate`. -->\n";
 
 /// What `larder` knows.
-const CATALOG: Catalog = ENGINES.with_guests(guest::ENGINES);
+const CATALOG: Catalog = ENGINES.with_guests(guest::GUESTS);
 
 const ENGINES_HEAD: &str = "\
 # Engines

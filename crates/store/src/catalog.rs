@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use schemars::Schema;
 
-use crate::{Error, Result, Store, StoreUrl};
+use crate::{Error, Guest, Result, Store, StoreUrl};
 
 /// A kind of cache: what `larder engines` lists and what a URL's scheme names.
 #[derive(Debug, Clone, Copy)]
@@ -70,7 +70,7 @@ pub enum Medium {
     Memory,
     /// In files; under a path on tmpfs or ramfs that is memory too.
     Files,
-    /// Wherever its tiers take theirs; see [`Catalog::media`].
+    /// Wherever its tiers take theirs; see [`Catalog::media_here`].
     Tiers,
 }
 
@@ -182,7 +182,7 @@ pub fn option_docs(schema: &Schema) -> Vec<OptionDoc> {
 #[derive(Debug, Clone, Copy)]
 pub struct Catalog {
     engines: &'static [Engine],
-    guests: &'static [Engine],
+    guests: &'static [Guest],
 }
 
 impl Catalog {
@@ -193,18 +193,23 @@ impl Catalog {
 
     /// The same catalog with these guests. Their schemes must differ from all others.
     #[must_use]
-    pub const fn with_guests(self, guests: &'static [Engine]) -> Self {
+    pub const fn with_guests(self, guests: &'static [Guest]) -> Self {
         Self { engines: self.engines, guests }
     }
 
     /// The engines and then the guests, in the order of the documentation.
     pub fn iter(&self) -> impl Iterator<Item = &'static Engine> + use<> {
-        self.engines.iter().chain(self.guests)
+        self.engines.iter().chain(self.guests.iter().map(|guest| &guest.engine))
     }
 
     /// The engines that work in this process, in the order of the documentation.
     pub fn natives(&self) -> impl Iterator<Item = &'static Engine> + use<> {
         self.engines.iter()
+    }
+
+    /// The guest with this scheme; `None` where its engine works in this process.
+    pub fn guest(&self, scheme: &str) -> Option<&'static Guest> {
+        self.guests.iter().find(|guest| guest.engine.means(scheme))
     }
 
     /// The engine with this scheme or alias.
@@ -219,24 +224,64 @@ impl Catalog {
         })
     }
 
-    /// Whether a URL names a server that Larder does not start: somebody's. Of a stack, whether any tier does.
-    pub fn is_external(&self, url: &StoreUrl) -> bool {
-        let names_a_server = || {
-            let is_named = !(url.hosts().is_empty() && url.path().is_empty());
-            is_named && self.find(url.scheme()).is_ok_and(Engine::has_servers)
+    /// The engine that keeps nothing, under which the measuring of this scheme is measured: for a guest that of its language.
+    pub fn keeps_nothing(&self, scheme: &str) -> Option<&'static Engine> {
+        let Some(guest) = self.guest(scheme) else {
+            return self.natives().find(|engine| engine.medium == Medium::Nothing);
         };
-        match url.tiers() {
-            [] => names_a_server(),
-            tiers => tiers.iter().any(|tier| self.is_external(tier)),
+        let of_language = self.guests.iter().filter(|other| other.language == guest.language);
+        of_language.map(|other| &other.engine).find(|engine| engine.medium == Medium::Nothing)
+    }
+
+    /// The option that bounds how much an engine holds, in bytes, whether or not a plan sets it by itself. The servers of a
+    /// guest have their own engine's.
+    pub fn size_option(&self, engine: &Engine) -> Option<&'static str> {
+        match self.guest(engine.scheme) {
+            None => engine.capacity_option,
+            Some(Guest { servers: Some(servers), .. }) => self.find(servers).ok()?.capacity_option,
+            Some(guest) => guest.size_option,
         }
     }
 
-    /// Where the entries of a URL take room; of a stack, those of each tier.
-    pub fn media(&self, url: &StoreUrl) -> Vec<Medium> {
-        match url.tiers() {
-            [] => self.find(url.scheme()).map(|engine| engine.medium).into_iter().collect(),
-            tiers => tiers.iter().flat_map(|tier| self.media(tier)).collect(),
+    /// Whether a URL names a server that Larder does not start: somebody's. Of a stack, whether any tier does.
+    pub fn is_external(&self, url: &StoreUrl) -> bool {
+        self.tiers(url).iter().any(|tier| self.is_external_tier(tier))
+    }
+
+    /// Where the entries of a URL take room here; of a stack, those of each tier. What is somebody's takes none of ours.
+    pub fn media_here(&self, url: &StoreUrl) -> Vec<Medium> {
+        let mut tiers = self.tiers(url);
+        tiers.retain(|tier| !self.is_external_tier(tier));
+        tiers.iter().map(|(engine, _)| engine.medium).collect()
+    }
+
+    /// Whether a URL is a stack, and some tier of it lives in the memory of the process that measures.
+    pub fn has_tier_here(&self, url: &StoreUrl) -> bool {
+        let is_here = |engine: &Engine| match self.guest(engine.scheme) {
+            Some(guest) => guest.in_memory,
+            None => !engine.has_servers(),
+        };
+        !url.tiers().is_empty() && self.tiers(url).iter().any(|(engine, _)| is_here(engine))
+    }
+
+    /// The tiers of a URL, or the URL itself where it is no stack, each with its engine. A tier of a guest's stack may leave
+    /// out the language, which is that of the whole. What is not known is left out.
+    fn tiers<'a>(&self, url: &'a StoreUrl) -> Vec<(&'static Engine, &'a StoreUrl)> {
+        if url.tiers().is_empty() {
+            return self.find(url.scheme()).map(|engine| (engine, url)).into_iter().collect();
         }
+        let guest = self.guest(url.scheme());
+        let engine = |tier: &StoreUrl| match guest {
+            Some(guest) => self.find(&guest.scheme_of(tier.scheme())),
+            None => self.find(tier.scheme()),
+        };
+        url.tiers().iter().filter_map(|tier| Some((engine(tier).ok()?, tier))).collect()
+    }
+
+    fn is_external_tier(&self, (engine, url): &(&'static Engine, &StoreUrl)) -> bool {
+        let of_guest = self.guest(engine.scheme).is_some_and(|guest| guest.servers.is_some());
+        let is_named = !(url.hosts().is_empty() && url.path().is_empty());
+        is_named && (of_guest || engine.has_servers())
     }
 
     /// Opens the store behind a URL.

@@ -134,6 +134,18 @@ pub enum Error {
         /// The option, the value, the limit.
         reason: String,
     },
+    /// A size in the URL is smaller than the engine can work with.
+    #[error("{engine}: option `{option}`: {}, the smallest", below(*size, *least))]
+    SizeTooSmall {
+        /// The scheme of the engine.
+        engine: &'static str,
+        /// The option.
+        option: &'static str,
+        /// What it was given.
+        size: ByteSize,
+        /// The smallest size that the engine takes.
+        least: ByteSize,
+    },
     /// A peer answered something that its protocol does not allow here, or named an error of its own.
     #[error("{engine}: {peer} answered: {message}")]
     Protocol {
@@ -163,6 +175,17 @@ impl Error {
         matches!(self, Self::Busy { .. } | Self::Timeout { .. } | Self::Unavailable { .. })
     }
 
+    /// Whether the person who typed the URL can mend it by typing it differently.
+    pub fn is_usage(&self) -> bool {
+        matches!(
+            self,
+            Self::UnknownScheme { .. }
+                | Self::InvalidUrl { .. }
+                | Self::InvalidOptions { .. }
+                | Self::SizeTooSmall { .. }
+        )
+    }
+
     /// A short, stable word for the kind of error: what results are counted by.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -179,10 +202,20 @@ impl Error {
             Self::NotANumber { .. } => "not_a_number",
             Self::UnknownScheme { .. } => "unknown_scheme",
             Self::InvalidUrl { .. } => "invalid_url",
-            Self::InvalidOptions { .. } => "invalid_options",
+            Self::InvalidOptions { .. } | Self::SizeTooSmall { .. } => "invalid_options",
             Self::Protocol { .. } => "protocol",
             Self::Io { .. } => "io",
         }
+    }
+}
+
+/// `4 KiB < 1 MiB`; in bytes where the two look the same otherwise.
+fn below(size: ByteSize, least: ByteSize) -> String {
+    let (shown, limit) = (size.to_string(), least.to_string());
+    if shown == limit {
+        format!("{} < {} bytes", size.0, least.0)
+    } else {
+        format!("{shown} < {limit}")
     }
 }
 
@@ -195,5 +228,15 @@ mod tests {
         let error =
             Error::ValueTooLarge { engine: "memcached", len: 2170 * 1024, limit: 1024 * 1024 };
         assert_eq!(error.to_string(), "memcached: value 2.1 MiB > item limit 1 MiB");
+    }
+
+    #[test]
+    fn a_size_that_is_hardly_too_small_is_told_in_bytes() {
+        let told = |size| {
+            let (size, least) = (ByteSize(size), ByteSize(1 << 20));
+            Error::SizeTooSmall { engine: "mmap", option: "size", size, least }.to_string()
+        };
+        assert_eq!(told(4096), "mmap: option `size`: 4 KiB < 1 MiB, the smallest");
+        assert_eq!(told(1_048_575), "mmap: option `size`: 1048575 < 1048576 bytes, the smallest");
     }
 }

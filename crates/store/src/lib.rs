@@ -13,6 +13,7 @@ mod catalog;
 mod clock;
 mod error;
 mod groups;
+mod guest;
 mod info;
 mod mount;
 mod options;
@@ -27,6 +28,7 @@ pub use catalog::{Catalog, Engine, Medium, OptionDoc, Recipe, Role, Source, opti
 pub use clock::Clock;
 pub use error::{Error, Result};
 pub use groups::{FoundEntry, Groups, MAX_TAG_LEN, check_tag};
+pub use guest::Guest;
 pub use info::{Durability, FileSystem, Ownership, StoreInfo};
 pub use mount::Mount;
 pub use session::{Meta, Remaining, Session, SetMode, SetOptions, SetOutcome, Store};

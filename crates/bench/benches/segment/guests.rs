@@ -11,7 +11,7 @@ use crate::keys::KEY_LEN;
 use crate::report;
 use crate::{Result, Scale};
 
-const CATALOG: Catalog = ENGINES.with_guests(guest::ENGINES);
+const CATALOG: Catalog = ENGINES.with_guests(guest::GUESTS);
 
 /// Each by its name, its URL, and that of its floor.
 const GUESTS: [[&str; 3]; 2] = [

@@ -24,16 +24,15 @@ impl Check for FsKind {
     fn look(&self, run: &Run, report: &mut Report<'_>) {
         for target in &run.targets {
             let Some(system) = &target.file_system else { continue };
-            if system.starts_with("ramfs") {
-                // A size that it was given, and which it was told of.
+            let kind = target.file_system_kind.as_deref();
+            if kind == Some("ramfs") {
                 let mounted = target.settings.iter().find(|(name, _)| is_mount(name));
-                let asked = mounted.and_then(|(_, text)| text.strip_prefix("ramfs, "));
-                let asked = asked.map_or_else(String::new, |asked| format!(" ({asked})"));
+                let asked = mounted.map_or_else(String::new, |(_, text)| format!(" ({text})"));
                 let text = format!(
                     "files lie on {system}: no limit but memory, which it fills until the machine has none left{asked}"
                 );
                 report.target(Severity::Warn, target, text);
-            } else if system.starts_with("tmpfs") {
+            } else if kind == Some("tmpfs") {
                 let text = format!(
                     "files lie on {system}: in memory or, where there is swap, in swap; gone after a restart; refused \
                      with an error when it is full"

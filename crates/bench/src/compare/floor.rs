@@ -4,11 +4,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use larder_report::{Floor, Point};
-use larder_store::{Catalog, Engine, Medium};
+use larder_store::{Catalog, Engine};
 
 use super::book::Entry;
 use super::turn::{Amount, Pacing, Turn};
-use crate::guest;
 use crate::plan::{Plan, PlannedPoint, PlannedTarget};
 use crate::target::Target;
 
@@ -25,11 +24,7 @@ const LONG_ENOUGH: Duration = Duration::from_secs(2);
 pub(super) fn measure_floors(plan: &Plan, catalog: &Catalog, stop: &AtomicBool) -> Vec<Floor> {
     let mut engines: Vec<(&'static Engine, Vec<&PlannedTarget>)> = Vec::new();
     for target in &plan.targets {
-        let keeps_nothing = match guest::find(target.engine.scheme) {
-            Some(cache) => guest::null_of(cache.language),
-            None => catalog.natives().find(|engine| engine.medium == Medium::Nothing),
-        };
-        let Some(engine) = keeps_nothing else { continue };
+        let Some(engine) = catalog.keeps_nothing(target.engine.scheme) else { continue };
         match engines.iter_mut().find(|(had, _)| had.scheme == engine.scheme) {
             Some((_, targets)) => targets.push(target),
             None => engines.push((engine, vec![target])),

@@ -319,16 +319,13 @@ fn provision(
             Err(
                 error @ (Error::Full { .. }
                 | Error::InvalidOptions { .. }
+                | Error::SizeTooSmall { .. }
                 | Error::Unavailable { .. }),
             ) if is_too_small(planned, plan, catalog) => {
                 let reason = too_small(&error);
                 slots.push(Slot::Closed(Box::new(planned.clone()), reason));
             }
-            Err(
-                error @ (Error::InvalidUrl { .. }
-                | Error::InvalidOptions { .. }
-                | Error::UnknownScheme { .. }),
-            ) => return Err(error.into()),
+            Err(error) if error.is_usage() => return Err(error.into()),
             Err(error) => {
                 let reason = memory::reason(&error, &[]);
                 if planned.capacity.is_none() {

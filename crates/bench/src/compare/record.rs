@@ -186,6 +186,7 @@ fn target(slot: &Slot) -> TargetRecord {
             reach: Some(target.capabilities.reach.as_str().into()),
             ownership: Some(target.info.ownership.as_str().into()),
             file_system: target.info.file_system.as_ref().map(ToString::to_string),
+            file_system_kind: target.info.file_system.as_ref().map(|system| system.kind.clone()),
             stores: Some(target.capabilities.stores),
             capacity_bytes: target.capacity_bytes,
             somebodys_evictions: target.evicted.seen.map(|_| target.evicted.grown),

@@ -27,7 +27,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-use larder_store::{Catalog, Durability, Engine, Medium, Reach, Recipe, Result, StoreUrl};
+use larder_store::{Durability, Engine, Guest, Reach, Recipe, Result, StoreUrl};
 use serde_json::Value;
 
 pub(crate) use crew::GuestCrew;
@@ -171,19 +171,19 @@ const COUNT: usize = {
 };
 
 /// The guests, in the order of the documentation: what [`Catalog::with_guests`](larder_store::Catalog::with_guests) takes.
-pub const ENGINES: &[Engine] = &{
-    let mut engines = [CACHES[0][0].engine; COUNT];
+pub const GUESTS: &[Guest] = &{
+    let mut guests = [CACHES[0][0].listed(); COUNT];
     let (mut at, mut language) = (0, 0);
     while language < CACHES.len() {
         let mut cache = 0;
         while cache < CACHES[language].len() {
-            engines[at] = CACHES[language][cache].engine;
+            guests[at] = CACHES[language][cache].listed();
             at += 1;
             cache += 1;
         }
         language += 1;
     }
-    engines
+    guests
 };
 
 /// The guest with this scheme; `None` where the engine works in this process.
@@ -191,53 +191,22 @@ pub(crate) fn find(scheme: &str) -> Option<&'static Cache> {
     CACHES.iter().copied().flatten().find(|cache| cache.engine.scheme == scheme)
 }
 
-/// The cache of a language that keeps nothing: its floor.
-pub(crate) fn null_of(language: &Language) -> Option<&'static Engine> {
-    let of = |cache: &&Cache| cache.language.name == language.name && cache.keeps == Keeps::Nothing;
-    CACHES.iter().copied().flatten().find(of).map(|cache| &cache.engine)
-}
-
 impl Cache {
-    /// Whether a URL of this cache names a server that Larder does not start.
-    pub(crate) fn is_external(&self, url: &StoreUrl) -> bool {
-        match self.keeps {
-            Keeps::Nothing | Keeps::Memory { .. } | Keeps::Files => false,
-            Keeps::Servers { .. } => !(url.hosts().is_empty() && url.path().is_empty()),
-            Keeps::Tiers => self
-                .tiers(url)
-                .is_ok_and(|tiers| tiers.iter().any(|(cache, url)| cache.is_external(url))),
+    /// What the catalog knows of it.
+    const fn listed(&self) -> Guest {
+        let (servers, size_option) = match self.keeps {
+            Keeps::Nothing | Keeps::Tiers => (None, None),
+            Keeps::Memory { .. } => (None, self.engine.capacity_option),
+            Keeps::Files => (None, self.can.size),
+            Keeps::Servers { scheme, .. } => (Some(scheme), None),
+        };
+        Guest {
+            engine: self.engine,
+            language: self.language.name,
+            servers,
+            size_option,
+            in_memory: matches!(self.keeps, Keeps::Memory { .. }) || self.can.bound.is_some(),
         }
-    }
-
-    /// The option that bounds how much it holds; of one on servers theirs, by its name for the engine that starts them.
-    pub(crate) fn size_option(&self, catalog: &Catalog) -> Option<&'static str> {
-        match self.keeps {
-            Keeps::Nothing | Keeps::Tiers => None,
-            Keeps::Memory { .. } => self.engine.capacity_option,
-            Keeps::Servers { scheme, .. } => {
-                catalog.find(scheme).ok().and_then(|engine| engine.capacity_option)
-            }
-            Keeps::Files => self.can.size,
-        }
-    }
-
-    /// Where the entries of a URL of this cache take room here; of a stack, those of each tier. What is somebody's takes
-    /// none of ours.
-    pub(crate) fn media(&self, url: &StoreUrl) -> Vec<Medium> {
-        match self.keeps {
-            Keeps::Tiers => {
-                let tiers = self.tiers(url).unwrap_or_default();
-                tiers.iter().flat_map(|(cache, url)| cache.media(url)).collect()
-            }
-            _ if self.is_external(url) => Vec::new(),
-            _ => vec![self.engine.medium],
-        }
-    }
-
-    /// Whether the program maps files that some tier of a stack lives in, so that they are in its memory.
-    pub(crate) fn has_mapped_tier(&self, url: &StoreUrl) -> bool {
-        let tiers = self.tiers(url).unwrap_or_default();
-        tiers.iter().any(|(cache, _)| cache.can.bound.is_some())
     }
 
     /// The tiers of a URL, from the nearest on: each a cache of the same language.
@@ -253,9 +222,7 @@ impl Cache {
 
     /// A tier may leave out the language, which is that of the whole.
     fn tier(&self, url: StoreUrl) -> Result<(&'static Self, StoreUrl)> {
-        let prefix = format!("{}+", self.language.name);
-        let scheme = url.scheme().strip_prefix(&prefix).unwrap_or(url.scheme());
-        let scheme = format!("{prefix}{scheme}");
+        let scheme = self.listed().scheme_of(url.scheme());
         let own = |cache: &&'static Self| !matches!(cache.keeps, Keeps::Tiers | Keeps::Nothing);
         let cache = find(&scheme).filter(own).ok_or_else(|| {
             let known = CACHES.iter().copied().flatten();

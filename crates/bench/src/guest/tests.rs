@@ -10,7 +10,7 @@ use larder_report::{Cell, ReasonKind, Run};
 use larder_store::{Catalog, Durability, Engine, Medium, Reach, Recipe, Role, StoreUrl};
 use schemars::json_schema;
 
-use super::{Abilities, Cache, ENGINES, GuestCrew, Keeps, Language, as_it_is, as_the_plan, store};
+use super::{Abilities, Cache, GUESTS, GuestCrew, Keeps, Language, as_it_is, as_the_plan, store};
 use crate::compare::{Permissions, compare};
 use crate::measure::{KeyState, PhasePlan, thread_cpu_ns};
 use crate::observer::Silent;
@@ -18,7 +18,7 @@ use crate::plan::Plan;
 use crate::scenario::Scenario;
 use crate::target::Target;
 
-const CATALOG: Catalog = NATIVE.with_guests(ENGINES);
+const CATALOG: Catalog = NATIVE.with_guests(GUESTS);
 
 /// How long these programs may say nothing.
 const SILENCE: Duration = Duration::from_millis(700);

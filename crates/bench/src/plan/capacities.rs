@@ -4,7 +4,6 @@ use larder_store::Catalog;
 
 use super::{PlannedPoint, PlannedTarget};
 use crate::error::{Result, usage};
-use crate::guest;
 
 /// Why no capacity can be asked of a target.
 pub(crate) type Unbounded = &'static str;
@@ -25,11 +24,9 @@ pub(crate) fn size_option(
             "each tier of a stack has a size of its own: leave out --capacity, or give the tiers `size`",
         );
     }
-    let option = match guest::find(target.engine.scheme) {
-        Some(cache) => cache.size_option(catalog),
-        None => target.engine.capacity_option,
-    };
-    option.ok_or("has no option that bounds its size: leave out --capacity")
+    catalog
+        .size_option(target.engine)
+        .ok_or("has no option that bounds its size: leave out --capacity")
 }
 
 /// The targets once for each capacity that some point asks of them, and once for all points where none can be asked.

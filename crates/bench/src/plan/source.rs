@@ -155,8 +155,8 @@ fn read_payload(path: &Path) -> Result<Vec<u8>> {
     if path == Path::new(BUILT_IN_PAGE) {
         return Ok(PAGE.to_vec());
     }
-    let bytes = std::fs::read(path).map_err(|source| Error::File {
-        what: "reading the payload",
+    let bytes = std::fs::read(path).map_err(|source| Error::Read {
+        what: "the payload",
         path: path.into(),
         source,
     })?;

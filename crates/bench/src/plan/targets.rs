@@ -3,7 +3,6 @@
 use larder_store::{Catalog, Engine, Medium, StoreUrl};
 
 use crate::error::{Result, usage};
-use crate::guest;
 
 /// A target as planned.
 #[derive(Debug, Clone)]
@@ -20,6 +19,8 @@ pub struct PlannedTarget {
     pub external: bool,
     /// It is a stack, and some tier of it lives in the memory of the process that measures.
     pub has_tier_here: bool,
+    /// The language of the program that works with it; `None` where this process does.
+    pub language: Option<&'static str>,
     /// What it may hold, in bytes, at the points that it is for; `None` where it has room for everything.
     pub capacity: Option<u64>,
     /// Why no capacity can be asked of it, where some point asks for one; it is for every point then.
@@ -37,23 +38,14 @@ impl PlannedTarget {
         typed: bool,
         catalog: &Catalog,
     ) -> Self {
-        let (media, external) = match guest::find(engine.scheme) {
-            Some(cache) => (cache.media(&url), cache.is_external(&url)),
-            None => (media_here(&url, catalog), catalog.is_external(&url)),
-        };
-        let is_here =
-            |tier: &StoreUrl| catalog.find(tier.scheme()).is_ok_and(|engine| !engine.has_servers());
-        let has_tier_here = match guest::find(engine.scheme) {
-            Some(cache) => cache.has_mapped_tier(&url),
-            None => url.tiers().iter().any(is_here),
-        };
         Self {
+            media: catalog.media_here(&url),
+            external: catalog.is_external(&url),
+            has_tier_here: catalog.has_tier_here(&url),
+            language: catalog.guest(engine.scheme).map(|guest| guest.language),
             url,
             name,
             engine,
-            media,
-            external,
-            has_tier_here,
             capacity: None,
             unbounded: None,
             typed,
@@ -62,22 +54,13 @@ impl PlannedTarget {
 
     /// Whether a program of another language works with it.
     pub fn is_guest(&self) -> bool {
-        guest::find(self.engine.scheme).is_some()
+        self.language.is_some()
     }
 
     /// Whether its URL names a server that Larder does not start: somebody's.
     pub fn is_external(&self) -> bool {
         self.external
     }
-}
-
-/// Where the entries of an engine of this process take room, without what is somebody's.
-fn media_here(url: &StoreUrl, catalog: &Catalog) -> Vec<Medium> {
-    let tiers = url.tiers();
-    if tiers.is_empty() {
-        return if catalog.is_external(url) { Vec::new() } else { catalog.media(url) };
-    }
-    tiers.iter().flat_map(|tier| media_here(tier, catalog)).collect()
 }
 
 /// The targets of these URLs.

@@ -59,8 +59,8 @@ impl Named {
                 "no scenario `{name}`; built in: {known}; or name a .toml file"
             )));
         }
-        let text = std::fs::read_to_string(path).map_err(|source| Error::File {
-            what: "reading the scenario",
+        let text = std::fs::read_to_string(path).map_err(|source| Error::Read {
+            what: "the scenario",
             path: path.into(),
             source,
         })?;

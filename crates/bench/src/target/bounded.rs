@@ -59,28 +59,14 @@ pub(crate) fn too_small(error: &Error) -> String {
     let why = match error {
         // Who answered is gone by now, and more memory is given by the capacity.
         Error::Full { .. } => "it is full before it holds what is tried".to_owned(),
-        Error::InvalidOptions { reason, .. } => without_advice(reason),
-        Error::Unavailable { what, .. } => without_advice(what),
+        // In the unit of the capacities beside it; what it was given is not what the user asked for.
+        Error::SizeTooSmall { least, .. } => format!("it takes {least}"),
+        Error::InvalidOptions { reason: what, .. } | Error::Unavailable { what, .. } => {
+            what.trim_end_matches('.').to_owned()
+        }
         other => other.to_string(),
     };
     format!("cannot be as small as --capacity asks: {why}; take a larger one, or more --keys")
-}
-
-/// What was said without what to do about it, which is another thing where the capacity was asked for; of a size that is
-/// below the smallest, the smallest alone.
-fn without_advice(said: &str) -> String {
-    let said = said.strip_suffix("; give it more").unwrap_or(said).trim_end_matches('.');
-    let least = [" < ", " is below "].iter().find_map(|below| said.split_once(below));
-    match least {
-        Some((_, least)) => {
-            let least = least.trim_end_matches(", the smallest");
-            // In the unit of the capacities beside it.
-            let bytes = least.strip_suffix(" bytes").and_then(|bytes| bytes.parse().ok());
-            let least = bytes.map_or_else(|| least.to_owned(), |bytes| ByteSize(bytes).to_string());
-            format!("it takes {least}")
-        }
-        None => said.to_owned(),
-    }
 }
 
 /// Whether what is wrong with the options of a target is only that the capacity is too small for it: with room for all that

@@ -12,7 +12,7 @@ use larder_testkit::has_program;
 use crate::case::{Case, NOTHING, memcached};
 use crate::support;
 
-const WITH_GUESTS: Catalog = ENGINES.with_guests(guest::ENGINES);
+const WITH_GUESTS: Catalog = ENGINES.with_guests(guest::GUESTS);
 
 pub(crate) const CASES: &[Case] = &[
     Case {

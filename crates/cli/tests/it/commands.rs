@@ -39,7 +39,7 @@ fn engines() {
     let text = scene.larder(&["engines"]);
     let listed = scene.larder(&["engines", "--format", "json"]).ends_with(0).json();
     let listed = listed.as_array().unwrap();
-    let catalog = ENGINES.with_guests(guest::ENGINES);
+    let catalog = ENGINES.with_guests(guest::GUESTS);
     assert_eq!(listed.len(), catalog.iter().count());
     for (row, engine) in listed.iter().zip(catalog.iter()) {
         let mut names: Vec<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();

@@ -159,7 +159,7 @@ fn not_drawn() {
     for output in [&[][..], &["-o", "results"]] {
         let draws = ["compare", "moka:", "-q", "-k", "30", "--export-png", "file/charts"];
         let answer = scene.larder(&[&draws[..], output].concat());
-        answer.ends_with(1).complains(&["writing results into file/charts"]);
+        answer.ends_with(1).complains(&["writing file/charts"]);
         let mut after = scene.files(".");
         after.sort();
         assert_eq!(after, before, "{output:?}");
@@ -209,5 +209,5 @@ fn refused() {
     let nowhere = ["report", "whole.json", "--format", "csv", "--export-svg", "file/charts"];
     let answer = scene.larder(&nowhere);
     answer.ends_with(1);
-    assert_contains(&answer.err, &["writing results into file/charts", "Not a directory"]);
+    assert_contains(&answer.err, &["writing file/charts", "Not a directory"]);
 }

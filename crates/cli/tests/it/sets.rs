@@ -121,7 +121,7 @@ fn not_exported() {
     let set = ["compare", "--scenario", "mine.toml", "-q", "-o", "out", "--export-svg", "charts"];
     // No folder at all: said before anything is measured.
     scene.write("charts", "a file");
-    scene.larder(&set).ends_with(1).complains(&["writing results into charts"]);
+    scene.larder(&set).ends_with(1).complains(&["writing charts"]);
     assert!(!scene.path("out").exists());
     // None for one of them: only the exit code tells, and what was measured stays.
     fs::remove_file(scene.path("charts")).unwrap();

@@ -119,9 +119,10 @@ impl BdbConfig {
                 "option `checkpoint`: {checkpoint} < {MIN_CHECKPOINT}, the smallest; 0 leaves it to `log`"
             ));
         }
-        for (name, size, least) in [("cache", self.cache, MIN_CACHE), ("log", self.log, MIN_LOG)] {
+        for (option, size, least) in [("cache", self.cache, MIN_CACHE), ("log", self.log, MIN_LOG)]
+        {
             if size < least {
-                return refuse(format!("option `{name}`: {size} < {least}, the smallest"));
+                return Err(Error::SizeTooSmall { engine: SCHEME, option, size, least });
             }
         }
         if self.cache > MAX_CACHE {

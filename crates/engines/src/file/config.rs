@@ -52,7 +52,7 @@ impl FileConfig {
         }
         if let Some(size) = config.size.filter(|size| size.0 < MIN_SIZE) {
             let least = ByteSize(MIN_SIZE);
-            return invalid(format!("option `size`: {size} is below {least}; give it more"));
+            return Err(Error::SizeTooSmall { engine: SCHEME, option: "size", size, least });
         }
         let name = &config.namespace;
         if name.is_empty() || name.starts_with('.') || name.contains(['/', '\0']) {
@@ -92,7 +92,7 @@ mod tests {
     fn options_out_of_range_are_named_with_their_range() {
         for (options, message) in [
             ("depth=5", "file: option `depth`: 5 is not from 0 to 4"),
-            ("size=4k", "file: option `size`: 4 KiB is below 1 MiB; give it more"),
+            ("size=4k", "file: option `size`: 4 KiB < 1 MiB, the smallest"),
             (
                 "namespace=../x",
                 "file: option `namespace`: `../x` is not the name of a folder; write one without `/`",

@@ -56,7 +56,8 @@ impl LmdbConfig {
     pub(super) fn check(&self) -> Result<()> {
         let refuse = |reason: String| Err(Error::InvalidOptions { engine: SCHEME, reason });
         if self.size < MIN_SIZE {
-            return refuse(format!("option `size`: {} < {MIN_SIZE}, the smallest", self.size));
+            let (size, least) = (self.size, MIN_SIZE);
+            return Err(Error::SizeTooSmall { engine: SCHEME, option: "size", size, least });
         }
         if let Some(map_size) = self.map_size.filter(|map_size| *map_size < self.size) {
             return refuse(format!(

@@ -250,9 +250,12 @@ impl MemcachedConfig {
             return refuse(format!("option `flush`: {} is not 0, 1 or 2", self.flush));
         }
         match self.buffer_pool {
-            Some(pool) if pool.0 < BUFFER_POOL_MIN => {
-                refuse(format!("option `buffer_pool`: {pool} < 5 MiB, the smallest"))
-            }
+            Some(size) if size.0 < BUFFER_POOL_MIN => Err(Error::SizeTooSmall {
+                engine: SCHEME,
+                option: "buffer_pool",
+                size,
+                least: ByteSize(BUFFER_POOL_MIN),
+            }),
             _ => Ok(()),
         }
     }

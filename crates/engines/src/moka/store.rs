@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use larder_store::{
-    Capabilities, Catalog, Durability, Error, Reach, Result, Session, Stats, Store, StoreInfo,
-    StoreUrl,
+    ByteSize, Capabilities, Catalog, Durability, Error, Reach, Result, Session, Stats, Store,
+    StoreInfo, StoreUrl,
 };
 use moka::notification::RemovalCause;
 use moka::policy::EvictionPolicy;
@@ -41,14 +41,8 @@ const N_STRIPES: usize = 256;
 pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     let config: MokaConfig = url.options(SCHEME)?;
     if config.size.0 < MIN_SIZE {
-        return Err(Error::InvalidOptions {
-            engine: SCHEME,
-            reason: format!(
-                "option `size`: {} is below {}, too little for an entry",
-                config.size,
-                larder_store::ByteSize(MIN_SIZE)
-            ),
-        });
+        let (size, least) = (config.size, ByteSize(MIN_SIZE));
+        return Err(Error::SizeTooSmall { engine: SCHEME, option: "size", size, least });
     }
     Ok(Arc::new(MokaStore { url: url.to_string(), config, shared: Arc::new(Shared::new(config)) }))
 }

@@ -67,10 +67,10 @@ pub(crate) fn refused(engine: &'static str, file: Option<&Path>, what: Refused) 
         Refused::Io { source, .. } if source.raw_os_error() == Some(libc::ENOSPC) => {
             Error::Full { engine, what: "no room for a file of this `size`".to_owned() }
         }
-        Refused::TooSmall { size, least } => Error::InvalidOptions {
-            engine,
-            reason: format!("option `size`: {size} < {least} bytes, the smallest"),
-        },
+        Refused::TooSmall { size, least } => {
+            let (size, least) = (ByteSize(size as u64), ByteSize(least as u64));
+            Error::SizeTooSmall { engine, option: "size", size, least }
+        }
         Refused::Namespace { .. } | Refused::Namespaces { .. } => {
             Error::InvalidOptions { engine, reason: format!("option `namespace`: {what}") }
         }

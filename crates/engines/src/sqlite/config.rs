@@ -109,14 +109,11 @@ impl SqliteConfig {
 
     /// Refuses a limit that is too small for a file with such pages.
     pub(super) fn check_size(&self, page_size: u64) -> Result<()> {
-        let min = ByteSize(MIN_PAGES * page_size);
-        if self.size >= min {
+        let (size, least) = (self.size, ByteSize(MIN_PAGES * page_size));
+        if size >= least {
             return Ok(());
         }
-        let page_size = ByteSize(page_size);
-        let reason =
-            format!("option `size`: {} < {min}, the smallest with pages of {page_size}", self.size);
-        Err(Error::InvalidOptions { engine: SCHEME, reason })
+        Err(Error::SizeTooSmall { engine: SCHEME, option: "size", size, least })
     }
 
     /// The largest value that fits with the longest key, and with what an empty file takes, into the part of the
@@ -142,7 +139,7 @@ mod tests {
     #[test]
     fn what_cannot_work_is_refused_with_the_option_and_the_limit() {
         for (query, needle) in [
-            ("size=1k", "option `size`: 1 KiB < 256 KiB, the smallest with pages of 4 KiB"),
+            ("size=1k", "option `size`: 1 KiB < 256 KiB, the smallest"),
             ("size=1m&page_size=64k", "1 MiB < 4 MiB"),
             ("page_size=5000", "option `page_size`: 5000 is not a power of two"),
             ("page_size=128k", "option `page_size`: 131072 is not"),

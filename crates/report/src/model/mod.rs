@@ -164,6 +164,9 @@ pub struct Target {
     pub ownership: Option<String>,
     /// The file system under its data, with its size where it has one.
     pub file_system: Option<String>,
+    /// The kind of that file system, as the kernel names it; `null` in runs of before it was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_system_kind: Option<String>,
     /// Whether it keeps what is set; `false` for the store that only measures the measuring.
     pub stores: Option<bool>,
     /// How much it may hold, in bytes.

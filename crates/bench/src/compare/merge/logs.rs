@@ -12,11 +12,7 @@ use crate::error::{Error, Result, usage};
 
 /// The histograms of a log, one an interval, in the order of the rounds.
 pub(super) fn read(path: &Path) -> Result<Vec<Histogram<u64>>> {
-    let at = |source| Error::File {
-        what: "reading the latencies of a slice",
-        path: path.into(),
-        source,
-    };
+    let at = |source| Error::Read { what: "the latencies of a slice", path: path.into(), source };
     let log = fs::read(path).map_err(at)?;
     let broken = || {
         let shown = path.display();
