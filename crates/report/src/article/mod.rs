@@ -123,6 +123,9 @@ pub(crate) fn blocks(article: &Article) -> Vec<Block> {
     blocks
 }
 
+/// How the figures beside a conclusion are read.
+pub(crate) const P_OF_CLAIMS: &str = "p is corrected over all tests of the article's conclusions, and less than 0.05 decides; an interval is                                       of its one ratio, without a correction.";
+
 /// Of how many iterations a total here is, where that is not what was published.
 fn counted_here(figure: &ArticleFigure) -> Option<String> {
     let here = figure.here_iterations.filter(|here| figure.iterations != Some(*here))?;

@@ -2,7 +2,7 @@
 
 use super::{at_point, place, place_at};
 use crate::figures::{count, interval, list, nanoseconds, probability, ratio};
-use crate::model::{Article, Claim, ClaimKind, ClaimVerdict, Clock, Evidence, Stored};
+use crate::model::{Article, Claim, ClaimKind, ClaimVerdict, Clock, Evidence, Stored, Verdict};
 
 /// A conclusion with what this run says to it.
 #[derive(Debug)]
@@ -131,7 +131,7 @@ fn compared(claim: &Claim, evidence: &Evidence, (one, other): (&str, &str)) -> S
     if claim.kind == ClaimKind::Faster {
         parts.push(lead(evidence, one, other));
         if claim.factor > 1.0 {
-            parts.push(format!("at least {} was said{}", ratio(claim.factor), tested(evidence)));
+            parts.push(beside_the_factor(claim.factor, evidence, one));
         }
     } else {
         let share = with_interval(evidence.ratio, evidence.ci95);
@@ -140,6 +140,17 @@ fn compared(claim: &Claim, evidence: &Evidence, (one, other): (&str, &str)) -> S
         parts.push(format!("{alike}{}", tested(evidence)));
     }
     parts.join("; ")
+}
+
+/// Whether the lead is as large as the article says, as far as that can be told.
+fn beside_the_factor(factor: f64, evidence: &Evidence, one: &str) -> String {
+    let is_sure = evidence.p_factor.iter().all(|p| *p < Verdict::SIGNIFICANCE);
+    let verdict = match evidence.ratio.recip() >= factor {
+        _ if evidence.p_factor.is_empty() || !is_sure => "cannot be told",
+        true => "holds",
+        false => "does not hold",
+    };
+    format!("that {one} is at least {} as fast {verdict}{}", ratio(factor), tested(evidence))
 }
 
 /// How sure it is on which side of the factor the times lie: of two bounds, as sure as of the doubtful one.

@@ -13,7 +13,7 @@ use super::view::View;
 use crate::figures;
 use crate::hit_ratio::HIT_RATIOS;
 use crate::ranking::Group;
-use crate::sentences::{Role, Sentence, sentences};
+use crate::sentences::{Role, Sentence, in_short as in_short_sentences, sentences};
 
 /// More sentences about single points than this are folded away.
 const SENTENCES_SHOWN: usize = 6;
@@ -29,6 +29,18 @@ pub(super) fn section(view: &View<'_>, picture: &Markup) -> Markup {
             @if view.is_sweep() { (of_a_sweep(view, &answers, picture)) }
             @else { (at_one_point(view, &answers)) }
             (remarks_of(view, &remarks))
+        }
+    }
+}
+
+/// Who leads at what, and what makes it doubtful, in a few lines before everything else.
+pub(super) fn in_short(view: &View<'_>) -> Markup {
+    html! {
+        div.in-short role="group" aria-label="In short" {
+            @for (operation, text) in in_short_sentences(view.run) {
+                p { b.of { (operation) } " " (sentence(view.run, &text)) }
+            }
+            (checks::doubts_in_short(view.run))
         }
     }
 }

@@ -5,8 +5,8 @@ use maud::{Markup, html};
 use super::text::{capital, with_names};
 use super::view::View;
 use crate::article::{
-    Block, Clocks, HEADS, Matrix, Said, WAITING, blocks, conclusions, facts, heading, matrices,
-    said,
+    Block, Clocks, HEADS, Matrix, P_OF_CLAIMS, Said, WAITING, blocks, conclusions, facts, heading,
+    matrices, said,
 };
 use crate::figures;
 use crate::model::{Article, ClaimVerdict};
@@ -19,6 +19,7 @@ pub(super) fn section(view: &View<'_>, article: &Article) -> Markup {
             h2 { (heading(article)) }
             @if !said.is_empty() {
                 h3 { (conclusions(article)) }
+                p.prose { (P_OF_CLAIMS) }
                 div.claims { @for said in &said { (conclusion(view, said)) } }
             }
             dl.facts { @for (label, text) in facts(article) {
@@ -47,7 +48,7 @@ fn conclusion(view: &View<'_>, said: &Said<'_>) -> Markup {
                 p.explained { span aria-hidden="true" { "→ " } "see" @for id in &said.fired { " " (check(view, id)) } }
             }
             @if !said.silent.is_empty() {
-                p.explained { @for id in &said.silent { code { (id) } " " } "did not fire in this run" }
+                p.explained { "a check for this mistake found nothing here:" @for id in &said.silent { " " code { (id) } } }
             }
         }
     }

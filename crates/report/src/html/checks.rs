@@ -38,17 +38,28 @@ pub(super) fn summary(view: &View<'_>) -> Markup {
             h3 { "What to doubt " small { a href="#checks" { (tally(view.run)) } } }
             @if doubts.is_empty() && few.is_none() { p { "No error and no warning: the checks found no reason to doubt these figures." } }
             @if let Some(few) = few { p.few { (marks::of_severity(Severity::Warn)) " Too few rounds: " (few.told()) "." } }
-            ul { @for finding in &doubts { li.(finding.severity.as_str()) {
+            ul { @for finding in doubts.iter().chain(&notes) { li.(finding.severity.as_str()) {
                 a href={ "#" (View::finding_anchor(finding.severity, finding.id)) } {
                     (marks::of_severity(finding.severity)) span.unseen { (word(finding.severity)) " " } code { (finding.id) }
                 }
                 " " span.line { (finding.lines.join("; ")) }
             } } }
-            @if !notes.is_empty() {
-                p.notes { "To know before comparing:" @for note in &notes {
-                    " " a href={ "#" (View::finding_anchor(note.severity, note.id)) } { code { (note.id) } }
-                } }
-            }
+        }
+    }
+}
+
+/// Where to look first before the answer is believed, in one line; nothing where there is no reason.
+pub(super) fn doubts_in_short(run: &Run) -> Markup {
+    let findings = findings(run);
+    let doubts = findings.iter().filter(|finding| finding.severity != Severity::Note);
+    let doubts: Vec<&Finding<'_>> = doubts.collect();
+    html! {
+        @if !doubts.is_empty() {
+            p { b.of { "doubt" } @for finding in &doubts {
+                " " a href={ "#" (View::finding_anchor(finding.severity, finding.id)) } {
+                    (marks::of_severity(finding.severity)) span.unseen { (word(finding.severity)) " " } code { (finding.id) }
+                }
+            } }
         }
     }
 }

@@ -53,6 +53,7 @@ fn render(run: &Run) -> String {
         (navigation(run))
         main {
             @if let Some(article) = &run.article { (article::section(&view, article)) }
+            @else { (answer::in_short(&view)) }
             // What the switches at its top drive.
             div.pictured {
                 @if charts.has_main() { (charts.switches()) }

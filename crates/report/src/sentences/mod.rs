@@ -7,6 +7,7 @@ mod leads;
 mod loads;
 mod paced;
 mod power;
+mod short;
 mod steady;
 
 use std::fmt;
@@ -21,6 +22,7 @@ pub(crate) use floors::languages as floor_languages;
 pub use floors::{floor_share, operation_ns};
 pub use power::{PAIRED_FROM, rounds_for_verdict, smallest_p};
 pub(crate) use power::{no_verdict, rounds_needed};
+pub(crate) use short::in_short;
 
 /// The heading above them.
 pub(crate) const FIGURES_SAY: &str = "What the figures say";

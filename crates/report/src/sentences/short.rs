@@ -1,0 +1,139 @@
+//! The answer in short: one sentence for each operation, of all points of a run together.
+
+use larder_store::ByteSize;
+
+use super::{by_how_much, no_verdict, rounds_needed};
+use crate::figures::list;
+use crate::hit_ratio::{ratio, reached};
+use crate::model::{HitCurve, HitRatios, Operation, Run, Verdict};
+use crate::ranking::{Group, Row, groups, pair};
+
+/// What can be said of the lead at one point.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Lead<'a> {
+    /// Told apart from all others; of several, each from all but these.
+    Leads(Vec<&'a str>),
+    /// No two that can be told apart.
+    Tied(Vec<&'a str>),
+    /// First of those that no verdict was possible for.
+    Seems(&'a str),
+    /// The only one with a result that is compared.
+    Alone(&'a str),
+    /// No result.
+    Nobody,
+}
+
+/// A sentence without a full stop for each operation that was measured.
+pub(crate) fn in_short(run: &Run) -> Vec<(Operation, String)> {
+    let groups = groups(run);
+    let of_operation = groups.chunk_by(|a, b| a.operation == b.operation);
+    of_operation
+        .map(|of| {
+            let operation = of[0].operation;
+            let curves: Vec<&HitCurve> =
+                run.hit_curves.iter().filter(|curve| curve.operation == operation).collect();
+            let hits = match curves.as_slice() {
+                [curve] => most_hits(run, curve, &groups),
+                _ => None,
+            };
+            (operation, hits.unwrap_or_else(|| fastest(run, of)))
+        })
+        .collect()
+}
+
+/// Whose hit ratio is the highest at each capacity; `None` where there is none.
+fn most_hits(run: &Run, curve: &HitCurve, groups: &[Group<'_>]) -> Option<String> {
+    let reached = reached(run, curve, groups);
+    let at_capacity = |at: &&HitRatios| {
+        let here: Vec<_> = reached.iter().filter(|one| std::ptr::eq(one.at, *at)).collect();
+        let best = here.iter().max_by(|a, b| a.ratio.total_cmp(&b.ratio))?;
+        let measured = here.len();
+        Some((best.target.name.as_str(), at.capacity_bytes, best.ratio, measured))
+    };
+    let best: Vec<_> = curve.capacities.iter().filter_map(|at| at_capacity(&at)).collect();
+    let parts = best.chunk_by(|a, b| a.0 == b.0).map(|stretch| {
+        let at: Vec<String> = stretch
+            .iter()
+            .map(|(_, bytes, best, n)| format!("{} ({}, of {n})", ByteSize(*bytes), ratio(*best)))
+            .collect();
+        format!("{} at {}", stretch[0].0, list(&at.iter().map(String::as_str).collect::<Vec<_>>()))
+    });
+    let parts: Vec<String> = parts.collect();
+    (!parts.is_empty()).then(|| format!("the most hits has {}", parts.join("; ")))
+}
+
+/// Who is fastest at how many points.
+fn fastest(run: &Run, groups: &[Group<'_>]) -> String {
+    let mut leads: Vec<(Lead<'_>, usize)> = Vec::new();
+    for group in groups {
+        let lead = lead(run, group);
+        match leads.iter_mut().find(|(known, _)| *known == lead) {
+            Some((_, points)) => *points += 1,
+            None => leads.push((lead, 1)),
+        }
+    }
+    leads.sort_by_key(|(_, points)| std::cmp::Reverse(*points));
+    let by = match (leads.as_slice(), groups) {
+        ([(Lead::Leads(names), _)], [group]) if names.len() == 1 => margin(run, group),
+        _ => String::new(),
+    };
+    let best = if groups.iter().any(Group::is_paced) { "lowest p99" } else { "highest rate" };
+    let all = groups.len();
+    let parts = leads.iter().map(|(lead, points)| {
+        let at = match *points {
+            _ if all == 1 => String::new(),
+            points if points == all => format!(" at all {all} points"),
+            points => format!(" at {points} of {all} points"),
+        };
+        match lead {
+            Lead::Leads(names) if names.len() == 1 => format!("{} leads{at}{by}", names[0]),
+            Lead::Leads(names) => format!("{} share the lead{at}", list(names)),
+            Lead::Tied(names) => format!("{} cannot be told apart{at}", list(names)),
+            Lead::Seems(name) => format!("{name} has the {best}{at}"),
+            Lead::Alone(name) => format!("{name} is the only one with a result to compare{at}"),
+            Lead::Nobody => format!("no target has a result{at}"),
+        }
+    });
+    let parts = parts.collect::<Vec<_>>().join("; ");
+    match no_verdict(run) {
+        Some(few) => format!("{parts}; {}", rounds_needed(few.rounds, few.needed)),
+        None if leads.iter().any(|(lead, _)| matches!(lead, Lead::Seems(_))) => {
+            format!("{parts}; without a verdict there")
+        }
+        None => parts,
+    }
+}
+
+fn lead<'a>(run: &Run, group: &Group<'a>) -> Lead<'a> {
+    let ranked: Vec<&Row<'a>> = group.ranked().collect();
+    match ranked.as_slice() {
+        [] => Lead::Nobody,
+        [only] => Lead::Alone(only.name),
+        [best, second, ..] => {
+            let verdict = between(run, group, best, second);
+            if no_verdict(run).is_some() || matches!(verdict, None | Some(Verdict::Undecided)) {
+                return Lead::Seems(best.name);
+            }
+            let leaders = ranked.iter().filter(|row| row.leads).map(|row| row.name);
+            let mut leaders: Vec<&str> = leaders.collect();
+            // The same company in another order is the same.
+            leaders.sort_unstable();
+            if leaders.len() == ranked.len() { Lead::Tied(leaders) } else { Lead::Leads(leaders) }
+        }
+    }
+}
+
+fn between(run: &Run, group: &Group<'_>, one: &Row<'_>, other: &Row<'_>) -> Option<Verdict> {
+    let (a, b) = (&one.cell.target, &other.cell.target);
+    pair(run, group.operation, group.point, a, b).map(|pair| pair.verdict)
+}
+
+/// By how much the first of a group leads the second.
+fn margin(run: &Run, group: &Group<'_>) -> String {
+    let ranked: Vec<&Row<'_>> = group.ranked().take(2).collect();
+    let [best, second] = ranked.as_slice() else { return String::new() };
+    let (a, b) = (&best.cell.target, &second.cell.target);
+    pair(run, group.operation, group.point, a, b).map_or_else(String::new, |pair| {
+        format!(", by {} over {}", by_how_much(&pair), second.name)
+    })
+}
