@@ -13,6 +13,7 @@ use larder_store::ByteSize;
 use crate::figures::{list, nanoseconds, nanoseconds_interval, rate, rate_interval, ratio};
 use crate::model::{
     Article, ArticleChecks, ArticleFigure, ArticleForm, ClaimVerdict, Clock, Measure, Point,
+    Verdict,
 };
 use crate::points::label;
 
@@ -124,7 +125,13 @@ pub(crate) fn blocks(article: &Article) -> Vec<Block> {
 }
 
 /// How the figures beside a conclusion are read.
-pub(crate) const P_OF_CLAIMS: &str = "p is corrected over all tests of the article's conclusions, and less than 0.05 decides; an interval is                                       of its one ratio, without a correction.";
+pub(crate) fn how_decided() -> String {
+    format!(
+        "p is corrected over all tests of the article's conclusions, and decides below {}; an interval is of its one \
+         ratio, without a correction.",
+        Verdict::SIGNIFICANCE
+    )
+}
 
 /// Of how many iterations a total here is, where that is not what was published.
 fn counted_here(figure: &ArticleFigure) -> Option<String> {

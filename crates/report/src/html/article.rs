@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::text::{capital, with_names};
 use super::view::View;
 use crate::article::{
-    Block, Clocks, HEADS, Matrix, P_OF_CLAIMS, Said, WAITING, blocks, conclusions, facts, heading,
+    Block, Clocks, HEADS, Matrix, Said, WAITING, blocks, conclusions, facts, heading, how_decided,
     matrices, said,
 };
 use crate::figures;
@@ -19,7 +19,7 @@ pub(super) fn section(view: &View<'_>, article: &Article) -> Markup {
             h2 { (heading(article)) }
             @if !said.is_empty() {
                 h3 { (conclusions(article)) }
-                p.prose { (P_OF_CLAIMS) }
+                p.prose { (how_decided()) }
                 div.claims { @for said in &said { (conclusion(view, said)) } }
             }
             dl.facts { @for (label, text) in facts(article) {

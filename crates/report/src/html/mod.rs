@@ -50,10 +50,10 @@ fn render(run: &Run) -> String {
     let charts = Charts::new(&view);
     let body = html! {
         (head::section(&view))
+        @if run.article.is_none() { (answer::in_short(&view)) }
         (navigation(run))
         main {
             @if let Some(article) = &run.article { (article::section(&view, article)) }
-            @else { (answer::in_short(&view)) }
             // What the switches at its top drive.
             div.pictured {
                 @if charts.has_main() { (charts.switches()) }
