@@ -92,7 +92,6 @@ fn of_a_sweep(view: &View<'_>, said: &[&Sentence], picture: &Markup) -> Markup {
             (checks::summary(view))
             (leads)
         } @else {
-            (leads)
             (picture)
             (checks::summary(view))
         }

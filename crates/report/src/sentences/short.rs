@@ -2,7 +2,7 @@
 
 use larder_store::ByteSize;
 
-use super::{by_how_much, no_verdict, rounds_needed};
+use super::{by_how_much, leads, no_verdict, rounds_needed};
 use crate::figures::list;
 use crate::hit_ratio::{ratio, reached};
 use crate::model::{HitCurve, HitRatios, Operation, Run, Verdict};
@@ -25,7 +25,7 @@ enum Lead<'a> {
 
 /// A sentence without a full stop for each operation that was measured.
 pub(crate) fn in_short(run: &Run) -> Vec<(Operation, String)> {
-    let groups = groups(run);
+    let (groups, swept) = (groups(run), run.swept());
     let of_operation = groups.chunk_by(|a, b| a.operation == b.operation);
     of_operation
         .map(|of| {
@@ -36,7 +36,11 @@ pub(crate) fn in_short(run: &Run) -> Vec<(Operation, String)> {
                 [curve] => most_hits(run, curve, &groups),
                 _ => None,
             };
-            (operation, hits.unwrap_or_else(|| fastest(run, of)))
+            let along = || match no_verdict(run) {
+                Some(_) => None,
+                None => leads::over_the_sweep(run, &swept, of).map(|sentence| sentence.text),
+            };
+            (operation, hits.or_else(along).unwrap_or_else(|| fastest(run, of)))
         })
         .collect()
 }
