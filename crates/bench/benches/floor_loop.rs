@@ -7,9 +7,9 @@
 
 use std::sync::atomic::AtomicBool;
 
-use larder_bench::workload::WorkloadSpec;
 use larder_bench::{Permissions, Plan, Scenario, Silent, compare};
 use larder_engines::ENGINES;
+use larder_workload::WorkloadSpec;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let workload = WorkloadSpec {

@@ -13,7 +13,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use larder_bench::workload::WorkloadSpec;
 use larder_bench::{Permissions, Plan, Scenario, Silent, compare};
 use larder_engines::ENGINES;
 use larder_report::{Operation, Run, Verdict};
@@ -21,6 +20,7 @@ use larder_store::{
     Capabilities, Catalog, Engine, Medium, Meta, Result, Session, SetOptions, SetOutcome, Stats,
     Store, StoreInfo, StoreUrl,
 };
+use larder_workload::WorkloadSpec;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

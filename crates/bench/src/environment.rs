@@ -47,12 +47,6 @@ pub(crate) fn available_memory() -> Option<u64> {
     machine.into_iter().chain(cgroup::free_bytes()).min()
 }
 
-/// Whether two sizes may be those of one machine's memory: from one start to the next a kernel tells up to a hundredth more or
-/// less of it.
-pub(crate) fn is_same_memory(a: u64, b: u64) -> bool {
-    a.abs_diff(b) <= a.max(b) / 100
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,7 +15,7 @@ pub enum Error {
     Usage(String),
     /// A trace cannot be read.
     #[error(transparent)]
-    Trace(#[from] crate::trace::TraceError),
+    Trace(#[from] larder_workload::trace::TraceError),
     /// A URL cannot be read or names no engine.
     #[error(transparent)]
     Store(#[from] larder_store::Error),

@@ -5,11 +5,8 @@
 //! reports are made of, and the histograms behind it. This crate knows no engine, only a
 //! [`Catalog`](larder_store::Catalog), and it is the only one that knows a clock for results.
 
-mod alike;
 pub mod article;
-pub mod check;
 mod compare;
-mod diff;
 mod environment;
 mod error;
 pub mod guest;
@@ -23,17 +20,13 @@ mod plan;
 mod probe;
 mod results;
 mod scenario;
-pub mod statistics;
 mod target;
-pub mod trace;
 mod usage;
-pub mod workload;
 
 pub use compare::{
     CellHistograms, Estimate, Outcome, Permissions, Sliced, compare, estimate, fit, is_of_one_plan,
     merge, refuse_too_large,
 };
-pub use diff::{DiffOf, MatchBy, diff};
 pub use environment::environment;
 pub use error::{Error, Result};
 pub use memory::limit_memory;

@@ -10,13 +10,13 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use larder_bench::check::CHECKS;
-use larder_bench::workload::WorkloadSpec;
+use larder_analysis::check::CHECKS;
 use larder_bench::{BUILT_IN, Permissions, Plan, Scenario, Silent, compare, guest};
 use larder_engines::ENGINES;
 use larder_report::{ArticleForm, Cell, Check, Operation, PointValue, ReasonKind, Run, Severity};
 use larder_store::Catalog;
 use larder_testkit::{has_perl_modules, has_php_extensions, has_program, may_mount, trial_where};
+use larder_workload::WorkloadSpec;
 use libtest_mimic::{Arguments, Trial};
 use support::findings;
 

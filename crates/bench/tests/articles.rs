@@ -8,13 +8,13 @@
 use std::sync::atomic::AtomicBool;
 
 use ClaimVerdict::{CannotBeTold, DoesNotHold, Holds, TurnsRound};
-use larder_bench::workload::WorkloadSpec;
 use larder_bench::{Permissions, Plan, Scenario, Silent, article, compare};
 use larder_report::{
     Article, ArticleFigure, ArticleForm, Cell, Claim, ClaimVerdict, Latency, Point, PointValue,
     Run, Sample,
 };
 use larder_testkit::stores;
+use larder_workload::WorkloadSpec;
 
 /// How long an operation of a target takes, in microseconds, and how much of that is CPU time of the client. Two that wait at
 /// once take half as long together.

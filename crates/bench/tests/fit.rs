@@ -4,9 +4,9 @@
 
 use std::sync::atomic::AtomicBool;
 
-use larder_bench::workload::WorkloadSpec;
 use larder_bench::{Permissions, Plan, Scenario, Silent, fit};
 use larder_testkit::stores;
+use larder_workload::WorkloadSpec;
 
 /// A plan of 20,000 keys for these targets, with this line of the workload, as it is and as it is carried out.
 fn fitted(targets: &[&str], line: &str) -> (Plan, Plan) {

@@ -4,11 +4,11 @@
 
 use std::sync::atomic::AtomicBool;
 
-use larder_bench::workload::{Count, WorkloadSpec};
 use larder_bench::{MADE, Named, Permissions, Plan, Scenario, Silent, compare, guest};
 use larder_engines::ENGINES;
 use larder_report::{ArticleForm, Operation, Run};
 use larder_store::Catalog;
+use larder_workload::{Count, WorkloadSpec};
 
 /// Engines and guests, as the binary has them.
 const CATALOG: Catalog = ENGINES.with_guests(guest::GUESTS);

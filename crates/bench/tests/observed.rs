@@ -4,7 +4,7 @@ mod support;
 
 use std::cell::RefCell;
 
-use larder_bench::check::{CHECKS, Needs};
+use larder_analysis::check::{CHECKS, Needs};
 use larder_bench::{Event, Observer};
 use larder_engines::ENGINES;
 use larder_report::{Operation, Run};

@@ -85,7 +85,7 @@ fn a_single_part_needs_no_coordinate_and_a_typed_field_wins_over_every_part() {
     assert_eq!(single.cells[0].counts.ops, 7);
     assert!(!single.cells[0].point.contains_key("part"));
 
-    let typed = larder_bench::workload::WorkloadSpec {
+    let typed = larder_workload::WorkloadSpec {
         requests: Some("60".parse().unwrap()),
         ..Default::default()
     };

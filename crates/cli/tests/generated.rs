@@ -10,13 +10,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Command};
-use larder_bench::check::CHECKS;
+use larder_analysis::check::CHECKS;
 use larder_bench::guest;
-use larder_bench::trace::FORMATS;
-use larder_bench::workload::WorkloadSpec;
 use larder_bench::{BUILT_IN, BUILT_IN_SETS, MADE, Made};
 use larder_engines::ENGINES;
 use larder_store::{Catalog, Engine, Medium, Recipe, Source};
+use larder_workload::WorkloadSpec;
+use larder_workload::trace::FORMATS;
 
 const HEAD: &str = "<!-- Made from the code by crates/cli/tests/generated.rs. Do not edit; run `just generate`. -->\n";
 

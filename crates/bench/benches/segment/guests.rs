@@ -2,10 +2,10 @@
 
 use std::sync::atomic::AtomicBool;
 
-use larder_bench::workload::WorkloadSpec;
 use larder_bench::{Permissions, Plan, Scenario, Silent, compare, guest};
 use larder_engines::ENGINES;
 use larder_store::Catalog;
+use larder_workload::WorkloadSpec;
 
 use crate::keys::KEY_LEN;
 use crate::report;

@@ -69,12 +69,12 @@ fn print(contenders: &[Contender<'_>], guests: &Guests) {
     let in_process = of(contenders, IN_PROCESS);
     let over = |peer: &[f64]| ratio(ours, peer);
     report::goals();
-    goal(OURS, larder_bench::statistics::median(ours), " ns", Goal::AtMost(80.0));
+    goal(OURS, larder_analysis::statistics::median(ours), " ns", Goal::AtMost(80.0));
     goal("over LMDB", over(of(contenders, LMDB)), "", Goal::AtMost(0.5));
     let fast_mmap = over(guests.of_url("perl+fastmmap:"));
     goal("over Cache::FastMmap without its floor", fast_mmap, "", Goal::AtMost(0.15));
     goal("over APCu without its floor", over(guests.of_url("php+apcu:")), "", Goal::AtMost(0.5));
-    goal(IN_PROCESS, larder_bench::statistics::median(in_process), " ns", Goal::AtMost(80.0));
+    goal(IN_PROCESS, larder_analysis::statistics::median(in_process), " ns", Goal::AtMost(80.0));
     for (name, peer, most) in [("over moka", MOKA, 1.0), ("over quick_cache", QUICK, 1.5)] {
         goal(name, ratio(in_process, of(contenders, peer)), "", Goal::AtMost(most));
     }

@@ -35,7 +35,7 @@ pub(crate) fn measure(scale: Scale) -> Result<()> {
     figures(filled, &full);
     report::goals();
     for (name, found) in [(sized, &all), (filled, &full)] {
-        goal(name, larder_bench::statistics::median(found), " bytes", Goal::AtMost(40.0));
+        goal(name, larder_analysis::statistics::median(found), " bytes", Goal::AtMost(40.0));
     }
     Ok(())
 }

@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use larder_bench::statistics::median;
+use larder_analysis::statistics::median;
 use larder_segment::{Cache, Stats};
 
 use crate::caches::{Own, filled, options};

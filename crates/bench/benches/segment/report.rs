@@ -1,6 +1,6 @@
 //! What is printed: the figures of each with their spread, then each goal with what was found.
 
-use larder_bench::statistics::{median, quantile};
+use larder_analysis::statistics::{median, quantile};
 
 /// Columns of what a line is of.
 const NAME: usize = 56;

@@ -2,7 +2,7 @@
 
 use larder_report::{ArticleChecks, Run};
 
-use crate::check::CHECKS;
+use larder_analysis::check::CHECKS;
 
 /// Sorts the checks of a run by what the scenario's list says of them, in the order of the documentation. One that the list
 /// names with a `?` behind it fires or not, as the moment has it.

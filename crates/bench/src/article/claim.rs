@@ -12,9 +12,9 @@ use larder_report::{
 
 use super::stored;
 use super::times::{Place, Times, find};
-use crate::check::STAND_IN;
 use crate::scenario::{At, ClaimSpec};
-use crate::statistics::{Difference, holm, mann_whitney, median};
+use larder_analysis::check::STAND_IN;
+use larder_analysis::statistics::{Difference, holm, mann_whitney, median};
 
 /// How many times two things that take as much time may differ, where the scenario does not say.
 const NEAR: f64 = 1.5;
@@ -390,7 +390,7 @@ mod tests {
         assert_ne!(claim.verdict, ClaimVerdict::CannotBeTold, "{claim:#?}");
         let memcached = run.targets.iter_mut().find(|target| target.name == "memcached:").unwrap();
         memcached.settings.insert("stand_in".into(), "says nothing of its speed".into());
-        let found = crate::check::run_all(&run);
+        let found = larder_analysis::check::run_all(&run);
         run.checks.extend(found);
         let claim = judge(&run);
         assert_eq!(claim.verdict, ClaimVerdict::CannotBeTold);

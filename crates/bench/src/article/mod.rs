@@ -16,9 +16,9 @@ use larder_report::{
 
 use crate::plan::Plan;
 use crate::scenario::{ArticleSpec, At, FigureSpec};
-use crate::statistics::{median, median_ci95};
 use checks::judge_checks;
 use claim::judge_claims;
+use larder_analysis::statistics::{median, median_ci95};
 use times::{Place, Times, find};
 
 /// As what an article is repeated.

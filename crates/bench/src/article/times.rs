@@ -4,7 +4,7 @@ use larder_report::{
     Cell, Check, Latency, Operation, PART, Point, PointValue, ReasonKind, Run, Sample, label,
 };
 
-use crate::check::STAND_IN;
+use larder_analysis::check::STAND_IN;
 
 /// So many operations have ten beyond their 99th percentile; fewer say more about themselves than about it.
 const P99_OPS: u64 = 1000;

@@ -6,7 +6,7 @@ use larder_report::{
     Cell, Comparison, Operation, Point, Run, Sample, Unlike, Verdict, figures, smallest_p,
 };
 
-use crate::statistics::{Difference, holm};
+use larder_analysis::statistics::{Difference, holm};
 
 /// Two cells that were compared, before the correction for many comparisons.
 struct Compared<'r> {

@@ -10,8 +10,8 @@ use larder_report::{Check, Operation, Point, Severity};
 use super::Slot;
 use super::book::Book;
 use super::record::Recorder;
-use crate::check;
 use crate::observer::{Event, Observer};
+use larder_analysis::check;
 
 /// What makes a finding the one that was told already: its text has figures in it, which change with every round.
 type Key = (String, Severity, Option<String>, Option<Point>, Option<Operation>);

@@ -12,7 +12,7 @@ use crate::guest;
 use crate::plan::{MAX_VALUE, Plan, PlannedPoint, PlannedTarget, plan_targets, sizes_and_keys};
 use crate::scenario::Scenario;
 use crate::target::Target;
-use crate::workload::{SizeSpec, WorkloadSpec};
+use larder_workload::{SizeSpec, WorkloadSpec};
 
 /// The share of free memory or disk that a plan may take without `--yes`.
 const MOST_OF_WHAT_IS_FREE: f64 = 0.8;

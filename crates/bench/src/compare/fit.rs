@@ -16,7 +16,7 @@ use crate::memory;
 use crate::observer::{Event, Observer, Silent};
 use crate::plan::Plan;
 use crate::scenario::Scenario;
-use crate::workload::{Count, WorkloadSpec};
+use larder_workload::{Count, WorkloadSpec};
 
 /// Keys of the turns that are tried on each target. All that a turn does is done to each key, so that its time grows with them. The
 /// few tell a very slow target apart, and the many what an operation takes once a processor no longer saves power.

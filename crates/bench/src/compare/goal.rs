@@ -19,8 +19,8 @@ use super::Slot;
 use super::book::Book;
 use super::comparisons::whole_rounds;
 use crate::plan::{Plan, PlannedPoint};
-use crate::statistics::{Difference, half_width, median, median_ci95};
-use crate::workload::Until;
+use larder_analysis::statistics::{Difference, half_width, median, median_ci95};
+use larder_workload::Until;
 
 /// The rounds that there are at least where targets are compared. They are compared round by round then, and a tenth is told
 /// although each target has a bad round now and then.

@@ -13,11 +13,11 @@ use super::search::searches;
 use super::{CellHistograms, Slot, Times};
 use super::{goal, paced, steady};
 use crate::article;
-use crate::check;
 use crate::measure::{add_examples, curve, figures, merged, up_to};
 use crate::optimum::curves;
 use crate::plan::{Plan, PlannedPoint};
-use crate::statistics::{median, median_ci95, percentiles_ci95};
+use larder_analysis::check;
+use larder_analysis::statistics::{median, median_ci95, percentiles_ci95};
 
 /// Makes a run of what was kept, as soon as it is known what stands around it.
 pub(super) struct Recorder<'a> {

@@ -14,9 +14,9 @@ use super::book::{Book, Entry, Searched};
 use super::turn::{Amount, Pacing, Turn};
 use crate::measure::merged;
 use crate::plan::{Plan, PlannedPoint};
-use crate::statistics::{median, median_ci95};
 use crate::target::Target;
-use crate::workload::Bound;
+use larder_analysis::statistics::{median, median_ci95};
+use larder_workload::Bound;
 
 /// A trial takes so long at least, in seconds: shorter ones hang on chance.
 const TRIAL_S: f64 = 0.5;

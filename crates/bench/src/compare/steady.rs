@@ -3,7 +3,7 @@
 
 use larder_report::{Cell, Outlier, Sample, Trend};
 
-use crate::statistics::{Drift, holm, outliers};
+use larder_analysis::statistics::{Drift, holm, outliers};
 
 /// Notes outliers and trends in all cells of a run that have figures. The trends are one family for Holm's correction:
 /// among a hundred cells that are steady, some seem to drift.

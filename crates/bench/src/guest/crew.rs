@@ -24,7 +24,7 @@ use crate::measure::{
 };
 use crate::plan::PlannedPoint;
 use crate::usage::{Servers, major_faults_of};
-use crate::workload::NOTHING;
+use larder_workload::NOTHING;
 
 /// A process alone stops its clock while it makes operations ready and counts them, so a phase may take so many times its
 /// time limit: what comes between operations costs a multiple of those that are done at once.

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::script::{Act, Script};
 use crate::measure::Kind;
-use crate::workload::{KeySpace, SPAN};
+use larder_workload::{KeySpace, SPAN};
 
 const KEYS: &str = "keys.bin";
 const VALUES: &str = "values.bin";

@@ -9,7 +9,7 @@ use larder_report::Operation;
 
 use crate::measure::{Block, Draw, DrawPlan, KeyState, Kind, PhasePlan};
 use crate::plan::{PlannedPhase, PlannedPoint};
-use crate::workload::{HEADER_LEN, KeySpace, NOTHING, Values};
+use larder_workload::{HEADER_LEN, KeySpace, NOTHING, Values};
 
 /// Where time ends a phase, so many operations are written down at least; behind the last the first follows again.
 const ENDLESS: u64 = 200_000;

@@ -2,7 +2,7 @@
 
 use super::answer::WrongRan;
 use super::script::Script;
-use crate::workload::{Asked, Finding, KeySpace, NOTHING, Values};
+use larder_workload::{Asked, Finding, KeySpace, NOTHING, Values};
 
 /// What the words about wrong values take: the plan that was carried out, and of what its keys and values are made.
 #[derive(Debug, Clone, Copy)]

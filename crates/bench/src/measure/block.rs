@@ -13,7 +13,7 @@ pub(crate) struct Op {
     pub(crate) key: u32,
     /// For a get-or-set: index of the key under which a miss is stored. It is `key` itself, but for `--on-miss fill-next`.
     pub(crate) fill: u32,
-    /// For a set the version to write, otherwise the oldest that may rightly be there; [`NOTHING`](crate::workload::NOTHING)
+    /// For a set the version to write, otherwise the oldest that may rightly be there; [`NOTHING`](larder_workload::NOTHING)
     /// where none may, because the thread that alone writes this key has deleted it last.
     pub(crate) version: u32,
     /// For what may store: the size of the value, in bytes; for a get-or-set, of the value under the key `fill`.

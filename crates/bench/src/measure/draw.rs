@@ -12,8 +12,8 @@ use super::block::{Block, Op};
 use super::key_state::KeyState;
 use super::tally::Known;
 use super::work::{Kind, Work};
-use crate::trace::TraceKind;
-use crate::workload::{KeySpace, NOTHING, Ratio, Values};
+use larder_workload::trace::TraceKind;
+use larder_workload::{KeySpace, NOTHING, Ratio, Values};
 
 /// Which keys a thread has done something to, a bit for each; none where that is not followed.
 #[derive(Debug)]

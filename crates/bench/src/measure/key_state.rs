@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use crate::workload::{NOTHING, base_version};
+use larder_workload::{NOTHING, base_version};
 
 /// What is known of every key in one turn, shared by its threads.
 #[derive(Debug)]

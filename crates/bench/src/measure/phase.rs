@@ -16,7 +16,7 @@ use super::pace::{Arrivals, Closed, Open, Pace, Schedule};
 use super::tally::Tallies;
 use super::work::Work;
 use super::worker::{Orders, Share, Worker};
-use crate::workload::{KeySpace, Values};
+use larder_workload::{KeySpace, Values};
 
 /// Into how many steps the waits of operations that never began are divided at most.
 const WAITS: u64 = 1 << 16;

@@ -11,7 +11,7 @@ use super::key_state::KeyState;
 use super::tally::add_examples;
 use super::worker::stored;
 use crate::patience::patiently;
-use crate::workload::{Asked, Composer, Finding, KeySpace, NOTHING, Values};
+use larder_workload::{Asked, Composer, Finding, KeySpace, NOTHING, Values};
 
 /// At most so many keys are read back, spread evenly over all.
 const MOST_KEYS: u32 = 20_000;

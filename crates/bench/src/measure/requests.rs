@@ -14,7 +14,7 @@ use super::key_state::KeyState;
 use super::pace::{Begun, Pace};
 use super::tally::{Known, Tally};
 use super::worker::{Orders, Worker, is_unanswered};
-use crate::workload::{Asked, Finding, Values};
+use larder_workload::{Asked, Finding, Values};
 
 impl<P: Pace> Worker<'_, P> {
     /// Runs a block as requests of many keys; the latency is the request's, the counts are keys.

@@ -9,7 +9,7 @@ use larder_report::{Counts, Latency, Operation, Stalls, Timeline};
 
 use super::pace::{Late, Took};
 use super::timeline::Slots;
-use crate::workload::Finding;
+use larder_workload::Finding;
 
 /// Longest latency that a histogram can tell, in nanoseconds: an hour. Longer ones count as that.
 const LONGEST_NS: u64 = 3_600_000_000_000;

@@ -1,7 +1,7 @@
 //! What a phase does, and to which keys.
 
-use crate::trace::Trace;
-use crate::workload::{Picker, Ratio};
+use larder_workload::trace::Trace;
+use larder_workload::{Picker, Ratio};
 
 /// What an operation does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -25,7 +25,7 @@ use super::pace::{Begun, Pace, Took};
 use super::requests::{asked, groups, verify};
 use super::tally::{Known, Tallies, Tally};
 use super::work::Kind;
-use crate::workload::{Composer, Finding, Values};
+use larder_workload::{Composer, Finding, Values};
 
 /// Operations in a block at most: enough to make its overhead vanish, few enough to stop soon.
 const BLOCK: usize = 1024;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use larder_store::ByteSize;
 
 use super::source::Source;
-use crate::trace::Trace;
-use crate::workload::{Count, SizeSpec, Sweep, WorkloadSpec};
+use larder_workload::trace::Trace;
+use larder_workload::{Count, SizeSpec, Sweep, WorkloadSpec};
 
 pub(super) fn describe(
     spec: &WorkloadSpec,

@@ -20,8 +20,8 @@ use larder_store::{ByteSize, Catalog, Span};
 use crate::environment::available_memory;
 use crate::error::{Result, usage};
 use crate::scenario::{ArticleSpec, Scenario};
-use crate::workload::{Until, WorkloadSpec};
 use capacities::with_capacities;
+use larder_workload::{Until, WorkloadSpec};
 use part::PlannedPart;
 
 pub(crate) use capacities::size_option;

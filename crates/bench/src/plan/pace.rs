@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::error::{Result, usage};
 use crate::measure::{Arrivals, seconds};
-use crate::trace::Trace;
-use crate::workload::{ArrivalKind, Bound, WorkloadSpec};
+use larder_workload::trace::Trace;
+use larder_workload::{ArrivalKind, Bound, WorkloadSpec};
 
 /// How fast operations come, whether a target keeps up or not.
 #[derive(Debug, Clone)]

@@ -10,7 +10,7 @@ use super::source::Source;
 use super::{DEFAULT_KEY_SIZE, keys_fit};
 use crate::error::Result;
 use crate::scenario::Scenario;
-use crate::workload::{Capacity, Count, SizeSpec, Sweep, WorkloadSpec};
+use larder_workload::{Capacity, Count, SizeSpec, Sweep, WorkloadSpec};
 
 /// One workload of a scenario.
 #[derive(Debug)]

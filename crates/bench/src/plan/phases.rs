@@ -8,8 +8,8 @@ use larder_store::Span;
 use super::source::Source;
 use crate::error::{Result, usage};
 use crate::measure::Kind;
-use crate::trace::Trace;
-use crate::workload::{Count, Distribution, KeyPattern, OnMiss, Ratio, WorkloadSpec};
+use larder_workload::trace::Trace;
+use larder_workload::{Count, Distribution, KeyPattern, OnMiss, Ratio, WorkloadSpec};
 
 /// A phase that operations end is not expected to take as long.
 const LONGEST_PHASE: Duration = Duration::from_mins(10);

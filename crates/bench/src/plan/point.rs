@@ -17,8 +17,8 @@ use super::source::Source;
 use super::targets::PlannedTarget;
 use crate::error::{Result, usage};
 use crate::measure::Work;
-use crate::trace::Trace;
-use crate::workload::{
+use larder_workload::trace::Trace;
+use larder_workload::{
     Bound, Capacity, Distribution, KeyPattern, KeySpace, Lengths, Picker, SizeSpec, Sizes, Values,
     WorkloadSpec,
 };

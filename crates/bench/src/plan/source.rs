@@ -7,8 +7,8 @@ use larder_report::figures::count;
 use larder_store::ByteSize;
 
 use crate::error::{Error, Result, usage};
-use crate::trace::{Trace, TraceOp};
-use crate::workload::{Count, Distribution, KeyPattern, OnMiss, SizeSpec, Sweep, WorkloadSpec};
+use larder_workload::trace::{Trace, TraceOp};
+use larder_workload::{Count, Distribution, KeyPattern, OnMiss, SizeSpec, Sweep, WorkloadSpec};
 
 /// Keys, where nobody says how many.
 const DEFAULT_KEYS: u32 = 20_000;

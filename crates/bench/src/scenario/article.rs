@@ -5,9 +5,9 @@ use serde::Deserialize;
 
 use super::form::name_of;
 use super::{At, Scenario};
-use crate::check::is_known;
 use crate::error::{Result, usage};
-use crate::workload::WorkloadSpec;
+use larder_analysis::check::is_known;
+use larder_workload::WorkloadSpec;
 
 /// An article, as a scenario's file has it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]

@@ -5,7 +5,7 @@ use std::fmt;
 use larder_report::{Point, PointValue};
 use serde::Deserialize;
 
-use crate::workload::{Count, SizeSpec, WorkloadSpec, text};
+use larder_workload::{Count, SizeSpec, WorkloadSpec, text};
 
 /// The coordinates of a point; those that it leaves out are not swept.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]

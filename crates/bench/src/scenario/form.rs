@@ -8,9 +8,9 @@ use larder_store::StoreUrl;
 use serde::Deserialize;
 
 use super::Scenario;
-use crate::check::is_known;
 use crate::error::{Result, usage};
-use crate::workload::WorkloadSpec;
+use larder_analysis::check::is_known;
+use larder_workload::WorkloadSpec;
 
 /// A workload under a name, beside others of the same run.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::{Result, usage};
-use crate::workload::WorkloadSpec;
+use larder_workload::WorkloadSpec;
 
 pub use article::{ArticleSpec, ClaimSpec, FigureSpec};
 pub use at::At;
@@ -127,7 +127,7 @@ fn check_name(what: &str, own: &mut String, of_file: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::Count;
+    use larder_workload::Count;
 
     #[test]
     fn every_built_in_scenario_reads() {

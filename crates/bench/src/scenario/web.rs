@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::made::{Made, quoted};
-use crate::trace::TraceSource;
+use larder_workload::trace::TraceSource;
 
 pub(super) const WEB: Made = Made {
     name: "web",

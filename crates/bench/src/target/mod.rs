@@ -18,9 +18,9 @@ use crate::patience::patiently;
 use crate::plan::{Plan, PlannedPhase, PlannedPoint, PlannedTarget};
 use crate::probe::{Needed, Probed, confirms, probe};
 use crate::usage::{self, Account};
-use crate::workload::KeySpace;
 use bounded::{bounded_url, open_within};
 pub(crate) use bounded::{is_too_small, too_small};
+use larder_workload::KeySpace;
 
 /// A target of a running comparison.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! What a case of a check is, how it is judged, and what makes its runs.
 
-use larder_bench::check::{CHECKS, run_all};
+use larder_analysis::check::{CHECKS, run_all};
 use larder_engines::ENGINES;
 use larder_report::{Cell, Run, Severity};
 use larder_store::Catalog;

@@ -3,7 +3,8 @@
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
-use larder_bench::{Event, Observer, check, guest};
+use larder_analysis::check;
+use larder_bench::{Event, Observer, guest};
 use larder_engines::ENGINES;
 use larder_report::{Run, Severity, UsageOf};
 use larder_store::Catalog;

@@ -28,7 +28,7 @@ mod versions;
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
-use larder_bench::check::CHECKS;
+use larder_analysis::check::CHECKS;
 use larder_testkit::trial_where;
 use libtest_mimic::Arguments;
 

@@ -1,6 +1,6 @@
 //! What makes figures hard to set side by side although one run has them: several versions, builds and machines.
 
-use larder_bench::check::run_all;
+use larder_analysis::check::run_all;
 use larder_report::{Part, Run, Severity, Slice};
 
 use crate::case::{Case, NOTHING, made};

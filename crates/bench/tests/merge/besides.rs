@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use larder_bench::{Sliced, check, merge, write};
+use larder_analysis::check;
+use larder_bench::{Sliced, merge, write};
 use larder_report::{
     Check, HitCurve, HitRatios, Operation, Point, ReasonKind, Run, Search, SearchStep, Severity,
     TtlTrial,

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use anyhow::bail;
 use clap::Args;
-use larder_bench::{DiffOf, MatchBy, diff};
+use larder_analysis::{DiffOf, MatchBy, diff};
 use larder_report::{
     Change, ChangeVerdict, Diff, DiffCell, Format, diff_formats, label, render_diff,
 };
@@ -87,7 +87,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let paths = [&arguments.old, &arguments.new].map(|path| shown(path));
     let by = if arguments.by_name { MatchBy::Name } else { MatchBy::Url };
     let found =
-        diff(DiffOf { path: &paths[0], run: &old }, DiffOf { path: &paths[1], run: &new }, by)?;
+        diff(DiffOf { path: &paths[0], run: &old }, DiffOf { path: &paths[1], run: &new }, by)
+            .map_err(|error| Usage(error.to_string()))?;
     if let Some(mixed) = found.told_mixed().filter(|_| !arguments.mixed) {
         bail!(Usage(format!(
             "{} and {} differ in {mixed}; a change may come from any of it: compare results that are alike, or add --mixed",

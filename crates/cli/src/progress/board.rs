@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use larder_bench::workload::Until;
 use larder_bench::{Event, Plan, PlannedPoint};
 use larder_report::{Check, Operation, Point, Sample, Severity, label};
+use larder_workload::Until;
 
 use super::pace::Pace;
 

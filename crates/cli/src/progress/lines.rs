@@ -1,8 +1,8 @@
 //! Progress as plain lines, for a file or a pipe: a line for each round that was asked for, and one when a check fires.
 
 use larder_bench::Event;
-use larder_bench::workload::Until;
 use larder_report::{Point, Severity};
+use larder_workload::Until;
 
 use super::board::finding;
 

@@ -3,7 +3,7 @@
 use larder_report::{Check, Environment, Run, Severity, Slice};
 
 use super::Sliced;
-use crate::check::{self, NOISE};
+use larder_analysis::check::{self, NOISE};
 
 /// A finding, and the numbers of the slices that it is true of.
 type Found = (Check, Vec<u32>);

@@ -3,7 +3,7 @@
 use larder_report::{Floor, Run, Slice};
 
 use super::{Sliced, same, targets};
-use crate::alike::{are_alike, circumstances};
+use larder_analysis::alike::{are_alike, circumstances};
 
 /// The notes of all slices, each once, and what is to be known of the merging.
 pub(super) fn notes(parts: &[(Slice, Sliced)]) -> Vec<String> {

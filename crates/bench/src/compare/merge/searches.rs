@@ -7,7 +7,7 @@ use larder_report::{ReasonKind, Search, Slice};
 use super::super::book::Searched;
 use super::super::search::concluded;
 use super::Sliced;
-use crate::workload::Bound;
+use larder_workload::Bound;
 
 /// What was searched, concluded from the rounds of all slices as it is from those of one run.
 pub(super) fn searches(parts: &[(Slice, Sliced)]) -> Vec<Search> {

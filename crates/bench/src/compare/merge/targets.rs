@@ -4,7 +4,7 @@ use larder_report::{Limits, Slice, Target, TtlTrial};
 use larder_store::ByteSize;
 
 use super::Sliced;
-use crate::check::grouped;
+use larder_analysis::check::grouped;
 
 /// The targets, each as the first slice tells it in which it could run, but with the least that any of them promises.
 pub(super) fn targets(parts: &[(Slice, Sliced)]) -> Vec<Target> {

@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use clap::Args;
-use larder_bench::workload::WorkloadSpec;
 use larder_bench::{
     Claimed, Named, Permissions, Plan, Scenario, SliceSpec, claim, compare, estimate, fit,
     limit_memory, refuse_too_large,
 };
 use larder_report::{ArticleForm, Cell, Format, ReasonKind, Run, render};
 use larder_store::StoreUrl;
+use larder_workload::WorkloadSpec;
 
 use self::describe::describe;
 use self::next::next_step;

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use larder_bench::workload::WorkloadSpec;
 use larder_bench::{
     Claimed, Outcome, Permissions, Plan, Scenario, Set, SliceSpec, compare, estimate, fit,
     limit_memory, refuse_too_large,
 };
 use larder_report::{Entry, Index, Run, index_formats, render_index};
+use larder_workload::WorkloadSpec;
 
 use super::describe::{describe, seconds, total};
 use super::{Arguments, RESULTS, claimed, exit, folder, masked_argv, replaced};

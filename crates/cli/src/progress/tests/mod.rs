@@ -5,9 +5,9 @@ mod screen;
 use std::time::Duration;
 
 use insta::assert_snapshot;
-use larder_bench::workload::WorkloadSpec;
 use larder_bench::{Event, Plan, Scenario};
 use larder_report::{Check, Counts, Operation, Sample, Severity};
+use larder_workload::WorkloadSpec;
 
 use super::board::Board;
 use super::lines::Lines;

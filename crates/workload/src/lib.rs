@@ -1,0 +1,34 @@
+//! What is done to a cache: keys, values, and which operations on them, drawn from a law or read from a [`trace`].
+//!
+//! Everything follows from a seed, so that the same work can be done twice. Nothing here does it, and nothing measures.
+
+mod bound;
+mod capacity;
+mod keys;
+mod on_miss;
+mod operations;
+mod pace;
+mod pattern;
+mod published;
+mod ratio;
+mod sizes;
+mod spec;
+pub mod trace;
+mod typed;
+mod until;
+mod values;
+
+pub use bound::Bound;
+pub use capacity::Capacity;
+pub use keys::{KeySpace, Lengths};
+pub use on_miss::OnMiss;
+pub use operations::Operations;
+pub use pace::{ArrivalKind, Scan};
+pub use pattern::{Distribution, KeyPattern, Picker, Popularity};
+pub use ratio::Ratio;
+pub use sizes::{SizeSpec, Sweep};
+pub use spec::{Count, Share, WorkloadSpec};
+pub use typed::text;
+pub use until::Until;
+pub use values::{Asked, HEADER_LEN, SPAN};
+pub use values::{Composer, Finding, NOTHING, Sizes, Values, base_version};

@@ -1,0 +1,96 @@
+//! Lines of text formats, and what stands in their fields.
+
+use std::io::{BufRead, Read};
+
+use super::recorder::{Operation, Stop};
+use crate::SizeSpec;
+
+/// A longer line is none: a file without line breaks is not read into memory whole.
+const MAX_LINE: u64 = 64 * 1024;
+
+/// No cache has longer keys.
+pub(super) const MAX_KEY: u32 = u16::MAX as u32;
+
+/// Seconds; no trace has times to live of more than a century.
+const MAX_TTL: u32 = u32::MAX - 1;
+
+/// A reader of lines.
+pub(super) struct Lines<'a> {
+    input: &'a mut dyn BufRead,
+    line: Vec<u8>,
+    number: u64,
+}
+
+impl<'a> Lines<'a> {
+    pub(super) fn new(input: &'a mut dyn BufRead) -> Self {
+        Self { input, line: Vec::new(), number: 0 }
+    }
+
+    /// The number and the text of the next line that is not empty.
+    pub(super) fn next(&mut self) -> Result<Option<(u64, &[u8])>, Stop> {
+        loop {
+            self.line.clear();
+            if self.input.take(MAX_LINE + 1).read_until(b'\n', &mut self.line)? == 0 {
+                return Ok(None);
+            }
+            self.number += 1;
+            if self.line.len() as u64 > MAX_LINE {
+                let reason = format!("longer than {MAX_LINE} bytes: not a trace of this format");
+                return Err(Stop::line(self.number, reason));
+            }
+            if !self.line.trim_ascii_end().is_empty() {
+                return Ok(Some((self.number, self.line.trim_ascii_end())));
+            }
+        }
+    }
+}
+
+/// The operation of a name.
+pub(super) fn operation(field: &[u8]) -> Result<Operation, String> {
+    Operation::parse(field)
+        .ok_or_else(|| format!("no operation `{}`; known: {}", shown(field), Operation::known()))
+}
+
+/// The size of a value.
+pub(super) fn value_size(field: &[u8]) -> Result<Option<u32>, String> {
+    number(field, "value size", SizeSpec::LIMIT)
+}
+
+/// The length of a key.
+pub(super) fn key_size(field: &[u8]) -> Result<Option<u32>, String> {
+    number(field, "key size", MAX_KEY)
+}
+
+/// A time to live.
+pub(super) fn ttl(field: &[u8]) -> Result<Option<u32>, String> {
+    number(field, "TTL", MAX_TTL)
+}
+
+/// A time in seconds of any clock, whole or not; `None` where the field is empty.
+pub(super) fn time(field: &[u8]) -> Result<Option<f64>, String> {
+    if field.is_empty() {
+        return Ok(None);
+    }
+    let number = std::str::from_utf8(field).ok().and_then(|text| text.parse::<f64>().ok());
+    let number = number.filter(|number| number.is_finite());
+    number.map(Some).ok_or_else(|| format!("time `{}` is not a number of seconds", shown(field)))
+}
+
+/// The whole number in a field; `None` where it is empty.
+pub(super) fn number(field: &[u8], what: &str, limit: u32) -> Result<Option<u32>, String> {
+    if field.is_empty() {
+        return Ok(None);
+    }
+    let number = std::str::from_utf8(field).ok().and_then(|text| text.parse::<u32>().ok());
+    match number {
+        Some(number) if number <= limit => Ok(Some(number)),
+        _ => Err(format!("{what} `{}` is not a whole number up to {limit}", shown(field))),
+    }
+}
+
+/// A field as a message shows it: in one line, not at any length.
+fn shown(field: &[u8]) -> String {
+    const LONGEST: usize = 40;
+    let text = field[..field.len().min(LONGEST)].escape_ascii().to_string();
+    if field.len() > LONGEST { text + "…" } else { text }
+}

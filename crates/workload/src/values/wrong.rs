@@ -1,0 +1,141 @@
+//! What is wrong with a value, in words: what was asked for, and what came back.
+
+use super::{Finding, Header, NOTHING, VERSIONS_PER_TURN, Values};
+use crate::KeySpace;
+
+/// What was asked for, for the words about a value that is wrong.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked {
+    /// Index of the key.
+    pub key: u32,
+    /// The oldest version that is right; [`NOTHING`] where none is.
+    pub oldest: u32,
+    /// The version from which the turn counts.
+    pub base: u32,
+}
+
+impl Asked {
+    /// `version 3`, counted from the turn's first; one of before the turn has no such number.
+    fn version_shown(self, version: u32) -> String {
+        match version.checked_sub(self.base) {
+            Some(number) if number < VERSIONS_PER_TURN => format!("version {number}"),
+            _ => "a version of an earlier round".to_owned(),
+        }
+    }
+}
+
+impl Values {
+    /// Says in words what is wrong with a value: what was asked for and what came back. `keys` names both.
+    #[cold]
+    pub fn describe(
+        &self,
+        keys: &KeySpace,
+        asked: Asked,
+        finding: Finding,
+        value: &[u8],
+    ) -> String {
+        let key = keys.shown(asked.key);
+        let len = self.len_of(asked.key);
+        let header = Header::read(value);
+        match (finding, header) {
+            (Finding::Truncated, _) => {
+                format!("of `{key}` came {} of {len} bytes", value.len())
+            }
+            (Finding::Stale, Some(header)) => {
+                let which = asked.version_shown(header.version);
+                match asked.oldest {
+                    NOTHING => format!("`{key}` was deleted, and {which} of it came back"),
+                    oldest => format!(
+                        "asked for `{key}`, got {which} of it, where {} was acknowledged",
+                        asked.version_shown(oldest)
+                    ),
+                }
+            }
+            (Finding::OtherKey, Some(header)) => {
+                let other = (0..keys.count()).find(|index| self.tag(*index) == header.tag);
+                let other = other.map_or_else(
+                    || "no key of this run".into(),
+                    |index| format!("`{}`", keys.shown(index)),
+                );
+                format!("asked for `{key}`, got the value of {other}")
+            }
+            (Finding::Damaged, Some(header))
+                if value.len() > len && header.tag == self.tag(asked.key) =>
+            {
+                format!("`{key}` came back with {} bytes, where {len} were stored", value.len())
+            }
+            (Finding::Damaged, _) => self.describe_damage(&key, asked, value),
+            (Finding::Stale | Finding::OtherKey | Finding::Right, _) => {
+                format!("`{key}` came back other than it was stored")
+            }
+        }
+    }
+
+    /// At which byte a damaged value departs from the version that it is likest.
+    fn describe_damage(&self, key: &str, asked: Asked, value: &[u8]) -> String {
+        let known = Header::read(value).filter(|header| header.tag == self.tag(asked.key));
+        let oldest = if asked.oldest == NOTHING { asked.base + 1 } else { asked.oldest };
+        let version = known.map_or(oldest, |header| header.version);
+        let len = self.len_of(asked.key);
+        let (at, header) = self.recipe_of(asked.key, version);
+        let mut stored = self.pool[at..at + len].to_vec();
+        if let Some(beginning) = stored.first_chunk_mut() {
+            *beginning = header;
+        }
+        match stored.iter().zip(value).position(|(stored, came)| stored != came) {
+            Some(at) => format!(
+                "`{key}` came back damaged: byte {at} of {len} is {:#04x}, where {:#04x} was stored",
+                value[at], stored[at]
+            ),
+            None => {
+                format!("`{key}` came back with {} bytes, where {len} were stored", value.len())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::base_version;
+    use super::super::tests::{made, values, verify};
+    use super::*;
+    use crate::Lengths;
+
+    #[test]
+    fn what_is_wrong_is_said_with_the_key_and_what_came() {
+        let values = values("300");
+        let keys = KeySpace::new(b"k", 100, Lengths::Drawn("8".parse().unwrap()), 7);
+        let base = base_version(2);
+        let said = |oldest: u32, value: &[u8]| {
+            let asked = Asked { key: 5, oldest, base };
+            let finding = verify(&values, 5, oldest, value);
+            values.describe(&keys, asked, finding, value)
+        };
+        let value = made(&values, 5, base + 1);
+        let mut damaged = value.clone();
+        damaged[200] ^= 0x10;
+        let [was, is] = [value[200], damaged[200]].map(|byte| format!("{byte:#04x}"));
+        assert_eq!(
+            [
+                said(base + 1, &value[..100]),
+                said(base + 3, &value),
+                said(NOTHING, &value),
+                said(base + 1, &made(&values, 5, base_version(1) + 1)),
+                said(base + 1, &made(&values, 23, base + 1)),
+                said(base + 1, &damaged),
+                said(base + 1, &[&value[..], b"x"].concat()),
+            ],
+            [
+                "of `k0000005` came 100 of 300 bytes".to_owned(),
+                "asked for `k0000005`, got version 1 of it, where version 3 was acknowledged".into(),
+                "`k0000005` was deleted, and version 1 of it came back".into(),
+                "asked for `k0000005`, got a version of an earlier round of it, where version 1 was \
+                 acknowledged"
+                    .into(),
+                "asked for `k0000005`, got the value of `k0000023`".into(),
+                format!("`k0000005` came back damaged: byte 200 of 300 is {is}, where {was} was stored"),
+                "`k0000005` came back with 301 bytes, where 300 were stored".into(),
+            ]
+        );
+    }
+}

@@ -1,0 +1,428 @@
+//! Every format and compression, whole and broken.
+
+use std::fmt::Write as _;
+use std::io::Write;
+use std::path::Path;
+
+use larder_workload::trace::{
+    FORMATS, MAX_OPS, Trace, TraceFault, TraceKind, TraceOp, TraceSource, TraceStats,
+};
+use proptest::prelude::*;
+
+const KVCACHE_2022: &str = "\
+key,op,size,op_count,key_size
+aa,GET,0,2,48
+aa,SET,87,1,48
+bb,GET_LEASE,10,3,24
+bb,SET_LEASE,12,1,24
+aa,DELETE,0,1,48
+";
+
+const KVCACHE_2024: &str = "\
+op_time,key,key_size,op,op_count,size,cache_hits,ttl,usecase,sub_usecase
+604038471,aa,48,GET,2,0,0,0,366387042,3003229276
+604038471,aa,48,SET,1,87,0,3600,366387042,3003229276
+604038472,bb,24,GET_LEASE,3,10,3,0,699950563,699950563
+604038472,bb,24,SET_LEASE,1,12,0,60,699950563,699950563
+604038473,aa,48,DELETE,1,0,0,0,366387042,3003229276
+";
+
+const TWITTER: &str = "\
+0,nz:u:eeW511,13,212,7,get,0
+0,nz:u,with,commas,15,40,7,set,86400
+1,nz:u:eeW511,13,0,9,delete,0
+2,counter,7,8,9,incr,300
+3,nz:u:eeW511,13,212,7,gets,0
+";
+
+fn read(name: &str, bytes: &[u8]) -> Result<Trace, TraceFault> {
+    Trace::read(name, bytes, None, None)
+}
+
+fn error(name: &str, bytes: &[u8]) -> String {
+    let message = read(name, bytes).expect_err("broken").to_string();
+    assert!(!message.contains('\n'), "{message}");
+    message
+}
+
+fn op(key: u32, kind: TraceKind, value_size: Option<u32>, ttl: Option<u32>) -> TraceOp {
+    TraceOp { key, kind, value_size, ttl }
+}
+
+fn cache2k(keys: &[u32]) -> Vec<u8> {
+    keys.iter().flat_map(|key| key.to_be_bytes()).collect()
+}
+
+fn xz(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = liblzma::write::XzEncoder::new(Vec::new(), 6);
+    encoder.write_all(bytes).expect("memory");
+    encoder.finish().expect("memory")
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).expect("memory");
+    encoder.finish().expect("memory")
+}
+
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+    compress_to_vec(bytes, CompressionLevel::Fastest)
+}
+
+#[test]
+fn cache2k_keys_are_numbered_in_the_order_of_their_appearance() {
+    let trace = read("web.trace", &cache2k(&[70_000, 3, 70_000, 0, 3])).unwrap();
+    assert_eq!(trace.keys(), [0, 1, 0, 2, 1]);
+    assert!(trace.ops().all(|op| op.kind == TraceKind::Get && op.value_size.is_none()));
+    let expected = TraceStats { operations: 5, gets: 5, keys: 3, ..TraceStats::default() };
+    assert_eq!(trace.stats(), expected);
+    assert_eq!(trace.lookaside_hits(), 5 - 3);
+}
+
+#[test]
+fn both_forms_of_metas_traces_say_the_same() {
+    let old = read("kvcache.csv", KVCACHE_2022.as_bytes()).unwrap();
+    let new = read("kvcache.csv", KVCACHE_2024.as_bytes()).unwrap();
+    let (get, set, delete) = (TraceKind::Get, TraceKind::Set, TraceKind::Delete);
+    let expected = [
+        op(0, get, None, None),
+        op(0, get, None, None),
+        op(0, set, Some(87), Some(3600)),
+        op(1, get, Some(10), None),
+        op(1, get, Some(10), None),
+        op(1, get, Some(10), None),
+        op(1, set, Some(12), Some(60)),
+        op(0, delete, Some(0), None),
+    ];
+    assert_eq!(new.ops().collect::<Vec<_>>(), expected);
+    let without_ttl: Vec<_> = expected.iter().map(|op| TraceOp { ttl: None, ..*op }).collect();
+    assert_eq!(old.ops().collect::<Vec<_>>(), without_ttl);
+    for trace in [old, new] {
+        assert_eq!((trace.key_size(0), trace.key_size(1)), (Some(48), Some(24)));
+        assert_eq!(trace.first_value_sizes(), [Some(87), Some(10)]);
+        assert_eq!(trace.lookaside_hits(), 1 + 2);
+    }
+}
+
+#[test]
+fn twitters_keys_may_have_commas_and_foreign_operations_are_counted() {
+    let trace = read("cluster052", TWITTER.as_bytes()).unwrap();
+    let (get, set, delete) = (TraceKind::Get, TraceKind::Set, TraceKind::Delete);
+    let expected = [
+        op(0, get, Some(212), None),
+        op(1, set, Some(40), Some(86400)),
+        op(0, delete, Some(0), None),
+        op(2, set, Some(8), Some(300)),
+        op(0, get, Some(212), None),
+    ];
+    assert_eq!(trace.ops().collect::<Vec<_>>(), expected);
+    assert_eq!(trace.key_size(1), Some(15));
+    let stats = trace.stats();
+    assert_eq!((stats.gets, stats.sets, stats.deletes, stats.approximated), (2, 2, 1, 1));
+}
+
+#[test]
+fn named_columns_may_stand_in_any_order_and_most_may_be_missing() {
+    let text = "\u{feff}region , value_size,key ,op\r\nx,7,\"a,b\",set\r\n\r\ny,,a,touch\r\nz,9,\"a,b\",GET\r\n";
+    let trace = read("mine.csv", text.as_bytes()).unwrap();
+    let expected = [
+        op(0, TraceKind::Set, Some(7), None),
+        op(1, TraceKind::Touch, None, None),
+        op(0, TraceKind::Get, Some(9), None),
+    ];
+    assert_eq!(trace.ops().collect::<Vec<_>>(), expected);
+    assert_eq!(trace.key_size(0), Some(3), "as long as its text");
+
+    let only_keys = read("keys.csv", b"key\n17\n4\n17").unwrap();
+    assert_eq!(only_keys.keys(), [0, 1, 0]);
+    assert_eq!(only_keys.stats().gets, 3);
+    let one_line = read("cluster052", TWITTER.lines().next().unwrap().as_bytes()).unwrap();
+    assert_eq!(one_line.len(), 1);
+}
+
+#[test]
+fn every_compression_is_recognised_by_its_bytes() {
+    let plain = read("x.csv", KVCACHE_2024.as_bytes()).unwrap();
+    let (head, tail) = KVCACHE_2024.as_bytes().split_at(100);
+    let skippable = [b"\x50\x2a\x4d\x18\x03\0\0\0abc", &zstd(head)[..], &zstd(tail)].concat();
+    for (what, bytes) in [
+        ("xz", xz(KVCACHE_2024.as_bytes())),
+        ("xz of two streams", [xz(head), xz(tail)].concat()),
+        ("gzip", gzip(KVCACHE_2024.as_bytes())),
+        ("gzip of two members", [gzip(head), gzip(tail)].concat()),
+        ("zstd", zstd(KVCACHE_2024.as_bytes())),
+        ("zstd of two frames", [zstd(head), zstd(tail)].concat()),
+        ("zstd behind a skippable frame", skippable),
+    ] {
+        assert_eq!(read("no-suffix", &bytes).unwrap(), plain, "{what}");
+    }
+    let keys: Vec<u32> = (0..60_000_u32).map(|i| i * i % 7919).collect();
+    let plain = read("web.trace", &cache2k(&keys)).unwrap();
+    for (name, bytes) in [
+        ("web.trace.xz", xz(&cache2k(&keys))),
+        ("web.trace.gz", gzip(&cache2k(&keys))),
+        ("web.trace.zst", zstd(&cache2k(&keys))),
+    ] {
+        assert_eq!(read(name, &bytes).unwrap(), plain, "{name}");
+    }
+}
+
+#[test]
+fn compressed_data_that_end_early_or_are_damaged_are_an_error_not_a_shorter_trace() {
+    let keys: Vec<u32> = (0..50_000_u32).map(|i| i.wrapping_mul(2_654_435_761)).collect();
+    let data = cache2k(&keys);
+    for (name, whole) in [("xz", xz(&data)), ("gzip", gzip(&data)), ("zstd", zstd(&data))] {
+        for cut in [7, whole.len() / 2, whole.len() - 1] {
+            let message = error("web.trace", &whole[..cut]);
+            assert!(message.starts_with(&format!("{name} data cut off or broken")), "{message}");
+        }
+        // Beyond the headers, where every format has a checksum of the data.
+        let mut damaged = whole.clone();
+        let middle = damaged.len() / 2;
+        damaged[middle] ^= 0x10;
+        let message = error("web.trace", &damaged);
+        assert!(message.starts_with(&format!("{name} data cut off or broken")), "{message}");
+    }
+}
+
+#[test]
+fn broken_rows_and_records_say_where_and_what() {
+    for (name, text, expected) in [
+        ("a.trace", "abcdefg", "byte 4: a key has 4 bytes, but 3 are left: cut off?"),
+        (
+            "a.csv",
+            "key,op,size\na,get,1\nb,get",
+            "line 3: 2 fields, where the header has 3: cut off?",
+        ),
+        ("a.csv", "key,op\na,get\nb,fetch", "line 3: no operation `fetch`; known: get, gets, "),
+        (
+            "a.csv",
+            "key,size\na,1\n\nb,many",
+            "line 4: value size `many` is not a whole number up to 1073741824",
+        ),
+        (
+            "a.csv",
+            "key,size\na,1073741825",
+            "line 2: value size `1073741825` is not a whole number up to 1073741824",
+        ),
+        (
+            "a.csv",
+            "key,key_size\na,65536",
+            "line 2: key size `65536` is not a whole number up to 65535",
+        ),
+        ("a.csv", "key,ttl\na,-1", "line 2: TTL `-1` is not a whole number up to 4294967294"),
+        ("a.csv", "key,op\na,get\n\"b,get\nc,get", "line 3: 1 fields, where the header has 2"),
+        ("a.csv", "key,key\na,b", "of no known format"),
+        ("a", "1,k,1,1,1,get,0\n2,k,1,1,get,0", "line 2: 6 fields, where a request has 7"),
+        ("a", "1,k,1,1,1,get,0\n2,k,1,1,1,get,x", "line 2: TTL `x`"),
+        ("a.csv", "key,op\n", "has no operation"),
+        ("a.trace", "", "has no operation"),
+        ("a.bin", "", "it is empty; a CSV needs a first line that names the columns"),
+    ] {
+        let message = error(name, text.as_bytes());
+        assert!(message.starts_with(expected), "{message}\n{expected}");
+    }
+    let long = [b"key\n", &vec![b'x'; 70_000][..]].concat();
+    assert!(error("a.csv", &long).starts_with("line 2: longer than 65536 bytes"));
+    let shown = error("a.csv", format!("key,size\na,{}\n", "x\x07".repeat(1000)).as_bytes());
+    assert!(shown.len() < 200, "{shown}");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named() {
+    for path in ["/nowhere/a.trace", "/"] {
+        let error = Trace::open(Path::new(path), None, None).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("trace {path}: ")), "{error}");
+    }
+}
+
+#[test]
+fn only_as_much_is_read_as_is_asked_for() {
+    let broken = "key,op_count\na,1\nb,5\nc,broken\n";
+    for at_most in 1..=6 {
+        let trace = Trace::read("a.csv", broken.as_bytes(), None, Some(at_most)).unwrap();
+        assert_eq!(trace.len(), at_most);
+    }
+    let error = Trace::read("a.csv", broken.as_bytes(), None, Some(7)).unwrap_err();
+    assert!(matches!(error, TraceFault::Line { line: 4, .. }), "{error}");
+    let error = Trace::read("a.csv", broken.as_bytes(), None, Some(0)).unwrap_err();
+    assert!(matches!(error, TraceFault::Empty), "{error}");
+}
+
+#[test]
+fn a_trace_that_does_not_fit_is_refused_before_it_fills_the_memory() {
+    let text = format!("key,op_count\na,1\na,{MAX_OPS}\n");
+    let error = Trace::read("a.csv", text.as_bytes(), None, None).unwrap_err();
+    assert!(matches!(error, TraceFault::TooLong), "{error}");
+    assert!(error.to_string().contains("--requests"), "{error}");
+    assert_eq!(Trace::read("a.csv", text.as_bytes(), None, Some(9)).unwrap().len(), 9);
+}
+
+#[test]
+fn a_source_is_a_file_and_perhaps_its_format() {
+    let source: TraceSource = "/data/a?b.bin?format=cache2k".parse().unwrap();
+    assert_eq!(source.path, Path::new("/data/a?b.bin"));
+    assert_eq!(source.to_string(), "/data/a?b.bin?format=cache2k");
+    let source: TraceSource = "web.trace.xz".parse().unwrap();
+    assert_eq!((source.format, source.to_string()), (None, "web.trace.xz".into()));
+    assert!("".parse::<TraceSource>().is_err());
+    let error = "a?format=pcap".parse::<TraceSource>().unwrap_err();
+    assert_eq!(error, "no trace format `pcap`; known: csv, twitter, cache2k");
+    // A named format is taken at its word.
+    let format = FORMATS.iter().find(|format| format.name == "cache2k").copied();
+    let trace = Trace::read("a.csv", b"key\nkey\n".as_slice(), format, None).unwrap();
+    assert_eq!(trace.keys(), [0, 0]);
+}
+
+/// What `fills_removed` leaves of a trace with the columns key, op, size, ttl.
+fn without_fills(rows: &str) -> Vec<TraceOp> {
+    let trace = read("a.csv", format!("key,op,size,ttl\n{rows}").as_bytes()).expect("a trace");
+    trace.fills_removed().ops().collect()
+}
+
+#[test]
+fn a_set_after_a_get_of_its_key_is_the_fill_of_that_get() {
+    let (get, set, delete) = (TraceKind::Get, TraceKind::Set, TraceKind::Delete);
+    // The fill goes, and its size and TTL are what the gets before it will fill.
+    assert_eq!(
+        without_fills("a,get,,\nb,get,5,\na,get,,\na,set,9,60\na,get,9,\n"),
+        [
+            op(0, get, Some(9), Some(60)),
+            op(1, get, Some(5), None),
+            op(0, get, Some(9), Some(60)),
+            op(0, get, Some(9), None),
+        ]
+    );
+    // Only the next access counts: a second set, or a set after a delete, is an update.
+    assert_eq!(
+        without_fills("a,get,,\na,set,9,\na,set,8,\nb,get,,\nb,delete,,\nb,set,3,\nc,set,1,\n"),
+        [
+            op(0, get, Some(9), None),
+            op(0, set, Some(8), None),
+            op(1, get, None, None),
+            op(1, delete, None, None),
+            op(1, set, Some(3), None),
+            op(2, set, Some(1), None),
+        ]
+    );
+    // Between get and fill, other keys do not matter; a touch of the same key does.
+    assert_eq!(
+        without_fills("a,get,,\nb,set,2,\na,set,9,\nc,get,,\nc,touch,,\nc,set,4,\n").len(),
+        5
+    );
+}
+
+#[test]
+fn an_infinite_cache_hits_what_it_was_given() {
+    let trace =
+        read("a.csv", b"key,op\na,get\na,get\nb,set\nb,get\na,delete\na,get\nb,touch\nb,get\n");
+    // The second get of a, both of b; not the get of a behind its deletion.
+    assert_eq!(trace.unwrap().lookaside_hits(), 3);
+}
+
+/// A trace in the words of the columns.
+#[derive(Debug, Clone)]
+struct Row {
+    key: u8,
+    name: &'static str,
+    size: Option<u32>,
+    ttl: Option<u32>,
+    times: u8,
+}
+
+fn rows() -> impl Strategy<Value = Vec<Row>> {
+    let name = prop::sample::select(vec!["get", "SET", "delete", "touch", "get_lease", "cas"]);
+    let size = prop::option::of(1..1_u32 << 30);
+    let ttl = prop::option::of(1..100_000_u32);
+    let row = (0..9_u8, name, size, ttl, 0..4_u8).prop_map(|(key, name, size, ttl, times)| Row {
+        key,
+        name,
+        size,
+        ttl,
+        times,
+    });
+    prop::collection::vec(row, 1..40)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_bytes_make_a_reader_panic(
+        noise in prop::collection::vec(any::<u8>(), 0..600),
+        format in prop::sample::select(FORMATS.to_vec()),
+        magic in prop::sample::select(vec![
+            &b""[..], b"\xfd7zXZ\0", b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"\x50\x2a\x4d\x18",
+            b"key,op,size,op_count,key_size,ttl\n", b"0,k,1,1,1,get,0\n",
+        ]),
+    ) {
+        let bytes = [magic, &noise].concat();
+        let _ = Trace::read("x.trace", bytes.as_slice(), None, Some(10_000));
+        let _ = Trace::read("x", bytes.as_slice(), Some(format), Some(10_000));
+        for packed in [xz(&bytes), gzip(&bytes), zstd(&bytes)] {
+            let _ = Trace::read("x", packed.as_slice(), Some(format), Some(10_000));
+        }
+    }
+
+    #[test]
+    fn no_damage_to_compressed_data_makes_a_reader_panic(
+        flips in prop::collection::vec((any::<prop::sample::Index>(), 1..=255_u8), 1..4),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        for pack in [xz, gzip, zstd] {
+            let mut packed = pack(KVCACHE_2024.as_bytes());
+            for (place, bits) in &flips {
+                let place = place.index(packed.len());
+                packed[place] ^= bits;
+            }
+            let _ = read("x.csv", &packed);
+            let _ = read("x.csv", &packed[..cut.index(packed.len())]);
+        }
+    }
+
+    #[test]
+    fn lines_of_noise_give_an_error_or_as_many_operations_as_lines(
+        lines in prop::collection::vec("[ -~]{0,30}", 1..20),
+    ) {
+        let text = format!("key\n{}\n", lines.join("\n"));
+        let filled = lines.iter().filter(|line| !line.trim().is_empty()).count();
+        match read("x.csv", text.as_bytes()) {
+            Ok(trace) => prop_assert_eq!(trace.len(), filled),
+            Err(TraceFault::Empty) => prop_assert_eq!(filled, 0),
+            Err(fault) => prop_assert!(fault.to_string().starts_with("line "), "{}", fault),
+        }
+    }
+
+    #[test]
+    fn what_is_written_as_csv_is_read_again(rows in rows()) {
+        let mut text = String::from("ttl,op_count,size,key,op\n");
+        let mut expected = Vec::new();
+        let mut numbers = Vec::new();
+        for Row { key, name, size, ttl, times } in &rows {
+            let shown = |number: &Option<u32>| number.map(|n| n.to_string()).unwrap_or_default();
+            let (ttl_shown, size_shown) = (shown(ttl), shown(size));
+            writeln!(text, "{ttl_shown},{times},{size_shown},k{key},{name}").unwrap();
+            let kind = match *name {
+                "get" | "get_lease" => TraceKind::Get,
+                "SET" | "cas" => TraceKind::Set,
+                "delete" => TraceKind::Delete,
+                _ => TraceKind::Touch,
+            };
+            for _ in 0..*times {
+                if !numbers.contains(key) {
+                    numbers.push(*key);
+                }
+                let number = numbers.iter().position(|known| known == key).unwrap();
+                expected.push(op(u32::try_from(number).unwrap(), kind, *size, *ttl));
+            }
+        }
+        match read("x.csv", text.as_bytes()) {
+            Ok(trace) => {
+                prop_assert_eq!(trace.ops().collect::<Vec<_>>(), expected);
+                prop_assert_eq!(trace.n_keys() as usize, numbers.len());
+            }
+            Err(fault) => prop_assert!(expected.is_empty(), "{}", fault),
+        }
+    }
+}
