@@ -108,8 +108,9 @@ fn probe_up_to(
     let shortest = prefix.len() + 2;
     let mut prober = Prober { session, prefix, pattern: &pattern, options, stop };
     // What does not take the least does not work at all, and says why.
-    prober.store(shortest, USUAL.min(value_top))?;
-    let key_limits = bisect(shortest, key_top, |len| prober.attempt(len, USUAL))?;
+    let usual = USUAL.min(value_top);
+    prober.store(shortest, usual)?;
+    let key_limits = bisect(shortest, key_top, |len| prober.attempt(len, usual))?;
     let usable = key_limits.accepted.unwrap_or(key_top).min(USUAL.max(shortest));
     let value_limits = bisect(0, value_top, |len| prober.attempt(usable, len))?;
     Ok(Probed {

@@ -1,4 +1,4 @@
-//! HIDDEN-WORK: operations of which each is several requests.
+//! HIDDEN-WORK: operations of which each is several requests, and work that is put off until others have their turn.
 
 use larder_report::{Cell, Operation, Run, Severity};
 
@@ -7,22 +7,39 @@ use super::{About, Check, Needs, Report, measured};
 /// More requests an operation than this are not chance: a connection that broke off, a key that was sent on.
 const TOLERABLE: f64 = 1.05;
 
+/// As much of a processor, all the time that others have their turns, is more than a server needs that is not asked for anything.
+const BUSY: f64 = 0.1;
+/// So much CPU time, in seconds, is no matter of chance.
+const LEAST_CPU_S: f64 = 0.5;
+
 pub(super) struct HiddenWork;
 
 impl Check for HiddenWork {
     fn about(&self) -> &'static About {
         &About {
             id: "HIDDEN-WORK",
-            severities: &[Severity::Note],
-            sees: "more requests to servers, or statements, than operations: an adapter that does more than it is asked to",
+            severities: &[Severity::Warn, Severity::Note],
+            sees: "more requests to servers, or statements, than operations: an adapter that does more than it is asked to; servers that \
+                   are at work while other targets have their turns",
             seen_in: "YCSB's adapter of Redis, which beside each insert adds the key to a sorted set; A003: each write to two tiers",
-            advice: "compare with targets that do as much, or leave out what the application would not do",
+            advice: "compare with targets that do as much, or leave out what the application would not do; measure what puts off its work \
+                     in a run of its own, for so long that the work is in it",
             needs: Needs::SomeRounds,
             repeats: true,
         }
     }
 
     fn look(&self, run: &Run, report: &mut Report<'_>) {
+        for target in &run.targets {
+            let (Some(cpu), Some(turns)) = (target.beside_cpu_s, target.beside_s) else { continue };
+            if cpu > LEAST_CPU_S && cpu > turns * BUSY {
+                let text = format!(
+                    "its servers used {cpu:.1} s of CPU time in the {turns:.1} s in which others had their turns: work that its own figures \
+                     leave out, and that may have slowed down the others"
+                );
+                report.target(Severity::Warn, target, text);
+            }
+        }
         for cell in measured(run) {
             let (Some(requests), Some(due)) = (cell.counts.requests, due(run, cell)) else {
                 continue;

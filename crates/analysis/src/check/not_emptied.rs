@@ -1,8 +1,8 @@
 //! NOT-EMPTIED: keys that are still there after the store has said that it removed them.
 
-use larder_report::{NOT_EMPTIED, NOT_LOOKED_FOR, Run, Severity};
+use larder_report::{NOT_EMPTIED, NOT_LOOKED_FOR, Operation, Run, Severity};
 
-use super::{About, Check, Needs, Report, example, measured};
+use super::{About, Check, Needs, Report, at_point_of, example, measured};
 
 pub(super) struct NotEmptied;
 
@@ -29,6 +29,12 @@ impl Check for NotEmptied {
                      them{}",
                     example(cell, NOT_EMPTIED)
                 );
+                let deletes = at_point_of(run, cell).find(|other| {
+                    other.operation == Operation::Delete && other.target == cell.target
+                });
+                if let Some(deletes) = deletes {
+                    report.cell(Severity::Error, deletes, text.clone());
+                }
                 report.stored(Severity::Error, cell, text);
             }
             if let Some(error) = cell.wrong_examples.get(NOT_LOOKED_FOR) {

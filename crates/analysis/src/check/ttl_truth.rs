@@ -27,7 +27,7 @@ impl Check for TtlTruth {
         for cell in measured(run).filter(|cell| cell.counts.outlived > 0) {
             let (outlived, found) = (cell.counts.outlived, cell.counts.hits + cell.counts.wrong);
             let text = format!(
-                "{outlived} of {found} reads that hit began when the TTL of everything that was stored had passed"
+                "{outlived} of {found} reads that hit began when the TTL of what they found had passed"
             );
             report.stored(Severity::Error, cell, text);
         }

@@ -21,10 +21,12 @@ pub(super) enum Crew<'a> {
 /// What reads back for the threads, with their sessions.
 fn reader<'r>(
     point: &'r PlannedPoint,
-    sessions: &'r mut [Box<dyn Session>],
+    (sessions, store): (&'r mut [Box<dyn Session>], &dyn Store),
     (state, set_options, stop): (&'r KeyState, SetOptions, &'r AtomicBool),
 ) -> Reader<'r> {
-    Reader { keys: &point.keys, values: &point.values, state, sessions, set_options, stop }
+    let (keys, values) = (&point.keys, &point.values);
+    let flags_again = set_options.flags ^ u32::from(store.capabilities().flags);
+    Reader { keys, values, state, sessions, set_options, flags_again, stop }
 }
 
 impl<'a> Crew<'a> {
@@ -77,8 +79,8 @@ impl<'a> Crew<'a> {
         stop: &AtomicBool,
     ) -> Result<ReadBack> {
         match self {
-            Self::Threads { point, sessions, .. } => {
-                reader(point, sessions, (state, set_options, stop)).stored()
+            Self::Threads { point, sessions, store } => {
+                reader(point, (sessions, &**store), (state, set_options, stop)).stored()
             }
             Self::Guest { point, guest } => guest.read_back(point, state, stop),
         }
@@ -92,8 +94,8 @@ impl<'a> Crew<'a> {
         stop: &AtomicBool,
     ) -> Result<ReadBack> {
         match self {
-            Self::Threads { point, sessions, .. } => {
-                reader(point, sessions, (state, set_options, stop)).deleted()
+            Self::Threads { point, sessions, store } => {
+                reader(point, (sessions, &**store), (state, set_options, stop)).deleted()
             }
             Self::Guest { point, guest } => guest.read_back_deletes(point, state, stop),
         }

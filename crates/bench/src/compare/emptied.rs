@@ -8,13 +8,13 @@ use larder_store::{Result, Session};
 
 use super::book::Entry;
 use super::turn::writer;
-use crate::measure::KeyState;
+use crate::measure::{KeyState, spread};
 use crate::patience::patiently;
 use crate::plan::PlannedPoint;
 use crate::target::Target;
 
 /// At most so many keys are looked for, spread evenly over those that were stored.
-const MOST_KEYS: usize = 500;
+const MOST_KEYS: u32 = 500;
 /// So many of them by one request.
 const AT_ONCE: usize = 20;
 
@@ -35,10 +35,11 @@ impl Target {
         if self.capabilities.stores {
             let stored = (0..point.keys.count()).filter(|key| state.was_set(*key));
             let stored: Vec<u32> = stored.collect();
-            let step = stored.len().div_ceil(MOST_KEYS).max(1);
-            self.emptied.extend(stored.iter().step_by(step).map(|index| {
+            let all = u32::try_from(stored.len()).unwrap_or(u32::MAX);
+            let looked_for = spread(all, all.div_ceil(MOST_KEYS).max(1), state.base());
+            self.emptied.extend(looked_for.map(|at| {
                 let mut key = Vec::new();
-                point.keys.write(*index, &mut key);
+                point.keys.write(stored[at as usize], &mut key);
                 key
             }));
         }

@@ -1,5 +1,6 @@
 //! A plan carried out: provision, probe, floor, rounds interleaved over the targets, record.
 
+mod beside;
 mod book;
 mod comparisons;
 mod crew;
@@ -162,6 +163,13 @@ impl Slot {
     /// Whether it keeps what it is given, so that it is compared with others.
     fn stores(&self) -> bool {
         matches!(self, Self::Open(target) if target.capabilities.stores)
+    }
+
+    fn open(&self) -> Option<&Target> {
+        match self {
+            Self::Open(target) => Some(target),
+            Self::Closed(..) => None,
+        }
     }
 
     fn open_mut(&mut self) -> Option<&mut Target> {

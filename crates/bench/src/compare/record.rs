@@ -1,6 +1,7 @@
 //! From what was kept to what is published: the run as `run.json` has it.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use larder_report::{
     Cell, Counts, Environment, Floor, HitCurve, Operation, Point, ReasonKind, Run, SCHEMA_VERSION,
@@ -10,6 +11,7 @@ use larder_report::{
 use super::book::{Book, Entry};
 use super::comparisons::comparisons;
 use super::search::searches;
+use super::turn::shortened;
 use super::{CellHistograms, Slot, Times};
 use super::{goal, paced, steady};
 use crate::article;
@@ -169,6 +171,11 @@ fn targets(slots: &[Slot]) -> Vec<TargetRecord> {
     records
 }
 
+/// A time beside others' turns; `None` where there was none.
+fn beside(time: Duration) -> Option<f64> {
+    (!time.is_zero()).then(|| shortened(time.as_secs_f64()))
+}
+
 fn target(slot: &Slot) -> TargetRecord {
     let planned = slot.planned();
     let base = TargetRecord {
@@ -190,6 +197,8 @@ fn target(slot: &Slot) -> TargetRecord {
             stores: Some(target.capabilities.stores),
             capacity_bytes: target.capacity_bytes,
             somebodys_evictions: target.evicted.seen.map(|_| target.evicted.grown),
+            beside_cpu_s: beside(target.beside.cpu),
+            beside_s: beside(target.beside.turns),
             eviction_allowed: target.evicted.is_allowed && target.evicted.seen.is_some(),
             settings: target.info.settings.clone(),
             limits: target.probed.limits,

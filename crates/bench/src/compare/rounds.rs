@@ -8,6 +8,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use super::beside::Watch;
 use super::book::{Book, Entry};
 use super::goal::Goal;
 use super::search::search;
@@ -64,10 +65,12 @@ impl Rounds<'_> {
                         return;
                     }
                     let turn = self.turn(round, at, position);
+                    let watch = Watch::begin(slots, slot);
                     if let Some(target) = slots[slot].open_mut() {
                         self.take(&turn, target, &mut |entry| book.add((slot, at), entry));
                         self.look_for_rate(&turn, target, (slot, at), book);
                     }
+                    watch.end(slots);
                     done += 1;
                     self.observer.notice(Event::TurnEnded { done });
                 }

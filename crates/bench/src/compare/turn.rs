@@ -13,8 +13,7 @@ use super::emptied::Left;
 use super::meter::{Held, Meter, evicted, resident, tiers_between, wire_between};
 use super::paced;
 use crate::measure::{
-    Arrivals, KeyState, Packed, PhasePlan, PhaseResult, ReadBack, add_examples, figures, now_ns,
-    seconds,
+    Arrivals, KeyState, Packed, PhasePlan, PhaseResult, ReadBack, add_examples, figures, seconds,
 };
 use crate::memory;
 use crate::plan::{PlannedPhase, PlannedPoint, phase_seed};
@@ -82,7 +81,10 @@ impl Turn<'_> {
         memory::begin_turn();
         target.account.begin();
         let mut entries = Vec::new();
-        let state = KeyState::new(self.point.keys.count(), self.number);
+        let mut state = KeyState::new(self.point.keys.count(), self.number);
+        if gone_after_ns(target, self.point) < u64::MAX {
+            state.follow_renewals();
+        }
         let result = self.phases(target, &state, &mut entries);
         if matches!(result, Err(Error::Timeout { .. })) && !target.is_silent() {
             target.answers(&self.point.keys);
@@ -133,7 +135,6 @@ impl Turn<'_> {
         let (began, started) = (Instant::now(), Meter::read(target, &crew));
         let mut read = ReadBack::default();
         let mut checkable = !replays;
-        let mut renewed_ns = now_ns();
         for ((number, phase), plan) in point.phases.iter().enumerate().zip(&plans) {
             if checkable && phase.operations == [Operation::Delete] {
                 read = self.read_back(target, state, &mut crew, began)?;
@@ -143,13 +144,9 @@ impl Turn<'_> {
                 continue;
             }
             let before = Meter::read(target, &crew);
-            let plan = &PhasePlan { expired_ns: expired_ns(target, plan, renewed_ns), ..*plan };
             let Some(result) = crew.run((number, plan), state, replays, self.stop)? else {
                 return Ok(());
             };
-            if plan.work.renews() {
-                renewed_ns = now_ns();
-            }
             match result.tallies.timeouts() {
                 1 if result.gave_up => _ = target.answers(&point.keys),
                 2.. if result.gave_up => target.note_silence(),
@@ -233,7 +230,7 @@ impl Turn<'_> {
             arrivals: None,
             set_options: target.set_options(self.point),
             touch_ttl: self.point.set_options.ttl,
-            expired_ns: u64::MAX,
+            gone_after_ns: gone_after_ns(target, self.point),
             load_time: self.point.load_time,
             multiget: if batched { self.point.multiget } else { 1 },
             tagged: target.tags(self.point),
@@ -400,13 +397,12 @@ struct Measured<'a> {
     must_be_there: bool,
 }
 
-/// When the TTL of all that is stored has passed for certain, where a phase gives nothing a new one; `renewed_ns` is when the
-/// last phase ended that did.
-fn expired_ns(target: &Target, plan: &PhasePlan<'_>, renewed_ns: u64) -> u64 {
+/// So long after it was renewed last a key is gone for certain; [`u64::MAX`] where nothing that is stored has a TTL.
+fn gone_after_ns(target: &Target, point: &PlannedPoint) -> u64 {
     let counts = target.capabilities.ttl && target.capabilities.stores;
-    let ttl = plan.set_options.ttl.filter(|_| counts && !plan.work.renews());
-    let ns = ttl.and_then(|ttl| u64::try_from(target.gone_after(ttl).as_nanos()).ok());
-    ns.map_or(u64::MAX, |ns| renewed_ns.saturating_add(ns))
+    let ttl = target.set_options(point).ttl.filter(|_| counts);
+    let ns = ttl.map(|ttl| u64::try_from(target.gone_after(ttl).as_nanos()).unwrap_or(u64::MAX));
+    ns.unwrap_or(u64::MAX)
 }
 
 /// What a read-back found belongs to the operation that wrote, or to the first one that stands on a load; with it go all

@@ -162,7 +162,7 @@ impl GuestCrew {
         let mut script = self.script.reading(&sampled);
         // What is still to be read is in a plan that knows no values but its own.
         let is_over = !self.script.phases[self.n_done..].iter().any(Act::reads);
-        let again = set_again(&sampled).filter(|_| is_over);
+        let again = set_again(&sampled, state.base()).filter(|_| is_over);
         let versions = script.overwrite(again, &point.values);
         let Some(mut back) = Back::begin(self, script, (point, state), stop)? else {
             return Ok(ReadBack::default());

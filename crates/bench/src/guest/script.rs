@@ -303,7 +303,7 @@ impl Script {
 
     fn acknowledge(&self, step: Step, state: &KeyState) {
         match step.kind {
-            Kind::Delete => state.acknowledge_delete(step.key),
+            Kind::Delete => state.acknowledge_delete(step.key, None),
             // Whether a fill under another key was made, a hit does not tell.
             Kind::GetOrSet if step.under != step.key => {}
             Kind::Set | Kind::GetOrSet => {

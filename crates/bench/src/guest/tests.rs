@@ -240,7 +240,7 @@ fn whoever_waits_for_a_guest_takes_no_processor() {
         arrivals: None,
         set_options: target.set_options(point),
         touch_ttl: None,
-        expired_ns: u64::MAX,
+        gone_after_ns: u64::MAX,
         load_time: None,
         multiget: 1,
         tagged: None,

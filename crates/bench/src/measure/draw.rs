@@ -129,6 +129,13 @@ impl<'a> Draw<'a> {
         if is_there && !may_be_deleted { Known::There } else { Known::Unsure }
     }
 
+    /// The version that a delete has removed, with all older ones: the newest that was set when it was drawn, where this thread
+    /// alone sets the key.
+    pub(super) fn removed(&self, op: Op) -> Option<u32> {
+        let is_known = op.version != NOTHING && op.version > self.state.base();
+        (is_known && self.is_only_writer(op.key) && !self.state.raced()).then_some(op.version)
+    }
+
     /// Fills `block` with at most `count` operations, rounded up to a whole chain; leaves it empty when the phase is over.
     pub(crate) fn fill(&mut self, block: &mut Block, count: usize) {
         block.clear();
@@ -319,7 +326,7 @@ impl<'a> Draw<'a> {
         let latest = if self.is_only_writer(key) && self.set.has(key) {
             self.state.issued(key)
         } else {
-            self.state.acked(key).unwrap_or(0)
+            self.state.oldest_alive(key)
         };
         latest.max(self.state.base())
     }

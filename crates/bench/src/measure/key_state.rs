@@ -1,6 +1,6 @@
 //! What was acknowledged of every key.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use larder_workload::{NOTHING, base_version};
 
@@ -9,6 +9,11 @@ use larder_workload::{NOTHING, base_version};
 pub(crate) struct KeyState {
     /// The latest version whose set was acknowledged; 0 is none, and [`NOTHING`] says that a delete was acknowledged since.
     acked: Vec<AtomicU32>,
+    /// The latest version that an acknowledged delete removed; 0 is none that is known.
+    removed: Vec<AtomicU32>,
+    /// When the latest set, fill or touch of a key began or was acknowledged, on the monotonic clock; 0 is never. Empty where
+    /// nothing that is stored has a TTL.
+    renewed_ns: Vec<AtomicU64>,
     /// The latest version that was drawn; only the thread that owns a key writes it.
     issued: Vec<AtomicU32>,
     /// How often a key was drawn in this phase.
@@ -23,14 +28,35 @@ impl KeyState {
     pub(crate) fn new(keys: u32, turn: u32) -> Self {
         let zeros = || (0..keys).map(|_| AtomicU32::new(0)).collect();
         let raced = AtomicBool::new(false);
-        Self { acked: zeros(), issued: zeros(), drawn: zeros(), raced, base: base_version(turn) }
+        Self {
+            acked: zeros(),
+            removed: zeros(),
+            renewed_ns: Vec::new(),
+            issued: zeros(),
+            drawn: zeros(),
+            raced,
+            base: base_version(turn),
+        }
+    }
+
+    /// Follows when each key was renewed, so that one that outlives its TTL is seen.
+    pub(crate) fn follow_renewals(&mut self) {
+        self.renewed_ns = self.acked.iter().map(|_| AtomicU64::new(0)).collect();
     }
 
     /// The same turn with nothing known yet.
     pub(crate) fn blank(&self) -> Self {
         let zeros = || self.acked.iter().map(|_| AtomicU32::new(0)).collect();
         let raced = AtomicBool::new(false);
-        Self { acked: zeros(), issued: zeros(), drawn: zeros(), raced, base: self.base }
+        Self {
+            acked: zeros(),
+            removed: zeros(),
+            renewed_ns: Vec::new(),
+            issued: zeros(),
+            drawn: zeros(),
+            raced,
+            base: self.base,
+        }
     }
 
     pub(crate) fn base(&self) -> u32 {
@@ -59,10 +85,42 @@ impl KeyState {
         self.acked[key as usize].load(Ordering::Acquire) != 0
     }
 
-    /// A delete was acknowledged.
+    /// The oldest version that may be there: the one acknowledged last, or after an acknowledged delete the next newer one than
+    /// it removed, as far as that is known. 0 is any.
     #[inline]
-    pub(crate) fn acknowledge_delete(&self, key: u32) {
+    pub(super) fn oldest_alive(&self, key: u32) -> u32 {
+        match self.acked[key as usize].load(Ordering::Acquire) {
+            NOTHING => match self.removed[key as usize].load(Ordering::Relaxed) {
+                0 => 0,
+                removed => removed + 1,
+            },
+            version => version,
+        }
+    }
+
+    /// A delete was acknowledged that removed this version and all older ones; `None` where it is not known which.
+    #[inline]
+    pub(crate) fn acknowledge_delete(&self, key: u32, removed: Option<u32>) {
+        if let Some(removed) = removed {
+            self.removed[key as usize].store(removed, Ordering::Relaxed);
+        }
         self.acked[key as usize].store(NOTHING, Ordering::Release);
+    }
+
+    /// A set, a fill or a touch of a key begins, or was acknowledged.
+    #[inline]
+    pub(super) fn note_renewal(&self, key: u32, now_ns: u64) {
+        if let Some(renewed) = self.renewed_ns.get(key as usize) {
+            renewed.store(now_ns, Ordering::Release);
+        }
+    }
+
+    /// Whether a key that was found by an operation that began then should have been gone: nothing has renewed it for longer than
+    /// `gone_after_ns`.
+    #[inline]
+    pub(super) fn has_outlived(&self, key: u32, began_ns: u64, gone_after_ns: u64) -> bool {
+        let renewed = self.renewed_ns.get(key as usize).map(|ns| ns.load(Ordering::Acquire));
+        renewed.is_some_and(|ns| ns > 0 && began_ns > ns.saturating_add(gone_after_ns))
     }
 
     /// A version of a key that no set has had; only the thread that owns the key may ask for one.

@@ -28,7 +28,7 @@ pub use packed::Packed;
 pub use phase::{Offered, PhasePlan, PhaseResult};
 pub(crate) use phase::{run_phase, seconds};
 pub use readback::ReadBack;
-pub(crate) use readback::{Reader, deleted, samples, set_again};
+pub(crate) use readback::{Reader, deleted, samples, set_again, spread};
 pub use tally::{PacedTally, Tallies, Tally};
 pub(crate) use tally::{add_examples, figures, merged};
 pub use work::{Kind, Work};

@@ -38,9 +38,9 @@ pub struct PhasePlan<'a> {
     pub set_options: SetOptions,
     /// The TTL that a touch gives.
     pub touch_ttl: Option<Duration>,
-    /// From then on, in nanoseconds of the monotonic clock, the TTL of everything that is stored has passed; `u64::MAX` where
-    /// that is not known.
-    pub expired_ns: u64,
+    /// So long after it was renewed last, in nanoseconds, a key is gone for certain; `u64::MAX` where nothing that is stored has
+    /// a TTL.
+    pub gone_after_ns: u64,
     /// What making a value takes that a get-or-set missed.
     pub load_time: Option<Duration>,
     /// Keys a request; 1 reads one by one.
@@ -116,7 +116,7 @@ pub(crate) fn run_phase(
     let orders = Orders {
         set_options: plan.set_options,
         touch_ttl: plan.touch_ttl,
-        expired_ns: plan.expired_ns,
+        gone_after_ns: plan.gone_after_ns,
         loads: loads.as_ref(),
         multiget: plan.multiget.max(1),
         alone: sessions.len() == 1,

@@ -13,12 +13,14 @@ use super::worker::stored;
 use crate::patience::patiently;
 use larder_workload::{Asked, Composer, Finding, KeySpace, NOTHING, Values};
 
-/// At most so many keys are read back, spread evenly over all.
+/// At most so many keys are read back, one of each stride.
 const MOST_KEYS: u32 = 20_000;
 /// And at most so many bytes of values.
 const MOST_BYTES: u64 = 256 << 20;
+/// Every so many of those that are set once more, one is read right after its acknowledgement.
+const READ_AT_ONCE: usize = 10;
 /// At most so many of them are set once more: enough to see a store that keeps the first value of a key.
-const MOST_OVERWRITTEN: usize = 200;
+const MOST_OVERWRITTEN: u32 = 200;
 
 /// What a read-back found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -74,6 +76,8 @@ pub(crate) struct Reader<'a> {
     pub(crate) sessions: &'a mut [Box<dyn Session>],
     /// How the values were set.
     pub(crate) set_options: SetOptions,
+    /// The flags of what is set once more: others than before, where the store keeps any.
+    pub(crate) flags_again: u32,
     pub(crate) stop: &'a AtomicBool,
 }
 
@@ -84,11 +88,13 @@ impl Reader<'_> {
         let mut found = ReadBack::default();
         let sampled: Vec<(u32, u32)> = samples(self.keys, self.values, self.state).collect();
         for (index, version) in &sampled {
-            self.look(*index, *version, &mut found)?;
+            self.look(*index, *version, self.set_options.flags, &mut found)?;
         }
-        for (index, version) in self.overwrite(set_again(&sampled), &mut found)? {
+        for (index, version) in
+            self.overwrite(set_again(&sampled, self.state.base()), &mut found)?
+        {
             let mut again = ReadBack::default();
-            self.look(index, version, &mut again)?;
+            self.look(index, version, self.flags_again, &mut again)?;
             found.add_overwritten(&again);
         }
         Ok(found)
@@ -98,7 +104,7 @@ impl Reader<'_> {
     pub(crate) fn deleted(&mut self) -> Result<ReadBack> {
         let mut found = ReadBack::default();
         for index in deleted(self.keys, self.values, self.state) {
-            self.look(index, NOTHING, &mut found)?;
+            self.look(index, NOTHING, self.set_options.flags, &mut found)?;
         }
         Ok(found)
     }
@@ -120,7 +126,7 @@ impl Reader<'_> {
             let value = composer.compose(index, version, len);
             let writer = index as usize % self.sessions.len();
             let session = &mut self.sessions[writer];
-            let options = &self.set_options;
+            let options = &SetOptions { flags: self.flags_again, ..self.set_options };
             match patiently(|| {
                 let outcome = session.set(&key, value, options);
                 stored(&**session, outcome)
@@ -128,6 +134,14 @@ impl Reader<'_> {
                 Ok(()) => {
                     self.state.acknowledge(index, version);
                     set.push((index, version));
+                    if set.len() % READ_AT_ONCE == 1 {
+                        session.settle()?;
+                        let mut at_once = ReadBack::default();
+                        self.look(index, version, self.flags_again, &mut at_once)?;
+                        if at_once.counts.read_back_wrong + at_once.counts.read_back_absent > 0 {
+                            found.add_overwritten(&at_once);
+                        }
+                    }
                 }
                 // Who gives no answer is not asked for the next key.
                 Err(error @ Error::Timeout { .. }) => return Err(error),
@@ -144,8 +158,14 @@ impl Reader<'_> {
         Ok(set)
     }
 
-    /// Reads one key, of which no version before `oldest` is right; with [`NOTHING`] none is.
-    fn look(&mut self, index: u32, oldest: u32, found: &mut ReadBack) -> Result<()> {
+    /// Reads one key, of which no version before `oldest` is right; with [`NOTHING`] none is. It was set with these flags.
+    fn look(
+        &mut self,
+        index: u32,
+        oldest: u32,
+        set_flags: u32,
+        found: &mut ReadBack,
+    ) -> Result<()> {
         if self.stop.load(Ordering::Relaxed) {
             return Ok(());
         }
@@ -160,7 +180,6 @@ impl Reader<'_> {
             let newest = || self.state.newest(index);
             let finding = self.values.verify(index, oldest, newest, &value);
             let asked = Asked { key: index, oldest, base: self.state.base() };
-            let set_flags = self.set_options.flags;
             if finding == Finding::Right && flags != set_flags {
                 // A client decides by its flags how it decodes a value.
                 let key = self.keys.shown(index);
@@ -184,7 +203,7 @@ pub(crate) fn samples(
     values: &Values,
     state: &KeyState,
 ) -> impl Iterator<Item = (u32, u32)> {
-    let sampled = (0..keys.count()).step_by(step(keys, values));
+    let sampled = spread(keys.count(), step(keys, values), state.base());
     sampled.filter_map(|index| Some((index, state.acked(index)?)))
 }
 
@@ -194,20 +213,48 @@ pub(crate) fn deleted(
     values: &Values,
     state: &KeyState,
 ) -> impl Iterator<Item = u32> {
-    (0..keys.count()).step_by(step(keys, values)).filter(|index| state.is_deleted(*index))
+    let sampled = spread(keys.count(), step(keys, values), state.base());
+    sampled.filter(|index| state.is_deleted(*index))
 }
 
 /// Of the keys that were read back those that are set once more.
-pub(crate) fn set_again(sampled: &[(u32, u32)]) -> impl Iterator<Item = u32> {
-    let step = sampled.len().div_ceil(MOST_OVERWRITTEN).max(1);
-    sampled.iter().step_by(step).map(|(index, _)| *index)
+pub(crate) fn set_again(sampled: &[(u32, u32)], turn: u32) -> impl Iterator<Item = u32> {
+    let all = u32::try_from(sampled.len()).unwrap_or(u32::MAX);
+    spread(all, all.div_ceil(MOST_OVERWRITTEN).max(1), turn).map(|at| sampled[at as usize].0)
+}
+
+/// One number of each stride below `all`, at a place that is drawn for it and is another in the next turn: what every second key
+/// has in common would be seen whole or not at all by equal strides.
+pub(crate) fn spread(all: u32, stride: u32, turn: u32) -> impl Iterator<Item = u32> {
+    let place = move |first: u32| {
+        let seed = u64::from(turn) << 32 | u64::from(first);
+        let within = rapidhash::v3::rapidhash_v3(&seed.to_le_bytes()) % u64::from(stride);
+        first.saturating_add(u32::try_from(within).unwrap_or(0))
+    };
+    (0..all).step_by(stride as usize).map(place).filter(move |at| *at < all)
 }
 
 /// Every how many keys one is read back, so that keys and bytes stay within their bounds.
-fn step(keys: &KeySpace, values: &Values) -> usize {
+fn step(keys: &KeySpace, values: &Values) -> u32 {
     let sample = keys.count().min(1000);
     let bytes: u64 = (0..sample).map(|index| values.len_of(index) as u64).sum();
     let all_bytes = bytes / u64::from(sample.max(1)) * u64::from(keys.count());
     let steps = u64::from(keys.count().div_ceil(MOST_KEYS)).max(all_bytes.div_ceil(MOST_BYTES));
-    usize::try_from(steps.max(1)).unwrap_or(usize::MAX)
+    u32::try_from(steps.max(1)).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_key_of_each_stride_is_taken_and_not_all_of_one_kind() {
+        let taken: Vec<u32> = spread(40_000, 2, 7).collect();
+        assert_eq!(taken.len(), 20_000);
+        assert!(taken.iter().zip((0..).step_by(2)).all(|(at, first)| at - first < 2));
+        let odd = taken.iter().filter(|at| *at % 2 == 1).count();
+        assert!((9_000..11_000).contains(&odd), "{odd} of 20000");
+        assert_ne!(taken, spread(40_000, 2, 8).collect::<Vec<_>>());
+        assert_eq!(spread(5, 1, 7).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+    }
 }

@@ -45,6 +45,7 @@ impl<P: Pace> Worker<'_, P> {
                 orders: self.orders,
                 tally: &mut *tally,
                 found: &mut found,
+                began_ns: begun.at(),
                 n: Counted::default(),
             };
             let answer = match (request, block.tag(first)) {
@@ -70,7 +71,7 @@ impl<P: Pace> Worker<'_, P> {
             let open = asked - (n.found + n.missed + n.failed);
             tally.counts.planned_misses += n.planned;
             tally.counts.stored_misses += n.stored;
-            tally.counts.outlived += if begun.at() >= self.orders.expired_ns { n.found } else { 0 };
+            tally.counts.outlived += n.outlived;
             tally.counts.misses += n.missed;
             tally.counts.errors += n.failed;
             tally.succeeded += n.right;
@@ -110,6 +111,8 @@ struct Answers<'a> {
     tally: &'a mut Tally,
     /// Which of the keys were found.
     found: &'a mut [bool],
+    /// When the request began, on the monotonic clock.
+    began_ns: u64,
     n: Counted,
 }
 
@@ -120,6 +123,8 @@ struct Counted {
     found: u64,
     /// Of them: with the right value.
     right: u64,
+    /// Of those found: whose TTL had passed when the request began.
+    outlived: u64,
     /// Keys that were said not to be there.
     missed: u64,
     /// Keys that were not found, and that were deleted.
@@ -220,6 +225,9 @@ impl Answers<'_> {
         }
         let finding = verify(self.values, self.state, self.orders, self.ops[i], value);
         self.n.found += 1;
+        let gone_after_ns = self.orders.gone_after_ns;
+        let outlived = self.state.has_outlived(self.ops[i].key, self.began_ns, gone_after_ns);
+        self.n.outlived += u64::from(outlived);
         self.n.right += u64::from(finding == Finding::Right);
         self.tally.seen(finding, value.len());
         if finding != Finding::Right {

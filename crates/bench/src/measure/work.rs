@@ -110,16 +110,6 @@ impl Work<'_> {
         }
     }
 
-    /// Whether it gives any entry a TTL anew.
-    pub(crate) fn renews(&self) -> bool {
-        let touches = match self {
-            Work::Each { kind } => *kind == Kind::Touch,
-            Work::Chained { kinds, .. } => kinds.contains(&Kind::Touch),
-            Work::Drawn { .. } | Work::Grouped { .. } | Work::Replayed { .. } => false,
-        };
-        touches || self.stores()
-    }
-
     /// Operations that are drawn as one: on a key, or on a group of keys, before the next is drawn.
     pub(super) fn per_key(&self) -> usize {
         match self {

@@ -39,8 +39,8 @@ const OPEN_BLOCK: usize = 32;
 pub(super) struct Orders<'a> {
     pub(super) set_options: SetOptions,
     pub(super) touch_ttl: Option<Duration>,
-    /// From then on, on the monotonic clock, the TTL of everything that is stored has passed.
-    pub(super) expired_ns: u64,
+    /// So long after it was renewed last, in nanoseconds, a key is gone for certain; [`u64::MAX`] where nothing has a TTL.
+    pub(super) gone_after_ns: u64,
     /// What making a value takes; `None` where it takes no time.
     pub(super) loads: Option<&'a Loads>,
     /// Keys a request; 1 reads one by one.
@@ -236,9 +236,7 @@ impl<'a, P: Pace> Worker<'a, P> {
         self.attempted(tally, now, begun);
         match answer {
             Ok(Some(_)) => {
-                if begun.at() >= self.orders.expired_ns {
-                    tally.counts.outlived += 1;
-                }
+                tally.counts.outlived += u64::from(self.has_outlived(op, begun));
                 self.found(op, begun.took(now), tally);
             }
             Ok(None) => tally.missed(self.draw.known(op), begun.took(now)),
@@ -255,6 +253,7 @@ impl<'a, P: Pace> Worker<'a, P> {
         begun: P::Begun,
         tallies: &mut Tallies,
     ) -> Done {
+        self.state.note_renewal(op.key, begun.at());
         let value = self.composer.compose(op.key, op.version, op.len);
         let outcome = match tag {
             None => self.session.set(key, value, &self.orders.set_options),
@@ -262,6 +261,7 @@ impl<'a, P: Pace> Worker<'a, P> {
                 .and_then(|groups| groups.set_tagged(key, value, &self.orders.set_options, tag)),
         };
         let now = now_ns();
+        self.state.note_renewal(op.key, now);
         let tally = tallies.of(Operation::Set);
         self.attempted(tally, now, begun);
         if let Err(error) = stored(self.session, outcome) {
@@ -288,6 +288,9 @@ impl<'a, P: Pace> Worker<'a, P> {
         let filled = matches!(answer, Ok(None)).then(|| {
             let load = self.orders.loads.map(|loads| loads.make(op.fill, begun.at()));
             is_repeated = load.as_ref().is_some_and(Load::is_repeated);
+            // Making the value may take longer than its TTL.
+            let begins = if load.is_some() { now_ns() } else { begun.at() };
+            self.state.note_renewal(op.fill, begins);
             let value = self.composer.compose(op.fill, version, op.len);
             let outcome = self.session.set(block.fill_key(i), value, &self.orders.set_options);
             let filled = stored(self.session, outcome);
@@ -302,9 +305,11 @@ impl<'a, P: Pace> Worker<'a, P> {
         self.attempted(tally, now, begun);
         match (answer, filled) {
             (Ok(_), None) => {
+                tally.counts.outlived += u64::from(self.has_outlived(op, begun));
                 self.found(op, begun.took(now), tally);
             }
             (Ok(_), Some(Ok(()))) => {
+                self.state.note_renewal(op.fill, now);
                 self.note_miss(op, tally);
                 tally.bytes += u64::from(op.len);
                 tally.success(begun.took(now));
@@ -328,15 +333,24 @@ impl<'a, P: Pace> Worker<'a, P> {
         let answer = self.session.delete(key);
         let done = self.presence((Operation::Delete, op), &answer, begun, tallies);
         match answer {
-            Ok(_) => self.state.acknowledge_delete(op.key),
+            Ok(_) => self.state.acknowledge_delete(op.key, self.draw.removed(op)),
             Err(_) => self.state.forget(op.key),
         }
         done
     }
 
     fn touch(&mut self, key: &[u8], op: Op, begun: P::Begun, tallies: &mut Tallies) -> Done {
+        self.state.note_renewal(op.key, begun.at());
         let answer = self.session.touch(key, self.orders.touch_ttl);
-        self.presence((Operation::Touch, op), &answer, begun, tallies)
+        let done = self.presence((Operation::Touch, op), &answer, begun, tallies);
+        self.state.note_renewal(op.key, done.at);
+        done
+    }
+
+    /// Whether a key that was found should have been gone when the operation began.
+    #[inline]
+    fn has_outlived(&self, op: Op, begun: P::Begun) -> bool {
+        self.state.has_outlived(op.key, begun.at(), self.orders.gone_after_ns)
     }
 
     /// The end of an operation that tells whether its key was there.

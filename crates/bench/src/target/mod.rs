@@ -45,6 +45,8 @@ pub(crate) struct Target {
     pub(crate) emptied: Vec<Vec<u8>>,
     /// What servers of somebody's have evicted.
     pub(crate) evicted: Evicted,
+    /// What its servers did in the turns of others.
+    pub(crate) beside: Beside,
     /// Why it can go on no more.
     pub(crate) lost: Option<Lost>,
     /// It was asked again after it had not answered in time, and did not answer either.
@@ -60,6 +62,15 @@ pub(crate) struct Evicted {
     pub(crate) grown: u64,
     /// The person who runs it agrees.
     pub(crate) is_allowed: bool,
+}
+
+/// What a target's servers did in the turns of the others.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Beside {
+    /// Their CPU time.
+    pub(crate) cpu: Duration,
+    /// How long these turns were.
+    pub(crate) turns: Duration,
 }
 
 /// Why a target can go on no more.
@@ -130,6 +141,7 @@ impl Target {
             full_at: Vec::new(),
             emptied: Vec::new(),
             evicted: Evicted::default(),
+            beside: Beside::default(),
             lost: None,
             silent: AtomicBool::new(false),
         };

@@ -1,9 +1,10 @@
 //! What is sent: more than was asked for, or without waiting for an answer.
 
+use larder_analysis::check::run_all;
 use larder_engines::ENGINES;
 use larder_report::{Operation, Run, Severity};
 
-use crate::case::{Case, memcached, real, server};
+use crate::case::{Case, made, memcached, real, server};
 use crate::support::cell;
 
 pub(crate) const CASES: &[Case] = &[
@@ -73,6 +74,26 @@ pub(crate) const CASES: &[Case] = &[
             memcached()?;
             larder_testkit::has_program(&ENGINES.find("redis").unwrap().recipes[0])
         },
+    },
+    Case {
+        id: "HIDDEN-WORK",
+        severity: Severity::Warn,
+        fires_on: "a server that is at work while others have their turns, made up",
+        trips: || {
+            let mut run = made(&["map:", "map:?name=other"]);
+            (run.targets[0].beside_cpu_s, run.targets[0].beside_s) = (Some(4.0), Some(9.0));
+            Run { checks: run_all(&run), ..run }
+        },
+        words: &["its servers used 4.0 s of CPU time in the 9.0 s in which others had their turns"],
+        silent_on: "two servers of which each rests",
+        silent: || {
+            let run = real(&["memcached:", "memcached:?name=other"], WRITTEN);
+            for target in &run.targets {
+                assert!(target.beside_s.is_some_and(|turns| turns > 0.0), "{target:?}");
+            }
+            run
+        },
+        needs: memcached,
     },
 ];
 

@@ -341,7 +341,12 @@ fn a_server_that_misses_some_of_what_was_just_set_hits_less_than_it_must() {
     // Each key is set before any is read, but by the mix.
     judge(
         "afterset",
-        &[(DEFAULT, Nothing), (PHASES, Nothing), (MIXED, Found(&["NEVER-HITS"], &[]))],
+        &[
+            // The read-back reads some keys as soon as it has set them.
+            (DEFAULT, Found(&["SILENT-DROP"], BOTH)),
+            (PHASES, Found(&["SILENT-DROP"], &[Set, Get])),
+            (MIXED, Found(&["NEVER-HITS"], &[])),
+        ],
     );
 }
 
@@ -524,4 +529,60 @@ fn a_server_that_changes_flags_damages_values() {
             (PHASES, Found(&["DAMAGED"], &[Set, Get])),
         ],
     );
+}
+
+#[test]
+fn a_server_whose_replicas_still_have_what_was_deleted_is_stale() {
+    let several = "keys = 200\nratio = '2:5:2'\nthreads = 4\nrequests = 8000";
+    judge(
+        "replica",
+        &[(MIXED, Found(&["NOT-EMPTIED"], ALL)), (several, Found(&["STALE"], &[Get]))],
+    );
+}
+
+#[test]
+fn a_server_that_carries_sets_out_a_little_later_is_stale_without_a_mix_too() {
+    judge("lazy", &[(DEFAULT, Found(&["STALE"], BOTH)), (MIXED, Found(&["STALE"], &[Get]))]);
+}
+
+#[test]
+fn a_server_with_a_shard_that_keeps_nothing_drops_in_silence() {
+    let set = "keys = 25000\noperations = 'set'\ndata-size = '20'";
+    judge(
+        "oddshard",
+        &[
+            (DEFAULT, Found(&["SILENT-DROP", "NEVER-HITS"], BOTH)),
+            (PHASES, Found(&["SILENT-DROP"], &[Set, Get])),
+            // More keys than are read back.
+            (set, Found(&["SILENT-DROP"], &[Set])),
+        ],
+    );
+}
+
+#[test]
+fn a_server_that_keeps_large_values_for_ever_fails_the_trial_of_ttls() {
+    judge(
+        "largettl",
+        &[(DEFAULT, Nothing), (PHASES, Nothing), (MORTAL, Found(&["TTL-TRUTH"], BOTH))],
+    );
+}
+
+#[test]
+fn a_server_that_answers_ended_entries_together_fails_the_trial_of_ttls() {
+    let many = "keys = 100\nmultiget = 10\nttl = '1h'";
+    judge("manyttl", &[(MANY, Nothing), (PHASES, Nothing), (many, Found(&["TTL-TRUTH"], &[Set]))]);
+}
+
+#[test]
+fn a_server_that_forgets_flags_damages_values() {
+    judge(
+        "noflags",
+        &[(DEFAULT, Found(&["DAMAGED"], BOTH)), (MIXED, Found(&["DAMAGED"], &[Set, Get]))],
+    );
+}
+
+#[test]
+fn a_server_that_keeps_large_values_outlives_their_ttl_where_they_are_set_and_read_in_turn() {
+    let mixed = "keys = 100\nratio = '1:20'\nttl = '1s'\nduration = '4s'";
+    judge("nottl", &[(mixed, Found(&["TTL-TRUTH"], &[Set, Get]))]);
 }

@@ -175,6 +175,12 @@ pub struct Target {
     /// such servers, they do not tell, and in runs of before it was told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub somebodys_evictions: Option<u64>,
+    /// CPU time of its servers in the turns of other targets, in seconds; `null` where it is not known or there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside_cpu_s: Option<f64>,
+    /// How long these turns were together, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside_s: Option<f64>,
     /// `--yes` allowed them to evict.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub eviction_allowed: bool,

@@ -71,6 +71,12 @@ pub(super) struct Cache {
     waiting: VecDeque<Waiting>,
     /// Entries that were deleted and that come back, and how many connections there had been.
     deleted: HashMap<Vec<u8>, (u64, Entry)>,
+    /// Entries that were deleted and that other connections still find: until which request, and the connection that deleted.
+    lingering: HashMap<Vec<u8>, (u64, u64, Entry)>,
+    /// The connection of the request, by its number.
+    connection: u64,
+    /// How many keys the request asks for.
+    pub(super) asked_together: usize,
     /// The last request about entries was a set.
     follows_set: bool,
     /// A key that was there was set.
@@ -89,14 +95,19 @@ impl Cache {
             started: Instant::now(),
             waiting: VecDeque::new(),
             deleted: HashMap::new(),
+            lingering: HashMap::new(),
+            connection: 0,
+            asked_together: 1,
             follows_set: false,
             has_overwritten: false,
         }
     }
 
-    /// Begins a request about entries.
-    pub(super) fn begin(&mut self) {
+    /// Begins a request about entries on the connection of this number.
+    pub(super) fn begin(&mut self, connection: u64) {
         self.counts.requests += 1;
+        self.connection = connection;
+        self.asked_together = 1;
         let now = self.counts.requests;
         while self.waiting.front().is_some_and(|set| set.due <= now) {
             if let Some(Waiting { key, flags, value, exptime, .. }) = self.waiting.pop_front() {
@@ -125,12 +136,29 @@ impl Cache {
         let key = self.fault.key(key);
         self.bring_back(key);
         let now = self.uptime();
+        if self.lingers(key) {
+            return self.lingering.get(key).map(|(_, _, entry)| entry);
+        }
         let has_ended = self.entries.get(key)?.ends.is_some_and(|ends| ends <= now);
+        if has_ended && self.fault.finds_ended(self.asked_together) {
+            return self.entries.get(key);
+        }
+        if has_ended && self.fault == Fault::AnswersEndedTogether {
+            return None;
+        }
         if has_ended && self.fault.drops_ended(self.entries.len()) {
             self.take(&key.to_vec());
             return None;
         }
         self.entries.get(key)
+    }
+
+    /// Whether the connection of this request still finds an entry that another one has deleted.
+    fn lingers(&self, key: &[u8]) -> bool {
+        let lingering = self.lingering.get(key).filter(|_| !self.entries.contains_key(key));
+        lingering.is_some_and(|(until, deleter, _)| {
+            *until > self.counts.requests && *deleter != self.connection
+        })
     }
 
     /// The value that a hit answers, with its flags and version.
@@ -178,7 +206,7 @@ impl Cache {
         self.counts.sets += 1;
         self.follows_set = true;
         let is_overwrite = self.find(key).is_some();
-        match self.fault.keeps(self.counts.sets, is_overwrite) {
+        match self.fault.keeps(self.counts.sets, key, is_overwrite) {
             Kept::Stored => {}
             Kept::Forgotten => return,
             Kept::Evicted => {
@@ -201,7 +229,7 @@ impl Cache {
         let older = self.take(&key);
         let ends = match (exptime, &older) {
             (_, Some(older)) if self.fault == Fault::KeepsFirstTtl => older.ends,
-            (Some(exptime), _) => self.ends(exptime),
+            (Some(exptime), _) => self.ends(exptime, value.len()),
             (None, older) => older.as_ref().and_then(|older| older.ends),
         };
         let ttl = ends.map(|ends| ends.saturating_sub(self.uptime()));
@@ -240,7 +268,12 @@ impl Cache {
         if self.fault.deletes(self.counts.deletes) {
             let key = self.fault.key(key).to_vec();
             let comes_back = self.fault.revives() || self.fault.returns_after().is_some();
-            let entry = self.take(&key).filter(|_| comes_back);
+            let entry = self.take(&key);
+            if let (Some(by), Some(entry)) = (self.fault.lingers(), &entry) {
+                let until = self.counts.requests + by;
+                self.lingering.insert(key.clone(), (until, self.connection, entry.clone()));
+            }
+            let entry = entry.filter(|_| comes_back);
             let connections = self.counts.connections;
             self.deleted.extend(entry.map(|entry| (key, (connections, entry))));
         }
@@ -267,10 +300,8 @@ impl Cache {
 
     /// Gives an entry another end, or only says so; whether it was there.
     pub(super) fn touch(&mut self, key: &[u8], exptime: i64) -> bool {
-        let ends = self.ends(exptime);
-        if self.find(key).is_none() {
-            return false;
-        }
+        let Some(len) = self.find(key).map(|entry| entry.value.len()) else { return false };
+        let ends = self.ends(exptime, len);
         self.counts.touches += 1;
         if self.fault.denies_touch(self.counts.touches) {
             return false;
@@ -304,12 +335,12 @@ impl Cache {
         Some(entry)
     }
 
-    /// When an entry with this TTL ends, by the server's clock: at once where it is negative, never where it is 0.
-    fn ends(&self, exptime: i64) -> Option<Duration> {
+    /// When an entry with this TTL and a value of this length ends, by the server's clock: at once where it is negative, never where it is 0.
+    fn ends(&self, exptime: i64, len: usize) -> Option<Duration> {
         let now = self.uptime();
         match exptime {
             0 => None,
-            _ if !self.fault.expires() => None,
+            _ if !self.fault.expires(len) => None,
             ..0 => Some(Duration::ZERO),
             date if date > LONGEST_RELATIVE_S => {
                 let today = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

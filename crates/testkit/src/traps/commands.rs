@@ -60,6 +60,7 @@ fn get(
     out: &mut Vec<u8>,
 ) {
     cache.counts.gets += 1;
+    cache.asked_together = keys.len();
     for key in &keys[..cache.fault.asks_for(keys.len())] {
         if let Some(exptime) = touch {
             cache.touch(key, exptime);

@@ -90,6 +90,14 @@ pub enum Fault {
     /// Has a deleted entry back once two more connections were opened, as one that fails over to an old copy. NOT-EMPTIED,
     /// because what was removed is looked for once more before the next turn.
     ReturnsLater,
+    /// Lets connections other than the one that deleted an entry find it for so many requests more, as replicas that lag behind.
+    /// STALE where several threads mix deletes with reads.
+    LingersElsewhere {
+        /// For so many further requests.
+        by: u64,
+    },
+    /// Acknowledges sets of keys whose last byte is odd and stores nothing, as a shard that is down. SILENT-DROP and NEVER-HITS.
+    DropsOddKeys,
     /// Answers some hits that follow a set as misses, though never two in a row. NEVER-HITS.
     MissesAfterSets {
         /// Which of these hits.
@@ -110,6 +118,15 @@ pub enum Fault {
         /// How many entries are few.
         entries: usize,
     },
+    /// Keeps values that are longer than so many bytes for ever. TTL-TRUTH, because the trial has values of the plan's size.
+    KeepsLargeForEver {
+        /// The longest value that ends.
+        bytes: usize,
+    },
+    /// Answers entries that have ended to requests for several keys. TTL-TRUTH.
+    AnswersEndedTogether,
+    /// Keeps no flags: every value comes back with 0. DAMAGED, because the read-back sets some values with other flags.
+    ForgetsFlags,
     /// Says of some keys that are there that they are not, where they are touched. NEVER-HITS.
     DeniesTouches {
         /// Which of the touches.
@@ -211,8 +228,9 @@ impl Fault {
     }
 
     /// What becomes of the `n`-th set.
-    pub(super) fn keeps(self, n: u64, is_overwrite: bool) -> Kept {
+    pub(super) fn keeps(self, n: u64, key: &[u8], is_overwrite: bool) -> Kept {
         match self {
+            Self::DropsOddKeys if key.last().is_some_and(|last| last % 2 == 1) => Kept::Forgotten,
             Self::DropsSets { every } | Self::AcknowledgesEarly { every }
                 if n.is_multiple_of(every) =>
             {
@@ -285,9 +303,26 @@ impl Fault {
         (self == Self::ReturnsLater).then_some(2)
     }
 
-    /// Whether a TTL counts.
-    pub(super) fn expires(self) -> bool {
-        !matches!(self, Self::IgnoresTtl | Self::FailsTouches)
+    /// Whether the TTL of a value of this length counts.
+    pub(super) fn expires(self, len: usize) -> bool {
+        match self {
+            Self::IgnoresTtl | Self::FailsTouches => false,
+            Self::KeepsLargeForEver { bytes } => len <= bytes,
+            _ => true,
+        }
+    }
+
+    /// For how many further requests a deleted entry is there on other connections; `None` for none.
+    pub(super) fn lingers(self) -> Option<u64> {
+        match self {
+            Self::LingersElsewhere { by } => Some(by),
+            _ => None,
+        }
+    }
+
+    /// Whether a request for so many keys finds entries that have ended.
+    pub(super) fn finds_ended(self, keys: usize) -> bool {
+        self == Self::AnswersEndedTogether && keys > 1
     }
 
     /// Whether an entry that has ended goes while there are so many.
@@ -359,6 +394,7 @@ impl Fault {
     pub(super) fn flags(self, n: u64, flags: u32) -> u32 {
         match self {
             Self::ChangesFlags { every } if n.is_multiple_of(every) => flags ^ 1,
+            Self::ForgetsFlags => 0,
             _ => flags,
         }
     }

@@ -50,6 +50,9 @@ pub const TRAPS: &[Trap] = &[
     trap("late", Fault::Lags { by: 150 }),
     trap("undead", Fault::Revives),
     trap("zombie", Fault::ReturnsLater),
+    trap("replica", Fault::LingersElsewhere { by: 40 }),
+    trap("lazy", Fault::Lags { by: 2 }),
+    trap("oddshard", Fault::DropsOddKeys),
     trap("afterset", Fault::MissesAfterSets { every: 10 }),
     trap("nottl", Fault::IgnoresTtl),
     trap("fastclock", Fault::RunsFast),
@@ -57,6 +60,8 @@ pub const TRAPS: &[Trap] = &[
     trap("keepttl", Fault::KeepsFirstTtl),
     trap("sliding", Fault::Slides),
     trap("fewttl", Fault::ExpiresWhenFew { entries: 80 }),
+    trap("largettl", Fault::KeepsLargeForEver { bytes: 512 }),
+    trap("manyttl", Fault::AnswersEndedTogether),
     trap("touchmiss", Fault::DeniesTouches { every: 20 }),
     trap("deletemiss", Fault::DeniesDeletes { every: 20 }),
     trap("failtouch", Fault::FailsTouches),
@@ -69,6 +74,7 @@ pub const TRAPS: &[Trap] = &[
     trap("crossed", Fault::CrossesConnections { every: 50 }),
     trap("twice", Fault::EndsTwice { every: 50 }),
     trap("flags", Fault::ChangesFlags { every: 37 }),
+    trap("noflags", Fault::ForgetsFlags),
 ];
 
 const fn trap(name: &'static str, fault: Fault) -> Trap {

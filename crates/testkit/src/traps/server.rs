@@ -185,7 +185,7 @@ impl Shared {
         let (is_read, is_of_entries) =
             (matches!(request, Request::Get { .. }), request.is_of_entries());
         if is_of_entries {
-            state.cache.begin();
+            state.cache.begin(number);
         }
         answer(&mut state.cache, request, value, &mut out);
         if is_read {

@@ -13,6 +13,9 @@ use crate::target::Target;
 
 /// So many keys of either kind.
 const KEYS: usize = 8;
+/// Of the keys that must go, every second has a value as long as the plan's longest, up to so many bytes: a store may treat
+/// large values otherwise.
+const LONGEST_VALUE: usize = 16 << 10;
 /// How often keys are read within their TTL.
 const READS_A_TTL: u32 = 4;
 
@@ -23,6 +26,8 @@ pub(super) struct Trial {
     session: Box<dyn Session>,
     ttl: Duration,
     resolution: Duration,
+    /// The value of every second key that must go; the others have themselves for a value.
+    long: Vec<u8>,
     /// After so long a key is gone for certain.
     pub(super) time: Duration,
     /// The keys of each of [`KINDS`] that were acknowledged.
@@ -66,6 +71,7 @@ impl Trial {
             session: target.store.session().ok()?,
             ttl: short(target),
             resolution: target.capabilities.ttl_resolution,
+            long: vec![b't'; longest_value(plan, target)],
             time: least_time(target),
             keys: Default::default(),
             placed: Vec::new(),
@@ -100,12 +106,13 @@ impl Trial {
         let (ttl, again) = kind.ttls(self.ttl);
         for n in 0..KEYS {
             let key = [prefix, format!("t~{}{n}", kind.letter()).as_bytes()].concat();
-            if !self.set(&key, ttl)? {
+            let is_long = kind.must_go() && n % 2 == 1;
+            if !self.set(&key, ttl, is_long)? {
                 continue;
             }
             let is_so = match again {
                 None => true,
-                Some((Again::Set, ttl)) => self.set(&key, ttl)?,
+                Some((Again::Set, ttl)) => self.set(&key, ttl, is_long)?,
                 Some((Again::Touch, ttl)) => match self.session.touch(&key, Some(ttl)) {
                     Ok(is_there) => is_there,
                     Err(error) => {
@@ -128,7 +135,7 @@ impl Trial {
             let mut keys = Vec::new();
             for n in 0..KEYS_OF_RUNG {
                 let key = [prefix, format!("t~{number}m{n}").as_bytes()].concat();
-                let is_set = self.set(&key, ttl)?;
+                let is_set = self.set(&key, ttl, false)?;
                 keys.extend(is_set.then_some(key));
             }
             self.ladder.push(Rung { ttl, keys });
@@ -137,13 +144,14 @@ impl Trial {
     }
 
     /// Sets one key; whether that was acknowledged.
-    fn set(&mut self, key: &[u8], ttl: Duration) -> Result<bool> {
+    fn set(&mut self, key: &[u8], ttl: Duration, is_long: bool) -> Result<bool> {
         // A second set of a key follows the first.
         if self.placed.last().is_none_or(|last| last != key) {
             self.placed.push(key.to_vec());
         }
         let options = SetOptions { ttl: Some(ttl), ..SetOptions::default() };
-        let outcome = self.session.set(key, key, &options);
+        let value = if is_long { &self.long } else { key };
+        let outcome = self.session.set(key, value, &options);
         outcome.inspect_err(|error| self.note_silence(error)).map(|it| it == SetOutcome::Stored)
     }
 
@@ -167,7 +175,7 @@ impl Trial {
             if self.began.elapsed() >= ends {
                 continue;
             }
-            let there = there(self.session.as_mut(), &self.ladder[number].keys);
+            let there = there(self.session.as_mut(), &self.ladder[number].keys, false);
             let Ok(there) = there.inspect_err(|error| self.note_silence(error)) else { return };
             // Of one that ended meanwhile nothing is known.
             if self.began.elapsed() < ends {
@@ -211,7 +219,8 @@ impl Trial {
 
     /// How many keys of a kind answer.
     fn there(&mut self, kind: Kind) -> Result<usize> {
-        let there = there(self.session.as_mut(), &self.keys[kind.place()]);
+        let keys = &self.keys[kind.place()];
+        let there = there(self.session.as_mut(), keys, kind.must_go());
         there.inspect_err(|error| self.note_silence(error))
     }
 
@@ -273,11 +282,27 @@ impl Drop for Trial {
     }
 }
 
-/// How many of these keys answer.
-fn there(session: &mut dyn Session, keys: &[Vec<u8>]) -> Result<usize> {
-    let (mut there, mut value) = (0, Vec::new());
+/// How many of these keys answer, to a request for each and to one for all of them: the more, where the two differ and `most`
+/// says so, or the fewer.
+fn there(session: &mut dyn Session, keys: &[Vec<u8>], most: bool) -> Result<usize> {
+    let (mut one_by_one, mut together, mut value) = (0, 0, Vec::new());
     for key in keys {
-        there += usize::from(session.get(key, &mut value)?.is_some());
+        one_by_one += usize::from(session.get(key, &mut value)?.is_some());
     }
-    Ok(there)
+    let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+    session.get_many(&keys, &mut |_, _, _| together += 1)?;
+    Ok(if most { one_by_one.max(together) } else { one_by_one.min(together) })
+}
+
+/// How long the longest value of a plan is, as far as a trial goes. In a cache that may hold only so much, long values would push
+/// others out.
+fn longest_value(plan: &Plan, target: &Target) -> usize {
+    if target.planned.capacity.is_some() {
+        return 1;
+    }
+    let points = plan.points_of(&target.planned);
+    let longest = points.map(|point| point.values.longest()).max().unwrap_or(0);
+    let limits = &target.probed.limits;
+    let limit = limits.max_value_len.unwrap_or(limits.probed_value_len);
+    longest.min(LONGEST_VALUE).min(usize::try_from(limit).unwrap_or(usize::MAX)).max(1)
 }
