@@ -22,7 +22,7 @@ pub trait Store: fmt::Debug + Send + Sync {
     fn stats(&self) -> Result<Stats>;
 
     /// Counters of the servers behind it that Larder did not start, each pool of them once; empty where there are none.
-    fn somebodys(&self) -> Result<Vec<Stats>> {
+    fn external_stats(&self) -> Result<Vec<Stats>> {
         match self.info().ownership {
             Ownership::External => Ok(vec![self.stats()?]),
             _ => Ok(Vec::new()),
@@ -161,6 +161,20 @@ pub enum SetMode {
     Append,
     /// Before the value that is there, whose flags and TTL stay.
     Prepend,
+}
+
+impl SetMode {
+    /// Why a set in this mode stores nothing, given the version of what is there; `None` where its condition holds.
+    pub fn refusal(self, there: Option<u64>) -> Option<SetOutcome> {
+        match (self, there) {
+            (Self::Add, Some(_)) | (Self::Replace | Self::Append | Self::Prepend, None) => {
+                Some(SetOutcome::NotStored)
+            }
+            (Self::Cas(_), None) => Some(SetOutcome::NotFound),
+            (Self::Cas(read), Some(version)) if version != read => Some(SetOutcome::Exists),
+            _ => None,
+        }
+    }
 }
 
 /// What became of a set.

@@ -194,7 +194,7 @@ impl Writer<'_> {
             _ => self.header(key)?,
         };
         let there = old.filter(|old| self.is_live(*old));
-        if let Some(refused) = refusal(mode, there) {
+        if let Some(refused) = mode.refusal(there.map(|found| found.version)) {
             return Ok(Set::Done(refused));
         }
         let joined = there.filter(|_| is_joined);
@@ -314,19 +314,5 @@ fn check_key(key: &[u8]) -> Result<()> {
         1..=MAX_KEY_LEN => Ok(()),
         0 => Err(Error::InvalidKey { engine: SCHEME, reason: "it is empty" }),
         len => Err(Error::KeyTooLong { engine: SCHEME, len, limit: MAX_KEY_LEN }),
-    }
-}
-
-/// Why a set in this mode stores nothing, given what is there.
-fn refusal(mode: SetMode, there: Option<Header>) -> Option<SetOutcome> {
-    match (mode, there) {
-        (SetMode::Add, Some(_)) | (SetMode::Replace | SetMode::Append | SetMode::Prepend, None) => {
-            Some(SetOutcome::NotStored)
-        }
-        (SetMode::Cas(_), None) => Some(SetOutcome::NotFound),
-        (SetMode::Cas(version), Some(found)) if found.version != version => {
-            Some(SetOutcome::Exists)
-        }
-        _ => None,
     }
 }

@@ -123,20 +123,13 @@ impl FileSession {
         };
         let mut deadline_ms = options.ttl.map_or(0, |ttl| shared.clock.deadline_ms(ttl));
         let (mut value, mut flags) = (value, options.flags);
-        match (options.mode, old) {
-            (SetMode::Set, _) | (SetMode::Add, None) | (SetMode::Replace, Some(_)) => {}
-            (SetMode::Cas(read), Some(old)) if old.version == read => {}
-            (SetMode::Cas(_), Some(_)) => return Ok(SetOutcome::Exists),
-            (SetMode::Cas(_), None) => return Ok(SetOutcome::NotFound),
-            (SetMode::Append | SetMode::Prepend, Some(old)) => {
-                let at = if options.mode == SetMode::Append { joined.len() } else { 0 };
-                joined.splice(at..at, value.iter().copied());
-                (value, flags, deadline_ms) = (joined, old.flags, old.deadline_ms);
-            }
-            (SetMode::Add, Some(_))
-            | (SetMode::Replace | SetMode::Append | SetMode::Prepend, None) => {
-                return Ok(SetOutcome::NotStored);
-            }
+        if let Some(refused) = options.mode.refusal(old.as_ref().map(|old| old.version)) {
+            return Ok(refused);
+        }
+        if let (SetMode::Append | SetMode::Prepend, Some(old)) = (options.mode, old) {
+            let at = if options.mode == SetMode::Append { joined.len() } else { 0 };
+            joined.splice(at..at, value.iter().copied());
+            (value, flags, deadline_ms) = (joined, old.flags, old.deadline_ms);
         }
         if options.mode != SetMode::Set {
             // What is there stays.

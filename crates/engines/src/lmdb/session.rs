@@ -122,7 +122,7 @@ impl LmdbSession {
         let done = self.write(entry_bytes(key.len(), tag.len() + value.len()), |writer| {
             let old = writer.find(key)?;
             let there = old.filter(|found| writer.is_live(*found));
-            if let Some(refused) = refusal(options.mode, there) {
+            if let Some(refused) = options.mode.refusal(there.map(|found| found.header.version)) {
                 return Ok(Set::Done(refused));
             }
             set(writer, key, value, (options.mode, terms, tag), (old, there), limit)
@@ -262,20 +262,6 @@ pub(super) fn meta(record: Record<'_>, now_ms: impl FnOnce() -> u64) -> Option<M
     let header = record.header;
     let meta = |ttl: Remaining| Meta { flags: header.flags, version: Some(header.version), ttl };
     header.remaining(now_ms).map(meta)
-}
-
-/// Why a set in this mode stores nothing, given what is there.
-fn refusal(mode: SetMode, there: Option<Found>) -> Option<SetOutcome> {
-    match (mode, there) {
-        (SetMode::Add, Some(_)) | (SetMode::Replace | SetMode::Append | SetMode::Prepend, None) => {
-            Some(SetOutcome::NotStored)
-        }
-        (SetMode::Cas(_), None) => Some(SetOutcome::NotFound),
-        (SetMode::Cas(version), Some(found)) if found.header.version != version => {
-            Some(SetOutcome::Exists)
-        }
-        _ => None,
-    }
 }
 
 /// The set itself, when its condition holds.

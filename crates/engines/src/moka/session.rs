@@ -84,27 +84,19 @@ impl Session for MokaSession {
             version: *version + 1,
             deadline: deadline(options.ttl),
         };
-        let entry = match (options.mode, old) {
-            (SetMode::Add, Some(_)) => return Ok(SetOutcome::NotStored),
-            (SetMode::Replace | SetMode::Append | SetMode::Prepend, None) => {
-                return Ok(SetOutcome::NotStored);
-            }
-            (SetMode::Cas(_), None) => return Ok(SetOutcome::NotFound),
-            (SetMode::Cas(read), Some(old)) if old.version != read => {
-                return Ok(SetOutcome::Exists);
-            }
-            (SetMode::Append | SetMode::Prepend, Some(old)) => {
-                self.check_len(key, options.mode, old.value.len() + value.len())?;
-                let parts = match options.mode {
-                    SetMode::Append => [&*old.value, value],
-                    _ => [value, &*old.value],
-                };
-                Entry { value: parts.concat().into(), version: *version + 1, ..old }
-            }
-            _ => {
-                self.check_len(key, options.mode, value.len())?;
-                new(value.into())
-            }
+        if let Some(refused) = options.mode.refusal(old.as_ref().map(|old| old.version)) {
+            return Ok(refused);
+        }
+        let entry = if let (SetMode::Append | SetMode::Prepend, Some(old)) = (options.mode, old) {
+            self.check_len(key, options.mode, old.value.len() + value.len())?;
+            let parts = match options.mode {
+                SetMode::Append => [&*old.value, value],
+                _ => [value, &*old.value],
+            };
+            Entry { value: parts.concat().into(), version: *version + 1, ..old }
+        } else {
+            self.check_len(key, options.mode, value.len())?;
+            new(value.into())
         };
         *version += 1;
         self.insert(key, entry);

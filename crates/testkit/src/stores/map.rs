@@ -175,16 +175,7 @@ impl MapSession {
         let shared = &self.shared;
         let mut map = shared.begin(key)?;
         let old = map.entries.get(key);
-        let refused = match (options.mode, old) {
-            (SetMode::Add, Some(_))
-            | (SetMode::Replace | SetMode::Append | SetMode::Prepend, None) => {
-                Some(SetOutcome::NotStored)
-            }
-            (SetMode::Cas(_), None) => Some(SetOutcome::NotFound),
-            (SetMode::Cas(read), Some(old)) if old.version != read => Some(SetOutcome::Exists),
-            _ => None,
-        };
-        if let Some(refused) = refused {
+        if let Some(refused) = options.mode.refusal(old.map(|old| old.version)) {
             return Ok(refused);
         }
         let old_tag = old.and_then(|old| old.tag.as_deref());
