@@ -200,7 +200,7 @@ fn hdr_log(cell: &CellHistograms) -> Vec<u8> {
     let mut serializer = V2DeflateSerializer::new();
     let times = match cell.times {
         Times::Latency => "latency",
-        Times::Service => "time from the real beginning",
+        Times::Service => "service time",
         Times::Lag => "lag of the schedule",
     };
     let comment = format!("{} {} {times} in ns, one interval a round", cell.target, cell.operation);

@@ -63,7 +63,7 @@ pub(crate) const COLUMNS: [Column; 22] = [
     figures("p99", ["", "p99"], 85, |row| latency(row, 0.99, |latency| latency.p99)),
     figures("p99.9", ["", "p99.9"], 40, |row| latency(row, 0.999, |latency| latency.p999)),
     figures("max", ["", "max"], 30, |row| latency(row, 1.0, |latency| latency.max)),
-    figures("begun p99.9", ["begun", "p99.9"], 83, begun),
+    figures("service p99.9", ["service", "p99.9"], 83, begun),
     figures("client CPU/op", ["client", "CPU/op"], 60, |row| each(row.cell, row.cell.client_cpu_s)),
     figures("server CPU/op", ["server", "CPU/op"], 65, |row| each(row.cell, row.cell.server_cpu_s)),
     figures("memory", ["", "memory"], 50, |row| row.cell.rss_bytes.map(figures::bytes)),
@@ -107,13 +107,13 @@ pub(crate) fn to_best(row: &Row<'_>) -> Option<String> {
     row.to_best().map(|share| if row.ties_best { TIED.to_owned() } else { figures::share(share) })
 }
 
-/// What ranks it: its rate, or in an open loop the p99 from plan.
+/// What ranks it: its rate, or in an open loop the response p99.
 pub(crate) fn measure(row: &Row<'_>) -> Option<String> {
     row.ranking_p99().map(figures::nanoseconds).or_else(|| row.rate().map(figures::rate))
 }
 
 /// What [`measure`] is called in an open loop.
-pub(crate) const P99_FROM_PLAN: &str = "p99 from plan";
+pub(crate) const RESPONSE_P99: &str = "response p99";
 
 fn spread(row: &Row<'_>) -> Option<String> {
     Some(figures::rate_spread(row.rate()?, row.rate_ci95()?))

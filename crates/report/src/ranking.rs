@@ -52,7 +52,7 @@ pub struct Row<'a> {
 pub enum Standing<'a> {
     /// In the ranking.
     Ranked {
-        /// Its rate over the best rate of the group; in an open loop the best p99 from plan over its own.
+        /// Its rate over the best rate of the group; in an open loop the best response p99 over its own.
         to_best: f64,
     },
     /// Its figures are a result, and not of like work with the ranked ones: it hit less often.
@@ -71,7 +71,7 @@ pub enum Standing<'a> {
 /// Two targets compared, seen from the one named first.
 #[derive(Debug, Clone, Copy)]
 pub struct Pair {
-    /// Rate of the first over rate of the second; in an open loop, p99 from plan of the second over that of the first.
+    /// Rate of the first over rate of the second; in an open loop, response p99 of the second over that of the first.
     pub ratio: f64,
     /// Its 95 % interval; `None` with fewer than two rounds.
     pub ci95: Option<[f64; 2]>,

@@ -243,12 +243,12 @@ impl Catalog {
         }
     }
 
-    /// Whether a URL names a server that Larder does not start: somebody's. Of a stack, whether any tier does.
+    /// Whether a URL names a server that Larder does not start: an external one. Of a stack, whether any tier does.
     pub fn is_external(&self, url: &StoreUrl) -> bool {
         self.tiers(url).iter().any(|tier| self.is_external_tier(tier))
     }
 
-    /// Where the entries of a URL take room here; of a stack, those of each tier. What is somebody's takes none of ours.
+    /// Where the entries of a URL take room here; of a stack, those of each tier. External servers take none of ours.
     pub fn media_here(&self, url: &StoreUrl) -> Vec<Medium> {
         let mut tiers = self.tiers(url);
         tiers.retain(|tier| !self.is_external_tier(tier));

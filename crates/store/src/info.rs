@@ -72,7 +72,7 @@ pub enum Ownership {
     Embedded,
     /// A server that Larder started for itself.
     Managed,
-    /// A server that Larder did not start: somebody's.
+    /// A server that Larder did not start: an external one.
     External,
 }
 

@@ -11,7 +11,7 @@ use larder_store::Span;
 pub struct Bound {
     /// 0 to 1; 1 is the slowest of all.
     pub quantile: f64,
-    /// From the planned start.
+    /// From the intended start.
     pub within: Duration,
 }
 

@@ -40,7 +40,7 @@ impl Check for Capacity {
 
     fn look(&self, run: &Run, report: &mut Report<'_>) {
         for target in &run.targets {
-            let Some(evictions) = target.somebodys_evictions.filter(|n| *n > 0) else { continue };
+            let Some(evictions) = target.external_evictions.filter(|n| *n > 0) else { continue };
             let entries = if evictions == 1 { "entry was" } else { "entries were" };
             let text = format!(
                 "{evictions} {entries} evicted from a server that Larder did not start: some may be those of others"

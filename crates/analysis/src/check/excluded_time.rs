@@ -77,7 +77,7 @@ fn text(cell: &Cell, stalls: Stalls) -> Option<String> {
     );
     let told = match (&cell.paced, cell.corrected_ns, highest_told(cell)) {
         (Some(paced), _, Some((percentile, _, of))) => format!(
-            "{} of {} operations waited behind others; {percentile} {} from the planned start, {} from when they began",
+            "{} of {} operations waited behind others; {percentile} {} from the intended start, {} from when they began",
             paced.queued,
             cell.counts.ops,
             nanoseconds(of(&measured) as f64),

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use larder_report::{Check, Operation, Point, Severity};
 
 use super::Slot;
-use super::book::Book;
 use super::record::Recorder;
+use super::samples::Samples;
 use crate::observer::{Event, Observer};
 use larder_analysis::check;
 
@@ -28,8 +28,14 @@ impl<'a> Early<'a> {
     }
 
     /// Looks at a point at which another round is over.
-    pub(super) fn look(&mut self, recorder: &Recorder<'_>, at: usize, slots: &[Slot], book: &Book) {
-        for check in check::run_early(&recorder.so_far(slots, book, at)) {
+    pub(super) fn look(
+        &mut self,
+        recorder: &Recorder<'_>,
+        at: usize,
+        slots: &[Slot],
+        samples: &Samples,
+    ) {
+        for check in check::run_early(&recorder.so_far(slots, samples, at)) {
             if self.told.insert(key(&check)) {
                 let of_check = |slot: &&Slot| {
                     check.target.as_ref().is_some_and(|url| *url == slot.planned().url.to_string())

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use larder_report::{NOT_EMPTIED, NOT_LOOKED_FOR};
 use larder_store::{Result, Session};
 
-use super::book::Entry;
+use super::samples::Entry;
 use super::turn::writer;
 use crate::measure::{KeyState, spread};
 use crate::patience::patiently;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use larder_report::{Floor, Point};
 use larder_store::{Catalog, Engine};
 
-use super::book::Entry;
+use super::samples::Entry;
 use super::turn::{Amount, Pacing, Turn};
 use crate::plan::{Plan, PlannedPoint, PlannedTarget};
 use crate::target::Target;

@@ -3,7 +3,7 @@
 use larder_report::{TierCounts, Wire};
 use larder_store::{Ownership, Stats, TierStats};
 
-use super::crew::Crew;
+use super::executor::Executor;
 use crate::target::Target;
 use crate::usage::{Servers, Snapshot};
 
@@ -26,26 +26,26 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    pub(super) fn read(target: &Target, crew: &Crew<'_>) -> Self {
+    pub(super) fn read(target: &Target, executor: &Executor<'_>) -> Self {
         let servers = Servers::read(&target.info.server_pids);
         // A server that has gone is noticed by the operations; here it only makes counters unknown.
         let mut stats = if target.is_silent() { None } else { target.store.stats().ok() };
         if let Some(stats) = &mut stats {
-            stats.evictions = crew.evictions(stats);
+            stats.evictions = executor.evictions(stats);
         }
         Self {
-            connections: crew.connections(stats.as_ref()),
-            requests: crew.requests(stats.as_ref()),
+            connections: executor.connections(stats.as_ref()),
+            requests: executor.requests(stats.as_ref()),
             stats,
-            tiers: crew.tiers(),
+            tiers: executor.tiers(),
             server_cpu_ns: servers.as_ref().map(|servers| servers.cpu_ns),
-            memory_bytes: crew
+            memory_bytes: executor
                 .memory_bytes(!target.info.data_paths.is_empty())
                 .map(|bytes| bytes + stats.and_then(|stats| stats.mapped_bytes).unwrap_or(0)),
             server_wait_ns: servers.as_ref().and_then(|servers| servers.waited_ns),
             server_rss_bytes: servers.map(|servers| servers.rss_bytes),
-            major_faults: crew.major_faults(),
-            wire: target.account.look_at_wire(crew.program()),
+            major_faults: executor.major_faults(),
+            wire: target.account.look_at_wire(executor.program()),
         }
     }
 }
@@ -84,7 +84,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// From the readings around a phase. On a server of somebody's, what others have there is no matter of the plan.
+    /// From the readings around a phase. On an external server, what others have there is no matter of the plan.
     pub(super) fn between(target: &Target, before: &Meter, after: &Meter) -> Self {
         if target.info.ownership == Ownership::External {
             return Self::default();

@@ -1,26 +1,26 @@
 //! A plan carried out: provision, probe, floor, rounds interleaved over the targets, record.
 
 mod beside;
-mod book;
 mod comparisons;
-mod crew;
 mod early;
 mod emptied;
 mod estimate;
+mod executor;
+mod external;
 mod feasible;
 mod few;
 mod fit;
 mod floor;
-mod goal;
 mod log_path;
 mod merge;
 mod meter;
 mod paced;
 mod record;
 mod rounds;
+mod samples;
 mod search;
-mod somebodys;
 mod steady;
+mod stopping;
 mod ttl;
 mod turn;
 
@@ -45,13 +45,13 @@ use crate::observer::{Event, Observer, Silent};
 use crate::plan::{Plan, PlannedPoint, PlannedTarget};
 use crate::target::{Target, is_too_small, too_small};
 use crate::usage::{Account, Sampler, together};
-use book::Book;
 use early::Early;
 use few::few_rounds;
 use floor::measure_floors;
-use goal::Goal;
 use record::Recorder;
 use rounds::Rounds;
+use samples::Samples;
+use stopping::StoppingRule;
 use ttl::Trials;
 use turn::Amount;
 
@@ -216,15 +216,25 @@ pub fn compare(
         observer.notice(Event::WarmUp);
         let (amount, observer) = (Amount::For(time), &Silent);
         let warmup = Rounds { numbers: 0..=0, amount, observer, ..measured };
-        warmup.run(&mut slots, &mut Book::new(), &mut Goal::new(plan), &mut |_, _, _| ());
+        warmup.run(
+            &mut slots,
+            &mut Samples::new(),
+            &mut StoppingRule::new(plan),
+            &mut |_, _, _| (),
+        );
         tell_lost(&slots, observer);
     }
     observer.notice(Event::Started { plan });
-    let (mut book, mut early) = (Book::new(), Early::new(observer));
+    let (mut samples, mut early) = (Samples::new(), Early::new(observer));
     let sampler = Sampler::start(slots.iter().map(Slot::account).collect(), clock);
-    measured.run(&mut slots, &mut book, &mut Goal::new(plan), &mut |at, slots, book| {
-        early.look(&recorder, at, slots, book);
-    });
+    measured.run(
+        &mut slots,
+        &mut samples,
+        &mut StoppingRule::new(plan),
+        &mut |at, slots, samples| {
+            early.look(&recorder, at, slots, samples);
+        },
+    );
     let usage = sampler.map(Sampler::stop).unwrap_or_default();
     let usage = together(usage, |slot| place_of(&slots, slot));
     observer.notice(Event::Ended);
@@ -238,7 +248,7 @@ pub fn compare(
         // One that cannot be as small as it was to be is no failure while it can be something else.
         Slot::Closed(planned, _) => planned.typed && !opens_elsewhere(&slots, planned),
     });
-    let outcome = recorder.record(&slots, &book, usage, interrupted);
+    let outcome = recorder.record(&slots, &samples, usage, interrupted);
     let run = Run {
         argv,
         started: started.to_string(),
@@ -307,7 +317,7 @@ fn provision(
         memory::begin_turn();
         let opened = Target::open(planned, plan, catalog).and_then(|mut target| {
             // Nothing is tried on a server that is not ours before it is known to have room.
-            let allowed = somebodys::check(plan, &target, permissions);
+            let allowed = external::check(plan, &target, permissions);
             target.evicted.is_allowed = permissions.yes;
             if allowed.is_ok() {
                 observer.notice(Event::Probing { target: &planned.name });

@@ -3,7 +3,7 @@
 use hdrhistogram::Histogram;
 use larder_report::{Cell, Latency, Paced, PacedSample};
 
-use super::book::{Entry, PackedPace};
+use super::samples::{Entry, PackedPace};
 use super::turn::shortened;
 use crate::measure::{Offered, Packed, Tally, curve, figures, merged};
 

@@ -8,12 +8,12 @@ use larder_report::{
     Target as TargetRecord, TierCounts, Usage,
 };
 
-use super::book::{Book, Entry};
 use super::comparisons::comparisons;
+use super::samples::{Entry, Samples};
 use super::search::searches;
 use super::turn::shortened;
 use super::{CellHistograms, Slot, Times};
-use super::{goal, paced, steady};
+use super::{paced, steady, stopping};
 use crate::article;
 use crate::measure::{add_examples, curve, figures, merged, up_to};
 use crate::optimum::curves;
@@ -33,7 +33,7 @@ impl Recorder<'_> {
     pub(super) fn record(
         &self,
         slots: &[Slot],
-        book: &Book,
+        samples: &Samples,
         usage: Vec<Usage>,
         interrupted: bool,
     ) -> (Run, Vec<CellHistograms>) {
@@ -42,10 +42,10 @@ impl Recorder<'_> {
         for (at, point) in self.plan.points.iter().enumerate() {
             for operation in point.measured_operations() {
                 for (slot, of) in measured(slots, point) {
-                    let entries = book.entries(slot, at, operation);
+                    let entries = samples.entries(slot, at, operation);
                     let place = (of.planned().url.to_string(), &point.point, operation);
                     histograms.extend(logged(&place, entries));
-                    let mut cell = cell(of, point, operation, entries, self.rounds(book, at));
+                    let mut cell = cell(of, point, operation, entries, self.rounds(samples, at));
                     distribute(&mut cell, entries, self.plan.seed);
                     self.leave_out_floor(&mut cell, of);
                     cells.push(cell);
@@ -54,11 +54,11 @@ impl Recorder<'_> {
         }
         steady::examine(&mut cells);
         let mut run = Run { usage, ..self.run(slots, cells, interrupted) };
-        run.hit_curves = self.hit_curves(slots, book);
-        run.searches = searches(self.plan, slots, book);
+        run.hit_curves = self.hit_curves(slots, samples);
+        run.searches = searches(self.plan, slots, samples);
         run.checks = check::run_all(&run);
         (run.comparisons, run.not_compared) = comparisons(&run);
-        run.rounds_ended = goal::reached(self.plan, &run);
+        run.rounds_ended = stopping::reached(self.plan, &run);
         run.article = article::judge(self.plan, &run);
         (run, histograms)
     }
@@ -84,13 +84,13 @@ impl Recorder<'_> {
 
     /// What there is at one point while the run goes on: enough for the checks that can judge some rounds, without what
     /// takes long to work out.
-    pub(super) fn so_far(&self, slots: &[Slot], book: &Book, at: usize) -> Run {
+    pub(super) fn so_far(&self, slots: &[Slot], samples: &Samples, at: usize) -> Run {
         let point = &self.plan.points[at];
         let mut cells = Vec::new();
         for operation in point.measured_operations() {
             for (slot, of) in measured(slots, point) {
-                let entries = book.entries(slot, at, operation);
-                cells.push(cell(of, point, operation, entries, self.rounds(book, at)));
+                let entries = samples.entries(slot, at, operation);
+                cells.push(cell(of, point, operation, entries, self.rounds(samples, at)));
             }
         }
         self.run(slots, cells, false)
@@ -98,8 +98,8 @@ impl Recorder<'_> {
 
     /// What caches could have hit at the capacities that were asked for, or at those of targets that are smaller than what is
     /// stored.
-    fn hit_curves(&self, slots: &[Slot], book: &Book) -> Vec<HitCurve> {
-        let rounds = book.rounds();
+    fn hit_curves(&self, slots: &[Slot], samples: &Samples) -> Vec<HitCurve> {
+        let rounds = samples.rounds();
         curves(self.plan, rounds, |point| {
             let own = measured(slots, point).filter_map(|(_, slot)| slot.capacity_bytes());
             match point.capacity {
@@ -110,9 +110,9 @@ impl Recorder<'_> {
     }
 
     /// How many rounds a target must have carried out at a point to have them all.
-    fn rounds(&self, book: &Book, at: usize) -> u32 {
+    fn rounds(&self, samples: &Samples, at: usize) -> u32 {
         let open = self.plan.until.is_some() || self.plan.max_time.is_some();
-        if open { book.begun(at) } else { self.plan.own_rounds() }
+        if open { samples.begun(at) } else { self.plan.own_rounds() }
     }
 
     fn run(&self, slots: &[Slot], cells: Vec<Cell>, interrupted: bool) -> Run {
@@ -196,7 +196,7 @@ fn target(slot: &Slot) -> TargetRecord {
             file_system_kind: target.info.file_system.as_ref().map(|system| system.kind.clone()),
             stores: Some(target.capabilities.stores),
             capacity_bytes: target.capacity_bytes,
-            somebodys_evictions: target.evicted.seen.map(|_| target.evicted.grown),
+            external_evictions: target.evicted.seen.map(|_| target.evicted.grown),
             beside_cpu_s: beside(target.beside.cpu),
             beside_s: beside(target.beside.turns),
             eviction_allowed: target.evicted.is_allowed && target.evicted.seen.is_some(),

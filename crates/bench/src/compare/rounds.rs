@@ -9,11 +9,11 @@ use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::beside::Watch;
-use super::book::{Book, Entry};
-use super::goal::Goal;
+use super::samples::{Entry, Samples};
 use super::search::search;
+use super::stopping::StoppingRule;
 use super::turn::{Amount, Pacing, Turn};
-use super::{Slot, somebodys};
+use super::{Slot, external};
 use crate::observer::{Event, Observer};
 use crate::plan::Plan;
 use crate::target::Target;
@@ -32,14 +32,14 @@ pub(super) struct Rounds<'a> {
 
 impl Rounds<'_> {
     /// Carries them out, each point in an order of the targets that is drawn anew: so that no target always follows the
-    /// same one, whose writes may still be on their way to the disk. The `goal` says whether a point has another round;
+    /// same one, whose writes may still be on their way to the disk. The `rule` says whether a point has another round;
     /// whenever all targets have had their turn at a point, `look` may look at it.
     pub(super) fn run(
         &self,
         slots: &mut [Slot],
-        book: &mut Book,
-        goal: &mut Goal<'_>,
-        look: &mut dyn FnMut(usize, &[Slot], &Book),
+        samples: &mut Samples,
+        rule: &mut StoppingRule<'_>,
+        look: &mut dyn FnMut(usize, &[Slot], &Samples),
     ) {
         let mut done = 0;
         let mut order: Vec<usize> = (0..slots.len()).collect();
@@ -52,11 +52,11 @@ impl Rounds<'_> {
                     over = false;
                     continue;
                 }
-                if !goal.goes_on(round, at, slots, book) {
+                if !rule.goes_on(round, at, slots, samples) {
                     continue;
                 }
                 over = false;
-                book.begin(at, round);
+                samples.begin(at, round);
                 let point = &self.plan.points[at];
                 let measured = order.iter().filter(|slot| point.is_for(slots[**slot].planned()));
                 let measured: Vec<usize> = measured.copied().collect();
@@ -67,14 +67,14 @@ impl Rounds<'_> {
                     let turn = self.turn(round, at, position);
                     let watch = Watch::begin(slots, slot);
                     if let Some(target) = slots[slot].open_mut() {
-                        self.take(&turn, target, &mut |entry| book.add((slot, at), entry));
-                        self.look_for_rate(&turn, target, (slot, at), book);
+                        self.take(&turn, target, &mut |entry| samples.add((slot, at), entry));
+                        self.look_for_rate(&turn, target, (slot, at), samples);
                     }
                     watch.end(slots);
                     done += 1;
                     self.observer.notice(Event::TurnEnded { done });
                 }
-                look(at, slots, book);
+                look(at, slots, samples);
             }
             if over {
                 return;
@@ -88,13 +88,13 @@ impl Rounds<'_> {
         turn: &Turn<'_>,
         target: &mut Target,
         place: (usize, usize),
-        book: &mut Book,
+        samples: &mut Samples,
     ) {
         let Some(bound) = turn.point.search().filter(|_| turn.round > 0) else { return };
         if target.lost.is_none() && !self.stop.load(Ordering::Relaxed) {
-            let found = search(turn, target, bound, &book.of_round(place, turn.round));
+            let found = search(turn, target, bound, &samples.of_round(place, turn.round));
             if let Some(found) = found {
-                book.add_search(place, found);
+                samples.add_search(place, found);
             }
         }
     }
@@ -130,7 +130,7 @@ impl Rounds<'_> {
             keep(entry);
         });
         if !target.is_silent() {
-            somebodys::watch(target, round);
+            external::watch(target, round);
         }
         if let Some(lost) = &target.lost {
             self.observer.notice(Event::Lost { target: name, reason: &lost.reason });

@@ -10,7 +10,7 @@ use std::time::Duration;
 use larder_report::{KEPT_UP, ReasonKind, Search, SearchStep};
 
 use super::Slot;
-use super::book::{Book, Entry, Searched};
+use super::samples::{Entry, Samples, Searched};
 use super::turn::{Amount, Pacing, Turn};
 use crate::measure::merged;
 use crate::plan::{Plan, PlannedPoint};
@@ -127,13 +127,13 @@ fn try_rate(
 }
 
 /// What was found for each target and point that was searched.
-pub(super) fn searches(plan: &Plan, slots: &[Slot], book: &Book) -> Vec<Search> {
+pub(super) fn searches(plan: &Plan, slots: &[Slot], samples: &Samples) -> Vec<Search> {
     let mut searches = Vec::new();
     for (at, point) in plan.points.iter().enumerate() {
         let Some(bound) = point.search() else { continue };
         for (number, slot) in slots.iter().enumerate() {
             if point.is_for(slot.planned()) {
-                searches.push(of(slot, point, bound, book.searches(number, at), plan.seed));
+                searches.push(of(slot, point, bound, samples.searches(number, at), plan.seed));
             }
         }
     }

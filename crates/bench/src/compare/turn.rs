@@ -7,11 +7,11 @@ use larder_report::figures::count;
 use larder_report::{Counts, Latency, Operation, Sample};
 use larder_store::{Durability, Error, Result, Stats};
 
-use super::book::Entry;
-use super::crew::Crew;
 use super::emptied::Left;
+use super::executor::Executor;
 use super::meter::{Held, Meter, evicted, resident, tiers_between, wire_between};
 use super::paced;
+use super::samples::Entry;
 use crate::measure::{
     Arrivals, KeyState, Packed, PhasePlan, PhaseResult, ReadBack, add_examples, figures, seconds,
 };
@@ -127,24 +127,24 @@ impl Turn<'_> {
                 ..self.phase_plan(target, phase, number)
             })
             .collect();
-        let Some(mut crew) = Crew::hire(target, point, &plans, state, self.stop)? else {
+        let Some(mut executor) = Executor::start(target, point, &plans, state, self.stop)? else {
             return Ok(());
         };
-        crew.program().into_iter().for_each(|program| target.account.employ(program));
+        executor.program().into_iter().for_each(|program| target.account.employ(program));
         let replays = !target.capabilities.stores;
-        let (began, started) = (Instant::now(), Meter::read(target, &crew));
+        let (began, started) = (Instant::now(), Meter::read(target, &executor));
         let mut read = ReadBack::default();
         let mut checkable = !replays;
         for ((number, phase), plan) in point.phases.iter().enumerate().zip(&plans) {
             if checkable && phase.operations == [Operation::Delete] {
-                read = self.read_back(target, state, &mut crew, began)?;
+                read = self.read_back(target, state, &mut executor, began)?;
                 checkable = false;
             }
             if target.lack(phase).is_some() {
                 continue;
             }
-            let before = Meter::read(target, &crew);
-            let Some(result) = crew.run((number, plan), state, replays, self.stop)? else {
+            let before = Meter::read(target, &executor);
+            let Some(result) = executor.run((number, plan), state, replays, self.stop)? else {
                 return Ok(());
             };
             match result.tallies.timeouts() {
@@ -152,8 +152,8 @@ impl Turn<'_> {
                 2.. if result.gave_up => target.note_silence(),
                 _ => {}
             }
-            let after = Meter::read(target, &crew);
-            checkable &= !plan.work.races(crew.len());
+            let after = Meter::read(target, &executor);
+            checkable &= !plan.work.races(executor.len());
             if phase.measured {
                 // What nobody waits for may be stored later than another thread looks for it.
                 let must_be_there = !self.may_have_expired(began)
@@ -171,15 +171,15 @@ impl Turn<'_> {
             }
         }
         if checkable {
-            read = self.read_back(target, state, &mut crew, began)?;
+            read = self.read_back(target, state, &mut executor, began)?;
         }
-        note_read_back(entries, &read, evicted(&started, &Meter::read(target, &crew)));
+        note_read_back(entries, &read, evicted(&started, &Meter::read(target, &executor)));
         if !replays && !self.is_trial() {
             let set_options = target.set_options(point);
-            note_deletes(entries, &crew.read_back_deletes(state, set_options, self.stop)?);
+            note_deletes(entries, &executor.read_back_deletes(state, set_options, self.stop)?);
         }
         target.account.settle();
-        crew.dismiss()
+        executor.finish()
     }
 
     /// When operations are due, the same for every target of a round and other ones in the next; `None` in a closed loop.
@@ -246,13 +246,13 @@ impl Turn<'_> {
         &self,
         target: &Target,
         state: &KeyState,
-        crew: &mut Crew<'_>,
+        executor: &mut Executor<'_>,
         began: Instant,
     ) -> Result<ReadBack> {
         if self.may_have_expired(began) || self.is_trial() {
             return Ok(ReadBack::default());
         }
-        crew.read_back(state, target.set_options(self.point), self.stop)
+        executor.read_back(state, target.set_options(self.point), self.stop)
     }
 
     /// Whether the TTL of something that was set since the turn began may have passed, or may pass while it is looked for.

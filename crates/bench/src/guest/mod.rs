@@ -5,22 +5,22 @@
 //! a program of the guest's `Language` carries it out with its own client and its own clock, and what it counted comes
 //! back and is held against the plan. `docs/guests.md` is the contract between both sides.
 
-mod answer;
-mod back;
-mod crew;
+mod executor;
 mod files;
-mod found;
 mod java;
 mod options;
-mod part;
 mod patience;
 mod perl;
 mod php;
 mod process;
 mod python;
+mod readback;
+mod reply;
+mod result;
 mod script;
 mod session;
 mod store;
+mod tier;
 mod wrong;
 
 use std::ffi::OsString;
@@ -30,7 +30,7 @@ use std::time::Duration;
 use larder_store::{Durability, Engine, Guest, Reach, Recipe, Result, StoreUrl};
 use serde_json::Value;
 
-pub(crate) use crew::GuestCrew;
+pub(crate) use executor::GuestExecutor;
 pub(crate) use script::{memory_bytes, plan_bytes};
 use store::PartFile;
 pub(crate) use store::{Demand, GuestStore};

@@ -18,8 +18,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Language;
-use super::answer::{Greeting, Opened, PROTOCOL};
 use super::patience::Patience;
+use super::reply::{Greeting, Opened, PROTOCOL};
 
 /// What the program writes to standard error, in its folder.
 const LOG: &str = "stderr";

@@ -6,8 +6,8 @@ use std::time::Duration;
 use larder_store::{Capabilities, Error, Meta, Result, Session, SetMode, SetOptions, SetOutcome};
 use serde::de::DeserializeOwned;
 
-use super::answer::{Found, Reply, Stored, WasThere};
 use super::process::GOES_ON;
+use super::reply::{Found, Reply, Stored, WasThere};
 use super::store::{Program, Shared, lock};
 
 /// One program, started when it is first asked for something: its own, or that of all sessions.
@@ -163,7 +163,7 @@ impl Session for GuestSession {
             if options.flags != 0 {
                 return Err(self.unsupported("flags"));
             }
-            if options.ttl.is_some() && !can.ttl && !self.shared.ends_on_somebodys() {
+            if options.ttl.is_some() && !can.ttl && !self.shared.ends_on_external() {
                 return Err(self.unsupported("ttl"));
             }
             if options.ttl.is_some_and(|ttl| ttl.is_zero()) {

@@ -1,7 +1,7 @@
 //! An open guest: its folder, its servers, and sessions that are programs of its language.
 //!
 //! What is done through a session is for probing limits and for the contract suite, and nothing there is timed. Measured
-//! turns are the crew's affair. Servers behind a guest are opened by their engine of the catalog, which starts them,
+//! turns are the executor's affair. Servers behind a guest are opened by their engine of the catalog, which starts them,
 //! watches over them and stops them as it does for itself.
 
 use std::collections::BTreeMap;
@@ -20,10 +20,10 @@ use larder_store::{
 use serde::Serialize;
 use serde_json::Value;
 
-use super::answer::{Opened, PROTOCOL};
-use super::part::{Access, Part, SIZE};
 use super::process::Process;
+use super::reply::{Opened, PROTOCOL};
 use super::session::GuestSession;
+use super::tier::{Access, Part, SIZE};
 use super::{Cache, Keeps, Launch, find};
 
 /// The largest value that is expected where no plan says, in bytes.
@@ -199,9 +199,9 @@ impl GuestStore {
         &self.shared
     }
 
-    /// Whether what it leaves on a server that is somebody's ends by a TTL: those of its parts that have one take it.
-    pub(crate) fn ends_on_somebodys(&self) -> bool {
-        self.shared.ends_on_somebodys()
+    /// Whether what it leaves on an external server ends by a TTL: those of its parts that have one take it.
+    pub(crate) fn ends_on_external(&self) -> bool {
+        self.shared.ends_on_external()
     }
 
     /// The servers whose limits are its own: they are found without its client.
@@ -348,7 +348,7 @@ impl Shared {
     }
 
     /// Whether a part that is somebody's has TTLs.
-    pub(super) fn ends_on_somebodys(&self) -> bool {
+    pub(super) fn ends_on_external(&self) -> bool {
         self.parts.iter().any(|part| part.is_somebodys() && part.capabilities().ttl)
     }
 
@@ -427,9 +427,9 @@ impl Store for GuestStore {
 
     /// Of a stack what its lowest tier has room for and dropped, for that one has everything: what the tiers above drop is
     /// not lost. What else its servers count is not what the stack was asked.
-    fn somebodys(&self) -> Result<Vec<Stats>> {
+    fn external_stats(&self) -> Result<Vec<Stats>> {
         let servers = self.shared.parts.iter().filter_map(Part::store);
-        let told: Result<Vec<_>> = servers.map(|servers| servers.somebodys()).collect();
+        let told: Result<Vec<_>> = servers.map(|servers| servers.external_stats()).collect();
         Ok(told?.into_iter().flatten().collect())
     }
 

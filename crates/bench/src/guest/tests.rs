@@ -10,7 +10,9 @@ use larder_report::{Cell, ReasonKind, Run};
 use larder_store::{Catalog, Durability, Engine, Medium, Reach, Recipe, Role, StoreUrl};
 use schemars::json_schema;
 
-use super::{Abilities, Cache, GUESTS, GuestCrew, Keeps, Language, as_it_is, as_the_plan, store};
+use super::{
+    Abilities, Cache, GUESTS, GuestExecutor, Keeps, Language, as_it_is, as_the_plan, store,
+};
 use crate::compare::{Permissions, compare};
 use crate::measure::{KeyState, PhasePlan, thread_cpu_ns};
 use crate::observer::Silent;
@@ -249,9 +251,10 @@ fn whoever_waits_for_a_guest_takes_no_processor() {
         order: point.order(),
     };
     let guest = target.guest.take().unwrap();
-    let mut crew = GuestCrew::hire(&guest, point, &[phase], &state, &stop).unwrap().unwrap();
+    let mut executor =
+        GuestExecutor::start(&guest, point, &[phase], &state, &stop).unwrap().unwrap();
     let (began, cpu_began) = (Instant::now(), thread_cpu_ns());
-    crew.run(point, 0, &state, &stop).unwrap().unwrap();
+    executor.run(point, 0, &state, &stop).unwrap().unwrap();
     let (took, cpu_ns) = (began.elapsed(), thread_cpu_ns() - cpu_began);
     let share = Duration::from_nanos(cpu_ns).as_secs_f64() / took.as_secs_f64();
     println!("{cpu_ns} ns of processor time in {took:?}: {:.3} %", 100.0 * share);

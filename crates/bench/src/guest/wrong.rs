@@ -1,6 +1,6 @@
 //! A wrong value that a program tells of, in the words that Larder has for its own.
 
-use super::answer::WrongRan;
+use super::reply::WrongRan;
 use super::script::Script;
 use larder_workload::{Asked, Finding, KeySpace, NOTHING, Values};
 

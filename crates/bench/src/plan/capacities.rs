@@ -15,7 +15,7 @@ pub(crate) fn size_option(
 ) -> std::result::Result<&'static str, Unbounded> {
     if target.is_external() {
         return Err(
-            "somebody's server has the size that it has: leave out --capacity, or give no address, so that larder starts \
+            "an external server has the size that it has: leave out --capacity, or give no address, so that larder starts \
              a server",
         );
     }

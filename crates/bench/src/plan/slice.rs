@@ -68,7 +68,7 @@ impl Plan {
     }
 
     /// What tells this plan from others: made of all that a round follows from, but for what is drawn anew in each run, such
-    /// as the prefix of keys on a server that is somebody's.
+    /// as the prefix of keys on an external server.
     fn fingerprint(&self) -> String {
         let mut text = format!("{} {} {}\n", self.scenario, self.seed, self.rounds);
         let _ = writeln!(text, "{:?} {:?} {:?}", self.warmup, self.memory, self.form);

@@ -13,9 +13,9 @@ pub struct PlannedTarget {
     pub name: String,
     /// Its engine.
     pub engine: &'static Engine,
-    /// Where its entries take room here; of a stack, those of each tier. What is somebody's takes none.
+    /// Where its entries take room here; of a stack, those of each tier. External servers take none.
     pub media: Vec<Medium>,
-    /// Its URL names a server that Larder does not start: somebody's.
+    /// Its URL names a server that Larder does not start: an external one.
     pub external: bool,
     /// It is a stack, and some tier of it lives in the memory of the process that measures.
     pub has_tier_here: bool,
@@ -57,7 +57,7 @@ impl PlannedTarget {
         self.language.is_some()
     }
 
-    /// Whether its URL names a server that Larder does not start: somebody's.
+    /// Whether its URL names a server that Larder does not start: an external one.
     pub fn is_external(&self) -> bool {
         self.external
     }

@@ -43,7 +43,7 @@ pub(crate) struct Target {
     full_at: Vec<(Point, String)>,
     /// Keys that were removed at the end of its last turn: all of them, or an even sample.
     pub(crate) emptied: Vec<Vec<u8>>,
-    /// What servers of somebody's have evicted.
+    /// What external servers have evicted.
     pub(crate) evicted: Evicted,
     /// What its servers did in the turns of others.
     pub(crate) beside: Beside,
@@ -53,7 +53,7 @@ pub(crate) struct Target {
     silent: AtomicBool,
 }
 
-/// What servers of somebody's have evicted, by their own count.
+/// What external servers have evicted, by their own count.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Evicted {
     /// Since they were started, when they were last looked at; `None` where there are none, or they do not tell.
@@ -101,7 +101,7 @@ impl Target {
         plan: &Plan,
         catalog: &Catalog,
     ) -> Result<Self> {
-        // A stack gives room to those of its tiers that are not somebody's.
+        // A stack gives room to those of its tiers that are not external.
         let is_ours = || !planned.is_external() || !planned.url.tiers().is_empty();
         if let Some(option) = planned.engine.capacity_option.filter(|_| is_ours()) {
             let points = plan.points.iter().filter(|point| !point.leaves_out(planned));
@@ -145,17 +145,17 @@ impl Target {
             lost: None,
             silent: AtomicBool::new(false),
         };
-        target.evicted.seen = target.evicted_at_somebodys();
+        target.evicted.seen = target.evicted_externally();
         Ok(target)
     }
 
-    /// What the servers of somebody's behind it have evicted so far, as far as they tell; `None` where there are none.
-    pub(crate) fn evicted_at_somebodys(&self) -> Option<u64> {
+    /// What the external servers behind it have evicted so far, as far as they tell; `None` where there are none.
+    pub(crate) fn evicted_externally(&self) -> Option<u64> {
         if self.info.ownership != Ownership::External {
             return None;
         }
         let told: Vec<u64> =
-            self.store.somebodys().ok()?.iter().filter_map(|stats| stats.evictions).collect();
+            self.store.external_stats().ok()?.iter().filter_map(|stats| stats.evictions).collect();
         (!told.is_empty()).then(|| told.iter().sum())
     }
 
@@ -384,7 +384,7 @@ impl Target {
     /// How values are set at a point. One that asks for a TTL where there is none is refused, with that reason.
     pub(crate) fn set_options(&self, point: &PlannedPoint) -> SetOptions {
         let ends = match &self.guest {
-            Some(guest) => guest.ends_on_somebodys(),
+            Some(guest) => guest.ends_on_external(),
             None => self.info.ownership == Ownership::External && self.capabilities.ttl,
         };
         let asked = point.set_options.ttl.filter(|_| self.capabilities.ttl);

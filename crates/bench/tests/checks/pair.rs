@@ -69,7 +69,7 @@ impl Store for Pair {
     }
 
     /// The server behind both machines is the test's own: nobody else has entries there.
-    fn somebodys(&self) -> Result<Vec<Stats>> {
+    fn external_stats(&self) -> Result<Vec<Stats>> {
         Ok(Vec::new())
     }
 }

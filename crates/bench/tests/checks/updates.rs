@@ -147,7 +147,7 @@ pub(crate) const CASES: &[Case] = &[
         severity: Severity::Error,
         fires_on: "reads that go on for longer than a TTL and still hit",
         trips: || run(&stores::ENGINES, &["lingers:"], ENDING),
-        words: &[" reads that hit began when the TTL of everything that was stored had passed"],
+        words: &[" reads that hit began when the TTL of what they found had passed"],
         silent_on: "a map that looks at the time",
         silent: || {
             let run = run(&stores::ENGINES, &["map:"], ENDING);

@@ -37,6 +37,7 @@ fn what_is_true_of_one_slice_is_told_of_the_whole() {
         moka.capacity_bytes = Some(1000);
         moka.limits.max_key_len = Some(64);
         file.file_system = Some("tmpfs, 64 MiB".into());
+        file.file_system_kind = Some("tmpfs".into());
         file.durability = Some("fsync-each".into());
         file.settings.insert("stand_in".into(), "made for tests".into());
         run.environment.memory_bytes = Some(4096);

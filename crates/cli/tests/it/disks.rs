@@ -100,7 +100,7 @@ fn ramfs() {
     let run = scene.run_json();
     let said = run.checks.iter().find(|check| check.id == "FS-KIND").unwrap();
     assert!(said.text.contains("no limit but memory"), "{}", said.text);
-    assert!(said.text.ends_with("(size=1 MiB is ignored by ramfs)"), "{}", said.text);
+    assert!(said.text.ends_with("(ramfs, size=1 MiB is ignored by ramfs)"), "{}", said.text);
     assert_eq!(run.targets[0].file_system.as_deref(), Some("ramfs (no limit)"));
     for cell in &run.cells {
         assert!(cell.reason.is_none() && cell.counts.errors + cell.counts.misses == 0, "{cell:#?}");

@@ -316,7 +316,7 @@ impl Store for MemcachedStore {
     }
 
     /// Its nodes, where Larder has not started them, with what they have free: that takes a second question.
-    fn somebodys(&self) -> Result<Vec<Stats>> {
+    fn external_stats(&self) -> Result<Vec<Stats>> {
         if self.shared.is_managed() {
             return Ok(Vec::new());
         }

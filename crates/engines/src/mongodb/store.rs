@@ -251,7 +251,7 @@ impl Store for MongodbStore {
     }
 
     /// Its servers, where Larder has not started them, with what their file system has free.
-    fn somebodys(&self) -> Result<Vec<Stats>> {
+    fn external_stats(&self) -> Result<Vec<Stats>> {
         if self.info().ownership != Ownership::External {
             return Ok(Vec::new());
         }

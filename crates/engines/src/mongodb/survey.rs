@@ -157,7 +157,7 @@ pub(super) type Indexes = [(&'static str, String); 2];
 const EXPIRES_INDEX: &str = "larder_expires";
 const TAG_INDEX: &str = "larder_tag";
 
-/// Makes the collection where it is missing, and its indexes where the collection is ours. On a server of somebody's one
+/// Makes the collection where it is missing, and its indexes where the collection is ours. On an external server one
 /// that was there is theirs: the index that removes what has expired would remove every document of theirs that has
 /// such a field.
 pub(super) fn prepare(link: &Link, is_managed: bool) -> Result<Indexes> {

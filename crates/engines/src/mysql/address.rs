@@ -149,7 +149,7 @@ impl Address {
             .tcp_connect_timeout(Some(self.timeout))
             // Another socket than the one that was named would be another road than the one that is measured.
             .prefer_socket(false)
-            // Which program this is is nobody's business on a server that is somebody's.
+            // Which program this is is nobody's business on an external server.
             .connect_attrs(None::<std::collections::HashMap<String, String>>)
             .stmt_cache_size(0)
             .max_allowed_packet(self.packet_len)

@@ -61,7 +61,7 @@ impl Greeting {
             })?,
             _ => config.db,
         };
-        // The library's own name and version are nobody's business on a server that is somebody's.
+        // The library's own name and version are nobody's business on an external server.
         let mut redis = RedisConnectionInfo::default().set_db(db.into()).set_skip_set_lib_name();
         match (url.user().filter(|user| !user.is_empty()), url.password()) {
             (Some(_), None) => {

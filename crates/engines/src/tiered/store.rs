@@ -56,7 +56,7 @@ pub(super) fn open(url: &StoreUrl, catalog: &Catalog) -> Result<Arc<dyn Store>> 
     }))
 }
 
-/// The URL of a tier with the stack's room for it, where the tier has such a limit and is not somebody's.
+/// The URL of a tier with the stack's room for it, where the tier has such a limit and is not external.
 fn with_room(tier: &StoreUrl, config: TieredConfig, catalog: &Catalog) -> Result<StoreUrl> {
     let option =
         catalog.find(tier.scheme())?.capacity_option.filter(|_| !catalog.is_external(tier));
@@ -133,9 +133,9 @@ impl Store for TieredStore {
         Ok(stats)
     }
 
-    fn somebodys(&self) -> Result<Vec<Stats>> {
+    fn external_stats(&self) -> Result<Vec<Stats>> {
         let of_tiers: Result<Vec<_>> =
-            self.tiers.iter().map(|tier| tier.store.somebodys()).collect();
+            self.tiers.iter().map(|tier| tier.store.external_stats()).collect();
         Ok(of_tiers?.into_iter().flatten().collect())
     }
 

@@ -1,4 +1,4 @@
-//! What a server of somebody's keeps, what it refuses, and what happens while it is away.
+//! What an external server keeps, what it refuses, and what happens while it is away.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};

@@ -76,7 +76,7 @@ pub(super) fn charts(run: &Run) -> Vec<Chart> {
             });
             let Statistic { name, meaning, .. } = statistic;
             let is_paced = slice.places.iter().any(|place| place.group.is_paced());
-            let from = if is_paced { " from the planned start" } else { "" };
+            let from = if is_paced { " from the intended start" } else { "" };
             let reading = format!("Less is better. {meaning}{from}, all rounds together.");
             let subject = subject.at("percentile", name);
             let reading = timed(slice.operation, &reading);

@@ -18,7 +18,7 @@ const ANSWERED: &str = "More is better. Requests answered a second, hits and mis
 
 /// Where all that keep up do as many.
 const PACED: &str = "Operations came at a given rate: who keeps up reaches it, and is no better for it; what ranks is the \
-                     p99 of the latency from the planned start. Only operations that succeeded count. The median of the \
+                     p99 of the response time. Only operations that succeeded count. The median of the \
                      rounds with its 95 % interval.";
 
 /// A chart for each operation.

@@ -10,7 +10,7 @@ use crate::points::distinct_label;
 use crate::ranking::{Group, Row, Standing, groups};
 
 const READING: &str = "Further right is more, lower is better. Each mark is one of the rates that were tried: to the right \
-                       the operations a second that were reached, upwards the p99 of the latency from the planned start. \
+                       the operations a second that were reached, upwards the p99 of the response time. \
                        Where a line turns upwards, more comes than the target bears.";
 
 /// The coordinate that says how many operations come.
@@ -59,7 +59,7 @@ fn picture(run: &Run, groups: &[&Group<'_>]) -> Picture {
     };
     let y = Axis {
         scale: Scale::Log,
-        ..axis::of_figures("p99 from the planned start", Unit::Nanoseconds, &lines)
+        ..axis::of_figures("p99 of the response time", Unit::Nanoseconds, &lines)
     };
     Picture { shape: Shape::Lines, x, y, series: lines, absent }
 }

@@ -6,7 +6,7 @@ use super::marks;
 use super::podium::{is_decided, no_result};
 use super::view::View;
 use crate::chart::palette::COLOURS;
-use crate::columns::{self, ANSWERED, P99_FROM_PLAN};
+use crate::columns::{self, ANSWERED, RESPONSE_P99};
 use crate::figures;
 use crate::model::{ReasonKind, Run};
 use crate::ranking::{Group, Row, Standing, pair};
@@ -15,12 +15,12 @@ use crate::sentences::{no_verdict, rounds_for_verdict, rounds_needed};
 /// Of more targets the shares stand below the figures.
 const INLINE: usize = 6;
 
-/// What ranks, of one operation: rates, or in an open loop the p99 from plan.
+/// What ranks, of one operation: rates, or in an open loop the response p99.
 pub(super) fn table(view: &View<'_>, groups: &[Group<'_>]) -> Markup {
     let operation = groups[0].operation;
     let rows = || groups.iter().flat_map(|group| &group.rows);
     let measure = match (groups.iter().any(Group::is_paced), rows().any(|row| row.misses)) {
-        (true, _) => P99_FROM_PLAN,
+        (true, _) => RESPONSE_P99,
         (false, true) => ANSWERED,
         (false, false) => "rate",
     };
@@ -54,7 +54,7 @@ fn key(run: &Run, groups: &[Group<'_>], measure: &str) -> Markup {
     let has = |is: fn(&Row<'_>) -> bool| groups.iter().any(|group| group.rows.iter().any(is));
     html! {
         p.key {
-            "Figure: " (measure) @if measure == P99_FROM_PLAN { ", the median of the rounds" } ". "
+            "Figure: " (measure) @if measure == RESPONSE_P99 { ", the median of the rounds" } ". "
             "Length of the bar: its share of the best at that point, in the colour of the target. "
             @if groups.iter().any(|group| is_decided(run, group)) { "▸: leads there, or cannot be told apart from the leader. " }
             @if has(|row| row.unlike().is_some()) { "With hits beside it: so few hits that its speed is not compared. " }

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::marks;
 use super::view::View;
 use crate::chart::palette::COLOURS;
-use crate::columns::{self, ANSWERED, P99_FROM_PLAN};
+use crate::columns::{self, ANSWERED, RESPONSE_P99};
 use crate::figures;
 use crate::model::{Run, Verdict};
 use crate::ranking::{Group, Row, Standing, pair};
@@ -31,7 +31,7 @@ pub(super) fn podium(view: &View<'_>, group: &Group<'_>) -> Markup {
     let rows: Vec<&Row<'_>> = group.shown(&view.swept).collect();
     let misses = rows.iter().any(|row| row.misses);
     let measure = match (group.is_paced(), misses) {
-        (true, _) => P99_FROM_PLAN,
+        (true, _) => RESPONSE_P99,
         (false, true) => ANSWERED,
         (false, false) => "rate",
     };

@@ -24,7 +24,7 @@ pub struct Counts {
     /// passed. An eviction may explain them. Programs of other languages do not count them.
     #[serde(default)]
     pub stored_misses: u64,
-    /// Of `hits` and `wrong`: reads that began when the TTL of everything that was stored had passed.
+    /// Of `hits` and `wrong`: reads that began when the TTL of what they found had passed.
     #[serde(default)]
     pub outlived: u64,
     /// Of `wrong` and `read_back_wrong`: those with the right beginning, cut short.

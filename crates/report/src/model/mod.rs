@@ -173,8 +173,8 @@ pub struct Target {
     pub capacity_bytes: Option<u64>,
     /// Entries that servers which Larder did not start evicted during the run, by their own count; `null` where there are no
     /// such servers, they do not tell, and in runs of before it was told.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub somebodys_evictions: Option<u64>,
+    #[serde(default, alias = "somebodys_evictions", skip_serializing_if = "Option::is_none")]
+    pub external_evictions: Option<u64>,
     /// CPU time of its servers in the turns of other targets, in seconds; `null` where it is not known or there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside_cpu_s: Option<f64>,

@@ -16,7 +16,7 @@ pub struct Search {
     pub operations: Vec<Operation>,
     /// Which quantile is bounded, 0 to 1.
     pub quantile: f64,
-    /// Its bound, in nanoseconds from the planned start.
+    /// Its bound, in nanoseconds from the intended start.
     pub bound_ns: u64,
     /// The highest rate within the bound that each round found, in operations a second.
     pub rates: Vec<f64>,

@@ -17,7 +17,7 @@ pub struct Comparison {
     /// What was done.
     pub operation: Operation,
     /// Rate of `a` over rate of `b`, of an operation that can miss the rate of answers: of their medians; from twenty rounds on that both have, the median of the ratios in each.
-    /// In an open loop, where all that keep up have the same rate: the p99 from the planned start of `b` over that of `a`.
+    /// In an open loop, where all that keep up have the same rate: the p99 of the response time of `b` over that of `a`.
     pub ratio: f64,
     /// Its 95 % interval, by bootstrap; `null` with fewer than six rounds.
     pub ci95: Option<[f64; 2]>,

@@ -134,8 +134,8 @@ fn rule(run: &Run) -> Option<Sentence> {
     (comparisons > 0).then(|| {
         let rates = match run.cells.iter().filter(|cell| cell.is_paced()).count() {
             0 => "rates",
-            all if all == run.cells.len() => "p99 from plan",
-            _ => "rates, with --rate their p99 from plan,",
+            all if all == run.cells.len() => "response p99",
+            _ => "rates, with --rate their response p99,",
         };
         let text = format!(
             "two targets are told apart where p < {}, after Holm's correction over {}, and their {rates} differ by \
@@ -247,7 +247,7 @@ fn down_the_ranking(
         let (a, b) = (&ranked[a].cell.target, &ranked[b].cell.target);
         pair(run, group.operation, group.point, a, b)
     };
-    let by = if group.is_paced() { "by p99 from plan, " } else { "" };
+    let by = if group.is_paced() { "by response p99, " } else { "" };
     let last = ranked.len() - 1;
     let mut texts = Vec::new();
     let mut from = 0;

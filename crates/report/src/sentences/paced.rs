@@ -8,7 +8,7 @@ use crate::points::short_label;
 use crate::ranking::{Group, Row};
 use crate::told::highest_told;
 
-/// A percentile from plan that is so many times the one from the real beginning deserves a word.
+/// A percentile of response times that is so many times the one of service times deserves a word.
 const APART: u64 = 10;
 
 /// The sentences about those of a group that have a result and whose operations came when they were due; none of a closed loop.
@@ -36,7 +36,7 @@ pub(super) fn kept_up(swept: &[&str], group: &Group<'_>) -> Vec<Sentence> {
     match kept[..] {
         [] => {}
         _ if late.is_empty() && kept.len() > 1 => texts.push(format!(
-            "all kept up with {}, so not the rates but the p99 from the planned start ranks them",
+            "all kept up with {}, so not the rates but the p99 of the response time ranks them",
             rate(offered)
         )),
         _ => texts.push(format!("{} kept up with {}", names(&kept), rate(offered))),
@@ -53,7 +53,7 @@ fn fell_behind(row: &Row<'_>, offered: f64) -> String {
         unbegun => format!(", {unbegun} operations had not begun when the time was over"),
     };
     format!(
-        "{} did not keep up: {} of {} were done ({}){rest}; its latency from the planned start grows for as long as a round \
+        "{} did not keep up: {} of {} were done ({}){rest}; its response time grows for as long as a round \
          lasts",
         row.name,
         rate(row.rate().unwrap_or_default()),
@@ -78,7 +78,7 @@ fn waited(name: &str, cell: &Cell) -> Option<String> {
     };
     (apart && cell.kept_up() != Some(false)).then(|| {
         let text = format!(
-            "{percentile} is {} from the planned start and {} from the instant at which operations began, because {why}; a \
+            "{percentile} is {} from the intended start and {} from the instant at which operations began, because {why}; a \
              closed loop tells only the second",
             nanoseconds(of(&planned) as f64),
             nanoseconds(of(&service) as f64),

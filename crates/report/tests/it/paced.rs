@@ -46,10 +46,10 @@ fn targets_that_all_keep_up_are_ranked_by_their_p99() {
     assert_eq!(order, [["b", "a"], ["a", "b"]]);
     let said: Vec<String> = sentences(&run).iter().map(ToString::to_string).collect();
     for text in [
-        "get, 10000: all kept up with 10.0 k/s, so not the rates but the p99 from the planned start ranks them",
+        "get, 10000: all kept up with 10.0 k/s, so not the rates but the p99 of the response time ranks them",
         "get, 20000: a kept up with 20.0 k/s",
         "get, 20000: b did not keep up: 12.5 k/s of 20.0 k/s were done (62.5 %), 7500 operations had not begun when the \
-         time was over; its latency from the planned start grows for as long as a round lasts",
+         time was over; its response time grows for as long as a round lasts",
     ] {
         assert!(said.iter().any(|said| said == text), "{text}: {said:#?}");
     }
@@ -60,13 +60,13 @@ fn the_page_draws_and_tables_what_ranks() {
     let run = paced();
     let page = render(&run, Format::HTML, PLAIN);
     for text in [
-        "Figure: p99 from plan, the median of the rounds.",
+        "Figure: response p99, the median of the rounds.",
         "200 µs <small>1.00×</small>",
         "300 µs <small>0.67×</small>",
         ">due</th>",
         ">vs best p99</th>",
-        ">latency from plan</th>",
-        ">begun p99.9</th>",
+        ">response time</th>",
+        ">service p99.9</th>",
         "<td>10.0 k/s</td>",
     ] {
         assert!(page.contains(text), "{text}");
@@ -74,13 +74,13 @@ fn the_page_draws_and_tables_what_ranks() {
     let one = Run { cells: run.cells[..2].to_vec(), ..run.clone() };
     let page = render(&one, Format::HTML, PLAIN);
     assert!(
-        page.contains("Length: p99 from plan, the median of the rounds, the shorter the better.")
+        page.contains("Length: response p99, the median of the rounds, the shorter the better.")
     );
     // The longer bar is that of the longer latency.
     assert!(page.contains("width=\"66.67%\"") && page.contains("width=\"100.00%\""));
     // A closed loop has nothing of it.
     let page = render(&gets(&[("a", 1e6)]), Format::HTML, PLAIN);
-    for text in ["from plan", ">due</th>", ">begun p99.9</th>"] {
+    for text in ["response time", ">due</th>", ">service p99.9</th>"] {
         assert!(!page.contains(text), "{text}");
     }
 }
@@ -94,11 +94,7 @@ fn no_picture_of_rates_has_the_ratios_of_their_p99() {
     };
     let chart = rates(&run);
     assert!(chart.ratios.at.is_empty(), "{:?}", chart.ratios);
-    assert!(
-        chart.reading.contains("p99 of the latency from the planned start"),
-        "{}",
-        chart.reading
-    );
+    assert!(chart.reading.contains("p99 of the response time"), "{}", chart.reading);
     for cell in &mut run.cells {
         cell.paced = None;
     }
@@ -124,7 +120,7 @@ fn a_name_that_ends_in_a_colon_has_one() {
         ("a:", "5000 of 10000 operations waited behind others"),
         ("b:", "threads of the client woke late"),
     ] {
-        let begins = format!("get: {name} p99.9 is 9.00 ms from the planned start and ");
+        let begins = format!("get: {name} p99.9 is 9.00 ms from the intended start and ");
         let ends = format!(
             " at which operations began, because {why}; a closed loop tells only the second"
         );
@@ -142,8 +138,8 @@ fn what_is_said_of_two_of_them_is_said_of_their_p99() {
         cell.rounds = 10;
     }
     let said: Vec<String> = sentences(&run).iter().map(ToString::to_string).collect();
-    assert!(said.iter().any(|said| said.contains("by p99 from plan, b and a cannot")), "{said:#?}");
-    assert!(said.iter().any(|said| said.contains("their p99 from plan differ by")), "{said:#?}");
+    assert!(said.iter().any(|said| said.contains("by response p99, b and a cannot")), "{said:#?}");
+    assert!(said.iter().any(|said| said.contains("their response p99 differ by")), "{said:#?}");
 }
 
 #[test]
@@ -156,7 +152,7 @@ fn a_sweep_of_rates_is_drawn_as_latency_against_what_was_reached() {
     let [a, b] = &chart.series[..] else { panic!("{:#?}", chart.series) };
     assert_eq!((&*a.name, &*a.x, &*a.y), ("a", &[1e4, 2e4][..], &[Some(3e5), Some(9e5)][..]));
     assert_eq!((&*b.name, &*b.x, &*b.y), ("b", &[1e4, 1.25e4][..], &[Some(2e5), Some(7e8)][..]));
-    assert!(svg(chart, larder_report::Ground::White).contains("p99 from the planned start"));
+    assert!(svg(chart, larder_report::Ground::White).contains("p99 of the response time"));
     // A closed loop has none.
     assert!(charts(&gets(&[("a", 1e6)])).iter().all(|chart| !chart.id.starts_with("throughput")));
 }

@@ -2,8 +2,8 @@
 
 use larder_report::{Cell, Latency, ReasonKind, Run, Slice};
 
-use super::super::book::{Entry, PackedPace};
 use super::super::record::{distribute, logged, nothing_succeeded, totalled};
+use super::super::samples::{Entry, PackedPace};
 use super::super::{CellHistograms, Times, log_path};
 use super::{Sliced, logs};
 use crate::error::{Result, usage};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use larder_report::{ReasonKind, Search, Slice};
 
-use super::super::book::Searched;
+use super::super::samples::Searched;
 use super::super::search::concluded;
 use super::Sliced;
 use larder_workload::Bound;

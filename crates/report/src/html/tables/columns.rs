@@ -29,6 +29,8 @@ pub(super) struct Column {
 
 /// The family of what operations took; in an open loop from the instant at which they were due.
 pub(super) const LATENCY: &str = "latency";
+/// The family of those columns in an open loop.
+pub(super) const RESPONSE: &str = "response time";
 
 const NOT_KNOWN: &str = "not known";
 
@@ -59,8 +61,8 @@ pub(super) const COLUMNS: &[Column] = &[
         figure: |row| latency(row, 0.999, |l| l.p999, |i| Some(i.p999)),
     },
     Column { family: LATENCY, head: "max", figure: |row| latency(row, 1.0, |l| l.max, |_| None) },
-    // The two views of an open loop; the one from plan is that of the columns before it.
-    Column { family: "once begun", head: "begun p99.9", figure: begun },
+    // The two views of an open loop; the response time is that of the columns before it.
+    Column { family: "service time", head: "service p99.9", figure: begun },
     Column {
         family: "CPU per operation",
         head: "client",

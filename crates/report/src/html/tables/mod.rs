@@ -93,8 +93,8 @@ fn legend(view: &View<'_>) -> Markup {
             }
             @if rows().any(|row| row.cell.is_paced()) {
                 li {
-                    b { "due" } ": operations came at this rate, whatever the target did. Latencies count from the planned start; the \
-                    median of the rounds' p99 ranks. " b { "begun" } ": from the instant at which an operation really began."
+                    b { "due" } ": operations came at this rate, whatever the target did. The response time counts from the intended start; the \
+                    median of the rounds' p99 ranks. The service time counts from the instant at which an operation really began."
                 }
             }
             @if rows().any(|row| !row.ties.is_empty()) {

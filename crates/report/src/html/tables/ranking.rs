@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use maud::{Markup, html};
 
-use super::columns::{COLUMNS, Column, LATENCY, rate};
+use super::columns::{COLUMNS, Column, LATENCY, RESPONSE, rate};
 use crate::columns;
 use crate::figures;
 use crate::html::checks::word;
@@ -148,7 +148,7 @@ fn heads(shape: &Shape<'_>) -> Markup {
                 th.first colspan=(shape.of_rate()) scope="colgroup" { "rate" }
                 @for family in families() {
                     th.first colspan=(family.len()) scope="colgroup" {
-                        (family[0].family) @if shape.paced && family[0].family == LATENCY { " from plan" }
+                        (if shape.paced && family[0].family == LATENCY { RESPONSE } else { family[0].family })
                     }
                 }
                 @if shape.classes.is_empty() { th.first.words rowspan="2" scope="col" { "durability" } }

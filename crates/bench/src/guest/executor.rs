@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use larder_host::disk;
 use larder_store::{Error, Result, Span, TierStats};
 
-use super::answer::{Loaded, Progress, Ran, Reply};
-use super::back::Back;
 use super::files::{self, Terms};
-use super::found::{self, Frame};
 use super::process::Process;
+use super::readback::Back;
+use super::reply::{Loaded, Progress, Ran, Reply};
+use super::result::{self, Frame};
 use super::script::{Act, Script};
 use super::session::rounded_up;
 use super::store::{GuestStore, Shared};
@@ -34,7 +34,7 @@ pub(super) const OVERTIME: Duration = Duration::from_secs(30);
 
 /// A program that carries out a turn.
 #[derive(Debug)]
-pub(crate) struct GuestCrew {
+pub(crate) struct GuestExecutor {
     // Ends before what it works in.
     pub(super) process: Process,
     pub(super) shared: Arc<Shared>,
@@ -60,9 +60,9 @@ pub(crate) struct GuestCrew {
     pub(super) evictions: Option<u64>,
 }
 
-impl GuestCrew {
+impl GuestExecutor {
     /// Writes down the whole turn, starts a program and has it read that. `None` when the run was stopped meanwhile.
-    pub(crate) fn hire(
+    pub(crate) fn start(
         store: &GuestStore,
         point: &PlannedPoint,
         plans: &[PhasePlan<'_>],
@@ -80,7 +80,7 @@ impl GuestCrew {
         let (process, _) = shared.start()?;
         let folder = shared.new_folder("turn");
         let tiers = shared.tiers();
-        let mut crew = Self {
+        let mut executor = Self {
             shared,
             process,
             script,
@@ -95,11 +95,12 @@ impl GuestCrew {
             tiers,
             evictions: None,
         };
-        let what = (&crew.script, crew.folder.as_path());
-        crew.plan_bytes = write(&crew.shared, what, point, ttl)?;
-        let loaded = have_read(&mut crew.process, &crew.folder, crew.plan_bytes, stop)?;
-        crew.rss_bytes = Servers::read(&[crew.process.pid()]).map(|program| program.rss_bytes);
-        Ok(loaded.map(|Loaded { evictions, .. }| Self { evictions, ..crew }))
+        let what = (&executor.script, executor.folder.as_path());
+        executor.plan_bytes = write(&executor.shared, what, point, ttl)?;
+        let loaded = have_read(&mut executor.process, &executor.folder, executor.plan_bytes, stop)?;
+        executor.rss_bytes =
+            Servers::read(&[executor.process.pid()]).map(|program| program.rss_bytes);
+        Ok(loaded.map(|Loaded { evictions, .. }| Self { evictions, ..executor }))
     }
 
     /// Has a phase carried out; `None` when the run was stopped meanwhile, which kills the program.
@@ -133,19 +134,19 @@ impl GuestCrew {
         let ran: Vec<Ran> = (0..act.shares.len())
             .map(|process| self.ran(&self.folder, number, process))
             .collect::<Result<_>>()?;
-        let mut result = found::add_up(act, &ran, frame, &words).map_err(|what| {
+        let mut result = result::add_up(act, &ran, frame, &words).map_err(|what| {
             self.process.fault(&format!("answered what does not add up: phase {number}, {what}"))
         })?;
         result.client_wait_s = scheduled.map(|(after, before)| {
             let timed: u64 = ran.iter().map(|ran| ran.cpu_user_ns + ran.cpu_system_ns).sum();
             seconds(after.since(before).waited_in(timed))
         });
-        self.script.settle(number, &found::done(&ran), state);
+        self.script.settle(number, &result::done(&ran), state);
         self.rss_bytes = ran.iter().map(|ran| ran.rss_bytes).max();
         self.connections =
-            self.connections.zip(found::connections(&ran)).map(|(before, more)| before + more);
+            self.connections.zip(result::connections(&ran)).map(|(before, more)| before + more);
         let names = self.shared.tier_names();
-        found::add_tiers(&mut self.tiers, &names, &ran).map_err(|what| {
+        result::add_tiers(&mut self.tiers, &names, &ran).map_err(|what| {
             self.process.fault(&format!("answered what does not add up: phase {number}, {what}"))
         })?;
         Ok(Some(result))
@@ -200,7 +201,7 @@ impl GuestCrew {
     }
 
     /// Lets it go, in order: whoever does not end when it is asked to has failed.
-    pub(crate) fn dismiss(self) -> Result<()> {
+    pub(crate) fn finish(self) -> Result<()> {
         // What it was given may be large, and the next turn has its own.
         let _ = fs::remove_dir_all(&self.folder);
         self.process.end()

@@ -16,8 +16,8 @@ use larder_report::{Cell, Operation, Run, Sample, figures};
 use larder_store::Span;
 
 use super::Slot;
-use super::book::Book;
 use super::comparisons::whole_rounds;
+use super::samples::Samples;
 use crate::plan::{Plan, PlannedPoint};
 use larder_analysis::statistics::{Difference, half_width, median, median_ci95};
 use larder_workload::Until;
@@ -31,7 +31,7 @@ const NAMED: usize = 5;
 
 /// What decides whether a point has another round.
 #[derive(Debug)]
-pub(super) struct Goal<'a> {
+pub(super) struct StoppingRule<'a> {
     plan: &'a Plan,
     /// When the rounds began.
     began: Instant,
@@ -54,7 +54,7 @@ enum Figure {
     Ratio(usize, usize, Operation),
 }
 
-impl<'a> Goal<'a> {
+impl<'a> StoppingRule<'a> {
     /// For rounds that begin now.
     pub(super) fn new(plan: &'a Plan) -> Self {
         let points = vec![State::default(); plan.points.len()];
@@ -62,7 +62,13 @@ impl<'a> Goal<'a> {
     }
 
     /// Whether a point has this round, from 1.
-    pub(super) fn goes_on(&mut self, round: u32, at: usize, slots: &[Slot], book: &Book) -> bool {
+    pub(super) fn goes_on(
+        &mut self,
+        round: u32,
+        at: usize,
+        slots: &[Slot],
+        samples: &Samples,
+    ) -> bool {
         if self.points[at].over {
             return false;
         }
@@ -74,7 +80,7 @@ impl<'a> Goal<'a> {
             (round, _) if round <= self.plan.rounds => true,
             (round, Some(until)) => {
                 !is_looked_at(self.plan.rounds, round - 1)
-                    || !self.is_there(until, (round - 1, at), slots, book)
+                    || !self.is_there(until, (round - 1, at), slots, samples)
             }
             (_, None) => false,
         };
@@ -88,10 +94,10 @@ impl<'a> Goal<'a> {
         until: Until,
         (round, at): (u32, usize),
         slots: &[Slot],
-        book: &Book,
+        samples: &Samples,
     ) -> bool {
         let seed = self.plan.seed;
-        let samples = |slot, of| book.entries(slot, at, of).iter().map(|entry| &entry.sample);
+        let samples = |slot, of| samples.entries(slot, at, of).iter().map(|entry| &entry.sample);
         let few = round < LEAST_TO_COMPARE;
         let is_wide = |figure: &Figure| match *figure {
             Figure::Cell(slot, of) => {
@@ -169,7 +175,7 @@ pub(super) fn reached(plan: &Plan, run: &Run) -> Option<String> {
     };
     let what = match (measured().any(Cell::is_paced), measured().all(Cell::is_paced)) {
         (false, _) => "rate",
-        (_, true) => "p99 from the planned start",
+        (_, true) => "p99 of the response time",
         _ => "rate, or p99 where operations came when they were due,",
     };
     let ratios = if run.comparisons.is_empty() {

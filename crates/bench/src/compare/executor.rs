@@ -6,16 +6,16 @@ use std::sync::atomic::AtomicBool;
 
 use larder_store::{Result, Session, SetOptions, Stats, Store, TierStats};
 
-use crate::guest::GuestCrew;
+use crate::guest::GuestExecutor;
 use crate::measure::{KeyState, PhasePlan, PhaseResult, ReadBack, Reader, run_phase};
 use crate::plan::PlannedPoint;
 use crate::target::Target;
 use crate::usage::{major_faults, own_memory};
 
 /// Who carries out a turn.
-pub(super) enum Crew<'a> {
+pub(super) enum Executor<'a> {
     Threads { point: &'a PlannedPoint, sessions: Vec<Box<dyn Session>>, store: Arc<dyn Store> },
-    Guest { point: &'a PlannedPoint, guest: Box<GuestCrew> },
+    Guest { point: &'a PlannedPoint, guest: Box<GuestExecutor> },
 }
 
 /// What reads back for the threads, with their sessions.
@@ -29,9 +29,9 @@ fn reader<'r>(
     Reader { keys, values, state, sessions, set_options, flags_again, stop }
 }
 
-impl<'a> Crew<'a> {
+impl<'a> Executor<'a> {
     /// Gets ready for these phases, of which a guest must know beforehand. `None` when the run was stopped meanwhile.
-    pub(super) fn hire(
+    pub(super) fn start(
         target: &Target,
         point: &'a PlannedPoint,
         plans: &[PhasePlan<'_>],
@@ -39,7 +39,7 @@ impl<'a> Crew<'a> {
         stop: &AtomicBool,
     ) -> Result<Option<Self>> {
         if let Some(guest) = &target.guest {
-            let guest = GuestCrew::hire(guest, point, plans, state, stop)?;
+            let guest = GuestExecutor::start(guest, point, plans, state, stop)?;
             return Ok(guest.map(|guest| Self::Guest { point, guest: Box::new(guest) }));
         }
         let sessions = target.sessions(point.threads)?;
@@ -102,10 +102,10 @@ impl<'a> Crew<'a> {
     }
 
     /// Lets it go, in order.
-    pub(super) fn dismiss(self) -> Result<()> {
+    pub(super) fn finish(self) -> Result<()> {
         match self {
             Self::Threads { .. } => Ok(()),
-            Self::Guest { guest, .. } => guest.dismiss(),
+            Self::Guest { guest, .. } => guest.finish(),
         }
     }
 

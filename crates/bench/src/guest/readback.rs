@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicBool;
 use larder_report::{Counts, Operation};
 use larder_store::{Error, Result};
 
-use super::crew::{GuestCrew, Over, have_read, wait_for, words, write};
-use super::found::{self, Frame};
+use super::executor::{GuestExecutor, Over, have_read, wait_for, words, write};
+use super::result::{self, Frame};
 use super::script::Script;
 use crate::measure::{KeyState, ReadBack, Tally, now_ns};
 use crate::plan::PlannedPoint;
@@ -21,7 +21,7 @@ const READ_AGAIN: usize = 2;
 /// A read-back under way.
 #[derive(Debug)]
 pub(super) struct Back<'a> {
-    crew: &'a mut GuestCrew,
+    executor: &'a mut GuestExecutor,
     script: Script,
     folder: PathBuf,
     point: &'a PlannedPoint,
@@ -39,17 +39,17 @@ impl Drop for Back<'_> {
 impl<'a> Back<'a> {
     /// Has the program read this plan; `None` when the run was stopped meanwhile.
     pub(super) fn begin(
-        crew: &'a mut GuestCrew,
+        executor: &'a mut GuestExecutor,
         script: Script,
         (point, state): (&'a PlannedPoint, &'a KeyState),
         stop: &'a AtomicBool,
     ) -> Result<Option<Self>> {
-        let folder = crew.shared.new_folder("back");
-        crew.is_loaded = false;
-        let back = Self { crew, script, folder, point, state, stop };
+        let folder = executor.shared.new_folder("back");
+        executor.is_loaded = false;
+        let back = Self { executor, script, folder, point, state, stop };
         let what = (&back.script, back.folder.as_path());
-        let plan_bytes = write(&back.crew.shared, what, point, back.crew.ttl)?;
-        let loaded = have_read(&mut back.crew.process, &back.folder, plan_bytes, stop)?;
+        let plan_bytes = write(&back.executor.shared, what, point, back.executor.ttl)?;
+        let loaded = have_read(&mut back.executor.process, &back.folder, plan_bytes, stop)?;
         Ok(loaded.map(|_| back))
     }
 
@@ -60,7 +60,7 @@ impl<'a> Back<'a> {
 
     /// Sets the keys of the plan's second phase once more, to these versions, and reads them again.
     pub(super) fn overwrite(&mut self, versions: &[(u32, u32)]) -> Result<ReadBack> {
-        let evictions = self.crew.evictions;
+        let evictions = self.executor.evictions;
         let mut found = ReadBack::default();
         let due = versions.len() as u64;
         let set = match self.run(SET_AGAIN, Operation::Set)? {
@@ -79,8 +79,8 @@ impl<'a> Back<'a> {
             }
         };
         // A cache that does not tell what it drops where keys are set again has told of everything before.
-        let is_told = self.crew.evictions.is_some();
-        self.crew.evictions = self.crew.evictions.or(evictions);
+        let is_told = self.executor.evictions.is_some();
+        self.executor.evictions = self.executor.evictions.or(evictions);
         for (key, version) in versions {
             // A set that failed may have left either value, or none.
             if set {
@@ -94,7 +94,7 @@ impl<'a> Back<'a> {
         }
         let found = self.read_in(READ_AGAIN)?;
         if !is_told && found.counts.read_back_absent > 0 {
-            self.crew.evictions = None;
+            self.executor.evictions = None;
         }
         Ok(found)
     }
@@ -103,13 +103,13 @@ impl<'a> Back<'a> {
         let Some((over, tally)) = self.run(number, Operation::Get)? else {
             return Ok(ReadBack::default());
         };
-        over.or_failed(&self.crew.process)?;
+        over.or_failed(&self.executor.process)?;
         let Some(Tally { counts, first_error, wrong_examples, .. }) = tally else {
             return Ok(ReadBack::default());
         };
         if counts.errors > 0 {
             let what = first_error.unwrap_or_else(|| "a read failed".into());
-            let engine = self.crew.shared.cache.engine.scheme;
+            let engine = self.executor.shared.cache.engine.scheme;
             return Err(Error::Unavailable { engine, what, source: None });
         }
         let found = Counts {
@@ -132,21 +132,21 @@ impl<'a> Back<'a> {
         number: usize,
         operation: Operation,
     ) -> Result<Option<(Over, Option<Tally>)>> {
-        let Self { crew, script, folder, point, state, stop } = self;
+        let Self { executor, script, folder, point, state, stop } = self;
         let began_ns = now_ns();
-        let Some(over) = wait_for(&mut crew.process, number, None, stop)? else {
+        let Some(over) = wait_for(&mut executor.process, number, None, stop)? else {
             return Ok(None);
         };
-        over.add_to(&mut crew.evictions);
+        over.add_to(&mut executor.evictions);
         let frame = Frame { began_ns, ended_ns: now_ns() };
         if matches!(over, Over::GaveUp(_)) {
             return Ok(Some((over, None)));
         }
-        let ran = crew.ran(folder, number, 0)?;
+        let ran = executor.ran(folder, number, 0)?;
         let (act, words) = (&script.phases[number], words(script, point, state));
-        let added = found::add_up(act, std::slice::from_ref(&ran), frame, &words);
+        let added = result::add_up(act, std::slice::from_ref(&ran), frame, &words);
         let mut result = added.map_err(|what| {
-            crew.process.fault(&format!("answered what does not add up: read back, {what}"))
+            executor.process.fault(&format!("answered what does not add up: read back, {what}"))
         })?;
         Ok(Some((over, Some(result.tallies.of(operation).clone()))))
     }

@@ -41,14 +41,14 @@ impl Searched {
 
 /// Entries by target and point (both as indices) and operation, and searches by target and point.
 #[derive(Debug, Default)]
-pub(crate) struct Book {
+pub(crate) struct Samples {
     entries: BTreeMap<(usize, usize, Operation), Vec<Entry>>,
     /// How many rounds each point has begun.
     begun: BTreeMap<usize, u32>,
     searches: BTreeMap<(usize, usize), Vec<Searched>>,
 }
 
-impl Book {
+impl Samples {
     pub(crate) fn new() -> Self {
         Self::default()
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use larder_report::{Counts, Operation, Timeline};
 use larder_store::TierStats;
 
-use super::answer::{OperationRan, Ran};
-use super::crew::{OVERTIME, PAUSES};
+use super::executor::{OVERTIME, PAUSES};
+use super::reply::{OperationRan, Ran};
 use super::script::{Act, Done};
 use super::wrong::{Words, example};
 use crate::measure::{PhaseResult, Tallies, seconds};

@@ -26,7 +26,7 @@ pub(super) fn check(plan: &Plan, target: &Target, permissions: Permissions) -> R
         return Ok(());
     }
     // One that cannot be asked tells nothing.
-    let told = target.store.somebodys().unwrap_or_else(|_| vec![Stats::default()]);
+    let told = target.store.external_stats().unwrap_or_else(|_| vec![Stats::default()]);
     let plan = Wanted::of(plan, target);
     let mut servers = told.into_iter();
     let text =
@@ -61,7 +61,7 @@ impl Wanted {
     }
 }
 
-/// Why servers of somebody's are not to take what a plan stores.
+/// Why external servers are not to take what a plan stores.
 fn refusal(plan: Wanted, stats: &Stats, drops: bool) -> Option<String> {
     let wanted = ByteSize(plan.largest);
     #[expect(clippy::cast_precision_loss, reason = "a share")]
@@ -117,10 +117,10 @@ fn known(target: &Target, mut stats: Stats) -> Stats {
     stats
 }
 
-/// Looks at a target whose turn is over, and whose keys were deleted: stops it where servers of somebody's have evicted since
+/// Looks at a target whose turn is over, and whose keys were deleted: stops it where external servers have evicted since
 /// it was looked at before, unless that is allowed.
 pub(super) fn watch(target: &mut Target, round: u32) {
-    let Some(now) = target.evicted_at_somebodys() else { return };
+    let Some(now) = target.evicted_externally() else { return };
     let Some(before) = target.evicted.seen.replace(now) else { return };
     let grown = now.saturating_sub(before);
     target.evicted.grown += grown;
