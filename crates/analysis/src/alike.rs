@@ -1,5 +1,5 @@
-//! What must be alike where figures are set side by side that were measured at different times or on different machines:
-//! slices of a plan, and runs of which one is compared with the other.
+//! Conditions that must be alike where figures are set side by side that were measured at different times or on different
+//! machines: slices of a plan, and runs of which one is compared with the other.
 
 use larder_report::{Environment, Run};
 use larder_store::ByteSize;
@@ -27,7 +27,7 @@ pub fn circumstances(run: &Run) -> Vec<Circumstances<'_>> {
         .collect()
 }
 
-/// What of each of these must be as in the others, always in the same order.
+/// The conditions of each of these, always in the same order.
 pub(crate) fn facts(all: &[Circumstances<'_>]) -> Vec<[Fact; 9]> {
     let size = |bytes: Option<u64>| bytes.map(|bytes| ByteSize(bytes).to_string());
     let of_one = |Circumstances { environment, larder }: &Circumstances<'_>| {
@@ -58,7 +58,8 @@ fn first_alike(all: &[Circumstances<'_>], bytes: u64) -> u64 {
     sizes.into_iter().find(|other| is_same_memory(*other, bytes)).unwrap_or(bytes)
 }
 
-/// The versions of a target that were measured, by its URL, each once; of a slice in which it could not be opened there is none.
+/// The versions of a target that were measured, by its URL, each once; of a slice in which it could not be opened there is
+/// none.
 pub(crate) fn versions<'a>(run: &'a Run, url: &str) -> Vec<&'a str> {
     let of_target = run.target(url).and_then(|target| target.version.as_deref());
     if run.parts.is_empty() {

@@ -299,7 +299,7 @@ fn equal_workloads_are_alike_however_they_were_typed() {
     assert_eq!(between(&new, &old).mixed, []);
     new.workload.insert("requests".into(), "5000".into());
     new.workload.insert("operations".into(), "get".into());
-    // What was warm is another figure.
+    // Figures of warm operations are others.
     new.workload.insert("warmup".into(), "1s".into());
     assert_eq!(
         between(&old, &new).told_mixed().unwrap(),

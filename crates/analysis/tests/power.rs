@@ -10,7 +10,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 const RUNS: u64 = 30;
 
-/// What the machine does.
+/// The noise of the machine.
 #[derive(Clone, Copy)]
 struct Machine {
     /// How far a round lies from the next by itself, as a share.

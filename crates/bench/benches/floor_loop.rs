@@ -1,4 +1,4 @@
-//! What the measured loop itself costs: `null:` with values of 100 bytes, beside one reading of the clock.
+//! The cost of the measured loop itself: `null:` with values of 100 bytes, beside one reading of the clock.
 //!
 //! `cargo bench -p larder-bench --bench floor_loop`. The loop reads the clock, takes a key, calls the store through its
 //! trait, verifies the value and records the latency; the clock is its floor.

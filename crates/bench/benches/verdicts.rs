@@ -4,7 +4,7 @@
 //! store with itself (two of its kind, under two names) and with one that takes 10 % longer for each operation, with
 //! `--until 2%`. Itself must come out as indistinguishable and the slowed one as slower in at least 28 of 30 runs.
 //!
-//! What is slowed measures its own operations and works on for a tenth of each, so that whatever the machine does to the
+//! A slowed cache measures its own operations and works on for a tenth of each, so that whatever the machine does to the
 //! store is a tenth worse for it.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
@@ -115,7 +115,7 @@ impl Session for SlowedSession {
     }
 }
 
-/// What became of the runs of one pair.
+/// The verdicts on the runs of one pair.
 #[derive(Debug, Default)]
 struct Count {
     right: u32,

@@ -1,9 +1,9 @@
-//! What keeps a comparison from running at all. What befalls a single target is a reason in its cells, not an error.
+//! Errors that keep a comparison from running at all. A fault of a single target is a reason in its cells instead.
 
 use std::io;
 use std::path::PathBuf;
 
-/// What planning and comparing return.
+/// The result of planning and comparing.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why there is no comparison.
@@ -22,7 +22,7 @@ pub enum Error {
     /// A file that the workload names cannot be read.
     #[error("reading {what} {}: {source}", path.display())]
     Read {
-        /// What the file is.
+        /// The kind of file.
         what: &'static str,
         /// The file.
         path: PathBuf,

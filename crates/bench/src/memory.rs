@@ -20,7 +20,7 @@ const LEAST: ByteSize = ByteSize(64 << 20);
 static KILLED_BEFORE: AtomicU64 = AtomicU64::new(0);
 static KILLED_BEFORE_TURN: AtomicU64 = AtomicU64::new(0);
 
-/// What the kernel has ended for want of memory ends by this signal.
+/// A process that the kernel ends for want of memory ends by this signal.
 const KILLED: &str = "signal 9";
 /// Whose connections are closed already may take so long to end.
 const SOON: Duration = Duration::from_secs(1);
@@ -28,7 +28,7 @@ const SOON: Duration = Duration::from_secs(1);
 /// Limits the memory of this process, and of all that it will start, where a scenario says so; until what is returned is
 /// dropped. To be called before the scenario is planned and anything is started: what was taken before does not count.
 pub fn limit_memory(scenario: &Scenario) -> Result<Option<MemoryLimit>> {
-    // What holds for the whole run is the same in all of its workloads.
+    // Settings of the whole run are the same in all of its workloads.
     let asked = scenario.workloads().first().and_then(|(_, spec)| spec.memory);
     let Some(limit) = asked else { return Ok(None) };
     let refused = |reason: &str| usage(format!("--memory {}: {reason}", limit.typed()));

@@ -1,4 +1,4 @@
-//! What a comparison tells while it runs.
+//! Events of a comparison while it runs.
 
 use larder_report::{Check, Operation, Point, Sample};
 
@@ -43,7 +43,7 @@ pub enum Event<'a> {
     WarmUp,
     /// The rounds begin.
     Started {
-        /// What will be done.
+        /// The plan of the run.
         plan: &'a Plan,
     },
     /// A target's turn begins.
@@ -70,9 +70,9 @@ pub enum Event<'a> {
         target: &'a str,
         /// Where in the sweep.
         point: &'a Point,
-        /// What was done.
+        /// The operation.
         operation: Operation,
-        /// What it brought.
+        /// The result.
         sample: &'a Sample,
     },
     /// A target failed for good and will have no more turns.
@@ -87,7 +87,7 @@ pub enum Event<'a> {
     Fired {
         /// The name of the target that it concerns; `None` where it concerns more than one.
         target: Option<&'a str>,
-        /// What was found.
+        /// The finding.
         check: &'a Check,
     },
     /// A turn is over.
@@ -99,7 +99,7 @@ pub enum Event<'a> {
     Ended,
 }
 
-/// Who is told.
+/// The receiver of events.
 pub trait Observer {
     /// Something happened.
     fn notice(&self, event: Event<'_>);

@@ -1,4 +1,4 @@
-//! What a comparison leaves behind: a folder with `run.json`, `samples.csv`, `usage.csv`, the latencies as HDR logs and the reports.
+//! The output of a comparison: a folder with `run.json`, `samples.csv`, `usage.csv`, the latencies as HDR logs and the reports.
 //!
 //! `run.json` comes first: all but the latencies is made of it, by [`write_reports`] at any time. So a disk that fills up
 //! costs what can be made again. Every file is written under a temporary name and renamed, so a reader never meets half of one.
@@ -29,7 +29,7 @@ pub(crate) const RUN: &str = "run.json";
 /// The name of a file, and what makes its content of a run.
 type Report = (&'static str, fn(&Run) -> String);
 
-/// What a folder of results has that is made of `run.json`.
+/// The files in a folder of results that are made of `run.json`.
 const REPORTS: &[Report] = &[
     ("samples.csv", samples_csv),
     ("usage.csv", usage_csv),
@@ -37,7 +37,7 @@ const REPORTS: &[Report] = &[
     ("report.html", |run| render(run, Format::HTML, PLAIN)),
 ];
 
-/// What the folder of a set has; the data last, because whoever finds it takes the rest to be there.
+/// The files in the folder of a set; the data last, because a reader who finds it takes the rest to be there.
 const INDEXES: &[(&str, Format)] =
     &[("index.md", Format::MARKDOWN), ("index.html", Format::HTML), (INDEX_DATA, Format::JSON)];
 
@@ -71,7 +71,7 @@ pub fn prepare(folder: &Path) -> Result<()> {
 /// Where `run.json` cannot be written. That of an earlier run is still there then.
 pub fn write(folder: &Path, outcome: &Outcome) -> Result<Vec<String>> {
     prepare(folder)?;
-    // What is old goes first: its room may be needed, and it does not lie beside a new run if that cannot be told of whole.
+    // Old files go first: its room may be needed, and it does not lie beside a new run if that cannot be told of whole.
     for (name, _) in REPORTS {
         let _ = fs::remove_file(folder.join(name));
     }

@@ -46,7 +46,7 @@ pub fn claim(folder: &Path) -> Result<Claimed> {
     Ok(Claimed { earlier: earlier.and_then(|head| head.started), _lock: lock })
 }
 
-/// What every `run.json` and `index.json` begins with, whatever its version.
+/// The fields with which every `run.json` and `index.json` begins with, whatever its version.
 #[derive(Debug, Deserialize)]
 struct Head {
     #[expect(dead_code, reason = "that it is there tells a result from another file of this name")]
@@ -88,7 +88,7 @@ fn foreign(folder: &Path, is_ours: impl Fn(&str) -> bool) -> Result<Option<PathB
     Ok(others.into_iter().min())
 }
 
-/// What a run that was killed leaves of a file that it was writing.
+/// The unfinished file that a run leaves when it is killed while it writes.
 fn is_leftover(name: &str) -> bool {
     name.starts_with(".tmp")
 }

@@ -1,7 +1,7 @@
 //! A run laid beside an article: figures are found, conclusions judged, and what is missing is said.
 //!
-//! What each operation took is made up: a machine that is busy or slow must not change a verdict. The runs are real all the same,
-//! so that cells, counts and findings are those of a comparison.
+//! The times of operations are made up: a machine that is busy or slow must not change a verdict. The runs are real all the
+//! same, so that cells, counts and findings are those of a comparison.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -181,7 +181,7 @@ fn figures_are_those_of_the_matching_cells_each_in_its_measure() {
     assert!(reason(7).starts_with("cannot run did not run: "), "{}", reason(7));
     assert_eq!((here[6], here[7]), (None, None));
     let doubts = ["SILENT-DROP", "NEVER-HITS"].map(str::to_owned);
-    // What no check lets into the ranking has its figure here, and its doubt.
+    // A target that a check keeps out of the ranking has its figure here, and its doubt.
     assert_eq!((here[8].is_some(), &found[8].doubts[..]), (true, &doubts[..]));
 }
 
@@ -276,7 +276,8 @@ fn what_is_concluded_from_figures_that_are_no_result_cannot_be_told_unless_it_na
     assert_eq!(judged[1].evidence.len(), 1, "what was measured stands beside it");
 }
 
-/// One keeps, one forgets what is set, now and then what is set once more too, one refuses from some number on, one fails now and then, one takes nothing so large.
+/// One keeps, one forgets what is set, now and then what is set once more too, one refuses from some number on, one fails
+/// now and then, one takes nothing so large.
 const VALUES: &str = r#"
     name = "values"
     targets = [
@@ -348,7 +349,7 @@ fn values_that_are_set_after_a_miss_are_refused_by_their_own_errors() {
     assert_eq!(fills, [DoesNotHold, Holds, DoesNotHold], "{judged:#?}");
     assert_eq!((stored.given, stored.refused), (50, 50 - stored.read_back), "{stored:?}");
     assert!(stored.read_back > 0 && stored.refusal.is_some(), "{stored:?}");
-    // What is said of a value is not what was said to a read.
+    // The fate of a value is not the answer to a read.
     let (_, stored, _) = told("fails");
     assert!(stored.given < 50 && stored.refused < stored.given, "{stored:?}");
     assert_eq!(stored.refusal, None, "{stored:?}");

@@ -1,4 +1,4 @@
-//! What stands behind the figures of a cell: curve and intervals of its latencies, and how each round went.
+//! The data behind the figures of a cell: curve and intervals of its latencies, and how each round went.
 
 mod support;
 

@@ -15,11 +15,11 @@ struct Suite {
     language: &'static str,
     /// How the names of its tests end, below `t`.
     ending: &'static str,
-    /// What runs one, and tells of each case.
+    /// The command that runs one, and tells of each case.
     command: &'static [&'static str],
     /// The Debian package that brings it.
     package: &'static str,
-    /// What a case says that was not run.
+    /// The text of a case that was not run.
     skipped: &'static str,
 }
 

@@ -146,7 +146,7 @@ fn agree(native: &str, guest: &str, workload: &str) {
         assert!(native.reason.is_none() && guest.reason.is_none(), "{native:#?} {guest:#?}");
         let counted = |cell: &Cell| {
             let mut counts = cell.counts;
-            // What goes over the wire is told of clients of this process only.
+            // Traffic over the wire is counted for clients of this process only.
             (counts.connections, counts.requests) = (None, None);
             if workload.contains("fill-next") {
                 // Which of the fills were made only the program knows.
@@ -228,7 +228,7 @@ fn mounted() {
     assert!(!mounts.contains("filecache"), "{mounts}");
 }
 
-/// What a program has open cannot be unmounted for as long as it runs, which is tried for 200 ms.
+/// A file system cannot be unmounted while a program has it open; that is tried for 200 ms.
 fn ends_first() {
     let close = || {
         let url = StoreUrl::parse("perl+fastmmap:?size=4m&mount=tmpfs:64m").unwrap();
@@ -392,7 +392,7 @@ fn no_ttl() {
     assert_eq!(cells(&run, url)[0].reason.as_deref(), Some("has no TTL"));
 }
 
-/// What a guest is to do is written down, so it must fit into memory.
+/// A guest's operations are written down, so they must fit into memory.
 fn too_much() {
     let scenario =
         |target| support::scenario(&[target], "keys = 100\nrequests = '4000m'\nratio = '1:0'");
@@ -427,8 +427,8 @@ fn load_time() {
     assert_eq!(reason("moka"), None);
 }
 
-/// What the program grows by on the null cache is not the cache's: neither of 4 MB of values that are made ready, nor of so many
-/// operations.
+/// The growth of the program on the null cache is not the cache's: neither of 4 MB of values that are made ready, nor of so
+/// many operations.
 fn own_memory() {
     let run = run(&["python+dict:"], "keys = 4000\nrequests = 20000\noperations = ['set', 'get']");
     for cell in cells(&run, "python+dict:") {

@@ -74,7 +74,7 @@ fn a_value_that_comes_back_after_its_delete_is_wrong() {
     let workload = "keys = 300\nrounds = 1\noperations = 'set+delete+get'";
     let get = cell(&run(&stores::ENGINES, &["fails:"], workload), "fails:", Operation::Get).counts;
     assert!(get.wrong == 0 && get.hits > 0, "{get:?}");
-    // What a get-or-set has stored again may be there, too.
+    // A value that a get-or-set has stored again may be there, too.
     let workload = "keys = 50\nrounds = 1\nrequests = 3000\nratio = '1:4:1'\non-miss = 'fill'";
     let fills = run(&stores::ENGINES, &["map:"], workload);
     assert_eq!(cell(&fills, "map:", Operation::GetOrSet).counts.wrong, 0);

@@ -77,7 +77,7 @@ fn slice_of(whole: &Outcome, number: u32, of: u32) -> Outcome {
     }
 }
 
-/// What is written into a folder and read from it again.
+/// A run that is written into a folder and read from it again.
 fn left(folder: &Path, slice: &Outcome) -> Sliced {
     write(folder, slice).unwrap();
     let text = fs::read_to_string(folder.join("run.json")).unwrap();
@@ -124,7 +124,7 @@ fn slices_come_to_the_very_figures_of_the_whole() {
             assert_eq!(json(found), json(whole));
         }
         assert_eq!(json(&found.comparisons), json(&whole.comparisons));
-        // What else the machine did is told of each slice, and here none says so.
+        // Other work of the machine is reported of each slice, and no slice here has any.
         let of_figures = |run: &Run| {
             run.checks.iter().filter(|check| check.id != "NOISE").cloned().collect::<Vec<_>>()
         };

@@ -1,4 +1,4 @@
-//! What an observer is told while a comparison runs.
+//! The events of an observer while a comparison runs.
 
 mod support;
 

@@ -38,7 +38,7 @@ fn a_target_that_keeps_up_does_what_is_due_and_waits_in_between() {
         assert!((pace.offered_per_s - 2000.0).abs() < 1.0, "{}", pace.offered_per_s);
         assert_eq!(pace.unbegun, 0);
         let (planned, service) = (cell.latency_ns.unwrap(), pace.service_ns.unwrap());
-        // What nobody was waiting for is in no latency: 500 µs lie between two operations.
+        // Time that nobody was waiting in is in no latency: 500 µs lie between two operations.
         assert!(service.min < 250_000, "{service:?}");
         for (from_plan, from_begin) in
             [(planned.p50, service.p50), (planned.p99, service.p99), (planned.max, service.max)]
@@ -140,7 +140,7 @@ fn a_trace_is_replayed_at_its_own_pace_or_at_another() {
     let recorded = support::run(&ENGINES, &["moka:"], &trace);
     let cell = paced(&recorded, "moka:", Operation::Get);
     assert_eq!(cell.counts.ops, 201);
-    // What one time lasts is known from the next; the last lasts as long as the one before.
+    // The length of one interval is known from the next; the last is as long as the one before.
     let wall_s = cell.wall_s.unwrap();
     assert!(wall_s > 0.89, "{wall_s}");
     let slots = cell.samples[0].timeline.as_ref().unwrap();

@@ -13,7 +13,7 @@ fn rounds(run: &Run) -> Vec<u32> {
     found
 }
 
-/// What ended the rounds, where it begins like this.
+/// The event that ended the rounds, where it begins like this.
 fn ended<'a>(run: &'a Run, by: &str) -> Option<&'a str> {
     run.rounds_ended.as_deref().filter(|how| how.starts_with(by))
 }

@@ -70,7 +70,7 @@ fn a_part_that_names_targets_is_measured_on_no_others() {
     let of = |target: &str| run.cells.iter().filter(|cell| cell.target == target).count();
     assert_eq!((of("moka:"), of("null:")), (1 + 4, 1));
     assert!(run.cells.iter().all(|cell| cell.reason.is_none()), "{:#?}", run.cells);
-    // Whoever types other targets wants to see all of it.
+    // A user who types other targets wants to see all of it.
     let typed = Scenario { targets: vec!["null:".into()], ..scenario };
     assert_eq!(Plan::new(&typed, true, &ENGINES).unwrap().turns(), 3);
     let error = Plan::new(&typed, false, &ENGINES).unwrap_err().to_string();

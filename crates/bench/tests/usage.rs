@@ -1,4 +1,4 @@
-//! What a run tells of the use of the machine over its time: of this process, of servers that are started or found by their
+//! The use of the machine over a run: of this process, of servers that are started or found by their
 //! port, of guests, and that it does not pretend to know of what is elsewhere.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
@@ -58,7 +58,7 @@ fn of<'a>(run: &'a Run, of: UsageOf, target: Option<&str>) -> &'a Usage {
     usage
 }
 
-/// What a total has grown to at the end; it never goes back.
+/// The final value of a total; it never goes back.
 fn end<T: Copy + PartialOrd>(totals: &[Option<T>]) -> T {
     assert!(totals.windows(2).all(|pair| pair[0] <= pair[1]));
     totals.last().copied().flatten().unwrap()
@@ -70,7 +70,7 @@ fn this_process() {
     assert!(client.at_s.len() >= 3, "{:?}", client.at_s);
     assert!(client.turn_of[1..].iter().flatten().all(|target| *target == 0));
     assert!(client.turn_of.contains(&Some(0)), "{:?}", client.turn_of);
-    // What the measured loops took is part of what the process took.
+    // The CPU time of the measured loops is part of that of the process.
     let in_loops: f64 = run.cells.iter().filter_map(|cell| cell.client_cpu_s).sum();
     let all = end(&client.cpu_user_s) + end(&client.cpu_system_s);
     assert!(all > 0.9 * in_loops && in_loops > 0.0, "{all} {in_loops}");

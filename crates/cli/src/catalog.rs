@@ -1,4 +1,4 @@
-//! What can be compared: the engines of this build and the guests.
+//! The targets that can be compared: the engines of this build and the guests.
 
 use larder_bench::guest;
 use larder_store::Catalog;

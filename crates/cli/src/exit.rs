@@ -8,7 +8,7 @@ use larder_store::Error as StoreError;
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// What was asked for is done.
+    /// The command has done its work.
     Done = 0,
     /// It could not be done.
     Failed = 1,
@@ -43,7 +43,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// What was asked for cannot be: one line that names the value, the limit and the fix.
+/// The request cannot be carried out: one line that names the value, the limit and the fix.
 #[derive(Debug)]
 pub(crate) struct Usage(pub(crate) String);
 

@@ -1,4 +1,4 @@
-//! What is known of the terminal: its width, and whether it takes colours and more than ASCII.
+//! The properties of the terminal: its width, and whether it takes colours and more than ASCII.
 
 use std::io::{IsTerminal, stdout};
 

@@ -20,7 +20,7 @@ use larder_workload::trace::FORMATS;
 
 const HEAD: &str = "<!-- Made from the code by crates/cli/tests/generated.rs. Do not edit; run `just generate`. -->\n";
 
-/// What `larder` knows.
+/// The engines and checks that `larder` knows.
 const CATALOG: Catalog = ENGINES.with_guests(guest::GUESTS);
 
 const ENGINES_HEAD: &str = "\
@@ -143,7 +143,7 @@ fn setup_brings_what_every_recipe_names() {
     }
 }
 
-/// What brings a program, as short as a table needs it.
+/// The package that brings a program, as short as a table needs it.
 fn source(recipe: &Recipe) -> String {
     match recipe.source {
         Source::Debian(package) => package.into(),

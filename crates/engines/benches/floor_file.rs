@@ -1,4 +1,4 @@
-//! What `file:` adds to reading a file: a session's `get` against bare open, read and close of the same file.
+//! The cost of `file:` on top of reading a file: a session's `get` against bare open, read and close of the same file.
 //!
 //! Both run in alternating slices in one process, so that whatever else the machine does meets both. The bare side
 //! knows the name beforehand, opens it relative to an open folder and reads into one buffer. `LARDER_FLOOR_DIR`
@@ -51,7 +51,7 @@ fn measure(folder: &Path, len: usize, slices: usize) -> Result<(), Box<dyn std::
     let mut buffer = vec![0; 64 << 10];
     let (mut ours, mut bare) = (Vec::new(), Vec::new());
     for slice in 0..slices {
-        // Who goes first changes, so that neither always finds the caches as the other left them.
+        // They take turns at going first, so that neither always finds the caches as the other left them.
         for turn in 0..2 {
             if (slice + turn) % 2 == 0 {
                 ours.push(time(|| get(&mut *session, key, &mut value))?);
@@ -136,7 +136,7 @@ struct Folder(PathBuf);
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What stays behind is a few kilobytes in a temporary folder.
+        // A few kilobytes stay behind in a temporary folder.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -1,4 +1,4 @@
-//! What `lmdb:` adds to LMDB: deadlines, versions, counts of bytes, room for the next.
+//! The cost of `lmdb:` on top of LMDB: deadlines, versions, counts of bytes, room for the next.
 //!
 //! Run with `cargo bench -p larder-engines --bench floor_lmdb`.
 

@@ -1,4 +1,4 @@
-//! What a session of `memcached:` adds to the bytes on the wire.
+//! The cost of a session of `memcached:` on top of the bytes on the wire.
 //!
 //! A `get` of ours against a bare blocking socket that sends the same request and reads as many bytes of answer,
 //! from the same memcached, in many short slices that take turns: whatever else the machine does falls on both.

@@ -1,4 +1,4 @@
-//! What a session of `mongodb:` adds to what the driver takes for the least that can be asked, a `ping`; and what many keys
+//! The cost of a session of `mongodb:` on top of the driver's least request, a `ping`; and what many keys
 //! at once save.
 //!
 //! The server is whatever `mongodb:` starts. Both take turns in many short slices: whatever else the machine does falls on

@@ -1,4 +1,4 @@
-//! What a session of `mysql:` adds to its driver, and what a batch saves.
+//! The cost of a session of `mysql:` on top of its driver, and the saving of a batch.
 //!
 //! A `get` and a `set` of ours against a prepared statement that does nothing, `DO 0`, on a connection of the same driver
 //! to the same server, in many short slices that take turns: whatever else the machine does falls on both. What is left

@@ -1,4 +1,4 @@
-//! What a session of `postgresql:` adds to a round trip with PostgreSQL, and what a batch saves.
+//! The cost of a session of `postgresql:` on top of a round trip with PostgreSQL, and the saving of a batch.
 //!
 //! A `get` of ours against a bare blocking socket that has the same statement done and reads as many bytes of answer, from
 //! the same server, in many short slices that take turns: whatever else the machine does falls on both. Then a batch of 100
@@ -18,7 +18,7 @@ use turns::{heading, take_turns};
 
 const KEY: &[u8] = b"floor:key:000001";
 
-/// What the statement of a `get` is called on the bare connection.
+/// The name of the statement of a `get` on the bare connection.
 const NAME: &[u8] = b"get\0";
 
 const GET: &str = "SELECT value, flags, version, deadline_ms FROM larder \

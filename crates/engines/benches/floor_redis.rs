@@ -1,4 +1,4 @@
-//! What a session of `redis:` adds to the bytes on the wire.
+//! The cost of a session of `redis:` on top of the bytes on the wire.
 //!
 //! A `get` and a `set` of ours against a bare blocking socket that sends the same request and reads as many bytes of
 //! answer, from the same server, in many short slices that take turns: whatever else the machine does falls on both.

@@ -1,4 +1,4 @@
-//! What `sqlite:` adds to SQLite: deadlines, versions, counts of bytes, room for the next.
+//! The cost of `sqlite:` on top of SQLite: deadlines, versions, counts of bytes, room for the next.
 //!
 //! Run with `cargo bench -p larder-engines --bench floor_sqlite`.
 

@@ -1,5 +1,5 @@
-//! What a stack adds to the tier that answers: the same hits of `moka:` through a stack and without one, in alternating
-//! slices of one process.
+//! The cost of a stack on top of the tier that answers: the same hits of `moka:` through a stack and without one, in
+//! alternating slices of one process.
 //!
 //! Run with `cargo bench -p larder-engines --bench floor_tiered`.
 
@@ -29,7 +29,7 @@ fn main() -> Result<()> {
         let line = format!(
             "get of {len} B: {bare:.0} ns in moka, {stack:.0} ns in a stack: {more:+.0} ns\n"
         );
-        // Whoever reads no more has read enough.
+        // A reader that has gone away has read enough.
         let _ = std::io::stdout().write_all(line.as_bytes());
     }
     Ok(())

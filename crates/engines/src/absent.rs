@@ -29,7 +29,7 @@ pub(crate) const fn engine(
     }
 }
 
-/// What brings an engine: the feature of its name.
+/// The feature that brings an engine: it has the engine's name.
 pub(crate) const fn needs(scheme: &'static str) -> Recipe {
     let source = Source::Feature(scheme);
     Recipe { role: Role::Library, server: "", program: scheme, folders: &[], source }

@@ -3,11 +3,11 @@
 use larder_store::{Error, Result};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
-/// What a server on this machine needs to be believed, all in PEM.
+/// The certificates by which clients believe a server on this machine, all in PEM.
 pub(crate) struct Certificates {
     /// The certificate of an authority which nobody else has ever heard of, and whose key is gone already.
     pub(crate) authority: String,
-    /// What it says of the server.
+    /// The server's certificate, signed by the authority.
     pub(crate) server: String,
     /// The key of the server.
     pub(crate) key: String,

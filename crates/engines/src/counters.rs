@@ -25,7 +25,7 @@ impl Count {
     }
 }
 
-/// What sessions count of one thing: some numbers.
+/// The counters that sessions keep of one thing.
 pub trait Tally<const N: usize>: Default {
     /// The numbers, always in the same order.
     fn counts(&self) -> [&Count; N];
@@ -36,7 +36,7 @@ pub trait Tally<const N: usize>: Default {
     }
 }
 
-/// What one session counts of an engine. Aligned to two cache lines, because processors fetch them in pairs: no session slows
+/// The counters of one session. Aligned to two cache lines, because processors fetch them in pairs: no session slows
 /// another one down.
 #[derive(Debug, Default)]
 #[repr(align(128))]
@@ -114,7 +114,7 @@ impl<T> Counters<T> {
         counters
     }
 
-    /// What all sessions counted.
+    /// The sums over all sessions.
     pub fn totals<const N: usize>(&self) -> [u64; N]
     where
         T: Tally<N>,

@@ -1,4 +1,4 @@
-//! What engines without flags, versions and deadlines of their own store before each value.
+//! The header that engines without flags, versions and deadlines of their own store before each value.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use larder_store::{Meta, Remaining};
 /// Length of a header: deadline, version, flags.
 pub const HEADER_LEN: usize = 8 + 8 + 4;
 
-/// What is stored before a value, in little-endian order.
+/// The header before a value, in little-endian order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// When the entry expires, in milliseconds since 1970; 0 is never.
@@ -19,7 +19,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// What was stored; `None` for what cannot have been: a page that a disk lost reads as zeros.
+    /// The header that was stored; `None` for bytes that cannot be one: a page that a disk lost reads as zeros.
     pub fn from_bytes(bytes: &[u8; HEADER_LEN]) -> Option<Self> {
         let (deadline, rest) = bytes.split_first_chunk()?;
         let (version, rest) = rest.split_first_chunk()?;
@@ -46,7 +46,7 @@ impl Header {
         bytes
     }
 
-    /// What is known of the entry besides its value; `None` when its time has passed. The clock is asked only if there is a
+    /// The metadata of the entry; `None` when its time has passed. The clock is asked only if there is a
     /// deadline.
     pub fn meta(self, now_ms: impl FnOnce() -> u64) -> Option<Meta> {
         let ttl = if self.deadline_ms == 0 {

@@ -16,7 +16,7 @@ const TOGETHER: &[&str] = &[
 /// MySQL 5.6 with its memcached plugin, which now and then ends while many connections of several cases write at once.
 const INNODB: &str = "memcached:?server=innodb&column=1048576";
 
-/// What is tried; a URL whose engine this build has not is left out.
+/// The URLs that are tried; a URL whose engine this build has not is left out.
 const URLS: &[&str] = &[
     "null:",
     "memory:",

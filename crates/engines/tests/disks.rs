@@ -1,4 +1,4 @@
-//! What engines with files do on a disk that is full, or may only be read.
+//! Engines with files on a disk that is full, or may only be read.
 #![expect(clippy::unwrap_used, reason = "a step that fails fails the test")]
 
 #[expect(dead_code, unused_imports, reason = "the rest of what embedded engines are tried by")]

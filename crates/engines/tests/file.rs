@@ -21,7 +21,7 @@ use larder_store::{Error, Session, SetOptions, Store, StoreUrl};
 use larder_testkit::{Random, may_mount, trial_where, with_mounts};
 use libtest_mimic::{Arguments, Trial};
 
-/// What another process is to do, and the store it is to do it to.
+/// The task of another process, and the store for it.
 const ROLE: &str = "LARDER_FILE_ROLE";
 const URL: &str = "LARDER_FILE_URL";
 
@@ -127,7 +127,7 @@ impl Drop for Other {
     }
 }
 
-// What tests work on.
+// The fixtures of tests.
 
 const KEYS: usize = 40;
 
@@ -215,7 +215,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // What is still mounted then shows as a folder that cannot be removed.
+        // A file system that is still mounted then shows as a folder that cannot be removed.
         let _ = Command::new("umount").arg("--lazy").arg(&self.0.0).status();
     }
 }
@@ -247,7 +247,7 @@ fn entries(root: &Path) -> Vec<PathBuf> {
     files(&root.join("cache")).into_iter().filter(is_digits).collect()
 }
 
-/// What files take, in whole blocks.
+/// The size of files, in whole blocks.
 fn disk_bytes(files: &[PathBuf]) -> u64 {
     let cost = |file: fs::Metadata| file.len().next_multiple_of(file.blksize());
     files.iter().map(|file| file.metadata().map_or(0, cost)).sum()

@@ -1,4 +1,4 @@
-//! What lies under a path: the kind, size and free room of its file system, and errors in a person's words.
+//! The file system under a path: the kind, size and free room of its file system, and errors in a person's words.
 
 use std::ffi::CString;
 use std::io;

@@ -66,7 +66,7 @@ impl Mounted {
         &self.path
     }
 
-    /// What it is.
+    /// The kind of file system.
     pub fn what(&self) -> Mount {
         self.what
     }
@@ -129,7 +129,7 @@ fn unmount(path: &Path) -> io::Result<()> {
     unmount(libc::MNT_DETACH)
 }
 
-/// What somebody who may not mount can do.
+/// The advice for a user who may not mount.
 fn refusal(engine: &'static str, what: Mount) -> Error {
     let kind = what.kind();
     let shared = Path::new("/dev/shm");

@@ -57,7 +57,7 @@ pub(crate) fn make(
     match std::fs::DirBuilder::new().mode(0o700).create(&path) {
         Ok(()) => Ok(path),
         Err(source) => {
-            // What is not ours must stay.
+            // Files that are not ours must stay.
             let _ = forget(&path);
             Err(failed(&path, source))
         }
@@ -130,7 +130,7 @@ impl Place {
         Some(FileSystem { is_own: matches!(self, Self::Mounted(_)), ..system })
     }
 
-    /// What was mounted for it.
+    /// The mount that was made for it.
     pub fn mount(&self) -> Option<Mount> {
         match self {
             Self::Mounted(mounted) => Some(mounted.what()),

@@ -19,7 +19,7 @@ use larder_store::ByteSize;
 use larder_testkit::trial_where;
 use libtest_mimic::{Arguments, Trial};
 
-/// What a second process is to do.
+/// The tasks of a second process.
 const ROLE: &str = "LARDER_TEST_ROLE";
 const LIMIT: ByteSize = ByteSize(64 << 20);
 
@@ -82,7 +82,7 @@ fn run(name: &str) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// What `/proc` says of the groups of this process.
+/// The groups of this process, by `/proc`.
 fn groups() -> String {
     fs::read_to_string("/proc/self/cgroup").unwrap()
 }
@@ -129,7 +129,7 @@ fn who_takes_more_is_killed() {
     assert_eq!((taker.signal(), cgroup::n_killed()), (Some(9), Some(1)));
 }
 
-/// What a role that makes a group says of it: a process in it and its name.
+/// The report of a task that makes a group: a process in it and its name.
 fn told(process: &mut Child) -> (u32, String) {
     let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
     (lines.next().unwrap().parse().unwrap(), lines.next().unwrap())

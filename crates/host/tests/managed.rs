@@ -1,6 +1,6 @@
 //! Managed servers: that they come up, that they say why they do not, and that nothing is left of them.
 //!
-//! What must be gone after this process was killed is made by a second process: this binary again, told by its
+//! Resources that must be gone after a kill are made by a second process: this binary again, told by its
 //! environment what to do.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
@@ -24,7 +24,7 @@ use libtest_mimic::{Arguments, Trial};
 /// The server of these tests.
 const MEMCACHED: Recipe = Recipe::server("memcached", "memcached");
 
-/// What a second process is to do.
+/// The tasks of a second process.
 const ROLE: &str = "LARDER_TEST_ROLE";
 
 /// A trial that needs the program of `recipe`.
@@ -134,7 +134,7 @@ fn a_server_with_nothing_to_save() {
 
 /// Role of a second process: holds servers, says which, and waits to be killed.
 fn hold() -> ! {
-    // Whoever runs the tests in the background has Ctrl-C ignored by all that they start.
+    // A shell that runs the tests in the background has Ctrl-C ignored by all that they start.
     // SAFETY: the default action is no function of ours, and no other thread runs yet.
     unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
     let plain = server("exec sleep 1000");

@@ -1,7 +1,7 @@
 //! File systems that are mounted for a while: that they are there, that nothing is left of them however it ends, and what
 //! is said to those who may not mount.
 //!
-//! What must be gone after a process was killed is made by a second process: this binary again, told by its environment
+//! Resources that must be gone after a kill are made by a second process: this binary again, told by its environment
 //! what to do, with mounts of its own where only that is allowed.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
@@ -21,7 +21,7 @@ use larder_store::{Mount, Result, StoreUrl};
 use larder_testkit::{is_root, may_mount, trial_where, with_mounts, within};
 use libtest_mimic::{Arguments, Trial};
 
-/// What a second process is to do, and in which folder.
+/// The task of a second process, and its folder.
 const ROLE: &str = "LARDER_TEST_ROLE";
 const FOLDER: &str = "LARDER_TEST_FOLDER";
 

@@ -82,7 +82,7 @@ fn digests_of(weight: u32, total: u64, n_servers: usize) -> u32 {
     (share * 160.0 / 4.0 * n_servers as f32 + 0.000_000_000_1).floor() as u32
 }
 
-/// What is hashed for the `n`th point: `host:port-n`, or `host-n` on the default port.
+/// The text that is hashed for the `n`th point: `host:port-n`, or `host-n` on the default port.
 fn point_name(server: &PoolServer<'_>, n: u32) -> String {
     let PoolServer { host, port, .. } = server;
     if *port == DEFAULT_PORT { format!("{host}-{n}") } else { format!("{host}:{port}-{n}") }

@@ -27,7 +27,7 @@ pub const MAX_VALUE_LEN: usize = 1 << 30;
 /// The longest line that a parser waits for, in bytes.
 pub const MAX_LINE_LEN: usize = 8192;
 
-/// What a parser made of the bytes that have arrived so far.
+/// The result of a parser for the bytes that have arrived so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parsed<T> {
     /// The answer is not complete: read more, then parse from its beginning again.
@@ -48,7 +48,7 @@ impl<'a, T> Parsed<Result<T, Refusal<'a>>> {
     }
 }
 
-/// What a parser returns: an answer or a refusal by the server, when it is complete.
+/// The return value of a parser: an answer or a refusal by the server, when it is complete.
 pub type Parse<'a, T> = Result<Parsed<Result<T, Refusal<'a>>>, Malformed>;
 
 /// A server's own word that it did not do what it was asked.

@@ -1,4 +1,4 @@
-//! What `set` and its relatives ask and answer, in either protocol.
+//! Requests and answers of `set` and its relatives, in either protocol.
 
 /// A value to be stored. Its bytes follow the encoded header, and a `\r\n` follows them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub enum StorageMode {
     Cas(u64),
 }
 
-/// What became of a value.
+/// The outcome for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StorageReply {
     /// It is stored.

@@ -1,4 +1,4 @@
-//! What a TTL becomes on the wire.
+//! The form of a TTL on the wire.
 
 use std::time::Duration;
 

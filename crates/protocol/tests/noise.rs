@@ -109,7 +109,7 @@ proptest! {
         }
     }
 
-    /// Whatever the whole input parses to, a part of it is incomplete or parses to the same.
+    /// A part of an input is incomplete, or parses to the same as the whole.
     #[test]
     fn pieces_parse_to_what_the_whole_does(mut input in answers(), more in answers()) {
         input.extend_from_slice(b"\r\n");

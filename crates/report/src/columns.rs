@@ -8,24 +8,24 @@ use crate::told::{UNTOLD, tells, told};
 
 /// One column of figures. The name of the target stands before them all.
 pub(crate) struct Column {
-    /// What stands above it, in two lines.
+    /// Its heading, in two lines.
     pub(crate) head: [&'static str; 2],
-    /// What it is called in a sentence.
+    /// Its name in a sentence.
     pub(crate) name: &'static str,
     /// Where a table is too wide, the column with the lowest figure goes first.
     pub(crate) importance: u8,
-    /// What it shows of a row that has figures; `None` where there is nothing to show.
+    /// Its text for a row that has figures; `None` where there is nothing to show.
     pub(crate) text: fn(&Row<'_>) -> Option<String>,
-    /// What stands there instead of nothing, once another row has something.
+    /// The text in place of an empty cell, once another row has a figure.
     pub(crate) otherwise: &'static str,
     /// Whether its texts are words, which stand to the left.
     pub(crate) words: bool,
 }
 
-/// What the rate of an operation is called that can miss and did: requests answered a second, hits and misses.
+/// The name of the rate of an operation that can miss and did: requests answered a second, hits and misses.
 pub(crate) const ANSWERED: &str = "answered/s";
 
-/// What stands below a table in which [`ANSWERED`] is.
+/// The note below a table with the column [`ANSWERED`].
 pub(crate) const ANSWERED_MEANS: &str =
     "answered/s: requests answered a second, hits and misses; hits/s: those of them that hit";
 
@@ -107,12 +107,12 @@ pub(crate) fn to_best(row: &Row<'_>) -> Option<String> {
     row.to_best().map(|share| if row.ties_best { TIED.to_owned() } else { figures::share(share) })
 }
 
-/// What ranks it: its rate, or in an open loop the response p99.
+/// The figure that ranks it: its rate, or in an open loop the response p99.
 pub(crate) fn measure(row: &Row<'_>) -> Option<String> {
     row.ranking_p99().map(figures::nanoseconds).or_else(|| row.rate().map(figures::rate))
 }
 
-/// What [`measure`] is called in an open loop.
+/// The name of [`measure`] in an open loop.
 pub(crate) const RESPONSE_P99: &str = "response p99";
 
 fn spread(row: &Row<'_>) -> Option<String> {
@@ -148,7 +148,7 @@ fn begun(row: &Row<'_>) -> Option<String> {
 )]
 fn bar(share: f64) -> String {
     const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
-    // What is not nothing is seen.
+    // A figure above zero is never shown as zero.
     let eighths = ((share.clamp(0.0, 1.0) * 80.0).round() as usize).max(1);
     "█".repeat(eighths / 8) + PARTS[eighths % 8]
 }

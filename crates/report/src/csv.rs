@@ -94,7 +94,7 @@ const LATENCY: [Field<Latency>; 7] = [
     ("latency_max_ns", |latency| latency.max.to_string()),
 ];
 
-/// What each of [`LATENCY`] is a quantile of; 0 for what is none.
+/// The quantile of each of [`LATENCY`]; 0 for a column that is none.
 const QUANTILES: [f64; LATENCY.len()] = [0.0, 0.0, 0.5, 0.9, 0.99, 0.999, 1.0];
 
 /// The format `csv`.
@@ -215,7 +215,7 @@ pub fn usage_csv(run: &Run) -> String {
     )
 }
 
-/// What stands above the columns of [`samples_csv`].
+/// The headings of [`samples_csv`].
 pub(crate) fn sample_heads(run: &Run) -> Vec<String> {
     let mut heads = place_heads(&axes(run));
     heads.extend(names(&SAMPLE).chain(names(&COUNTS)).chain(names(&LATENCY)));

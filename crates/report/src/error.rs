@@ -1,4 +1,4 @@
-//! What can go wrong with a report: only its input.
+//! Errors of a report: only its input can be wrong.
 
 use crate::model::SCHEMA_VERSION;
 
@@ -17,13 +17,13 @@ pub enum Error {
     /// The text is no `run.json`.
     #[error("not a run.json: {source}; give the file that `larder compare` wrote")]
     NotARun {
-        /// What could not be read, and at which line.
+        /// The input that could not be read, and the line.
         source: serde_json::Error,
     },
     /// The text is no `index.json`.
     #[error("not an index.json: {source}; give a folder that `larder compare` made of a set")]
     NotAnIndex {
-        /// What could not be read, and at which line.
+        /// The input that could not be read, and the line.
         source: serde_json::Error,
     },
     /// No report has this name.

@@ -23,9 +23,9 @@ pub struct Finding<'a> {
     pub severity: Severity,
     /// How many checks stand behind it.
     pub count: usize,
-    /// What was found and where; a line each.
+    /// The findings and their places; a line each.
     pub lines: Vec<String>,
-    /// What to do about it; seldom more than one sentence.
+    /// The advice; seldom more than one sentence.
     pub advice: Vec<&'a str>,
 }
 
@@ -92,7 +92,7 @@ fn said_once(run: &Run, checks: &[&Check]) -> Vec<String> {
         .collect()
 }
 
-/// What is said of somebody, after a colon; many a name brings its own.
+/// The text about a target, after a colon; many a name brings its own.
 pub(crate) fn said_of(subject: &str, text: &str) -> String {
     let colon = if subject.ends_with(':') { "" } else { ":" };
     format!("{subject}{colon} {text}")

@@ -1,4 +1,4 @@
-//! What stands above the figures: what ran, where, with which workload, and what a reader must know first.
+//! The header above the figures: the run, the machine, the workload, and the notes that a reader needs first.
 
 use larder_store::ByteSize;
 
@@ -79,7 +79,7 @@ pub(crate) fn told_of_all<'a>(run: &'a Run, fact: &str) -> Option<&'a str> {
     known.all(|other| other == first).then_some(first)
 }
 
-/// What all targets have in common.
+/// The settings that all targets share.
 fn common_facts(run: &Run) -> Option<String> {
     let told = |fact: &&str| Some(format!("{fact} {}", told_of_all(run, fact)?));
     let facts: Vec<String> = FACTS.iter().filter_map(told).collect();

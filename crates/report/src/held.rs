@@ -1,4 +1,4 @@
-//! What a target held beside what it was to hold, and beside an exact LRU that keeps to it.
+//! The content of a target compared with its capacity, and with an exact LRU of that capacity.
 //!
 //! A cache may evict later than it stores, and so hold more than its capacity most of the time. It then hits more often than
 //! one that keeps to it, for no merit of its own.
@@ -13,12 +13,12 @@ const TOLERABLE: f64 = 0.05;
 /// A difference of hit ratios that is no noise: a point of percent.
 pub(crate) const NO_NOISE: f64 = 0.01;
 
-/// What a target held beyond its capacity.
+/// The content of a target beyond its capacity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Above {
     /// The most bytes that it was seen to hold.
     pub held_bytes: u64,
-    /// What it was to hold.
+    /// Its capacity.
     pub capacity_bytes: u64,
     /// `--capacity` asked for that; otherwise it is the target's own.
     pub is_asked: bool,
@@ -43,7 +43,7 @@ pub fn held_above(run: &Run, cell: &Cell) -> Option<Above> {
     (held_bytes as f64 > most).then_some(Above { held_bytes, capacity_bytes, is_asked, share })
 }
 
-/// What a target says of the entry that makes room.
+/// A target's own setting for the entry that makes room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lru {
     /// The one that was not used for longest.

@@ -8,10 +8,10 @@ use crate::model::{Cell, HitCurve, HitRatios, Point, PointValue, Run, Target};
 use crate::points::{CAPACITY, label};
 use crate::ranking::{Group, Row, Standing, groups};
 
-/// What the tables stand under.
+/// The heading of the tables.
 pub(crate) const HIT_RATIOS: &str = "Hit ratio by capacity";
 
-/// What is said below them.
+/// The note below them.
 pub(crate) const READING: &str = "Both models saw the operations that were measured and count keys and values alone; what a target keeps \
                                   besides comes out of its capacity. Where all entries are of one size, nothing hits more often than \
                                   the optimal choice; with several sizes it is a good choice, and not the best.";
@@ -67,7 +67,7 @@ pub(crate) fn hit_tables(run: &Run) -> Vec<HitTable> {
         .collect()
 }
 
-/// What each target reached that has figures in the ranking, at each capacity of a curve.
+/// The hit ratio of each ranked target, at each capacity of a curve.
 pub(crate) fn reached<'a>(
     run: &'a Run,
     curve: &'a HitCurve,

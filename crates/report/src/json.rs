@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::format::Format;
 use crate::model::{Index, Run, SCHEMA_VERSION};
 
-/// What must be readable of any `run.json`, however new.
+/// The fields that must be readable in any `run.json`, however new.
 #[derive(Deserialize)]
 struct Envelope {
     schema: u32,

@@ -1,4 +1,4 @@
-//! What an open loop adds to a report: whether a target kept up with the rate, and by what the targets are ranked.
+//! The part of a report on an open loop: whether a target kept up with the rate, and by what the targets are ranked.
 //!
 //! Where operations come whether the target is ready or not, all that keep up do as many a second, so the rate says
 //! nothing of who is better. There is one rule instead: targets are ranked by the p99 of their latency from the planned

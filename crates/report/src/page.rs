@@ -8,7 +8,7 @@ use crate::text::{width, wrap};
 /// A text that is narrower than this beside its label stands below it.
 const NARROWEST_BODY: usize = 32;
 
-/// What has been written so far.
+/// The text so far.
 #[derive(Debug)]
 pub(crate) struct Page {
     text: String,

@@ -81,7 +81,7 @@ pub(crate) fn distinct_coordinate(run: &Run, name: &str, value: &PointValue) -> 
     if is_exact() || !others.any(reads_alike) { text } else { format!("{bytes} B") }
 }
 
-/// What share of all keys and values a capacity is, where it is the same at all points.
+/// The share of all keys and values that a capacity is, where it is the same at all points.
 #[expect(clippy::cast_precision_loss, reason = "a share for people")]
 fn share_of_working_set(run: &Run, name: &str, bytes: u64) -> Option<f64> {
     let at = PointValue::Number(bytes);

@@ -1,4 +1,4 @@
-//! Who is ranked against whom: the cells of one operation at one point, fastest first.
+//! Cells that are ranked against each other: those of one operation at one point, fastest first.
 //!
 //! A figure against which a check of severity *error* stands is shown but never ranked, and a cell without a figure
 //! keeps its reason. Targets that hit less often than the best of their group are shown behind it and never ranked by speed:
@@ -15,7 +15,7 @@ use crate::ties;
 /// The cells of one operation at one point.
 #[derive(Debug)]
 pub struct Group<'a> {
-    /// What was done.
+    /// The operation.
     pub operation: Operation,
     /// Where in the sweep.
     pub point: &'a Point,
@@ -34,7 +34,7 @@ pub struct Row<'a> {
     pub cell: &'a Cell,
     /// Its place.
     pub standing: Standing<'a>,
-    /// What the worst check found by which its figures are no result; `None` where none did.
+    /// The finding of the worst check by which its figures are no result; `None` where no check did.
     pub evidence: Option<&'a str>,
     /// The best of the ranking, or not to be told apart from it.
     pub leads: bool,
@@ -59,7 +59,7 @@ pub enum Standing<'a> {
     Unlike {
         /// Its hit ratio, 0 to 1; of a delete or a touch the share of the keys that were there.
         hits: f64,
-        /// What is to be said of that, in a few words.
+        /// The reason, in a few words.
         reason: String,
     },
     /// It has figures that are no result: why, in a few words.
@@ -77,7 +77,7 @@ pub struct Pair {
     pub ci95: Option<[f64; 2]>,
     /// Probability of such a difference between equals.
     pub p: f64,
-    /// What can be said of the first against the second.
+    /// The verdict on the first against the second.
     pub verdict: Verdict,
     /// The ratio of the medians that reports show beside it, where `ratio` is that of the rounds: the median of their ratios.
     pub of_medians: Option<f64>,
@@ -238,7 +238,7 @@ impl Row<'_> {
         self.speed().filter(|_| self.cell.is_paced()).map(f64::recip).map(|seconds| seconds * 1e9)
     }
 
-    /// What ranks it: its rate, or in an open loop how many times its p99 fits into a second.
+    /// The figure that ranks it: its rate, or in an open loop how many times its p99 fits into a second.
     fn speed(&self) -> Option<f64> {
         self.rate().and(self.cell.speed())
     }

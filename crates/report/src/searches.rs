@@ -1,4 +1,4 @@
-//! What `--search` found, in words: for each operation and point the highest rate of each target, best first.
+//! The results of `--search`, in words: for each operation and point the highest rate of each target, best first.
 
 use crate::figures::{self, list, nanoseconds};
 use crate::findings::said_of;
@@ -6,10 +6,10 @@ use crate::model::{Operation, Run, Search};
 use crate::points::label;
 use crate::ranking::name;
 
-/// What the lines stand under.
+/// The heading of the lines.
 pub(crate) const SEARCHES: &str = "The highest rate within a bound";
 
-/// What was found for one target.
+/// The result for one target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SearchLine {
     /// Operations and place in the sweep: `get, p99 ≤ 1 ms`.

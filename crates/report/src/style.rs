@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style as Look};
 
-/// What the reader's terminal can show. It is measured by the caller: a report asks nothing of its surroundings.
+/// The abilities of the reader's terminal. It is measured by the caller: a report asks nothing of its surroundings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
     /// Whether to write ANSI colours.

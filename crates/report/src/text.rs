@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// What follows a number and is never parted from it.
+/// The units that are never parted from their number.
 const UNITS: [&str; 16] = [
     "%", "ns", "µs", "ms", "s", "min", "h", "B", "KiB", "MiB", "GiB", "TiB", "/s", "k/s", "M/s",
     "G/s",

@@ -4,10 +4,10 @@ use crate::figures;
 use crate::model::{Cell, Run, TierCounts};
 use crate::points::label;
 
-/// What the lines stand under.
+/// The heading of the lines.
 pub(crate) const TIERS: &str = "Which tier answered";
 
-/// What the tiers of one cell did, in words.
+/// The counters of one cell's tiers, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TierLine {
     /// The cell: its target, operation and place in the sweep.

@@ -1,4 +1,4 @@
-//! What became of the values that a run read: right, wrong, lost or missed.
+//! The fate of the values that a run read: right, wrong, lost or missed.
 
 use crate::model::{Cell, Run};
 

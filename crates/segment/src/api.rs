@@ -1,4 +1,4 @@
-//! What a session takes and answers.
+//! The arguments and answers of a session.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::namespace::Space;
 use crate::partition::{Found, Moment};
 use crate::record::kind;
 
-/// What is known of an entry besides its value.
+/// The metadata of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
     /// The flags it was set with.
@@ -15,7 +15,8 @@ pub struct Entry {
     pub version: u64,
     /// How long it still lives; `None` is for ever.
     pub ttl: Option<Duration>,
-    /// It was marked by [`Session::expire`](crate::Session::expire): its value is an old one, for who would rather have that than none.
+    /// It was marked by [`Session::expire`](crate::Session::expire): its value is an old one, for who would rather have
+    /// that than none.
     pub stale: bool,
 }
 
@@ -50,7 +51,7 @@ pub enum Condition {
     Unchanged(Token),
 }
 
-/// What became of a set.
+/// The outcome of a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// It is there, with this version.
@@ -74,7 +75,7 @@ pub struct Token {
 }
 
 impl Entry {
-    /// What is told of a record that was found.
+    /// The metadata of a record that was found.
     #[inline]
     pub(crate) fn of(found: &Found, moment: Moment) -> Self {
         let header = found.header;

@@ -16,7 +16,7 @@ use crate::record::{FOREVER, MAX_KEY};
 use crate::superblock::{BOOT, CLEARED, SESSIONS, Superblock};
 use crate::{Refused, Session, Stats, Survey, clock, stats, survey};
 
-/// What a new region is like. One that is there already keeps what it was made with.
+/// The settings of a new region. A region that is there already keeps its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// Bytes of the whole region.
@@ -115,7 +115,7 @@ impl Cache {
         Self::attach(file, superblock, path)
     }
 
-    /// What another process opens the same region by; `None` of one in private memory.
+    /// The descriptor by which another process opens the same region; `None` of one in private memory.
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.open.as_ref().map(|open| open.file.as_fd())
     }
@@ -159,7 +159,7 @@ impl Cache {
         self.memory.word(CLEARED).fetch_add(1, Ordering::SeqCst);
     }
 
-    /// What has been counted since the region was made, by all processes.
+    /// The counters since the region was made, of all processes.
     pub fn stats(&self) -> Stats {
         stats::read(self)
     }
@@ -211,7 +211,7 @@ impl Cache {
         self.partition(self.places.partition_of(hash))
     }
 
-    /// What holds for the whole region now.
+    /// The present state of the whole region.
     #[inline]
     pub(crate) fn moment(&self) -> Moment {
         let cleared = self.memory.word(CLEARED).load(Ordering::Acquire);

@@ -16,14 +16,14 @@ const TRIES: usize = 1000;
 /// Makes the new value of the old one, or says that there is none.
 pub type Revise<'a> = dyn Fn(&[u8], &mut Vec<u8>) -> bool + 'a;
 
-/// What becomes of the time that an entry has to live.
+/// The change of an entry's TTL.
 #[derive(Debug, Clone, Copy)]
 enum Ttl {
     Stays,
     Is(Option<Duration>),
 }
 
-/// What is done to an entry that is there.
+/// The change of an entry that is there.
 struct Change<'a> {
     value: &'a Revise<'a>,
     /// A new time to live, if it is to have one.
@@ -40,7 +40,7 @@ impl Change<'_> {
     }
 }
 
-/// What became of a change.
+/// The outcome of a change.
 enum Changed {
     Done(Outcome),
     /// The value is not in one record, or would not be.
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
     use crate::{Cache, Options, Set};
 
-    /// What leaves a value what it is, or is made of it.
+    /// Changes that keep a value, or derive the new one from it.
     type Changes = [(&'static str, fn(&mut Session))];
 
     #[test]

@@ -59,7 +59,7 @@ impl Chunks {
         Self { number, len: len as u64, each: each as u64 }
     }
 
-    /// What an entry tells; `None` where no value that the cache takes would be cut so.
+    /// The list of chunks in an entry; `None` where no value that the cache takes would be cut so.
     fn of(cache: &Cache, bytes: &[u8]) -> Option<Self> {
         let (words, []) = bytes.as_chunks::<8>() else { return None };
         let [number, len, each] = words else { return None };
@@ -132,7 +132,7 @@ impl Session {
             self.put(&head, condition)
         });
         if !matches!(outcome, Ok(Outcome::Stored(_))) {
-            // Who has waited in vain waits no more.
+            // A writer that has waited in vain waits no more.
             let is_busy = outcome == Err(Failed::Busy);
             let patience = if is_busy { Duration::ZERO } else { PATIENCE };
             self.drop_chunks(entry.hash, &chunks.bytes(), patience);

@@ -1,4 +1,4 @@
-//! What can go wrong, in one line each.
+//! Errors, in one line each.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ pub enum Refused {
     /// The region is too small to be divided.
     #[error("{size} bytes: a region has {least} at least")]
     TooSmall {
-        /// What was asked for.
+        /// The requested size, in bytes.
         size: usize,
         /// The smallest there is.
         least: usize,
@@ -22,9 +22,9 @@ pub enum Refused {
         "the file has format {found}, and this program reads format {wanted}: remove it, or name another"
     )]
     Format {
-        /// What the file says.
+        /// The format in the file.
         found: u64,
-        /// What this program reads.
+        /// The format that this program reads.
         wanted: u64,
     },
     /// The beginning of the file is not what was written there.
@@ -36,9 +36,9 @@ pub enum Refused {
     /// The file is shorter or longer than it was made.
     #[error("the file has {len} bytes and was made with {size}: remove it")]
     Truncated {
-        /// What it has.
+        /// Its length, in bytes.
         len: u64,
-        /// What it was made with.
+        /// The length with which it was made, in bytes.
         size: u64,
     },
     /// Keys longer than records can have, or values larger than the region.
@@ -46,7 +46,7 @@ pub enum Refused {
     Limit {
         /// Keys or values.
         what: &'static str,
-        /// What was asked for.
+        /// The requested length, in bytes.
         asked: usize,
         /// The largest there is.
         most: usize,
@@ -56,7 +56,7 @@ pub enum Refused {
     Namespace {
         /// The name's bytes.
         len: usize,
-        /// What the longest has.
+        /// The length of the longest.
         most: usize,
     },
     /// Every namespace that a region can have is there.
@@ -75,9 +75,9 @@ pub enum Refused {
     Io {
         /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// The attempted operation.
         what: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -97,7 +97,7 @@ pub enum Failed {
     TooLarge {
         /// The value's bytes.
         size: usize,
-        /// What the cache takes.
+        /// The most that the cache takes.
         most: usize,
     },
     /// The key is longer than the cache takes.
@@ -105,7 +105,7 @@ pub enum Failed {
     KeyTooLong {
         /// The key's bytes.
         size: usize,
-        /// What the cache takes.
+        /// The most that the cache takes.
         most: usize,
     },
 }

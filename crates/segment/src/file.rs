@@ -44,7 +44,7 @@ fn open_as(options: &OpenOptions, path: &Path) -> Result<Option<(File, Superbloc
     }
 }
 
-/// What a file says of itself.
+/// The header of a file.
 pub(crate) fn described(file: &File, path: &Path) -> Result<Superblock, Refused> {
     let len =
         file.metadata().map_err(|source| io_error(path, "cannot be looked at", source))?.len();

@@ -29,7 +29,7 @@ impl Locked<'_> {
     }
 }
 
-/// What is kept of a hash; 0 stands for none.
+/// The stored part of a hash; 0 means an empty place.
 fn ghost_of(hash: u64) -> u64 {
     (hash >> 40 & 0xffff).max(1)
 }

@@ -1,4 +1,4 @@
-//! Who holds the lock of a partition: whom to look at where writers find it busy.
+//! The holder of a partition's lock: the process to look at where writers find it busy.
 
 use std::sync::atomic::Ordering;
 

@@ -113,7 +113,7 @@ pub(crate) fn exchange(word: &AtomicU64, slot: Slot, other: Slot) -> bool {
 /// Whether a slot is what it was before its record was looked at. A record that was moved meanwhile has another one.
 #[inline]
 pub(crate) fn is_still(word: &AtomicU64, slot: Slot) -> bool {
-    // What was seen of the record must not be older than what is seen of the slot.
+    // The read of the record must not come before the read of the slot.
     fence(Ordering::Acquire);
     Slot(word.load(Ordering::Relaxed)).is_of(slot)
 }

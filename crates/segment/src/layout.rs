@@ -250,7 +250,7 @@ mod tests {
         let longest = geometry.longest_record();
         let records = if item < longest { 1 } else { 1 + item.div_ceil(longest) };
         assert!(slots >= bytes / (item + BESIDE_ITEM) * records, "{of}");
-        // What is beside the segments leaves an index of almost a hundredth.
+        // Room for an index of almost a hundredth is left beside the segments.
         assert!(geometry.buckets * BUCKET * 110 >= bytes, "{of}");
     }
 

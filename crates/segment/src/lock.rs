@@ -29,7 +29,7 @@ pub(crate) struct Held<'m> {
 pub(crate) enum NotHeld {
     /// Its holder neither let go nor died in time.
     Busy,
-    /// What lies there is no lock.
+    /// The bytes there are no lock.
     Damaged,
 }
 

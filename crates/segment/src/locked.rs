@@ -43,7 +43,7 @@ pub(crate) struct Present<'c> {
     pub(crate) found: Found,
 }
 
-/// What is known of an entry that has been stored.
+/// The metadata of an entry that has been stored.
 #[derive(Debug)]
 pub(crate) struct Stored {
     pub(crate) version: u64,
@@ -123,7 +123,7 @@ impl<'c> Locked<'c> {
         Present { word, slot, segment, found: Found { header, version } }
     }
 
-    /// What the key of an entry is of, with the generation that it was stored in.
+    /// The namespace of an entry's key, with the generation in which it was stored.
     pub(crate) fn space_of(&self, present: &Present<'_>) -> Space {
         let at = self.partition.base + present.slot.at();
         present.found.header.space(self.partition.memory, at)
@@ -238,7 +238,7 @@ impl<'c> Locked<'c> {
         header.write(memory, at, (entry.space, entry.key), entry.value);
         let latest = self.partition.note_at(segment, LATEST);
         memory.store(latest, memory.load(latest).max(header.expiry));
-        // Who is killed before this has written nothing.
+        // A process killed before this has written nothing.
         fence(Ordering::Release);
         let next = end + header.record_len();
         self.set_fill(segment, next, alive);

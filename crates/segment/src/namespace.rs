@@ -50,7 +50,7 @@ impl Space {
         Self { kind: kind::NAMED, word: generation << 8 | u64::from(number) }
     }
 
-    /// What the check of a record is changed by.
+    /// The number by which the check of a record is changed.
     #[inline]
     pub(crate) fn sum(self) -> u64 {
         self.word.wrapping_mul(0xff51_afd7_ed55_8ccd)
@@ -68,7 +68,7 @@ impl Space {
         number
     }
 
-    /// What the hash of a key's bytes is changed by, so that one key is in other places in each namespace.
+    /// The number by which the hash of a key's bytes is changed, so that one key is in other places in each namespace.
     #[inline]
     pub(crate) fn mix(self) -> u64 {
         if self.kind & kind::NAMED == 0 {
@@ -183,7 +183,7 @@ fn number_of(memory: &Memory, name: &[u8]) -> Option<u8> {
     numbers().find(has)
 }
 
-/// What says that an entry is taken, and that its name is whole; never 0.
+/// The mark of an entry that is taken, and whose name is whole; never 0.
 fn seal(number: u8, name: &[u8]) -> u64 {
     let bytes = [&[number], name].concat();
     rapidhash_v3(&bytes) << 8 | name.len() as u64

@@ -1,4 +1,4 @@
-//! What the holder of a partition's lock keeps count of: the segments' notes, and the partition's counters.
+//! Records of the holder of a partition's lock: the segments' notes, and the partition's counters.
 
 use std::sync::atomic::Ordering;
 

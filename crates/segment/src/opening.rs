@@ -1,6 +1,6 @@
-//! Who is alone with a region, what he does then, and how those who come later know that he has done it.
+//! The process that is alone with a region, what it does then, and how those that come later know that it has done it.
 //!
-//! The word at [`BOOT`] is stored last. Whoever is killed before that has only to be followed by another who is alone.
+//! The word at [`BOOT`] is stored last. Where a process is killed before that, the next one that is alone begins anew.
 
 use std::fs::File;
 use std::io;
@@ -98,7 +98,7 @@ impl Cache {
         written.map_err(|source| io_error(path, "cannot be written to its disk", source))
     }
 
-    /// What may have been lost with the machine, in whatever order its pages came to the disk, is not looked at any more: an
+    /// A region whose pages may have been lost with the machine is never read again: an
     /// older value could be among it that is whole.
     ///
     /// The superblock may be older than segments are, so these say how often the region was cleared at least. And a segment's
@@ -165,7 +165,7 @@ impl Drop for Open {
 
 /// The last one says that all is on its way to the disk in this order: the entries, then that it was closed.
 fn note_closed(file: &File) -> io::Result<()> {
-    // What takes long is done while others may still come.
+    // Slow work is done while others may still come.
     if file::is_held(file) == Some(true) {
         return Ok(());
     }

@@ -19,7 +19,7 @@ use crate::slot::Slot;
 /// How often a reader looks again where a segment was used anew under its hands.
 const LOOKS: usize = 3;
 
-/// What a session knows of the whole region while it does one thing.
+/// The state of the whole region, as a session knows it during one operation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Moment {
     /// How often the region has been cleared.
@@ -75,7 +75,7 @@ impl Places {
         rapidhash_v3_inline::<true, false, false>(key, &self.secrets)
     }
 
-    /// What a record's check is to be; always the same where none is needed.
+    /// The check that a record must have; always the same where none is needed.
     #[inline]
     pub(crate) fn check_of(&self, header: &Header, of: (u64, Space), value: &[u8]) -> u64 {
         let (hash, space) = of;
@@ -104,7 +104,7 @@ pub(crate) struct Found {
     pub(crate) version: u64,
 }
 
-/// What became of following a slot.
+/// The outcome of following a slot.
 enum Followed {
     Found(Found),
     /// Another key's, or nobody's any more; or what was there when it was no more what the slot meant.
@@ -176,7 +176,7 @@ impl<'c> Partition<'c> {
         let from = value.len();
         self.memory.copy_out(at + header.len() + key.len(), header.value_len, value);
         let version = header.version.unwrap_or_else(|| self.version_of(segment, slot));
-        // What was copied above must not be looked at after the word below.
+        // The reads of the copy above must not move behind the read of the word below.
         fence(Ordering::Acquire);
         if self.segment_word(segment).load(Ordering::Relaxed) != word {
             return Followed::Again;
@@ -211,7 +211,7 @@ impl<'c> Partition<'c> {
             match self.follow(slot, of, moment, &mut value) {
                 Followed::Found(_) if exchange(word, slot, Slot::EMPTY) => return true,
                 Followed::NotIt => {
-                    // What was read above must not be newer than the slot that is looked at below.
+                    // The reads above must not come after the read of the slot below.
                     fence(Ordering::Acquire);
                     let now = Slot(word.load(Ordering::Acquire));
                     if now.is_of(slot) {

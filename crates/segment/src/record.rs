@@ -47,7 +47,7 @@ pub(crate) mod kind {
     pub(crate) const STALE: u8 = 16;
 }
 
-/// What stands before key and value.
+/// The header before key and value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Header {
     pub(crate) key_len: usize,
@@ -115,7 +115,7 @@ impl Header {
         Some(header)
     }
 
-    /// What the key of the record at `at` is of, which has this header.
+    /// The namespace of the key of the record at `at`, which has this header.
     #[inline]
     pub(crate) fn space(&self, memory: &Memory, at: usize) -> Space {
         let is_named = self.kind & kind::NAMED != 0;

@@ -26,10 +26,10 @@ const USES_TO_STAY: u64 = 1;
 const VAIN: usize = 6;
 const VAIN_FOR_LARGE: usize = 2;
 
-/// What of a segment that is emptied is written anew.
+/// The records that are written again when a segment is emptied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keeps {
-    /// What is used.
+    /// The records that were used.
     Used,
     /// The same without the chunks of large values: what makes room for one takes that of another first.
     UsedAndSmall,
@@ -62,7 +62,7 @@ impl Locked<'_> {
             self.empty_one(if emptied < most { keeps } else { Keeps::Nothing })?;
             emptied += 1;
         }
-        // What was written anew may have begun a segment of just this kind.
+        // The records written again may have begun a segment of just this kind.
         self.active(queue, class, bytes).or_else(|| self.begin(queue, class))
     }
 
@@ -154,7 +154,7 @@ impl Locked<'_> {
         self.uncount(Count::Bytes, bytes);
         self.renew(segment);
         memory.store(state, FREE << 56);
-        // Who is killed in between leaves no segment that is written from its beginning again in the same life.
+        // A process killed in between leaves no segment that is written from its beginning again in the same life.
         fence(Ordering::Release);
         memory.store(self.partition.note_at(segment, FILL), 0);
     }

@@ -17,8 +17,8 @@ use crate::record::kind;
 use crate::stats::Of;
 use crate::tally::Count;
 
-/// How long a writer waits for the lock of a partition. Others hold it for microseconds, unless the system lets them wait while they
-/// do, as one does that has more to do than processors.
+/// How long a writer waits for the lock of a partition. Others hold it for microseconds, unless the system lets them wait
+/// while they do, as one does that has more to do than processors.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(80);
 
 /// One thread's handle on a [`Cache`].
@@ -30,7 +30,7 @@ pub struct Session {
     /// The number of the namespace that its keys are of, and what their hashes are changed by.
     namespace: Option<u8>,
     mix: u64,
-    /// What is read to be written again.
+    /// The buffer for values that are read to be written again.
     scratch: Vec<u8>,
 }
 
@@ -46,7 +46,7 @@ impl Session {
         Self { cache, line, namespace, mix: space.mix(), scratch: Vec::new() }
     }
 
-    /// What its keys are of, now.
+    /// The namespace of its keys, now.
     #[inline]
     pub(crate) fn space(&self) -> Space {
         self.namespace.map_or(Space::ROOT, |number| Space::now(self.cache.memory(), number))

@@ -1,4 +1,4 @@
-//! What has been counted, of all partitions and sessions.
+//! The counters of all partitions and sessions.
 
 use crate::cache::Cache;
 use crate::layout::{STATS_LINE, SUPERBLOCK};
@@ -16,7 +16,7 @@ pub(crate) enum Of {
     RefusedFills,
 }
 
-/// What has been counted since a region was made.
+/// The counters since a region was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stats {
     /// Gets that found a value.

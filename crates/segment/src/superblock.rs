@@ -1,7 +1,7 @@
 //! The beginning of a region: what it is, and how it is divided.
 //!
-//! Written before anybody else can open the region, and never changed but for the words from [`CLEARED`] on. The rest of its page
-//! is the table of namespaces.
+//! Written before anybody else can open the region, and never changed but for the words from [`CLEARED`] on. The rest of
+//! its page is the table of namespaces.
 
 use rapidhash::v3::rapidhash_v3;
 
@@ -23,7 +23,7 @@ pub(crate) const SESSIONS: usize = 320;
 pub(crate) const CUTS: usize = 448;
 /// The machine's run in which it was last open; 0 where that is not known.
 pub(crate) const BOOT: usize = 384;
-/// What stands there once the last who had it open has closed it.
+/// The mark of a region that its last user has closed.
 pub(crate) const CLOSED: u64 = 1;
 
 /// The number of a run of the machine: never 0, nor [`CLOSED`].
@@ -31,7 +31,7 @@ pub(crate) fn run(hash: u64) -> u64 {
     hash & !3 | 2
 }
 
-/// What stands there while the locks are made anew in this run.
+/// The mark of a region whose locks are being reinitialised in this run of the machine.
 pub(crate) fn renewing(run: u64) -> u64 {
     run | 1
 }
@@ -61,7 +61,7 @@ impl Left {
     }
 }
 
-/// What the words of a superblock say.
+/// The content of a superblock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Superblock {
     pub(crate) geometry: Geometry,
@@ -115,7 +115,7 @@ impl Superblock {
         memory.store(WORDS * 8, sum(&words));
     }
 
-    /// What the first bytes of a file of this length say.
+    /// The content of a superblock, from the first bytes of a file of this length.
     pub(crate) fn read(words: &[u64; WORDS + 1], len: u64) -> Result<Self, Refused> {
         let [magic, format, size, partitions, segments, segment_len, buckets, ghosts, lines, ..] =
             *words;

@@ -1,4 +1,4 @@
-//! What an operator sees of a region: how full its segments are, and how old.
+//! An operator's view of a region: how full its segments are, and how old.
 //!
 //! It is read beside those who work with it. No lock is taken and nothing is written, a file is read and not mapped: so it
 //! may be damaged or cut short meanwhile, and the figures of two segments may be of two instants. Nothing that is read is
@@ -18,7 +18,7 @@ use crate::superblock::{BOOT, CLEARED, Left, SESSIONS, Superblock};
 use crate::tally::Count;
 use crate::{Refused, clock, namespace};
 
-/// What a region looks like.
+/// The state of a region.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Survey {
     /// Bytes of the whole region.
@@ -39,7 +39,7 @@ pub struct Survey {
     pub cleared: u64,
     /// Its namespaces, in the order in which they were first asked for.
     pub namespaces: Vec<NamespaceSurvey>,
-    /// What its last users left.
+    /// The way in which its last users left it.
     pub end: End,
     /// Whether anybody has it open; `None` where that is not told.
     pub is_open: Option<bool>,
@@ -59,7 +59,7 @@ pub struct NamespaceSurvey {
 /// How a region was left, or is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// Whoever had it open last has closed it.
+    /// The last process that had it open has closed it.
     Closed,
     /// It is open, or whoever had it was killed.
     Open,
@@ -67,7 +67,7 @@ pub enum End {
     Lost,
 }
 
-/// What a partition of a region looks like.
+/// The state of a partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartitionSurvey {
     /// The thread that holds its lock, by the system's number; `None` where nobody does, or that is not told.
@@ -82,7 +82,7 @@ pub struct PartitionSurvey {
     pub segments: Vec<SegmentSurvey>,
 }
 
-/// What a segment looks like.
+/// The state of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SegmentSurvey {
     /// Where it stands.
@@ -118,7 +118,7 @@ pub enum Queue {
     Main,
     /// In none: nothing is in it.
     Free,
-    /// What stands there means nothing: its note is damaged.
+    /// Its note is damaged, and means nothing.
     Unknown,
 }
 
@@ -205,14 +205,14 @@ struct Surveyed<'s> {
     superblock: &'s Superblock,
     now: u64,
     cleared: u64,
-    /// What stands beside key and value of a record about, unless it was moved.
+    /// The approximate overhead of a record beside key and value, unless it was moved.
     beside: u32,
 }
 
-/// What stands beside key and value of a record about: its head, and what fills up its last word.
+/// The approximate overhead of a record: its header, and the padding of its last word.
 const BESIDE: u32 = 20;
 
-/// What a record has besides once it was moved: its version.
+/// The addition to a record that was moved: its version.
 const VERSION: u32 = 8;
 
 impl Surveyed<'_> {

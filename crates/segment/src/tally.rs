@@ -1,4 +1,4 @@
-//! What is counted: of a partition by whoever holds its lock, of sessions each in a line of its own.
+//! Counters: those of a partition, kept by the holder of its lock, and those of sessions, each in a line of its own.
 
 use crate::layout::COUNTERS;
 

@@ -58,7 +58,7 @@ fn a_value_in_chunks_that_is_stored_again_is_never_missing() {
 
 #[test]
 fn a_value_that_is_moved_on_is_never_missing() {
-    // What is stored once and never read pushes what is read from segment to segment.
+    // Entries that are stored once and never read push those that are read from segment to segment.
     let number = Cell::new(0_u64);
     read_beside(100, move |session| {
         for _ in 0..20 {

@@ -1,4 +1,4 @@
-//! What becomes of a set whose condition no longer holds, or holds only by what nobody can read.
+//! Sets whose condition no longer holds, or holds only by an entry that nobody can read.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! Who opens a file: what he has to know of those before him, and what the disk has to know before he goes on.
+//! Opening a file: what the process has to know of those before it, and what the disk has to know before it goes on.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -20,7 +20,7 @@ const SMALL: Options = Options { size: 1 << 20, item: 512, max_key: 250, max_val
 /// Where it stands how often the region was cleared, and the run of the machine.
 const CLEARED: u64 = 256;
 const BOOT: u64 = 384;
-/// What stands there of a file that is closed, and of one of another run.
+/// The marks of a file that is closed, and of one of another run.
 const CLOSED: u64 = 1;
 const OTHER: u64 = 0x1234_5672;
 
@@ -146,7 +146,7 @@ fn the_disk_knows_what_a_file_is_before_it_has_a_name() {
 fn what_was_lost_stays_lost_however_old_the_first_page_is() {
     let folder = folder();
     let path = folder.path().join("cache");
-    // What the disk knows of how often it was cleared, and how often it was before the key was set.
+    // The number of clears that the disk knows, and the number before the key was set.
     for (is, before) in [(1, 1), (2, 5), (5, 5), (6, 5), ((9 << 32) - 1, (9 << 32) + 3)] {
         let _ = fs::remove_file(&path);
         drop(Cache::open(&path, &SMALL).unwrap());

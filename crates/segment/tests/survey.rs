@@ -1,4 +1,4 @@
-//! What is seen of a region beside those who work with it, and of one that is damaged.
+//! Surveys of a region beside its users, and of one that is damaged.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 

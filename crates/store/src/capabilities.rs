@@ -1,10 +1,10 @@
-//! What a store can do, as data.
+//! The capabilities of a store, as data.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
-/// What a store can do and where its limits are. `Default` is "nothing".
+/// The capabilities of a store, and its limits. `Default` is "nothing".
 ///
 /// A name is a verb (`incr`), a verb with what it takes, or `max_<noun>`. A limit of `None` means that none is
 /// known, not that there is none. Callers read these instead of asking for an engine by name; a difference
@@ -38,11 +38,11 @@ pub struct Capabilities {
     pub groups: bool,
     /// `clear`: everything in the store, or in its own namespace of it, at once.
     pub clear: bool,
-    /// What was set is there when the store is opened again.
+    /// Entries are still there when the store is opened again.
     pub persistent: bool,
     /// Makes room by dropping entries; without it, a full store is an error.
     pub evicts: bool,
-    /// Who can reach the same entries.
+    /// From where the same entries can be reached.
     pub reach: Reach,
     /// Longest key, in bytes.
     pub max_key_len: Option<usize>,
@@ -50,7 +50,7 @@ pub struct Capabilities {
     pub max_value_len: Option<usize>,
 }
 
-/// Who can reach the entries of a store.
+/// From where the entries of a store can be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reach {

@@ -13,7 +13,7 @@ pub struct Engine {
     pub scheme: &'static str,
     /// Other schemes that mean it: people write `rediss://`. It sees in its URL which one was written.
     pub aliases: &'static [&'static str],
-    /// What it is, in one line.
+    /// A description, in one line.
     pub summary: &'static str,
     /// A URL that shows its most useful options.
     pub example: &'static str,
@@ -21,8 +21,8 @@ pub struct Engine {
     pub medium: Medium,
     /// The option that bounds its size in bytes; a plan sets it to hold the working set when the user did not.
     pub capacity_option: Option<&'static str>,
-    /// What must be installed for it: the real servers that it can start when its URL names none, the first unless its
-    /// option `server` names another; an interpreter; a library. None where it needs nothing.
+    /// The programs that must be installed for it: the real servers that it can start when its URL names none, the first
+    /// unless its option `server` names another; an interpreter; a library. None where it needs nothing.
     pub recipes: &'static [Recipe],
     /// The schema of its options struct, from which documentation is made.
     pub options: fn() -> Schema,
@@ -77,7 +77,7 @@ pub enum Medium {
 /// A program that an engine needs and that is not part of Larder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recipe {
-    /// What it is for.
+    /// Its purpose.
     pub role: Role,
     /// How the option `server` names it; empty for the one that is started where no other is named.
     pub server: &'static str,
@@ -85,11 +85,11 @@ pub struct Recipe {
     pub program: &'static str,
     /// Folders beyond `PATH` in which it may lie. A `*` stands for a version, and the newest is taken.
     pub folders: &'static [&'static str],
-    /// What brings it.
+    /// The package that brings it.
     pub source: Source,
 }
 
-/// What a program is for.
+/// The purpose of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// It is started as a server, unless the URL names one that runs already.
@@ -100,7 +100,7 @@ pub enum Role {
     Library,
 }
 
-/// What brings a program.
+/// The package that brings a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// The Debian package of this name.
@@ -144,7 +144,7 @@ impl Recipe {
 pub struct OptionDoc {
     /// Its name in the URL.
     pub name: String,
-    /// What it does, in one paragraph.
+    /// A description, in one paragraph.
     pub text: String,
     /// Its value when it is not given; empty where there is none.
     pub default: String,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::units::ByteSize;
 
-/// What a fallible operation on a store returns.
+/// The result of a fallible operation on a store.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why an operation could not be carried out.
@@ -30,7 +30,7 @@ pub enum Error {
     InvalidKey {
         /// The scheme of the engine.
         engine: &'static str,
-        /// What is wrong with the key, in one phrase.
+        /// The fault of the key, in one phrase.
         reason: &'static str,
     },
     /// A tag is empty or longer than [`MAX_TAG_LEN`](crate::MAX_TAG_LEN).
@@ -56,7 +56,7 @@ pub enum Error {
     Full {
         /// The scheme of the engine.
         engine: &'static str,
-        /// What is full and how to make room, in one phrase.
+        /// The part that is full and the way to make room, in one phrase.
         what: String,
     },
     /// Stored data is not what was written.
@@ -72,7 +72,7 @@ pub enum Error {
     Busy {
         /// The scheme of the engine.
         engine: &'static str,
-        /// What is held.
+        /// The lock or resource that is held.
         what: String,
     },
     /// No answer within the time allowed. Whether the operation took effect is not known.
@@ -80,7 +80,7 @@ pub enum Error {
     Timeout {
         /// The scheme of the engine.
         engine: &'static str,
-        /// Who was asked.
+        /// The server that was asked.
         peer: String,
         /// How long was waited.
         after: Duration,
@@ -90,7 +90,7 @@ pub enum Error {
     Unavailable {
         /// The scheme of the engine.
         engine: &'static str,
-        /// What is missing and what brings it, in one phrase.
+        /// The missing part and the package that brings it, in one phrase.
         what: String,
         /// The cause, where the system named one.
         #[source]
@@ -123,7 +123,7 @@ pub enum Error {
     InvalidUrl {
         /// The URL as typed, its password masked.
         url: String,
-        /// What is wrong and what would be right.
+        /// The fault, and the right form.
         reason: String,
     },
     /// An option in the URL is unknown or has a value outside its range.
@@ -141,7 +141,7 @@ pub enum Error {
         engine: &'static str,
         /// The option.
         option: &'static str,
-        /// What it was given.
+        /// The size that it was given.
         size: ByteSize,
         /// The smallest size that the engine takes.
         least: ByteSize,
@@ -151,7 +151,7 @@ pub enum Error {
     Protocol {
         /// The scheme of the engine.
         engine: &'static str,
-        /// Who answered.
+        /// The server that answered.
         peer: String,
         /// The answer, shortened to one line.
         message: String,
@@ -161,7 +161,7 @@ pub enum Error {
     Io {
         /// The scheme of the engine.
         engine: &'static str,
-        /// What was being done, to which path or peer.
+        /// The attempted operation, with its path or peer.
         what: String,
         /// The cause.
         #[source]

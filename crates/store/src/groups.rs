@@ -13,7 +13,7 @@ pub fn check_tag(engine: &'static str, tag: &[u8]) -> Result<()> {
     }
 }
 
-/// What is called for each entry that is found: key, value, and what else is known of it.
+/// The callback for each entry that is found: key, value and metadata.
 pub type FoundEntry<'a> = dyn FnMut(&[u8], &[u8], Meta) + 'a;
 
 /// A session that can find entries by what they have in common, in one request: what [`Session::groups`] hands out.

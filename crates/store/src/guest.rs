@@ -5,7 +5,7 @@ use crate::Engine;
 /// A cache of another language, as the catalog lists it.
 #[derive(Debug, Clone, Copy)]
 pub struct Guest {
-    /// What it is, as of every other engine.
+    /// Its description, as of every other engine.
     pub engine: Engine,
     /// The language that it lives in: what stands before the `+` of its scheme.
     pub language: &'static str,

@@ -1,4 +1,4 @@
-//! What an open store tells of itself.
+//! An open store's description of itself.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::units::ByteSize;
 
-/// What an open store tells of itself: read back from the store, not repeated from its URL.
+/// An open store's description of itself: read back from the store, not repeated from its URL.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct StoreInfo {
     /// The scheme of the engine.
@@ -19,7 +19,7 @@ pub struct StoreInfo {
     pub version: Option<String>,
     /// Effective settings, by the engine's own names.
     pub settings: BTreeMap<String, String>,
-    /// What an acknowledged set survives.
+    /// The durability of an acknowledged set.
     pub durability: Durability,
     /// Whose process holds the data.
     pub ownership: Ownership,
@@ -33,7 +33,7 @@ pub struct StoreInfo {
     pub file_system: Option<FileSystem>,
 }
 
-/// What an acknowledged set survives. The order is from least to most.
+/// The events that an acknowledged set survives, from the fewest to the most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Durability {
@@ -94,7 +94,7 @@ pub struct FileSystem {
     pub kind: String,
     /// Its size; `None` where it has no limit (ramfs).
     pub size_bytes: Option<u64>,
-    /// What an unprivileged process may still fill of it.
+    /// The room that an unprivileged process may still fill.
     pub free_bytes: Option<u64>,
     /// Whether it was mounted for this store alone: nobody else loses room when it is full.
     pub is_own: bool,

@@ -39,7 +39,7 @@ impl Mount {
 }
 
 impl fmt::Display for Mount {
-    /// What is had, in words: a size that a ramfs was given is no limit.
+    /// The file system in words: a size that a ramfs was given is no limit.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tmpfs(Some(size)) => write!(f, "tmpfs, size={size}"),

@@ -7,10 +7,10 @@ use crate::{Capabilities, Counter, Error, Groups, Ownership, Result, Stats, Stor
 
 /// An open cache. Shared by all threads; hands out one session to each.
 pub trait Store: fmt::Debug + Send + Sync {
-    /// What this is: version and effective settings as read back from the store, durability, whereabouts.
+    /// The store's description: version and effective settings as read back from the store, durability, whereabouts.
     fn info(&self) -> StoreInfo;
 
-    /// What it can do and where its limits are.
+    /// The store's capabilities and limits.
     fn capabilities(&self) -> Capabilities;
 
     /// A handle for one thread: a connection, a reader slot, prepared statements, scratch buffers.
@@ -29,12 +29,12 @@ pub trait Store: fmt::Debug + Send + Sync {
         }
     }
 
-    /// What it counts besides, because it works as no other does; none where [`Store::stats`] has all.
+    /// Further counters of this engine alone; empty where [`Store::stats`] has all.
     fn counters(&self) -> Result<Vec<Counter>> {
         Ok(Vec::new())
     }
 
-    /// What each tier has done since the store was opened, the nearest first; none where it is no stack.
+    /// The counters of each tier since the store was opened, the nearest first; empty where it is no stack.
     fn tiers(&self) -> Vec<TierStats> {
         Vec::new()
     }
@@ -109,7 +109,7 @@ pub trait Session: Send {
     }
 }
 
-/// What is known of an entry besides its value.
+/// The metadata of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Meta {
     /// The flags it was set with; 0 where the engine keeps none.
@@ -177,7 +177,7 @@ impl SetMode {
     }
 }
 
-/// What became of a set.
+/// The outcome of a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetOutcome {
     /// The store has acknowledged the value.

@@ -57,7 +57,7 @@ impl Stats {
         Some(self.hits? as f64 / requests as f64)
     }
 
-    /// What happened since an earlier reading. Levels, as `items` is one, stay as they are now.
+    /// The changes since an earlier reading. Levels, as `items` is one, stay as they are now.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let grown = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
@@ -84,7 +84,7 @@ pub struct Counter {
     pub value: u64,
 }
 
-/// What one tier of a stack has done since the stack was opened.
+/// The counters of one tier since the stack was opened.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct TierStats {
     /// Its place and what it is: `L1 moka:`. L1 is the nearest.
@@ -106,7 +106,7 @@ pub struct TierStats {
 }
 
 impl TierStats {
-    /// What happened since an earlier reading.
+    /// The changes since an earlier reading.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {

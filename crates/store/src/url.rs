@@ -142,7 +142,7 @@ impl StoreUrl {
             })?);
         }
         let mut url = Self::parse(&format!("{scheme}:{own}"))?;
-        // Whoever names a stack writes the name at its end, where the options of the last tier are too.
+        // The name of a stack stands at its end, where the options of the last tier are too.
         if let Some(last) = tiers.last_mut()
             && let Some(at) = last.query.iter().position(|(name, _)| name == "name")
         {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use larder_host::scratch::ScratchDir;
 use larder_store::{Catalog, SetOptions, StoreUrl};
 
-/// What a second process is to open and write to.
+/// The store that a second process is to open and write to.
 const HOLD: &str = "LARDER_TEST_HOLD";
 
 /// How long something may take that a busy machine delays, and that is never waited for in vain.

@@ -1,4 +1,4 @@
-//! What every engine promises, as cases that can be run; and stores that break promises on purpose.
+//! The promises of every engine, as cases that can be run; and stores that break promises on purpose.
 //!
 //! [`contract`] is the whole `main` of an engine's contract test. [`stores`] holds small engines with one fault
 //! each, against which the contract itself and the checks of a comparison are tested; [`traps`] holds servers of that kind.

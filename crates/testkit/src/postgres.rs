@@ -12,7 +12,7 @@ use larder_store::{Recipe, Result};
 
 use crate::holder::{is_running, within};
 
-/// What brings its programs.
+/// The package that brings its programs.
 pub const POSTGRES: Recipe =
     Recipe { folders: &["/usr/lib/postgresql/*/bin"], ..Recipe::server("postgres", "postgresql") };
 
@@ -86,7 +86,7 @@ impl Postgres {
         self.server.as_ref().expect("it runs").pid()
     }
 
-    /// What it answers to a question of its superuser, a row a line, columns with `|` between.
+    /// Its answer to a query of its superuser, a row a line, columns with `|` between.
     pub fn ask(&self, question: &str) -> String {
         let psql = Command::new(self.programs.join("psql"))
             .args(["-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-U", "me", "-d", "postgres"])
@@ -206,7 +206,7 @@ impl Postgres {
 }
 
 impl Drop for Postgres {
-    /// What a test that failed has stopped would not hear that it is to end.
+    /// A process that a failed test has stopped would not receive the signal to end.
     fn drop(&mut self) {
         self.go_on();
     }

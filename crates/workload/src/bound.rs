@@ -18,7 +18,7 @@ pub struct Bound {
 impl Bound {
     /// Operations beyond a quantile that make it a figure.
     const BEYOND: f64 = 10.0;
-    /// What `max` is looked for in, for which no number is enough.
+    /// The operations that make a `max` a figure, though no number is enough for one.
     const FOR_THE_MAX: u64 = 10_000;
 
     /// The name of the quantile: `p99.9`, `max`.

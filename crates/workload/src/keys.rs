@@ -62,7 +62,7 @@ impl KeySpace {
         matches!(&self.lengths, Lengths::Recorded { by_key, .. } if by_key.iter().any(|len| *len > 0))
     }
 
-    /// What every key begins with.
+    /// The beginning of every key.
     pub fn prefix(&self) -> &[u8] {
         &self.prefix
     }

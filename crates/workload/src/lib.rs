@@ -1,4 +1,4 @@
-//! What is done to a cache: keys, values, and which operations on them, drawn from a law or read from a [`trace`].
+//! The work for a cache: keys, values, and operations on them, drawn from a law or read from a [`trace`].
 //!
 //! Everything follows from a seed, so that the same work can be done twice. Nothing here does it, and nothing measures.
 

@@ -1,9 +1,9 @@
-//! What a read that finds nothing is followed by.
+//! The operation that follows a read that finds nothing.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What follows a miss.
+/// The operation that follows a miss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnMiss {
     /// Nothing.

@@ -1,4 +1,4 @@
-//! What is measured, in which order, and what is joined.
+//! The measured operations, their order, and those that are joined.
 
 use std::fmt;
 use std::str::FromStr;

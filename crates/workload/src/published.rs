@@ -7,12 +7,12 @@ use std::path::Path;
 
 use larder_store::ByteSize;
 
-/// None needs more; a file that is none, such as a device, is not read to its end.
+/// No published file is longer. Another file, such as a device, is not read to its end.
 const MAX_FILE: ByteSize = ByteSize(64 << 20);
-/// What a name begins with that is no file's.
+/// The beginning of a name that is no file's.
 const BUILT_IN: &str = "builtin:";
 
-/// What is built in: a name behind `builtin:`, and the text.
+/// The built-in files: a name behind `builtin:`, and the text.
 pub(super) type BuiltIn = (&'static str, &'static str);
 
 /// The text of a file, or of what is built in under `builtin:NAME`.

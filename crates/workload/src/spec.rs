@@ -13,7 +13,7 @@ use super::{
     Until,
 };
 
-/// What is done to each target. Every field may be left out; a flag wins over a scenario's field.
+/// The work for each target. Every field may be left out; a flag wins over a scenario's field.
 #[derive(Debug, Clone, Default, PartialEq, Args, serde::Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 #[command(next_help_heading = "Workload")]
@@ -52,9 +52,9 @@ pub struct WorkloadSpec {
     #[serde(deserialize_with = "text")]
     pub payload: Option<PathBuf>,
 
-    /// What is measured, in this order, each on every key or on --requests: set, get, `get_or_set`, delete, touch; a + joins
-    /// what is done to one key before the next: set+get; with --group, a whole group one by one (`get_each`), by one
-    /// request for its keys (`get_many`), by its tag (`get_tag`) [default: set,get]
+    /// The measured operations, in this order, each on every key or on --requests: set, get, `get_or_set`, delete, touch;
+    /// with + between them, all on one key before the next: set+get; with --group, a whole group one by one (`get_each`),
+    /// by one request for its keys (`get_many`), by its tag (`get_tag`) [default: set,get]
     #[arg(long, value_name = "LIST", conflicts_with = "ratio")]
     #[serde(deserialize_with = "text")]
     pub operations: Option<Operations>,
@@ -64,8 +64,8 @@ pub struct WorkloadSpec {
     #[serde(deserialize_with = "text")]
     pub ratio: Option<Ratio>,
 
-    /// What follows a miss: `fill` stores the value (get-or-set; each round starts empty), `fill-next` stores it under
-    /// the next key (a mistake that is made), `skip` does nothing
+    /// The operation that follows a miss: `fill` stores the value (get-or-set; each round starts empty), `fill-next` stores
+    /// it under the next key (a mistake that is made), `skip` does nothing
     #[arg(long, value_name = "WHAT")]
     #[serde(deserialize_with = "text")]
     pub on_miss: Option<OnMiss>,
@@ -76,8 +76,8 @@ pub struct WorkloadSpec {
     #[serde(deserialize_with = "text")]
     pub capacity: Option<Sweep<Capacity>>,
 
-    /// What the application needs to make a value that a get-or-set missed, slept between the miss and its fill; it is part
-    /// of the time of that operation
+    /// The time that the application needs to make a value that a get-or-set missed, slept between the miss and its fill; it is
+    /// part of the time of that operation
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     #[serde(deserialize_with = "text")]
     pub load_time: Option<Span>,

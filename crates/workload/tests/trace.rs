@@ -275,7 +275,7 @@ fn a_source_is_a_file_and_perhaps_its_format() {
     assert_eq!(trace.keys(), [0, 0]);
 }
 
-/// What `fills_removed` leaves of a trace with the columns key, op, size, ttl.
+/// The rest of a trace after `fills_removed`, with the columns key, op, size, ttl.
 fn without_fills(rows: &str) -> Vec<TraceOp> {
     let trace = read("a.csv", format!("key,op,size,ttl\n{rows}").as_bytes()).expect("a trace");
     trace.fills_removed().ops().collect()

@@ -29,7 +29,7 @@ impl Check for AckParity {
             let (Some(of_a), Some(of_b)) = (&a.durability, &b.durability) else { continue };
             if of_a != of_b {
                 let text = format!("writes are {of_a}, those of {} are {of_b}", b.name);
-                // Whoever does not even wait for an answer measures how fast a buffer takes bytes.
+                // A client that does not even wait for an answer measures how fast a buffer takes bytes.
                 let sent = Durability::Unacknowledged.as_str();
                 let is_sent = of_a == sent || of_b == sent;
                 let severity = if is_sent { Severity::Warn } else { Severity::Note };

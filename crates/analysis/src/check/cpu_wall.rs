@@ -111,7 +111,7 @@ impl<'a> Contradiction<'a> {
     }
 }
 
-/// What an operation took, over the rounds.
+/// The times of an operation, over the rounds.
 struct Spent {
     wall: Spread,
     cpu: Spread,
@@ -157,7 +157,7 @@ impl Spent {
     }
 }
 
-/// What a round takes at least, whatever the machine does: its processor time, and as often as something succeeded the time
+/// The least time of a round, whatever the machine does: its processor time, and as often as something succeeded the time
 /// of the fastest.
 fn least_s(cell: &Cell, sample: &Sample, cpu_s: f64) -> f64 {
     let is_one_by_one = sample.paced.is_none() && !cell.operation.is_of_many_keys();
@@ -201,7 +201,7 @@ mod tests {
 
     use super::*;
 
-    /// What an operation took in one round, in µs: wall clock, the client's CPU, what the client waited for a processor, and
+    /// The times of an operation in one round, in µs: wall clock, the client's CPU, what the client waited for a processor, and
     /// what the servers waited.
     type Round = (f64, f64, f64, Option<f64>);
 

@@ -31,7 +31,7 @@ impl Check for ErrAsOp {
                     "{failed} of {all} keys that were there could not be set once more after the rounds{}",
                     example(cell, OVERWRITES_FAILED)
                 );
-                // Who has no room refuses a set as it evicts.
+                // A store without room refuses a set as it evicts.
                 let is_full = lacks_room(run, cell);
                 let severity =
                     if is_full { Severity::Note } else { severity(percent(failed, all)) };

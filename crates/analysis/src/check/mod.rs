@@ -45,7 +45,7 @@ use larder_report::{
 
 /// A rule that looks for one way in which a figure misleads.
 pub trait Check: Sync {
-    /// What it is and what it is good for.
+    /// Its description and its use.
     fn about(&self) -> &'static About;
 
     /// Looks at a run and reports what it finds.
@@ -57,9 +57,9 @@ pub trait Check: Sync {
 pub struct About {
     /// Its stable name.
     pub id: &'static str,
-    /// What its findings may be, worst first: one that depends on what it sees has several.
+    /// The severities of its findings, worst first: one that depends on what it sees has several.
     pub severities: &'static [Severity],
-    /// What it sees, in one sentence.
+    /// The fault that it sees, in one sentence.
     pub sees: &'static str,
     /// Where the mistake was made.
     pub seen_in: &'static str,
@@ -67,8 +67,8 @@ pub struct About {
     pub advice: &'static str,
     /// How much it must have seen before it can judge.
     pub needs: Needs,
-    /// Whether what it sees follows from the plan: then it fires in every run of the plan, or in none. Otherwise it hangs on how
-    /// fast things were, on what else the machine did, or on what is installed there.
+    /// Whether what it sees follows from the plan: then it fires in every run of the plan, or in none. Otherwise it hangs
+    /// on how fast things were, on what else the machine did, or on what is installed there.
     pub repeats: bool,
 }
 

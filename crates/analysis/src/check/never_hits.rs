@@ -56,7 +56,7 @@ impl Check for NeverHits {
     fn look(&self, run: &Run, report: &mut Report<'_>) {
         for cell in measured(run).filter(|cell| cell.operation.can_miss()) {
             let (counts, reads, lost) = (&cell.counts, cell.operation.reads(), lost(run, cell));
-            // What an LRU would have hit is worked out when the run is over.
+            // The hits of an LRU are worked out when the run is over.
             if is_bounded(cell) && (report.is_early || hits_rarely(run, cell)) {
                 continue;
             }

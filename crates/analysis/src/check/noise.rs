@@ -15,8 +15,8 @@ const LEFT: f64 = 0.5;
 const OFTEN: f64 = 0.1;
 /// The share of its time that a processor may be gone, to other machines or behind a quota, before percentiles show it.
 const GONE: f64 = 0.02;
-/// What came back from swap space is told of from here on. A page here and there comes back on any machine that has swapped
-/// once.
+/// Pages that came back from swap space are reported from this number on. A page here and there comes back on any machine
+/// that has swapped once.
 const SWAPPED: u64 = 1 << 20;
 /// From here on, if the run's own memory was swapped out, its times are those of a disk.
 const SWAPPED_MUCH: u64 = 64 << 20;

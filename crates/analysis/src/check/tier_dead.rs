@@ -47,7 +47,7 @@ impl Check for TierDead {
     }
 }
 
-/// What there is to say of a tier that answered next to nothing, although it was asked often enough and those below
+/// The finding about a tier that answered next to nothing, although it was asked often enough and those below
 /// answered. So many look-ups, `first`, were the first of their key, which somebody below has to answer.
 fn is_dead(tier: &TierCounts, below: &[TierCounts], keys: u64, first: u64) -> Option<String> {
     let answered: u64 = below.iter().map(|tier| tier.hits).sum();
@@ -66,13 +66,13 @@ fn is_dead(tier: &TierCounts, below: &[TierCounts], keys: u64, first: u64) -> Op
     Some(format!("{}; {}: {each} read costs {all}", found.join(", "), others.join(", ")))
 }
 
-/// What there is to say of a tier that does answer.
+/// The finding about a tier that does answer.
 fn is_ailing(tier: &TierCounts) -> Option<String> {
     let told: Vec<String> = ailments(tier, TOLERABLE).collect();
     (!told.is_empty()).then(|| format!("{} {}", tier.name, told.join(", ")))
 }
 
-/// What went wrong with more than this share, in percent, of what a tier was to do.
+/// The fault that befell more than this share, in percent, of a tier's operations.
 fn ailments(tier: &TierCounts, share: f64) -> impl Iterator<Item = String> {
     let TierCounts { errors, not_asked, refused, .. } = *tier;
     let (reads, values) = (tier.lookups(), tier.values());

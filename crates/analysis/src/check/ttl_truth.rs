@@ -45,7 +45,7 @@ impl Check for TtlTruth {
                 );
                 report.target(Severity::Error, target, text);
             }
-            // What may have had to make room is no proof.
+            // A key that may have been evicted is no proof.
             let (unexplained, proven) = if trial.evictions_told {
                 ("no eviction explains it", Severity::Error)
             } else {

@@ -33,7 +33,7 @@ impl Check for Unacked {
     }
 }
 
-/// What is known of the writes of a cell.
+/// The facts about the writes of a cell.
 fn text(cell: &Cell) -> String {
     let n_writes = cell.counts.ops;
     let timed = cell.samples.iter().filter_map(|sample| Some((sample.barrier_s?, sample.wall_s)));

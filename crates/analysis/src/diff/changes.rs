@@ -10,7 +10,7 @@ use crate::statistics::{Difference, holm, mann_whitney, median, median_ci95};
 /// Why two cells are not compared, or not in all.
 pub(super) struct Reason {
     pub(super) text: String,
-    /// What is not compared may have become worse.
+    /// Cells that are not compared may have become worse.
     pub(super) may_be_worse: bool,
 }
 
@@ -175,7 +175,7 @@ fn of_round(sample: &Sample) -> Option<f64> {
     (answered > 0).then(|| sample.counts.hits as f64 / answered as f64)
 }
 
-/// What can be said of a change whose p is corrected. A percentile moves in steps of the clock and the histogram, so that
+/// The verdict on a change whose p is corrected. A percentile moves in steps of the clock and the histogram, so that
 /// ranks alone would tell a step that is within its interval.
 fn verdict(change: &Change) -> ChangeVerdict {
     let Some(ratio) = change.ratio else { return of_nothing(change) };

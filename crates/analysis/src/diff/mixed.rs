@@ -61,7 +61,7 @@ fn workload(old: &Run, new: &Run, compared: &[(&Cell, &Cell)]) -> Vec<Differing>
     options.filter(|option| !is_coordinate(option)).filter_map(differs).collect()
 }
 
-/// What an option is, given or not; `None` where it has no meaning until it is given.
+/// The value of an option, given or not; `None` where it has no meaning until it is given.
 fn resolved(workload: &BTreeMap<String, String>, option: &str) -> Option<String> {
     let given = |option: &str| workload.get(option).filter(|value| !value.is_empty()).cloned();
     let is_replayed = || given("key-pattern").is_some_and(|pattern| pattern.starts_with("trace:"));

@@ -39,7 +39,7 @@ pub enum MatchBy {
     Name,
 }
 
-/// What changed from `old` to `new`. Runs of different circumstances are compared as well: [`Diff::mixed`] says which.
+/// The changes from `old` to `new`. Runs of different circumstances are compared as well: [`Diff::mixed`] says which.
 ///
 /// # Errors
 ///
@@ -89,7 +89,7 @@ pub fn diff(old: DiffOf<'_>, new: DiffOf<'_>, by: MatchBy) -> Result<Diff, NotCo
     Ok(found)
 }
 
-/// What is to be known of hit ratios whose runs drew other keys.
+/// The note on hit ratios whose runs drew other keys.
 fn of_seeds(diff: &Diff) -> Option<String> {
     let (old, new) = (diff.old.seed, diff.new.seed);
     let are_hits = |change: &Change| change.measure == DiffMeasure::HitRatio;
@@ -193,7 +193,7 @@ fn differing(diff: &Diff) -> Vec<String> {
         .collect()
 }
 
-/// What the two have in common, as far as it says something of the common cells.
+/// The facts that the two share, as far as they concern the common cells.
 fn common_to(diff: &Diff, old: &Run, new: &Run) -> BTreeMap<String, String> {
     let mut common = BTreeMap::new();
     if mixed::machine(old, new).is_empty() && are_alike(&circumstances(new)) {

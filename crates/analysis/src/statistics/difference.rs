@@ -1,4 +1,4 @@
-//! What two samples of rates say about each other.
+//! The comparison of two samples of rates.
 
 use larder_report::{PAIRED_FROM, Verdict};
 
@@ -52,7 +52,7 @@ impl Difference {
         Some(Self { ratio: median(&differences)?.exp(), ci95, p: within_rounds(&pairs) })
     }
 
-    /// What can be said of the one against the other, given the p that a correction over all comparisons left.
+    /// The verdict on the one against the other, given the p that a correction over all comparisons left.
     ///
     /// The two directions mirror each other: where `a` is faster than `b`, `b` is slower than `a`.
     pub fn verdict(&self, corrected_p: f64) -> Verdict {

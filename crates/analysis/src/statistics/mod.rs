@@ -1,4 +1,4 @@
-//! What rounds allow to be said: medians, their intervals, and whether two targets differ at all.
+//! Statistics of rounds: medians, their intervals, and whether two targets differ at all.
 //!
 //! Everything here is distribution-free. Rates of caches have long tails, jumps and outliers, and there are few
 //! rounds; a mean and a standard deviation would describe them badly, and a t-test would believe them.

@@ -27,7 +27,7 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> f64 {
     }
 }
 
-/// What the values' places in the common order say.
+/// The evidence of the values' places in the common order.
 struct Ranking {
     /// In how many pairs the value of the one is above that of the other, for the one that is above more
     /// often; a tie is half a pair.

@@ -4,8 +4,8 @@
 //! rate of a round could as well have been the other's: the null hypothesis of a permutation test (Fisher 1935), which
 //! asks nothing of how rates are distributed or change from round to round.
 //!
-//! What it sums may be chosen for its power, as long as an exchange within a round does no more than turn the sign of that
-//! round. Here it is how far each rate lies from what is usual around its round, cut off where most rates lie (the
+//! The summed statistic may be chosen for its power, as long as an exchange within a round does no more than turn the sign
+//! of that round. Here it is how far each rate lies from what is usual around its round, cut off where most rates lie (the
 //! m-statistics of Maritz 1979, as Rosenbaum 2007 takes them for pairs). A rate that another program has halved then weighs
 //! no more than one that lies a little low, and one such rate of a round does not outweigh the other. The ranks of the
 //! differences (Wilcoxon 1945) let it: of two targets a tenth apart, of which each met one bad round in seven, they tell
@@ -19,7 +19,7 @@ use libm::erfc;
 /// Up to so many rounds all exchanges are counted out.
 pub const EXCHANGES_EXACT_UP_TO: usize = 50;
 
-/// What is usual around a round is the median over it and so many rounds on either side.
+/// The usual value around a round is the median over it and so many rounds on either side.
 const AROUND: usize = 2;
 
 /// Into so many steps the largest score is divided where exchanges are counted out.

@@ -1,4 +1,4 @@
-//! What the caches have in common here, and ours as such.
+//! The shared interface of the caches here, and our own cache.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -12,13 +12,13 @@ use crate::Result;
 use crate::contender::Contender;
 use crate::keys::{KEY_LEN, Key, key, write_value};
 
-/// What values are read from.
+/// The interface that values are read through.
 pub(crate) trait Cache {
     /// Copies the value under a key to `value`; `false` where there is none. Only floors look at the number.
     fn get(&mut self, key: &Key, number: usize, value: &mut Vec<u8>) -> bool;
 }
 
-/// What values are stored in.
+/// The interface that values are stored through.
 pub(crate) trait Sets {
     /// Stores a copy of the value.
     fn set(&mut self, key: &Key, value: &[u8]);
@@ -45,7 +45,7 @@ pub(crate) fn filled<C: Cache + Sets>(mut cache: C, n: usize, len: usize) -> Res
     Ok(cache)
 }
 
-/// Who reads the keys of a block one by one.
+/// A reader that takes the keys of a block one by one.
 pub(crate) fn reader<'a>(
     name: impl Into<String>,
     mut cache: impl Cache + 'a,
@@ -60,7 +60,7 @@ pub(crate) fn reader<'a>(
     })
 }
 
-/// Who stores a value under each key of a block.
+/// A writer that stores a value under each key of a block.
 pub(crate) fn writer<'a>(
     name: impl Into<String>,
     mut cache: impl Sets + 'a,

@@ -1,4 +1,5 @@
-//! Caches of other languages, which the programs of `guests/` measure, each beside the cache of its language that keeps nothing.
+//! Caches of other languages, which the programs of `guests/` measure, each beside the cache of its language that keeps
+//! nothing.
 
 use std::sync::atomic::AtomicBool;
 
@@ -25,7 +26,7 @@ pub(crate) struct Guests {
     found: Vec<Guest>,
 }
 
-/// What was found of one.
+/// The figures of one.
 #[derive(Debug, Default)]
 pub(crate) struct Guest {
     /// Nanoseconds of a processor for a get, of the cache and of its floor.
@@ -88,7 +89,7 @@ impl Guests {
         Ok(())
     }
 
-    /// What was found of the one with this URL.
+    /// The figures of the one with this URL.
     pub(crate) fn of_url(&self, url: &str) -> &[f64] {
         let mut guests = GUESTS.iter().zip(&self.found);
         guests.find(|([_, of, _], _)| *of == url).map_or(&[], |(_, guest)| &guest.bare)

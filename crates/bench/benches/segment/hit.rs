@@ -20,7 +20,7 @@ const GUEST_ROUNDS: usize = 5;
 const ROUNDS: usize = 40;
 
 const OURS: &str = "mmap: through Session";
-/// What the caches of a process are compared with.
+/// The figure that the caches of a process are compared with.
 const IN_PROCESS: &str = "memory: through Session";
 const LMDB: &str = "LMDB (heed)";
 const MOKA: &str = "moka";

@@ -1,4 +1,4 @@
-//! What an item takes besides its key and its value: a million of 100 bytes.
+//! The size of an item besides its key and its value: a million of 100 bytes.
 
 use larder_segment::{Cache, Session, Set};
 

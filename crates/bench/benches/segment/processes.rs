@@ -1,8 +1,8 @@
 //! Two processes that read 95 times of a hundred and write five times.
 //!
-//! What sharing costs is told by two processes on one region beside two that have one each, and beside one process twice. What a
-//! cache costs at all is told by two processes that draw the same keys and copy the same bytes, each in memory of its own, and
-//! look nothing up.
+//! The cost of sharing is shown by two processes on one region beside two that have one each, and beside one process twice.
+//! What a cache costs at all is told by two processes that draw the same keys and copy the same bytes, each in memory of
+//! its own, and look nothing up.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,8 +16,8 @@ use crate::report::{self, Goal, figures, goal, ratio};
 use crate::worker::{Kind, Load, SIZE, Worker};
 use crate::{Result, Scale, scratch};
 
-/// Values of these lengths, to so many bytes together: as many keys as in the other parts, or fewer. The longest may be stored in
-/// parts, by how long the region's segments are.
+/// Values of these lengths, to so many bytes together: as many keys as in the other parts, or fewer. The longest may be
+/// stored in parts, by how long the region's segments are.
 const LENS: [usize; 3] = [100, 4 << 10, 16 << 10];
 const KEYS: usize = 10_000;
 const BYTES: usize = 16 << 20;

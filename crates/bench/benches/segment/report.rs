@@ -1,4 +1,4 @@
-//! What is printed: the figures of each with their spread, then each goal with what was found.
+//! The printed report: the figures of each with their spread, then each goal with what was found.
 
 use larder_analysis::statistics::{median, quantile};
 
@@ -44,7 +44,7 @@ pub(crate) fn waited(who: &str, share: f64) {
     }
 }
 
-/// What a figure is to be.
+/// The goal of a figure.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Goal {
     AtMost(f64),

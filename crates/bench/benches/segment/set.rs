@@ -63,7 +63,7 @@ fn measure_one(len: usize, is_new: bool, scale: Scale) -> Result<()> {
     Ok(())
 }
 
-/// What is stored before anything is measured.
+/// The entries that are stored before anything is measured.
 #[derive(Debug, Clone, Copy)]
 struct Fill {
     before: usize,

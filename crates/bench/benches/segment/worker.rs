@@ -1,8 +1,8 @@
 //! A process that reads and writes, and tells how much it has done: this program, started by itself.
 //!
 //! `work KIND FILE LENGTH KEYS SEED`. It answers `ready`, and then to each line with a number of milliseconds by one with how
-//! many operations it did in about that time, in how many nanoseconds, how many keys were not there, and for which part of the time
-//! it waited for a processor.
+//! many operations it did in about that time, in how many nanoseconds, how many keys were not there, and for which part of
+//! the time it waited for a processor.
 
 use std::hint::black_box;
 use std::io::{BufRead, BufReader, Write};
@@ -29,7 +29,7 @@ const SETS: usize = 20;
 /// Operations between looks at the clock.
 const STRETCH: usize = 512;
 
-/// What workers work on.
+/// The caches that workers work on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The region in a file.
@@ -52,7 +52,7 @@ pub(crate) struct Load {
     pub(crate) keys: usize,
 }
 
-/// What a worker did in its time.
+/// The work of a worker in its time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Done {
     /// Operations a second.
@@ -95,7 +95,7 @@ impl Worker {
         Ok(writeln!(asks, "{}", time.as_millis())?)
     }
 
-    /// What it did, when it has ended.
+    /// Its work, once it has ended.
     pub(crate) fn end(&mut self) -> Result<Done> {
         let answer = self.answer()?;
         let numbers: Vec<f64> =
@@ -146,14 +146,14 @@ pub(crate) fn serve(arguments: &[String]) -> Result<()> {
     }
 }
 
-/// What the workers do alike: they draw a key, and whether it is read or written.
+/// The shared part of the workers: they draw a key, and whether it is read or written.
 struct Draws {
     random: Random,
     keys: Vec<Key>,
     load: Load,
 }
 
-/// What a worker works on.
+/// The cache that a worker works on.
 trait Works {
     fn read(&mut self, key: &Key, number: usize, value: &mut Vec<u8>) -> bool;
     fn write(&mut self, key: &Key, number: usize, value: &[u8]);

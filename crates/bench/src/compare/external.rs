@@ -14,9 +14,9 @@ use crate::target::Target;
 
 /// The share of a server's memory that a plan may take without `--yes`.
 const SHARE: f64 = 0.1;
-/// What a plan may put on a server without `--yes` that does not tell how much it has and drops nothing.
+/// The most bytes that a plan may put without `--yes` on a server that does not tell how much it has and drops nothing.
 const MOST: ByteSize = ByteSize(256 << 20);
-/// What an entry takes at most beside its key and value: headers, hash table, allocator.
+/// The most bytes of an entry beside its key and value: headers, hash table, allocator.
 const ENTRY: u64 = 100;
 
 /// Refuses to fill a server that Larder did not start: more than a tenth of it, more than it has free, or anything where it
@@ -34,12 +34,12 @@ pub(super) fn check(plan: &Plan, target: &Target, permissions: Permissions) -> R
     text.map_or(Ok(()), |text| Err(usage(format!("{}: {text}", target.planned.name))))
 }
 
-/// What a plan stores.
+/// The bytes that a plan stores.
 #[derive(Debug, Clone, Copy)]
 struct Wanted {
     /// Keys and values of the largest point.
     largest: u64,
-    /// What the points take together, with room to spare. A server that keeps memory for the sizes that it once had there
+    /// The bytes of all points together, with room to spare. A server that keeps memory for the sizes that it once had there
     /// gives none of it back between two points.
     together: u64,
 }
@@ -105,8 +105,8 @@ fn drops(target: &Target, stats: &Stats) -> bool {
     target.capabilities.evicts || stats.evictions.is_some() || (tells_nothing && is_in_memory())
 }
 
-/// What servers tell of themselves, and what this machine tells of those that run here: of a database, whose folder its
-/// program works in, how much its disk has.
+/// The limits and counters that servers report, and the system's figures of those that run here: of a database, whose
+/// folder its program works in, how much its disk has.
 fn known(target: &Target, mut stats: Stats) -> Stats {
     let keeps_files = target.planned.media.iter().all(|medium| *medium == Medium::Files);
     if stats.free_bytes.is_none() && keeps_files {

@@ -19,8 +19,8 @@ const AT_MOST: Duration = Duration::from_millis(200);
 /// multiple of them, and on a busy machine a multiple of that.
 const LONG_ENOUGH: Duration = Duration::from_secs(2);
 
-/// Measures the floor at every point where a target stands on it: on the engine that keeps nothing, and for each language of the plan's guests on the
-/// cache of that language that does. Where there is none, there is no floor.
+/// Measures the floor at every point where a target stands on it: on the engine that keeps nothing, and for each language
+/// of the plan's guests on the cache of that language that does. Where there is none, there is no floor.
 pub(super) fn measure_floors(plan: &Plan, catalog: &Catalog, stop: &AtomicBool) -> Vec<Floor> {
     let mut engines: Vec<(&'static Engine, Vec<&PlannedTarget>)> = Vec::new();
     for target in &plan.targets {
@@ -51,7 +51,7 @@ fn floors_on(
     let Ok(mut target) = Target::open(&planned, plan, catalog) else { return Vec::new() };
     let mut floors: Vec<Floor> = Vec::new();
     for point in points {
-        // What the measuring costs does not depend on when operations are due: all rates have the floor of the first.
+        // The cost of measuring does not depend on when operations are due: all rates have the floor of the first.
         let same = |floor: &&Floor| without_rate(&floor.point) == without_rate(&point.point);
         let known: Vec<Floor> = floors.iter().filter(same).cloned().collect();
         if let Some(Floor { point: first, .. }) = known.first() {
@@ -91,7 +91,7 @@ fn of_rounds(point: &PlannedPoint, language: Option<&str>, entries: &[Entry]) ->
                 .filter(|entry| entry.operation == operation && entry.sample.counts.ops > 0)
                 .map(of)
                 .collect();
-            // Whatever else the machine did came on top.
+            // Other work of the machine came on top.
             rounds.into_iter().min_by(f64::total_cmp)
         };
         let wall = each(|entry| per_op(entry.sample.wall_s, entry));

@@ -1,4 +1,4 @@
-//! What a target has used, and takes, before and after a phase.
+//! Counters and resources of a target before and after a phase.
 
 use larder_report::{TierCounts, Wire};
 use larder_store::{Ownership, Stats, TierStats};
@@ -21,7 +21,7 @@ pub(super) struct Meter {
     pub(super) memory_bytes: Option<u64>,
     pub(super) server_rss_bytes: Option<u64>,
     pub(super) major_faults: u64,
-    /// What has gone between client and servers; `None` where there is no wire, or it is not told.
+    /// The traffic between client and servers; `None` where there is no wire, or it is not told.
     wire: Option<Snapshot>,
 }
 
@@ -50,7 +50,7 @@ impl Meter {
     }
 }
 
-/// What each tier of a stack did between two readings.
+/// The counters of each tier of a stack between two readings.
 pub(super) fn tiers_between(before: &Meter, after: &Meter) -> Vec<TierCounts> {
     let counts = |(now, then): (&TierStats, &TierStats)| {
         let TierStats { name, hits, misses, errors, not_asked, fills, puts, refused } =
@@ -60,7 +60,7 @@ pub(super) fn tiers_between(before: &Meter, after: &Meter) -> Vec<TierCounts> {
     after.tiers.iter().zip(&before.tiers).map(counts).collect()
 }
 
-/// What went between client and servers between two readings, where all of it is known.
+/// The traffic of client and servers between two readings, where all of it is known.
 pub(super) fn wire_between(target: &Target, before: &Meter, after: &Meter) -> Option<Wire> {
     let (now, then) = (after.wire.as_ref()?, before.wire.as_ref()?);
     let opened = after.connections.zip(before.connections);
@@ -101,7 +101,7 @@ impl Held {
 /// The memory that a target takes: of its servers, or what this process has in use beyond what it had when the turn began; of a
 /// stack that is in both places, both. Servers elsewhere do not tell.
 ///
-/// What the harness took for the turn is in it; the floor has that alone.
+/// The memory of the harness for the turn is in it; the floor's figure is that alone.
 pub(super) fn resident(target: &Target, started: &Meter, now: &Meter) -> Option<u64> {
     let grown = || now.memory_bytes.zip(started.memory_bytes).and_then(grown_by);
     match target.info.server_pids.as_slice() {

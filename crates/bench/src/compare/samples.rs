@@ -12,23 +12,23 @@ pub(crate) struct Entry {
     pub(crate) operation: Operation,
     pub(crate) sample: Sample,
     pub(crate) latency: Packed,
-    /// What an open loop recorded besides; `None` of a closed one.
+    /// The further figures of an open loop; `None` of a closed one.
     pub(crate) paced: Option<PackedPace>,
     pub(crate) bytes: u64,
     pub(crate) predicted_hit_ratio: Option<f64>,
 }
 
-/// What an open loop recorded besides its latencies.
+/// The figures of an open loop besides its latencies.
 #[derive(Debug, Clone)]
 pub(crate) struct PackedPace {
     pub(crate) service: Packed,
     pub(crate) lag: Packed,
 }
 
-/// What a round's search for the highest rate of a target found.
+/// The result of a round's search for the highest rate of a target.
 #[derive(Debug, Clone)]
 pub(crate) struct Searched {
-    /// What was tried, in turn.
+    /// The rates that were tried, in turn.
     pub(crate) steps: Vec<SearchStep>,
 }
 
@@ -75,7 +75,7 @@ impl Samples {
         self.searches.get(&(target, point)).map_or(&[], Vec::as_slice)
     }
 
-    /// What a round brought at a place, of all operations.
+    /// The results of a round at a place, of all operations.
     pub(crate) fn of_round(&self, (target, point): (usize, usize), round: u32) -> Vec<Entry> {
         let here = self.entries.iter().filter(|((t, p, _), _)| (*t, *p) == (target, point));
         let entries = here.flat_map(|(_, entries)| entries);

@@ -14,7 +14,7 @@ const KEYS: &str = "keys.bin";
 const VALUES: &str = "values.bin";
 const OPERATIONS: &str = "ops.bin";
 
-/// What stands in `plan.json`.
+/// The content of `plan.json`.
 #[derive(Debug, Serialize)]
 struct PlanFile<'a> {
     pool: &'a Path,
@@ -38,7 +38,7 @@ struct PhaseFile<'a> {
     again: bool,
 }
 
-/// What a plan says besides its operations.
+/// The settings of a plan besides its operations.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Terms<'a> {
     pub(super) pool: &'a Path,

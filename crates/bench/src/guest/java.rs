@@ -48,11 +48,11 @@ const WITH_SPYMEMCACHED: [&str; 2] = ["MemcachedCache.java", "SpyLogger.java"];
 /// How long the compiler may take; on a machine with nothing else to do it is two seconds.
 const COMPILING: Duration = Duration::from_mins(2);
 
-/// What the heap has beside the plan, in bytes, and the step in which it grows.
+/// The heap beside the plan, in bytes, and the step in which it grows.
 const HEAP: u64 = 256 << 20;
 const HEAP_STEP: u64 = 64 << 20;
 
-/// What the virtual machine takes beside its heap: classes, compiled code, stacks, what the collector notes.
+/// The memory of the virtual machine beside its heap: classes, compiled code, stacks, the collector's notes.
 const BESIDE_HEAP: u64 = 96 << 20;
 
 /// An engine of Java with what most of them have in common.
@@ -60,7 +60,7 @@ const fn engine(scheme: &'static str, recipes: &'static [Recipe]) -> Engine {
     options::engine(scheme, Medium::Nothing, recipes)
 }
 
-/// What the null cache can do, which is all that there is.
+/// The abilities of the null cache, which is the only one.
 const ALL: Abilities = Abilities {
     ttl: true,
     ttl_resolution: Duration::from_secs(1),

@@ -1,4 +1,4 @@
-//! What the languages have in common in their catalogs, and options of a URL on their way into `open.json`.
+//! The shared part of the languages' catalogs, and options of a URL on their way into `open.json`.
 
 use larder_store::{ByteSize, Engine, Medium, Recipe, Result, Span, StoreUrl};
 use schemars::{JsonSchema, schema_for};

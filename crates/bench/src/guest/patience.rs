@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use larder_store::Span;
 
-/// Whoever has to write or read many bytes first may take so much longer, in bytes a second: what a slow disk does.
+/// A program that has to write or read many bytes first may take so much longer, in bytes a second: what a slow disk does.
 const SLOWEST: u64 = 16 << 20;
 
 /// How long is waited, and since when.
@@ -31,7 +31,7 @@ impl Patience {
         self.since = Instant::now();
     }
 
-    /// What is left of it; `None` when it is at an end.
+    /// The time that is left of it; `None` when it is at an end.
     pub(super) fn left(&self) -> Option<Duration> {
         self.limit.checked_sub(self.since.elapsed())
     }

@@ -37,7 +37,7 @@ const fn engine(scheme: &'static str, recipes: &'static [Recipe]) -> Engine {
     options::engine(scheme, Medium::Memory, recipes)
 }
 
-/// What a cache in the memory of its process can do.
+/// The abilities of a cache in the memory of its process.
 const MEMORY: Abilities = Abilities {
     ttl: true,
     ttl_resolution: Duration::from_millis(1),
@@ -144,11 +144,11 @@ fn disk_cache(engine: &'static str, url: &StoreUrl) -> Result<Value> {
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct DiskCache {
-    /// What it should hold in all before it culls; otherwise 1g, the package's own, or twice all keys and values of a
+    /// The bytes that it should hold in all before it culls; otherwise 1g, the package's own, or twice all keys and values of a
     /// comparison where that is more.
     #[serde(serialize_with = "bytes")]
     size_limit: Option<ByteSize>,
-    /// What goes first when there is no room: `none`, `least-recently-stored`, `least-recently-used` or
+    /// The entries that go first when there is no room: `none`, `least-recently-stored`, `least-recently-used` or
     /// `least-frequently-used`. The last two write at every get.
     eviction_policy: EvictionPolicy,
     /// Entries that one set removes at most.
@@ -166,7 +166,7 @@ struct DiskCache {
     /// How long a write waits for another one; otherwise 60s, and 10ms with shards.
     #[serde(serialize_with = "seconds")]
     timeout: Option<Span>,
-    /// What SQLite waits for: 0 for nothing, 1 for the disk at a checkpoint, 2 for the disk at every write.
+    /// The writes that SQLite waits for: 0 for nothing, 1 for the disk at a checkpoint, 2 for the disk at every write.
     sqlite_synchronous: u8,
     /// A file system in memory that is mounted for it on a new folder in its path: `tmpfs:1g`, `tmpfs` or `ramfs`.
     #[serde(skip_serializing)]

@@ -45,12 +45,12 @@ pub(super) struct Part {
     place: Option<Place>,
     /// The servers that it speaks to.
     servers: Option<Arc<dyn Store>>,
-    /// What its client must know of them.
+    /// The settings that its client must know.
     access: Access,
 }
 
-/// What a client must know of servers beyond where they are: settings that it has to follow, and how it is let in. It goes
-/// to its program alone.
+/// The knowledge of servers that a client needs beyond their addresses: settings that it has to follow, and how it is let
+/// in. It goes to its program alone.
 #[derive(Clone, Serialize)]
 #[serde(transparent)]
 pub(super) struct Access(BTreeMap<&'static str, String>);
@@ -59,7 +59,7 @@ impl Access {
     /// Nothing.
     pub(super) const NONE: Self = Self(BTreeMap::new());
 
-    /// What a URL says of these names, otherwise what the servers do; where there are any, its user and password too.
+    /// The values of these names in a URL, otherwise those of the servers; where there are any, its user and password too.
     fn of(follows: &[&'static str], url: &StoreUrl, servers: &StoreInfo) -> Self {
         let told = |name: &str| url.option(name).or(servers.settings.get(name).map(String::as_str));
         let known = follows.iter().map(|name| (*name, told(name)));
@@ -105,7 +105,7 @@ impl Part {
                 let is_external = catalog.is_external(&theirs);
                 let theirs = if is_external { theirs } else { bounded(theirs, native) };
                 part.options = (cache.options)(engine.scheme, &cache.own_options(url))?;
-                // Who starts a server for a client has to know how that is let in.
+                // The starter of a server has to know how its client is let in.
                 let theirs = if is_external || follows.is_empty() {
                     theirs
                 } else {
@@ -155,12 +155,12 @@ impl Part {
         self.servers.as_ref().map(|servers| servers.info().addresses).unwrap_or_default()
     }
 
-    /// What its client must know of its servers.
+    /// The settings of its servers that its client must know.
     pub(super) fn access(&self) -> &Access {
         &self.access
     }
 
-    /// What it can do, as far as a guest is ever asked for it.
+    /// Its capabilities, as far as a guest is ever asked for them.
     pub(super) fn capabilities(&self) -> Capabilities {
         let can = self.cache.can;
         let own = Capabilities {
@@ -236,7 +236,7 @@ impl Part {
         ownership == Some(Ownership::External)
     }
 
-    /// What an acknowledged value survives.
+    /// The durability of an acknowledged value.
     pub(super) fn durability(&self) -> Durability {
         let is_on = |name: &str| self.options.get(name) == Some(&Value::Bool(true));
         let by_none = self.options.get(ACKNOWLEDGED_BY).is_some_and(|number| number == "0");
@@ -290,7 +290,7 @@ impl Cache {
     }
 }
 
-/// What is to be mounted for a cache in files.
+/// The file system to be mounted for a cache in files.
 fn mount(engine: &Engine, url: &StoreUrl) -> Result<Option<Mount>> {
     let asked = url.option(MOUNT).map(str::parse).transpose();
     asked.map_err(|reason: String| Error::InvalidOptions {

@@ -4,7 +4,7 @@ use super::reply::WrongRan;
 use super::script::Script;
 use larder_workload::{Asked, Finding, KeySpace, NOTHING, Values};
 
-/// What the words about wrong values take: the plan that was carried out, and of what its keys and values are made.
+/// The sources of an explanation of a wrong value: the plan that was carried out, its keys and its values.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Words<'a> {
     pub(super) script: &'a Script,

@@ -3,8 +3,8 @@
 use hdrhistogram::Histogram;
 use larder_report::{CurvePoint, LatencyTo};
 
-/// What lies beyond the points of each decade, in tenths of it: 30 %, 50 %, 70 %, 80 %, 90 %, then 93 %, 95 % and so on.
-/// They divide a decade of the axis about evenly and have every quantile in them that a table shows.
+/// The shares that lie beyond the points of each decade, in tenths of it: 30 %, 50 %, 70 %, 80 %, 90 %, then 93 %, 95 % and
+/// so on. They divide a decade of the axis about evenly and have every quantile in them that a table shows.
 const BEYOND: [u64; 5] = [7, 5, 3, 2, 1];
 /// Fewer operations beyond a quantile say more about themselves than about it.
 const LEAST_BEYOND: u64 = 10;

@@ -15,7 +15,7 @@ pub(super) struct Loads {
     keys: Vec<Making>,
 }
 
-/// Who makes the value of a key.
+/// The thread that makes the value of a key.
 #[derive(Debug, Default)]
 struct Making {
     /// How many threads do.

@@ -76,7 +76,7 @@ impl<P: Pace> Worker<'_, P> {
             tally.counts.errors += n.failed;
             tally.succeeded += n.right;
             if let Err(error) = answer {
-                // What was found before the error is counted; the rest of the request failed.
+                // Keys that were found before the error count; the rest of the request failed.
                 tally.counts.errors += open;
                 tally.note_error(&error);
                 self.failures.count(begun.at(), now, is_unanswered(&error));
@@ -100,7 +100,7 @@ impl<P: Pace> Worker<'_, P> {
     }
 }
 
-/// What is known of a request, and what comes back.
+/// A request, the knowledge of its keys, and the answers.
 struct Answers<'a> {
     keys: &'a [&'a [u8]],
     ops: &'a [Op],
@@ -116,7 +116,7 @@ struct Answers<'a> {
     n: Counted,
 }
 
-/// What became of the keys of a request, and what came back besides.
+/// The outcomes of the keys of a request, and further entries that came back.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counted {
     /// Keys that something came back for.
@@ -200,7 +200,7 @@ impl Answers<'_> {
         groups(session)?.get_tag(tag, &mut |key, value, _| self.under(key, value))
     }
 
-    /// What stands for a tag where nothing is stored, and so none: what comes back is looked at as if by its tag.
+    /// The request for a tag where nothing is stored, tags neither: all keys are asked for, and judged as if by their tag.
     fn untagged(&mut self, session: &mut dyn Session) -> Result<()> {
         let keys = self.keys;
         session.get_many(keys, &mut |i, value, _| self.under(keys[i], value))
@@ -238,7 +238,7 @@ impl Answers<'_> {
         }
     }
 
-    /// What nobody asked for: a value of the run is that of another key.
+    /// An entry that nobody asked for: a value of the run counts as that of another key.
     #[cold]
     fn stray(&mut self, value: &[u8]) {
         let is_ours = self.values.verify_any(value) == Finding::Right;
@@ -250,13 +250,13 @@ impl Answers<'_> {
     }
 }
 
-/// What a session has for tags.
+/// The interface of a session for tags.
 pub(super) fn groups(session: &mut dyn Session) -> Result<&mut dyn Groups> {
     let engine = session.engine();
     session.groups().ok_or(Error::Unsupported { engine, operation: "get_tag" })
 }
 
-/// What an operation asked for, for the words about what came back.
+/// The expectation of an operation, for the explanation of a wrong value.
 pub(super) fn asked(state: &KeyState, op: Op) -> Asked {
     Asked { key: op.key, oldest: op.version, base: state.base() }
 }

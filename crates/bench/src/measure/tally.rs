@@ -1,4 +1,4 @@
-//! What a thread counts while it works.
+//! The counts of a thread while it works.
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ const STALL_NS: u64 = 100_000_000;
 /// Counts and latencies of one operation in one phase.
 #[derive(Debug, Clone)]
 pub struct Tally {
-    /// What happened.
+    /// The counts.
     pub counts: Counts,
     /// Operations that did what they should: what rates and latencies are made of.
     pub succeeded: u64,
@@ -32,7 +32,7 @@ pub struct Tally {
     /// Latency of those that succeeded, in nanoseconds; in an open loop from the instant at which they were due, and with
     /// those that had not begun when time ended the phase, for as long as they had waited.
     pub latency: Histogram<u64>,
-    /// What an open loop counts besides.
+    /// The further counts of an open loop.
     pub paced: Option<Box<PacedTally>>,
     /// Those that took very long, whatever came of them.
     pub stalls: Stalls,
@@ -44,7 +44,7 @@ pub struct Tally {
     pub wrong_examples: BTreeMap<String, String>,
 }
 
-/// What is known of a key that an operation did not find.
+/// The knowledge of a key that an operation did not find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Known {
     /// It was deleted, and not set since.
@@ -55,7 +55,7 @@ pub(super) enum Known {
     Unsure,
 }
 
-/// What an open loop counts besides.
+/// The further counts of an open loop.
 #[derive(Debug, Clone)]
 pub struct PacedTally {
     /// Latency of those that succeeded, from the instant at which they really began.

@@ -17,7 +17,7 @@ const SLOTS: usize = 32;
 /// The first slots last about a microsecond: 2^10 nanoseconds.
 const SHORTEST: u32 = 10;
 
-/// What ended in each slot so far.
+/// The operations that ended in each slot so far.
 #[derive(Debug, Clone)]
 pub(super) struct Slots {
     /// A slot lasts 2^this nanoseconds.
@@ -27,7 +27,7 @@ pub(super) struct Slots {
     /// The slot that time has reached, and when it ends.
     place: usize,
     end: u64,
-    /// What ended in it lately: all that an operation touches.
+    /// The operations that ended in it lately: all that an operation touches.
     open: Slot,
 }
 
@@ -133,7 +133,7 @@ mod tests {
         slots
     }
 
-    /// What a timeline should be, counted anew for each slot.
+    /// The expected timeline, counted again for each slot.
     fn expected(slot_ns: u64, wall_ns: u64, operations: &[(u64, u64)]) -> (Vec<u64>, Vec<u64>) {
         let of = |slot| operations.iter().filter(move |(at, _)| at / slot_ns == slot);
         (0..=wall_ns / slot_ns)

@@ -1,9 +1,9 @@
-//! What a phase does, and to which keys.
+//! The work of a phase: its operations and their keys.
 
 use larder_workload::trace::Trace;
 use larder_workload::{Picker, Ratio};
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Read.
@@ -18,12 +18,12 @@ pub enum Kind {
     Touch,
 }
 
-/// What a phase does.
+/// The work of a phase.
 #[derive(Debug, Clone, Copy)]
 pub enum Work<'a> {
     /// One kind of operation on every key, once, in the phase's order.
     Each {
-        /// What is done.
+        /// The kind of all operations.
         kind: Kind,
     },
     /// Operations drawn from a pattern, reads and writes mixed by a ratio.
@@ -32,7 +32,7 @@ pub enum Work<'a> {
         picker: &'a Picker,
         /// Sets to gets to deletes.
         ratio: Ratio,
-        /// What a read is: `Get` or `GetOrSet`.
+        /// The kind of a read: `Get` or `GetOrSet`.
         read: Kind,
         /// A miss is stored under the key after the one that was read, counted round: a mistake that is made.
         fills_next: bool,
@@ -41,7 +41,7 @@ pub enum Work<'a> {
     Chained {
         /// Which keys.
         picker: &'a Picker,
-        /// What is done to each, in this order.
+        /// The operations on each, in this order.
         kinds: &'a [Kind],
     },
     /// Every key of a group, in order, before the next group is drawn.
@@ -55,7 +55,7 @@ pub enum Work<'a> {
     Replayed {
         /// The recording.
         trace: &'a Trace,
-        /// What a read is: `Get` or `GetOrSet`.
+        /// The kind of a read: `Get` or `GetOrSet`.
         read: Kind,
         /// Recorded sets and deletes are carried out; otherwise only the reads are.
         writes: bool,

@@ -63,7 +63,7 @@ fn exhaustive(accesses: &Accesses, capacity: u64) -> u64 {
             let was_there = set >> key & 1 == 1;
             let hits = hits + u64::from(was_there && usage == Use::Read);
             let whole = if usage == Use::Drop { set & !(1 << key) } else { set | 1 << key };
-            // Whatever of it fits may stay: every subset.
+            // Any entries that fit may stay: every subset.
             let mut kept = whole;
             loop {
                 if fits[kept] {

@@ -41,7 +41,7 @@ const MAX_ROUNDS: u32 = 1000;
 const DEFAULT_MAX_TIME: Duration = Duration::from_mins(5);
 /// The length of keys, where nobody says.
 const DEFAULT_KEY_SIZE: u32 = 32;
-/// What the run itself keeps of every key, in bytes: its place in the order, its versions, its count.
+/// The memory that the run itself needs for every key, in bytes: its place in the order, its versions, its count.
 const BYTES_A_KEY: u64 = 16;
 
 /// A scenario resolved for this machine.
@@ -49,7 +49,7 @@ const BYTES_A_KEY: u64 = 16;
 pub struct Plan {
     /// The scenario's name.
     pub scenario: String,
-    /// What the scenario shows, in a line.
+    /// The subject of the scenario, in a line.
     pub summary: String,
     /// From this everything follows.
     pub seed: u64,
@@ -65,19 +65,19 @@ pub struct Plan {
     pub warmup: Option<Duration>,
     /// How much memory the whole run may have; see [`limit_memory`](crate::limit_memory).
     pub memory: Option<ByteSize>,
-    /// What is compared.
+    /// The targets that are compared.
     pub targets: Vec<PlannedTarget>,
     /// The points of the sweep.
     pub points: Vec<PlannedPoint>,
     /// The workload in words, by the names of its options.
     pub workload: BTreeMap<String, String>,
-    /// What a reader must know, in sentences.
+    /// Notes for the reader, in sentences.
     pub notes: Vec<String>,
     /// As what the scenario is run.
     pub form: ArticleForm,
     /// The options by which it is another workload than the scenario's; [`Scenario::with_workload`] says.
     pub changed: Vec<String>,
-    /// What this form of the scenario does less of than the article; [`Scenario::cut`] says.
+    /// The work of the article that this form of the scenario leaves out; [`Scenario::cut`] says.
     pub cut: Option<String>,
     /// The checks that this form of the scenario makes fire, where it says.
     pub checks: Option<Vec<String>>,
@@ -91,7 +91,7 @@ impl Plan {
     /// Resolves a scenario. `typed` says whether its targets were typed by the person who runs it.
     pub fn new(scenario: &Scenario, typed: bool, catalog: &Catalog) -> Result<Self> {
         let workloads = scenario.workloads();
-        // What holds for the whole run is the same in all of them.
+        // Settings of the whole run are the same in all of them.
         let spec = &workloads[0].1;
         let seed = spec.seed.unwrap_or(1);
         let targets = plan_targets(&scenario.targets, typed, catalog)?;

@@ -21,7 +21,7 @@ pub(crate) struct PlannedPace {
 }
 
 impl PlannedPace {
-    /// What a workload says of it; `None` where it says nothing, and the targets say how fast.
+    /// The pace of a workload; `None` where it says nothing, and the targets say how fast.
     pub(super) fn of(
         spec: &WorkloadSpec,
         rate: Option<u32>,

@@ -53,16 +53,16 @@ pub struct PlannedPoint {
     pub group: Option<u32>,
     /// How values are set.
     pub set_options: SetOptions,
-    /// What a target may hold, in bytes, where that was asked for; otherwise it has room for everything.
+    /// The most that a target may hold, in bytes, where that was asked for; otherwise it has room for everything.
     pub capacity: Option<u64>,
-    /// What making a value takes that a get-or-set missed.
+    /// The time that it takes to make a value that a get-or-set missed.
     pub load_time: Option<Duration>,
     /// How fast operations come in the phases that are measured; `None` where each thread begins its next one when its last
     /// one is over.
     pub(crate) pace: Option<PlannedPace>,
     /// Whether threads stay on their processors.
     pub pin: bool,
-    /// What all values and keys take, in bytes, without any store's own overhead.
+    /// The size of all values and keys, in bytes, without any store's own overhead.
     pub working_set_bytes: u64,
     /// Different keys that are stored.
     pub items: u64,
@@ -75,7 +75,7 @@ pub struct PlannedPoint {
 }
 
 impl PlannedPoint {
-    /// What a phase does, for the measured loop.
+    /// The work of a phase, for the measured loop.
     pub fn work<'a>(&'a self, phase: &'a PlannedPhase) -> Work<'a> {
         match phase.work {
             PlannedWork::Each(kind) => Work::Each { kind },
@@ -155,7 +155,7 @@ impl PlannedPoint {
         self.phases.iter().any(|phase| phase.operations.contains(&operation))
     }
 
-    /// What a bounded store must be given so that it holds all keys and values with its own overhead, in bytes.
+    /// The bound that a store must be given so that it holds all keys and values with its own overhead, in bytes.
     ///
     /// Twice the working set, because a slab allocator wastes up to a class step, B-trees are half full after random
     /// inserts, and copy-on-write keeps old pages for a while; 200 bytes an item for headers and index; 64 MiB for

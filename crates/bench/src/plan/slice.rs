@@ -67,7 +67,7 @@ impl Plan {
         u32::try_from(own).unwrap_or(u32::MAX)
     }
 
-    /// What tells this plan from others: made of all that a round follows from, but for what is drawn anew in each run, such
+    /// The fingerprint of this plan: made of all that a round follows from, but for what is drawn anew in each run, such
     /// as the prefix of keys on an external server.
     fn fingerprint(&self) -> String {
         let mut text = format!("{} {} {}\n", self.scenario, self.seed, self.rounds);

@@ -91,7 +91,7 @@ pub(crate) fn sizes_and_keys(spec: &WorkloadSpec) -> Option<(Sweep<SizeSpec>, Sw
     Some((sizes, keys))
 }
 
-/// What a replay leaves out of a recording.
+/// The part of a recording that a replay leaves out.
 fn note_omissions(trace: &Trace, notes: &mut Vec<String>) {
     if trace.ops().any(|op| op.ttl.is_some()) {
         notes.push("recorded TTLs are not replayed; --ttl gives one to all values".into());

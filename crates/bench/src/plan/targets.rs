@@ -21,7 +21,7 @@ pub struct PlannedTarget {
     pub has_tier_here: bool,
     /// The language of the program that works with it; `None` where this process does.
     pub language: Option<&'static str>,
-    /// What it may hold, in bytes, at the points that it is for; `None` where it has room for everything.
+    /// The most that it may hold, in bytes, at the points that it is for; `None` where it has room for everything.
     pub capacity: Option<u64>,
     /// Why no capacity can be asked of it, where some point asks for one; it is for every point then.
     pub unbounded: Option<&'static str>,

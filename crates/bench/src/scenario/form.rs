@@ -1,6 +1,6 @@
 //! The forms of a scenario: its parts, as published or corrected, short or at full length.
 //!
-//! What a file says first is the short, corrected form. `[published]` and `[full]` name only what is different there, and
+//! A file begins with the short, corrected form. `[published]` and `[full]` name only what is different there, and
 //! `[published.full]` what is different where both are asked for.
 
 use larder_report::ArticleForm;
@@ -22,12 +22,12 @@ pub struct Part {
     /// those of the part that it takes the place of.
     #[serde(default)]
     pub targets: Vec<String>,
-    /// What is different from the scenario's workload.
+    /// The settings that differ from the scenario's workload.
     #[serde(default)]
     pub workload: WorkloadSpec,
 }
 
-/// What is different in another form of a scenario.
+/// The differences of another form of a scenario.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Form {
@@ -39,12 +39,12 @@ pub struct Form {
     /// Other parts, all of them.
     #[serde(default, rename = "part")]
     pub parts: Vec<Part>,
-    /// What it does less of than the article that it repeats; nothing where it is empty.
+    /// The work of the article that it leaves out; nothing where it is empty.
     pub cut: Option<String>,
     /// As published, the checks that it makes fire: all whose finding follows from the plan, and of the others those that it
     /// is the reason for.
     pub checks: Option<Vec<String>>,
-    /// What else is different at full length.
+    /// The further differences at full length.
     pub full: Option<Box<Self>>,
 }
 
@@ -89,7 +89,7 @@ impl Scenario {
                 self.changed.push(option);
             }
         }
-        // What a form leaves out is said in figures, and these are others.
+        // The figures in a form's omissions belong to that form, and these are others.
         if workload.keys.is_some() || workload.requests.is_some() || workload.duration.is_some() {
             self.cut = None;
         }

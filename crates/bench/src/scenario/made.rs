@@ -1,6 +1,6 @@
 //! Built-in scenarios that are made of an argument: `twitter:12`.
 //!
-//! What is made is the text of a scenario, so that it can be printed, read, and changed like any other.
+//! The product is the text of a scenario, so that it can be printed, read, and changed like any other.
 
 use std::path::Path;
 
@@ -10,15 +10,15 @@ use crate::error::{Result, usage};
 /// A built-in scenario that is made of an argument.
 #[derive(Debug)]
 pub struct Made {
-    /// What stands before the colon.
+    /// The name before the colon.
     pub name: &'static str,
-    /// What stands behind it, in a word: `N`.
+    /// The placeholder of the argument behind it: `N`.
     pub argument: &'static str,
     /// It is a file.
     pub(super) is_file: bool,
-    /// What it shows, in one line.
+    /// Its subject, in one line.
     pub summary: &'static str,
-    /// What the argument is and where it comes from, for who left it out.
+    /// The meaning and the source of the argument, for a person who left it out.
     pub(super) needs: &'static str,
     /// An argument that there is on every machine.
     pub example: &'static str,

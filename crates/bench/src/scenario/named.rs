@@ -1,4 +1,4 @@
-//! What a name stands for: a scenario or a set of them, built in, made of an argument, or in a file.
+//! The meaning of a name: a scenario or a set of them, built in, made of an argument, or in a file.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{BUILT_IN, BUILT_IN_SETS, MADE, Made, Scenario, Set};
 use crate::error::{Error, Result, usage};
 
-/// What a person named.
+/// The scenario or set that a person named.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Named {
     /// One comparison.

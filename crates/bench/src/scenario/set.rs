@@ -15,7 +15,7 @@ pub struct Set {
     /// How it is called; the file's stem where the file does not say.
     #[serde(default)]
     pub name: String,
-    /// What it shows, in one line.
+    /// Its subject, in one line.
     #[serde(default)]
     pub summary: String,
     /// Names of built-in scenarios, or files; relative ones are looked up in the folder of the set's file.

@@ -16,7 +16,7 @@ pub(super) const TWITTER: Made = Made {
 
 /// The published statistics, a line for each cluster.
 const TABLE: &str = include_str!("../../../../scenarios/twitter.csv");
-/// What the first of its lines that is no comment says.
+/// The headings in the first of its lines that is no comment.
 const COLUMNS: &str = "cluster,key_size,value_size,operations,ttls,working_set_mb,zipf_alpha";
 
 /// The most keys, and the most bytes of keys and values, of the short form and at full length: a load takes seconds on the
@@ -48,7 +48,7 @@ struct Bound {
     requests: u64,
 }
 
-/// What is published of a cluster.
+/// The published figures of a cluster.
 struct Cluster {
     number: u32,
     key_size: u64,
@@ -67,7 +67,7 @@ struct Mix {
     sets: u32,
     gets: u32,
     deletes: u32,
-    /// What was counted as another operation, in words.
+    /// The operations that were counted as another one, in words.
     counted: String,
 }
 

@@ -19,11 +19,11 @@ pub(super) const WEB: Made = Made {
 
 /// All but the trace.
 const TEXT: &str = include_str!("../../../../scenarios/web.toml");
-/// What the name stands in for: two traces are two scenarios.
+/// The placeholder in the name: two traces are two scenarios.
 const NAME: &str = "name = \"web\"\n";
-/// What the trace stands in for.
+/// The placeholder of the trace.
 const PLACE: &str = "\"trace:FILE\"\n";
-/// What values measure where the trace does not say.
+/// The size of values where the trace does not say.
 const SIZES: &str = "\
 # The trace says no sizes: product pages from half a kilobyte on, of 8 KiB on average, most of them smaller.
 data-size = \"gpareto:512,7680,0\"
@@ -37,7 +37,7 @@ fn make(file: &str) -> Result<String, String> {
     Ok(named.replace(PLACE, &format!("{pattern}\n{sizes}")))
 }
 
-/// What a trace is called, in the letters that a name may have: `web12` of `traces/web12.trace.xz?format=cache2k`.
+/// The name of a trace, in the letters that a name may have: `web12` of `traces/web12.trace.xz?format=cache2k`.
 fn stem(file: &str) -> String {
     let path = file.split('?').next().unwrap_or_default();
     let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();

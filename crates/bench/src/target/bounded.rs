@@ -53,11 +53,11 @@ pub(super) fn open_within(
     Err(Error::Unavailable { engine: planned.engine.scheme, what, source: None })
 }
 
-/// What is told of a target that does not open with so little: the same of all, whoever found it, with what was said.
+/// The reason of a target that does not open with so little: the same words for all, with the store's own message.
 /// The capacity is not named, so that what is the same of several is told once.
 pub(crate) fn too_small(error: &Error) -> String {
     let why = match error {
-        // Who answered is gone by now, and more memory is given by the capacity.
+        // The store that answered is closed by now, and more memory is given by the capacity.
         Error::Full { .. } => "it is full before it holds what is tried".to_owned(),
         // In the unit of the capacities beside it; what it was given is not what the user asked for.
         Error::SizeTooSmall { least, .. } => format!("it takes {least}"),

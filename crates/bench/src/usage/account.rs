@@ -1,4 +1,4 @@
-//! What the sampler must know of a target, and what a turn tells it.
+//! The sampler's knowledge of a target, and the notices that a turn gives it.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use super::process::Table;
 use super::sockets::Bytes;
 use super::wire::{Connections, Snapshot, WireLedger, clients};
 
-/// Who works for a target, and whether it has its turn.
+/// The processes that work for a target, and whether it has its turn.
 #[derive(Debug, Default)]
 pub(crate) struct Account {
     /// The `url` of the target.
@@ -24,7 +24,7 @@ pub(crate) struct Account {
     pub(super) unknown: Option<String>,
     /// The program of a guest, whose processes come and go with the turns; `None` where it is none.
     guest: Option<Mutex<Ledger>>,
-    /// What goes between its clients and its servers; `None` where it has no wire.
+    /// The traffic between its clients and its servers; `None` where it has no wire.
     wire: Option<Mutex<WireLedger>>,
     at_work: AtomicBool,
 }
@@ -81,7 +81,7 @@ impl Account {
         self.guest.as_ref().map(lock)
     }
 
-    /// What has gone over the wire by now, seen from its clients; `None` where there is no wire or not all is known.
+    /// The traffic over the wire by now, seen from its clients; `None` where there is no wire or not all is known.
     pub(super) fn wire(&self) -> Option<Bytes> {
         lock(self.wire.as_ref()?).total()
     }

@@ -1,4 +1,4 @@
-//! What a tree of processes has used so far, though processes of it come and go.
+//! The use of a tree of processes so far, though processes of it come and go.
 //!
 //! When a process ends, what it had used goes to the parent that waits for it. A ledger counts that, so nothing is lost
 //! between two looks; where nobody waits, what was last seen is kept. So no total ever goes backwards.
@@ -14,11 +14,11 @@ use super::reading::Reading;
 struct Seen {
     process: Process,
     details: Details,
-    /// What it had been given of ended children since the look before.
+    /// The time of ended children that it was given since the look before.
     inherited: Spent,
 }
 
-/// What is no more among the living.
+/// The time of processes that have ended.
 #[derive(Debug)]
 struct Gone {
     spent: Spent,
@@ -80,7 +80,7 @@ impl Ledger {
             let id = (process.pid, process.started);
             let seen = before.remove(&id);
             let (details, inherited) = match seen {
-                // Whoever has not run since has nothing new to tell.
+                // A process that has not run since has nothing new to tell.
                 Some(seen) if self.is_of_time || seen.process.own == process.own => {
                     (seen.details, process.reaped.minus(seen.process.reaped))
                 }
@@ -129,7 +129,7 @@ impl Ledger {
         }
     }
 
-    /// What they have used so far and have now; nothing is known of memory where none of them runs.
+    /// Their use so far and their memory now; nothing is known of memory where none of them runs.
     pub(crate) fn reading(&self) -> Reading {
         let live = || self.live.values();
         let spent = live().fold(self.gone.spent, |sum, seen| sum.plus(seen.process.spent()));
@@ -162,7 +162,7 @@ impl Ledger {
     }
 }
 
-/// What processes have resident together, each given with what of it is shared: that counts once, as large as it is in the
+/// The resident memory of processes together, each given with its shared part: that counts once, as large as it is in the
 /// one that has most of it.
 pub(crate) fn resident(processes: impl Iterator<Item = (u64, Option<u64>)>) -> u64 {
     let (mut own, mut most_shared) = (0, 0);

@@ -25,7 +25,7 @@ pub(super) struct Machine {
     ours: Ledger,
     /// CPU time of each of the others when it was last seen.
     others: BTreeMap<(u32, u64), f64>,
-    /// What they have used since the first look, by name; `None` before that.
+    /// Their use since the first look, by name; `None` before that.
     by_name: Option<BTreeMap<String, f64>>,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Look {
     io_pressure_s: Option<f64>,
 }
 
-/// What processors did since the machine was started.
+/// The time of the processors since the machine was started.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 #[expect(clippy::struct_field_names, reason = "the unit")]
 struct Processors {

@@ -13,7 +13,7 @@ use std::time::Instant;
 /// The flag of a thread of the kernel's own, by `linux/sched.h`.
 const PF_KTHREAD: u64 = 0x0020_0000;
 
-/// What was used of processors and memory, as `stat` counts it.
+/// The use of processors and memory, as `stat` counts it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Spent {
     pub(crate) user_ticks: u64,
@@ -32,7 +32,7 @@ impl Spent {
         }
     }
 
-    /// What is left of each figure; nothing where the other has more.
+    /// The difference of each figure; nothing where the other has more.
     pub(crate) fn minus(self, other: Self) -> Self {
         Self {
             user_ticks: self.user_ticks.saturating_sub(other.user_ticks),
@@ -56,9 +56,9 @@ pub(crate) struct Process {
     pub(crate) started: u64,
     pub(crate) name: String,
     pub(crate) is_kernels: bool,
-    /// What it has used itself.
+    /// Its own use.
     pub(crate) own: Spent,
-    /// What its children had used that it has waited for.
+    /// The use of its children that it has waited for.
     pub(crate) reaped: Spent,
     pub(crate) rss_bytes: u64,
 }
@@ -156,7 +156,7 @@ impl FromIterator<Process> for Table {
     }
 }
 
-/// What only further files tell of a process.
+/// The facts about a process that stand in further files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Details {
     pub(crate) shared_bytes: Option<u64>,

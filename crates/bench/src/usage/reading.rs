@@ -1,4 +1,4 @@
-//! What somebody has used until one moment, and the series of such readings.
+//! Readings of a user's resources until one moment, and the series of such readings.
 
 use std::mem;
 

@@ -215,7 +215,7 @@ mod tests {
         );
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let here = listener.local_addr().unwrap().to_string();
-        // Whatever listens in this process itself is no server of somebody's.
+        // A socket on which this process itself listens is no external server's.
         let mut relayed = info(Ownership::External, &[&here]);
         assert!(complete(&mut relayed).unwrap().starts_with("a relay stands before"));
         assert_eq!(relayed.server_pids, [] as [u32; 0]);

@@ -38,7 +38,7 @@ pub(crate) struct Socket {
     pub(crate) bytes: Option<Bytes>,
 }
 
-/// What went through a socket.
+/// The traffic of a socket.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Bytes {
     pub(crate) sent: u64,
@@ -161,7 +161,7 @@ fn info(mut attributes: &[u8]) -> Option<&[u8]> {
     None
 }
 
-/// What was sent, each byte once, and what was received. A kernel before 4.19 tells what of it was acknowledged.
+/// The bytes that were sent, each once, and those received. A kernel before 4.19 tells how many were acknowledged.
 fn bytes(info: &[u8]) -> Option<Bytes> {
     let number = |at: usize| Some(u64::from_ne_bytes(info.get(at..at + 8)?.try_into().ok()?));
     let sent = || Some(number(SENT)?.saturating_sub(number(SENT_AGAIN)?));

@@ -1,4 +1,4 @@
-//! What goes between clients and the servers of a target, over TCP.
+//! The traffic between clients and the servers of a target, over TCP.
 //!
 //! The kernel counts it for each connection, and forgets it with the connection. So it is read at the beginning and the end of
 //! each phase too, and what is not known for certain is not told: a connection that was closed meanwhile may have carried
@@ -32,8 +32,8 @@ impl Connections {
 pub(crate) struct Snapshot(BTreeMap<u64, Bytes>);
 
 impl Snapshot {
-    /// What went over the wire since an earlier one, in which so many connections were opened as far as that is known. `None`
-    /// where a connection was closed in between: it took what it had carried with it.
+    /// The traffic over the wire since an earlier reading, in which so many connections were opened as far as that is
+    /// known. `None` where a connection was closed in between: it took what it had carried with it.
     pub(crate) fn since(&self, earlier: &Self, opened: Option<u64>) -> Option<Wire> {
         let new = self.0.keys().filter(|cookie| !earlier.0.contains_key(cookie)).count();
         let stayed = self.0.len() - new;
@@ -63,7 +63,7 @@ pub(super) struct WireLedger {
     servers: BTreeSet<SocketAddr>,
     looked: Option<Instant>,
     open: Snapshot,
-    /// What went through connections that are closed, as far as it was seen.
+    /// The traffic of connections that are closed, as far as it was seen.
     closed: Bytes,
     /// Bytes went that nobody saw.
     has_lost: bool,
@@ -114,7 +114,7 @@ impl WireLedger {
         self.has_lost = true;
     }
 
-    /// What clients have sent and received so far.
+    /// The bytes that clients have sent and received so far.
     pub(super) fn total(&self) -> Option<Bytes> {
         (!self.has_lost).then(|| plus(self.closed, &self.open.sum()))
     }

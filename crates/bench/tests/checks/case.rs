@@ -1,4 +1,4 @@
-//! What a case of a check is, how it is judged, and what makes its runs.
+//! Cases of checks, their judgement, and the makers of their runs.
 
 use larder_analysis::check::{CHECKS, run_all};
 use larder_engines::ENGINES;
@@ -15,17 +15,17 @@ pub(crate) struct Case {
     pub(crate) id: &'static str,
     /// How bad what it finds is.
     pub(crate) severity: Severity,
-    /// What trips it, as the end of "fires on …".
+    /// The run that trips it, as the end of "fires on …".
     pub(crate) fires_on: &'static str,
     /// The run that trips it.
     pub(crate) trips: fn() -> Run,
-    /// What one of its findings says: the very figures. All of these words are in the same text.
+    /// The words of one of its findings: the very figures. All of these words are in the same text.
     pub(crate) words: &'static [&'static str],
-    /// What it has nothing to say of, as the end of "is silent on …".
+    /// The run that it is silent on, as the end of "is silent on …".
     pub(crate) silent_on: &'static str,
     /// The run that it leaves alone, as much like the other as can be.
     pub(crate) silent: fn() -> Run,
-    /// What both need: a server, a module, a file system.
+    /// The needs of both: a server, a module, a file system.
     pub(crate) needs: fn() -> Result<(), String>,
 }
 

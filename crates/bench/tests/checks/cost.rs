@@ -1,4 +1,4 @@
-//! What costs time besides the operation, and by which clock.
+//! Costs besides the operation, and the clocks that show them.
 
 use larder_report::{Operation, Run, Severity};
 use larder_testkit::{stores, trial_where};

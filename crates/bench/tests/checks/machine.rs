@@ -1,4 +1,4 @@
-//! What else the machine does, and what a client does to values on their way.
+//! Other work of the machine, and a client's changes to values on their way.
 
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -65,7 +65,8 @@ impl Neighbours {
     fn start(&self) {
         let cores = std::thread::available_parallelism().unwrap().get();
         let one = |_| {
-            // The one that starts it ends at once, so that it is nobody's child here; and if this test is killed, it ends by itself.
+            // The one that starts it ends at once, so that it is nobody's child here; and if this test is killed, it ends
+            // by itself.
             let started = Command::new("sh")
                 .args(["-c", "timeout 60 sh -c 'while :; do :; done' >/dev/null 2>&1 & echo $!"])
                 .stderr(Stdio::null())

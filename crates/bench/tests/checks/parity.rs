@@ -1,5 +1,5 @@
-//! What makes two targets hard to compare: where their files lie, what their acknowledgements promise, whom they serve, and
-//! who answers.
+//! Differences that make two targets hard to compare: where their files lie, what their acknowledgements promise, whom they
+//! serve, and who answers.
 
 use std::path::{Path, PathBuf};
 
@@ -99,7 +99,7 @@ fn stand_in() -> Result<(), String> {
     server("mongodb", "stand-in")
 }
 
-/// What says nothing of MongoDB's speed is neither faster nor slower than another, nor ranked among them.
+/// A stand-in for MongoDB is neither faster nor slower than another, nor ranked among them.
 fn a_stand_in_is_not_ranked() {
     let mixed = real(&["mongodb:?server=stand-in", "moka:"], FEW);
     assert!(mixed.comparisons.is_empty(), "{:#?}", mixed.comparisons);

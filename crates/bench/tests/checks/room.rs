@@ -1,4 +1,4 @@
-//! What has no room: a value, a working set. And keys so few that they take none.
+//! Want of room: for a value, for a working set. And keys so few that they need none.
 
 use larder_report::{Operation, Severity};
 use larder_testkit::stores;

@@ -1,4 +1,4 @@
-//! What rounds must be for their figures to say something: alike, and long enough.
+//! Conditions on rounds for their figures to mean something: alike, and long enough.
 
 use larder_report::{Severity, Trend};
 use larder_testkit::stores;

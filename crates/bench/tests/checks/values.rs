@@ -1,4 +1,4 @@
-//! What comes back: nothing, another value, an error.
+//! Answers to reads: nothing, another value, an error.
 
 use larder_engines::ENGINES;
 use larder_report::{Operation, Run, Severity};

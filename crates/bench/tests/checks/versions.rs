@@ -1,4 +1,4 @@
-//! What makes figures hard to set side by side although one run has them: several versions, builds and machines.
+//! Differences within one run that make its figures hard to compare: several versions, builds and machines.
 
 use larder_analysis::check::run_all;
 use larder_report::{Part, Run, Severity, Slice};
@@ -56,7 +56,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// What checks say of a run that was changed after it was made.
+/// The findings of checks on a run that was changed after it was made.
 fn judged(run: Run) -> Run {
     Run { checks: run_all(&run), ..run }
 }

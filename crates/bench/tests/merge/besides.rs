@@ -1,4 +1,4 @@
-//! What slices tell besides their figures: what checks found in them, what was searched, what could have hit.
+//! The parts of slices besides their figures: findings, searches, possible hits.
 
 use std::fs;
 
@@ -62,7 +62,7 @@ fn what_is_true_of_one_slice_is_told_of_the_whole() {
     kept("ACK-PARITY", "are fsync-each");
     let of_others = |(_, text): &(Severity, &str)| text.starts_with("in slices 1, 3 of 3: ");
     assert!(texts(&run, "ACK-PARITY").iter().any(of_others));
-    // What is true of all is told once, and of none in particular.
+    // A finding on all slices is reported once, and names no slice.
     assert!(texts(&run, "REACH-PARITY").iter().all(|(_, text)| !text.starts_with("in slice")));
     let [moka, file] = &run.targets[..] else { panic!("{:#?}", run.targets) };
     assert_eq!((moka.capacity_bytes, moka.limits.max_key_len), (Some(1000), Some(64)));

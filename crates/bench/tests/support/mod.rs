@@ -3,7 +3,7 @@
     clippy::unwrap_used,
     reason = "test binaries share it, and a helper fails where its test would"
 )]
-//! What the tests of whole comparisons share: targets and a workload in, a run out.
+//! The shared part of the tests of whole comparisons: targets and a workload in, a run out.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};

@@ -6,7 +6,7 @@ use larder_testkit::traps::{Fault, TrapServer, find};
 
 use crate::support::{cell, findings, run};
 
-/// What must be said of the server with the fault.
+/// The findings that the server with the fault must have.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Expected<'a> {
     /// Each of these checks fires, and these operations of it are no result.
@@ -97,7 +97,7 @@ fn url<'a>(run: &'a Run, name: &str) -> &'a str {
     &run.targets.iter().find(|target| target.name == name).unwrap().url
 }
 
-/// What checks hold against a target: the errors that name it, or all targets.
+/// The findings against a target: the errors that name it, or all targets.
 fn errors_of(run: &Run, name: &str) -> Vec<String> {
     let url = url(run, name);
     let of = |target: &Option<String>| target.as_ref().is_none_or(|target| target == url);
@@ -123,7 +123,7 @@ fn is_withheld(run: &Run, operation: Operation, place: &str) {
     assert!(withheld, "{place}: {operation}: {:#?}\n{:#?}", checks(run), counts(run));
 }
 
-/// What fails is told with these words, and whatever failed is no result.
+/// Failures are told with these words, and failed cells are no result.
 fn fails(run: &Run, words: &str, place: &str) {
     let url = url(run, BAD);
     let told = run.checks.iter().any(|check| {
@@ -146,7 +146,7 @@ fn is_lost(run: &Run, words: &str) -> bool {
     reasons.any(|reason| reason.starts_with("lost ") && reason.contains(words))
 }
 
-/// What the checks say, a line each, for the message of a test that fails.
+/// The findings of the checks, a line each, for the message of a test that fails.
 fn checks(run: &Run) -> Vec<String> {
     let name = |url: &str| run.target(url).map_or(url, |target| &target.name).to_owned();
     let shown = |check: &Check| {

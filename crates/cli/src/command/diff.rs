@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     by_name: bool,
 
-    /// What to print: table, markdown, json, csv
+    /// The format to print: table, markdown, json, csv
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     format: Format,
 

@@ -37,7 +37,7 @@ struct Listed {
 struct OtherServer {
     server: &'static str,
     runnable: bool,
-    /// What brings it, where it is missing.
+    /// The package that brings it, where it is missing.
     reason: Option<String>,
 }
 

@@ -85,8 +85,8 @@ pub(crate) fn delete(arguments: &Delete) -> anyhow::Result<Exit> {
     Ok(Exit::Failed)
 }
 
-/// Refuses a store that is made for this command and goes with it, before its server is started: nothing lies there, and nothing
-/// stays.
+/// Refuses a store that is made for this command and goes with it, before its server is started: nothing lies there, and
+/// nothing stays.
 fn has_place(url: &StoreUrl) -> anyhow::Result<()> {
     let keeper = keeper(url);
     CATALOG.find(keeper.scheme())?;
@@ -106,7 +106,7 @@ fn lasts(url: &StoreUrl, store: &dyn Store) -> Result<(), Usage> {
     Err(ends_with_the_command(&info.url))
 }
 
-/// What keeps the entries: of a stack the lowest tier, which has everything.
+/// The store that keeps the entries: of a stack the lowest tier, which has everything.
 fn keeper(url: &StoreUrl) -> &StoreUrl {
     url.tiers().last().unwrap_or(url)
 }

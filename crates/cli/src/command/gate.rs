@@ -1,4 +1,4 @@
-//! What a result must come up to, for scripts: `--strict` and `--assert`, wherever there is a result.
+//! Conditions on a result, for scripts: `--strict` and `--assert`, wherever there is a result.
 
 use clap::Args;
 use larder_report::figures::count;
@@ -6,7 +6,7 @@ use larder_report::{Assertion, Check, Run, Severity};
 
 use crate::exit::{Exit, Usage, one_line};
 
-/// What makes an exit code of what was found.
+/// The conditions by which findings become an exit code.
 #[derive(Debug, Args)]
 pub(crate) struct Gate {
     /// Exit with 3 when a check finds that a figure is no result
@@ -16,9 +16,9 @@ pub(crate) struct Gate {
     /// Exit with 4 unless this holds in every cell that it names; may be given several times
     ///
     /// METRIC(OPERATION, TARGET, COORDINATE=VALUE) < LIMIT, such as `p99(get, memcached:) < 1ms`. METRIC is p50, p90, p99,
-    /// p99.9, max, mean, rate, answered, `hits_per_s`, `hit_ratio`, errors, misses, wrong, cpu, `client_cpu`, `server_cpu`, rss or
-    /// disk; TARGET a URL or a name; what is left out, or *, is any. Where many operations miss, rate is two figures: answered
-    /// counts hits and misses, `hits_per_s` hits alone. A cell without the figure does not hold.
+    /// p99.9, max, mean, rate, answered, `hits_per_s`, `hit_ratio`, errors, misses, wrong, cpu, `client_cpu`, `server_cpu`,
+    /// rss or disk; TARGET a URL or a name; what is left out, or *, is any. Where many operations miss, rate is two
+    /// figures: answered counts hits and misses, `hits_per_s` hits alone. A cell without the figure does not hold.
     #[arg(long = "assert", value_name = "ASSERTION")]
     assertions: Vec<Assertion>,
 }

@@ -1,4 +1,4 @@
-//! What is known of a comparison while it runs: what an observer was told, kept as the view shows it.
+//! The state of a comparison while it runs: the observer's events, kept as the view shows them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use super::pace::Pace;
 /// Everything that a view shows.
 #[derive(Debug, Default)]
 pub(super) struct Board {
-    /// What is done before the rounds, and between them.
+    /// The work before the rounds, and between them.
     pub(super) stage: String,
     /// The targets, in the order they were given.
     pub(super) rows: Vec<Row>,
-    /// What is measured of each, in its order.
+    /// The measured operations of each, in their order.
     pub(super) operations: Vec<Operation>,
     /// Every point of the sweep.
     points: Vec<Point>,
@@ -50,7 +50,7 @@ pub(super) struct Row {
     rounds: BTreeMap<(usize, Operation), Vec<Round>>,
 }
 
-/// What is shown of a round of a cell.
+/// The figures of a round of a cell.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Round {
     pub(super) ops_per_s: f64,
@@ -58,7 +58,7 @@ pub(super) struct Round {
     pub(super) hit_ratio: Option<f64>,
 }
 
-/// What a check has found.
+/// The finding of a check.
 #[derive(Debug)]
 pub(super) struct Fired {
     pub(super) severity: Severity,
@@ -202,7 +202,7 @@ impl Round {
     }
 }
 
-/// What a check found and where: `lmdb:, get, data_size 4 KiB: 0 hits of 2000 reads: this times misses`.
+/// The finding of a check and its place: `lmdb:, get, data_size 4 KiB: 0 hits of 2000 reads: this times misses`.
 pub(super) fn finding(target: Option<&str>, check: &Check, points: &[Point]) -> String {
     let point = check.point.as_ref().map(|point| label(point, &swept(points)));
     let operation = check.operation.map(|operation| operation.to_string());

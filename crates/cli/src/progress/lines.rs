@@ -6,7 +6,7 @@ use larder_workload::Until;
 
 use super::board::finding;
 
-/// What has been told.
+/// The facts that were already printed.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     /// The last round.

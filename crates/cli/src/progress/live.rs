@@ -83,7 +83,7 @@ impl Drop for Live {
         if let Some(ticker) = self.ticker.take() {
             let _ = ticker.join();
         }
-        // What a panic said stands below the view, and would go with it.
+        // The message of a panic stands below the view, and would be cleared with it.
         if std::thread::panicking() {
             return;
         }

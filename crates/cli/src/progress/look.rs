@@ -1,4 +1,4 @@
-//! What a terminal can show, and lines made for it.
+//! The abilities of a terminal, and lines made for it.
 
 use std::io::{IsTerminal, stderr};
 
@@ -12,7 +12,7 @@ use crate::terminal::speaks_unicode;
 /// The size of a terminal that does not tell.
 const USUAL: (usize, usize) = (80, 24);
 
-/// What standard error can show.
+/// The abilities of standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Look {
     pub(super) columns: usize,

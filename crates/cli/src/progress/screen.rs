@@ -12,7 +12,7 @@ const REST_OF_LINE: &str = "\x1b[K";
 /// Erases from the cursor to the end of the screen.
 const REST_OF_SCREEN: &str = "\x1b[J";
 
-/// What is on the screen.
+/// The lines on the screen.
 #[derive(Debug, Default)]
 pub(super) struct Screen {
     /// The width of each line that was drawn.

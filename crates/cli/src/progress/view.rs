@@ -1,4 +1,4 @@
-//! What a comparison looks like while it runs, as lines: a function of what is known and of what the terminal can show.
+//! The view of a comparison while it runs, as lines: a function of the state and of the terminal's abilities.
 //!
 //! A row is a target, with a sparkline and a rate for each operation at the point of the last turn. A sparkline has a
 //! bar a round, from zero to the fastest round of its own cell: it shows how steady a target is, and the rate beside it

@@ -1,4 +1,4 @@
-//! What a result must come up to: `--assert` and `--strict`, and the exit codes that they make.
+//! Conditions on a result: `--assert` and `--strict`, and the exit codes that they make.
 
 use std::fs;
 
@@ -82,7 +82,7 @@ fn precedence() {
     assert_contains(&answer.err, &["get of moka: there is no figure: it is no result: NEVER-HITS"]);
     scene.larder(&[&misleads[..], &["--strict"]].concat()).ends_with(3);
     scene.larder(&["report", "out", "--strict"]).ends_with(3);
-    // What failed goes before both.
+    // A failure goes before both.
     let failed =
         ["compare", "moka:", "file:/proc/nowhere", "-q", "-k", "20", "-r", "1", "-o", "other"];
     scene.larder(&[&failed[..], &["--assert", "rate(get) > 10G"]].concat()).ends_with(1);

@@ -53,7 +53,7 @@ fn engines() {
         assert_eq!(row["runnable"] == true, row["reason"].is_null(), "{row:#}");
         assert!(row["limits"].get("max_key_len").is_some(), "{row:#}");
         assert!(row["limits"].get("max_value_len").is_some(), "{row:#}");
-        // What needs no server runs everywhere.
+        // Engines without a server run everywhere.
         assert!(row["runnable"] == true || !engine.recipes.is_empty(), "{row:#}");
         assert_contains(&text.out, &[engine.summary]);
     }
@@ -71,7 +71,7 @@ fn engines_without_servers() {
     assert_contains(reason, &["memcached is not installed", "apt-get install memcached"]);
     let text = scene.larder_alone(&["engines"]).ends_with(0).out.clone();
     assert_contains(&text, &[&format!("cannot run here: {reason}")]);
-    // What is missing is the server, and the guest's own command would not bring that.
+    // The server is missing, and the guest's own command would not bring that.
     let guest = scene.larder_alone(&["engines", "python+memcached"]).ends_with(0).out.clone();
     assert_contains(&guest, &["apt-get install memcached"]);
     assert!(!guest.contains("(./setup.sh --with python)"), "{guest}");

@@ -102,7 +102,7 @@ impl Server {
     }
 }
 
-/// What lies on a server and is not ours.
+/// Entries on a server that are not ours.
 struct Foreign {
     entries: BTreeMap<String, (u32, Vec<u8>)>,
     settings: BTreeMap<String, String>,

@@ -1,4 +1,4 @@
-//! What ends in the middle: that it says so, keeps what was measured, and leaves nothing behind.
+//! Runs that end in the middle: they say so, keep the measured rounds, and leave nothing behind.
 
 use std::fs;
 use std::net::TcpListener;
@@ -38,7 +38,7 @@ fn server_killed() {
         "-o",
         "out",
     ]);
-    // Whatever is slow then, two rounds of each cell are still to come.
+    // However slow the machine is, two rounds of each cell are still to come.
     larder.reaches("round 2 of 4");
     std::thread::sleep(Duration::from_millis(200));
     let servers = scene.memcacheds();

@@ -29,7 +29,7 @@ use larder_engines::ENGINES;
 use larder_testkit::{has_perl_modules, has_program, trial_where};
 use libtest_mimic::{Arguments, Trial};
 
-/// What a test needs of the machine.
+/// The needs of a test.
 type Need = fn() -> Result<(), String>;
 /// A need, the sentence that a test states, and the test.
 type Case = (Need, &'static str, fn());

@@ -1,4 +1,4 @@
-//! What a comparison prints and leaves: results on standard output, progress on standard error, `run.json` as published.
+//! The output of a comparison: results on standard output, progress on standard error, `run.json` as published.
 
 use std::fs;
 
@@ -257,7 +257,7 @@ fn dry_run_of_servers() {
     scene.assert_nothing_left();
 }
 
-/// What of a run does not depend on time: targets, workload, and each cell with what was counted.
+/// The parts of a run that do not depend on time: targets, workload, and each cell with what was counted.
 fn constant(run: &Run) -> (Vec<&str>, &std::collections::BTreeMap<String, String>, Vec<String>) {
     let cell = |cell: &larder_report::Cell| {
         let (point, counts) = (&cell.point, cell.counts);
@@ -321,7 +321,7 @@ fn article() {
         &listed.ends_with(0).out,
         &["a002", "a003", "[--full] [--as published [--full]]"],
     );
-    // What is typed makes another workload of it, of which nothing was published.
+    // Typed options make another workload of it, of which nothing was published.
     let typed = ["compare", "-q", "-o", "out", "--scenario", "mine.toml", "--keys", "31"];
     let answer = scene.larder(&typed);
     let told = ["changed by --keys", "cannot be told: Nothing is found.", "--keys made another"];
@@ -357,7 +357,7 @@ fn missing() {
 
 fn strict() {
     let scene = Scene::new();
-    // What is stored is never what is read: it times misses.
+    // The keys that are stored are never those that are read: it times misses.
     let arguments = ["moka:", "-q", "--key-pattern", "first", "--on-miss", "fill-next", "-n", "10"];
     let green = compare(&scene, &arguments);
     let last = green.ends_with(0).err.lines().last();

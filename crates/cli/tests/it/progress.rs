@@ -1,4 +1,4 @@
-//! What a person sees who waits at a terminal, and what it is left like.
+//! The view of a person who waits at a terminal, and the terminal's state after it.
 
 use std::io::{Read, Write};
 use std::process::Child;

@@ -69,7 +69,7 @@ impl Drop for Writer {
     }
 }
 
-/// What only this kind of store counts, as `larder stats` tells it.
+/// The counters of this kind of store only, as `larder stats` tells it.
 fn own(scene: &Scene, url: &str, name: &str) -> u64 {
     let told = scene.larder(&["stats", url, "--format", "json"]).ends_with(0).json();
     told["own"][name].as_u64().unwrap_or_else(|| panic!("no {name} in {told:#}"))

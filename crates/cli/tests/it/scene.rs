@@ -103,7 +103,7 @@ impl Scene {
         self.processes().into_iter().filter_map(of_memcached).collect()
     }
 
-    /// What lies in a folder of the scene.
+    /// The files in a folder of the scene.
     pub(crate) fn files(&self, folder: &str) -> Vec<String> {
         let entries = fs::read_dir(self.path(folder)).unwrap().flatten();
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
@@ -161,7 +161,7 @@ impl Answer {
         self
     }
 
-    /// What it printed, read as JSON.
+    /// Its output, read as JSON.
     #[track_caller]
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
@@ -219,7 +219,7 @@ impl Running {
         status.unwrap().code()
     }
 
-    /// What it said since, once it has ended.
+    /// Its output since, once it has ended.
     pub(crate) fn rest(&mut self) -> String {
         let mut rest = String::new();
         self.progress.read_to_string(&mut rest).unwrap();

@@ -123,7 +123,7 @@ fn not_exported() {
     scene.write("charts", "a file");
     scene.larder(&set).ends_with(1).complains(&["writing charts"]);
     assert!(!scene.path("out").exists());
-    // None for one of them: only the exit code tells, and what was measured stays.
+    // No message for one of them: only the exit code tells, and the measured rounds stay.
     fs::remove_file(scene.path("charts")).unwrap();
     fs::create_dir(scene.path("charts")).unwrap();
     scene.write("charts/small", "a file");

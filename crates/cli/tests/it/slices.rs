@@ -46,7 +46,7 @@ fn merged() {
     assert_eq!((numbers, &merged.slice), (vec![1, 2], &None));
     for (cell, of_whole) in merged.cells.iter().zip(&whole.cells) {
         assert_eq!(cell.rounds, 7);
-        // What follows from the plan is the same: the seeds, the keys, who comes first.
+        // The results of the plan are the same: the seeds, the keys, who comes first.
         let planned = |cell: &larder_report::Cell| {
             let places = cell.samples.iter().map(|sample| (sample.round, sample.position));
             (cell.counts.ops, cell.counts.hits, cell.bytes, places.collect::<Vec<_>>())

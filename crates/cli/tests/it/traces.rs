@@ -90,7 +90,7 @@ fn told_as_recorded() {
     run(&scene, &sizes, &["--on-miss", "fill"]);
     let told = scene.run_json().workload;
     assert_eq!(told["data-size"], "recorded (100 B to 4.9 KiB, median 111 B)");
-    // What is typed goes before what was recorded; what was not recorded is told too.
+    // Typed options go before recorded ones; missing ones are reported too.
     run(&scene, &sizes, &["--on-miss", "fill", "-d", "2k", "--key-size", "50"]);
     let told = scene.run_json().workload;
     assert_eq!((told["data-size"].as_str(), told["key-size"].as_str()), ("2k", "50"));
@@ -107,7 +107,7 @@ fn finds_nothing() {
     run(&scene, &format!("key,op\n{deletes}"), &[]);
     assert_contains(&scene.run_json().notes.join("\n"), &[note]);
     assert_eq!(scene.run_json().workload["operations"], "recorded (100 delete)");
-    // What is written is not what is read.
+    // The keys that are written are not those that are read.
     let other = (0..50).map(|n| format!("a{n},set\nb{n},get\n")).collect::<Vec<_>>().concat();
     run(&scene, &format!("key,op\n{other}"), &[]);
     let told = scene.run_json();

@@ -1,4 +1,4 @@
-//! What was asked for wrongly: one line that names the value, the limit and the fix, before anything runs.
+//! Wrong requests: one line that names the value, the limit and the fix, before anything runs.
 
 use std::fs;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! What an engine adds to the library under it: the same gets and sets through a session and through the bare
+//! The cost of an engine on top of the library under it: the same gets and sets through a session and through the bare
 //! library, in alternating slices of one process, so that whatever else the machine does meets both.
 //!
 //! `LARDER_FLOOR_DIR` names the folder to measure in; the default is `/dev/shm`.
@@ -77,7 +77,7 @@ fn alternate(
     let mut buffer = Vec::new();
     let mut times = [Vec::new(), Vec::new()];
     for slice in 0..slices as u64 {
-        // Who goes first changes, so that neither always finds the caches as the other left them.
+        // They take turns at going first, so that neither always finds the caches as the other left them.
         for turn in 0..2 {
             let ours = (slice + turn) % 2 == 0;
             let start = Instant::now();
@@ -130,7 +130,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What stays behind lies in a temporary folder.
+        // Files that stay behind lie in a temporary folder.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

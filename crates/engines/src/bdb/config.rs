@@ -32,9 +32,10 @@ pub(super) struct BdbConfig {
     /// made with.
     #[serde(rename = "type")]
     pub(super) kind: Kind,
-    /// What a write waits for. `off`: for nothing; it is in the memory of the process (`DB_TXN_NOSYNC`), and a kill costs the
-    /// last ones. `write`: until the log is in the system's page cache (`DB_TXN_WRITE_NOSYNC`), which survives the end of
-    /// the process. `on`: until the log is on the disk. In each case what is there after a crash is whole.
+    /// The event that a write waits for. `off`: for nothing; it is in the memory of the process (`DB_TXN_NOSYNC`), and a
+    /// kill costs the last ones. `write`: until the log is in the system's page cache (`DB_TXN_WRITE_NOSYNC`), which
+    /// survives the end of the process. `on`: until the log is on the disk. In each case what is there after a crash is
+    /// whole.
     pub(super) sync: Sync,
     /// How often all changed pages are brought to the disk, by a thread of its own and while the work goes on: what a loss
     /// of power costs at most without `sync=on`. The work waits for it where it wants the same pages or the same disk, and
@@ -58,7 +59,7 @@ pub(super) enum Kind {
     Hash,
 }
 
-/// What a write waits for.
+/// The event that a write waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Sync {
@@ -89,7 +90,7 @@ impl Sync {
 }
 
 impl Default for BdbConfig {
-    /// What article A004 gave `MemcacheDB`: no sync, and a checkpoint every five minutes.
+    /// The settings of `MemcacheDB` in article A004: no sync, and a checkpoint every five minutes.
     fn default() -> Self {
         Self {
             kind: Kind::Btree,

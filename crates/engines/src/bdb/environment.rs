@@ -54,7 +54,7 @@ impl Environment {
         Ok(Self { bdb, _lock: lock, folder, place })
     }
 
-    /// What is open.
+    /// The open environment.
     pub(super) fn bdb(&self) -> &Bdb {
         &self.bdb
     }
@@ -69,7 +69,7 @@ impl Environment {
         matches!(self.place, Place::Given(_))
     }
 
-    /// What went wrong while it was open.
+    /// The error that ended its use.
     pub(super) fn error(&self, fault: Fault) -> Error {
         in_words(&self.folder, fault)
     }
@@ -126,7 +126,7 @@ fn holds_databases(folder: &Path) -> io::Result<bool> {
 /// Why a folder could not be opened.
 fn refused(folder: &Path, fault: Fault) -> Error {
     match fault {
-        // What BerkeleyDB says of files that are not its own.
+        // The error numbers of BerkeleyDB for files that are not its own.
         Fault::Failed { code, words } if code == libc::EINVAL => {
             let what = format!(
                 "{} cannot be opened ({words}); delete it or choose another",

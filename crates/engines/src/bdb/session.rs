@@ -40,13 +40,13 @@ pub(super) struct BdbSession {
     found: Vec<u8>,
 }
 
-/// What became of a set inside its transaction.
+/// The outcome of a set inside its transaction.
 enum Set {
     Done(SetOutcome),
     TooLarge(usize),
 }
 
-/// What became of an incr inside its transaction.
+/// The outcome of an incr inside its transaction.
 enum Sum {
     Absent,
     NotANumber,

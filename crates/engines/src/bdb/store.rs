@@ -30,14 +30,14 @@ struct BdbStore {
     shared: Arc<Shared>,
 }
 
-/// What the sessions of a store have in common; with the last of them ends the upkeep.
+/// The state that the sessions of a store share; with the last of them ends the upkeep.
 #[derive(Debug)]
 pub(super) struct Shared {
     _upkeep: Upkeep,
     pub(super) core: Arc<Core>,
 }
 
-/// What sessions and upkeep have in common.
+/// The state that sessions and upkeep share.
 #[derive(Debug)]
 pub(super) struct Core {
     pub(super) environment: Environment,
@@ -114,7 +114,7 @@ impl Core {
         }
     }
 
-    /// What an acknowledged write survives. A checkpoint bounds what a loss of power costs; on a file system in memory
+    /// The durability of an acknowledged write. A checkpoint bounds what a loss of power costs; on a file system in memory
     /// nothing does.
     fn durability(&self, under: Option<&FileSystem>) -> Durability {
         let is_memory = under.is_some_and(FileSystem::is_memory);

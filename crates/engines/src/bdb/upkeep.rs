@@ -1,4 +1,4 @@
-//! What a thread does for all sessions: it makes checkpoints and gives expired entries back.
+//! The thread that works for all sessions: it makes checkpoints and gives expired entries back.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -89,7 +89,7 @@ fn work(core: &Core, ending: &Ending) {
         }
     }
     if core.environment.is_kept() {
-        // Whoever opens it next has nothing to recover.
+        // The next process that opens it has nothing to recover.
         let _ = bdb.checkpoint(0);
     }
 }

@@ -98,12 +98,12 @@ impl Budget {
         self.evictions.load(Ordering::Relaxed)
     }
 
-    /// What a file of this length takes.
+    /// The disk space of a file of this length.
     fn cost(&self, len: u64) -> u64 {
         len.next_multiple_of(self.block_len)
     }
 
-    /// What a file of this length takes more than the one that it replaces.
+    /// The disk space of a file of this length, less that of the one that it replaces.
     fn growth(&self, len: u64, old: Option<FileStat>) -> u64 {
         self.cost(len).saturating_sub(old.map_or(0, |old| self.cost(old.len)))
     }
@@ -187,7 +187,7 @@ impl Budget {
         if name.lock_offset() == own.lock_offset() {
             return Ok(false);
         }
-        // Who has the turn is about to change the entry: it is no longer an old one.
+        // The thread that has the turn is about to change the entry: it is no longer an old one.
         let Some(_turn) = locks.try_now(folder, name)? else { return Ok(false) };
         let now = sys::stat(folder.as_fd(), name.path().as_c_str())
             .map_err(|error| folder.error("looking at", name.path().as_c_str(), error))?;

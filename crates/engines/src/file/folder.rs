@@ -105,7 +105,7 @@ impl Folder {
         let written = self.write_temporary(temporary, value, tail);
         let renamed = written.and_then(|()| self.rename(temporary, name));
         renamed.inspect_err(|_| {
-            // What is half written must not stay; where even this fails, the next open sweeps it.
+            // A half written file must not stay; where even this fails, the next open sweeps it.
             let _ = sys::remove(self.as_fd(), &temporary.name);
         })
     }

@@ -11,7 +11,7 @@
 //! | 36..40 | `Ldr1` |
 //!
 //! The value comes first, so that one plain read puts it where it is wanted and the rest behind it, to be cut off.
-//! What is written last says that the file is whole: after a loss of power a file may be shorter than it was, or
+//! The last bytes written say that the file is whole: after a loss of power a file may be shorter than it was, or
 //! end in zeros. The check guards the trailer, and the key guards itself; to hash a large value would cost a reader
 //! more than to read it, so the value is guarded by its length, and by the file system.
 
@@ -25,7 +25,7 @@ const MAGIC: &[u8; 4] = b"Ldr1";
 /// How much of the trailer is checked, and where the check is.
 const CHECKED_LEN: usize = 32;
 
-/// What a file says of its entry besides value and key.
+/// The header of a file: its entry without value and key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Trailer {
     pub(super) version: u64,

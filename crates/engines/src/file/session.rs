@@ -30,7 +30,7 @@ pub(super) struct FileSession {
     shared: Arc<Shared>,
 }
 
-/// What a session changes entries with.
+/// The tools of a session to change entries.
 #[derive(Debug)]
 struct Writer {
     temporary: Temporary,
@@ -76,7 +76,7 @@ impl FileSession {
         Ok(self.counters.looked_up(meta))
     }
 
-    /// What a hit tells besides the value; `None` when its time has passed.
+    /// The metadata of a hit; `None` when its time has passed.
     fn meta(&self, trailer: &Trailer) -> Option<Meta> {
         let ttl = match trailer.deadline_ms {
             0 => Remaining::Forever,
@@ -132,7 +132,7 @@ impl FileSession {
             (value, flags, deadline_ms) = (joined, old.flags, old.deadline_ms);
         }
         if options.mode != SetMode::Set {
-            // What is there stays.
+            // The old entry stays.
             shared.check_len(value.len())?;
         }
         let change = Change { version: None, flags, deadline_ms };
@@ -160,7 +160,7 @@ impl FileSession {
     }
 }
 
-/// What an entry is stored with, besides key and value.
+/// The metadata with which an entry is stored.
 #[derive(Debug, Clone, Copy)]
 struct Change {
     /// A new one where there is none.

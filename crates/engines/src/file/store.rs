@@ -36,7 +36,7 @@ struct FileStore {
     shared: Arc<Shared>,
 }
 
-/// What the store and its sessions share.
+/// The state that the store and its sessions share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) folder: Folder,
@@ -99,7 +99,7 @@ impl Store for FileStore {
         ];
         let settings = settings.into_iter().filter_map(|(name, text)| Some((name.into(), text?)));
         let file_system = place.file_system();
-        // What is in memory only is lost with the power, however it is written.
+        // A file system in memory is lost with the power, however it is written.
         let in_memory = file_system.as_ref().is_some_and(FileSystem::is_memory);
         let syncs = config.sync && !in_memory;
         StoreInfo {
@@ -141,7 +141,7 @@ impl Store for FileStore {
         Ok(Box::new(FileSession::new(Arc::clone(&self.shared))))
     }
 
-    /// What the sessions of this store did; with a size limit also what all processes hold. Without one nobody
+    /// The counters of this store's sessions; with a size limit also what all processes hold. Without one nobody
     /// counts what is held: it would have to be walked through. What was mounted for it bounds it too.
     fn stats(&self) -> Result<Stats> {
         let mut stats = self.shared.counters.stats();

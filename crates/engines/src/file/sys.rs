@@ -166,7 +166,7 @@ pub(super) fn make_folder(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<()>
     }
 }
 
-/// What the system knows of a file.
+/// The system's record of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileStat {
     pub(super) len: u64,
@@ -176,7 +176,7 @@ pub(super) struct FileStat {
     pub(super) used_ns: i128,
 }
 
-/// What the system knows of `name` under `folder`; `None` when it is not there.
+/// The system's record of `name` under `folder`; `None` when it is not there.
 pub(super) fn stat(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<Option<FileStat>> {
     let mut answer = std::mem::MaybeUninit::<libc::stat>::uninit();
     let fd = folder.as_raw_fd();

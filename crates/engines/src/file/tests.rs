@@ -1,4 +1,4 @@
-//! What only shows from inside: two keys of one name, files that are not whole, time that a test moves.
+//! Cases that show from inside only: two keys of one name, files that are not whole, time that a test moves.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};

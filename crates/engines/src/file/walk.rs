@@ -9,7 +9,7 @@ use super::folder::Folder;
 use super::name::Name;
 use super::sys;
 
-/// What is done with each entry.
+/// The visit of each entry.
 type Visit<'a> = dyn FnMut(Name) -> ControlFlow<()> + 'a;
 
 /// Visits entries until told to stop: first the folders from `start` on, one byte a level, then those before.

@@ -12,13 +12,13 @@ pub(super) const HEADER_LEN: usize = 8 + 8 + 4;
 const VERSION_BITS: u32 = 56;
 const _: () = assert!(MAX_TAG_LEN <= u8::MAX as usize, "the length of a tag is one byte");
 
-/// What an entry takes beside its key and its value: the header, and the node and slot of LMDB's page.
+/// The size of an entry beside its key and its value: the header, and the node and slot of LMDB's page.
 pub(super) const ENTRY_OVERHEAD: usize = HEADER_LEN + 8 + 2;
 
-/// What an entry is stored with: its deadline (0 is never) and flags.
+/// The metadata with which an entry is stored: its deadline (0 is never) and flags.
 pub(super) type Terms = (u64, u32);
 
-/// What is stored before the value, in little-endian order.
+/// The header before the value, in little-endian order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Header {
     /// When the entry expires, in milliseconds since 1970; 0 is never.
@@ -73,7 +73,7 @@ impl Header {
         bytes
     }
 
-    /// What the entry was set with.
+    /// The metadata with which the entry was set.
     pub(super) fn terms(self) -> Terms {
         (self.deadline_ms, self.flags)
     }
@@ -89,7 +89,7 @@ impl Header {
     }
 }
 
-/// What an entry counts towards the byte limit: its key, and what is stored behind the header.
+/// The bytes by which an entry counts towards the byte limit: its key, and what is stored behind the header.
 pub(super) fn entry_bytes(key_len: usize, stored_len: usize) -> u64 {
     (key_len + stored_len + ENTRY_OVERHEAD) as u64
 }
@@ -111,7 +111,7 @@ mod tests {
         }
     }
 
-    /// What was stored before there were tags.
+    /// The record of before there were tags.
     #[test]
     fn a_record_without_a_tag_is_what_it_always_was() {
         let header = Header { deadline_ms: 1, version: 2, flags: 3, tag_len: 0 };

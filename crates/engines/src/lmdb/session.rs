@@ -32,13 +32,13 @@ pub(super) struct LmdbSession {
     buffers: Buffers,
 }
 
-/// What became of a set inside its transaction.
+/// The outcome of a set inside its transaction.
 enum Set {
     Done(SetOutcome),
     TooLarge(usize),
 }
 
-/// What became of an incr inside its transaction.
+/// The outcome of an incr inside its transaction.
 enum Sum {
     Absent,
     NotANumber,
@@ -257,7 +257,7 @@ fn live(stored: &[u8], now_ms: impl FnOnce() -> u64) -> heed::Result<Option<(Met
     Ok(meta(record, now_ms).map(|meta| (meta, record.value)))
 }
 
-/// What is known of an entry; `None` when it has expired.
+/// The metadata of an entry; `None` when it has expired.
 pub(super) fn meta(record: Record<'_>, now_ms: impl FnOnce() -> u64) -> Option<Meta> {
     let header = record.header;
     let meta = |ttl: Remaining| Meta { flags: header.flags, version: Some(header.version), ttl };

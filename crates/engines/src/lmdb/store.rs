@@ -28,7 +28,7 @@ pub(super) struct LmdbStore {
     shared: Arc<Shared>,
 }
 
-/// What the sessions of a store have in common.
+/// The state that the sessions of a store share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) environment: Arc<Environment>,

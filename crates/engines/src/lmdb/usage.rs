@@ -1,4 +1,4 @@
-//! What a namespace holds and where its eviction stands: one small record, written with every change.
+//! The size of a namespace and the progress of its eviction: one small record, written with every change.
 
 /// The usage record: the bytes of all entries, then the key at which the hand stands.
 #[derive(Debug)]

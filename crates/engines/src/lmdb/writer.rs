@@ -17,7 +17,7 @@ const EXPIRED_PER_WRITE: usize = 16;
 /// each other, the oldest is in the older half of all entries in 31 cases of 32.
 const SAMPLE: usize = 5;
 
-/// What a namespace may take.
+/// The most that a namespace may take.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     /// Bytes of all entries.
@@ -62,7 +62,7 @@ impl Found {
         Self { header: record.header, value_len: record.value.len() }
     }
 
-    /// What it counts towards the byte limit.
+    /// The bytes by which it counts towards the byte limit.
     fn bytes(self, key: &[u8]) -> u64 {
         entry_bytes(key.len(), usize::from(self.header.tag_len) + self.value_len)
     }

@@ -1,10 +1,10 @@
-//! What a server can do of what memcached can.
+//! The abilities of a server, out of those of memcached.
 
 use larder_protocol::key::MAX_KEY_LEN;
 
 use super::config::{MemcachedConfig, Program};
 
-/// What a server can do of what memcached can; sessions refuse the rest.
+/// The abilities of a server, out of those of memcached; sessions refuse the rest.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts, not one state")]
 pub(super) struct Abilities {
@@ -19,7 +19,7 @@ pub(super) struct Abilities {
     pub(super) evicts: bool,
     /// The item limit that it tells is that of the values that it keeps whole.
     pub(super) tells_limit: bool,
-    /// What it counts of its entries is what it holds.
+    /// Its count of entries is true.
     pub(super) counts_items: bool,
     /// The longest key.
     pub(super) max_key_len: usize,

@@ -57,8 +57,9 @@ const BUFFER_POOL_MIN: u64 = 5 * MIB;
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct MemcachedConfig {
-    /// What is started: `memcached`; `innodb`, MySQL 5.6 of 2013 (GPL v2, no longer maintained) with its memcached plugin,
-    /// which keeps values in a column of a table; or `twemproxy`, `nodes` memcached and a proxy before them that places the keys.
+    /// The server that is started: `memcached`; `innodb`, MySQL 5.6 of 2013 (GPL v2, no longer maintained) with its
+    /// memcached plugin, which keeps values in a column of a table; or `twemproxy`, `nodes` memcached and a proxy before
+    /// them that places the keys.
     pub(super) server: Program,
     /// Memory for the items of each server that is started, as memcached's -m: `64m`, `1g`. A bare number below
     /// 65536 is mebibytes, as for memcached itself.
@@ -94,15 +95,16 @@ pub(super) struct MemcachedConfig {
     pub(super) flush: u8,
     /// Of `server=innodb`: memory for pages (`innodb_buffer_pool_size`). Without it: `m`.
     pub(super) buffer_pool: Option<ByteSize>,
-    /// What stands between the client and the servers: `delay:2ms` is a relay by which every round trip takes so much
-    /// longer, and a new connection one more, as if the servers were so far away.
+    /// The link between the client and the servers: `delay:2ms` is a relay by which every round trip takes so much
+    /// longer, and a new connection one more, as if the servers were so far away; with `delay:2ms,rate:20m`
+    /// answers also come at no more than so many bytes a second on a connection.
     pub(super) via: Option<Via>,
     /// Which server has a key: `ketama` (libmemcached's weighted ketama, what most clients mean by the word) or
     /// `ketama_unweighted` (its other one, with MD5).
     pub(super) distribution: Distribution,
 }
 
-/// What is started, as the URL names it.
+/// The server that is started, as the URL names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Program {

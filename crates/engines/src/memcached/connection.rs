@@ -51,7 +51,7 @@ pub(super) struct Connection {
     /// Whether it is open and every request has been answered, so that the next answer is the next request's.
     in_step: bool,
     input: Box<[u8]>,
-    /// What is received and not yet read is `input[start..end]`.
+    /// The bytes received and not yet read are `input[start..end]`.
     start: usize,
     end: usize,
     /// The next request.
@@ -113,7 +113,7 @@ impl Connection {
         self.socket()?.send(&self.request).map_err(|error| self.failed(error))
     }
 
-    /// What is left of an earlier answer would be taken for the next one's.
+    /// The rest of an earlier answer would be taken for the next one's.
     #[inline]
     fn nothing_left(&mut self) -> Result<()> {
         if self.start != self.end {

@@ -13,7 +13,7 @@ use super::connection::{Connection, Wire};
 pub(super) struct Header {
     /// Length of the value.
     pub(super) len: usize,
-    /// What else is known of it.
+    /// Its metadata.
     pub(super) meta: Meta,
     /// Its key's place among those that wait for an answer.
     pub(super) place: usize,

@@ -27,11 +27,11 @@ const START: Duration = Duration::from_mins(1);
 /// Where values lie.
 const DATA: &str = "data";
 
-/// What the first mysqld is given to read, and the second.
+/// The statements for the first mysqld, and for the second.
 const TABLES_FILE: &str = "tables.sql";
 const INIT_FILE: &str = "init.sql";
 
-/// What the second one does when it is up. A plugin that is loaded before would not find its tables.
+/// The statements for the second one once it is up. A plugin that is loaded before would not find its tables.
 const INIT: &str = "INSTALL PLUGIN daemon_memcached SONAME 'libmemcached.so';\n";
 
 /// MySQL's own tables, which it ships with in this folder.
@@ -70,7 +70,7 @@ pub(super) fn start(config: &MemcachedConfig) -> Result<Started> {
         // Without it, the plugin would listen for everybody, on memcached's usual port. Port -1 is any free one.
         .arg(format!("--loose-daemon-memcached-option=-l 127.0.0.1 -p -1 -U 0{user}"))
         .env("MEMCACHED_PORT_FILENAME", directory.path().join(PORT_FILE));
-    // What it holds ends with it in any case.
+    // Its entries end with it in any case.
     let mut server = Server::start(SCHEME, command, directory, account.as_ref())?.without_grace();
     let path = server.directory().to_owned();
     let node = server.answer(START, || {
@@ -87,7 +87,7 @@ pub(super) fn start(config: &MemcachedConfig) -> Result<Started> {
     })
 }
 
-/// What an acknowledged set survives. Of a batch of writes, those before its end are acknowledged and not committed.
+/// The durability of an acknowledged set. Of a batch of writes, those before its end are acknowledged and not committed.
 pub(super) fn durability(config: &MemcachedConfig, is_memory: bool) -> Durability {
     match (config.flush, config.w_batch) {
         (1, 1) if !is_memory => Durability::FsyncEach,
@@ -172,7 +172,7 @@ fn argument(name: &str, path: &Path) -> std::ffi::OsString {
     argument
 }
 
-/// What the server was started with, by MySQL's own names: its memcached tells nothing of it.
+/// The settings of the server, by MySQL's own names: its memcached tells nothing of it.
 fn settings(config: &MemcachedConfig) -> Vec<(&'static str, String)> {
     vec![
         ("daemon_memcached_w_batch_size", config.w_batch.to_string()),

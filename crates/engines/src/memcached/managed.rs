@@ -22,16 +22,16 @@ pub(super) const START: Duration = Duration::from_secs(10);
 /// Where a memcached writes the port that it was given.
 pub(super) const PORT_FILE: &str = "port";
 
-/// What was started.
+/// The processes that were started.
 #[derive(Debug, Default)]
 pub(super) struct Started {
     /// All of it; what depends on others comes first, and so ends first.
     pub(super) servers: Vec<Server>,
-    /// What sessions speak to.
+    /// The nodes that sessions speak to.
     pub(super) nodes: Vec<Node>,
-    /// What is asked about itself, and emptied, where that is not what sessions speak to.
+    /// The nodes that are surveyed and emptied, where sessions speak to others.
     pub(super) behind: Vec<Node>,
-    /// What is said of the version beside the number that servers tell.
+    /// The addition to the version number that servers tell.
     pub(super) version: Option<String>,
     /// Settings that no server tells.
     pub(super) settings: Vec<(&'static str, String)>,
@@ -99,7 +99,7 @@ fn launch(config: &MemcachedConfig) -> Result<Server> {
         command.args(["-l", "127.0.0.1", "-p", "-1"]);
         command.env("MEMCACHED_PORT_FILENAME", directory.path().join(PORT_FILE));
     }
-    // What it holds ends with it in any case.
+    // Its entries end with it in any case.
     Server::start(SCHEME, command, directory, account.as_ref()).map(Server::without_grace)
 }
 

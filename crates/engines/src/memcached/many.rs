@@ -12,7 +12,7 @@ use super::exchange::{Header, meta_header, text_header};
 /// two that both wait for the other to read would wait for ever. Longer batches take several requests.
 const REQUEST_LEN: usize = 32 * 1024;
 
-/// What a key takes in a request besides itself, at most: `mg  v f c t\r\n`.
+/// The most bytes that a key takes in a request besides itself: `mg  v f c t\r\n`.
 const AROUND_KEY: usize = 13;
 
 /// The part of a batch that one node has.

@@ -27,7 +27,7 @@ pub(super) struct MemcachedSession {
     shared: Arc<Shared>,
     connections: Vec<Connection>,
     requests: Arc<Requests>,
-    /// What a batch asks of each node, kept for its memory.
+    /// The requests of a batch to each node, kept for their memory.
     parts: Vec<Part>,
     /// A value of a batch that does not fit a receive buffer.
     large: Vec<u8>,

@@ -1,4 +1,4 @@
-//! What a node tells of itself: version, settings, counters.
+//! The survey of a node: version, settings, counters.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use super::connection::{Connection, Terms, Wire};
 /// The first version whose meta commands are today's: `ms` takes the length behind the key.
 const FIRST_META: [u32; 3] = [1, 6, 10];
 
-/// What `stats slabs` calls the memory that pages of all classes take.
+/// The name in `stats slabs` of the memory that pages of all classes take.
 const GIVEN_TO_SLABS: &str = "total_malloced";
 /// The size of a page; one in the global pool belongs to no class.
 const PAGE: u64 = 1 << 20;
 
-/// What a node told when the store was opened.
+/// The survey of a node when the store was opened.
 #[derive(Debug)]
 pub(super) struct Survey {
     /// Its version, where it tells.
@@ -68,7 +68,7 @@ pub(super) fn counters_with_slabs(
 
 /// Bytes that every node has for new entries of any size; `None` where one does not tell.
 ///
-/// What counts is memory in no slab class: a page that a class has stays with it, and its free chunks are of no use to
+/// Only memory in no slab class counts: a page that a class has stays with it, and its free chunks are of no use to
 /// entries of another size. A node that has evicted has none left.
 pub(super) fn free(counters: &[BTreeMap<String, String>]) -> Option<u64> {
     let of_node = |node: &BTreeMap<String, String>| -> Option<u64> {

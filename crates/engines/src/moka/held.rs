@@ -1,8 +1,8 @@
-//! What a cache holds at every moment, which moka itself tells of what it has got round to only.
+//! The content of a cache at every moment; moka itself counts only the writes that it has processed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What is in the cache at this moment, weighed as moka weighs it, whether moka has got round to it or not.
+/// The weight of the cache's content at this moment, by moka's weights, whether moka has processed the writes or not.
 #[derive(Debug, Default)]
 pub(super) struct Held {
     bytes: AtomicU64,

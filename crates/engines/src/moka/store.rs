@@ -21,15 +21,15 @@ use crate::counters::Counters;
 /// The version of moka, which itself does not tell it.
 const VERSION: &str = "0.12.16";
 
-/// What an entry takes besides its key and value, as an allocator counted it over a million entries: 293 bytes,
+/// The size of an entry besides its key and value, as an allocator counted it over a million entries: 293 bytes,
 /// and 333 with a TTL.
 pub(super) const ENTRY_OVERHEAD: usize = 300;
 
 /// A cache is swept once it holds more than one part in so many above its size: 1 %.
 ///
-/// moka evicts later than it stores, after 64 writes or 0.3 s: a cache of 20 entries would hold 40 on average, and hit more often
-/// than one of 20 does. What takes longer than moka's own batches is left to them, because 64 entries of a large cache are
-/// nothing.
+/// moka evicts later than it stores, after 64 writes or 0.3 s: a cache of 20 entries would hold 40 on average, and hit more
+/// often than one of 20 does. What takes longer than moka's own batches is left to them, because 64 entries of a large
+/// cache are nothing.
 pub(super) const SLACK: u64 = 100;
 
 /// How often a cache that was cleared is asked to free what it held.
@@ -67,7 +67,7 @@ pub(super) struct Entry {
     pub(super) deadline: Option<Instant>,
 }
 
-/// What the store and its sessions share.
+/// The state that the store and its sessions share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) cache: Cache<Box<[u8]>, Entry>,
@@ -82,13 +82,13 @@ pub(super) struct Shared {
     sweeping: Mutex<()>,
 }
 
-/// What an entry takes, as moka is told. Its weights are 32 bits wide.
+/// The weight of an entry, as moka is told. Its weights are 32 bits wide.
 fn weight(key: &[u8], entry: &Entry, most: u32) -> u32 {
     let bytes = key.len().saturating_add(entry.value.len()).saturating_add(ENTRY_OVERHEAD);
     u32::try_from(bytes).unwrap_or(u32::MAX).min(most)
 }
 
-/// What moka dropped by itself.
+/// The entries that moka dropped by itself.
 #[derive(Debug, Default)]
 struct Dropped {
     evictions: AtomicU64,
@@ -163,7 +163,7 @@ impl Shared {
             before = self.held.now();
             self.cache.run_pending_tasks();
         }
-        // What was removed is freed when no thread can look at it any more, two epochs later at the earliest.
+        // A removed entry is freed when no thread can look at it any more, two epochs later at the earliest.
         (0..EPOCHS).for_each(|_| self.cache.run_pending_tasks());
         self.held.forget_peak();
     }

@@ -61,8 +61,9 @@ pub(super) struct MongodbConfig {
     pub(super) collection: String,
     /// How long an operation may take before it fails. Half of it is for finding a server that can be asked.
     pub(super) timeout: Span,
-    /// What stands between the client and its one server: `delay:2ms` is a relay by which every round trip takes so much
-    /// longer, as if the server were so far away. The driver then looks for no other server.
+    /// The link between the client and its one server: `delay:2ms` is a relay by which every round trip takes so much
+    /// longer, as if the server were so far away; with `delay:2ms,rate:20m` answers also come at no more
+    /// than so many bytes a second on a connection. The driver then looks for no other server.
     pub(super) via: Option<Via>,
     /// Which server is started: `mongod`, or `stand-in`, a mongo-java-server, which says nothing of MongoDB's speed.
     /// Without it, `mongod` where it is installed.
@@ -77,7 +78,7 @@ pub(super) struct MongodbConfig {
     pub(super) tlsCAFile: Option<String>,
     /// File with the certificate and the key, in PEM, by which the client is known.
     pub(super) tlsCertificateKeyFile: Option<String>,
-    /// Take any certificate. Whoever sits between can then read and change everything.
+    /// Take any certificate. A host in between can then read and change everything.
     pub(super) tlsInsecure: Option<bool>,
     /// The same as `tlsInsecure`.
     pub(super) tlsAllowInvalidCertificates: Option<bool>,
@@ -85,7 +86,7 @@ pub(super) struct MongodbConfig {
     pub(super) authSource: Option<String>,
     /// How the user is known: `SCRAM-SHA-256`, `MONGODB-X509` …
     pub(super) authMechanism: Option<String>,
-    /// What the way in which the user is known needs besides.
+    /// The further properties of the authentication mechanism.
     pub(super) authMechanismProperties: Option<String>,
     /// The name of the replica set.
     pub(super) replicaSet: Option<String>,
@@ -100,7 +101,7 @@ pub(super) struct MongodbConfig {
     pub(super) readPreferenceTags: Option<String>,
     /// How far behind a member may be that is read.
     pub(super) maxStalenessSeconds: Option<u64>,
-    /// What is read: `local`, `available`, `majority`, `linearizable`, `snapshot`.
+    /// The read concern: `local`, `available`, `majority`, `linearizable`, `snapshot`.
     pub(super) readConcernLevel: Option<String>,
     /// Have the driver try a read once more when a connection breaks.
     pub(super) retryReads: Option<bool>,
@@ -131,7 +132,7 @@ pub(super) enum Program {
 }
 
 impl Default for MongodbConfig {
-    /// What MongoDB does where nobody says otherwise; the timeout of the other servers.
+    /// The default of MongoDB; the timeout of the other servers.
     fn default() -> Self {
         Self {
             w: None,
@@ -175,7 +176,7 @@ pub(super) fn schema() -> Schema {
     schema_for!(MongodbConfig)
 }
 
-/// What a URL hands to the driver as it is.
+/// The options of a URL that go to the driver as they are.
 pub(super) fn driver_options(url: &StoreUrl) -> impl Iterator<Item = (&'static str, &str)> {
     OF_DRIVER.into_iter().filter_map(|name| Some((name, url.option(name)?)))
 }

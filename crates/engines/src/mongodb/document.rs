@@ -4,7 +4,7 @@
 //! { _id: "page:1", value: Binary, version: Int64, flags: Int64, expires: Date, tag: "news" }
 //! ```
 //!
-//! What an entry does not have is not there. A key is a text of one character for each byte, U+0000 to U+00FF: MongoDB
+//! A field that an entry does not have is left out. A key is a text of one character for each byte, U+0000 to U+00FF: MongoDB
 //! compares binary data by their length first, so that the keys with one beginning would not lie side by side, and a text
 //! byte by byte. A key of ASCII is then itself, and can be read in any client.
 
@@ -32,7 +32,7 @@ pub(super) const FLAGS: &str = "flags";
 pub(super) const EXPIRES: &str = "expires";
 pub(super) const TAG: &str = "tag";
 
-/// What is stored of an entry besides key and value.
+/// The metadata with which an entry is stored.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Terms<'a> {
     pub(super) version: i64,
@@ -90,7 +90,7 @@ pub(super) fn of(key: &[u8], value: &[u8], terms: &Terms<'_>) -> RawDocumentBuf 
 
 /// A filter for what has not expired, with what else it must be.
 pub(super) fn live(mut filter: Document, now_ms: i64) -> Document {
-    // What has no date is not below one.
+    // A field without a date is not below one.
     filter.insert(EXPIRES, doc! { "$not": { "$lte": date(now_ms) } });
     filter
 }
@@ -132,7 +132,7 @@ impl<'a> Found<'a> {
         self.deadline_ms.is_none_or(|deadline_ms| deadline_ms > now_ms)
     }
 
-    /// What is told of it besides its value.
+    /// Its metadata.
     pub(super) fn meta(&self, now_ms: i64) -> Meta {
         let left = |deadline_ms: i64| {
             Duration::from_millis(u64::try_from(deadline_ms.saturating_sub(now_ms)).unwrap_or(0))

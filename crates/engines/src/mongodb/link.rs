@@ -123,7 +123,7 @@ impl Link {
         given
     }
 
-    /// What an error of the driver means.
+    /// The meaning of an error of the driver.
     pub(super) fn failed(&self, error: &mongodb::error::Error) -> Error {
         refusal::failed(&self.peer, self.timeout, error)
     }

@@ -24,10 +24,10 @@ const AUTHORITY_FILE: &str = "authority.pem";
 const SERVER_FILE: &str = "server.pem";
 const KEY_FILE: &str = "key.pem";
 
-/// What the first line of the stand-in is made of.
+/// The parts of the first line of the stand-in.
 const LISTENS: &str = " listens on 127.0.0.1:";
 
-/// What was started, and how it is spoken to.
+/// The server that was started, and the way to it.
 pub(super) struct Started {
     pub(super) server: Server,
     pub(super) target: Target,
@@ -102,7 +102,7 @@ impl Launch<'_> {
         if let Some(account) = &account {
             account.run(&mut command);
         }
-        // What it holds ends with it in any case.
+        // Its entries end with it in any case.
         let mut server =
             Server::start(SCHEME, command, directory, account.as_ref())?.without_grace();
         let target = Target::started(self.url, self.config, port, authority.as_deref())?;

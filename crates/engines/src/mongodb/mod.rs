@@ -39,7 +39,7 @@ const MONGOD: Recipe = Recipe {
     source: Source::Page("https://www.mongodb.com/docs/manual/administration/install-on-linux"),
 };
 
-/// What is started in its place where it is not.
+/// The server that is started where mongod is not installed.
 const STAND_IN: Recipe = Recipe {
     role: Role::Server,
     server: "stand-in",
@@ -48,7 +48,7 @@ const STAND_IN: Recipe = Recipe {
     source: Source::Setup("mongodb"),
 };
 
-/// What runs the stand-in.
+/// The interpreter of the stand-in.
 const JAVA: Recipe = Recipe::server("java", "default-jre-headless");
 
 /// The engine as the catalog lists it.

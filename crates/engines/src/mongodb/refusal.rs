@@ -1,4 +1,4 @@
-//! What goes wrong between here and a server, in the words of the contract.
+//! Faults between here and a server, as errors of the contract.
 
 use std::io;
 use std::time::Duration;
@@ -12,16 +12,16 @@ use crate::network::one_line;
 /// A message is cut to this length.
 const LONGEST: usize = 200;
 
-/// What servers answer to a document whose key is there already.
+/// The code of servers for a document whose key is there already.
 const DUPLICATE_KEY: i32 = 11000;
 
-/// What servers answer who wants to make a collection that is there already.
+/// The code of servers for the creation of a collection that is there already.
 const NAMESPACE_EXISTS: i32 = 48;
 
-/// What servers answer who asks for the indexes of a collection that is not there.
+/// The code of servers for the indexes of a collection that is not there.
 const NAMESPACE_NOT_FOUND: i32 = 26;
 
-/// What an error of the driver means.
+/// The meaning of an error of the driver.
 #[cold]
 pub(super) fn failed(peer: &str, timeout: Duration, error: &DriverError) -> Error {
     let unavailable = |what: String| Error::Unavailable { engine: SCHEME, what, source: None };
@@ -128,7 +128,7 @@ fn is_timeout(told: &str) -> bool {
     told.contains("timed out") || told.contains("timeout")
 }
 
-/// What an error text of the driver says behind its own headings.
+/// The text of a driver's error behind its own headings.
 fn cause(told: &str) -> String {
     let told = told.rsplit("failed with: Kind: ").next().unwrap_or(told);
     let told = told.split(", labels: ").next().unwrap_or_default();
@@ -140,12 +140,12 @@ fn cause(told: &str) -> String {
     told
 }
 
-/// What an error of the driver says, without labels and sources.
+/// The text of a driver's error, without labels and sources.
 pub(super) fn message(error: &DriverError) -> String {
     one_line(LONGEST, &error.kind.to_string())
 }
 
-/// What the driver has against the options of a URL.
+/// The driver's objection to the options of a URL.
 #[cold]
 pub(super) fn unusable(error: &DriverError, reason: String) -> Error {
     match &*error.kind {

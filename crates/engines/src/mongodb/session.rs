@@ -27,7 +27,7 @@ pub(super) struct MongodbSession {
     pub(super) shared: Arc<Shared>,
 }
 
-/// What becomes of a value that is there.
+/// The change of a value that is there.
 enum Change {
     To(Vec<u8>),
     TooLarge(usize),
@@ -332,7 +332,7 @@ impl Session for MongodbSession {
 }
 
 impl Drop for MongodbSession {
-    /// What nobody waited for is done when the session is gone: whoever looks next finds it.
+    /// Writes that nobody waited for are carried out before the session ends: the next reader finds them.
     fn drop(&mut self) {
         // Nobody is left to tell of a failure.
         let _ = self.settle();

@@ -25,7 +25,7 @@ use super::{SCHEME, managed, unacknowledged};
 use crate::counters::{Counters, Requests};
 use crate::network;
 
-/// What is told of a server that only speaks like MongoDB.
+/// The note on a server that only speaks like MongoDB.
 const NO_FIGURE: &str = "a stand-in: says nothing of MongoDB's speed";
 
 /// Opens the servers that a URL names, or starts one.
@@ -80,7 +80,7 @@ struct MongodbStore {
     info: StoreInfo,
 }
 
-/// What sessions share; the server and the relay that were started for them end with the last of it.
+/// The state that sessions share; the server and the relay that were started for them end with the last of it.
 pub(super) struct Shared {
     /// A way to the servers beside those of the sessions, which is not counted with them.
     control: Mutex<Link>,
@@ -106,7 +106,7 @@ impl Shared {
     pub(super) fn deadline_ms(&self, ttl: Option<Duration>) -> Option<i64> {
         // Dates have an end, and a server that reckons with them must not come to it.
         const LAST_MS: u64 = 253_402_300_799_999;
-        // What lives for no time is long past, also for a server whose clock is behind.
+        // An entry with a TTL of zero is long past, also for a server whose clock is behind.
         const LONG_PAST_MS: i64 = 1;
         let ttl = ttl?;
         if ttl.is_zero() {
@@ -269,7 +269,7 @@ impl Store for MongodbStore {
     }
 }
 
-/// What is said of a key that no document can have.
+/// The reason against a key that no document can have.
 pub(super) fn too_long(len: usize) -> Error {
     Error::KeyTooLong { engine: SCHEME, len, limit: MAX_KEY_LEN }
 }

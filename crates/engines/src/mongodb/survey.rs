@@ -1,4 +1,4 @@
-//! What a server tells of itself: what it is, where its entries are, and the collection that it keeps them in.
+//! The survey of a server: its kind, the place of its entries, and the collection that holds them.
 
 use std::fs;
 
@@ -16,17 +16,17 @@ const LARGEST_DOCUMENT: usize = 16 << 20;
 /// Programs that may stand behind a process id which a server tells.
 const PROGRAMS: [&str; 4] = ["mongod", "mongos", "ferretdb", "java"];
 
-/// What the stand-in is called.
+/// The name of the stand-in.
 pub(super) const STAND_IN: &str = "mongo-java-server";
 
-/// What a server told when the store was opened.
+/// The survey of a server when the store was opened.
 #[derive(Debug)]
 pub(super) struct Survey {
     /// Which program speaks MongoDB's protocol.
     pub(super) kind: Kind,
     /// Its version, with its name where that is not MongoDB.
     pub(super) version: Option<String>,
-    /// What keeps the documents, where it tells.
+    /// Its storage engine, where it tells.
     pub(super) storage_engine: Option<String>,
     /// The replica set that it belongs to.
     pub(super) set_name: Option<String>,
@@ -74,13 +74,13 @@ impl Survey {
         })
     }
 
-    /// What an acknowledged write survives there.
+    /// The durability of an acknowledged write there.
     pub(super) fn durability(&self, journal: Option<bool>) -> Durability {
         match (self.kind, self.storage_engine.as_deref(), journal) {
             (Kind::StandIn, _, _) | (_, Some("inMemory" | "ephemeralForTest"), _) => {
                 Durability::Volatile
             }
-            // What it keeps them in has settings of its own, which it does not tell.
+            // Its storage engine has settings of its own, which it does not tell.
             (Kind::FerretDb, _, _) => Durability::OsCache,
             (Kind::Mongodb, _, Some(true)) => Durability::FsyncEach,
             // The journal is synced ten times a second, and a majority waits for it by itself.
@@ -105,7 +105,7 @@ impl Survey {
     }
 }
 
-/// What a server is, and its version.
+/// The kind of a server, and its version.
 fn named(build: &Document, status: &Document) -> (Kind, Option<String>) {
     let version = build.get_str("version").ok();
     let ferret = build.get_str("ferretdbVersion").ok();
@@ -129,7 +129,7 @@ pub(super) fn number(document: &Document, name: &str) -> Option<i64> {
         .or_else(|| value.as_f64().map(|it| it as i64))
 }
 
-/// What a server answers to a command; `None` where it does not have it, or not for this user.
+/// The answer of a server to a command; `None` where it does not have it, or not for this user.
 pub(super) fn ask(link: &Link, command: Document) -> Result<Option<Document>> {
     match link.attempt(async { link.admin().run_command(command).await })? {
         Ok(answer) => Ok(Some(answer)),
@@ -216,7 +216,7 @@ fn look(link: &Link, is_managed: bool) -> Result<Standing> {
         // Nobody may list it, and it is not there: to make its indexes is to make it.
         Err(error) if refusal::is_missing(&error) => return Ok(Standing::Ours),
         Ok(_) => {}
-        // Who may not see the indexes cannot know.
+        // A user that may not see the indexes cannot know.
         Err(error) if is_forbidden(&error) => {}
         Err(error) => return Err(link.failed(&error)),
     }

@@ -24,13 +24,13 @@ const OP_MSG: i32 = 2013;
 const MORE_TO_COME: u32 = 2;
 /// Length, number, number of the message that it answers, operation.
 const HEADER_LEN: usize = 16;
-/// What is behind the header: flags, and that a document follows.
+/// The part behind the header: flags, and that a document follows.
 const FLAGS_LEN: usize = 5;
 
 trait Stream: Read + Write + Send {}
 impl<T: Read + Write + Send> Stream for T {}
 
-/// What a session has sent and nobody has answered.
+/// The writes that a session has sent and that have no answer.
 pub(super) struct Outbox {
     destination: Destination,
     peer: String,

@@ -58,8 +58,9 @@ pub(super) struct MysqlConfig {
     pub(super) namespace: String,
     /// How long a server may stay silent before the operation fails.
     pub(super) timeout: Span,
-    /// What stands between the client and the server: `delay:2ms` is a relay by which every round trip takes so much
-    /// longer, and a new connection some more, as if the server were so far away.
+    /// The link between the client and the server: `delay:2ms` is a relay by which every round trip takes so much
+    /// longer, and a new connection some more, as if the server were so far away; with `delay:2ms,rate:20m`
+    /// answers also come at no more than so many bytes a second on a connection.
     pub(super) via: Option<Via>,
 }
 

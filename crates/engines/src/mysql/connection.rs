@@ -20,9 +20,9 @@ const ATTEMPTS: usize = 3;
 /// A connection to a server, opened when it is first needed and anew after an error.
 pub(super) struct MysqlConnection {
     address: Arc<Address>,
-    /// What it counts itself with, and keeps alive; none for one beside those of the sessions.
+    /// The state that it counts itself with and keeps alive; `None` for a connection that is no session's.
     shared: Option<Arc<Shared>>,
-    /// What is said on each connection that is opened.
+    /// The statements for each new connection.
     greeting: Vec<String>,
     link: Option<Link>,
 }
@@ -34,10 +34,10 @@ struct Link {
     prepared: Vec<Option<mysql::Statement>>,
 }
 
-/// What ends a statement early.
+/// The reason why a statement ends early.
 enum Failure {
     Driver(mysql::Error),
-    /// Whoever reads the rows wants no more of them.
+    /// The reader of the rows wants no more of them.
     Reader(Error),
 }
 
@@ -70,7 +70,7 @@ impl MysqlConnection {
         Ok(cipher.iter().any(|row| row.get(1).is_some_and(|cipher| !cipher.is_empty())))
     }
 
-    /// What the server answers to a text, NULL being an empty field.
+    /// The server's answer to a statement, NULL being an empty field.
     pub(super) fn ask(&mut self, sql: &str) -> Result<Vec<Vec<String>>> {
         let text = |value: mysql::Value| match value {
             mysql::Value::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),

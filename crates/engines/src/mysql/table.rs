@@ -84,11 +84,11 @@ pub(super) fn prepare_and_hold(
     }
 }
 
-/// What expired rows are removed by, and the table is held with meanwhile. It comes often enough to hold it again soon where
+/// The connection that removes expired rows and holds the table meanwhile. It comes often enough to hold it again soon where
 /// the server was started again.
 pub(super) struct Sweeper {
     pub(super) rows: MysqlConnection,
-    /// None on a server that ends with the store.
+    /// `None` on a server that ends with the store.
     pub(super) hold: Option<MysqlConnection>,
 }
 
@@ -168,11 +168,11 @@ pub(super) fn drop_if_unused(
     let is_empty = |connection: &mut MysqlConnection| {
         connection.ask(&question).is_ok_and(|rows| rows.is_empty())
     };
-    // Whoever comes after one that waits for this lock waits too, so that it is not asked for in vain.
+    // A client that comes after one that waits for this lock waits too, so that it is not asked for in vain.
     if !is_empty(connection) {
         return Ok(());
     }
-    // What has just been closed here may take the server a moment; those who hold the table do so for longer.
+    // The server may take a moment to end a connection that was just closed here; those who hold the table do so for longer.
     connection.order("SET lock_wait_timeout = 1")?;
     connection.order(&format!("LOCK TABLES `{table}` WRITE"))?;
     if is_empty(connection) {

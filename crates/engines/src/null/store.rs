@@ -22,7 +22,7 @@ struct NullStore {
     shared: Arc<Shared>,
 }
 
-/// What sessions tell each other: the first value that each of them set.
+/// The knowledge that sessions share: the first value that each of them set.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     /// How often the value was replaced; read by each `get` of a session that has set nothing itself.

@@ -24,7 +24,7 @@ const MIN_SHARED_BUFFERS: ByteSize = ByteSize(128 << 10);
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct PostgresqlConfig {
-    /// What a table is made as: `unlogged`, whose entries are lost when the server ends other than by a shutdown; or
+    /// The kind of the table: `unlogged`, whose entries are lost when the server ends other than by a shutdown; or
     /// `logged`, whose entries are in the write-ahead log before they are acknowledged, as far as
     /// `synchronous_commit` and `fsync` say. A table that is there already must be what is asked for here.
     pub(super) table: Persistence,
@@ -58,12 +58,13 @@ pub(super) struct PostgresqlConfig {
     pub(super) sslrootcert: Option<String>,
     /// How long the server may take for an operation, or to let a session in, until the operation fails.
     pub(super) timeout: Span,
-    /// What stands between the client and the server: `delay:2ms` is a relay by which every round trip takes so much
-    /// longer, and a new connection one more, as if the server were so far away.
+    /// The link between the client and the server: `delay:2ms` is a relay by which every round trip takes so much
+    /// longer, and a new connection one more, as if the server were so far away; with `delay:2ms,rate:20m`
+    /// answers also come at no more than so many bytes a second on a connection.
     pub(super) via: Option<Via>,
 }
 
-/// What a table is made as, as the URL names it.
+/// The kind of the table, as the URL names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Persistence {
@@ -121,7 +122,7 @@ pub(super) enum SslMode {
 }
 
 impl Default for PostgresqlConfig {
-    /// What PostgreSQL has by itself, and a table that suits a cache.
+    /// The defaults of PostgreSQL, and a table that suits a cache.
     fn default() -> Self {
         Self {
             table: Persistence::Unlogged,

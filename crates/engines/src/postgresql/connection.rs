@@ -29,7 +29,7 @@ const ATTEMPTS: usize = 5;
 /// How long a connection may take to say that it ends.
 const FAREWELL: Duration = Duration::from_millis(100);
 
-/// What reads and writes the socket, when it is asked to.
+/// The task that reads and writes the socket when it is polled.
 type Wire =
     tokio_postgres::Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
 
@@ -39,9 +39,9 @@ pub(super) struct PostgresqlConnection {
     /// In this thread alone: nothing moves but while an operation waits.
     runtime: Runtime,
     link: Option<Link>,
-    /// What is said on each that is opened, beside the greeting.
+    /// The statements for each new connection, beside the greeting.
     held: String,
-    /// What lives as long as a session does, and counts its connections.
+    /// The state that lives as long as a session does, and counts its connections.
     shared: Option<Arc<Shared>>,
 }
 
@@ -52,7 +52,7 @@ struct Link {
     prepared: Prepared,
 }
 
-/// What is prepared on a connection, by the places of the statements.
+/// The prepared statements of a connection, by the places of the statements.
 type Prepared = Vec<Option<tokio_postgres::Statement>>;
 
 impl PostgresqlConnection {
@@ -74,7 +74,7 @@ impl PostgresqlConnection {
         Ok(())
     }
 
-    /// Who is connected to.
+    /// The server at the other end.
     pub(super) fn peer(&self) -> &Peer {
         &self.peer
     }
@@ -163,7 +163,7 @@ impl Connection for PostgresqlConnection {
         row: &mut dyn FnMut(&dyn Row) -> Result<()>,
     ) -> Result<()> {
         let peer = Arc::clone(&self.peer);
-        // Whatever of it is handed out is so once: nothing but a read that has no rows yet is done again.
+        // Each row is handed out once: only a read that has no rows yet is done again.
         let row = RefCell::new(row);
         self.exchange(&async |client, prepared| {
             let mut rows = pin!(query(client, prepared, statement, values).await?);
@@ -253,7 +253,7 @@ impl Link {
                 return Poll::Ready(answer);
             }
             let ended = wire.as_mut().poll(cx);
-            // What has been read may be all that was waited for, or the reason why there is an end.
+            // The bytes that have been read may be the whole answer, or the reason why there is an end.
             if let Poll::Ready(answer) = act.as_mut().poll(cx) {
                 return Poll::Ready(answer);
             }

@@ -1,4 +1,4 @@
-//! What goes wrong between here and the server, in the words of the contract.
+//! Faults between here and the server, as errors of the contract.
 
 use std::error::Error as _;
 use std::io;
@@ -19,7 +19,7 @@ pub(super) fn failed(peer: &Peer, error: &tokio_postgres::Error) -> Error {
     if let Some(refusal) = error.as_db_error() {
         return refused(peer, refusal);
     }
-    // What the driver says first is where it was; what was the matter is what it had it from.
+    // The driver's own text names the place; the source of its error names the fault.
     let cause = error.source().map_or_else(|| error.to_string(), ToString::to_string);
     let text = one_line(LONGEST, &cause);
     let io = error.source().and_then(|source| source.downcast_ref::<io::Error>());

@@ -71,7 +71,7 @@ impl OwnTable {
         Ok(())
     }
 
-    /// What asks for the bytes that the table takes, with its indices.
+    /// The query for the bytes that the table takes, with its indices.
     pub(super) fn size_question(&self) -> String {
         format!("SELECT pg_total_relation_size('\"{}\"')", self.name)
     }

@@ -41,7 +41,7 @@ pub(super) struct RedisConfig {
     pub(super) tls: Option<bool>,
     /// File with the certificates, in PEM, of the authorities to trust instead of this system's.
     pub(super) ca: Option<String>,
-    /// Take any certificate. Whoever sits between can then read and change everything.
+    /// Take any certificate. A host in between can then read and change everything.
     pub(super) insecure: bool,
     /// The number of the database, where the URL has no path for it.
     pub(super) db: u32,
@@ -49,8 +49,9 @@ pub(super) struct RedisConfig {
     pub(super) connect: Connect,
     /// How long a server may stay silent before the operation fails.
     pub(super) timeout: Span,
-    /// What stands between the client and the servers: `delay:2ms` is a relay by which every round trip takes so much
-    /// longer, and a new connection one more, as if the servers were so far away.
+    /// The link between the client and the servers: `delay:2ms` is a relay by which every round trip takes so much
+    /// longer, and a new connection one more, as if the servers were so far away; with `delay:2ms,rate:20m`
+    /// answers also come at no more than so many bytes a second on a connection.
     pub(super) via: Option<Via>,
 }
 

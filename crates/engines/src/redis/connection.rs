@@ -34,7 +34,7 @@ impl Connection {
         Self { node, terms, link: None, n_awaited: 0 }
     }
 
-    /// Who is connected to.
+    /// The server at the other end.
     pub(super) fn node(&self) -> &Node {
         &self.node
     }

@@ -35,7 +35,7 @@ const LOGS: [&str; 2] = ["appendonlydir", "appendonly.aof"];
 /// The nodes of a cluster speak with each other on a port that is so much higher.
 const BUS_PORT: u16 = 10_000;
 
-/// What was started, and how it is spoken to.
+/// The servers that were started, and the way to them.
 pub(super) struct Started {
     pub(super) servers: Vec<Server>,
     pub(super) nodes: Vec<Node>,
@@ -110,7 +110,7 @@ impl Launch<'_> {
         if let Some(account) = &account {
             account.run(&mut command);
         }
-        // What it holds ends with it in any case.
+        // Its entries end with it in any case.
         let mut server =
             Server::start(SCHEME, command, directory, account.as_ref())?.without_grace();
         let (asked, timeout) = (Arc::new(node), config.timeout.0);

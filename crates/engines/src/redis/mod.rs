@@ -6,7 +6,7 @@
 //! inside an operation: a figure would then say how long it slept. No error of a server is swallowed, and a
 //! connection on which an answer did not come to its end is not used again.
 //!
-//! What the library adds to the bytes on the wire (see the benchmark `floor_redis`) is what every user of it pays: some
+//! The library's cost on top of the bytes on the wire (see the benchmark `floor_redis`) is paid by all its users: some
 //! hundred nanoseconds an operation, and more for large values, which it reads in pieces of 8 KiB and copies once.
 
 mod address;

@@ -1,4 +1,4 @@
-//! What goes wrong between here and a server, in the words of the contract.
+//! Faults between here and a server, as errors of the contract.
 
 use std::time::Duration;
 

@@ -71,12 +71,12 @@ impl Request {
         self.bytes.extend_from_slice(b"\r\n");
     }
 
-    /// What is to be sent, where there is no gap.
+    /// The request, where there is no gap.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// What is to be sent before and after the value that its gap is for.
+    /// The parts of the request before and after the value that its gap is for.
     pub(super) fn around_gap(&self) -> Option<(&[u8], &[u8])> {
         self.gap.map(|gap| self.bytes.split_at(gap))
     }

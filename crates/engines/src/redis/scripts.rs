@@ -1,4 +1,4 @@
-//! What Redis has no command for, as scripts that run in one step on the server.
+//! Scripts that run in one step on the server, for operations that Redis has no command for.
 
 use std::sync::OnceLock;
 

@@ -1,4 +1,4 @@
-//! What `memory:` and `mmap:` share: a segment cache as a store, and sessions on it.
+//! The shared part of `memory:` and `mmap:`: a segment cache as a store, and sessions on it.
 
 mod config;
 mod session;

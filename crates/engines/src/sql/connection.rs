@@ -1,4 +1,4 @@
-//! What the shared session asks of a driver.
+//! The interface to a driver that the shared session needs.
 
 use larder_store::Result;
 
@@ -41,11 +41,11 @@ pub struct Statement {
     pub sql: String,
     /// Whether at most one row answers it.
     pub finds_one: bool,
-    /// What each placeholder of the text stands for, in the order of their numbers, or of the text where they have none.
+    /// The meaning of each placeholder of the text, in the order of their numbers, or of the text where they have none.
     pub(super) placeholders: Vec<Placeholder>,
 }
 
-/// What a placeholder stands for.
+/// The meaning of a placeholder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Placeholder {
     /// Which of the values that come with the statement.
@@ -69,7 +69,7 @@ impl Statement {
     }
 }
 
-/// What stands in a place of a statement.
+/// The value in a place of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Value<'a> {
     /// A string of bytes.

@@ -10,14 +10,14 @@ use super::places::Style;
 pub struct Dialect {
     /// Its placeholders.
     pub style: Style,
-    /// What stands around a name.
+    /// The quotes around a name.
     pub quote: char,
     /// The statements that make table and indices where they are not there, one after the other. The text is the
     /// table's options, which the engine chooses: each dialect says where they stand.
     pub create: fn(&Names, &str) -> Vec<String>,
     /// Takes all rows out, but leaves the table.
     pub clear: fn(&Names) -> String,
-    /// What an insert does where the key is there already.
+    /// The clause of an insert for a key that is there already.
     pub upsert: Upsert,
     /// How many keys are looked up.
     pub lookup: Lookup,
@@ -27,7 +27,7 @@ pub struct Dialect {
     pub joined: fn(&str, &str) -> String,
     /// Deletes at most `:limit` rows that had expired at `:now`, the earliest first.
     pub expire: fn(&Names) -> String,
-    /// What stands behind the columns of all, where there is a column beyond them.
+    /// The text behind the columns of all, where there is a column beyond them.
     pub further: Further,
     /// Whether an update that leaves its row as it was counts as a change.
     pub counts_found: bool,
@@ -46,7 +46,7 @@ pub struct Names {
     pub tags: String,
 }
 
-/// What an insert does where the key is there already.
+/// The clause of an insert for a key that is there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Upsert {
     /// `ON CONFLICT (key) DO UPDATE SET … WHERE …`.
@@ -69,7 +69,7 @@ pub enum Lookup {
     Joined(usize),
 }
 
-/// What a column that one dialect alone has adds to lists; each begins with a comma.
+/// The addition to lists by a column that one dialect alone has; each begins with a comma.
 #[derive(Debug, Clone, Copy)]
 pub struct Further {
     /// To the columns of an insert.

@@ -1,6 +1,6 @@
 //! Removal of expired rows from a server that has none of its own.
 //!
-//! What has expired is decided by the clock of each client: where several share a table, a clock that is fast takes rows from
+//! Expiry is decided by the clock of each client: where several share a table, a clock that is fast takes rows from
 //! those whose clock is not.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What the engines that speak SQL share: one table, one set of statements with a dialect each, one session.
+//! The shared part of the engines that speak SQL: one table, one set of statements with a dialect each, one session.
 //!
 //! An engine brings a [`Connection`](connection::Connection) over its driver, and whatever its server or its file needs.
 //! The statements are made once a store by [`Statements`](statements::Statements) from what a [`Dialect`](dialect::Dialect)

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use super::connection::{Placeholder, Statement};
 
-/// What a statement is given.
+/// The arguments of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// The key of the entry.
@@ -103,7 +103,7 @@ pub enum Style {
     Unnumbered,
 }
 
-/// What becomes of [`Place::Keys`].
+/// The text in place of [`Place::Keys`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keys {
     /// One placeholder, for an array.

@@ -22,7 +22,7 @@ pub struct SqlSession<C> {
     pub(super) counters: Arc<SessionCounters>,
     pub(super) requests: Arc<Requests>,
     versions: Versions,
-    /// What is there, where it must be known to be changed.
+    /// The entry that is there, where a change depends on it.
     value: Vec<u8>,
     /// Where the keys of a batch stand in it, kept for its memory.
     pub(super) places: Vec<usize>,

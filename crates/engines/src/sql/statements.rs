@@ -13,7 +13,7 @@ use super::places::{Keys, Place, render};
 /// the columns value, flags, version, deadline, and those that may find many then key.
 #[derive(Debug)]
 pub struct Statements {
-    /// What makes the table, to be done one after the other; they are not prepared.
+    /// The statements that make the table, one after the other; they are not prepared.
     pub create: Vec<String>,
     /// `[key, now]`: reads one entry.
     pub get: Statement,

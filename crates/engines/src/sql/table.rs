@@ -1,4 +1,4 @@
-//! What the sessions of a store share.
+//! The state that the sessions of a store share.
 
 use std::time::Duration;
 
@@ -13,15 +13,15 @@ use crate::counters::{Counters, Dropped, Requests};
 pub struct Table {
     /// The scheme of the engine, for messages.
     pub engine: &'static str,
-    /// What is sent.
+    /// The statements.
     pub statements: Statements,
-    /// What its columns take.
+    /// The limits of its columns.
     pub limits: Limits,
     /// Whether sessions may clear it: not on a server that was not started for this store.
     pub may_clear: bool,
     /// The time by which its entries expire.
     pub clock: Clock,
-    /// What its sessions count.
+    /// The counters of its sessions.
     pub counters: Counters,
     /// Statements that its sessions send.
     pub requests: Counters<Requests>,
@@ -73,7 +73,7 @@ impl Table {
         Some(i64::try_from(deadline_ms).unwrap_or(i64::MAX))
     }
 
-    /// What sessions on it can do. Who reaches it, what it outlives, and whether it evicts, is the engine's to say.
+    /// The capabilities of its sessions. Its reach, its durability and its eviction are the engine's to add.
     pub fn capabilities(&self) -> Capabilities {
         Capabilities {
             stores: true,
@@ -95,7 +95,7 @@ impl Table {
         }
     }
 
-    /// What was counted here, and how many rows there are.
+    /// The counters, and the number of rows.
     pub fn stats(&self, connection: &mut dyn Connection) -> Result<Stats> {
         let mut stats = self.counters.stats();
         stats.requests_sent = Some(self.requests.sent());

@@ -23,7 +23,7 @@ use crate::sql::table::{Limits, Table};
 use larder_host::disk;
 use larder_host::scratch::Place;
 
-/// What SQLite adds to a file's name for its write-ahead log.
+/// The suffix of SQLite's write-ahead log.
 const LOG_SUFFIX: &str = "-wal";
 
 /// An open SQLite store.
@@ -35,7 +35,7 @@ pub(super) struct SqliteStore {
     shared: Arc<Shared>,
 }
 
-/// What the sessions of a store have in common.
+/// The state that the sessions of a store share.
 #[derive(Debug)]
 pub(super) struct Shared {
     path: PathBuf,

@@ -1,4 +1,4 @@
-//! What sessions that write do for all: they take turns, drop what has expired, make room, and keep the log short.
+//! The upkeep by sessions that write: in turns they drop expired entries, make room, and keep the log short.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,10 +29,10 @@ const MAX_LOG_BYTES: u64 = 4 * LOG_BYTES;
 /// How long they wait.
 const LOG_PATIENCE: Duration = Duration::from_millis(50);
 
-/// What a small write puts into the log: about two pages.
+/// The growth of the log by a small write: about two pages.
 const SMALL_WRITE_BYTES: u64 = 8 << 10;
 
-/// What the sessions of a process that write share.
+/// The state that the writing sessions of a process share.
 #[derive(Debug)]
 pub(super) struct Upkeep {
     turn: Mutex<Turn>,
@@ -76,7 +76,7 @@ impl Upkeep {
         }
     }
 
-    /// What is due after a write of an entry of this length.
+    /// The upkeep that is due after a write of an entry of this length.
     pub(super) fn after_write(
         &self,
         turn: &mut Turn,

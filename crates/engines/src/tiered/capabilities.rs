@@ -1,4 +1,4 @@
-//! What a stack can do: what its lowest tier can, as far as the tiers above can keep it.
+//! The capabilities of a stack: those of its lowest tier, as far as the tiers above can keep them.
 
 use std::time::Duration;
 

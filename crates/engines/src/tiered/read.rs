@@ -50,7 +50,7 @@ pub(super) fn get(stack: &mut Stack, key: &[u8], value: &mut Vec<u8>) -> Result<
     Ok(None)
 }
 
-/// What a batch needs, kept for its memory.
+/// The buffers of a batch, kept for their memory.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     /// Which keys somebody has answered.
@@ -142,7 +142,7 @@ fn fill(
     }
 }
 
-/// What the stack tells of an entry: only what it can tell whichever tier answers.
+/// The metadata of an entry, as far as every tier can tell it.
 fn told(meta: Meta, capabilities: &Capabilities) -> Meta {
     Meta {
         flags: if capabilities.flags { meta.flags } else { 0 },

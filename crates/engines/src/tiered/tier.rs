@@ -30,7 +30,7 @@ pub(super) struct Tier {
     trust: Trust,
 }
 
-/// What one session counts of one tier.
+/// The counters of one session for one tier.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct TierCounters {
@@ -64,7 +64,7 @@ impl Tier {
         }
     }
 
-    /// What its sessions have opened or sent; `None` where that is not known.
+    /// A count of connections or requests, as far as it is known: 0 where no server is behind it.
     pub(super) fn on_the_wire(&self, told: Option<u64>) -> Option<u64> {
         told.or((!self.has_servers).then_some(0))
     }
@@ -210,7 +210,7 @@ impl TierSession {
             Ok(_) => false,
             Err(error) => {
                 self.counters.refused.add(1);
-                // What was there before must not stay. A value that is refused as too large leaves none behind: every
+                // The old value must not stay. A value that is refused as too large leaves none behind: every
                 // session promises that.
                 if !matches!(error, Error::ValueTooLarge { .. }) {
                     self.drop_key(key);
@@ -225,7 +225,7 @@ impl TierSession {
     /// One that is not believed is not told: it gets nothing new, so when it is believed again all that it holds now has
     /// passed. A server that hangs would otherwise make every write wait for it.
     pub(super) fn drop_key(&mut self, key: &[u8]) -> bool {
-        // What it does not take it does not hold.
+        // A value that it refuses it does not hold.
         if !self.tier.is_believed() || !self.tier.takes(key) {
             return false;
         }

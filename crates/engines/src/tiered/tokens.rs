@@ -29,7 +29,7 @@ pub(super) struct Tokens {
     stripes: Box<[Stripe]>,
 }
 
-/// What the keys of one hash share.
+/// The state that the keys of one hash share.
 #[derive(Debug, Default)]
 struct Stripe {
     /// How often a writer has invalidated its tokens.
@@ -38,7 +38,7 @@ struct Stripe {
     moves: RwLock<()>,
 }
 
-/// What was known of a key's writes at a moment.
+/// The knowledge of a key's writes at a moment.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Token {
     stripe: usize,

@@ -1,4 +1,4 @@
-//! What every engine that keeps its entries in files of its own must survive: kills, a full disk, its byte limit,
+//! Events that every engine with files of its own must survive: kills, a full disk, its byte limit,
 //! expiry, files that are not its own.
 
 mod directory;

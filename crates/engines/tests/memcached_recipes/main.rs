@@ -1,4 +1,4 @@
-//! What stands before memcached or in its place: twemproxy, and the memcached plugin of MySQL.
+//! Servers before memcached or in its place: twemproxy, and the memcached plugin of MySQL.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -96,7 +96,7 @@ fn a_batch_of_writes() {
         set(&mut *writer, &key, b"value");
         assert_eq!(get(&mut *reader, &key).as_deref(), Some(&b"value"[..]), "{key}");
     }
-    // What keeps the contract from being tried with batches: a write that is refused undoes those of its batch.
+    // The reason why the contract is not tried with batches: a refused write undoes those of its batch.
     set(&mut *writer, "key", b"value");
     let add = SetOptions { mode: SetMode::Add, ..SetOptions::default() };
     assert_eq!(writer.set(b"key", b"other", &add).unwrap(), SetOutcome::NotStored);

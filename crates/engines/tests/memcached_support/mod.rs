@@ -1,4 +1,4 @@
-//! What the tests of `memcached:` share.
+//! The shared part of the tests of `memcached:`.
 
 use std::net::TcpStream;
 use std::process::Command;

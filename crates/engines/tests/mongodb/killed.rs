@@ -1,4 +1,4 @@
-//! What is left of managed servers when the process that started them is killed: nothing.
+//! Nothing is left of managed servers when the process that started them is killed.
 
 use larder_testkit::nothing_is_left_after_kill_9;
 use libtest_mimic::Trial;

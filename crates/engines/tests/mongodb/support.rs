@@ -1,4 +1,4 @@
-//! What the tests of `mongodb:` share.
+//! The shared part of the tests of `mongodb:`.
 
 use std::fs;
 use std::process::Command;

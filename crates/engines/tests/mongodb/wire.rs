@@ -20,7 +20,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-/// What came by, by the name of the command and how many documents it wants in one answer.
+/// A command that came by: its name, and the number of documents it wants in one answer.
 type Requests = Arc<Mutex<BTreeMap<(String, Option<i32>), usize>>>;
 
 /// Stands before a server and counts what clients ask it; ends with the test process.
@@ -50,7 +50,7 @@ impl Counter {
         Self { port, requests }
     }
 
-    /// What was asked since the last time, without what the driver asks on its own account.
+    /// The commands since the last time, without those of the driver's own account.
     fn taken(&self) -> Vec<(String, usize)> {
         self.sized().into_iter().map(|((name, _), n)| (name, n)).collect()
     }

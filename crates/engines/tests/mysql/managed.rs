@@ -84,7 +84,7 @@ fn a_server_of_ours_lets_nobody_else_in() {
                 assert!(error.to_string().contains("denied"), "{url}, `{user}`: {error}");
             }
         }
-        // What is beside the socket is for the server's account alone, and so is the socket.
+        // The files beside the socket are for the server's account alone, and so is the socket.
         let directory = store.info().data_paths[0].ancestors().nth(2).unwrap().to_owned();
         let mode = std::os::unix::fs::PermissionsExt::mode(
             &fs::metadata(directory).unwrap().permissions(),

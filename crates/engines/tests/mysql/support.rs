@@ -1,4 +1,4 @@
-//! What the tests of `mysql:` share.
+//! The shared part of the tests of `mysql:`.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! What goes wrong on a server: it is killed, silent, full, or somebody else holds what is needed.
+//! Faults of a server: it is killed, silent, full, or somebody else holds what is needed.
 
 use std::fs;
 use std::thread::{scope, sleep};
@@ -11,7 +11,7 @@ use mysql::prelude::Queryable;
 use crate::session_support::{failure, get, open, set, try_open};
 use crate::support::{MariaDb, PATIENCE, shared, trial};
 
-/// What the server tells of locks is made anew only where nobody has asked for a tenth of a second.
+/// The server's table of locks is made again only where nobody has asked for a tenth of a second.
 const LOCKS_ARE_OLD: Duration = Duration::from_millis(150);
 
 pub(crate) fn trials() -> Vec<Trial> {

@@ -1,4 +1,4 @@
-//! What goes over the wire: how many requests and turns an operation takes, and answers that come in pieces.
+//! Traffic over the wire: how many requests and turns an operation takes, and answers that come in pieces.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -55,7 +55,7 @@ impl Relay {
         Self { port, seen }
     }
 
-    /// What was asked since this was called last: the commands, and the turns.
+    /// The requests since the last call: the commands, and the turns.
     fn take(&self) -> (Vec<u8>, usize) {
         let commands = std::mem::take(&mut *self.seen.commands.lock().unwrap());
         (commands, self.seen.n_turns.swap(0, Ordering::SeqCst))
@@ -127,7 +127,7 @@ fn each_operation_is_one_round_trip() {
     // The first time each statement is prepared.
     do_everything(session, "first", &mut |_, _, operation| operation());
     let mut least = BTreeMap::new();
-    // Whoever removes expired rows comes in between once a second.
+    // The session that removes expired rows comes in between once a second.
     for prefix in ["second", "third", "fourth", "fifth"] {
         do_everything(session, prefix, &mut |name, n_round_trips, operation| {
             relay.take();

@@ -86,7 +86,7 @@ fn a_table_that_is_not_empty_stays() {
     assert_eq!(tables(&server), "larder", "it was there before");
     let message = failure(try_open(&format!("{}?table=logged", server.url())), "invalid_options");
     assert!(message.contains("has `larder` as unlogged already"), "{message}");
-    // What was asked for by nobody is taken as it is.
+    // A setting that nobody asked for is taken as it is.
     server.ask("ALTER TABLE larder SET LOGGED");
     assert_eq!(open(&server.url()).info().settings["table"], "logged");
 }
@@ -217,7 +217,7 @@ fn a_lock_of_somebody_else() {
         locker.join().unwrap();
     });
     assert_eq!(get(session, "key"), Some(b"value".to_vec()), "the session works on");
-    // What was given up here does not go on there.
+    // A statement that was given up here does not go on there.
     let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
     until_answer(&server, waiting, "0");
 }

@@ -1,4 +1,4 @@
-//! What is left of a managed server when the process that started it is killed: nothing, in shared memory either.
+//! Nothing is left of a managed server when the process that started it is killed, in shared memory either.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

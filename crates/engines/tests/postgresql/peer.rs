@@ -28,7 +28,7 @@ impl Relay {
                 let (n_requests, was_answered) = (Arc::clone(&counter), Arc::clone(&answered));
                 let ends = [&client, &server].map(|end| end.try_clone().unwrap());
                 let [back, forth] = ends;
-                // What comes in several pieces is one request as long as nothing was answered.
+                // Bytes in several pieces are one request as long as nothing was answered.
                 pass_on(client, forth, move || {
                     if was_answered.swap(false, Ordering::SeqCst) {
                         n_requests.fetch_add(1, Ordering::SeqCst);

@@ -63,7 +63,7 @@ fn a_server_that_pauses() {
     assert_eq!(get(session, "key"), Some(b"value".to_vec()));
 }
 
-/// What a thread has done.
+/// The work of a thread.
 #[derive(Debug, Default)]
 struct Done {
     sets: usize,
@@ -103,7 +103,7 @@ fn over_a_restart() {
         ended.store(true, Ordering::SeqCst);
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    // What the store has counted is what came of it here: nothing twice, and nothing that failed.
+    // The store's counters agree with the results here: nothing counts twice, and no failure counts.
     let stats = store.stats().unwrap();
     let sum = |of: fn(&Done) -> usize| Some(done.iter().map(of).sum::<usize>() as u64);
     assert_eq!(stats.sets, sum(|done| done.sets - done.failed_sets));

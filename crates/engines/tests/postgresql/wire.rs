@@ -1,4 +1,4 @@
-//! What goes over the wire: an operation is one request and one answer.
+//! Traffic over the wire: an operation is one request and one answer.
 
 use std::time::Duration;
 

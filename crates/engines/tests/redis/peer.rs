@@ -23,7 +23,7 @@ impl Peer {
                 let mut reader = BufReader::new(client.try_clone().unwrap());
                 let mut client = client;
                 loop {
-                    // What is there already came with the command before.
+                    // Bytes that are there already came with the command before.
                     let is_new = reader.buffer().is_empty();
                     let Some(words) = read_command(&mut reader) else { return };
                     requests.fetch_add(usize::from(is_new), Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! What the tests of `redis:` share.
+//! The shared part of the tests of `redis:`.
 
 use std::fs;
 use std::process::Command;
@@ -31,7 +31,7 @@ pub(crate) fn stranger(address: &str) -> redis::Connection {
     redis::Client::open(format!("redis://{address}")).unwrap().get_connection().unwrap()
 }
 
-/// What a server answers to a command of words without spaces.
+/// The answer of a server to a command of words without spaces.
 pub(crate) fn ask<T: FromRedisValue>(link: &mut redis::Connection, command: &str) -> T {
     let mut words = command.split(' ');
     let mut packed = redis::cmd(words.next().unwrap());

@@ -9,7 +9,7 @@ pub(crate) fn open(url: &str) -> Arc<dyn Store> {
     try_open(url).unwrap()
 }
 
-/// What waits for no answer at all says its timeout; anything else is given the time that a busy machine needs.
+/// A test that waits for no answer at all gives its timeout; any other is given the time that a busy machine needs.
 pub(crate) fn try_open(url: &str) -> Result<Arc<dyn Store>, Error> {
     ENGINES.open(&larder_testkit::patient(&ENGINES, StoreUrl::parse(url)?))
 }

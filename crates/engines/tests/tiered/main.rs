@@ -93,7 +93,7 @@ fn above_a_ttl_is_capped_and_never_extended() {
         assert!(kept <= most * SECOND && kept > (most - 1) * SECOND, "{left:?}: {kept:?}");
         assert!(left.is_none() || kept <= ttl(&l2, "k"), "outlives the entry below");
     }
-    // What is left is too little to be sure of.
+    // The remaining TTL is too little to be sure of.
     l2.put("k", b"value", Some(Duration::from_millis(8)));
     l1.lose("k");
     get(&mut *session, "k");

@@ -1,4 +1,4 @@
-//! What happens in the middle of something else: nothing that has gone comes back, and nothing outlives itself.
+//! Events in the middle of others: nothing that has gone comes back, and nothing outlives itself.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
@@ -13,7 +13,7 @@ use super::{get, mode, open, set, stack, ttl, value};
 /// A write of the key `k`.
 type Write = fn(&mut dyn Session);
 
-/// What may be written under a key while it is read.
+/// The writes that may come under a key while it is read.
 const WRITES: [(&str, Write); 6] = [
     ("set", |session| set(session, "k", b"1", None)),
     ("delete", |session| assert!(session.delete(b"k").unwrap())),
@@ -149,7 +149,7 @@ fn no_reader_sees_what_is_older_than_the_last_acknowledged_write() {
     });
 }
 
-/// What the write of this number leaves: every second one deletes.
+/// The result of the write of this number: every second one deletes.
 fn written(number: u64) -> Option<Vec<u8>> {
     (!number.is_multiple_of(2)).then(|| number.to_string().into_bytes())
 }
@@ -164,7 +164,7 @@ fn a_ttl_is_counted_from_before_the_answer_was_under_way() {
         assert!(read(&mut *session, by_batch).is_some());
         let below = ttl(&l2, "k");
         assert!(ttl(&l1, "k") <= below);
-        // What is over when the answer comes is not filled in at all.
+        // An entry that has expired when the answer comes is not filled in at all.
         l1.lose("k");
         l2.put("k", b"value", Some(Duration::from_millis(100)));
         l2.when_done(|| thread::sleep(Duration::from_millis(150)));

@@ -76,7 +76,7 @@ proptest! {
                 Step::Wait => std::thread::sleep(2 * BOUND),
                 Step::Get | Step::GetMany => read(step, session, KEYS[key], &model)?,
                 write_step => {
-                    // What fails below is not done: a spy fails before it begins.
+                    // An operation that fails below is not carried out: a spy fails before it begins.
                     let before = tiers[1].failures();
                     write(write_step, session, KEYS[key], number, &mut model, || {
                         tiers[1].failures() > before

@@ -66,12 +66,12 @@ impl Default for SpyOptions {
     }
 }
 
-/// What a test knows of the tier with this path.
+/// A test's handle on the tier with this path.
 #[derive(Debug)]
 pub(crate) struct Spy {
     map: Arc<dyn Store>,
     log: Mutex<Vec<String>>,
-    /// What the next operations are, so many of them.
+    /// The fate of the next operations, so many of them.
     fault: Mutex<(Fault, u32)>,
     failures: AtomicU64,
     max: AtomicU64,
@@ -87,7 +87,7 @@ pub(crate) enum Fault {
     Passing,
 }
 
-/// What else happens when the next operation has begun, or before it returns.
+/// The event when the next operation has begun, or before it returns.
 #[derive(Default)]
 struct Meanwhile {
     begun: Option<Deed>,
@@ -119,12 +119,12 @@ pub(crate) fn spy(path: &str) -> Arc<Spy> {
 }
 
 impl Spy {
-    /// What it was asked since somebody looked last.
+    /// The requests since the last look.
     pub(crate) fn asked(&self) -> Vec<String> {
         std::mem::take(&mut *self.log())
     }
 
-    /// What it holds under a key, whoever may ask it.
+    /// The entry under a key, however it may be asked for.
     pub(crate) fn held(&self, key: &str) -> Option<(Vec<u8>, Meta)> {
         let mut value = Vec::new();
         let meta = self.map.session().unwrap().get(key.as_bytes(), &mut value).unwrap();

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-/// What version 1 says where there is no limit is the largest number of whole pages; nothing has an eighth of it.
+/// Version 1 writes the largest number of whole pages where there is no limit; no machine has an eighth of it.
 const NO_LIMIT: u64 = 1 << 60;
 
 /// By what a group of version 2 may bound what is in it.
@@ -112,7 +112,7 @@ impl Group {
         limit.trim().parse().ok().filter(|limit| *limit < NO_LIMIT)
     }
 
-    /// What is left of its own limit.
+    /// The rest of its own limit.
     pub(super) fn free_bytes(&self) -> Option<u64> {
         let used: u64 =
             self.read("memory.usage_in_bytes", "memory.current")?.trim().parse().ok()?;

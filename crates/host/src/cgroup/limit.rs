@@ -73,7 +73,7 @@ impl MemoryLimit {
         // nobody has, while this process is still outside.
         watchdog::watch_group_of_memory(&group.path).map_err(failed("watching", &group.path))?;
         if let Err(error) = fs::create_dir(&group.path) {
-            // What is not ours must stay.
+            // Files that are not ours must stay.
             let _ = watchdog::forget_group_of_memory(&group.path);
             return Err(failed("making", &group.path)(error));
         }

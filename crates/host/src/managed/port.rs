@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, TcpListener};
 
 use larder_store::{Error, Result};
 
-/// What a server says of a port that is somebody's, in the words of the C library.
+/// The error of a server for a port that is in use, in the words of the C library.
 pub(super) const IN_USE: &str = "Address already in use";
 
 /// How often another free port is looked for.

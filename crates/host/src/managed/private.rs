@@ -1,4 +1,4 @@
-//! What only a server may know: its files, and the password to it.
+//! Secrets of a server: its files, and the password to it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};

@@ -16,7 +16,7 @@ use crate::scratch::ScratchDir;
 /// How long a server may take to end after it was asked to; then it is killed.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What a server writes, in its directory.
+/// The file of a server's output, in its directory.
 const LOG: &str = "server.log";
 
 /// How a program ends that did what it was to do, as [`Group::ended`] tells it.
@@ -30,13 +30,13 @@ const LOOK: Duration = Duration::from_millis(1);
 pub struct Server {
     process: Process,
     directory: ScratchDir,
-    /// What asks it to end, and how long it may take.
+    /// The signal that asks it to end, and the time for it.
     farewell: (libc::c_int, Duration),
 }
 
 /// Runs a program to its end: what makes the data folder of a server before that can start.
 ///
-/// What it writes goes to a file in `directory`, which `account` gets; changing to it is the caller's affair. When the
+/// Its output goes to a file in `directory`, which `account` gets; changing to it is the caller's affair. When the
 /// program fails, or takes longer than `within`, the error tells in one line what it said.
 pub fn run(
     engine: &'static str,
@@ -107,7 +107,7 @@ impl Process {
 impl Server {
     /// Starts a server in a process group of its own, whose files are to be in `directory`.
     ///
-    /// What it writes goes to a file there. `account` gets the directory; changing to it is the server's affair,
+    /// Its output goes to a file there. `account` gets the directory; changing to it is the server's affair,
     /// because each has its own option for that.
     pub fn start(
         engine: &'static str,

@@ -32,10 +32,10 @@ const FEWEST_FOR_P99: usize = 100;
 /// By how many per cent the median may be off before somebody is told so.
 const TOLERABLE: f64 = 5.0;
 
-/// What a relay adds to a round trip.
+/// The time that a relay adds to a round trip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Added {
-    /// What it was asked to add.
+    /// The time that it was asked to add.
     pub asked: Duration,
     /// At the median.
     pub median: Duration,

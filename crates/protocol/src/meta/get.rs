@@ -5,7 +5,7 @@ use crate::line::{next_number, parse};
 use crate::number::{leading_u64, push_i64};
 use crate::{MAX_VALUE_LEN, Parse};
 
-/// What stands behind a value.
+/// The bytes behind a value.
 pub const TAIL: &[u8; 2] = b"\r\n";
 
 /// An answer up to its value.
@@ -15,7 +15,7 @@ pub enum GetReply {
     Value {
         /// Number of bytes of the value.
         len: usize,
-        /// What else is known of it.
+        /// Its metadata.
         flags: ReplyFlags,
     },
     /// `EN`: a miss.

@@ -4,7 +4,7 @@ use crate::line::{next_number, next_word, parse};
 use crate::number::leading_u64;
 use crate::{MAX_VALUE_LEN, Parse};
 
-/// What stands between the end of a value and the end of the answer, when no further value comes.
+/// The bytes between the end of a value and the end of the answer, when no further value comes.
 pub const TAIL: &[u8; 7] = b"\r\nEND\r\n";
 
 /// One line of an answer.

@@ -4,7 +4,7 @@ use crate::Parse;
 use crate::line::parse;
 use crate::number::{parse_u64, push_u64};
 
-/// What a server says behind `CLIENT_ERROR` when the value is not a number.
+/// The text of a server behind `CLIENT_ERROR` when the value is not a number.
 pub const NOT_A_NUMBER: &[u8] = b"cannot increment or decrement non-numeric value";
 
 /// Asks for the sum; a negative `delta` is a `decr`.

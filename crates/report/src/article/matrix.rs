@@ -6,11 +6,11 @@ use super::{clock, place};
 use crate::matrix::{Rated, difference};
 use crate::model::{Article, ArticleRate, Clock};
 
-/// What stands below a matrix by CPU time.
+/// The note below a matrix by CPU time.
 pub(crate) const WAITING: &str =
     "The client's CPU time leaves out all waiting, for a server, a network or a disk.";
 
-/// What a clock says of a rate.
+/// The time of an operation by a clock.
 type PerSecond = fn(&ArticleRate) -> Option<f64>;
 
 /// The clocks that matrices are shown by.

@@ -49,7 +49,7 @@ impl Assertion {
         };
         let cut_off = self.metric.cut_off(cell);
         let said = match found {
-            // What is at least so much may lie above every upper limit.
+            // A figure with only a lower bound may lie above every upper limit.
             Ok(figure)
                 if self.holds(cell, figure)
                     && (cut_off.is_none() || self.comparator.is_lower()) =>
@@ -76,7 +76,7 @@ impl Assertion {
         if let Some(reason) = &cell.reason {
             return Err(reason.clone());
         }
-        // What a check found may be just what is asserted.
+        // The finding of a check may be just the subject of the assertion.
         let is_asserted = |id: &str| match self.metric.name {
             "errors" | "wrong" => true,
             "misses" | "hit_ratio" => id == NEVER_HITS,

@@ -41,7 +41,7 @@ impl Comparator {
     }
 }
 
-/// What kind of figure is limited, by which its unit is read.
+/// The kind of the limited figure, which decides its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Nanoseconds.

@@ -11,7 +11,7 @@ use crate::told::{UNTOLD_MEANS, tells};
 pub(super) struct Metric {
     /// How it is written.
     pub(super) name: &'static str,
-    /// What kind of figure it is.
+    /// The kind of figure.
     pub(super) kind: Kind,
     /// Of a percentile: which one.
     pub(super) quantile: Option<f64>,
@@ -42,7 +42,7 @@ pub(super) const METRICS: [Metric; 18] = [
     count("wrong", |cell, _| Ok(exact(real(cell.counts.wrong)))),
     time("cpu", |cell, target| {
         let client = cpu(cell, cell.client_cpu_s, "the client")?;
-        // Who has no server uses none of its time.
+        // A target without a server uses none of its time.
         let is_embedded =
             target.is_some_and(|target| target.ownership.as_deref() == Some("embedded"));
         if is_embedded && cell.server_cpu_s.is_none() {

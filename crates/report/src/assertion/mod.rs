@@ -1,4 +1,4 @@
-//! What a run must come up to, as text: `p99(get, memcached:) < 1ms`.
+//! Conditions on a run, as text: `p99(get, memcached:) < 1ms`.
 //!
 //! An assertion is read before anything runs, and judged of the finished run: of every cell that it names, by the figure that
 //! reports show. The interval of that figure is told beside it and decides nothing: an assertion is a limit, not a test of a
@@ -16,7 +16,7 @@ use metric::Metric;
 pub use judge::{Failure, Unmatched};
 pub use parse::EXPECTED as ASSERTION_EXPECTED;
 
-/// What every cell that it names must come up to.
+/// The condition that every cell must meet which it names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assertion {
     /// As it was typed, without spaces around it.

@@ -91,7 +91,7 @@ fn coordinate(piece: &str) -> Option<(String, String)> {
     is_name.then(|| (name, value.trim().to_owned()))
 }
 
-/// What was typed, short enough for a line and harmless to a terminal.
+/// The typed text, short enough for a line and harmless to a terminal.
 fn shown(text: &str) -> String {
     crate::text::shorten(&crate::text::clean(text), 60)
 }

@@ -20,11 +20,11 @@ pub enum Family {
     Percentiles,
     /// How the rounds went: stalls.
     Timeline,
-    /// What an operation costs: processor, memory, disk.
+    /// The cost of an operation: processor, memory, disk.
     Resources,
-    /// What the run used of the machine while it went on.
+    /// The use of the machine over the run.
     Usage,
-    /// What became of the operations: hits, misses, errors.
+    /// The outcomes of the operations: hits, misses, errors.
     Outcomes,
 }
 
@@ -62,7 +62,7 @@ pub struct Manner {
     pub has_table: bool,
 }
 
-/// What most families are.
+/// The kind of most families.
 const PLAIN: Manner = Manner {
     name: "",
     heading: "",

@@ -25,7 +25,7 @@ fn chart(run: &Run, curve: &HitCurve, groups: &[Group<'_>]) -> Option<Chart> {
     }
     let (mut all, mut absent) = (Vec::new(), Vec::new());
     for (target, known) in run.targets.iter().enumerate() {
-        // What keeps nothing hits nothing, and tells what it was told.
+        // A store that keeps nothing has no hits of its own: it replays the values that it was given.
         if known.stores != Some(false) {
             let read = |row: &crate::ranking::Row<'_>| row.cell.hit_ratio().map(Figure::plain);
             let (its_series, its_absent) = line(run, target, &places, &read);
@@ -64,7 +64,7 @@ fn joined(its_series: Vec<Series>) -> Vec<Series> {
         .collect()
 }
 
-/// What was measured at a capacity.
+/// The measurement at a capacity.
 fn place<'a>(curve: &HitCurve, at: &HitRatios, groups: &'a [Group<'a>]) -> Option<Place<'a>> {
     let mut point = curve.point.clone();
     point.insert(CAPACITY.to_owned(), PointValue::Number(at.capacity_bytes));

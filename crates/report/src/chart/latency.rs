@@ -18,7 +18,7 @@ struct Statistic {
     ci95: fn(&LatencyIntervals) -> Option<[f64; 2]>,
 }
 
-/// What a reader asks for first stands first.
+/// The figure that a reader asks for first stands first.
 const STATISTICS: [Statistic; 6] = [
     Statistic {
         name: "p50",

@@ -119,7 +119,7 @@ pub(super) fn index(target: usize) -> f64 {
     target as f64
 }
 
-/// What a target has to show in a group, and why that stands outside the ranking if it does; or why it has nothing.
+/// The mark of a target in a group, with the reason where it stands outside the ranking; or the reason why it has none.
 pub(super) fn seen<T>(
     run: &Run,
     target: usize,

@@ -1,4 +1,4 @@
-//! What a chart is made of.
+//! The parts of a chart.
 
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ pub struct Chart {
     pub family: Family,
     /// Which one of its family this is: the operation, the point of the sweep, the percentile.
     pub facets: Vec<Facet>,
-    /// What it shows, with its facets: `get: operations per second`.
+    /// Its title, with its facets: `get: operations per second`.
     pub title: String,
     /// How to read it, in a sentence or two.
     pub reading: String,
@@ -23,14 +23,14 @@ pub struct Chart {
     pub x: Axis,
     /// The axis of the figures.
     pub y: Axis,
-    /// What is drawn: a series a target, or with [`Shape::Bars`] a series a part. Figures that stand outside the ranking
+    /// The series: one a target, or with [`Shape::Bars`] a series a part. Figures that stand outside the ranking
     /// are a series of their own beside the ranked ones of the same target or part, one for each reason.
     pub series: Vec<Series>,
     /// The targets that are not in it, or not everywhere, each with the reason. One target may have several.
     pub absent: Vec<Absent>,
     /// With [`Shape::Bars`], the targets from top to bottom, by their numbers in the run.
     pub order: Vec<usize>,
-    /// What the run found out about the figures of two targets at one place; empty where it compared none.
+    /// The run's comparisons of two targets' figures at one place; empty where it compared none.
     #[serde(skip_serializing_if = "Ratios::is_empty")]
     pub ratios: Ratios,
 }
@@ -59,7 +59,7 @@ impl Ratios {
 /// A choice that leads to a chart of a family.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Facet {
-    /// What is chosen: `operation`, `point`, `percentile`, `figure`, `of`.
+    /// The name of the choice: `operation`, `point`, `percentile`, `figure`, `of`.
     pub name: &'static str,
     /// Which: `get`, `4 KiB`, `p99`, `client CPU`.
     pub value: String,
@@ -81,7 +81,7 @@ pub enum Shape {
 /// A direction of a chart.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Axis {
-    /// What it shows: `data_size`, `operations per second`.
+    /// Its quantity: `data_size`, `operations per second`.
     pub label: String,
     /// How its numbers are written.
     pub unit: Unit,

@@ -1,4 +1,4 @@
-//! What became of the operations, where not all of them succeeded.
+//! The outcomes of the operations, where not all of them succeeded.
 
 use super::axis;
 use super::family::Family;
@@ -9,7 +9,7 @@ use super::sweep::point_label;
 use crate::model::{Counts, Operation, Run};
 use crate::ranking::{Group, groups};
 
-/// What may become of an operation.
+/// The possible outcomes of an operation.
 struct Outcome {
     name: &'static str,
     /// Its number in the palette.

@@ -43,7 +43,7 @@ pub(super) fn charts(run: &Run) -> Vec<Chart> {
     sweep.slices(&groups).iter().filter_map(chart).collect()
 }
 
-/// What the comparisons of the run say of these rates; in an open loop they are not of rates.
+/// The run's comparisons of these rates; in an open loop they are not of rates.
 fn ratios(run: &Run, slice: &Slice<'_>) -> Ratios {
     let is_line = slice.places.len() > 1;
     let number = |url: &str| run.targets.iter().position(|target| target.url == url);

@@ -1,4 +1,4 @@
-//! What the operations cost: processor time, memory, disk.
+//! The cost of the operations: processor time, memory, disk.
 
 use super::axis;
 use super::family::Family;

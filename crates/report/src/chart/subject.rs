@@ -1,4 +1,4 @@
-//! What a chart is about, and what follows from it: its facets, its id, the beginning of its title.
+//! The subject of a chart, and the parts that follow from it: its facets, its id, the beginning of its title.
 
 use super::family::{Better, Family};
 use super::marks::index;
@@ -8,7 +8,7 @@ use crate::model::Operation;
 /// The longest id, so that a file of this name can be written everywhere.
 const MAX_ID_LEN: usize = 120;
 
-/// What is said of each chart of gets of many keys, besides how to read it.
+/// The note on each chart of gets of many keys, besides how to read it.
 fn of_many(operation: Operation) -> &'static str {
     match operation {
         Operation::GetEach => {
@@ -24,7 +24,7 @@ fn of_many(operation: Operation) -> &'static str {
     }
 }
 
-/// What a chart is about.
+/// The subject of a chart.
 #[derive(Debug, Clone)]
 pub(super) struct Subject {
     family: Family,
@@ -32,7 +32,7 @@ pub(super) struct Subject {
     facets: Vec<Facet>,
 }
 
-/// What every id begins with.
+/// The beginning of every id.
 const FAMILIES: [Family; 9] = [
     Family::HitRatio,
     Family::Rate,
@@ -54,18 +54,18 @@ pub fn is_chart_id(text: &str) -> bool {
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
         })
     };
-    // What the run as a whole used is of no operation.
+    // The resources of the run as a whole belong to no operation.
     let is_of_run =
         || text.strip_prefix(Family::Usage.as_str()).is_some_and(|rest| rest.starts_with('-'));
     text.chars().all(plain) && (is_of_run() || FAMILIES.into_iter().any(begins))
 }
 
-/// What is said of times: it is operations that take them, but of gets of many keys, requests or groups.
+/// The unit of times: operations, but for gets of many keys requests or groups.
 pub(super) fn timed(operation: Operation, text: &str) -> String {
     text.replace("operation", operation.timed())
 }
 
-/// What is in the picture.
+/// The content of the picture.
 #[derive(Debug)]
 pub(super) struct Picture {
     pub(super) shape: Shape,

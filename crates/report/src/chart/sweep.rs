@@ -8,7 +8,7 @@ use crate::model::{Operation, Point, PointValue, Run};
 use crate::points::{distinct_coordinate, distinct_label, distinct_short_label};
 use crate::ranking::Group;
 
-/// What was swept, and which of it runs along the axis.
+/// The parameters that were swept, and the one along the axis.
 #[derive(Debug)]
 pub(super) struct Sweep<'a> {
     run: &'a Run,

@@ -21,7 +21,7 @@ struct Figured {
     name: &'static str,
     what: &'static str,
     reading: &'static str,
-    /// What is to be said besides where the rounds are of a mix.
+    /// The further note where the rounds are of a mix.
     of_mix: &'static str,
     label: &'static str,
     unit: Unit,
@@ -63,7 +63,7 @@ struct Slot {
     max_ns: u64,
 }
 
-/// What is known of a round's phase.
+/// The timeline of a round's phase.
 struct Phase {
     length_s: f64,
     /// The part of it that was spent in the operation: 1 unless others ran in the same phase.
@@ -97,7 +97,7 @@ impl Figured {
         self.words(group, self.reading) + if is_mix { self.of_mix } else { "" }
     }
 
-    /// What is said of this figure, which may be a time.
+    /// The text of this figure, which may be a time.
     fn words(&self, group: &Group<'_>, text: &str) -> String {
         match self.unit {
             Unit::Nanoseconds => timed(group.operation, text),

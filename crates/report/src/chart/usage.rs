@@ -1,4 +1,4 @@
-//! What the run used of the machine while it went on: of the client, in the turns of each target, and of the servers and
+//! The use of the machine over the run: by the client, in the turns of each target, and of the servers and
 //! guests, in and between their turns.
 
 use super::axis;
@@ -34,7 +34,7 @@ const SERVERS: Whose = Whose {
     of: &[UsageOf::Servers, UsageOf::Guest],
 };
 
-/// What is shown of it.
+/// The quantity that is shown.
 struct Figured {
     name: &'static str,
     what: &'static str,

@@ -1,4 +1,4 @@
-//! What every format for people says of a difference: the header, the tables, what is not in them, the rule.
+//! The parts of a difference in every format for people: the header, the tables, what is not in them, the rule.
 
 use crate::columns::ANSWERED;
 use crate::figures::{count, list, nanoseconds, nanoseconds_spread, percent, rate, rate_spread};
@@ -28,7 +28,7 @@ pub(super) struct Row {
     /// Where in the sweep; empty where nothing is swept.
     pub(super) place: String,
     pub(super) name: String,
-    /// What stands in the columns of [`HEADS`].
+    /// The texts in the columns of [`HEADS`].
     pub(super) columns: [String; 9],
     pub(super) verdict: ChangeVerdict,
 }
@@ -161,7 +161,7 @@ fn signed(value: f64) -> String {
     format!("{sign}{text}")
 }
 
-/// What stands above the tables: labels and texts.
+/// The header above the tables: labels and texts.
 pub(super) fn header(diff: &Diff) -> Vec<(&'static str, String)> {
     let mut lines = vec![("old", side(&diff.old)), ("new", side(&diff.new))];
     let mut rest = Vec::new();
@@ -192,7 +192,7 @@ pub(super) fn warning(diff: &Diff) -> Option<String> {
     ))
 }
 
-/// What is in no table, in sentences.
+/// The facts that are in no table, in sentences.
 pub(super) fn left_out(diff: &Diff) -> Vec<String> {
     let mut lines = Vec::new();
     for (cells, side) in [(&diff.only_old, "old"), (&diff.only_new, "new")] {

@@ -33,7 +33,7 @@ pub(super) fn section(view: &View<'_>, picture: &Markup) -> Markup {
     }
 }
 
-/// Who leads at what, and what makes it doubtful, in a few lines before everything else.
+/// The leader of each operation and what makes it doubtful, in a few lines before everything else.
 pub(super) fn in_short(view: &View<'_>) -> Markup {
     html! {
         div.in-short role="group" aria-label="In short" {
@@ -120,7 +120,7 @@ fn over_the_sweep(view: &View<'_>, groups: &[Group<'_>], said: &[&Sentence]) -> 
     }
 }
 
-/// What a reader must know beside the answers.
+/// The warnings beside the answers.
 fn remarks_of(view: &View<'_>, remarks: &[&Sentence]) -> Markup {
     html! {
         @if !remarks.is_empty() {

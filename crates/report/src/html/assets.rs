@@ -40,7 +40,7 @@ const INDEX_STYLES: &[&str] = &[
     include_str!("css/print.css"),
 ];
 
-/// What must be known before anything is painted.
+/// The script that must run before anything is painted.
 const EARLY: &str = include_str!("js/early.js");
 
 /// The switch between light and dark.
@@ -72,7 +72,7 @@ const UPLOT: &str = include_str!("vendor/uplot/uPlot.iife.min.js");
 /// Every copy of uPlot carries it, so every page does.
 const UPLOT_LICENSE: &str = include_str!("vendor/uplot/LICENSE");
 
-/// What a page carries.
+/// The assets of a page.
 pub(super) struct Assets {
     /// All of its style.
     pub(super) style: String,

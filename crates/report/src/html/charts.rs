@@ -28,7 +28,7 @@ const BESIDE_CURVE: [(&str, f64, Statistic); 6] = [
     ("max", 1.0, |latency| latency.max),
 ];
 
-/// What the script draws from.
+/// The data that the script draws from.
 #[derive(Serialize)]
 struct Drawn<'a> {
     targets: Vec<Look<'a>>,
@@ -174,7 +174,7 @@ fn main_family(view: &View<'_>, charts: &[Chart]) -> Option<Family> {
     wanted.iter().filter(|_| view.is_sweep()).find(there).copied()
 }
 
-/// What colours, lengths and signs of the charts of a family mean; only of what there is.
+/// The meaning of colours, lengths and signs in the charts of a family; only of those that occur.
 fn key(charts: &[Chart]) -> String {
     let manner = charts[0].family.manner();
     let series = || charts.iter().flat_map(|chart| &chart.series);
@@ -249,7 +249,7 @@ fn stills(charts: &[Chart]) -> Markup {
     }
 }
 
-/// What has the size of the picture until the script draws it.
+/// The placeholder that has the size of the picture until the script draws it.
 fn reserved(chart: &Chart, run: &Run) -> Markup {
     html! {
         @if chart.shape == Shape::Bars {

@@ -27,7 +27,7 @@ pub(super) fn section(view: &View<'_>) -> Markup {
     }
 }
 
-/// What to doubt, for the reader who has seen the answer: each error and warning in a line.
+/// The doubts, for the reader who has seen the answer: each error and warning in a line.
 pub(super) fn summary(view: &View<'_>) -> Markup {
     let findings = findings(view.run);
     let (notes, doubts): (Vec<&Finding<'_>>, Vec<&Finding<'_>>) =
@@ -79,7 +79,7 @@ fn meaning(run: &Run, findings: &[Finding<'_>]) -> String {
     text.to_owned()
 }
 
-/// Who looked, because a later version knows more ways, and at what.
+/// Which version looked, because a later one knows more ways, and at what.
 fn none_found(run: &Run) -> String {
     let figures = if run.interrupted {
         "the figures that were measured before the interruption"

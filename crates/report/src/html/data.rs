@@ -46,7 +46,7 @@ pub(super) fn section(run: &Run) -> Markup {
     }
 }
 
-/// What the run used of the machine in fewer samples, where it has many.
+/// The use of the machine in fewer samples, where the run has many.
 fn thinned(run: &Run) -> Option<Vec<Usage>> {
     let most = SAMPLES / run.usage.len().max(1);
     let samples = run.usage.iter().map(|usage| usage.at_s.len()).max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! What one looks up: the machine, the targets with their settings and limits, the workload, what the measuring costs,
+//! The reference part: the machine, the targets with their settings and limits, the workload, what the measuring costs,
 //! the command.
 
 use std::collections::BTreeSet;
@@ -133,7 +133,7 @@ fn limit(max: Option<u64>, probed: u64) -> Markup {
     }
 }
 
-/// What became of keys whose TTL had passed.
+/// The fate of keys whose TTL had passed.
 fn expired(target: &Target) -> Markup {
     html! {
         @match &target.ttl {

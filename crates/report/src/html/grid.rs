@@ -15,7 +15,7 @@ use crate::sentences::{no_verdict, rounds_for_verdict, rounds_needed};
 /// Of more targets the shares stand below the figures.
 const INLINE: usize = 6;
 
-/// What ranks, of one operation: rates, or in an open loop the response p99.
+/// The ranking figures of one operation: rates, or in an open loop the response p99.
 pub(super) fn table(view: &View<'_>, groups: &[Group<'_>]) -> Markup {
     let operation = groups[0].operation;
     let rows = || groups.iter().flat_map(|group| &group.rows);
@@ -49,7 +49,7 @@ pub(super) fn table(view: &View<'_>, groups: &[Group<'_>]) -> Markup {
     }
 }
 
-/// What the bars and signs mean; only of what there is.
+/// The meaning of the bars and signs; only of those that occur.
 fn key(run: &Run, groups: &[Group<'_>], measure: &str) -> Markup {
     let has = |is: fn(&Row<'_>) -> bool| groups.iter().any(|group| group.rows.iter().any(is));
     html! {
@@ -98,7 +98,7 @@ fn bar(number: usize, share: f64, manner: &str) -> Markup {
     }
 }
 
-/// Who leads at a point, or why nobody can be said to.
+/// The target that leads at a point, or why none can be said to.
 fn lead(run: &Run, group: &Group<'_>) -> String {
     let mut ranked = group.ranked();
     let (Some(best), second) = (ranked.next(), ranked.next()) else {

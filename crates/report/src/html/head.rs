@@ -14,7 +14,7 @@ use crate::verified::{Verified, keeps, verified};
 /// More names than this do not fit a title.
 const NAMES_IN_TITLE: usize = 4;
 
-/// What the page is called.
+/// The title of the page.
 pub(super) fn title(run: &Run) -> String {
     if run.scenario != CUSTOM {
         return format!("Comparison of caches: {}", run.scenario);
@@ -75,7 +75,7 @@ pub(super) fn stamp(started: &str) -> Markup {
     html! { time datetime=(started) { (text) } }
 }
 
-/// What a reader asks of a run first: a label, a figure, a detail.
+/// The facts of a run that a reader asks for first: a label, a figure, a detail.
 fn tiles(view: &View<'_>) -> Vec<(&'static str, String, String)> {
     let run = view.run;
     let mut tiles = Vec::new();
@@ -90,7 +90,7 @@ fn tiles(view: &View<'_>) -> Vec<(&'static str, String, String)> {
     tiles
 }
 
-/// What was swept, from the first point to the last.
+/// The swept parameters, from the first point to the last.
 fn span(view: &View<'_>) -> String {
     match (view.swept.as_slice(), view.points.as_slice()) {
         ([name], [first, .., last]) => {
@@ -100,7 +100,7 @@ fn span(view: &View<'_>) -> String {
     }
 }
 
-/// What became of the values that were asked for: the right ones, then each way to fail that occurred.
+/// The fate of the values that were asked for: the right ones, then each way to fail that occurred.
 fn values(run: &Run) -> Markup {
     let Verified { right, wrong, lost, missed } = verified(run);
     let surprise = if misses_surprise(run) { "doubtful" } else { "expected" };

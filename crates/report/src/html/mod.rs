@@ -54,7 +54,7 @@ fn render(run: &Run) -> String {
         (navigation(run))
         main {
             @if let Some(article) = &run.article { (article::section(&view, article)) }
-            // What the switches at its top drive.
+            // The part that the switches at its top drive.
             div.pictured {
                 @if charts.has_main() { (charts.switches()) }
                 (answer::section(&view, &charts.main()))

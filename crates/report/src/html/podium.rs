@@ -14,7 +14,7 @@ use crate::sentences::no_verdict;
 
 /// The columns after the name and the bar.
 struct Columns {
-    /// What a bar shows.
+    /// The quantity of a bar.
     measure: &'static str,
     /// Somebody missed or could have: hits are shown.
     hits: bool,
@@ -65,7 +65,7 @@ pub(super) fn podium(view: &View<'_>, group: &Group<'_>) -> Markup {
     }
 }
 
-/// What stands together: the ranked, and each way to stand outside the ranking.
+/// The groups of bars: the ranked, and each way to stand outside the ranking.
 fn kind(row: &Row<'_>) -> u8 {
     match row.standing {
         Standing::Ranked { .. } => 0,
@@ -161,7 +161,7 @@ fn not_compared(row: &Row<'_>, reason: &str, most: f64) -> String {
     )
 }
 
-/// What the lengths and the signs of the bars mean; only of what there is.
+/// The meaning of the lengths and signs of the bars; only of those that occur.
 fn key(group: &Group<'_>, columns: &Columns) -> Markup {
     let has = |wanted: u8| group.rows.iter().any(|row| kind(row) == wanted);
     let better = if group.is_paced() { "the shorter the better" } else { "the longer the better" };
@@ -179,7 +179,7 @@ fn key(group: &Group<'_>, columns: &Columns) -> Markup {
     }
 }
 
-/// What the scale of the bars must hold: the best, and whichever interval reaches beyond it. What is no result is cut off
+/// The range of the bars' scale: the best, and whichever interval reaches beyond it. What is no result is cut off
 /// there.
 fn longest(group: &Group<'_>) -> f64 {
     let ends = |row: &Row<'_>| {
@@ -192,7 +192,7 @@ fn longest(group: &Group<'_>) -> f64 {
     if longest > 0.0 { longest } else { any() }
 }
 
-/// What a bar shows, and its interval.
+/// The figure of a bar, and its interval.
 fn drawn(row: &Row<'_>) -> (Option<f64>, Option<[f64; 2]>) {
     match row.ranking_p99() {
         Some(p99) => (Some(p99), row.cell.latency_ns_ci95.as_ref().map(|ci95| ci95.p99)),

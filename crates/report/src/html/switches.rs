@@ -92,7 +92,7 @@ fn nothing_drawn<'a>(run: &Run, target: &'a Target) -> Option<&'a str> {
     target.reason.as_deref().filter(|_| !has_figure)
 }
 
-/// What a reader chooses in one panel only: its own facets, then what may be seen otherwise.
+/// The choices of one panel only: its own facets, then its other views.
 pub(super) fn of_family(charts: &[Chart]) -> Markup {
     let manner = charts[0].family.manner();
     let family = manner.name;

@@ -5,7 +5,7 @@ use maud::{Markup, PreEscaped, html};
 use crate::model::Run;
 use crate::text::together;
 
-/// What the report says as a sentence of the page. A name at its beginning stays as it is.
+/// A text of the report as a sentence of the page. A name at its beginning stays as it is.
 pub(super) fn sentence(run: &Run, text: &str) -> Markup {
     let named = run.targets.iter().any(|target| text.starts_with(target.name.as_str()));
     let text = if named { text.to_owned() } else { capital(text) };

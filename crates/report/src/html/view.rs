@@ -1,4 +1,4 @@
-//! What every section of the page reads: the run, what follows from it, worked out once, and the anchors by which one
+//! The input of every section of the page: the run, the results worked out from it once, and the anchors by which one
 //! section points into another.
 
 use crate::header::rounds;

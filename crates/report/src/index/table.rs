@@ -48,7 +48,7 @@ pub(super) fn render(index: &Index, style: Style) -> String {
 fn pieces(entry: &Entry) -> Vec<Piece> {
     let Some(run) = &entry.run else { return HEADS.map(|_| Piece::plain("")).to_vec() };
     let looks = [BEST, BAD, DOUBT, BAD, DOUBT];
-    // What is zero is not worth a colour.
+    // A zero is not worth a colour.
     let piece = |(text, look): (String, _)| {
         Piece::new(&*text, if text == "0" || text == "–" { FAINT } else { look })
     };
@@ -56,7 +56,7 @@ fn pieces(entry: &Entry) -> Vec<Piece> {
     figures.chain([Piece::plain(time(run))]).collect()
 }
 
-/// What the columns but the last say of runs. Those without an article drew no conclusions.
+/// The texts of the columns for runs, but for the last. Those without an article drew no conclusions.
 pub(super) fn figures(runs: &[&Run]) -> [String; 5] {
     let tally = Tally::of(runs.iter().copied());
     let sum = |severity| runs.iter().map(|run| fired(run, severity)).sum::<usize>();

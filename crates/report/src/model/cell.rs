@@ -17,7 +17,7 @@ pub struct Cell {
     pub target: String,
     /// Where in the sweep.
     pub point: Point,
-    /// What was done.
+    /// The operation.
     pub operation: Operation,
     /// How many worked at once: threads of Larder, or processes of a guest.
     #[serde(default = "alone")]
@@ -28,14 +28,14 @@ pub struct Cell {
     pub reason: Option<String>,
     /// Of which kind that reason is; `null` where there is none.
     pub reason_kind: Option<ReasonKind>,
-    /// What happened, in all rounds together.
+    /// The counts of all rounds together.
     #[serde(flatten)]
     pub counts: Counts,
     /// The hit ratio that the workload predicts, 0 to 1, where it can be told beforehand.
     pub predicted_hit_ratio: Option<f64>,
     /// Bytes of all keys and values of this point, without any store's own overhead.
     pub working_set_bytes: u64,
-    /// What the target could hold at this point by its own account, in bytes, where a capacity was asked for.
+    /// The capacity of the target at this point by its own account, in bytes, where a capacity was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity_bytes: Option<u64>,
     /// Time of the measured loops, in seconds, all rounds together.
@@ -45,8 +45,8 @@ pub struct Cell {
     /// Its 95 % interval, by bootstrap over the rounds; `null` with fewer than six.
     pub ops_per_s_ci95: Option<[f64; 2]>,
     /// Of an operation that can miss: requests answered per second of wall clock, hits and misses, the median of the rounds. An
-    /// error and a wrong value are no answer. `null` of other operations, whose `ops_per_s` says the same, and in runs of before
-    /// it was told.
+    /// error and a wrong value are no answer. `null` of other operations, whose `ops_per_s` says the same, and in runs of
+    /// before it was told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered_per_s: Option<f64>,
     /// Its 95 % interval, by bootstrap over the rounds; `null` with fewer than six.
@@ -59,14 +59,15 @@ pub struct Cell {
     pub client_cpu_s: Option<f64>,
     /// CPU time of the servers behind the target, in seconds, all rounds together.
     pub server_cpu_s: Option<f64>,
-    /// Memory at the end of the phase: resident memory of the servers, or for an embedded engine what its process had in use more
-    /// than when the turn began, without what the floor takes. For a guest's cache that process is the guest's. `null` where the floor takes more than the engine. The most of all
-    /// rounds; a store that gives no room back still holds what other points of a sweep took.
+    /// Memory at the end of the phase: resident memory of the servers, or for an embedded engine what its process had in
+    /// use more than when the turn began, without what the floor takes. For a guest's cache that process is the guest's.
+    /// `null` where the floor takes more than the engine. The most of all rounds; a store that gives no room back still
+    /// holds what other points of a sweep took.
     pub rss_bytes: Option<u64>,
     /// Bytes that its files take at the end of the phase; the most of all rounds, as for `rss_bytes`.
     pub disk_bytes: Option<u64>,
-    /// The most bytes that the store was seen to hold, by its own count: between the phases and, where it tells, at any moment of
-    /// the turn. `null` where it does not count them, others store there too, and in runs of before it was told.
+    /// The most bytes that the store was seen to hold, by its own count: between the phases and, where it tells, at any
+    /// moment of the turn. `null` where it does not count them, others store there too, and in runs of before it was told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_bytes_peak: Option<u64>,
     /// The most entries that the store was seen to hold between the phases; `null` as for `held_bytes_peak`.
@@ -74,12 +75,12 @@ pub struct Cell {
     pub held_items_peak: Option<u64>,
     /// Bytes of values moved, all rounds together.
     pub bytes: u64,
-    /// What each tier of a stack did, the nearest first, all rounds together; none where the target is no stack. In a mix they
-    /// stand with the operation that reads.
+    /// The counters of each tier of a stack, the nearest first, all rounds together; empty where the target is no stack. In
+    /// a mix they stand with the operation that reads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tiers: Vec<TierCounts>,
-    /// How many times the latencies are of, all rounds together: of a read the hits, of many keys at once the requests. `null` where
-    /// there are no latencies, and in runs of before it was told.
+    /// How many times the latencies are of, all rounds together: of a read the hits, of many keys at once the requests.
+    /// `null` where there are no latencies, and in runs of before it was told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timed: Option<u64>,
     /// Latency of the operations that succeeded, in nanoseconds.
@@ -95,15 +96,15 @@ pub struct Cell {
     /// operations beyond them, and all.
     #[serde(default)]
     pub latency_to: Vec<LatencyTo>,
-    /// What an open loop found besides; `null` of a closed one.
+    /// The further figures of an open loop; `null` of a closed one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paced: Option<Paced>,
     /// Of a closed loop in which something stalled: the latencies that callers would have seen who came at the loop's own mean
     /// rate whatever the target did, as the histogram's correction for coordinated omission makes them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corrected_ns: Option<Latency>,
-    /// The first wrong value of each kind, in words: `truncated`, `stale`, `other_key` and `damaged`, and `not_emptied` for a key
-    /// that was still there after the emptying.
+    /// The first wrong value of each kind, in words: `truncated`, `stale`, `other_key` and `damaged`, and `not_emptied` for
+    /// a key that was still there after the emptying.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub wrong_examples: BTreeMap<String, String>,
     /// Rounds that lie far from all others.
@@ -167,7 +168,8 @@ pub struct Outlier {
     pub score: f64,
 }
 
-/// Whether the rates of a cell's rounds, or what stands for them in an open loop, rose or fell with time: the test of Mann (1945) and Kendall.
+/// Whether the rates of a cell's rounds, or what stands for them in an open loop, rose or fell with time: the test of Mann
+/// (1945) and Kendall.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trend {
     /// Kendall's tau: 1 where each round was faster than the one before, −1 where each was slower.
@@ -198,12 +200,12 @@ pub enum ReasonKind {
     NothingSucceeded,
 }
 
-/// What the measuring costs: the workload on a store that keeps nothing.
+/// The cost of measuring: the workload on a store that keeps nothing.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Floor {
     /// Where in the sweep.
     pub point: Point,
-    /// What was done.
+    /// The operation.
     pub operation: Operation,
     /// The language whose cost it is, of targets in that language; `null` for those that work in this process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -212,8 +214,9 @@ pub struct Floor {
     pub ns_per_op: f64,
     /// Nanoseconds of client CPU an operation; `null` in a mix, where each operation's is not known.
     pub cpu_ns_per_op: Option<f64>,
-    /// Memory that the harness takes by itself, with its threads or as the program of a guest, in bytes: left out of `rss_bytes` of
-    /// embedded engines and of guests' caches. `null` where it did not grow, and in runs of before it was told.
+    /// Memory that the harness takes by itself, with its threads or as the program of a guest, in bytes: left out of
+    /// `rss_bytes` of embedded engines and of guests' caches. `null` where it did not grow, and in runs of before it was
+    /// told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rss_bytes: Option<u64>,
 }

@@ -6,16 +6,16 @@ use serde::Serialize;
 
 use super::{Operation, Point};
 
-/// What changed from one run to another, in the cells that both have.
+/// The changes from one run to another, in the cells that both have.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Diff {
     /// The run that was there before.
     pub old: DiffSide,
     /// The run that is set against it.
     pub new: DiffSide,
-    /// What both have in common: the machine, the workload, the point where there is only one.
+    /// The facts that both share: the machine, the workload, the point where there is only one.
     pub common: BTreeMap<String, String>,
-    /// What makes them runs of two environments or workloads: a change may come from any of it.
+    /// The differences of their environments or workloads: a change may come from any of them.
     pub mixed: Vec<Differing>,
     /// The changes: one for each common cell and measure.
     pub changes: Vec<Change>,
@@ -25,14 +25,14 @@ pub struct Diff {
     pub only_old: Vec<DiffCell>,
     /// Cells that only the new run has.
     pub only_new: Vec<DiffCell>,
-    /// What a reader of the changes must know, in sentences.
+    /// Notes for the reader of the changes, in sentences.
     pub notes: Vec<String>,
 }
 
 /// One of the two runs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct DiffSide {
-    /// What it was named by: its folder or its file.
+    /// The name by which it was given: its folder or its file.
     pub path: String,
     /// The version of Larder that measured it.
     pub larder: String,
@@ -51,9 +51,9 @@ pub struct DiffSide {
 pub struct Differing {
     /// Its name.
     pub name: String,
-    /// What it was in the old run.
+    /// Its value in the old run.
     pub old: String,
-    /// What it was in the new run.
+    /// Its value in the new run.
     pub new: String,
 }
 
@@ -66,7 +66,7 @@ pub struct DiffCell {
     pub name: String,
     /// Where in the sweep.
     pub point: Point,
-    /// What was done.
+    /// The operation.
     pub operation: Operation,
 }
 
@@ -90,9 +90,9 @@ pub struct Change {
     pub cell: DiffCell,
     /// Which figure.
     pub measure: DiffMeasure,
-    /// What it was.
+    /// The old value.
     pub old: DiffFigure,
-    /// What it is.
+    /// The new value.
     pub new: DiffFigure,
     /// The new figure over the old one; `null` where the old one is 0.
     pub ratio: Option<f64>,
@@ -100,7 +100,7 @@ pub struct Change {
     pub ci95: Option<[f64; 2]>,
     /// Probability of such a change between equals, after Holm's correction over all changes of this measure.
     pub p: f64,
-    /// What can be said of it.
+    /// The verdict.
     pub verdict: ChangeVerdict,
 }
 
@@ -115,7 +115,7 @@ pub struct DiffFigure {
     pub rounds: usize,
 }
 
-/// What is compared.
+/// The compared figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DiffMeasure {
@@ -131,7 +131,7 @@ pub enum DiffMeasure {
     HitRatio,
 }
 
-/// What can be said of a change.
+/// The verdict on a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeVerdict {

@@ -11,7 +11,7 @@ use super::{Operation, Point};
 pub struct HitCurve {
     /// Where in the sweep, without the capacity.
     pub point: Point,
-    /// What reads.
+    /// The operation that reads.
     pub operation: Operation,
     /// Bytes of all keys and values.
     pub working_set_bytes: u64,

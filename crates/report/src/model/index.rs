@@ -13,7 +13,7 @@ pub struct Index {
     pub larder: String,
     /// How the set is called.
     pub name: String,
-    /// What it shows, in a line; empty where nobody says.
+    /// Its subject, in a line; empty where nobody says.
     #[serde(default)]
     pub summary: String,
     /// One for each scenario, in the order in which they ran.
@@ -29,7 +29,7 @@ pub struct Entry {
     pub folder: String,
     /// Why there is no run of it, or why it could not be kept.
     pub reason: Option<String>,
-    /// What lies there, or was measured and could not be kept. It is no part of the file.
+    /// The state of the run's folder: kept, or measured and not to be kept. It is no part of the file.
     #[serde(skip)]
     pub run: Option<Run>,
 }

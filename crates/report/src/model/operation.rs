@@ -1,11 +1,11 @@
-//! What a cell measures.
+//! The operations that a cell can measure.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a cell measures.
+/// The operation that a cell measures.
 #[derive(
     Debug,
     Clone,
@@ -83,7 +83,7 @@ impl Operation {
         matches!(self, Self::GetMany | Self::GetEach | Self::GetTag)
     }
 
-    /// What takes a time that is told of it.
+    /// The unit that a reported time is of.
     pub fn timed(self) -> &'static str {
         match self {
             Self::GetMany | Self::GetTag => "request",

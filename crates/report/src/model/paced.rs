@@ -1,11 +1,11 @@
-//! What a cell of an open loop has besides: operations were due at planned instants, whether the target was ready or not.
+//! The further figures of a cell of an open loop: operations were due at planned instants, whether the target was ready or not.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{CurvePoint, Latency};
 
-/// What a round of an open loop found besides its latencies, which count from the intended start.
+/// The figures of a round of an open loop besides its latencies, which count from the intended start.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PacedSample {
     /// Operations a second that were due, of all threads together.
@@ -23,7 +23,7 @@ pub struct PacedSample {
     pub unbegun: u64,
 }
 
-/// What a cell of an open loop has besides its latencies, which count from the intended start; all rounds together.
+/// The figures of a cell of an open loop besides its latencies, which count from the intended start; all rounds together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Paced {
     /// Operations a second that were due, of all threads together.

@@ -18,7 +18,7 @@ pub struct Sample {
     pub complete: bool,
     /// Seconds from the start of the run to the start of this measurement.
     pub at_s: f64,
-    /// What happened.
+    /// The counts.
     #[serde(flatten)]
     pub counts: Counts,
     /// Time of the measured loop, in seconds.
@@ -57,14 +57,14 @@ pub struct Sample {
     /// Operations that took longer than 100 ms; `null` in runs of before they were counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stalls: Option<Stalls>,
-    /// What it took at the end of the phase, as a part of its time, until everything that was sent had been answered, in
+    /// The time at the end of the phase, as a part of it, until everything that was sent had been answered, in
     /// seconds; `null` where each operation waits for its own answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub barrier_s: Option<f64>,
-    /// What an open loop found besides; `null` of a closed one.
+    /// The further figures of an open loop; `null` of a closed one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paced: Option<PacedSample>,
-    /// What each tier of a stack did, the nearest first.
+    /// The counters of each tier of a stack, the nearest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tiers: Vec<TierCounts>,
     /// Latency of the operations that succeeded.

@@ -1,4 +1,4 @@
-//! What `--search` found: the highest rate at which a latency stays within a bound.
+//! The results of `--search`: the highest rate at which a latency stays within a bound.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

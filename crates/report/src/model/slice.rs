@@ -14,7 +14,7 @@ pub struct Slice {
     pub of: u32,
     /// Rounds of the whole plan.
     pub rounds: u32,
-    /// What tells the plan from others: slices of one plan have the same.
+    /// The fingerprint of the plan: slices of one plan have the same.
     pub plan: String,
 }
 

@@ -1,4 +1,4 @@
-//! What a target was asked outside of all timed work.
+//! Trials of a target outside of all timed work.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

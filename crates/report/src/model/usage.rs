@@ -1,4 +1,4 @@
-//! What processes used while the run went on, a sample a second.
+//! The use of the machine by processes over the run, a sample a second.
 
 use std::collections::BTreeMap;
 
@@ -34,8 +34,9 @@ impl UsageOf {
     }
 }
 
-/// What somebody used of the machine over the run. Every list is as long as `at_s`; counters are totals since the first sample,
-/// so that the difference of two of them is what was used between. A figure that the system does not tell is `null`.
+/// The use of the machine by one party over the run. Every list is as long as `at_s`; counters are totals since the first
+/// sample, so that the difference of two of them is what was used between. A figure that the system does not tell is
+/// `null`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// Whose.
@@ -78,12 +79,13 @@ pub struct Usage {
     pub wire_received_bytes: Vec<Option<u64>>,
     /// Bytes sent over the network, loopback included.
     pub wire_sent_bytes: Vec<Option<u64>>,
-    /// What only the machine as a whole has; `null` of all others.
+    /// The figures that only the machine as a whole has; `null` of all others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<MachineUsage>,
 }
 
-/// What the machine as a whole did. Every list is as long as the `at_s` beside it; counters are totals since the first sample.
+/// The work of the machine as a whole. Every list is as long as the `at_s` beside it; counters are totals since the first
+/// sample.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineUsage {
     /// The processors that this process may use: those of all other figures of CPU time of the machine.

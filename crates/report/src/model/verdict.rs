@@ -1,4 +1,4 @@
-//! What `run.json` makes of its figures: comparisons and checks.
+//! The conclusions in `run.json`: comparisons and checks.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,16 +14,17 @@ pub struct Comparison {
     pub b: String,
     /// Where in the sweep.
     pub point: Point,
-    /// What was done.
+    /// The operation.
     pub operation: Operation,
-    /// Rate of `a` over rate of `b`, of an operation that can miss the rate of answers: of their medians; from twenty rounds on that both have, the median of the ratios in each.
-    /// In an open loop, where all that keep up have the same rate: the p99 of the response time of `b` over that of `a`.
+    /// Rate of `a` over rate of `b`, of an operation that can miss the rate of answers: of their medians; from twenty
+    /// rounds on that both have, the median of the ratios in each. In an open loop, where all that keep up have the same
+    /// rate: the p99 of the response time of `b` over that of `a`.
     pub ratio: f64,
     /// Its 95 % interval, by bootstrap; `null` with fewer than six rounds.
     pub ci95: Option<[f64; 2]>,
     /// Probability of such a difference between equals, after Holm's correction over all comparisons of the run.
     pub p: f64,
-    /// What can be said of `a` against `b`.
+    /// The verdict on `a` against `b`.
     pub verdict: Verdict,
 }
 
@@ -36,13 +37,13 @@ pub struct Unlike {
     pub b: String,
     /// Where in the sweep.
     pub point: Point,
-    /// What was done.
+    /// The operation.
     pub operation: Operation,
     /// Why their figures are not of like work: `hit ratios differ (8.9 % and 100 %)`.
     pub reason: String,
 }
 
-/// What can be said of one target against another.
+/// The verdict on one target against another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -75,7 +76,7 @@ pub struct Check {
     pub stored: bool,
     /// The evidence in figures.
     pub text: String,
-    /// What to do about it, in one sentence.
+    /// The advice, in one sentence.
     pub advice: String,
 }
 

@@ -1,4 +1,4 @@
-//! What the measuring itself costs, beside what it measures.
+//! The cost of measuring itself, beside the measured figures.
 
 use std::fmt::Write;
 
@@ -43,8 +43,8 @@ fn language_of<'a>(run: &'a Run, cell: &Cell) -> Option<&'a str> {
     run.target(&cell.target)?.language.as_deref()
 }
 
-/// One sentence for each operation and language: the cost without any cache, and its share of the fastest target's time; and one for
-/// each target of which the measuring leaves nothing to see.
+/// One sentence for each operation and language: the cost without any cache, and its share of the fastest target's time;
+/// and one for each target of which the measuring leaves nothing to see.
 pub(crate) fn cost_of_measuring(run: &Run, groups: &[Group<'_>]) -> Vec<Sentence> {
     let mut operations: Vec<Operation> = run.floors.iter().map(|floor| floor.operation).collect();
     operations.sort_unstable();

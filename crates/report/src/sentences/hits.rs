@@ -1,5 +1,5 @@
-//! Who hits less often than others, so that their speed is not compared, and who hits more or less often than an exact LRU of
-//! the same capacity.
+//! Targets that hit less often than others, so that their speed is not compared, and those that hit more or less often than an
+//! exact LRU of the same capacity.
 
 use larder_store::ByteSize;
 

@@ -1,4 +1,4 @@
-//! Who leads where along a sweep, and where the order turns over.
+//! The leaders along a sweep, and where the order turns over.
 
 use super::{Role, Sentence, by_how_much};
 use crate::figures::list;
@@ -6,7 +6,7 @@ use crate::model::{PointValue, Run, Verdict};
 use crate::points::coordinate;
 use crate::ranking::{Group, Pair, Row, pair};
 
-/// Who stands first at a point, and by how much before the others.
+/// The target that stands first at a point, and by how much before the others.
 struct Lead<'a> {
     /// The fastest and those that cannot be told apart from it, by name: the same company in another order is the same.
     names: Vec<&'a str>,
@@ -65,13 +65,13 @@ pub(crate) fn over_the_sweep(run: &Run, swept: &[&str], groups: &[Group<'_>]) ->
     })
 }
 
-/// Who leads at one point; `None` where the run does not say.
+/// The leader at one point; `None` where the run does not say.
 fn lead<'a>(run: &Run, group: &Group<'a>) -> Option<Lead<'a>> {
     let between = |a: &Row<'_>, b: &Row<'_>| {
         pair(run, group.operation, group.point, &a.cell.target, &b.cell.target)
     };
     let ranked: Vec<&Row<'a>> = group.ranked().collect();
-    // Who stands alone because the others hit less often leads nobody.
+    // A target that stands alone because the others hit less often leads none of them.
     if ranked.len() == 1 && group.rows.iter().any(|row| row.unlike().is_some()) {
         return None;
     }

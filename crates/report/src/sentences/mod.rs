@@ -1,4 +1,4 @@
-//! What the figures say, in sentences made from them: every claim has its interval, and where two targets cannot be
+//! The conclusions of the figures, in sentences made from them: every claim has its interval, and where two targets cannot be
 //! told apart the sentence says exactly that.
 
 mod floors;
@@ -27,7 +27,7 @@ pub(crate) use short::in_short;
 /// The heading above them.
 pub(crate) const FIGURES_SAY: &str = "What the figures say";
 
-/// What a sentence is for.
+/// The purpose of a sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// It says who is faster, or that nobody can tell.
@@ -39,13 +39,13 @@ pub enum Role {
 /// One statement about a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sentence {
-    /// What it is for.
+    /// Its purpose.
     pub role: Role,
     /// For which operation; `None` where it concerns the run or a target.
     pub operation: Option<Operation>,
     /// At which point; `None` where it concerns all of them.
     pub point: Option<Point>,
-    /// What it is about, in a few words: `get, 4 KiB`.
+    /// Its subject, in a few words: `get, 4 KiB`.
     pub subject: String,
     /// The statement, without a full stop.
     pub text: String,
@@ -163,7 +163,8 @@ pub(crate) fn about(subject: &str, text: String) -> Sentence {
     Sentence { role: Role::Remark, operation: None, point: None, subject: subject.to_owned(), text }
 }
 
-/// Who is faster than whom within one group; where the run `decides` nothing, only how far apart the ends seem to be.
+/// Which targets are faster than which within one group; where the run `decides` nothing, only how far apart the ends seem
+/// to be.
 fn comparisons(run: &Run, swept: &[&str], group: &Group<'_>, decides: bool) -> Vec<Sentence> {
     let point = short_label(group.point, swept);
     let subject = match point.as_str() {
@@ -305,7 +306,7 @@ fn tie(rows: &[&Row<'_>], ends: &Pair) -> String {
     format!("{} cannot be told apart ({evidence})", list(&names))
 }
 
-/// What can be said of two targets.
+/// The verdict on two targets.
 fn claim(a: &str, b: &str, pair: &Pair) -> String {
     match pair.verdict {
         Verdict::Faster => {

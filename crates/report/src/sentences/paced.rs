@@ -1,4 +1,4 @@
-//! What must be said of an open loop: who kept up, and why its latencies are others than those of a closed loop.
+//! The sentences about an open loop: which targets kept up, and why its latencies are others than those of a closed loop.
 
 use super::{Role, Sentence};
 use crate::figures::{list, nanoseconds, percent, rate};
@@ -69,7 +69,7 @@ fn waited(name: &str, cell: &Cell) -> Option<String> {
     let service = paced.service_ns?;
     let (percentile, quantile, of) = highest_told(cell)?;
     let apart = of(&planned) > of(&service).saturating_mul(APART);
-    // What waited behind others can make a percentile longer only if there is more of it than lies beyond.
+    // Operations that waited behind others raise a percentile only if they are more than lie beyond it.
     let beyond = (1.0 - quantile) * cell.counts.ops as f64;
     let why = if paced.queued as f64 >= beyond {
         format!("{} of {} operations waited behind others", paced.queued, cell.counts.ops)

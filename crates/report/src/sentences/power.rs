@@ -41,7 +41,7 @@ pub fn rounds_for_verdict(least: usize, comparisons: usize) -> usize {
     rounds
 }
 
-/// What no round of a run could have told.
+/// The difference that no round of a run could have shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NoVerdict {
     /// The most rounds that stand behind a target that was compared.

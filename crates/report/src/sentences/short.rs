@@ -8,7 +8,7 @@ use crate::hit_ratio::{ratio, reached};
 use crate::model::{HitCurve, HitRatios, Operation, Run, Verdict};
 use crate::ranking::{Group, Row, groups, pair};
 
-/// What can be said of the lead at one point.
+/// The verdict on the lead at one point.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Lead<'a> {
     /// Told apart from all others; of several, each from all but these.
@@ -66,7 +66,7 @@ fn most_hits(run: &Run, curve: &HitCurve, groups: &[Group<'_>]) -> Option<String
     (!parts.is_empty()).then(|| format!("the most hits has {}", parts.join("; ")))
 }
 
-/// Who is fastest at how many points.
+/// The fastest targets, and at how many points each is.
 fn fastest(run: &Run, groups: &[Group<'_>]) -> String {
     let mut leads: Vec<(Lead<'_>, usize)> = Vec::new();
     for group in groups {

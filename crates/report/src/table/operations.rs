@@ -17,7 +17,7 @@ use crate::told::{UNTOLD, UNTOLD_MEANS};
 /// Stands before a row that is no result.
 const MARK: &str = "✗ ";
 
-/// What is printed: a row of the grid, or a line that runs across it.
+/// A printed line: a row of the grid, or a text that runs across it.
 enum Line<'a> {
     /// The next row of the grid.
     Row,

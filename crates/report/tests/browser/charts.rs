@@ -1,4 +1,4 @@
-//! What a reader does with the charts, with a pointer and by keys alone, and what they answer.
+//! A reader at the charts, with a pointer and by keys alone, and the answers of the charts.
 
 use larder_report::{Cell, Latency, Operation, Point, Run, figures};
 use serde::Deserialize;
@@ -87,7 +87,7 @@ fn by_point(run: &Run, operation: Operation) -> Vec<Vec<&Cell>> {
     points.into_iter().map(at).collect()
 }
 
-/// What a chart must say of a cell: its target and its rate.
+/// The words of a chart about a cell: its target and its rate.
 fn rate_of(run: &Run, cell: &Cell) -> String {
     let target = run.target(&cell.target).expect("a target of the run");
     format!("{} {}", target.name, figures::rate(cell.ops_per_s.expect("a rate")))

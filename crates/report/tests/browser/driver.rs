@@ -78,7 +78,7 @@ fn without_scripts_none_runs() {
 /// With this in its environment, this program starts a browser, says where its files lie, and waits to be killed.
 pub(crate) const HOLD: &str = "LARDER_TEST_HOLDS_CHROMIUM";
 
-/// What it does then.
+/// The action.
 pub(crate) fn hold() -> ! {
     chromium::session().open_window();
     writeln!(std::io::stdout(), "{}", chromium::pages().display()).expect("a pipe");

@@ -1,4 +1,4 @@
-//! What a report does when it is opened: it shows itself, and nothing else.
+//! A report that is opened shows itself, and does nothing else.
 
 use crate::Case;
 use crate::looks::keep;
@@ -55,7 +55,7 @@ fn texts_of_others_do_no_harm() {
 }
 
 fn where_the_script_fails_pictures_stay() {
-    // What the charts are drawn from is cut off.
+    // The data of the charts are cut off.
     let html = report(&sweep());
     let (before, after) = html.split_once("<data id=\"drawn\" hidden value=\"").expect("data");
     let (_, after) = after.split_once('"').expect("the end of the data");

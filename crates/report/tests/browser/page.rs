@@ -56,7 +56,7 @@ impl Page {
         std::fs::write(&file, html).expect("the page can be written");
         let mut session = chromium::session();
         session.open_window();
-        // What others did is theirs.
+        // The work of others is theirs.
         session.log("browser");
         session.log("performance");
         let address = format!("file://{}", file.display());

@@ -1,4 +1,4 @@
-//! What is left of a report without scripts, and on paper: all that is said and shown, and nothing that only moves.
+//! A report without scripts, and on paper: every text and figure is left, and nothing that only moves.
 
 use larder_report::sentences;
 
@@ -22,7 +22,7 @@ fn shown(page: &Page, selector: &str) -> usize {
 
 /// The text of the page as it can be read, without regard to breaks and capitals.
 fn read(page: &Page) -> String {
-    // What is folded away can be unfolded without scripts.
+    // Folded parts can be unfolded without scripts.
     page.run("document.querySelectorAll('details').forEach((it) => it.open = true)");
     let text: String = page.value("document.body.innerText");
     text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()

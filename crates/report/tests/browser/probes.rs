@@ -1,4 +1,4 @@
-//! What is asked of a page, as expressions of its language.
+//! Questions to a page, as expressions of its language.
 
 /// Elements that make a page wider than its window.
 pub(crate) const OVERFLOW: &str = include_str!("js/overflow.js");
@@ -15,7 +15,7 @@ pub(crate) const GARBLED: &str = include_str!("js/garbled.js");
 /// The score by which browsers tell how far a layout moved, and what moved.
 pub(crate) const SHIFT: &str = include_str!("js/shift.js");
 
-/// What [`SHIFT`] finds.
+/// The result of [`SHIFT`].
 #[derive(Debug, serde::Deserialize)]
 pub(crate) struct Shift {
     /// The sum of all scores.
@@ -24,8 +24,8 @@ pub(crate) struct Shift {
     pub(crate) lines: Vec<String>,
 }
 
-/// A page with a lower score is stable: half of what <https://web.dev/articles/cls> calls good. A slow browser paints before the script
-/// has run, and what the script adds then moves the rest a little.
+/// A page with a lower score is stable: half of what <https://web.dev/articles/cls> calls good. A slow browser paints
+/// before the script has run, and what the script adds then moves the rest a little.
 pub(crate) const STABLE_SHIFT: f64 = 0.05;
 /// How much of a picture has the colour of a target, and where: a function of a panel and a target.
 pub(crate) const PAINT: &str = include_str!("js/paint.js");

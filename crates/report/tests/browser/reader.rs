@@ -1,4 +1,4 @@
-//! What a reader does beside the charts: follow links, take the data along, go by keys.
+//! A reader beside the charts: follows links, take the data along, go by keys.
 
 use larder_report::{Run, samples_csv};
 use serde::Deserialize;
@@ -75,7 +75,7 @@ fn the_width_is_used() {
 fn the_data_come_out_as_they_went_in() {
     let run = sweep();
     let page = Page::drawn(&run, View::DESK);
-    // What the page gives the browser to store is kept for a look.
+    // The file that the page gives the browser to store is kept for a look.
     page.run(
         "(() => { const make = URL.createObjectURL; \
            URL.createObjectURL = (file) => { window.file = file; return make(file); }; })()",

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 /// No answer takes longer, even on a busy machine.
 const ANSWERS_WITHIN: Duration = Duration::from_mins(1);
 
-/// What Chromium is told. The pages are ours, so its sandbox, which needs privileges that not every machine gives,
+/// The arguments of Chromium. The pages are ours, so its sandbox, which needs privileges that not every machine gives,
 /// protects nothing; the rest keeps it from asking anybody anything.
 const FLAGS: &[&str] = &[
     "--headless",
@@ -71,7 +71,7 @@ impl Session {
         self.post("window", &first);
     }
 
-    /// What the command answers.
+    /// The answer to the command.
     pub(crate) fn post(&mut self, command: &str, parameters: &Value) -> Value {
         let path = format!("{}/{command}", self.path);
         let answer = self.ask("POST", &path, parameters);
@@ -83,7 +83,7 @@ impl Session {
         self.ask("GET", &path, &Value::Null).unwrap_or_else(|error| panic!("{command}: {error}"))
     }
 
-    /// What a method of the developer tools answers.
+    /// The answer of a method of the developer tools.
     pub(crate) fn developer_tools(&mut self, method: &str, parameters: &Value) -> Value {
         self.post("goog/cdp/execute", &json!({ "cmd": method, "params": parameters }))
     }

@@ -1,4 +1,4 @@
-//! What a run must come up to: how it is written, what is wrong with it, what it says of a run.
+//! Conditions on a run: their form, their errors, their verdicts.
 
 use larder_report::{
     Assertion, Cell, CurvePoint, Operation, Paced, PointValue, ReasonKind, Run, Severity,
@@ -11,7 +11,7 @@ fn read(text: &str) -> Assertion {
     text.parse().unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What it says of a run: a line for each cell that falls short.
+/// Its verdict on a run: a line for each cell that falls short.
 fn said(text: &str, run: &Run) -> Vec<String> {
     let judged = read(text).judge(run).unwrap_or_else(|unmatched| panic!("{unmatched:?}"));
     judged.into_iter().map(|failure| failure.text).collect()
@@ -95,7 +95,7 @@ fn a_cell_without_the_figure_falls_short_and_says_why() {
         said("rate(get, moka:) > 1", &run)[0]
             .ends_with("it is no result: NEVER-HITS: nothing hits")
     );
-    // What is counted is asserted as it was counted.
+    // Counts are asserted as they were counted.
     assert_eq!(said("misses(get, moka:) < 11", &run), [""; 0]);
     assert_eq!(said("rate(get, memcached:) > 1", &run), [""; 0]);
     let sets = Run {
@@ -124,11 +124,11 @@ fn latencies_that_the_end_of_a_round_cut_off_pass_below_no_limit() {
     for text in ["p50(get) <= 1s", "max(get) < 1s", "mean(get) < 1s", "p99(get) > 1s"] {
         assert_eq!(said(text, &run).len(), 2, "{text}");
     }
-    // What is at least so much is above a limit; and a rate is cut off by nothing.
+    // A figure with only a lower bound is above a limit; and no rate is cut off.
     for text in ["p99(get) > 1us", "rate(get) > 1k", "errors(get) < 1"] {
         assert_eq!(said(text, &run), [""; 0], "{text}");
     }
-    // Who kept up, but for so many at the end that they would lie beyond the percentile.
+    // A target that kept up, but for so many at the end that they would lie beyond the percentile.
     for cell in &mut run.cells {
         let reached = cell.ops_per_s.unwrap_or_default();
         cell.paced = Some(Paced { offered_per_s: reached, unbegun: 500, ..Paced::default() });
@@ -262,7 +262,7 @@ proptest! {
     ) {
         let text = format!("{metric}({selector}) {sign} {limit}");
         if let Ok(read) = text.parse::<Assertion>() {
-            // What is read is told as it was typed, and reads the same again.
+            // A condition is shown as it was typed, and reads the same again.
             prop_assert_eq!(read.to_string(), text.trim());
             let _ = read.judge(&two());
             prop_assert_eq!(read.to_string().parse::<Assertion>(), Ok(read));

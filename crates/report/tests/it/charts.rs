@@ -188,7 +188,7 @@ fn rounds_stand_one_after_another_with_a_gap() {
     assert_eq!((line.x[7], line.x[8], line.x[9]), (7.25, 7.5, 8.0));
     assert_eq!((line.y[7], line.y[8], line.y[9]), (Some(17.0), None, Some(20.0)));
     let rate = chart(&run, "timeline-get-rate");
-    // What ended in half a second, in a second.
+    // The operations that ended in half a second, as a rate for a second.
     assert_eq!(rate.series[0].y[7], Some(2014.0));
     assert_eq!(rate.series[0].y[6], Some(1006.0));
 }

@@ -1,4 +1,4 @@
-//! What is ranked and what is said: each rule on the smallest run that shows it.
+//! Rankings and sentences: each rule on the smallest run that shows it.
 
 use larder_report::{
     Comparison, Counts, Operation, Run, Severity, Standing, Verdict, findings, groups, sentences,

@@ -27,7 +27,7 @@ pub(crate) fn attributes<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
     page.split(begins.as_str()).skip(1).map(ends).collect()
 }
 
-/// What stands between the tags of each element of this name.
+/// The text between the tags of each element of this name.
 fn contents<'a>(page: &'a str, element: &str) -> Vec<&'a str> {
     let (begins, ends) = (format!("<{element}>"), format!("</{element}>"));
     let inner = |rest: &'a str| rest.split(ends.as_str()).next().unwrap_or_default();
@@ -196,7 +196,7 @@ fn a_large_run_makes_no_large_page() {
     let run = largest();
     let page = page(&run);
     assert!(page.len() < 1_800_000, "{} bytes", page.len());
-    // What it says of the course of its rounds, it says in longer stretches; no operation is lost.
+    // The course of its rounds is shown in longer stretches; no operation is lost.
     let link = attributes(&page, "href").into_iter().find(|link| link.starts_with("data:"));
     let small = Run::from_json(&unpacked(link.expect("the data"))).unwrap();
     let course = |run: &Run| {
@@ -391,7 +391,7 @@ fn what_did_not_run_is_named_in_the_legend_and_has_no_button() {
     run.targets.push(target("c"));
     run.targets[2].reason = Some("no server".into());
     run.cells.push(cell("c", Operation::Get, None));
-    // What ran for a while has figures to show.
+    // A run of some length has figures to show.
     run.targets[1].reason = Some("it ended".into());
     let page = page(&run);
     let legend = page.split("class=\"legend\"").nth(1).unwrap().split("</div>").next().unwrap();

@@ -132,7 +132,7 @@ pub(crate) fn check(id: &str, severity: Severity, target: Option<&str>, text: &s
     }
 }
 
-/// What a get costs without a cache.
+/// The cost of a get without a cache.
 pub(crate) fn floor(ns_per_op: f64) -> Floor {
     Floor {
         point: Point::new(),

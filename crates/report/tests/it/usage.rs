@@ -1,4 +1,4 @@
-//! What a run used of the machine, as charts and as a table for other programs.
+//! The use of the machine by a run, as charts and as a table for other programs.
 
 #![expect(clippy::cast_precision_loss, reason = "a few seconds")]
 

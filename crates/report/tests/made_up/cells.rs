@@ -152,7 +152,7 @@ impl Spread {
         let angle = PI * self.width;
         let median = self.mean_ns * angle.sin() / angle;
         let ns = median * (quantile / (1.0 - quantile)).powf(self.width);
-        // What must be done takes its time.
+        // The work takes its time.
         ns.clamp(0.6 * median, self.stall_ns)
     }
 

@@ -1,4 +1,4 @@
-//! What the figures of made-up cells say of each other.
+//! Comparisons of the figures of made-up cells.
 
 use larder_report::{Cell, Comparison, Verdict};
 

@@ -9,14 +9,14 @@ use super::cells::{KEYS, Place as InPlan, cell};
 use super::pairs::comparisons;
 use super::profile::Profile;
 
-/// What a made-up run compares.
+/// The targets and points of a made-up run.
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// The caches.
     pub(crate) profiles: Vec<Profile>,
     /// The points of the sweep; one without coordinates where nothing is swept.
     pub(crate) points: Vec<Point>,
-    /// What is done at each.
+    /// The operations at each.
     pub(crate) operations: Vec<Operation>,
     /// How often.
     pub(crate) rounds: u32,

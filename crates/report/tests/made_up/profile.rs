@@ -11,13 +11,13 @@ pub(crate) struct Profile {
     pub(crate) name: &'static str,
     /// Version of the library or server.
     pub(crate) version: &'static str,
-    /// What an acknowledged set survives.
+    /// The durability of an acknowledged set.
     pub(crate) durability: &'static str,
-    /// What a get takes without its value, in nanoseconds.
+    /// The time of a get without its value, in nanoseconds.
     pub(crate) get_ns: f64,
-    /// What a set takes without its value, in nanoseconds.
+    /// The time of a set without its value, in nanoseconds.
     pub(crate) set_ns: f64,
-    /// What each KiB of the value adds, in nanoseconds.
+    /// The time that each KiB of the value adds, in nanoseconds.
     pub(crate) kib_ns: f64,
     /// How wide its latencies are spread: 0.1 is steady, 0.4 is not.
     pub(crate) spread: f64,
@@ -43,14 +43,14 @@ pub(crate) enum Place {
 }
 
 impl Profile {
-    /// What one thread alone needs for an operation on a value of this size, in nanoseconds.
+    /// The time of one thread alone for an operation on a value of this size, in nanoseconds.
     pub(crate) fn mean_ns(&self, operation: Operation, value_bytes: f64) -> f64 {
         let bare = if operation.reads() { self.get_ns } else { self.set_ns };
         let moves = !matches!(operation, Operation::Delete | Operation::Touch);
         bare + if moves { self.kib_ns * value_bytes / 1024.0 } else { 0.0 }
     }
 
-    /// What a run says of it.
+    /// Its record in a run.
     pub(crate) fn target(&self) -> Target {
         let (reach, ownership, file_system) = match self.place {
             Place::Memory => ("process", "embedded", None),

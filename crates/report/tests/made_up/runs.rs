@@ -14,7 +14,7 @@ use super::usage::usage;
 /// A run by its name.
 pub(crate) type MadeUp = (&'static str, fn() -> Run);
 
-/// What readers meet.
+/// The runs that readers meet.
 pub(crate) const MADE_UP: &[MadeUp] = &[
     ("sweep", sweep),
     ("interrupted", interrupted),

@@ -1,4 +1,4 @@
-//! What a made-up run used of the machine.
+//! The use of the machine by a made-up run.
 
 #![expect(clippy::cast_precision_loss, reason = "figures that nobody measured")]
 

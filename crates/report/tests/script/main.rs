@@ -9,7 +9,7 @@ use larder_testkit::{Random, trial_where};
 use libtest_mimic::Arguments;
 use serde_json::{Value, json};
 
-/// What is tried: files of the script as the page has them.
+/// The parts that are tried: files of the script as the page has them.
 const SCRIPT: &str = concat!(
     include_str!("../../src/html/js/format.js"),
     include_str!("../../src/html/js/samples.js"),
@@ -43,7 +43,7 @@ fn installed() -> Result<(), String> {
     answer.map(drop).map_err(|_| "node is not installed: apt-get install nodejs".to_owned())
 }
 
-/// What the body of a function of the page returns, given `input`.
+/// The result of the body of a function of the page, given `input`.
 fn returned(body: &str, input: &Value) -> Value {
     let program = format!(
         "\"use strict\";\n{SCRIPT}\nconst input = JSON.parse(require('fs').readFileSync(0, 'utf8'));\n\
@@ -141,7 +141,7 @@ fn intervals_agree() {
 fn samples_agree() {
     let mut run =
         Run::from_json(include_str!("../fixture/run.json")).expect("the fixture is a run");
-    // What CSV quotes, and what a script would write with an exponent.
+    // A text that CSV quotes, and a number that a script would write with an exponent.
     run.targets[0].name = "a \"quoted\", name\nin two lines".into();
     run.cells[0].samples[0].wall_s = 1.25e-7;
     run.cells[0].samples[1].client_cpu_s = Some(3e-10);
@@ -214,7 +214,7 @@ fn bars_name_their_parts() {
 }
 
 fn nothing_is_drawn_of_nothing() {
-    // What makes the elements of a page keeps them here as they are.
+    // The maker of a page's elements keeps them here as they are.
     let body = "globalThis.element = (name, attributes, ...inner) => ({ name, attributes, inner, append: (it) => inner.push(it) }); \
                 const axis = { to: (value) => value, range: [0, 8], ticks: [] }; \
                 const parts = input.map((value) => ({ value, withheld: null, low: null, high: null })); \

@@ -21,7 +21,7 @@ const KEYS: u32 = 400;
 const SUMMED: usize = 13 * 8;
 /// Where the lines of counters begin.
 const LINES_AT: usize = 4096;
-/// What a partition has before the words of its segments, on which the notes follow.
+/// The part of a partition before the words of its segments, on which the notes follow.
 const BEFORE_NOTES: usize = 4480;
 
 fn name(key: u32) -> Vec<u8> {
@@ -38,7 +38,7 @@ fn value(key: u32) -> Vec<u8> {
     key.to_le_bytes().iter().copied().cycle().take(len).collect()
 }
 
-/// What a key that is not there is changed to.
+/// The bytes in place of a key that is not there.
 const APPENDED: &[u8] = b"more";
 
 /// A whole file, full of entries.

@@ -1,4 +1,4 @@
-//! What tests of several processes share.
+//! The shared part of tests with several processes.
 
 /// A folder in memory where there is one.
 pub(crate) fn folder() -> tempfile::TempDir {

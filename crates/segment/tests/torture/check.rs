@@ -7,7 +7,7 @@ use crate::ledger::Tally;
 use crate::values::{Kind, fill, kind, name};
 use crate::work::Worker;
 
-/// What is said of a value.
+/// The verdict on a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Of this version.

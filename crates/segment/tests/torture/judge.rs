@@ -16,7 +16,7 @@ pub(crate) const HANG: u64 = 100_000_000;
 /// Between processes that share processors one seldom waits for so long.
 const LONG: u64 = 20_000_000;
 
-/// What became of slow operations. Times are in nanoseconds.
+/// The outcomes of slow operations. Times are in nanoseconds.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Judged {
     pub(crate) hangs: u64,

@@ -1,4 +1,4 @@
-//! What workers know of each key and tell of themselves, in a file that all of them have mapped.
+//! The workers' knowledge of each key and reports on themselves, in a file that all of them have mapped.
 //!
 //! It consists of words of 64 bits in the order of the machine, which workers in other languages read and write in the file:
 //!
@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{COUNTERS, KEYS, WORKERS};
 
-/// What a worker counts.
+/// The counters of a worker.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Tally {
     Operations,
@@ -37,7 +37,7 @@ pub(crate) enum Tally {
     Opened,
 }
 
-/// What a worker does now.
+/// The present work of a worker.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Now {
     /// Since when; 0 is nothing.
@@ -120,7 +120,7 @@ impl Ledger {
         self.words[LINE * worker + what as usize].store(value, Ordering::Release);
     }
 
-    /// What a worker is filling a key with, or no longer.
+    /// The value that a worker is filling a key with, or none.
     pub(crate) fn set_filling(self, worker: usize, key: usize, version: u64) {
         self.set_does(worker, Now::Filling, version << 16 | key as u64);
     }
@@ -202,17 +202,17 @@ impl Ledger {
         &self.words[FIRST_COUNTER + 2 * WORKERS * counter + word]
     }
 
-    /// What a worker begins to add to a counter.
+    /// The number that a worker begins to add to a counter.
     pub(crate) fn begin_to_add(self, counter: usize, worker: usize, more: u64) {
         self.counter(counter, worker).fetch_add(more, Ordering::SeqCst);
     }
 
-    /// What all have begun to add to it.
+    /// The sum that all workers have begun to add to it.
     pub(crate) fn begun_to_add(self, counter: usize) -> u64 {
         (0..WORKERS).map(|worker| self.counter(counter, worker).load(Ordering::SeqCst)).sum()
     }
 
-    /// What a worker was told that the sum is now.
+    /// The sum that a worker was told.
     pub(crate) fn added(self, counter: usize, worker: usize, sum: u64) {
         self.counter(counter, WORKERS + worker).store(sum, Ordering::SeqCst);
     }

@@ -36,7 +36,7 @@ impl Worker {
         self.store(key, version, &Set::default())
     }
 
-    /// What is said of a list.
+    /// The verdict on a list.
     pub(crate) fn list(&self, key: usize) -> Verdict {
         let mut versions: Vec<u64> = Vec::new();
         for entry in self.value.chunks(entry_len(key)) {

@@ -56,7 +56,7 @@ const OPTIONS: Options =
 const SHORT: u64 = 6;
 const SMOKE: u64 = 2;
 
-/// What a worker is told by: the folder, and its number.
+/// The arguments of a worker: the folder, and its number.
 const FOLDER: &str = "LARDER_TORTURE_FOLDER";
 const NUMBER: &str = "LARDER_TORTURE_NUMBER";
 
@@ -84,7 +84,7 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// What came of our own, for the table.
+/// The results of our own cache, for the table.
 static OWN: OnceLock<Outcome> = OnceLock::new();
 
 /// Tortures those that are here, and prints all beside each other. Nothing is asked of them but that they were tortured.

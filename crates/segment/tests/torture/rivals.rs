@@ -57,7 +57,7 @@ fn fastmmap(folder: &Path) -> Box<dyn Source> {
     let command = move |what: &str| {
         let mut command = Command::new("perl");
         command.arg(script("fastmmap.pl")).arg(&folder).arg(what);
-        // What they say of themselves when they end is how they ended.
+        // Their own last report tells how they ended.
         command.stderr(std::process::Stdio::null());
         command
     };

@@ -19,7 +19,7 @@ const SETTLES: Duration = Duration::from_millis(200);
 /// No more are stopped at once.
 const STOPPED: usize = 3;
 
-/// What was done, and what came of it.
+/// The work, and its results.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Outcome {
     pub(crate) seconds: f64,
@@ -38,7 +38,7 @@ impl Outcome {
         self.tallies[of as usize]
     }
 
-    /// What workers have counted since the ledger was empty.
+    /// The counters of the workers since the ledger was empty.
     pub(crate) fn add_tallies(&mut self, ledger: Ledger) {
         use Tally::{Busy, Excused, Filled, Hits, Old, Opened, Operations, Refused, Wrong};
         for of in [Operations, Hits, Wrong, Old, Excused, Busy, Filled, Refused, Opened] {
@@ -46,7 +46,7 @@ impl Outcome {
         }
     }
 
-    /// What came of another round of the same.
+    /// The results of another round of the same.
     pub(crate) fn add(&mut self, other: Self) {
         self.seconds += other.seconds;
         self.kills += other.kills;

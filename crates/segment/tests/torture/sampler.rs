@@ -1,4 +1,4 @@
-//! Who held which lock and did not run, as far as that can be seen every few milliseconds from outside.
+//! The processes that held a lock and did not run, as far as that can be seen every few milliseconds from outside.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 
@@ -36,7 +36,7 @@ pub(crate) struct Held {
     pub(crate) span: Span,
 }
 
-/// What has been seen.
+/// The samples.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) processes: [u32; WORKERS],
@@ -56,7 +56,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// What a worker's process has waited for a processor so far.
+    /// The time that a worker's process has waited for a processor so far.
     pub(crate) fn has_waited(&mut self, worker: usize, waited: u64) {
         let more = waited.saturating_sub(self.waited[worker]);
         self.waited[worker] = waited;

@@ -1,11 +1,11 @@
-//! What came of it, to be read.
+//! The results, as a table for people.
 
 use larder_segment::Stats;
 
 use crate::ledger::Tally;
 use crate::run::Outcome;
 
-/// What is told of the cache alone.
+/// The part about the cache alone.
 pub(crate) fn ours(outcome: &Outcome, stats: &Stats) -> String {
     let count = |of: Tally| outcome.count(of);
     let judged = &outcome.judged;

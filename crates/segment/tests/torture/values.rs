@@ -1,8 +1,8 @@
-//! What keys are called, which kinds there are, and what their values look like.
+//! Names of keys, their kinds, and the form of their values.
 
 use crate::{KEYS, WORKERS};
 
-/// What is done with a key. Each worker has keys of all kinds.
+/// The use of a key. Each worker has keys of all kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Its values are of all lengths, so that some take several records.

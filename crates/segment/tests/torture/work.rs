@@ -1,4 +1,4 @@
-//! What a worker does until it is killed.
+//! The work of a worker until it is killed.
 
 #![expect(clippy::unwrap_used, reason = "a worker without what it needs has failed")]
 #![expect(clippy::cast_possible_truncation, reason = "a random number is cut anyway")]

@@ -2,7 +2,7 @@
 
 use super::mask::{is_host, is_secret};
 
-/// What to do about a `|` that separates no tiers.
+/// The advice about a `|` that separates no tiers.
 pub(super) const HINT: &str =
     "`|` separates tiers; in a path, a password or an option it is written `%7C`";
 

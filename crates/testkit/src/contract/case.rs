@@ -30,7 +30,7 @@ macro_rules! case {
 }
 pub(super) use case;
 
-/// What an open store is known by when its cases are chosen.
+/// The facts about an open store by which its cases are chosen.
 pub(super) struct Subject {
     pub(super) engine: &'static Engine,
     pub(super) capabilities: Capabilities,
@@ -44,7 +44,7 @@ pub(super) struct Subject {
 pub(super) struct Need {
     /// Whether the store has it.
     pub(super) has: fn(&Subject) -> bool,
-    /// What is said where it has not.
+    /// The reason where it has not.
     pub(super) otherwise: &'static str,
 }
 

@@ -26,7 +26,7 @@ fn an_unknown_option_is_refused_with_the_known_ones(fixture: &Fixture) -> Result
     Ok(())
 }
 
-/// Whoever does not honour a TTL, flags or a condition must refuse them: ignoring is worse than lacking.
+/// A store that does not honour a TTL, flags or a condition must refuse them: ignoring is worse than lacking.
 fn an_operation_that_is_missing_says_so(fixture: &Fixture) -> Result<(), Failed> {
     let capabilities = fixture.capabilities()?;
     let mut session = fixture.session()?;

@@ -1,4 +1,4 @@
-//! What happens at a byte limit.
+//! Cases at a byte limit.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a store tells of itself.
+//! Cases about a store's description of itself.
 
 use libtest_mimic::Failed;
 

@@ -36,7 +36,7 @@ fn random_operations_agree_with_a_map(fixture: &Fixture) -> Result<(), Failed> {
     Ok(())
 }
 
-/// What the store must have under a key, and which tag it has.
+/// The entry that the store must have under a key, with its tag.
 struct Entry {
     value: Vec<u8>,
     tag: Option<usize>,
@@ -169,7 +169,7 @@ impl Model {
         Ok(())
     }
 
-    /// What was found is what the model has, but for what made room.
+    /// The found entries are those of the model, but for evicted ones.
     fn are_those(
         &mut self,
         found: &BTreeMap<Vec<u8>, (Vec<u8>, Meta)>,

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::engine;
 use super::map::{Map, MapStore};
 
-/// What a store does wrong. Counts run over the whole store, so that a run is reproducible with one thread.
+/// The fault of a store. Counts run over the whole store, so that a run is reproducible with one thread.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Fault {
     None,
@@ -37,7 +37,7 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    /// What an operation costs besides its work, after so many.
+    /// The added cost of an operation, after so many.
     pub(super) fn pass_time(self, operations: impl FnOnce() -> u32) {
         match self {
             Self::Sleeps { time, spread } => sleep(time + part_of(spread, operations())),
@@ -62,7 +62,7 @@ impl Fault {
         }
     }
 
-    /// What is kept of a value, the so many-th.
+    /// The kept part of every so many-th value.
     pub(super) fn kept(self, mut value: Vec<u8>, sets: u64) -> Vec<u8> {
         match self {
             Self::Truncates { keep } => value.truncate(keep),
@@ -156,7 +156,7 @@ impl Fault {
         matches!(self, Self::Trades)
     }
 
-    /// What a hit answers: the value, or another key's of the same length where there is one.
+    /// The answer to a hit: the value, or another key's of the same length where there is one.
     pub(super) fn answered<'a>(self, map: &'a Map, key: &[u8], value: &'a [u8]) -> &'a [u8] {
         match self {
             Self::Swaps { every } if map.operations.is_multiple_of(every) => {

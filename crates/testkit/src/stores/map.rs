@@ -135,7 +135,7 @@ impl Shared {
         self.map.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What every operation begins with: the fault's share of time or failure, then the lock, then nothing
+    /// The beginning of every operation: the fault's share of time or failure, then the lock, then nothing
     /// expired under the key.
     fn begin(&self, key: &[u8]) -> Result<MutexGuard<'_, Map>> {
         self.fault.pass_time(|| u32::try_from(self.lock().operations).unwrap_or(u32::MAX));

@@ -66,7 +66,7 @@ pub const LIST: &[Engine] = &[
 /// How an engine opens its stores.
 type Open = fn(&StoreUrl, &Catalog) -> Result<Arc<dyn Store>>;
 
-/// What all test engines have in common.
+/// The shared part of all test engines.
 const fn engine(
     scheme: &'static str,
     example: &'static str,

@@ -1,4 +1,4 @@
-//! What a server answers to each command.
+//! The answers of a server to each command.
 
 use super::cache::{CAPACITY_BYTES, Cache};
 use super::fault::Fault;
@@ -6,9 +6,9 @@ use super::request::{Request, Verb};
 
 /// The largest item, key and header included: smaller than memcached's, so that who looks for the limit moves fewer bytes.
 pub(super) const ITEM_SIZE_MAX: usize = 64 << 10;
-/// What of an item is neither key nor value.
+/// The bytes of an item that are neither key nor value.
 const ITEM_HEADER: usize = 56;
-/// What the server says it is: one that does not know the meta protocol yet.
+/// The version that the server reports: one without the meta protocol.
 const VERSION: &str = "1.5.0";
 const MIB: usize = 1 << 20;
 

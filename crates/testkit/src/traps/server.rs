@@ -23,7 +23,7 @@ pub struct TrapServer {
     accepts: Option<JoinHandle<()>>,
 }
 
-/// What the threads share.
+/// The state that the threads share.
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,

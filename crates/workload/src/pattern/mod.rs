@@ -70,7 +70,7 @@ pub enum Distribution {
 
 /// The exponent of YCSB's workloads, and of most measured caches nearly.
 const COMMON_THETA: f64 = 0.99;
-/// What memtier's `Z` means if nothing else is said.
+/// The exponent of memtier's `Z` where none is given.
 const MEMTIER_THETA: f64 = 1.0;
 /// Beyond, all operations go to one key anyway: at 10, 999 of 1000.
 const MAX_THETA: f64 = 10.0;

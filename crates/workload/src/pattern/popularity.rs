@@ -7,13 +7,13 @@ use serde::Deserialize;
 
 use crate::published::{self, BuiltIn};
 
-/// What is built in.
+/// The built-in distributions.
 const BUILT_IN: &[BuiltIn] =
     &[("kvcache", include_str!("../../../../scenarios/kvcache-popularity.csv"))];
 /// The columns of a file of lines.
 const COLUMNS: &str = "keys,requests";
 
-/// What `CacheLib`'s `pop.json` says: so many keys with so many requests together.
+/// The content of `CacheLib`'s `pop.json`: so many keys with so many requests together.
 #[derive(Deserialize)]
 struct CacheLib {
     #[serde(rename = "popularityBuckets")]

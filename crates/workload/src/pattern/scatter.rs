@@ -16,7 +16,7 @@ pub(super) struct Scatter {
     /// The multiplier as a share of `n`, in 2^-64, rounded up. Times a number below 2^32 it is wrong by less
     /// than 2^-32 of the whole, and so the product modulo `n` is exact.
     step: u64,
-    /// What is added, below `n`.
+    /// The addend, below `n`.
     offset: u64,
     /// The largest power of two that is not above `n`.
     power: u64,

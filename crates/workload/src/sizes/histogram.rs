@@ -9,13 +9,13 @@ use super::table::{Bucket, Table};
 use super::{SizeSpec, size};
 use crate::published::{self, BuiltIn};
 
-/// What is built in.
+/// The built-in distributions.
 const BUILT_IN: &[BuiltIn] =
     &[("kvcache", include_str!("../../../../scenarios/kvcache-sizes.csv"))];
 /// The columns of a file of lines.
 const COLUMNS: &str = "size,weight";
 
-/// What `CacheLib`'s `sizes.json` says: as many weights as sizes, or one less, and then each is of the sizes
+/// The content of `CacheLib`'s `sizes.json`: as many weights as sizes, or one less, and then each is of the sizes
 /// from one to before the next.
 #[derive(Deserialize)]
 struct CacheLib {

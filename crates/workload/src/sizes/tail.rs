@@ -47,7 +47,7 @@ impl Tail {
         self.quantile(-u.ln())
     }
 
-    /// What the two have in common: (x^−shape − 1) / shape, which becomes −ln x as the shape goes to zero.
+    /// The shared term of the two: (x^−shape − 1) / shape, which becomes −ln x as the shape goes to zero.
     fn quantile(self, x: f64) -> f64 {
         let exponent = -self.shape * x.ln();
         let stretch = if self.shape == 0.0 { -x.ln() } else { exponent.exp_m1() / self.shape };

@@ -1,4 +1,4 @@
-//! What can be wrong with a trace.
+//! Errors of a trace.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use super::format::known;
 pub struct TraceError {
     /// The file.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// The fault.
     pub fault: TraceFault,
 }
 
@@ -28,7 +28,7 @@ pub enum TraceFault {
     Line {
         /// Number of the line, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
     /// A record of a binary format is not what it should be.
@@ -36,7 +36,7 @@ pub enum TraceFault {
     Byte {
         /// Where the record begins, from 0, after decompression.
         offset: u64,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
     /// Neither its name nor its beginning is that of a format.
@@ -49,7 +49,7 @@ pub enum TraceFault {
         known()
     )]
     Header {
-        /// What it is instead.
+        /// The format that it has instead.
         reason: String,
     },
     /// There is no operation in it.

@@ -17,7 +17,7 @@ pub const FORMATS: &[TraceFormat] = &[csv::FORMAT, twitter::FORMAT, cache2k::FOR
 pub struct TraceFormat {
     /// The name after `?format=`.
     pub name: &'static str,
-    /// What it is, in one line.
+    /// A description, in one line.
     pub summary: &'static str,
     /// Whether it can say how large values are.
     pub has_sizes: bool,

@@ -47,7 +47,7 @@ pub struct Trace {
     n_keys: u32,
 }
 
-/// What a recorded operation did.
+/// The kind of a recorded operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TraceKind {
     /// Read.
@@ -65,7 +65,7 @@ pub enum TraceKind {
 pub struct TraceOp {
     /// Number of its key.
     pub key: u32,
-    /// What it did.
+    /// Its kind.
     pub kind: TraceKind,
     /// Size of the value in bytes, where it was recorded. A get of 0 bytes counts as not recorded: that is
     /// how traces write a miss.
@@ -196,7 +196,7 @@ impl Trace {
         self.ops().any(|op| op.kind != TraceKind::Get)
     }
 
-    /// What is in it, counted.
+    /// The counts of its content.
     pub fn stats(&self) -> TraceStats {
         let mut stats = TraceStats {
             operations: self.len() as u64,

@@ -90,7 +90,7 @@ fn size_seed(seed: u64) -> u64 {
     mix(seed ^ 0x7661_6c75_6573)
 }
 
-/// What verification found.
+/// The result of a verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finding {
     /// It is the value that was stored.
@@ -175,7 +175,7 @@ impl Values {
         &self.pool
     }
 
-    /// What headers are made with.
+    /// The seed of headers.
     pub fn seed(&self) -> u64 {
         self.seed
     }

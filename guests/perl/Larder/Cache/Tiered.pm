@@ -1,6 +1,6 @@
 package Larder::Cache::Tiered;
 
-# Caches behind one another, as the Cache::Tiered of old had them: a get asks the nearest, then the next, and fills the
+# Caches behind one another: a get asks the nearest, then the next, and fills the
 # nearer ones with what it found; a set goes through all of them, the farthest first. What a nearer tier does not take
 # it loses, so that none has an older value than those behind it.
 

@@ -1,4 +1,4 @@
-//! What slices tell besides their cells.
+//! The rest of a slice's record, besides its cells.
 
 use larder_report::{Floor, Run, Slice};
 
@@ -22,7 +22,7 @@ pub(super) fn notes(parts: &[(Slice, Sliced)]) -> Vec<String> {
     notes
 }
 
-/// What a slice notes, how its rounds ended too: in the whole that is one of several stories.
+/// The notes of a slice, on the end of its rounds too: in the whole, this is one of several stories.
 fn told(run: &Run) -> impl Iterator<Item = &String> {
     run.notes.iter().chain(&run.rounds_ended)
 }

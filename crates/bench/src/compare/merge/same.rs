@@ -51,7 +51,7 @@ fn told(Slice { number, of, rounds, plan }: &Slice) -> String {
     format!("slice {number}/{of} of plan {plan} ({rounds} rounds)")
 }
 
-/// What is told of a run that was put together.
+/// The notes of a run that was put together.
 pub(super) fn part(slice: &Slice, run: &Run) -> Part {
     let version = |target: &larder_report::Target| (target.url.clone(), target.version.clone());
     Part {
@@ -63,7 +63,7 @@ pub(super) fn part(slice: &Slice, run: &Run) -> Part {
     }
 }
 
-/// What a reader must know of slices that are missing or were broken off.
+/// The warning about slices that are missing or were broken off.
 pub(super) fn notes(parts: &[(Slice, Sliced)]) -> Vec<String> {
     let Slice { of, rounds, .. } = parts[0].0;
     let has = |number: &u32| parts.iter().any(|(slice, _)| slice.number == *number);

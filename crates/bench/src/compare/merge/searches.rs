@@ -9,7 +9,7 @@ use super::super::search::concluded;
 use super::Sliced;
 use larder_workload::Bound;
 
-/// What was searched, concluded from the rounds of all slices as it is from those of one run.
+/// The results of the searches, concluded from the rounds of all slices as it is from those of one run.
 pub(super) fn searches(parts: &[(Slice, Sliced)]) -> Vec<Search> {
     let first = &parts[0].1.run;
     let merged = |search: &Search| {

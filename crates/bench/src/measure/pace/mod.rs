@@ -141,7 +141,7 @@ impl Took for u64 {
     }
 }
 
-/// What the threads of an open loop share.
+/// The state that the threads of an open loop share.
 #[derive(Debug)]
 pub(super) struct Schedule<'a> {
     arrivals: &'a Arrivals,

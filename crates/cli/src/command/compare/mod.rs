@@ -41,7 +41,7 @@ const RESULTS: &str = "larder-results";
 #[command(after_long_help = EXAMPLES)]
 #[expect(clippy::struct_excessive_bools, reason = "flags are independent of each other")]
 pub(crate) struct Arguments {
-    /// What to compare: `moka:`, `lmdb:/var/tmp`, `memcached://host:11211`, options behind a question mark; `larder
+    /// The caches to compare: `moka:`, `lmdb:/var/tmp`, `memcached://host:11211`, options behind a question mark; `larder
     /// engines` lists them. Without any, the scenario's own
     targets: Vec<String>,
 
@@ -64,7 +64,7 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     output: Option<PathBuf>,
 
-    /// What to print: table, matrix, markdown, html, json, csv
+    /// The format to print: table, matrix, markdown, html, json, csv
     #[arg(long, value_name = "FORMAT", default_value = "table", help_heading = "Output")]
     format: Format,
 

@@ -6,7 +6,7 @@ use larder_report::{Run, Severity};
 
 use super::DEFAULT_SCENARIO;
 
-/// What somebody who has read the table may want to do next; `folder` has the results.
+/// The next step for a reader of the table; `folder` has the results.
 pub(super) fn next_step(run: &Run, folder: &Path) -> String {
     let page = folder.join("report.html");
     let page = page.display();

@@ -31,7 +31,7 @@ const AGES: [(&str, u64); 15] = [
     ("longer", u64::MAX),
 ];
 
-/// What stands before a bar.
+/// The text before a bar.
 const MARGIN: usize = 32;
 
 /// How many segments of each queue with entries are how old, the youngest first; nothing where there are none.

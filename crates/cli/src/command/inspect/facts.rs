@@ -1,4 +1,4 @@
-//! What a region is, and who has it open.
+//! The facts of a region, and its users.
 
 use std::fmt::Write;
 
@@ -97,7 +97,7 @@ fn open_in(seen: &Seen) -> String {
     }
 }
 
-/// Who is in the way where writers find a partition busy.
+/// The process that is in the way where writers find a partition busy.
 fn held(holder: &Holder) -> String {
     let Holder { partition, thread, name, is_stopped } = holder;
     let who = match name {

@@ -1,4 +1,4 @@
-//! What is known of a region, for programs.
+//! The survey of a region, for programs.
 
 use larder_segment::{End, NamespaceSurvey, PartitionSurvey, SegmentSurvey, Survey};
 use serde_json::{Value, json};

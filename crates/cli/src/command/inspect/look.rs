@@ -1,11 +1,11 @@
-//! What the page is drawn with.
+//! The signs and colours that the page is drawn with.
 
 use anstyle::{AnsiColor, Style};
 use larder_segment::Queue;
 
 use crate::terminal;
 
-/// What the reader's terminal can show.
+/// The abilities of the reader's terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Look {
     pub(super) width: usize,

@@ -14,7 +14,7 @@ const COLUMNS: [(&str, &[Queue]); 3] = [
     ("free", &[Queue::Free, Queue::Unknown]),
 ];
 
-/// What stands before the first column.
+/// The text before the first column.
 const MARGIN: usize = 6;
 
 /// The segments of each column of a partition, the oldest first.
@@ -87,7 +87,7 @@ fn sign(segments: &[&SegmentSurvey], size: usize, look: Look) -> char {
     look.sign(alive, (size * segments.len()) as u64)
 }
 
-/// What the signs mean that are on the map.
+/// The meaning of the signs that are on the map.
 fn legend(survey: &Survey, look: Look, each: usize) -> String {
     let ramp: String = look.ramp().iter().collect();
     let what = if each == 1 { "a segment".to_owned() } else { format!("{each} segments") };

@@ -76,7 +76,7 @@ fn told(url: &StoreUrl, refused: Refused) -> anyhow::Error {
     }
 }
 
-/// What is known of a region.
+/// The survey of a region.
 #[derive(Debug)]
 struct Seen {
     url: String,

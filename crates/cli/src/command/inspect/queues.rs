@@ -1,4 +1,4 @@
-//! What the segments of each queue hold, and of each class of lifetimes.
+//! The content of the segments of each queue, and of each class of lifetimes.
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ pub(super) const QUEUES: [(Queue, &str); 4] = [
     (Queue::Unknown, "damaged"),
 ];
 
-/// What some segments hold, in bytes.
+/// The content of some segments, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Sum {
     pub(super) segments: u64,

@@ -1,4 +1,4 @@
-//! What the page looks like.
+//! Tests of the page's look.
 
 use insta::assert_snapshot;
 use larder_segment::{End, NamespaceSurvey, PartitionSurvey, Queue, SegmentSurvey, Survey};

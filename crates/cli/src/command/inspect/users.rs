@@ -1,4 +1,4 @@
-//! Who has a file open, and who holds its locks.
+//! The processes that have a file open, and those that hold its locks.
 
 use std::fs;
 use std::io;

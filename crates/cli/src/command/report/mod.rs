@@ -75,7 +75,7 @@ pub(super) struct Results {
     pub(super) run: Run,
 }
 
-/// What lies where a path leads.
+/// The kind of results at a path.
 enum Found {
     Run(Box<Results>),
     Set(SetResults),
@@ -230,7 +230,7 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Results> {
     Ok(Results { folder: folder.unwrap_or(Path::new(".")).to_owned(), run })
 }
 
-/// What the folders of several runs are called where they stand side by side; a run alone needs none.
+/// The names of several runs' folders where they stand side by side; a run alone needs none.
 fn names(results: &[Results]) -> Vec<Option<String>> {
     let mut taken: Vec<String> = Vec::new();
     for Results { folder, .. } in results {

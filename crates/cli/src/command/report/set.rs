@@ -1,4 +1,4 @@
-//! What a set of scenarios left, and an index over runs that were made one by one.
+//! The results of a set of scenarios, and an index over runs that were made one by one.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};

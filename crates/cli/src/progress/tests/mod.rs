@@ -1,4 +1,4 @@
-//! What the view looks like, and what plain lines say.
+//! Tests of the view's look, and of the plain lines.
 
 mod screen;
 

@@ -1,4 +1,4 @@
-//! What drawing a view does to a terminal.
+//! Tests of the effect of drawing a view on a terminal.
 
 use super::super::look::{Line, Look};
 use super::super::screen::Screen;

@@ -130,7 +130,7 @@ impl Shim {
         }
     }
 
-    /// What an error number means; `Ok` of none.
+    /// The meaning of an error number; `Ok` of none.
     pub(super) fn check(&self, code: c_int) -> Outcome<()> {
         match code {
             0 => Ok(()),
@@ -174,5 +174,5 @@ pub(in super::super) enum Fault {
     Failed { code: c_int, words: String },
 }
 
-/// What BerkeleyDB answers.
+/// The answers of BerkeleyDB.
 pub(in super::super) type Outcome<T> = std::result::Result<T, Fault>;

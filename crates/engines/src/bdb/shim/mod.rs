@@ -26,7 +26,7 @@ const ENTRIES: &CStr = c"entries.db";
 pub(super) struct Terms {
     /// Bytes of the cache.
     pub(super) cache: u64,
-    /// What a commit waits for.
+    /// The event that a commit waits for.
     pub(super) sync: Sync,
     /// Whether the entries are in a hash table.
     pub(super) is_hash: bool,
@@ -64,7 +64,7 @@ impl std::fmt::Debug for Bdb {
     }
 }
 
-/// What can be called without an environment.
+/// The functions that need no environment.
 #[derive(Clone, Copy)]
 pub(super) struct Loaded(&'static Shim);
 

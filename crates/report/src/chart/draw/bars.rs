@@ -27,7 +27,7 @@ struct Piece<'a> {
     ci95: Option<[f64; 2]>,
 }
 
-/// What stands in one row.
+/// The content of one row.
 struct Line<'a> {
     target: usize,
     pieces: Vec<Piece<'a>>,
@@ -40,7 +40,7 @@ pub(super) fn draw(canvas: &mut Canvas, chart: &Chart, top: f64) -> f64 {
     let lines = lines(chart);
     let ends = lines.iter().filter(|line| !line.pieces.is_empty()).flat_map(|line| {
         let bounds = line.pieces.iter().filter_map(|piece| piece.ci95);
-        // What begins at 0 has no lower end.
+        // An interval that begins at 0 has no lower end.
         let from = usize::from(chart.y.scale != Scale::Log);
         std::iter::once(total(&line.pieces))
             .chain(bounds.flat_map(move |ci95| ci95.into_iter().skip(from)))
@@ -94,7 +94,7 @@ fn lines(chart: &Chart) -> Vec<Line<'_>> {
     chart.order.iter().flat_map(of_target).collect()
 }
 
-/// What is known of a target, in the order of the parts.
+/// The figures of a target, in the order of the parts.
 fn pieces(chart: &Chart, target: usize) -> Vec<Piece<'_>> {
     let piece = |series: &'_ Series| {
         let at = series.x.iter().position(|x| x.total_cmp(&index(target)).is_eq())?;

@@ -6,7 +6,7 @@ use super::Ground;
 use crate::chart::palette::{self, Mark};
 use crate::text::clean;
 
-/// What something is painted with.
+/// The style of a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Paint {
     /// A colour of the palette, by its number.

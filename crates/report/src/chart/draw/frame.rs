@@ -1,4 +1,4 @@
-//! What stands around the marks: title, axes, grid.
+//! The frame around the marks: title, axes, grid.
 
 use super::canvas::{Anchor, Canvas, Paint, Stroke, Text, width};
 use super::scale::Tick;

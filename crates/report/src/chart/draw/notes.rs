@@ -1,4 +1,4 @@
-//! What is said below the marks: who is missing and why, and whose figures are no result.
+//! The notes below the marks: the targets that are missing, with the reason, and those whose figures are no result.
 
 use super::EDGE;
 use super::canvas::{Canvas, Text};
@@ -19,7 +19,7 @@ pub(super) fn texts(chart: &Chart) -> Vec<String> {
     withheld(chart).into_iter().chain(chart.absent.iter().map(missing)).collect()
 }
 
-/// Who is not ranked, and where, unless it is everywhere.
+/// The targets that are not ranked, and where, unless it is everywhere.
 fn withheld(chart: &Chart) -> Vec<String> {
     let text = |series: &Series| {
         let why = series.withheld.as_ref()?;

@@ -6,7 +6,7 @@ use crate::chart::model::{Axis, Scale, Unit};
 /// More labels than this do not fit beside each other.
 const MAX_LABELS: usize = 8;
 
-/// What is between the last quantile of a tail and its end, in decades.
+/// The distance between the last quantile of a tail and its end, in decades.
 const TO_THE_END: f64 = 0.4;
 
 /// An axis between two figures.

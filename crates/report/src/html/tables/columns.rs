@@ -20,7 +20,7 @@ pub(super) struct Figure {
 
 /// A column of figures.
 pub(super) struct Column {
-    /// What several columns have in common; stands above them.
+    /// The heading that several columns share.
     pub(super) family: &'static str,
     pub(super) head: &'static str,
     /// The figure of a row, or why it has none.
@@ -126,7 +126,7 @@ fn hits_per_s(row: &Row<'_>) -> Result<Figure, &'static str> {
     Ok(Figure::plain(figures::rate(hits)))
 }
 
-/// What deletes and touches did not find is a miss as well.
+/// A key that a delete or a touch did not find is a miss as well.
 fn misses(row: &Row<'_>) -> Result<Figure, &'static str> {
     match row.cell.operation {
         Operation::Set => Err("writes only"),

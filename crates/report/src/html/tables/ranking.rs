@@ -15,7 +15,7 @@ use crate::html::view::View;
 use crate::model::{Check, Operation, Severity};
 use crate::ranking::{Group, Row, Standing};
 
-/// What an acknowledged write survives, from least to most.
+/// The degrees of durability, from least to most.
 const CLASSES: [(&str, &str); 5] = [
     ("unacknowledged", "nobody waits for an answer"),
     ("volatile", "lost when the process that holds it ends"),
@@ -24,7 +24,7 @@ const CLASSES: [(&str, &str); 5] = [
     ("fsync-each", "survives a loss of power"),
 ];
 
-/// What the table of a group shows beyond the figures.
+/// The columns of a group's table beyond the figures.
 struct Shape<'a> {
     columns: Vec<&'static Column>,
     /// The classes of durability that stand apart; none where they all stand together.
@@ -33,7 +33,7 @@ struct Shape<'a> {
     checks: bool,
     /// Operations came when they were due.
     paced: bool,
-    /// What the rate is called: where some found nothing, it is of requests answered.
+    /// The name of the rate: where some found nothing, it is of requests answered.
     rate: &'static str,
 }
 
@@ -81,7 +81,7 @@ impl Shape<'_> {
     }
 }
 
-/// Who leads, for the line that a closed table leaves.
+/// The leader, for the line that a closed table leaves.
 pub(super) fn in_brief(view: &View<'_>, group: &Group<'_>) -> Markup {
     html! {
         span.brief { @for row in group.rows.iter().filter(|row| row.leads) {
@@ -215,7 +215,7 @@ fn those(classes: &[(&str, bool)]) -> Option<String> {
     (!those.is_empty()).then(|| those.join(" "))
 }
 
-/// What fired against this very row: all that names its cell, and what is worse than a note of its whole target.
+/// The checks that fired against this very row: all that name its cell, and those worse than a note that name its target.
 fn against<'a>(view: &View<'a>, row: &Row<'_>) -> BTreeSet<(Severity, &'a str)> {
     let concerns = |check: &&Check| {
         check.target.as_deref() == Some(&row.cell.target)

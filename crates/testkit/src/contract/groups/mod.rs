@@ -12,10 +12,10 @@ pub(super) mod refusals;
 pub(super) mod tags;
 pub(super) mod together;
 
-/// What was found: the entries by their keys, each of which came once.
+/// The entries that were found, by their keys, each of which came once.
 type Found = BTreeMap<Vec<u8>, (Vec<u8>, Meta)>;
 
-/// What a session has for groups, which its capabilities promise.
+/// The interface of a session for groups, which its capabilities promise.
 pub(super) fn groups(session: &mut dyn Session) -> larder_store::Result<&mut dyn Groups> {
     let engine = session.engine();
     session.groups().ok_or(Error::Unsupported { engine, operation: "groups" })
@@ -80,7 +80,7 @@ fn holds_exactly(
     agrees(&by_tag(session, tag)?, wanted)
 }
 
-/// What was found is what was wanted: each key with its value, and no other.
+/// The found entries are the wanted ones: each key with its value, and no other.
 pub(super) fn agrees(found: &Found, wanted: &[(&[u8], &[u8])]) -> Result<(), Failed> {
     for (key, value) in wanted {
         let (found, _) = found.get(*key).ok_or_else(|| format!("{} is missing", shown(key)))?;

@@ -38,7 +38,7 @@ fn a_prefix_finds_exactly_the_keys_that_begin_with_it(fixture: &Fixture) -> Resu
     Ok(())
 }
 
-/// What means something to a query language is a byte like any other here.
+/// A character with a meaning in a query language is a byte like any other here.
 fn a_prefix_is_bytes_and_not_a_pattern(fixture: &Fixture) -> Result<(), Failed> {
     let mut session = fixture.session()?;
     let base = fixture.key("");

@@ -261,7 +261,7 @@ fn tags_are_there_when_the_store_is_opened_again(fixture: &Fixture) -> Result<()
     let mut session = store.session()?;
     holds_exactly(&mut *session, &tag, &[(&key, b"first")])?;
     holds_exactly(&mut *session, &other, &[(&moved, b"second")])?;
-    // What is written on finds the tags from before.
+    // Later writes find the tags from before.
     put(&mut *session, &key, b"third")?;
     holds_exactly(&mut *session, &tag, &[])
 }
