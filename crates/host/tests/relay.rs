@@ -17,7 +17,7 @@ use larder_host::relay::{self, Destination, Relay};
 use larder_host::scratch::ScratchDir;
 use libtest_mimic::{Arguments, Trial};
 
-/// What a second process is to do.
+/// The tasks of a second process.
 const ROLE: &str = "LARDER_TEST_ROLE";
 
 /// How often a time is taken on a machine that does other things, too: the best one counts.
@@ -40,6 +40,7 @@ fn main() -> ExitCode {
         trial("a_new_connection_takes_one_round_trip_more", a_new_connection),
         trial("a_server_that_speaks_first_is_as_far_away", a_server_that_speaks_first),
         trial("ten_megabytes_arrive_whole_both_ways", ten_megabytes_arrive_whole),
+        trial("answers_come_at_the_rate_and_requests_at_once", answers_come_at_the_rate),
         trial("many_requests_are_under_way_at_once", many_requests_at_once),
         trial("a_connection_is_not_slowed_by_others", not_slowed_by_others),
         trial("an_end_of_one_direction_leaves_the_other_open", a_half_closed_connection),
@@ -81,7 +82,7 @@ fn server(serve: impl Fn(TcpStream) + Clone + Send + 'static) -> SocketAddr {
 /// A server that sends everything back, and ends a connection when its client does.
 fn echo() -> Destination {
     let address = server(|stream| {
-        // What became of a connection its client says.
+        // The client of a connection tells its fate.
         let _ = std::io::copy(&mut &stream, &mut &stream);
         let _ = stream.shutdown(Shutdown::Write);
     });
@@ -138,7 +139,7 @@ fn the_median_is_as_asked() {
             round_trip(&through);
             let times = |stream: &TcpStream| median((0..101).map(|_| round_trip(stream)).collect());
             let added = || times(&through).saturating_sub(times(&past_relay));
-            // What it tells of itself is true as well.
+            // Its report on itself is true as well.
             let told = relay.added();
             assert_eq!(told.percent_off().is_some(), told.to_string().contains(" than asked for"));
             is_right(told.median) && (0..ATTEMPTS).any(|_| is_right(added()))
@@ -206,6 +207,29 @@ fn ten_megabytes_arrive_whole() {
         });
         assert!(received == sent, "{} of {len} bytes", received.len());
     }
+}
+
+fn answers_come_at_the_rate() {
+    const LEN: usize = 2 << 20;
+    let there_and_back = |rate: &str, answered: usize| {
+        let server = server(move |mut stream| {
+            stream.read_exact(&mut vec![0; LEN]).unwrap();
+            stream.write_all(&bytes(answered)).unwrap();
+        });
+        let relay = relay(&format!("2ms,rate:{rate}"), &[Destination::Tcp(vec![server])]);
+        let mut stream = connect(&relay);
+        let start = Instant::now();
+        stream.write_all(&bytes(LEN)).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        assert!(answer == bytes(answered), "{} of {answered} bytes", answer.len());
+        start.elapsed()
+    };
+    let of_answers = there_and_back("10m", LEN);
+    assert!(of_answers >= Duration::from_millis(200), "{of_answers:?} for 2 MiB at 10 MiB/s");
+    // At that rate the request alone would take 20 s.
+    let of_requests = there_and_back("100k", 4);
+    assert!(of_requests < Duration::from_secs(15), "{of_requests:?}");
 }
 
 fn many_requests_at_once() {

@@ -1,14 +1,15 @@
-//! What stands between a client and its servers.
+//! The link between a client and its servers.
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 
-use crate::units::Span;
+use crate::units::{ByteSize, Span};
 
 /// The shortest delay. A relay adds 30 microseconds by being there (as measured on a machine of 2024 with nothing else to
 /// do), which are part of the delay; what is shorter cannot be had.
@@ -17,25 +18,35 @@ const SHORTEST: Duration = Duration::from_micros(50);
 /// The longest delay. No client waits longer for an answer.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// What stands between a client and its servers: `delay:2ms`, a relay by which every round trip takes so much longer.
+/// The slowest and the fastest rate, in bytes a second.
+const RATES: RangeInclusive<u64> = 1 << 10..=10 << 30;
+
+/// The link between a client and its servers: `delay:2ms`, a relay by which every round trip takes so much longer; and
+/// `delay:2ms,rate:20m`, by which answers come at no more than so many bytes a second, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Via {
-    /// A wire of this length: the time is that of a round trip, from 50 microseconds to 10 seconds.
-    Delay(Span),
+pub struct Via {
+    /// The length of the wire: the time is that of a round trip, from 50 microseconds to 10 seconds.
+    delay: Span,
+    /// Bytes a second on the way to a client of one connection; `None` for as many as there are.
+    rate: Option<ByteSize>,
 }
 
 impl Via {
     /// How much longer a round trip takes.
     pub fn delay(self) -> Duration {
-        let Self::Delay(Span(delay)) = self;
-        delay
+        self.delay.0
+    }
+
+    /// How many bytes a second come to a client on one connection; `None` where nothing bounds them.
+    pub fn rate(self) -> Option<u64> {
+        self.rate.map(|rate| rate.0)
     }
 }
 
 impl fmt::Display for Via {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::Delay(delay) = self;
-        write!(f, "delay:{delay}")
+        write!(f, "delay:{}", self.delay)?;
+        self.rate.map_or(Ok(()), |rate| write!(f, ",rate:{}", rate.typed()))
     }
 }
 
@@ -43,7 +54,11 @@ impl FromStr for Via {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let Some(delay) = text.strip_prefix("delay:") else {
+        let (delay, rate) = match text.split_once(',') {
+            Some((delay, rate)) => (delay, Some(read_rate(rate)?)),
+            None => (text, None),
+        };
+        let Some(delay) = delay.strip_prefix("delay:") else {
             return Err(format!("`{text}` is no way to a server; write delay:2ms"));
         };
         let wrong =
@@ -54,8 +69,16 @@ impl FromStr for Via {
         if !(SHORTEST..=LONGEST).contains(&delay.0) {
             return Err(format!("a delay of {delay} is not from 50us to 10s; write delay:2ms"));
         }
-        Ok(Self::Delay(delay))
+        Ok(Self { delay, rate })
     }
+}
+
+/// A rate, as it stands behind the delay.
+fn read_rate(text: &str) -> Result<ByteSize, String> {
+    let rate = text.strip_prefix("rate:").and_then(|rate| rate.parse::<ByteSize>().ok());
+    rate.filter(|rate| RATES.contains(&rate.0)).ok_or_else(|| {
+        format!("`{text}` is not a rate from 1k to 10g bytes a second; write delay:2ms,rate:20m")
+    })
 }
 
 impl<'de> Deserialize<'de> for Via {
@@ -64,7 +87,7 @@ impl<'de> Deserialize<'de> for Via {
         impl Visitor<'_> for Text {
             type Value = Via;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a way to a server such as delay:2ms")
+                f.write_str("a way to a server such as delay:2ms or delay:2ms,rate:20m")
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Via, E> {
                 text.parse().map_err(E::custom)
@@ -80,7 +103,7 @@ impl JsonSchema for Via {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "description": "a way to a server such as delay:2ms" })
+        json_schema!({ "type": "string", "description": "a way to a server such as delay:2ms or delay:2ms,rate:20m" })
     }
 }
 
@@ -115,6 +138,9 @@ mod tests {
             assert_eq!(via.delay(), Duration::from_micros(micros), "{text}");
             assert_eq!(via.to_string().parse(), Ok(via));
         }
+        let via: Via = "delay:550us,rate:20m".parse().unwrap();
+        assert_eq!((via.delay(), via.rate()), (Duration::from_micros(550), Some(20 << 20)));
+        assert_eq!(via.to_string(), "delay:550us,rate:20m");
         assert_eq!("delay:0.5ms".parse::<Via>().unwrap().to_string(), "delay:500us");
         assert_eq!(read("test:").unwrap(), None);
     }
@@ -127,6 +153,14 @@ mod tests {
             ("delay:soon", "`soon` is not a delay with its unit; write delay:2ms or delay:500us"),
             ("delay:1", "`1` is not a delay with its unit; write delay:2ms or delay:500us"),
             ("delay:49us", "a delay of 49us is not from 50us to 10s; write delay:2ms"),
+            (
+                "delay:2ms,20m",
+                "`20m` is not a rate from 1k to 10g bytes a second; write delay:2ms,rate:20m",
+            ),
+            (
+                "delay:2ms,rate:1",
+                "`rate:1` is not a rate from 1k to 10g bytes a second; write delay:2ms,rate:20m",
+            ),
             ("delay:11s", "a delay of 11s is not from 50us to 10s; write delay:2ms"),
         ] {
             let error = read(&format!("test:?via={text}")).unwrap_err().to_string();

@@ -8,6 +8,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 use super::Destination;
 use super::held::Held;
+use super::process::Order;
 use super::system::{Epoll, READABLE, WRITABLE};
 
 /// One of the two ends of a link.
@@ -36,13 +37,15 @@ pub(super) struct Link {
     is_connecting: bool,
     /// How many addresses of the server have been tried.
     n_tried: usize,
+    /// When the wire to the client has carried all that was put on it.
+    wire_is_free: Instant,
 }
 
 /// One end of a link.
 #[derive(Debug)]
 struct Peer {
     socket: Socket,
-    /// What has come from it.
+    /// The bytes that have come from it.
     held: Held,
     /// It takes no more bytes for now.
     is_blocked: bool,
@@ -67,7 +70,7 @@ impl Link {
         let mut n_tried = 0;
         let server = connect(destination, &mut n_tried)?;
         let (client, server) = (Peer::new(client, false), Peer::new(server, true));
-        Ok(Self { client, server, opens, is_connecting: true, n_tried })
+        Ok(Self { client, server, opens, is_connecting: true, n_tried, wire_is_free: opens })
     }
 
     /// Does what can be done now that something has happened at this side: goes on with a connection that is being
@@ -75,7 +78,7 @@ impl Link {
     pub(super) fn turn(
         &mut self,
         side: Side,
-        hold: Duration,
+        order: Order,
         destination: &Destination,
         buffer: &mut [u8],
     ) -> io::Result<Option<Instant>> {
@@ -88,7 +91,7 @@ impl Link {
         if std::mem::take(&mut self.peer(side).is_blocked) {
             self.pass_on(side.other(), Instant::now());
         }
-        Ok(self.read(side, hold, buffer))
+        Ok(self.read(side, order, buffer))
     }
 
     fn go_on_connecting(&mut self, destination: &Destination) -> io::Result<()> {
@@ -101,20 +104,24 @@ impl Link {
         Ok(())
     }
 
-    fn read(&mut self, side: Side, hold: Duration, buffer: &mut [u8]) -> Option<Instant> {
-        let (opens, peer) = (self.opens, self.peer(side));
-        if !peer.held.is_open() {
+    fn read(&mut self, side: Side, order: Order, buffer: &mut [u8]) -> Option<Instant> {
+        if !self.peer(side).held.is_open() {
             return None;
         }
-        let result = (&peer.socket).read(buffer);
+        let result = (&self.peer(side).socket).read(buffer);
         let now = Instant::now();
-        let due = if side == Side::Client { now + hold } else { now }.max(opens);
+        let due = match side {
+            Side::Client => now + order.held,
+            Side::Server => self.carried(now, *result.as_ref().unwrap_or(&0), order.rate),
+        };
+        let due = due.max(self.opens);
+        let peer = self.peer(side);
         match result {
             Ok(0) => peer.held.end(due),
             Ok(len) => peer.held.push(&buffer[..len], due),
             Err(error) if is_for_now(&error) => return None,
             Err(_) => {
-                // What it sent before is still on its way; what is on its way to it will find nobody.
+                // The bytes that it sent before are still on their way; bytes on their way to it are lost.
                 peer.held.end(due);
                 self.peer(side.other()).held.discard();
             }
@@ -124,6 +131,16 @@ impl Link {
         }
         self.pass_on(side, now);
         None
+    }
+
+    /// When the wire to the client has carried so many bytes that come now, behind those before them.
+    fn carried(&mut self, now: Instant, bytes: usize, rate: u64) -> Instant {
+        if rate == 0 {
+            return now;
+        }
+        let nanos = (bytes as u64).saturating_mul(1_000_000_000) / rate;
+        self.wire_is_free = self.wire_is_free.max(now) + Duration::from_nanos(nanos);
+        self.wire_is_free
     }
 
     /// Passes on what has come from this side and is due.

@@ -4,10 +4,12 @@
 //! servers', and so that a client in any language can go through it. Each chunk of bytes is stamped when it arrives and
 //! passed on when it is due, so that any number of requests are under way at once and no throughput is lost.
 //!
-//! The whole delay is held on the way to the server, and answers pass at once: that is one timer a round trip instead of
-//! two, and half as much of what makes a timer late. What the relay costs by being there (two more hops, four more times
-//! that somebody is woken) is measured when it starts and held less, and what is then really added is measured again and
-//! told.
+//! A rate bounds the way to the client: what is read is large, what is asked is small. Each connection has a wire of its own.
+//!
+//! The whole delay is held on the way to the server, and answers pass at once, or at the rate: that is one timer a round
+//! trip instead of two, and half as much of what makes a timer late. What the relay costs by being there (two more hops,
+//! four more times that somebody is woken) is measured when it starts and held less, and what is then really added is
+//! measured again and told.
 
 mod calibrate;
 mod held;
@@ -22,11 +24,11 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::{ChildStdin, Command, Stdio};
-use std::time::Duration;
 
 use larder_store::{Error, Result, Via};
 
 use crate::managed::Group;
+use process::Order;
 
 pub use calibrate::Added;
 pub use process::serve_if_asked;
@@ -34,7 +36,7 @@ pub use process::serve_if_asked;
 /// Where a relay leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Destination {
-    /// What the name of a host resolved to, tried in this order.
+    /// The addresses of a host's name, tried in this order.
     Tcp(Vec<SocketAddr>),
     /// A socket of this machine.
     Unix(PathBuf),
@@ -64,7 +66,7 @@ impl Relay {
         let echo = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
         let echo_address = Destination::Tcp(vec![echo.local_addr().map_err(failed)?]);
         let mut relay = Self::launch(servers.iter().chain([&echo_address])).map_err(failed)?;
-        relay.calibrate(via.delay(), &echo).map_err(failed)?;
+        relay.calibrate(via, &echo).map_err(failed)?;
         Ok(relay)
     }
 
@@ -73,7 +75,7 @@ impl Relay {
         &self.addresses
     }
 
-    /// What it adds to a round trip, as measured when it was started.
+    /// The time that it adds to a round trip, as measured when it was started.
     pub fn added(&self) -> Added {
         self.added
     }
@@ -104,15 +106,22 @@ impl Relay {
         Ok(Self { process, orders, addresses, added })
     }
 
-    /// Finds out how much less than `delay` is to be held, and what is then added. The last address leads to `echo`,
-    /// and is nobody's afterwards.
-    fn calibrate(&mut self, delay: Duration, echo: &TcpListener) -> io::Result<()> {
+    /// Finds out how much less than the delay is to be held, and what is then added. The last address leads to `echo`,
+    /// and is nobody's afterwards. The rate is for what comes then.
+    fn calibrate(&mut self, via: Via, echo: &TcpListener) -> io::Result<()> {
         let through = self.addresses.pop().ok_or(io::ErrorKind::AddrNotAvailable)?;
         let orders = &mut self.orders;
-        let mut hold = |delay, held| orders.write_all(process::to_order(delay, held).as_bytes());
+        let mut order = Order::default();
+        let mut hold = |delay, held| {
+            order = Order { delay, held, rate: 0 };
+            orders.write_all(process::to_order(order).as_bytes())
+        };
         let is_realtime = self.added.is_realtime;
-        let added = calibrate::calibrate(delay, echo, through, &mut hold)?;
+        let added = calibrate::calibrate(via.delay(), echo, through, &mut hold)?;
         self.added = Added { is_realtime, ..added };
+        if let Some(rate) = via.rate() {
+            self.orders.write_all(process::to_order(Order { rate, ..order }).as_bytes())?;
+        }
         Ok(())
     }
 }

@@ -3,8 +3,9 @@
 //! The relay is told its servers as arguments, one each: `tcp:192.0.2.1:11211,[::1]:11211` or `unix:/path`. It answers
 //! on standard output with one line, `ports rr 40001 40002`, how it is scheduled (`rr` before all others, or `other`) and a
 //! port for each server; or `failed` and why. On standard input it
-//! then reads orders, `hold DELAY HELD` in nanoseconds: a new connection waits for DELAY more, and every chunk on its way
-//! to a server is held for HELD. Where standard input ends, so does the relay.
+//! then reads orders, `hold DELAY HELD RATE`, the first two in nanoseconds: a new connection waits for DELAY more, and every
+//! chunk on its way to a server is held for HELD. Answers pass at no more than RATE bytes a second on each connection; 0 is
+//! any number. Where standard input ends, so does the relay.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
@@ -90,15 +91,28 @@ pub(super) fn read_answer(line: &str) -> io::Result<(bool, Vec<SocketAddr>)> {
     told().ok_or_else(|| io::Error::other("it ended at once"))
 }
 
-pub(super) fn to_order(delay: Duration, held: Duration) -> String {
-    format!("hold {} {}\n", delay.as_nanos(), held.as_nanos())
+/// What a relay does to the bytes that pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Order {
+    /// A new connection waits for so much more.
+    pub(super) delay: Duration,
+    /// Every chunk on its way to a server is held for so long.
+    pub(super) held: Duration,
+    /// So many bytes a second pass to a client on one connection; 0 is any number.
+    pub(super) rate: u64,
 }
 
-/// The delay and what of it is held, from a line of standard input.
-pub(super) fn read_order(line: &str) -> Option<(Duration, Duration)> {
-    let (delay, held) = line.strip_prefix("hold ")?.split_once(' ')?;
-    let span = |nanos: &str| nanos.parse().ok().map(Duration::from_nanos);
-    Some((span(delay)?, span(held)?))
+pub(super) fn to_order(order: Order) -> String {
+    let Order { delay, held, rate } = order;
+    format!("hold {} {} {rate}\n", delay.as_nanos(), held.as_nanos())
+}
+
+/// An order, from a line of standard input.
+pub(super) fn read_order(line: &str) -> Option<Order> {
+    let mut words = line.strip_prefix("hold ")?.split(' ').map(|word| word.parse::<u64>().ok());
+    let mut word = || words.next().flatten();
+    let [delay, held] = [word()?, word()?].map(Duration::from_nanos);
+    Some(Order { delay, held, rate: word()? })
 }
 
 pub(super) fn to_argument(destination: &Destination) -> OsString {
@@ -130,8 +144,10 @@ mod tests {
         ] {
             assert_eq!(read_argument(&to_argument(&destination)), Some(destination));
         }
-        let spans = (Duration::from_millis(2), Duration::from_nanos(1_934_567));
-        assert_eq!(read_order(to_order(spans.0, spans.1).trim_end()), Some(spans));
+        let (delay, held) = (Duration::from_millis(2), Duration::from_nanos(1_934_567));
+        let order = Order { delay, held, rate: 20 << 20 };
+        assert_eq!(read_order(to_order(order).trim_end()), Some(order));
+        assert_eq!(read_order("hold 1 2"), None);
         let addresses = ["127.0.0.1:40001", "127.0.0.1:2"].map(|text| text.parse().unwrap());
         for (class, is_realtime) in [("rr", true), ("other", false)] {
             let answer = read_answer(&format!("ports {class} 40001 2\n")).unwrap();

@@ -10,11 +10,10 @@ use std::time::{Duration, Instant};
 
 use super::Destination;
 use super::link::{Link, Side};
-use super::process;
+use super::process::{self, Order};
 use super::system::{self, Epoll, READABLE, Timer};
 
-/// What has happened, as the system is told to name it: the timer, an order, a new connection at a door, and above these
-/// two numbers for each link.
+/// The tokens of events: the timer, an order, a new connection at a door, and above these two numbers for each link.
 const TIMER: u64 = 0;
 const ORDERS: u64 = 1;
 const FIRST_DOOR: u64 = 2;
@@ -45,9 +44,8 @@ pub(super) struct Server {
     next_link: u64,
     /// When what has come from which side of which link is due, the earliest first.
     due: BinaryHeap<Reverse<(Instant, u64, Side)>>,
-    /// How much longer a new connection takes, and how long every chunk is held on its way to the server.
-    delay: Duration,
-    hold: Duration,
+    /// The latest order.
+    order: Order,
     buffer: Box<[u8]>,
 }
 
@@ -84,8 +82,7 @@ impl Server {
             links: HashMap::new(),
             next_link: FIRST_LINK,
             due: BinaryHeap::new(),
-            delay: Duration::ZERO,
-            hold: Duration::ZERO,
+            order: Order::default(),
             buffer: vec![0; BUFFER_LEN].into(),
         };
         server.accept_again()?;
@@ -105,9 +102,7 @@ impl Server {
                     ORDERS => match self.orders.read()? {
                         None => return Ok(()),
                         Some(orders) => {
-                            for (delay, hold) in orders {
-                                (self.delay, self.hold) = (delay, hold);
-                            }
+                            self.order = orders.last().copied().unwrap_or(self.order);
                         }
                     },
                     door if door < FIRST_LINK => self.accept(door)?,
@@ -130,7 +125,7 @@ impl Server {
         };
         match door.listener.accept() {
             Ok((client, _)) => {
-                let opens = Instant::now() + self.delay + self.hold;
+                let opens = Instant::now() + self.order.delay + self.order.held;
                 self.spare = None;
                 let link = Link::new(client.into(), &door.destination, opens);
                 self.keep_spare()?;
@@ -139,7 +134,7 @@ impl Server {
                 let id = self.next_link;
                 self.next_link += 2;
                 self.links.insert(id, (link, place));
-                // What it has sent already is stamped now. A server that is near is connected to already.
+                // The bytes that it has sent already are stamped now. A server that is near is connected to already.
                 self.turn(id)?;
                 self.turn(id + 1)
             }
@@ -187,7 +182,7 @@ impl Server {
         let (id, side) = (token & !1, if token & 1 == 0 { Side::Client } else { Side::Server });
         let Some((link, door)) = self.links.get_mut(&id) else { return Ok(()) };
         let destination = &self.doors[*door].destination;
-        match link.turn(side, self.hold, destination, &mut self.buffer) {
+        match link.turn(side, self.order, destination, &mut self.buffer) {
             Ok(due) => {
                 self.due.extend(due.map(|due| Reverse((due, id, side))));
                 self.settle(id)
@@ -239,7 +234,7 @@ impl Server {
     }
 }
 
-/// What the process that has started this one says.
+/// The orders of the process that has started this one.
 #[derive(Debug)]
 struct Orders {
     input: File,
@@ -254,8 +249,8 @@ impl Orders {
         Ok(Self { input, line: Vec::new() })
     }
 
-    /// The orders that have come: the delay, and what of it is held. `None` at their end.
-    fn read(&mut self) -> io::Result<Option<Vec<(Duration, Duration)>>> {
+    /// The orders that have come. `None` at their end.
+    fn read(&mut self) -> io::Result<Option<Vec<Order>>> {
         let mut buffer = [0; 256];
         let len = self.input.read(&mut buffer)?;
         if len == 0 {
