@@ -14,6 +14,8 @@ pub mod decimal;
 pub mod header;
 pub mod network;
 
+#[cfg(any(feature = "mysql", feature = "postgresql", feature = "redis"))]
+mod authorities;
 #[cfg(any(feature = "mongodb", feature = "mysql", feature = "postgresql", feature = "redis"))]
 mod certificate;
 

@@ -1,13 +1,13 @@
-//! What engines whose servers are behind a port or a socket have in common.
+//! The shared part of engines whose servers are behind a port or a socket.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use larder_host::relay::{Destination, Relay};
-use larder_store::{Error, Result, Span, Via};
+use larder_store::{Error, Result, Span, StoreUrl, Via};
 
 /// The socket of a server that is started, in its directory.
 pub const SOCKET_FILE: &str = "socket";
@@ -15,8 +15,64 @@ pub const SOCKET_FILE: &str = "socket";
 /// The longest path that a socket can have: the kernel's `sun_path` without its final NUL.
 const SOCKET_PATH_LEN: usize = 107;
 
+/// Where a server is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// On a port of a host.
+    Tcp(String, u16),
+    /// On a socket of this machine.
+    Unix(PathBuf),
+}
+
+impl Place {
+    /// Where a relay to it leads.
+    pub fn destination(&self, engine: &'static str) -> Result<Destination> {
+        match self {
+            Self::Tcp(host, port) => resolved(engine, host, *port).map(Destination::Tcp),
+            Self::Unix(path) => Ok(Destination::Unix(path.clone())),
+        }
+    }
+
+    /// Whether it is on this machine for certain.
+    pub fn is_local(&self) -> bool {
+        match self {
+            Self::Tcp(host, port) => {
+                addresses(host, *port).is_ok_and(|addresses| are_local(&addresses))
+            }
+            Self::Unix(_) => true,
+        }
+    }
+
+    /// Whether it is a socket.
+    pub fn is_unix(&self) -> bool {
+        matches!(self, Self::Unix(_))
+    }
+}
+
+impl Display for Place {
+    /// `host:port`, or the path of a socket.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(host, port) => f.pad(&join_port(host, *port)),
+            Self::Unix(path) => f.pad(&path.to_string_lossy()),
+        }
+    }
+}
+
+/// The host that a URL names, and its port or this one.
+///
+/// # Errors
+///
+/// [`Error::InvalidUrl`] where it is no host, with what would be one.
+pub fn host_and_port<'h>(url: &StoreUrl, host: &'h str, default: u16) -> Result<(&'h str, u16)> {
+    split_port(host, default).ok_or_else(|| Error::InvalidUrl {
+        url: url.to_string(),
+        reason: format!("`{host}` is not a host; write h1:{default} or [::1]:{default}"),
+    })
+}
+
 /// Splits `h1:6379`, `h1`, `[::1]:6379` or `::1` into host and port. `None` where it is none of these.
-pub fn split_port(text: &str, default: u16) -> Option<(&str, u16)> {
+fn split_port(text: &str, default: u16) -> Option<(&str, u16)> {
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => {
             let (host, port) = rest.split_once(']')?;
@@ -46,13 +102,22 @@ pub fn one_line(longest: usize, text: &str) -> String {
     }
 }
 
-/// What a host is resolved to, in the order to be tried.
+/// The addresses of a host, in the order to be tried.
 pub fn addresses(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     (host, port).to_socket_addrs().map(Iterator::collect)
 }
 
+/// The same, with the error of an engine.
+pub fn resolved(engine: &'static str, host: &str, port: u16) -> Result<Vec<SocketAddr>> {
+    addresses(host, port).map_err(|source| Error::Unavailable {
+        engine,
+        what: format!("{host}: {source}"),
+        source: Some(source),
+    })
+}
+
 /// Whether a host with these addresses is this machine for certain: whichever is tried, it is reached by loopback.
-pub fn are_local(addresses: &[SocketAddr]) -> bool {
+fn are_local(addresses: &[SocketAddr]) -> bool {
     !addresses.is_empty()
         && addresses.iter().all(|address| address.ip().to_canonical().is_loopback())
 }
@@ -109,7 +174,7 @@ pub fn relay_for(
     Relay::start(engine, via, &servers()?).map(Some)
 }
 
-/// What a store tells of the relay before its servers, as settings.
+/// The settings of a store that tell of the relay before its servers.
 pub fn relay_settings(
     via: Option<Via>,
     relay: Option<&Relay>,
@@ -119,7 +184,15 @@ pub fn relay_settings(
     via.into_iter().chain(added)
 }
 
-/// What several nodes tell of one thing: the first value, and every one that differs with its node, as in
+/// Whether a server is on this machine for certain.
+pub fn is_local(server: &Destination) -> bool {
+    match server {
+        Destination::Tcp(addresses) => are_local(addresses),
+        Destination::Unix(_) => true,
+    }
+}
+
+/// The values of one thing on several nodes: the first value, and every one that differs with its node, as in
 /// `7.0.15; h2:6379 has 7.2.4`. `None` where nobody tells it.
 pub fn agreed<N: Display, T: Display + PartialEq>(
     values: impl IntoIterator<Item = (N, Option<T>)>,

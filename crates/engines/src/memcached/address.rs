@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 
 use larder_host::relay::Destination;
 use larder_protocol::ketama::DEFAULT_PORT;
@@ -15,24 +14,15 @@ use crate::network;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Node {
     /// Where it is.
-    address: Address,
+    address: Destination,
     /// The same as a person writes it.
     shown: String,
     /// The relay before it, where one stands there.
-    relay: Option<Address>,
+    relay: Option<Destination>,
     /// Its host as ketama hashes it: as the pool's clients spell it.
     pub(super) pool_host: String,
     /// Its port as ketama hashes it; 0 for a socket.
     pub(super) pool_port: u16,
-}
-
-/// Where a node is reached.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Address {
-    /// What its name resolved to, tried in this order.
-    Tcp(Vec<SocketAddr>),
-    /// A socket of this machine.
-    Unix(PathBuf),
 }
 
 impl Node {
@@ -48,13 +38,8 @@ impl Node {
             ([], path) => Ok(vec![Self::unix(path)]),
             (hosts, "" | "/") => hosts
                 .iter()
-                .map(|text| {
-                    let (host, port) =
-                        network::split_port(text, DEFAULT_PORT).ok_or_else(|| {
-                            invalid(&format!(
-                                "`{text}` is not a host; write h1:11211 or [::1]:11211"
-                            ))
-                        })?;
+                .map(|host| {
+                    let (host, port) = network::host_and_port(url, host, DEFAULT_PORT)?;
                     Self::tcp(host, port)
                 })
                 .collect(),
@@ -64,46 +49,35 @@ impl Node {
 
     /// A node on a socket of this machine.
     pub(super) fn unix(path: &str) -> Self {
-        let address = Address::Unix(path.into());
+        let address = Destination::Unix(path.into());
         Self { address, shown: path.into(), relay: None, pool_host: path.into(), pool_port: 0 }
     }
 
     /// A node on a port of a host.
     pub(super) fn tcp(host: &str, port: u16) -> Result<Self> {
-        let addresses = network::addresses(host, port).map_err(|source| Error::Unavailable {
-            engine: SCHEME,
-            what: format!("{host}: {source}"),
-            source: Some(source),
-        })?;
-        let address = Address::Tcp(addresses);
+        let address = Destination::Tcp(network::resolved(SCHEME, host, port)?);
         let shown = network::join_port(host, port);
         Ok(Self { address, shown, relay: None, pool_host: host.into(), pool_port: port })
     }
 
     /// The same node, reached through a relay. Keys are placed on it as before.
     pub(super) fn through(&self, relay: SocketAddr) -> Self {
-        Self { relay: Some(Address::Tcp(vec![relay])), ..self.clone() }
+        Self { relay: Some(Destination::Tcp(vec![relay])), ..self.clone() }
     }
 
     /// Where connections to it go.
-    pub(super) fn reached_at(&self) -> &Address {
+    pub(super) fn reached_at(&self) -> &Destination {
         self.relay.as_ref().unwrap_or(&self.address)
     }
 
-    /// Where a relay to it leads.
-    pub(super) fn destination(&self) -> Destination {
-        match &self.address {
-            Address::Tcp(addresses) => Destination::Tcp(addresses.clone()),
-            Address::Unix(path) => Destination::Unix(path.clone()),
-        }
+    /// Where it is, whatever is before it.
+    pub(super) fn destination(&self) -> &Destination {
+        &self.address
     }
 
     /// Whether it is on this machine for certain.
     pub(super) fn is_local(&self) -> bool {
-        match &self.address {
-            Address::Tcp(addresses) => network::are_local(addresses),
-            Address::Unix(_) => true,
-        }
+        network::is_local(&self.address)
     }
 }
 

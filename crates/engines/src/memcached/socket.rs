@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use super::address::Address;
+use larder_host::relay::Destination;
 
 /// A connection of either kind. The kernel keeps the time: a call that waits longer than the timeout fails with
 /// [`ErrorKind::WouldBlock`].
@@ -18,9 +18,9 @@ pub(super) struct Socket(OwnedFd);
 
 impl Socket {
     /// Opens a connection.
-    pub(super) fn connect(address: &Address, timeout: Duration) -> io::Result<Self> {
+    pub(super) fn connect(address: &Destination, timeout: Duration) -> io::Result<Self> {
         match address {
-            Address::Tcp(addresses) => {
+            Destination::Tcp(addresses) => {
                 let mut failed = io::Error::from(ErrorKind::AddrNotAvailable);
                 for address in addresses {
                     match TcpStream::connect_timeout(address, timeout) {
@@ -35,7 +35,7 @@ impl Socket {
                 }
                 Err(failed)
             }
-            Address::Unix(path) => {
+            Destination::Unix(path) => {
                 let stream = UnixStream::connect(path)?;
                 stream.set_read_timeout(Some(timeout))?;
                 stream.set_write_timeout(Some(timeout))?;

@@ -12,7 +12,7 @@ use larder_store::{
 };
 
 use super::abilities::Abilities;
-use super::address::{Address, Node};
+use super::address::Node;
 use super::config::{Connect, Distribution, MemcachedConfig, Program, Protocol};
 use super::connection::{Connection, Terms, Wire};
 use super::managed::Started;
@@ -23,7 +23,7 @@ use crate::counters::{Counters, Requests};
 use crate::network::{self, agreed};
 use larder_host::disk;
 use larder_host::managed::Server;
-use larder_host::relay::Relay;
+use larder_host::relay::{Destination, Relay};
 
 /// Settings that are read back, by memcached's own names.
 const READ_BACK: [&str; 10] = [
@@ -58,7 +58,7 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     let asked = if behind.is_empty() { &nodes } else { &behind };
     let surveys: Vec<Result<Survey>> =
         asked.iter().map(|node| Survey::of(node, config.timeout.0)).collect();
-    let destinations = || Ok(nodes.iter().map(|node| node.destination()).collect());
+    let destinations = || Ok(nodes.iter().map(|node| node.destination().clone()).collect());
     let relay = network::relay(SCHEME, config.via, config.timeout.0, destinations)?;
     if let Some(relay) = &relay {
         let through = nodes.iter().zip(relay.addresses());
@@ -77,7 +77,7 @@ struct MemcachedStore {
     info: StoreInfo,
 }
 
-/// What sessions share; the servers and the relay that were started for them end with the last of it.
+/// The state that sessions share; the servers and the relay that were started for them end with the last of it.
 #[derive(Debug)]
 pub(super) struct Shared {
     nodes: Vec<Arc<Node>>,
@@ -172,7 +172,7 @@ impl Shared {
         self.has_versions
     }
 
-    /// What the servers can do.
+    /// The abilities of the servers.
     pub(super) fn abilities(&self) -> Abilities {
         self.abilities
     }
@@ -282,7 +282,7 @@ impl Store for MemcachedStore {
     fn capabilities(&self) -> Capabilities {
         let shared = &self.shared;
         let able = shared.abilities;
-        let is_unix = |node: &Arc<Node>| matches!(node.reached_at(), Address::Unix(_));
+        let is_unix = |node: &Arc<Node>| matches!(node.reached_at(), Destination::Unix(_));
         let reach = if shared.nodes.iter().all(is_unix) { Reach::Host } else { Reach::Network };
         Capabilities {
             stores: true,
@@ -329,7 +329,7 @@ impl Store for MemcachedStore {
     }
 }
 
-/// What a node tells, by memcached's own names.
+/// The settings of a node, by memcached's own names.
 type Told = BTreeMap<String, String>;
 
 impl MemcachedStore {

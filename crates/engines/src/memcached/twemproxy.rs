@@ -12,10 +12,11 @@ use std::process::Command;
 use std::sync::Arc;
 
 use larder_host::managed::{self, Account, Server};
+use larder_host::relay::Destination;
 use larder_host::scratch::ScratchDir;
 use larder_store::{Error, Result};
 
-use super::address::{Address, Node};
+use super::address::Node;
 use super::config::MemcachedConfig;
 use super::managed::{START, Started, start_nodes};
 use super::{SCHEME, TWEMPROXY, survey};
@@ -74,8 +75,8 @@ fn start_proxy(
     Ok((server, node))
 }
 
-/// What the proxy reads. Keys are placed by the names of the servers, which are the same in every run, and not by their
-/// ports. One that does not answer stays in the pool: its keys fail, and go to nobody else.
+/// The configuration of the proxy. Keys are placed by the names of the servers, which are the same in every run, and not by
+/// their ports. One that does not answer stays in the pool: its keys fail, and go to nobody else.
 fn configuration(listen: &str, config: &MemcachedConfig, behind: &[Node]) -> String {
     let mut text = format!(
         "larder:\n  listen: {listen}\n  hash: fnv1a_64\n  distribution: ketama\n  auto_eject_hosts: false\n  \
@@ -84,8 +85,8 @@ fn configuration(listen: &str, config: &MemcachedConfig, behind: &[Node]) -> Str
     );
     for (node, number) in behind.iter().zip(1..) {
         let at = match node.reached_at() {
-            Address::Unix(path) => path.display().to_string(),
-            Address::Tcp(_) => node.to_string(),
+            Destination::Unix(path) => path.display().to_string(),
+            Destination::Tcp(_) => node.to_string(),
         };
         // Writing to a string cannot fail.
         let _ = writeln!(text, "    - {at}:1 node{number}");
@@ -93,7 +94,7 @@ fn configuration(listen: &str, config: &MemcachedConfig, behind: &[Node]) -> Str
     text
 }
 
-/// What the program says it is: `This is nutcracker-0.5.0`.
+/// The name and version that the program reports: `This is nutcracker-0.5.0`.
 fn version(program: &Path) -> Option<String> {
     let output = Command::new(program).arg("--version").output().ok()?;
     let text = [output.stdout, output.stderr].concat();

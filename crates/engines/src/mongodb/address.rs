@@ -17,7 +17,7 @@ use crate::network;
 /// The port of a server whose URL names none.
 pub(super) const DEFAULT_PORT: u16 = 27017;
 
-/// What a session opens: where the servers are, and where the entries are in them.
+/// The target of a session: where the servers are, and where the entries are in them.
 #[derive(Debug, Clone)]
 pub(super) struct Target {
     /// As the driver wants to know it.
@@ -70,7 +70,7 @@ impl Target {
             }
             Err(_) => return Err(Error::Timeout { engine: SCHEME, peer, after: timeout }),
         };
-        // What the URL does not say is such that an operation ends within its time, and is what it seems.
+        // The defaults are such that an operation ends within its time, and is what it seems.
         let half = timeout / 2;
         options.server_selection_timeout.get_or_insert(half);
         options.connect_timeout.get_or_insert(half);
@@ -111,11 +111,8 @@ impl Target {
 
     /// Whether every server is on this machine for certain.
     pub(super) fn is_local(&self) -> bool {
-        self.options.hosts.iter().all(|host| match destination(host) {
-            Ok(Destination::Tcp(addresses)) => network::are_local(&addresses),
-            Ok(Destination::Unix(_)) => true,
-            Err(_) => false,
-        })
+        let mut hosts = self.options.hosts.iter().map(destination);
+        hosts.all(|host| host.is_ok_and(|host| network::is_local(&host)))
     }
 
     /// Whether connections are encrypted.
@@ -128,12 +125,8 @@ impl Target {
 pub(super) fn destination(host: &ServerAddress) -> Result<Destination> {
     match host {
         ServerAddress::Tcp { host, port } => {
-            let addresses = network::addresses(host, port.unwrap_or(DEFAULT_PORT));
-            addresses.map(Destination::Tcp).map_err(|source| Error::Unavailable {
-                engine: SCHEME,
-                what: format!("{host}: {source}"),
-                source: Some(source),
-            })
+            let port = port.unwrap_or(DEFAULT_PORT);
+            network::resolved(SCHEME, host, port).map(Destination::Tcp)
         }
         ServerAddress::Unix { path } => Ok(Destination::Unix(path.clone())),
         other => Err(Error::Unavailable {
@@ -211,10 +204,8 @@ fn connection_string(url: &StoreUrl, config: &MongodbConfig) -> Result<String> {
     }
     for (i, host) in url.hosts().iter().enumerate() {
         let is_socket = host.starts_with('/');
-        if !is_socket && network::split_port(host, DEFAULT_PORT).is_none() {
-            let reason =
-                format!("`{host}` is not a host; write h1:{DEFAULT_PORT} or [::1]:{DEFAULT_PORT}");
-            return Err(Error::InvalidUrl { url: url.to_string(), reason });
+        if !is_socket {
+            network::host_and_port(url, host, DEFAULT_PORT)?;
         }
         text.push_str(if i == 0 { "" } else { "," });
         if is_socket {

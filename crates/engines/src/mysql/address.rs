@@ -1,20 +1,17 @@
 //! Where a server is, and how a connection to it begins.
 
 use std::fmt;
-use std::fs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use larder_host::relay::Destination;
 use larder_store::{Error, Result, StoreUrl};
 use mysql::{Opts, OptsBuilder, SslOpts};
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject as _;
 
 use super::SCHEME;
 use super::config::{MysqlConfig, Socket, SslMode, names_server};
-use crate::network;
+use crate::authorities;
+use crate::network::{self, Place};
 
 /// The port of a server whose URL names none.
 const DEFAULT_PORT: u16 = 3306;
@@ -35,15 +32,6 @@ pub(super) struct Address {
     packet_len: Option<usize>,
 }
 
-/// Where a server is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
-    /// On a port of a host.
-    Tcp(String, u16),
-    /// On a socket of this machine.
-    Unix(String),
-}
-
 impl Address {
     /// The server that a URL names; none for a managed one.
     pub(super) fn from_url(url: &StoreUrl, config: &MysqlConfig) -> Result<Option<Self>> {
@@ -58,11 +46,9 @@ impl Address {
             return Ok(None);
         }
         let place = match (&config.socket, url.hosts()) {
-            (Socket::At(path), _) => Place::Unix(path.clone()),
+            (Socket::At(path), _) => Place::Unix(path.into()),
             (_, [host]) => {
-                let (host, port) = network::split_port(host, DEFAULT_PORT).ok_or_else(|| {
-                    invalid(format!("`{host}` is not a host; write h1:3306 or [::1]:3306"))
-                })?;
+                let (host, port) = network::host_and_port(url, host, DEFAULT_PORT)?;
                 Place::Tcp(host.into(), port)
             }
             (_, []) => {
@@ -78,15 +64,18 @@ impl Address {
         }
         let user = user
             .ok_or_else(|| invalid("no user; write mysql://user:password@host/database".into()))?;
-        let authorities = config.ssl_ca.as_deref().map(checked_authorities).transpose()?;
+        // The library would take a file without a certificate.
+        if let Some(path) = &config.ssl_ca {
+            authorities::read(SCHEME, "ssl-ca", path)?;
+        }
         Ok(Some(Self {
-            tls: if matches!(place, Place::Unix(_)) { SslMode::Disabled } else { config.ssl_mode },
+            tls: if place.is_unix() { SslMode::Disabled } else { config.ssl_mode },
             place,
             relay: None,
             user: user.into(),
             password: url.password().map(String::from),
             database: database.into(),
-            authorities,
+            authorities: config.ssl_ca.as_ref().map(PathBuf::from),
             timeout: config.timeout.0,
             packet_len: None,
         }))
@@ -129,9 +118,9 @@ impl Address {
         self
     }
 
-    /// What the library wants to know.
+    /// The options for the library.
     pub(super) fn opts(&self, tls: SslMode) -> Opts {
-        // What is silent for a second less than we would wait is told to be busy. A server that counts in more than whole
+        // A wait for a lock ends with "busy" a second before we would give up. A server that counts in more than whole
         // seconds, MariaDB, ends what is given up here in any case.
         let lock_wait = self.timeout.as_secs().saturating_sub(1).max(1);
         let init = format!(
@@ -159,7 +148,7 @@ impl Address {
                 builder.ip_or_hostname(Some(relay.ip().to_string())).tcp_port(relay.port())
             }
             (Place::Tcp(host, port), None) => builder.ip_or_hostname(Some(host)).tcp_port(*port),
-            (Place::Unix(path), None) => builder.socket(Some(path)),
+            (Place::Unix(path), None) => builder.socket(Some(path.to_string_lossy())),
         };
         if tls != SslMode::Disabled {
             let mut ssl = SslOpts::default()
@@ -190,60 +179,24 @@ impl Address {
 
     /// Whether it is on a socket and no relay is before it.
     pub(super) fn is_unix(&self) -> bool {
-        self.relay.is_none() && matches!(self.place, Place::Unix(_))
+        self.relay.is_none() && self.place.is_unix()
     }
 
-    /// Whether it is on this machine for certain.
-    pub(super) fn is_local(&self) -> bool {
-        match &self.place {
-            Place::Tcp(host, port) => network::addresses(host, *port)
-                .is_ok_and(|addresses| network::are_local(&addresses)),
-            Place::Unix(_) => true,
-        }
+    /// Where it is, whatever is before it.
+    pub(super) fn place(&self) -> &Place {
+        &self.place
     }
 
     /// Where connections go, as a person writes it.
     pub(super) fn reached_at(&self) -> String {
         self.relay.map_or_else(|| self.to_string(), |relay| relay.to_string())
     }
-
-    /// Where a relay to it leads.
-    pub(super) fn destination(&self) -> Result<Destination> {
-        match &self.place {
-            Place::Tcp(host, port) => {
-                let addresses = network::addresses(host, *port);
-                addresses.map(Destination::Tcp).map_err(|source| Error::Unavailable {
-                    engine: SCHEME,
-                    what: format!("{host}: {source}"),
-                    source: Some(source),
-                })
-            }
-            Place::Unix(path) => Ok(Destination::Unix(path.into())),
-        }
-    }
-}
-
-/// A file of certificates, which must have one: the library would take an empty one.
-fn checked_authorities(path: &str) -> Result<PathBuf> {
-    let pem = fs::read(path).map_err(|source| {
-        let what = format!("option `ssl-ca`: reading {path}");
-        Error::Io { engine: SCHEME, what, source }
-    })?;
-    if CertificateDer::pem_slice_iter(&pem).next().is_none() {
-        let reason =
-            format!("option `ssl-ca`: there is no certificate in {path}; it must be in PEM");
-        return Err(Error::InvalidOptions { engine: SCHEME, reason });
-    }
-    Ok(path.into())
 }
 
 impl fmt::Display for Address {
     /// `host:port`, or the path of a socket.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.place {
-            Place::Tcp(host, port) => f.pad(&network::join_port(host, *port)),
-            Place::Unix(path) => f.pad(path),
-        }
+        self.place.fmt(f)
     }
 }
 
@@ -275,7 +228,7 @@ mod tests {
         assert!(address("mysql:?socket=on").unwrap().is_none());
         let server = address("mysql://me:s%40crt@127.0.0.1/cache").unwrap().unwrap();
         assert_eq!((server.to_string().as_str(), server.database()), ("127.0.0.1:3306", "cache"));
-        assert!(server.is_local() && !server.is_unix());
+        assert!(server.place().is_local() && !server.is_unix());
         let opts = server.opts(server.tls());
         assert_eq!((opts.get_user(), opts.get_pass()), (Some("me"), Some("s@crt")));
         assert!(opts.get_ssl_opts().is_some());

@@ -10,14 +10,14 @@ use larder_host::managed::{self, Account, Server};
 use larder_host::scratch::ScratchDir;
 use larder_store::{Error, Recipe, Result};
 
-use super::address::{Address, Place};
+use super::address::Address;
 use super::config::{MysqlConfig, Program, Socket};
 use super::connection::MysqlConnection;
 use super::{MARIADB, MYSQL, SCHEME};
 use crate::certificate::Certificates;
-use crate::network::{self, SOCKET_FILE};
+use crate::network::{self, Place, SOCKET_FILE};
 
-/// What fills an empty directory with the tables that MariaDB keeps its accounts in.
+/// The program that fills an empty directory with the tables of MariaDB's accounts.
 const INSTALLER: Recipe = Recipe::server("mariadb-install-db", "mariadb-server");
 
 /// How long a server may take to make its files, and then to answer; either takes less than a second.
@@ -69,7 +69,7 @@ fn attempt_start(config: &MysqlConfig) -> Result<(Server, Address)> {
     }
     let place = if config.socket == Socket::On {
         let socket = network::socket_path(SCHEME, &path)?;
-        Place::Unix(socket.to_string_lossy().into_owned())
+        Place::Unix(socket)
     } else {
         Place::Tcp(Ipv4Addr::LOCALHOST.to_string(), managed::free_port(SCHEME)?)
     };
@@ -78,7 +78,7 @@ fn attempt_start(config: &MysqlConfig) -> Result<(Server, Address)> {
     run_as(account.as_ref(), &mut command);
     let authorities = config.tls.then(|| path.join(AUTHORITY_FILE));
     let address = Address::managed(place, ACCOUNT, &password, authorities, config.timeout.0);
-    // What it holds ends with it in any case.
+    // Its entries end with it in any case.
     let mut server = Server::start(SCHEME, command, directory, account.as_ref())?.without_grace();
     let asked = Arc::new(address.clone());
     // Another server may have taken the port, which does not let this account in.

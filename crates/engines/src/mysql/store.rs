@@ -25,7 +25,7 @@ use crate::sql::session::SqlSession;
 use crate::sql::statements::Statements;
 use crate::sql::table::{Limits, Table};
 
-/// What a request or a row has beside its value at most: a key, a tag, some numbers, and how long each of them is.
+/// The most that a request or a row has beside its value: a key, a tag, some numbers, and how long each of them is.
 const AROUND_VALUE: usize = 4096;
 
 /// How long rows may stay that have expired. Nobody reads them.
@@ -34,7 +34,7 @@ const EXPIRY: Duration = Duration::from_secs(1);
 /// Opens the server that a URL names, or starts one.
 pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     let config = MysqlConfig::from_url(url)?;
-    // Whoever was first has chosen for the whole process, and any choice will do.
+    // The first caller has chosen for the whole process, and any choice will do.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let (server, address) = match Address::from_url(url, &config)? {
         Some(address) => (None, address),
@@ -60,10 +60,10 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
         (held.0, Some(held.1))
     };
     let limits = Limits { key_len: found.key_len, value_len: survey.packet_len - AROUND_VALUE };
-    let destination = || Ok(vec![address.destination()?]);
+    let destination = || Ok(vec![address.place().destination(SCHEME)?]);
     let relay = network::relay(SCHEME, config.via, config.timeout.0, destination);
     let ours = OurTable {
-        // What a managed server holds ends with it.
+        // The entries of a managed server end with it.
         drop_from: (found.is_new && server.is_none()).then(|| address.clone()),
         name: name.clone(),
     };
@@ -96,7 +96,7 @@ struct MysqlStore {
     info: StoreInfo,
 }
 
-/// What sessions share. It ends with the last of them, in the order of its fields: nobody works on the table any more
+/// The state that sessions share. It ends with the last of them, in the order of its fields: nobody works on the table any more
 /// when it is taken away.
 #[derive(Debug)]
 pub(super) struct Shared {
@@ -113,7 +113,7 @@ pub(super) struct Shared {
 /// A table that was made, perhaps, and is taken away again when this is dropped, if it is empty and nobody else's.
 #[derive(Debug)]
 struct OurTable {
-    /// None where it was there already, or ends with its server.
+    /// `None` where it was there already, or ends with its server.
     drop_from: Option<Address>,
     name: String,
 }

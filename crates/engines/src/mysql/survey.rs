@@ -1,4 +1,4 @@
-//! What a server tells of itself: version, settings, the process that it is.
+//! The survey of a server: version, settings, the process that it is.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,13 +26,13 @@ const READ_BACK: [&str; 13] = [
     "transaction_isolation",
 ];
 
-/// What is asked for beside them, and not shown.
+/// The settings that are asked for beside them, and not shown.
 const ASKED: [&str; 3] = ["version", "pid_file", "datadir"];
 
 /// Programs that may stand behind a process id which a server tells.
 const PROGRAMS: [&str; 2] = ["mariadbd", "mysqld"];
 
-/// What a server told when the store was opened.
+/// The survey of a server when the store was opened.
 #[derive(Debug)]
 pub(super) struct Survey {
     variables: BTreeMap<String, String>,
@@ -67,10 +67,10 @@ impl Survey {
         told.collect()
     }
 
-    /// What the server is, and its version.
+    /// The kind of the server, and its version.
     pub(super) fn version(&self) -> Option<String> {
         let version = self.get("version")?;
-        // What stands before is for clients that know no such high version.
+        // The prefix is for clients that know no such high version.
         let version = version.strip_prefix("5.5.5-").unwrap_or(version);
         Some(match version.split_once("-MariaDB") {
             Some((version, _)) => format!("MariaDB {version}"),
@@ -78,7 +78,7 @@ impl Survey {
         })
     }
 
-    /// What an acknowledged write survives there.
+    /// The durability of an acknowledged write there.
     pub(super) fn durability(&self) -> Durability {
         let flush = self.get("innodb_flush_log_at_trx_commit");
         match (self.get("innodb_flush_method"), flush) {
@@ -97,7 +97,7 @@ impl Survey {
     pub(super) fn pid(&self, address: &Address) -> Option<u32> {
         let file = Path::new(self.get("datadir")?).join(self.get("pid_file")?);
         let pid = std::fs::read_to_string(file).ok()?.trim().parse().ok()?;
-        (address.is_local() && is_server(pid)).then_some(pid)
+        (address.place().is_local() && is_server(pid)).then_some(pid)
     }
 
     fn get(&self, name: &str) -> Option<&str> {

@@ -5,14 +5,13 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use larder_host::relay::Destination;
 use larder_store::{Error, Result, StoreUrl};
 use tokio_postgres::Config;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::config::{PostgresqlConfig, SslMode};
 use super::{SCHEME, tls};
-use crate::network;
+use crate::network::{self, Place};
 
 /// The port of a server whose URL names none. It is in the name of a Unix socket too.
 pub(super) const DEFAULT_PORT: u16 = 5432;
@@ -24,7 +23,7 @@ const SOCKET_FOLDER: &str = "/run/postgresql";
 #[derive(Clone)]
 pub(super) struct Peer {
     place: Place,
-    /// What the driver is told: where connections go (which may be a relay), for whom, and whether with TLS.
+    /// The driver's configuration: where connections go (which may be a relay), for whom, and whether with TLS.
     driver: Config,
     tls: MakeRustlsConnect,
     /// The first statement of each connection.
@@ -34,9 +33,9 @@ pub(super) struct Peer {
     relay: Option<SocketAddr>,
 }
 
-/// Where a server is.
+/// Where the driver finds a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Host {
     /// A port of a host.
     Tcp(String, u16),
     /// The folder of a socket of this machine, and the port that is in its name.
@@ -54,7 +53,7 @@ pub(super) struct Login {
 }
 
 impl Login {
-    /// What a URL says.
+    /// The login in a URL.
     fn of(url: &StoreUrl) -> Result<Self> {
         let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let database = url.path().trim_start_matches('/');
@@ -76,24 +75,25 @@ impl Login {
 impl Peer {
     /// The server that a URL names; none for a managed server.
     pub(super) fn from_url(url: &StoreUrl, config: &PostgresqlConfig) -> Result<Option<Self>> {
-        let Some(place) = Place::from_url(url, config)? else { return Ok(None) };
-        if place.is_unix() && config.sslmode >= SslMode::Require {
+        let Some(host) = Host::from_url(url, config)? else { return Ok(None) };
+        let is_unix = matches!(host, Host::Unix(..));
+        if is_unix && config.sslmode >= SslMode::Require {
             let reason = "option `sslmode`: a socket of this machine takes no TLS".into();
             return Err(Error::InvalidOptions { engine: SCHEME, reason });
         }
         let encryption = match config.sslmode {
-            _ if place.is_unix() => tokio_postgres::config::SslMode::Disable,
+            _ if is_unix => tokio_postgres::config::SslMode::Disable,
             SslMode::Disable => tokio_postgres::config::SslMode::Disable,
             SslMode::Prefer => tokio_postgres::config::SslMode::Prefer,
             _ => tokio_postgres::config::SslMode::Require,
         };
-        let peer = Self::new(place, &Login::of(url)?, tls::connector(config)?, encryption, config);
+        let peer = Self::new(&host, &Login::of(url)?, tls::connector(config)?, encryption, config);
         Ok(Some(peer))
     }
 
     /// A server at a place.
     pub(super) fn new(
-        place: Place,
+        host: &Host,
         login: &Login,
         tls: MakeRustlsConnect,
         encryption: tokio_postgres::config::SslMode,
@@ -101,9 +101,9 @@ impl Peer {
     ) -> Self {
         let timeout = config.timeout.0;
         let mut driver = Config::new();
-        match &place {
-            Place::Tcp(host, port) => driver.host(host).port(*port),
-            Place::Unix(folder, port) => driver.host_path(folder).port(*port),
+        match host {
+            Host::Tcp(host, port) => driver.host(host).port(*port),
+            Host::Unix(folder, port) => driver.host_path(folder).port(*port),
         };
         driver.ssl_mode(encryption);
         if let Some(user) = &login.user {
@@ -116,14 +116,14 @@ impl Peer {
             driver.dbname(database);
         }
         let greeting = greeting(config);
-        Self { place, driver, tls, greeting, timeout, relay: None }
+        Self { place: host.place(), driver, tls, greeting, timeout, relay: None }
     }
 
     /// The same server, reached through a relay. A certificate is still to be for the host of the URL.
     pub(super) fn through(mut self, relay: SocketAddr) -> Self {
         let host = match &self.place {
             Place::Tcp(host, _) => host.clone(),
-            Place::Unix(..) => relay.ip().to_string(),
+            Place::Unix(_) => relay.ip().to_string(),
         };
         let mut driver = Config::new();
         driver.host(host).hostaddr(relay.ip()).port(relay.port());
@@ -142,7 +142,7 @@ impl Peer {
         self
     }
 
-    /// What the driver is told.
+    /// The driver's configuration.
     pub(super) fn driver(&self) -> (&Config, MakeRustlsConnect) {
         (&self.driver, self.tls.clone())
     }
@@ -171,37 +171,18 @@ impl Peer {
         self.relay.map_or_else(|| self.place.to_string(), |relay| relay.to_string())
     }
 
-    /// Where a relay to it leads.
-    pub(super) fn destination(&self) -> Result<Destination> {
-        match &self.place {
-            Place::Tcp(host, port) => {
-                let addresses = network::addresses(host, *port);
-                addresses.map(Destination::Tcp).map_err(|source| Error::Unavailable {
-                    engine: SCHEME,
-                    what: format!("{host}: {source}"),
-                    source: Some(source),
-                })
-            }
-            Place::Unix(folder, port) => Ok(Destination::Unix(socket_in(folder, *port))),
-        }
+    /// Where it is, whatever is before it.
+    pub(super) fn place(&self) -> &Place {
+        &self.place
     }
 
     /// Whether it is on a socket of this machine, with nothing between.
     pub(super) fn is_unix(&self) -> bool {
         self.place.is_unix() && self.relay.is_none()
     }
-
-    /// Whether it is on this machine for certain.
-    pub(super) fn is_local(&self) -> bool {
-        match &self.place {
-            Place::Tcp(host, port) => network::addresses(host, *port)
-                .is_ok_and(|addresses| network::are_local(&addresses)),
-            Place::Unix(..) => true,
-        }
-    }
 }
 
-/// What a session sets for itself. The time limit of the server ends what this side has given up already.
+/// The settings of a session. The time limit of the server ends what this side has given up already.
 fn greeting(config: &PostgresqlConfig) -> String {
     let timeout = config.timeout.0.as_millis().min(i32::MAX.unsigned_abs().into());
     let limit = format!("SET statement_timeout = {timeout}");
@@ -221,7 +202,7 @@ pub(super) fn socket_file(port: u16) -> String {
     format!(".s.PGSQL.{port}")
 }
 
-impl Place {
+impl Host {
     /// The place that a URL names: a host before its path, `?host=` behind it, or only a database; none for a managed
     /// server. A folder stands for a host, as libpq has it.
     fn from_url(url: &StoreUrl, config: &PostgresqlConfig) -> Result<Option<Self>> {
@@ -245,25 +226,14 @@ impl Place {
                 .ok_or_else(|| invalid(format!("`{host}` has no port; write %2Frun:5432")))?;
             return Ok(Some(Self::Unix(folder.into(), port)));
         }
-        let (host, port) = network::split_port(host, port).ok_or_else(|| {
-            invalid(format!(
-                "`{host}` is not a host; write h1:{DEFAULT_PORT} or [::1]:{DEFAULT_PORT}"
-            ))
-        })?;
+        let (host, port) = network::host_and_port(url, host, port)?;
         Ok(Some(Self::Tcp(host.into(), port)))
     }
 
-    fn is_unix(&self) -> bool {
-        matches!(self, Self::Unix(..))
-    }
-}
-
-impl fmt::Display for Place {
-    /// `host:port`, or the path of a socket.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn place(&self) -> Place {
         match self {
-            Self::Tcp(host, port) => f.pad(&network::join_port(host, *port)),
-            Self::Unix(folder, port) => f.pad(&socket_in(folder, *port).to_string_lossy()),
+            Self::Tcp(host, port) => Place::Tcp(host.clone(), *port),
+            Self::Unix(folder, port) => Place::Unix(socket_in(folder, *port)),
         }
     }
 }
@@ -311,8 +281,8 @@ mod tests {
             let peer = peer(url).unwrap().unwrap();
             assert_eq!((peer.to_string().as_str(), peer.driver.get_dbname()), (shown, database));
         }
-        assert!(peer("postgresql://127.0.0.1").unwrap().unwrap().is_local());
-        assert!(!peer("postgresql://192.0.2.1").unwrap().unwrap().is_local());
+        assert!(peer("postgresql://127.0.0.1").unwrap().unwrap().place().is_local());
+        assert!(!peer("postgresql://192.0.2.1").unwrap().unwrap().place().is_local());
         assert!(peer("postgresql:///x").unwrap().unwrap().is_unix());
     }
 

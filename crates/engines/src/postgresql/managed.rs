@@ -15,7 +15,7 @@ use larder_host::scratch::ScratchDir;
 use larder_store::{Error, Result, StoreUrl};
 use tokio_postgres::config::SslMode;
 
-use super::address::{self, DEFAULT_PORT, Login, Peer, Place};
+use super::address::{self, DEFAULT_PORT, Host, Login, Peer};
 use super::config::PostgresqlConfig;
 use super::connection::PostgresqlConnection;
 use super::{RECIPE, SCHEME, tls};
@@ -29,7 +29,7 @@ const START: Duration = Duration::from_mins(1);
 /// The data folder, in the server's directory.
 const DATA_FOLDER: &str = "data";
 
-/// What the superuser is to be known by, which nobody needs once the data folder is made.
+/// The password of the superuser, which nobody needs once the data folder is made.
 const PASSWORD_FILE: &str = "password";
 
 /// The certificate and the key of the server, in its directory, when it has TLS.
@@ -94,9 +94,9 @@ impl Launch<'_> {
         let account = account(directory.path())?;
         let login = self.login()?;
         self.make_data_folder(&directory, account.as_ref(), &login)?;
-        let place = self.place(directory.path())?;
+        let host = self.host(directory.path())?;
         let mut command = Command::new(&self.programs.postgres);
-        command.arg("-D").arg(DATA_FOLDER).args(settings(self.config, &place));
+        command.arg("-D").arg(DATA_FOLDER).args(settings(self.config, &host));
         prepare(&mut command, account.as_ref());
         let connector = match &self.certificates {
             Some(Certificates { authority, server, key }) => {
@@ -113,7 +113,7 @@ impl Launch<'_> {
             None => tls::connector(self.config)?,
         };
         let encryption = if self.config.tls { SslMode::Require } else { SslMode::Disable };
-        let peer = Peer::new(place, &login, connector, encryption, self.config);
+        let peer = Peer::new(&host, &login, connector, encryption, self.config);
         // Asked to end as usual it would write down what is going to vanish.
         let server = Server::start(SCHEME, command, directory, account.as_ref())?;
         let mut server = server.ended_by(libc::SIGQUIT);
@@ -170,12 +170,12 @@ impl Launch<'_> {
     }
 
     /// Where the server is to be.
-    fn place(&self, directory: &Path) -> Result<Place> {
+    fn host(&self, directory: &Path) -> Result<Host> {
         if self.config.socket {
             network::check_socket_path(SCHEME, &address::socket_in(directory, DEFAULT_PORT))?;
-            return Ok(Place::Unix(directory.into(), DEFAULT_PORT));
+            return Ok(Host::Unix(directory.into(), DEFAULT_PORT));
         }
-        Ok(Place::Tcp(Ipv4Addr::LOCALHOST.to_string(), managed::free_port(SCHEME)?))
+        Ok(Host::Tcp(Ipv4Addr::LOCALHOST.to_string(), managed::free_port(SCHEME)?))
     }
 }
 
@@ -192,9 +192,9 @@ fn account(directory: &Path) -> Result<Option<Account>> {
     Ok(account)
 }
 
-/// What is the same for both programs.
+/// The part that is the same for both programs.
 fn prepare(command: &mut Command, account: Option<&Account>) {
-    // Whatever else is set is for another server.
+    // Other settings of the environment are for another server.
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("PG") {
             command.env_remove(name);
@@ -208,10 +208,10 @@ fn prepare(command: &mut Command, account: Option<&Account>) {
 
 /// The settings of a server, as arguments. What no option names is as PostgreSQL has it by itself, but for the number of
 /// sessions, and for what would remain when the server is killed: memory that is shared by name.
-fn settings(config: &PostgresqlConfig, place: &Place) -> Vec<String> {
-    let (hosts, port, folder) = match place {
-        Place::Tcp(host, port) => (host.as_str(), *port, String::new()),
-        Place::Unix(folder, port) => ("", *port, folder.display().to_string()),
+fn settings(config: &PostgresqlConfig, host: &Host) -> Vec<String> {
+    let (hosts, port, folder) = match host {
+        Host::Tcp(host, port) => (host.as_str(), *port, String::new()),
+        Host::Unix(folder, port) => ("", *port, folder.display().to_string()),
     };
     let on = |setting: bool| if setting { "on" } else { "off" }.to_owned();
     let mut settings = vec![

@@ -44,7 +44,7 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     };
     let timeout = config.timeout.0;
     let round_trips = peer.round_trips();
-    let destinations = || peer.destination().map(|destination| vec![destination]);
+    let destinations = || peer.place().destination(SCHEME).map(|destination| vec![destination]);
     let relay = network::relay_for(SCHEME, config.via, timeout, round_trips, destinations)?;
     let peer = match relay.as_ref().and_then(|relay| relay.addresses().first()) {
         Some(address) => peer.through(*address),
@@ -86,7 +86,7 @@ struct PostgresqlStore {
     info: StoreInfo,
 }
 
-/// What sessions share; the server and the relay that were started for them end with the last of it.
+/// The state that sessions share; the server and the relay that were started for them end with the last of it.
 #[derive(Debug)]
 pub(super) struct Shared {
     expiry: Option<Expiry>,

@@ -1,4 +1,4 @@
-//! What the server tells of itself.
+//! The survey of a server.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,7 @@ const READ_BACK: [&str; 9] = [
     "wal_writer_delay",
 ];
 
-/// What a server told when the store was opened.
+/// The survey of a server when the store was opened.
 #[derive(Debug)]
 pub(super) struct Survey {
     pub(super) version: Option<String>,
@@ -52,11 +52,11 @@ impl Survey {
         let tls = "SELECT version FROM pg_stat_ssl WHERE ssl AND pid = pg_backend_pid()";
         let tls = one(connection, tls)?;
         let pid = one(connection, "SELECT pg_backend_pid()")?.and_then(|pid| pid.parse().ok());
-        let pid = pid.filter(|_| connection.peer().is_local()).and_then(postmaster_of);
+        let pid = pid.filter(|_| connection.peer().place().is_local()).and_then(postmaster_of);
         Ok(Self { version: version.map(|text| shortened(&text)), settings, tls, pid })
     }
 
-    /// What an acknowledged write survives there, in a table that is logged or not.
+    /// The durability of an acknowledged write there, in a table that is logged or not.
     ///
     /// A table that is not logged is emptied when the server has crashed. A write that does not wait for the log is in
     /// the server's memory for up to three times `wal_writer_delay`; when it is then not synced either, there is no

@@ -1,6 +1,5 @@
 //! Whom a connection trusts.
 
-use std::fs;
 use std::sync::Arc;
 
 use larder_store::{Error, Result};
@@ -16,6 +15,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::SCHEME;
 use super::config::{PostgresqlConfig, SslMode};
+use crate::authorities;
 
 /// Whose certificates are believed, and for which host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ enum Trust {
     Host,
 }
 
-/// What encrypts the connections that the options ask for; without TLS it is not asked to.
+/// The TLS that the options ask for; without TLS the driver does not use it.
 pub(super) fn connector(config: &PostgresqlConfig) -> Result<MakeRustlsConnect> {
     let trust = match config.sslmode {
         SslMode::VerifyFull => Trust::Host,
@@ -38,17 +38,21 @@ pub(super) fn connector(config: &PostgresqlConfig) -> Result<MakeRustlsConnect> 
         _ => Trust::Anybody,
     };
     let authorities = match (&config.sslrootcert, trust) {
-        (Some(path), _) => read_authorities(path)?,
+        (Some(path), _) => certificates(&authorities::read(SCHEME, "sslrootcert", path)?),
         (None, Trust::Anybody) => Vec::new(),
         (None, _) => rustls_native_certs::load_native_certs().certs,
     };
     connector_of(trust, authorities)
 }
 
-/// What believes only this authority, whose certificate is in PEM.
+/// The TLS that believes only this authority, whose certificate is in PEM.
 pub(super) fn trusting(authority: &str) -> Result<MakeRustlsConnect> {
-    let certificates = CertificateDer::pem_slice_iter(authority.as_bytes()).flatten().collect();
-    connector_of(Trust::Host, certificates)
+    connector_of(Trust::Host, certificates(authority.as_bytes()))
+}
+
+/// The certificates of a text in PEM.
+fn certificates(pem: &[u8]) -> Vec<CertificateDer<'static>> {
+    CertificateDer::pem_slice_iter(pem).flatten().collect()
 }
 
 fn connector_of(
@@ -81,21 +85,6 @@ fn connector_of(
         builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
     };
     Ok(MakeRustlsConnect::new(config))
-}
-
-/// The certificates of a file, which must have one.
-fn read_authorities(path: &str) -> Result<Vec<CertificateDer<'static>>> {
-    let pem = fs::read(path).map_err(|source| {
-        let what = format!("option `sslrootcert`: reading {path}");
-        Error::Io { engine: SCHEME, what, source }
-    })?;
-    let certificates: Vec<_> = CertificateDer::pem_slice_iter(&pem).flatten().collect();
-    if certificates.is_empty() {
-        let reason =
-            format!("option `sslrootcert`: there is no certificate in {path}; it must be in PEM");
-        return Err(Error::InvalidOptions { engine: SCHEME, reason });
-    }
-    Ok(certificates)
 }
 
 /// Believes certificates for any host: those of known authorities, or anybody's.

@@ -1,20 +1,18 @@
 //! Where a node is, and how it is connected to.
 
 use std::fmt;
-use std::fs;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use larder_host::relay::{Destination, Relay};
+use larder_host::relay::Relay;
 use larder_store::{Error, Result, StoreUrl};
 use redis::io::tcp::TcpSettings;
 use redis::{Client, ConnectionAddr, IntoConnectionInfo, RedisConnectionInfo, TlsCertificates};
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject as _;
 
 use super::SCHEME;
 use super::config::RedisConfig;
-use crate::network;
+use crate::authorities;
+use crate::network::{self, Place};
 
 /// The port of a node whose URL names none.
 pub(super) const DEFAULT_PORT: u16 = 6379;
@@ -25,12 +23,10 @@ pub(super) struct Node {
     /// As the library wants to know it: where connections go, and what is said first.
     client: Client,
     /// Where it is; connections may go to a relay before it.
-    address: ConnectionAddr,
-    /// The same as a person writes it.
-    shown: String,
+    place: Place,
 }
 
-/// What is said at the beginning of a connection, the same to every node of a URL.
+/// The beginning of a connection, the same to every node of a URL.
 #[derive(Debug, Clone)]
 pub(super) struct Greeting {
     redis: RedisConnectionInfo,
@@ -49,7 +45,7 @@ struct Trust {
 }
 
 impl Greeting {
-    /// What a URL and its options say.
+    /// The greeting that a URL and its options ask for.
     pub(super) fn from_url(url: &StoreUrl, config: &RedisConfig) -> Result<Self> {
         let invalid = |reason: String| Error::InvalidUrl { url: url.to_string(), reason };
         let has_hosts = !url.hosts().is_empty();
@@ -73,7 +69,8 @@ impl Greeting {
             (None, Some(password)) => redis = redis.set_password(password),
             (None, None) => {}
         }
-        let authorities = config.ca.as_deref().map(read_authorities).transpose()?;
+        let authorities =
+            config.ca.as_deref().map(|path| authorities::read(SCHEME, "ca", path)).transpose()?;
         let trust = Trust { authorities, anybody: config.insecure };
         Ok(Self { redis, tls: config.is_encrypted().then_some(trust), relays: Vec::new() })
     }
@@ -115,19 +112,6 @@ impl Greeting {
     }
 }
 
-/// A file of certificates, which must have one.
-fn read_authorities(path: &str) -> Result<Vec<u8>> {
-    let pem = fs::read(path).map_err(|source| {
-        let what = format!("option `ca`: reading {path}");
-        Error::Io { engine: SCHEME, what, source }
-    })?;
-    if CertificateDer::pem_slice_iter(&pem).next().is_none() {
-        let reason = format!("option `ca`: there is no certificate in {path}; it must be in PEM");
-        return Err(Error::InvalidOptions { engine: SCHEME, reason });
-    }
-    Ok(pem)
-}
-
 impl Node {
     /// The nodes that a URL names; none for a managed server.
     pub(super) fn from_url(url: &StoreUrl, greeting: &Greeting) -> Result<Vec<Self>> {
@@ -142,11 +126,8 @@ impl Node {
             }
             (hosts, _) => hosts
                 .iter()
-                .map(|text| {
-                    let (host, port) =
-                        network::split_port(text, DEFAULT_PORT).ok_or_else(|| {
-                            invalid(format!("`{text}` is not a host; write h1:6379 or [::1]:6379"))
-                        })?;
+                .map(|host| {
+                    let (host, port) = network::host_and_port(url, host, DEFAULT_PORT)?;
                     Self::tcp(host, port, greeting)
                 })
                 .collect(),
@@ -155,39 +136,34 @@ impl Node {
 
     /// A node on a socket of this machine.
     pub(super) fn unix(path: &str, greeting: &Greeting) -> Result<Self> {
-        Self::at(ConnectionAddr::Unix(path.into()), path.into(), greeting)
+        Self::at(Place::Unix(path.into()), greeting)
     }
 
     /// A node on a port of a host.
     pub(super) fn tcp(host: &str, port: u16, greeting: &Greeting) -> Result<Self> {
-        let shown = network::join_port(host, port);
-        let host = host.to_owned();
-        let address = match &greeting.tls {
+        Self::at(Place::Tcp(host.into(), port), greeting)
+    }
+
+    fn at(place: Place, greeting: &Greeting) -> Result<Self> {
+        let unusable = |error: redis::RedisError| Error::InvalidOptions {
+            engine: SCHEME,
+            reason: format!("{place}: {error}"),
+        };
+        let tcp = |host: String, port| match &greeting.tls {
             None => ConnectionAddr::Tcp(host, port),
             Some(trust) => {
                 let insecure = trust.anybody;
                 ConnectionAddr::TcpTls { host, port, insecure, tls_params: None }
             }
         };
-        Self::at(address, shown, greeting)
-    }
-
-    fn at(address: ConnectionAddr, shown: String, greeting: &Greeting) -> Result<Self> {
-        let unusable = |error: redis::RedisError| Error::InvalidOptions {
-            engine: SCHEME,
-            reason: format!("{shown}: {error}"),
-        };
-        let reached_at = match (greeting.relay_of(&shown)?, &address) {
-            (None, _) => address.clone(),
-            (Some(relay), ConnectionAddr::TcpTls { insecure, tls_params, .. }) => {
-                ConnectionAddr::TcpTls {
-                    host: relay.ip().to_string(),
-                    port: relay.port(),
-                    insecure: *insecure,
-                    tls_params: tls_params.clone(),
-                }
+        let reached_at = match (greeting.relay_of(&place.to_string())?, &place) {
+            (Some(relay), Place::Tcp(..)) => tcp(relay.ip().to_string(), relay.port()),
+            // A socket takes no TLS.
+            (Some(relay), Place::Unix(_)) => {
+                ConnectionAddr::Tcp(relay.ip().to_string(), relay.port())
             }
-            (Some(relay), _) => ConnectionAddr::Tcp(relay.ip().to_string(), relay.port()),
+            (None, Place::Tcp(host, port)) => tcp(host.clone(), *port),
+            (None, Place::Unix(path)) => ConnectionAddr::Unix(path.clone()),
         };
         let info = reached_at
             .into_connection_info()
@@ -202,7 +178,8 @@ impl Node {
             }
             None => Client::open(info),
         };
-        Ok(Self { client: client.map_err(unusable)?, address, shown })
+        let client = client.map_err(unusable)?;
+        Ok(Self { client, place })
     }
 
     /// The client that connects to it.
@@ -210,23 +187,21 @@ impl Node {
         &self.client
     }
 
-    /// The same node, reached as another greeting says.
-    pub(super) fn greeted(&self, greeting: &Greeting) -> Result<Self> {
-        Self::at(self.address.clone(), self.shown.clone(), greeting)
+    /// Where it is.
+    pub(super) fn place(&self) -> &Place {
+        &self.place
     }
 
-    /// Whether it is at the same address.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
-        self.address == other.address
+    /// The same node, reached as another greeting says.
+    pub(super) fn greeted(&self, greeting: &Greeting) -> Result<Self> {
+        Self::at(self.place.clone(), greeting)
     }
 
     /// Its host and port, where it is not on a socket.
     pub(super) fn host_and_port(&self) -> Option<(&str, u16)> {
-        match &self.address {
-            ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
-                Some((host, *port))
-            }
-            _ => None,
+        match &self.place {
+            Place::Tcp(host, port) => Some((host, *port)),
+            Place::Unix(_) => None,
         }
     }
 
@@ -241,42 +216,20 @@ impl Node {
             ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
                 network::join_port(host, *port)
             }
-            _ => self.shown.clone(),
+            _ => self.to_string(),
         }
-    }
-
-    /// Where a relay to it leads.
-    pub(super) fn destination(&self) -> Result<Destination> {
-        match &self.address {
-            ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
-                let addresses = network::addresses(host, *port);
-                addresses.map(Destination::Tcp).map_err(|source| Error::Unavailable {
-                    engine: SCHEME,
-                    what: format!("{host}: {source}"),
-                    source: Some(source),
-                })
-            }
-            _ => Ok(Destination::Unix(self.shown.clone().into())),
-        }
-    }
-
-    /// Whether it is on this machine for certain.
-    pub(super) fn is_local(&self) -> bool {
-        self.host_and_port().is_none_or(|(host, port)| {
-            network::addresses(host, port).is_ok_and(|addresses| network::are_local(&addresses))
-        })
     }
 
     /// Whether what is said to it is encrypted.
     pub(super) fn is_encrypted(&self) -> bool {
-        matches!(self.address, ConnectionAddr::TcpTls { .. })
+        matches!(self.client.get_connection_info().addr(), ConnectionAddr::TcpTls { .. })
     }
 }
 
 impl fmt::Display for Node {
     /// `host:port`, or the path of a socket.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.shown)
+        self.place.fmt(f)
     }
 }
 
@@ -306,9 +259,9 @@ mod tests {
         let pool = nodes("rediss://127.0.0.1,[::1]:5").unwrap();
         let shown: Vec<String> = pool.iter().map(Node::to_string).collect();
         assert_eq!(shown, ["127.0.0.1:6379", "[::1]:5"]);
-        assert!(pool.iter().all(|node| node.is_local() && node.is_encrypted()));
-        assert!(nodes("redis://localhost").unwrap()[0].is_local());
-        assert!(!nodes("redis://192.0.2.1").unwrap()[0].is_local());
+        assert!(pool.iter().all(|node| node.place().is_local() && node.is_encrypted()));
+        assert!(nodes("redis://localhost").unwrap()[0].place().is_local());
+        assert!(!nodes("redis://192.0.2.1").unwrap()[0].place().is_local());
         assert_eq!(settings_of(&nodes("redis://h1/2").unwrap()[0]).db(), 2);
         for (url, needle) in [
             ("redis://h1/x", "`x` is not the number of a database"),

@@ -12,7 +12,7 @@ use super::session::Doubt;
 /// A cluster has this many slots, over which its keys are spread.
 pub(super) const N_SLOTS: u16 = 16384;
 
-/// What stands for the host of a node that is known by no name.
+/// The text in place of the host of a node that is known by no name.
 pub(super) const UNKNOWN_HOST: &str = "?";
 
 /// The nodes, and which of them has which slots.
@@ -21,7 +21,7 @@ pub(super) struct Layout {
     nodes: Vec<Arc<Node>>,
     /// The place of each slot's node; empty where there is no cluster.
     owners: Arc<[u16]>,
-    /// Who told this.
+    /// The server that told this.
     teller: Arc<Node>,
 }
 
@@ -103,12 +103,12 @@ impl Layout {
     pub(super) fn tellers(&self, seeds: &[Arc<Node>], doubt: Doubt) -> Vec<Arc<Node>> {
         let mut tellers: Vec<Arc<Node>> = Vec::new();
         for node in [&self.teller].into_iter().chain(&self.nodes).chain(seeds) {
-            if !tellers.iter().any(|known| known.is_same(node)) {
+            if !tellers.iter().any(|known| known.place() == node.place()) {
                 tellers.push(Arc::clone(node));
             }
         }
         let doubted = &self.nodes[doubt.node];
-        tellers.sort_by_key(|node| match (node.is_same(doubted), doubt.is_lost) {
+        tellers.sort_by_key(|node| match (node.place() == doubted.place(), doubt.is_lost) {
             (true, false) => 0,
             (false, _) => 1,
             (true, true) => 2,
@@ -155,7 +155,7 @@ fn text(value: &Value) -> Option<&str> {
     }
 }
 
-/// What of a key is hashed: what stands between its first `{` and the next `}`, if anything does.
+/// The hashed part of a key: the bytes between its first `{` and the next `}`, if there are any.
 fn hashed_part(key: &[u8]) -> &[u8] {
     let Some(open) = key.iter().position(|byte| *byte == b'{') else { return key };
     let tag = &key[open + 1..];

@@ -35,7 +35,7 @@ pub(super) struct RedisSession {
     request: Request,
     /// Whom the last request was sent to.
     pub(super) asked: usize,
-    /// What a batch asks of each node, kept for its memory.
+    /// The requests of a batch to each node, kept for their memory.
     pub(super) parts: Vec<Part>,
 }
 
@@ -61,7 +61,8 @@ impl RedisSession {
         let mut known = std::mem::take(&mut self.connections);
         let terms = self.shared.terms();
         let connection = |node: &Arc<Node>| {
-            let place = known.iter().position(|connection| connection.node().is_same(node));
+            let place =
+                known.iter().position(|connection| connection.node().place() == node.place());
             match place {
                 Some(place) => known.swap_remove(place),
                 None => Connection::new(Arc::clone(node), terms),
@@ -375,7 +376,7 @@ impl Doubt {
         Self { node, is_lost: true }
     }
 
-    /// What the refusal of a node gives rise to.
+    /// The consequence of a node's refusal.
     pub(super) fn by(error: &ServerError, node: usize) -> Option<Self> {
         match error.kind()? {
             ServerErrorKind::Moved => Some(Self::told(node)),

@@ -31,7 +31,7 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     let config = RedisConfig::from_url(url)?;
     let mut greeting = Greeting::from_url(url, &config)?;
     if config.is_encrypted() {
-        // Whoever was first has chosen for the whole process, and any choice will do.
+        // The first caller has chosen for the whole process, and any choice will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
     let mut seeds = Node::from_url(url, &greeting)?;
@@ -47,7 +47,7 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     let mut nodes = layout.owners();
     let surveys: Vec<Result<Survey>> = nodes.iter().map(|node| Survey::of(node, timeout)).collect();
     let known = known(&seeds, &nodes);
-    let destinations = || known.iter().map(|node| node.destination()).collect();
+    let destinations = || known.iter().map(|node| node.place().destination(SCHEME)).collect();
     let relay = network::relay(SCHEME, config.via, timeout, destinations)?;
     if let Some(relay) = &relay {
         greeting = greeting.through(&known, relay);
@@ -77,7 +77,7 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
 fn known(seeds: &[Arc<Node>], owners: &[Arc<Node>]) -> Vec<Arc<Node>> {
     let mut known: Vec<Arc<Node>> = Vec::new();
     for node in seeds.iter().chain(owners) {
-        if !known.iter().any(|other| other.is_same(node)) {
+        if !known.iter().any(|other| other.place() == node.place()) {
             known.push(Arc::clone(node));
         }
     }
@@ -130,7 +130,7 @@ struct RedisStore {
     info: StoreInfo,
 }
 
-/// What sessions share; the servers and the relay that were started for them end with the last of it.
+/// The state that sessions share; the servers and the relay that were started for them end with the last of it.
 #[derive(Debug)]
 pub(super) struct Shared {
     /// Never locked while somebody is asked.

@@ -1,4 +1,4 @@
-//! What a node tells of itself: version, settings, counters, the slots of its cluster.
+//! The survey of a node: version, settings, counters, the slots of its cluster.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(super) const READ_BACK: [&str; 10] = [
 /// Programs that may stand behind a process id which a node tells.
 const PROGRAMS: [&str; 3] = ["redis-server", "valkey-server", "keydb-server"];
 
-/// What a node told when the store was opened.
+/// The survey of a node when the store was opened.
 #[derive(Debug)]
 pub(super) struct Survey {
     /// The lines of `INFO`, by name; empty where the server forbids it.
@@ -47,7 +47,7 @@ impl Survey {
         let facts = control.facts()?;
         let settings = control.settings()?;
         let pid = facts.get("process_id").and_then(|pid| pid.parse().ok());
-        let pid = pid.filter(|pid| node.is_local() && is_server(*pid));
+        let pid = pid.filter(|pid| node.place().is_local() && is_server(*pid));
         Ok(Self { facts, settings, pid })
     }
 
@@ -63,7 +63,7 @@ impl Survey {
         fact("redis_version").cloned()
     }
 
-    /// What an acknowledged write survives there. What it saves from time to time is lost up to the last time.
+    /// The durability of an acknowledged write there. Snapshots lose every write since the last one.
     pub(super) fn durability(&self) -> Durability {
         let is_logged = match self.setting("appendonly") {
             Some(setting) => setting == "yes",
@@ -125,7 +125,7 @@ pub(super) fn facts(node: &Arc<Node>, timeout: Duration) -> Result<BTreeMap<Stri
     Control::new(node, timeout).facts()
 }
 
-/// What a node answers to one command, a refusal being an error.
+/// The answer of a node to one command, a refusal being an error.
 pub(super) fn ask(node: &Arc<Node>, timeout: Duration, command: &[&[u8]]) -> Result<Value> {
     Control::new(node, timeout).ask(command)
 }

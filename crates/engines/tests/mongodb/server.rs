@@ -1,4 +1,4 @@
-//! What an external server keeps, what it refuses, and what happens while it is away.
+//! An external server: entries that it keeps, refusals, and the time while it is away.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -142,11 +142,15 @@ fn killed_and_restarted() {
     let began = Instant::now();
     let message = failure(session.get(b"key", &mut value), "unavailable");
     assert!(began.elapsed() < PATIENCE && message.contains("127.0.0.1"), "{message}");
-    let message = failure(session.get(b"key", &mut value), "unavailable");
-    assert!(message.contains("refused the connection; is mongod running there?"), "{message}");
+    // Another connection to the dead server may be found first: it ends without an answer.
+    while !failure(session.get(b"key", &mut value), "unavailable")
+        .contains("refused the connection; is mongod running there?")
+    {
+        assert!(began.elapsed() < PATIENCE);
+    }
     failure(quick_session.get(b"key", &mut value), "unavailable");
     let _server = stand_in_on(port, &[]);
-    // What it held is gone with it; what matters is that it is asked.
+    // Its entries are gone with it; only the fact that it is asked matters.
     for session in [&mut session, &mut quick_session] {
         let until = Instant::now() + PATIENCE;
         // Each way to the server may find out in its turn that the old connection is dead.
@@ -238,7 +242,7 @@ fn the_largest_value() {
     value.push(0);
     failure(session.set(&key, &value, &options), "value_too_large");
     assert_eq!(session.get(&key, &mut found).unwrap(), None);
-    // What takes a condition or the value that is there leaves it as it is.
+    // An operation with a condition, or on the value that is there, leaves the entry as it is.
     set(&mut *session, "key", b"small");
     for mode in [SetMode::Add, SetMode::Replace, SetMode::Append] {
         let refused = session.set(b"key", &value, &SetOptions { mode, ..options });
