@@ -24,6 +24,9 @@ const DEFAULT: &str = "keys = 100";
 /// Keys are overwritten, deleted and read in turn.
 const MIXED: &str = "keys = 100\nratio = '1:3:1'\nrequests = 600";
 
+/// Time ends a phase that fills what the one before has deleted.
+const TIMED: &str = "keys = 100\noperations = 'delete,get_or_set,get'\nduration = '300ms'";
+
 /// A fault, a plan under which it shows, the check that finds it, and words of the example.
 const CASES: &[(&str, &str, &str, &str)] = &[
     ("swap", DEFAULT, "OTHER-KEY", "got the value of `"),
@@ -31,7 +34,12 @@ const CASES: &[(&str, &str, &str, &str)] = &[
     ("tail", DEFAULT, "DAMAGED", " bytes, where 1024 were stored"),
     ("trunc", DEFAULT, "TRUNCATED", " came 300 of 1024 bytes"),
     // No key is set twice by the plan: the read-back sets some once more.
-    ("keepfirst", DEFAULT, "STALE", "got version 1 of it, where version 2 was acknowledged"),
+    (
+        "keepfirst",
+        DEFAULT,
+        "STALE",
+        "got version 1 of it, where version 2 is the oldest that is right",
+    ),
     ("nodelete", MIXED, "STALE", "` was deleted, and version "),
     ("nodelete", DEFAULT, "NOT-EMPTIED", "is still there"),
 ];
@@ -49,6 +57,9 @@ fn main() -> ExitCode {
         }
         let name = format!("{language}_holds_nothing_against_a_sound_server");
         trials.push(trial_where(is_there, &name, move || sound(language)));
+        let name = format!("{language}_holds_nothing_against_fills_that_time_ended");
+        trials
+            .push(trial_where(is_there, &name, move || no_error(&run(language, "honest", TIMED))));
     }
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -78,11 +89,15 @@ fn found(language: &str, fault: &str, plan: &str, id: &str, words: &str) {
 /// Deletes, overwrites and clears that are carried out are verified, and nothing is held against them.
 fn sound(language: &str) {
     let run = run(language, "honest", MIXED);
-    let errors = run.checks.iter().filter(|check| check.severity == Severity::Error);
-    assert_eq!(errors.count(), 0, "{:#?}", run.checks);
+    no_error(&run);
     let mut counts = Counts::default();
     run.cells.iter().for_each(|cell| counts.add(&cell.counts));
     assert!(counts.planned_misses > 0 && counts.planned_misses <= counts.misses, "{counts:#?}");
     assert!(counts.overwritten > 0 && counts.deletes_read_back > 0, "{counts:#?}");
     assert_eq!((counts.emptied_checked > 0, counts.emptied_left), (true, 0), "{counts:#?}");
+}
+
+fn no_error(run: &Run) {
+    let errors = run.checks.iter().filter(|check| check.severity == Severity::Error);
+    assert_eq!(errors.count(), 0, "{:#?}", run.checks);
 }

@@ -109,7 +109,11 @@ final class Guest {
         plan = null;
         judge = null;
         folder = Path.of(name);
-        plan = Plan.read(folder);
+        try {
+            plan = Plan.read(folder);
+        } catch (IOException e) {
+            throw Failure.of(e);
+        }
         judge = new Judge(plan);
         if (!isWarm && plan.phases.stream().anyMatch(Plan.Phase::isMeasured)) {
             WarmUp.run(cache, plan);

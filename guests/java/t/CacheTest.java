@@ -41,6 +41,14 @@ final class CacheTest {
             Check.is(cache.stored >= WarmUp.OPERATIONS / 4, cache.stored + " sets in the warm-up");
             Check.equal(cache.refused, 1, "tries of the large one");
         });
+        Check.that("what warms up leaves nothing behind", () -> {
+            TestPlan plan = new TestPlan("a", "b");
+            plan.phase(
+                    Map.of("operations", List.of("get", "get_or_set")), new int[] {2, 0, plan.value(0, 100)});
+            MapCache cache = new MapCache();
+            WarmUp.run(cache, plan.read());
+            Check.equal(cache.entries.size(), 0, "entries");
+        });
         Check.end();
     }
 

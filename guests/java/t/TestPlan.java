@@ -26,11 +26,8 @@ final class TestPlan {
     private final List<String> keys;
     private final int[] newest;
     private final List<byte[]> values = new ArrayList<>();
-    private final List<byte[]> texts = new ArrayList<>();
     private final List<int[]> operations = new ArrayList<>();
     private final List<Object> phases = new ArrayList<>();
-    int processes = 1;
-    boolean replays;
 
     TestPlan(String... keys) {
         this.keys = List.of(keys);
@@ -56,37 +53,13 @@ final class TestPlan {
         byte[] recipe = new byte[36];
         little(recipe).putInt(at).putInt(length).putInt(newest[key]).put(header);
         values.add(recipe);
-        byte[] text = Arrays.copyOfRange(pool, at, at + length);
-        if (length >= HEADER) {
-            System.arraycopy(header, 0, text, 0, HEADER);
-        }
-        texts.add(text);
         newest[key] = number;
         return number;
     }
 
-    /** The bytes of a value. */
-    byte[] text(int number) {
-        return texts.get(number - 1).clone();
-    }
-
-    /** The bytes of a value that is of no plan, with a version of its own. */
-    byte[] stranger(int key, int version, int length) {
-        int at = origin.offset(key, version);
-        byte[] text = Arrays.copyOfRange(pool, at, at + length);
-        System.arraycopy(origin.of(key, version, length), 0, text, 0, HEADER);
-        return text;
-    }
-
-    /** A phase of these operations, `{kind, key, value}` each, shared among the processes as they stand. */
+    /** A phase of these operations, `{kind, key, value}` each, of one process. */
     TestPlan phase(Map<String, Object> options, int[]... all) {
-        List<Object> shares = new ArrayList<>();
-        int each = (all.length + processes - 1) / processes;
-        for (int process = 0; process < processes; process++) {
-            int from = Math.min(all.length, process * each);
-            int to = Math.min(all.length, from + each);
-            shares.add(List.of(operations.size() + from, to - from));
-        }
+        Object shares = List.of(List.of(operations.size(), all.length));
         operations.addAll(List.of(all));
         Map<String, Object> phase = new LinkedHashMap<>();
         phase.put("measured", true);
@@ -105,9 +78,9 @@ final class TestPlan {
         plan.put("pool", folder.resolve("pool.bin").toString());
         plan.put("seed", SEED);
         plan.put("span", SPAN);
-        plan.put("processes", processes);
+        plan.put("processes", 1);
         plan.put("ttl_s", null);
-        plan.put("replays", replays);
+        plan.put("replays", false);
         plan.put("phases", phases);
         Files.writeString(folder.resolve("plan.json"), Json.write(plan));
         Files.write(folder.resolve("pool.bin"), pool);
@@ -128,27 +101,23 @@ final class TestPlan {
         return Plan.read(folder);
     }
 
-    /** Carries all phases out; what each process found in the last. */
+    /** Carries all phases out; what was found in the last. */
     @SuppressWarnings("unchecked")
-    List<Map<String, Object>> run(Cache cache) throws Exception {
+    Map<String, Object> run(Cache cache) throws Exception {
         Plan plan = read();
         Judge judge = new Judge(plan);
         Crew crew = new Crew(cache);
         for (int phase = 0; phase < phases.size(); phase++) {
             crew.run(plan, judge, phase, folder, operations -> {});
         }
-        List<Map<String, Object>> found = new ArrayList<>();
-        for (int process = 0; process < processes; process++) {
-            Path file = folder.resolve("ran-" + (phases.size() - 1) + "-" + process + ".json");
-            found.add((Map<String, Object>) Json.read(Files.readString(file)));
-        }
-        return found;
+        Path file = folder.resolve("ran-" + (phases.size() - 1) + "-0.json");
+        return (Map<String, Object>) Json.read(Files.readString(file));
     }
 
-    /** What the only process found about one operation. */
+    /** What was found in the last phase about one operation. */
     @SuppressWarnings("unchecked")
     Map<String, Object> found(Cache cache, String operation) throws Exception {
-        return ((Map<String, Map<String, Object>>) run(cache).get(0).get("operations")).get(operation);
+        return ((Map<String, Map<String, Object>>) run(cache).get("operations")).get(operation);
     }
 
     private static ByteBuffer little(byte[] bytes) {

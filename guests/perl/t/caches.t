@@ -5,95 +5,14 @@ use lib "$FindBin::Bin/lib";
 
 use File::Temp ();
 use Test::More;
-use Time::HiRes qw(sleep);
 
 use TestGuest ();
 use TestPlan  ();
-
-my $server = TestGuest->memcached_or_not;
-my $files  = File::Temp->newdir;
-my $local  = $server && TestGuest->memcached_on("$files/socket");
-my @servers   = $server ? (servers => [ $server->address ]) : ();
-my %memcached = (cache => 'memcached', options => { connect => 'session' }, @servers);
 
 # A tier of a tiered cache in a folder of its own.
 sub tier ($cache) {
     return { cache => $cache, options => {}, folder => File::Temp::tempdir(CLEANUP => 1), servers => [],
         room_bytes => 8 * 1024 * 1024, largest_bytes => 32_768 };
-}
-
-my @caches = (
-    [ 'filecache', 'filecache', {} ],
-    [ 'filecache per operation', 'filecache', { options => { connect => 'operation' } } ],
-    [ 'mmap',      'mmap',      {} ],
-    [ 'mmap that freezes', 'mmap', { options => { strings => JSON::PP::false } } ],
-    [ 'fastmmap',  'fastmmap',  {} ],
-    [ 'fastmmap that compresses', 'fastmmap', { options => { compressor => 'zlib' } } ],
-    [ 'tiered', 'tiered', { tiers => [ tier('fastmmap'), tier('mmap'), tier('filecache') ] } ],
-    $server
-    ? (
-        [ 'memcached',               'memcached', {@servers} ],
-        [ 'memcached on a socket',   'memcached', { servers => [ $local->address ] } ],
-        [ 'memcached per operation', 'memcached', { @servers, options => { connect => 'operation' } } ],
-        [ 'memcached without waiting', 'memcached', { @servers, options => { nowait => JSON::PP::true } } ],
-        [ 'tiered over memcached',   'tiered',    { tiers => [ tier('mmap'), \%memcached ] } ],
-    )
-    : (),
-);
-
-for my $case (@caches) {
-    my ($name, $cache, $order) = @$case;
-    subtest $name => sub { holds($name, $cache, $order) };
-}
-
-# What every cache must do, by commands and by a plan.
-sub holds ($name, $cache, $order) {
-    my $guest = TestGuest->start($cache, %$order);
-    like $guest->opened->{cache}, qr/^Cache::\S+ \d/, 'it tells module and version' or diag explain $guest->opened;
-    is $guest->get('none'), undef, 'what was never stored is not there';
-    my $binary = join '', map { chr } 0 .. 255;
-    ok $guest->set('bytes', $binary)->{stored}, 'a value of all bytes is stored';
-    is $guest->get('bytes'), $binary, 'and comes back whole';
-    ok $guest->set('bytes', 'newer')->{stored}, 'it is replaced';
-    is $guest->get('bytes'), 'newer', 'by what is read then';
-    ok $guest->set('empty', '')->{stored}, 'an empty value is stored';
-    is $guest->get('empty'), '', 'and is not a miss';
-    ok $guest->delete('bytes'), 'it is deleted';
-    ok !$guest->delete('bytes'), 'and cannot be deleted again';
-    is $guest->get('bytes'), undef, 'for it is gone';
-    ok $guest->set('long', 'x' x 30_000, 600)->{stored}, 'the largest announced value is stored, with a TTL';
-    is length $guest->get('long'), 30_000, 'and comes back';
-    runs_a_plan($name, $guest);
-    is $guest->end, 0, 'the guest ends well';
-    return;
-}
-
-sub runs_a_plan ($name, $guest) {
-    my $folder = File::Temp->newdir;
-    my $plan   = TestPlan->new("$folder", keys => [ map { $name =~ tr{ }{-}r . "-$_" } 0 .. 49 ], ttl_s => 600);
-    my @values = map { $plan->value($_, 10 + 40 * $_) } 0 .. 49;
-    my @set    = map { [ set => $_, $values[$_] ] } 0 .. 29;
-    my @get    = map { [ get => $_, $_ < 30 ? $values[$_] : 0 ] } 0 .. 39;
-    my @fill   = map { [ get_or_set => $_, $values[$_] ] } 20 .. 49;
-    $plan->phase({ operations => ['set'] }, \@set);
-    $plan->phase({ operations => ['get'] }, \@get);
-    $plan->phase({ operations => ['get_many'], multiget => 8 }, \@get);
-    $plan->phase({ operations => ['get_or_set'] }, \@fill);
-    my @mixed = map { ([ get => $_, $values[$_] ], [ delete => $_ ]) } 40 .. 49;
-    $plan->phase({ operations => [qw(get delete)] }, \@mixed);
-    my @found = map { $_->[0]{operations} } $guest->run_plan($plan);
-    my $counts = sub ($of, @names) { return [ map { $of->{$_} } @names ] };
-    my @names  = qw(ops hits misses wrong errors failed_fills succeeded);
-    is_deeply $counts->($found[0]{set},        @names), [ 30, 0,  0,  0, 0, 0, 30 ], 'a plan of sets';
-    is_deeply $counts->($found[1]{get},        @names), [ 40, 30, 10, 0, 0, 0, 30 ], 'of gets';
-    is_deeply $counts->($found[2]{get_many},   @names), [ 40, 30, 10, 0, 0, 0, 30 ], 'of requests of many keys';
-    is_deeply $counts->($found[3]{get_or_set}, @names), [ 30, 10, 20, 0, 0, 0, 30 ], 'of gets that fill';
-    is_deeply $counts->($found[4]{get},        @names), [ 10, 10, 0,  0, 0, 0, 10 ], 'of gets among deletes';
-    is_deeply $counts->($found[4]{delete},     @names), [ 10, 0,  0,  0, 0, 0, 10 ], 'of deletes';
-    my $requests = 0;
-    $requests += $_->[1] for @{ $found[2]{get_many}{latencies} };
-    is $requests, 4, 'a request has one latency, if any of its keys was right';
-    return;
 }
 
 subtest 'what does not fit is refused' => sub {
@@ -140,16 +59,6 @@ subtest 'a fraction of a second is rounded up, and none is none' => sub {
     is $mmap->opened->{settings}{expiry}, 3, 'by mmap';
     is +TestGuest->start('mmap')->opened->{settings}{expiry}, 0, 'and nobody said one';
     like +TestGuest->start('fastmmap')->opened->{settings}{expire_time}, qr/^0?$/, 'nor here';
-};
-
-subtest 'a value expires' => sub {
-    my %guests = map { ($_ => TestGuest->start($_, @servers)) } qw(filecache mmap fastmmap), $server ? 'memcached' : ();
-    for my $cache (sort keys %guests) {
-        $guests{$cache}->set('short', 'x', 1);
-        is $guests{$cache}->get('short'), 'x', "$cache has it";
-    }
-    sleep 2.1;
-    is $guests{$_}->get('short'), undef, "and $_ has it no more" for sort keys %guests;
 };
 
 subtest 'another process finds what the first one stored' => sub {

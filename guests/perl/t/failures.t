@@ -21,17 +21,11 @@ subtest 'a module that is missing' => sub {
         { unavailable => 'the Perl module Cache::FastMmap is not installed' }, 'is said in one line');
 };
 
-subtest 'a cache or a command that this guest does not have' => sub {
+subtest 'a cache or an operation that this guest does not have' => sub {
     my $unknown = TestGuest->start('apcu')->opened;
     like $unknown->{unavailable}, qr/^no cache of this guest: apcu; it has fastmmap, /, 'a cache';
-    my $guest = TestGuest->start('null');
-    is_deeply $guest->ask('flush'), { error => 'no command of this guest: flush', kind => 'protocol' }, 'a command';
-    is $guest->ask('run 0')->{error}, 'no plan has been loaded', 'a phase of no plan';
-    my $nowhere = $guest->ask('load /nowhere');
-    like $nowhere->{error}, qr{^cannot open /nowhere/plan.json: No such file}, 'a plan that is not there';
     my $touched = TestGuest->start('filecache')->ask('touch 3 5', 'key');
     like $touched->{error}, qr/^Cache::FileCache \S+ cannot renew a time to live$/, 'an operation';
-    ok $guest->set('a', 'b')->{stored}, 'and it goes on';
 };
 
 subtest 'what a module prints does not get into the answers' => sub {

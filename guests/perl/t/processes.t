@@ -12,29 +12,6 @@ use TestPlan  ();
 
 my $server = TestGuest->memcached_or_not;
 
-# A plan in which each of three processes sets its own keys and then reads all of them.
-sub plan_of_three ($folder, $replays) {
-    my @keys   = map { "key-$_" } 0 .. 299;
-    my $plan   = TestPlan->new($folder, keys => \@keys, processes => 3, replays => $replays);
-    my @values = map { $plan->value($_, 100) } 0 .. 299;
-    my @set    = map { [ set => $_, $values[$_] ] } 0 .. 299;
-    my @get    = map { [ get => $_, $values[$_] ] } 0 .. 299;
-    $plan->phase({ operations => ['set'] }, map { [ @set[ 100 * $_ .. 100 * $_ + 99 ] ] } 0 .. 2);
-    $plan->phase({ operations => ['get'] }, \@get, \@get, \@get);
-    return $plan;
-}
-
-for my $cache (qw(null filecache mmap fastmmap), $server ? 'memcached' : ()) {
-    my $folder = File::Temp->newdir;
-    my $guest  = TestGuest->start($cache, $server ? (servers => [ $server->address ]) : ());
-    my ($sets, $gets) = $guest->run_plan(plan_of_three("$folder", $cache eq 'null'));
-    is_deeply [ map { $_->{operations}{set}{succeeded} } @$sets ], [ (100) x 3 ], "$cache: each process sets its share";
-    is_deeply [ map { $_->{operations}{get}{hits} } @$gets ], [ (300) x 3 ], "$cache: and finds what the others set";
-    my ($first, $last) = (sort { $a <=> $b } map { $_->{start_ns} } @$gets)[ 0, -1 ];
-    cmp_ok $last - $first, '<', 500e6, "$cache: all begin together";
-    is $guest->end, 0, "$cache: the guest ends well";
-}
-
 # One process replaces large values of one key while two others read it: what they get is thousands of values newer than
 # what they expect.
 subtest 'telling a newer value from a wrong one takes no time' => sub {
@@ -81,56 +58,6 @@ subtest 'counting what several processes did takes no longer than doing it' => s
     cmp_ok $took - $longest, '<', 8, 'nor what follows it';
 };
 
-# Pids of the children of a process.
-sub children_of ($pid) {
-    open my $file, '<', "/proc/$pid/task/$pid/children" or return;
-    return split ' ', readline $file // '';
-}
-
-sub is_gone ($pid) {
-    for (1 .. 300) {
-        return 1 if !kill 0 => $pid;
-        open my $file, '<', "/proc/$pid/stat" or return 1;
-        return 1 if (readline $file // 'x) Z') =~ /\) Z/;
-        sleep 0.01;
-    }
-    return 0;
-}
-
-# A guest whose processes work without end.
-sub endless_guest ($folder, $processes) {
-    my $plan  = TestPlan->new($folder, keys => ['key'], processes => $processes, replays => 1);
-    my $value = $plan->value(0, 100);
-    my %limit = (time_limit_s => 600, again => JSON::PP::true);
-    $plan->phase({ operations => ['set'], %limit }, map { [ map { [ set => 0, $value ] } 1 .. 100 ] } 1 .. $processes);
-    my $guest = TestGuest->start('null');
-    $guest->ask('load ' . $plan->write);
-    $guest->send("run 0\n");
-    ok $guest->answer->{alive} > 0, 'it works and says so';
-    return $guest;
-}
-
-for my $processes (1, 3) {
-    subtest "the end of standard input ends a guest of $processes" => sub {
-        my $folder   = File::Temp->newdir;
-        my $guest    = endless_guest("$folder", $processes);
-        my @children = children_of($guest->pid);
-        is scalar @children, $processes == 1 ? 0 : $processes, 'with as many children as it should have';
-        close $guest->{to};
-        is $guest->wait, 0, 'in the midst of a phase';
-        ok is_gone($_), 'and its child with it' for @children;
-    };
-}
-
-subtest 'when the guest is killed its children end' => sub {
-    my $folder   = File::Temp->newdir;
-    my $guest    = endless_guest("$folder", 2);
-    my @children = children_of($guest->pid);
-    kill KILL => $guest->pid;
-    is $guest->wait & 127, 9, 'it cannot say good-bye';
-    ok is_gone($_), 'but they notice' for @children;
-};
-
 SKIP: {
     skip 'memcached is not installed', 1 if !$server;
 
@@ -152,18 +79,5 @@ SKIP: {
         ok $guest->answers_within(2.5), 'until they go on';
     };
 }
-
-subtest 'a child that dies is named' => sub {
-    my $folder   = File::Temp->newdir;
-    my $guest    = endless_guest("$folder", 3);
-    my @children = children_of($guest->pid);
-    kill KILL => $children[1];
-    my $answer;
-    do { $answer = $guest->answer } while exists $answer->{alive};
-    like $answer->{error}, qr/^process [123] of 3 was ended by signal 9 before its share was done$/, 'in the answer';
-    ok is_gone($_), 'no other child is left' for @children;
-    ok $guest->set('a', 'b')->{stored}, 'and the guest goes on';
-    is $guest->end, 0, 'until it is told to end';
-};
 
 done_testing;

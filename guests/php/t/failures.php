@@ -14,15 +14,10 @@ test('what is missing is said in one line', static function (): void {
     same($empty->wait(), 0, 'and it ends well');
 });
 
-test('a cache or a command that this guest does not have', static function (): void {
+test('a cache or an operation that this guest does not have', static function (): void {
     $unknown = new TestGuest('fastmmap');
     matches($unknown->opened['unavailable'] ?? null, '/^no cache of this guest: fastmmap; it has null, apcu, /', 'a cache');
-    $guest = new TestGuest('null');
-    same($guest->ask('flush'), ['error' => 'no command of this guest: flush', 'kind' => 'protocol'], 'a command');
-    same($guest->ask('run 0')['error'], 'no plan has been loaded', 'a phase of no plan');
-    matches($guest->ask('load /nowhere')['error'], '{^cannot open /nowhere/plan.json: .*No such file}', 'a plan that is not there');
     matches((new TestGuest('file'))->ask('touch 3 5', 'key')['error'], '/cannot renew a time to live$/', 'an operation');
-    ok($guest->set('a', 'b')['stored'], 'and it goes on');
 });
 
 test('what is printed does not get into the answers', static function (): void {

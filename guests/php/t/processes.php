@@ -6,33 +6,6 @@ require __DIR__ . '/lib/harness.php';
 
 $server = TestServer::memcached();
 
-/** A plan in which each of three processes sets its own keys and then reads all of them. */
-function planOfThree(bool $replays): TestPlan
-{
-    $plan = new TestPlan(folder(), array_map(static fn (int $n): string => "key-$n", range(0, 299)), 3, replays: $replays);
-    $values = array_map(static fn (int $n): int => $plan->value($n, 100), range(0, 299));
-    $set = array_map(static fn (int $n): array => ['set', $n, $values[$n]], range(0, 299));
-    $get = array_map(static fn (int $n): array => ['get', $n, $values[$n]], range(0, 299));
-    $plan->phase(['operations' => ['set']], ...array_chunk($set, 100));
-    $plan->phase(['operations' => ['get']], $get, $get, $get);
-    return $plan;
-}
-
-foreach (['null', 'apcu', 'xcache', 'file', ...($server === null ? [] : ['memcached', 'memcache'])] as $cache) {
-    test("three processes share $cache", static function () use ($cache, $server): void {
-        $guest = new TestGuest($cache, $server === null ? [] : ['servers' => [$server->address]]);
-        [$sets, $gets] = $guest->runPlan(planOfThree($cache === 'null'));
-        $succeeded = array_map(static fn (array $ran): int => $ran['operations']['set']['succeeded'], $sets);
-        same($succeeded, [100, 100, 100], 'each sets its share');
-        $hits = array_map(static fn (array $ran): int => $ran['operations']['get']['hits'], $gets);
-        same($hits, [300, 300, 300], 'and finds what the others set');
-        $starts = array_column($gets, 'start_ns');
-        ok(max($starts) - min($starts) < 500_000_000, 'all begin together');
-        ok($guest->set('after', 'x')['stored'], 'and the guest works on');
-        same($guest->end(), 0, 'and ends well');
-    });
-}
-
 // One process replaces values of one key while two others read it: what they get is newer than what they expect.
 test('telling a newer value from a wrong one takes no time', static function (): void {
     $plan = new TestPlan(folder(), ['hot'], 3);
@@ -65,47 +38,6 @@ function isGone(int $pid): bool
     }
     return false;
 }
-
-/** A guest whose processes work without end. */
-function endlessGuest(int $processes): TestGuest
-{
-    $plan = new TestPlan(folder(), ['key'], $processes, replays: true);
-    $set = array_fill(0, 100, ['set', 0, $plan->value(0, 100)]);
-    $plan->phase(['operations' => ['set'], 'time_limit_s' => 600, 'again' => true], ...array_fill(0, $processes, $set));
-    $guest = new TestGuest('null');
-    $guest->ask('load ' . $plan->write());
-    $guest->send("run 0\n");
-    ok($guest->answer()['alive'] > 0, 'it works and says so');
-    return $guest;
-}
-
-foreach ([1, 3] as $processes) {
-    test("the end of standard input ends a guest of $processes", static function () use ($processes): void {
-        $guest = endlessGuest($processes);
-        $children = childrenOf($guest->pid);
-        same(count($children), $processes === 1 ? 0 : $processes, 'with as many children as it should have');
-        same($guest->closeInput(), 0, 'in the midst of a phase');
-        same(array_map(isGone(...), $children), array_map(static fn (): bool => true, $children), 'and its children with it');
-    });
-}
-
-test('when the guest is killed its children end', static function (): void {
-    $guest = endlessGuest(2);
-    $children = childrenOf($guest->pid);
-    posix_kill($guest->pid, SIGKILL);
-    same($guest->wait(), -SIGKILL, 'it cannot say good-bye');
-    same(array_map(isGone(...), $children), [true, true], 'but they notice');
-});
-
-test('a child that dies is named', static function (): void {
-    $guest = endlessGuest(3);
-    $children = childrenOf($guest->pid);
-    posix_kill($children[1], SIGKILL);
-    matches($guest->lastAnswer()['error'] ?? null, '/^process [123] of 3 was ended by signal 9 before its share was done$/', 'in the answer');
-    same(array_map(isGone(...), $children), [true, true, true], 'no other child is left');
-    ok($guest->set('a', 'b')['stored'], 'and the guest goes on');
-    same($guest->end(), 0, 'until it is told to end');
-});
 
 test('children end between two operations, so that none leaves the memory locked', static function (): void {
     for ($try = 0; $try < 5; $try++) {

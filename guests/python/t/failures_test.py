@@ -17,17 +17,9 @@ class Words(Case):
         self.assertEqual(guest.opened, {"unavailable": "the Python package diskcache is not installed"})
         self.assertEqual(guest.wait(), 0)
 
-    def test_a_cache_or_a_command_that_this_guest_does_not_have(self) -> None:
+    def test_a_cache_that_this_guest_does_not_have(self) -> None:
         unknown = self.guest("apcu").opened["unavailable"]
         self.assertRegex(unknown, "^no cache of this guest: apcu; it has dict, ")
-        guest = self.guest("null")
-        expected = {"error": "no command of this guest: flush", "kind": "protocol"}
-        self.assertEqual(guest.ask("flush"), expected)
-        self.assertEqual(guest.ask("run 0")["error"], "no plan has been loaded")
-        nowhere = guest.ask("load /nowhere")
-        self.assertEqual(nowhere, {"error": "No such file or directory: /nowhere/plan.json", "kind": "io"})
-        self.assertTrue(guest.set(b"a", b"b")["stored"], "and it goes on")
-        self.assertEqual(guest.close(), 0)
 
     def test_what_a_package_prints_does_not_get_into_the_answers(self) -> None:
         noisy = self.folder()
@@ -55,43 +47,6 @@ class Servers(Case):
         self.server.resume()
         answer = guest.last_answer()
         return plan.result(0)[0] if "ran" in answer else answer
-
-    def test_a_server_that_refuses_a_value(self) -> None:
-        guest = self.client()
-        answer = guest.set(b"large", b"x" * 2_000_000)
-        self.assertEqual(answer, {"error": "object too large for cache", "kind": "too_large"})
-        self.assertTrue(guest.set(b"small", b"x")["stored"])
-
-    def test_a_fill_that_is_refused_is_a_miss_that_did_not_succeed(self) -> None:
-        small_items = self.memcached("-I", "64k", "-o", "slab_chunk_max=32768")
-        for connect in ("session", "operation"):
-            with self.subTest(connect=connect):
-                guest = self.guest("memcached", servers=[small_items.address], options={"connect": connect})
-                plan = self.plan([f"{connect}-large", f"{connect}-small"])
-                large, small = plan.value(0, 150_000), plan.value(1, 10)
-                fills = [("get_or_set", 0, large), ("get_or_set", 1, small)]
-                plan.phase(["get_or_set"], fills * 2)
-                ((ran,),) = guest.run(plan)
-                self.assertEqual(counts(ran["operations"]["get_or_set"]), [4, 1, 3, 0, 0, 2, 2])
-                self.assertEqual(ran["operations"]["get_or_set"]["errors_by_kind"], {"too_large": 2})
-                self.assertEqual(ran["failed"], [large] * 2)
-
-    def test_where_everything_fails_it_gives_up(self) -> None:
-        plan = self.plan(["large", "small"])
-        large, small = plan.value(0, 150_000), plan.value(1, 10)
-        plan.phase(["set"], [("set", 0, large)] * 3 + [("set", 1, small)])
-        plan.phase(["set"], [("set", 0, large)] * 200)
-        small_items = self.memcached("-I", "64k", "-o", "slab_chunk_max=32768")
-        guest = self.guest("memcached", servers=[small_items.address])
-        guest.ask(f"load {plan.write()}")
-        self.assertEqual(guest.ask("run 0"), {"ran": 0})
-        (ran,) = plan.result(0)
-        self.assertEqual(counts(ran["operations"]["set"]), [4, 0, 0, 0, 3, 0, 1])
-        self.assertEqual(ran["operations"]["set"]["errors_by_kind"], {"too_large": 3})
-        self.assertEqual((ran["failed"], ran["first_error"]), ([large] * 3, "object too large for cache"))
-        answer = guest.ask("run 1")
-        text = "gave up after 100 failures in a row: object too large for cache"
-        self.assertEqual(answer, {"error": text, "kind": "too_large"})
 
     def test_a_client_for_every_operation_opens_as_many_connections(self) -> None:
         plan = self.plan(["only", "other"])

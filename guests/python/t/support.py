@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import shutil
 import signal
 import socket
@@ -66,11 +65,11 @@ class Case(unittest.TestCase):
         self.addCleanup(guest.kill)
         return guest
 
-    def memcached(self, *arguments: str, path: Path | None = None, address: str | None = None) -> Memcached:
-        """A memcached of our own: on a free port, on this one, or on a socket of the file system."""
+    def memcached(self, *arguments: str, address: str | None = None) -> Memcached:
+        """A memcached of our own, on a free port or on this one."""
         program = shutil.which("memcached", path=os.environ.get("PATH", "") + ":/usr/bin:/usr/local/bin")
         need(program is not None, "memcached is not installed: apt-get install memcached")
-        server = Memcached(str(program), str(path or address or free_address()), arguments)
+        server = Memcached(str(program), address or free_address(), arguments)
         self.addCleanup(server.kill)
         return server
 
@@ -118,21 +117,12 @@ class Guest:
             pass
         return answer
 
-    def answers_within(self, seconds: float) -> bool:
-        return bool(select.select([self._process.stdout], [], [], seconds)[0])
-
     def set(self, key: bytes, value: bytes, ttl: object = "-") -> dict[str, Any]:
         return self.ask(f"set {len(key)} {len(value)} {ttl}", key + value)
 
     def get(self, key: bytes) -> bytes | None:
         length = self.ask(f"get {len(key)}", key)["found"]
         return None if length is None else self._process.stdout.read(length)
-
-    def delete(self, key: bytes) -> bool:
-        return self.ask(f"delete {len(key)}", key)["found"]
-
-    def touch(self, key: bytes, ttl: object = "-") -> bool:
-        return self.ask(f"touch {len(key)} {ttl}", key)["found"]
 
     def run(self, plan: Plan) -> list[list[dict[str, Any]]]:
         """Loads a plan and runs its phases; what each process found, by phase."""
@@ -189,16 +179,6 @@ class Plan:
         self.newest[key] = number
         return number
 
-    def text(self, number: int) -> bytes:
-        """The bytes of a value."""
-        at, length, _, header = struct.unpack("<3I24s", self._values[number - 1])
-        return self._pool[at : at + length] if length < 24 else header + self._pool[at + 24 : at + length]
-
-    def stranger(self, key: int, version: int, length: int) -> bytes:
-        """The bytes of a value that is of no plan, with a version of its own."""
-        at = self._header.offset(key, version)
-        return self._header.of(key, version, length) + self._pool[at + 24 : at + length]
-
     def phase(self, operations: list[str], *shares: list[tuple[Any, ...]], **options: Any) -> None:
         """A phase of operations (kind, key, value, stored under) for each process."""
         places = []
@@ -234,12 +214,10 @@ class Memcached:
     def __init__(self, program: str, address: str, arguments: tuple[str, ...]) -> None:
         self.address = address
         host, _, port = address.rpartition(":")
-        place = ["-l", host, "-U", "0", "-p", port] if host else ["-s", address]
-        self._process = subprocess.Popen([program, "-u", "root", *place, *arguments])
-        kind, peer = (socket.AF_INET, (host, int(port))) if host else (socket.AF_UNIX, address)
+        self._process = subprocess.Popen([program, "-u", "root", "-l", host, "-U", "0", "-p", port, *arguments])
         for _ in range(500):
-            with socket.socket(kind) as probe:
-                if probe.connect_ex(peer) == 0:
+            with socket.socket() as probe:
+                if probe.connect_ex((host, int(port))) == 0:
                     return
             time.sleep(0.01)
 

@@ -10,7 +10,7 @@ use larder_host::disk;
 use larder_store::{Error, Result, Span, TierStats};
 
 use super::files::{self, Terms};
-use super::process::Process;
+use super::process::GuestProcess;
 use super::readback::Back;
 use super::reply::{Loaded, Progress, Ran, Reply};
 use super::result::{self, Frame};
@@ -36,7 +36,7 @@ pub(super) const OVERTIME: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(crate) struct GuestExecutor {
     // Ends before what it works in.
-    pub(super) process: Process,
+    pub(super) process: GuestProcess,
     pub(super) shared: Arc<Shared>,
     script: Script,
     folder: std::path::PathBuf,
@@ -54,7 +54,7 @@ pub(crate) struct GuestExecutor {
     rss_bytes: Option<u64>,
     /// Connections opened so far; `None` where it does not tell.
     connections: Option<u64>,
-    /// What the tiers of a stack have done so far, the nearest first.
+    /// The counters of the tiers of a stack so far, the nearest first.
     tiers: Vec<TierStats>,
     /// Entries dropped so far to make room; `None` where it does not tell.
     pub(super) evictions: Option<u64>,
@@ -161,7 +161,7 @@ impl GuestExecutor {
     ) -> Result<ReadBack> {
         let sampled: Vec<(u32, u32)> = samples(&point.keys, &point.values, state).collect();
         let mut script = self.script.reading(&sampled);
-        // What is still to be read is in a plan that knows no values but its own.
+        // The keys still to be read are in a plan that knows no values but its own.
         let is_over = !self.script.phases[self.n_done..].iter().any(Act::reads);
         let again = set_again(&sampled, state.base()).filter(|_| is_over);
         let versions = script.overwrite(again, &point.values);
@@ -202,7 +202,7 @@ impl GuestExecutor {
 
     /// Lets it go, in order: whoever does not end when it is asked to has failed.
     pub(crate) fn finish(self) -> Result<()> {
-        // What it was given may be large, and the next turn has its own.
+        // The plan that it was given may be large, and the next turn has its own.
         let _ = fs::remove_dir_all(&self.folder);
         self.process.end()
     }
@@ -222,7 +222,7 @@ impl GuestExecutor {
         self.connections
     }
 
-    /// What its tiers have done so far, the nearest first.
+    /// The counters of its tiers so far, the nearest first.
     pub(crate) fn tiers(&self) -> Vec<TierStats> {
         self.tiers.clone()
     }
@@ -237,7 +237,7 @@ impl GuestExecutor {
         major_faults_of(self.process.pid()).unwrap_or(0)
     }
 
-    /// What a process wrote about a phase.
+    /// The record of a process about a phase.
     pub(super) fn ran(&self, folder: &Path, number: usize, process: usize) -> Result<Ran> {
         let file = folder.join(format!("ran-{number}-{process}.json"));
         let text = fs::read(&file).map_err(|error| {
@@ -249,7 +249,7 @@ impl GuestExecutor {
     }
 }
 
-/// What a program tells of a phase that is over.
+/// The report of a program about a phase that is over.
 #[derive(Debug)]
 pub(super) enum Over {
     Done {
@@ -262,7 +262,7 @@ pub(super) enum Over {
 
 impl Over {
     /// A phase that was given up is an error.
-    pub(super) fn or_failed(self, process: &Process) -> Result<Self> {
+    pub(super) fn or_failed(self, process: &GuestProcess) -> Result<Self> {
         match self {
             Self::Done { .. } => Ok(self),
             Self::GaveUp(what) => {
@@ -277,7 +277,7 @@ impl Over {
     }
 }
 
-/// What the words about wrong values take.
+/// The plan and the values that an explanation of a wrong value needs.
 pub(super) fn words<'a>(
     script: &'a Script,
     point: &'a PlannedPoint,
@@ -304,7 +304,7 @@ pub(super) fn write(
 
 /// Has a plan read that is written down; `None` when the run was stopped meanwhile.
 pub(super) fn have_read(
-    process: &mut Process,
+    process: &mut GuestProcess,
     folder: &Path,
     plan_bytes: u64,
     stop: &AtomicBool,
@@ -328,7 +328,7 @@ pub(super) fn have_read(
 
 /// Has a phase run, and waits until it is over; `None` when the run was stopped meanwhile.
 pub(super) fn wait_for(
-    process: &mut Process,
+    process: &mut GuestProcess,
     number: usize,
     longest: Option<Duration>,
     stop: &AtomicBool,

@@ -13,6 +13,7 @@ mod patience;
 mod perl;
 mod php;
 mod process;
+pub mod protocol;
 mod python;
 mod readback;
 mod reply;
@@ -45,7 +46,7 @@ pub(crate) struct Language {
     pub(crate) name: &'static str,
     /// Its interpreter, and what brings it. Where it is not there, one that the engine needs does.
     interpreter: Recipe,
-    /// What the interpreter is started with, before the folder of `open.json`.
+    /// The arguments of the interpreter, before the folder of `open.json`.
     arguments: fn(&Launch<'_>) -> Vec<OsString>,
     /// Makes the program ready once its files lie in this folder, for the engine of this scheme.
     prepare: fn(&'static str, &Path) -> Result<()>,
@@ -60,7 +61,7 @@ pub(crate) struct Language {
     is_shared: bool,
 }
 
-/// What a program is started for.
+/// The purpose for which a program is started.
 #[derive(Debug, Clone, Copy)]
 struct Launch<'a> {
     /// The folder that its files lie in.
@@ -128,7 +129,7 @@ enum Keeps {
     Tiers,
 }
 
-/// What a cache can do. Of one that keeps its entries on servers, they decide the rest; of tiers, all of them.
+/// The abilities of a cache. Of one that keeps its entries on servers, they decide the rest; of tiers, all of them.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts, not one state")]
 struct Abilities {
@@ -192,7 +193,7 @@ pub(crate) fn find(scheme: &str) -> Option<&'static Cache> {
 }
 
 impl Cache {
-    /// What the catalog knows of it.
+    /// Its entry in the catalog.
     const fn listed(&self) -> Guest {
         let (servers, size_option) = match self.keeps {
             Keeps::Nothing | Keeps::Tiers => (None, None),

@@ -30,7 +30,7 @@ const fn engine(scheme: &'static str, recipes: &'static [Recipe]) -> Engine {
     options::engine(scheme, Medium::Files, recipes)
 }
 
-/// What a cache in files that knows TTLs of whole seconds can do.
+/// The abilities of a cache in files with TTLs of whole seconds.
 const FILES: Abilities = Abilities {
     ttl: true,
     ttl_resolution: Duration::from_secs(1),
@@ -141,7 +141,7 @@ pub(super) const CACHES: &[Cache] = &[
     },
     Cache {
         engine: Engine {
-            summary: "Perl: the caches above one behind the other; a hit is stored in all that are nearer",
+            summary: "Perl: the caches above one behind the other; a hit is stored in all that are nearer, where its TTL begins anew",
             example: "perl+tiered:fastmmap:/dev/shm?size=4m|memcached:",
             medium: Medium::Tiers,
             ..engine("perl+tiered", &[PERL.interpreter])
@@ -195,7 +195,7 @@ impl Default for FileCache {
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct Mmap {
-    /// What it should hold in all, from which the number of buckets follows; in a comparison all keys and values.
+    /// The bytes that it should hold in all, from which the number of buckets follows; in a comparison all keys and values.
     #[serde(serialize_with = "bytes")]
     size: Option<ByteSize>,
     /// Buckets; otherwise as many as `size` needs.
@@ -234,7 +234,7 @@ impl Default for Mmap {
 #[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct FastMmap {
-    /// What it should hold in all, from which the number of pages follows; in a comparison all keys and values.
+    /// The bytes that it should hold in all, from which the number of pages follows; in a comparison all keys and values.
     #[serde(serialize_with = "bytes")]
     size: Option<ByteSize>,
     /// Size of a page, from 4k to 1m; otherwise one that has room for the largest value.

@@ -29,7 +29,7 @@ const PHP: Language = Language {
 /// The least memory that APCu takes a number of bytes for: a smaller one is one of MiB to it.
 const LEAST_SHARED: u64 = 1 << 20;
 
-/// What PHP is started with. As in a web server, opcache is on and its JIT as PHP has it, which is off; and a program is
+/// The arguments of PHP. As in a web server, opcache is on and its JIT as PHP has it, which is off; and a program is
 /// compiled by it however new its files are. What PHP complains of goes where the guest's complaints go.
 const SETTINGS: &[&str] = &[
     "memory_limit=-1",
@@ -81,7 +81,7 @@ const fn engine(scheme: &'static str, recipes: &'static [Recipe]) -> Engine {
     options::engine(scheme, Medium::Memory, recipes)
 }
 
-/// What a cache in memory that knows TTLs of whole seconds can do.
+/// The abilities of a cache in memory with TTLs of whole seconds.
 const MEMORY: Abilities = Abilities {
     ttl: true,
     ttl_resolution: Duration::from_secs(1),
@@ -214,7 +214,7 @@ pub(super) const CACHES: &[Cache] = &[
     },
     Cache {
         engine: Engine {
-            summary: "PHP: the caches above one behind the other; a hit is stored in all that are nearer",
+            summary: "PHP: the caches above one behind the other; a hit is stored in all that are nearer, where its TTL begins anew",
             example: "php+tiered:apcu:?shm_size=4m|memcached:",
             medium: Medium::Tiers,
             ..engine("php+tiered", &[PHP.interpreter])
@@ -231,7 +231,7 @@ pub(super) const CACHES: &[Cache] = &[
 const XCACHE: Recipe =
     Recipe { source: Source::Page("https://github.com/lighttpd/xcache"), ..needs("php-cli") };
 
-/// What both extensions for memcached have behind them.
+/// The servers behind both extensions for memcached.
 const SERVERS: Keeps = Keeps::Servers {
     scheme: "memcached",
     of_client: &["connect", "protocol"],

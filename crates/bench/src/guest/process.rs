@@ -21,7 +21,7 @@ use super::Language;
 use super::patience::Patience;
 use super::reply::{Greeting, Opened, PROTOCOL};
 
-/// What the program writes to standard error, in its folder.
+/// The file in its folder that holds its standard error.
 const LOG: &str = "stderr";
 /// How often is looked whether the run was stopped.
 const GLANCE: Duration = Duration::from_millis(200);
@@ -35,19 +35,19 @@ pub(super) static GOES_ON: AtomicBool = AtomicBool::new(false);
 
 /// A program at work.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(super) struct GuestProcess {
     engine: &'static str,
     silence: Duration,
     // Killed before its pipes are closed, so that it has no time to complain.
     group: Group,
     input: ChildStdin,
     output: ChildStdout,
-    /// What has arrived and was not taken yet.
+    /// The bytes that have arrived and were not taken yet.
     arrived: Vec<u8>,
     folder: PathBuf,
 }
 
-impl Process {
+impl GuestProcess {
     /// Starts a program by these arguments of its interpreter, with a folder of its own in which `open.json` says what to
     /// open.
     pub(super) fn start(
@@ -86,7 +86,8 @@ impl Process {
         let mut process = Self { engine, silence, group, input, output, arrived, folder };
         let patience = process.patience().for_bytes(writes_bytes);
         let greeting = process.answer_within(patience, &GOES_ON);
-        // Whoever has greeted has read it, and whoever has not is killed; if it cannot be removed, it goes with the folder.
+        // A program that has greeted has read it, and one that has not is killed; if it cannot be removed, it goes with the
+        // folder.
         let _ = fs::remove_file(&file);
         match greeting? {
             Some(Greeting::Opened(opened)) if opened.protocol == PROTOCOL => Ok((process, opened)),
@@ -196,6 +197,18 @@ impl Process {
         }
     }
 
+    /// Ends its standard input, as the end of Larder does; returns how it has ended.
+    pub(super) fn close(self) -> String {
+        let Self { group, input, .. } = self;
+        drop(input);
+        loop {
+            match group.ended() {
+                Some(status) => return status,
+                None => std::thread::sleep(Duration::from_millis(1)),
+            }
+        }
+    }
+
     /// An error of the program that makes everything else it says doubtful.
     pub(super) fn fault(&self, what: &str) -> Error {
         let said = last_words(&fs::read(self.folder.join(LOG)).unwrap_or_default());
@@ -244,7 +257,7 @@ impl Process {
         // SAFETY: `poll` is the one structure that is read and written.
         let ready =
             unsafe { libc::poll(&raw mut poll, 1, i32::try_from(left).unwrap_or(i32::MAX)) };
-        // What it has started may hold its end of the pipe after it.
+        // A process that it has started may hold its end of the pipe after it.
         if ready == 0 && self.group.ended().is_some() {
             return Err(self.ended());
         }

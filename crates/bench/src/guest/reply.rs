@@ -1,4 +1,4 @@
-//! What the program of a guest answers, as `docs/guests.md` has it.
+//! The answers of a guest's program, as `docs/guests.md` has it.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ pub(super) enum Reply<T> {
 
 /// The answer to `set`.
 #[derive(Debug, Deserialize)]
-pub(super) struct Stored {
+pub(super) struct SetReply {
     pub(super) stored: bool,
     #[serde(default)]
     pub(super) why: Option<String>,
@@ -45,7 +45,7 @@ pub(super) struct Stored {
 /// The answer to `get`: the length of the value that follows.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Found {
+pub(super) struct GetReply {
     pub(super) found: Option<usize>,
 }
 
@@ -83,7 +83,7 @@ pub(super) enum Progress {
     },
 }
 
-/// What one process found in a phase.
+/// The results of one process in a phase.
 #[derive(Debug, Deserialize)]
 pub(super) struct Ran {
     pub(super) start_ns: u64,
@@ -99,7 +99,7 @@ pub(super) struct Ran {
     pub(super) operations: BTreeMap<String, OperationRan>,
 }
 
-/// What one tier did.
+/// The counters of one tier.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct TierRan {
     /// The name of its cache.
@@ -112,7 +112,7 @@ pub(super) struct TierRan {
     pub(super) refused: u64,
 }
 
-/// What became of one kind of operation.
+/// The outcomes of one kind of operation.
 #[derive(Debug, Deserialize)]
 pub(super) struct OperationRan {
     pub(super) ops: u64,

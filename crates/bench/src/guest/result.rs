@@ -1,4 +1,4 @@
-//! What a guest has counted in a phase, held against the plan. What does not add up is no result, and says so in a sentence.
+//! A guest's counts of a phase, compared with the plan. Counts that do not add up are no result but an error in a sentence.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use larder_store::TierStats;
 
 use super::executor::{OVERTIME, PAUSES};
 use super::reply::{OperationRan, Ran};
-use super::script::{Act, Done};
+use super::script::{Act, PhaseDone};
 use super::wrong::{Words, example};
 use crate::measure::{PhaseResult, Tallies, seconds};
 
@@ -41,7 +41,7 @@ pub(super) fn add_up(
     frame: Frame,
     words: &Words<'_>,
 ) -> Result<PhaseResult, String> {
-    // Whoever had nothing to do began nowhere.
+    // A process that had nothing to do began nowhere.
     let working = || ran.iter().filter(|ran| done_by(ran) > 0);
     let begin = working().map(|ran| ran.start_ns).min().unwrap_or(frame.began_ns);
     let mut end = begin;
@@ -221,7 +221,7 @@ fn check_sizes(act: &Act, operation: Operation, found: &OperationRan) -> Result<
     } else {
         ops.saturating_mul(act.longest_value)
     };
-    // What was wrong may have had any length.
+    // A wrong value may have had any length.
     if found.wrong == 0 && bytes > most {
         return Err(format!("{bytes} bytes of values, which have {most} at most"));
     }
@@ -237,7 +237,7 @@ fn processors() -> u64 {
     std::thread::available_parallelism().map_or(1, |number| number.get() as u64)
 }
 
-/// What one process counted, as a thread of this process would have.
+/// The counts of one process, as a thread of this process would have.
 fn counted(act: &Act, ran: &Ran, begin: u64, words: &Words<'_>) -> Result<Tallies, String> {
     let mut tallies = Tallies::new(&act.operations);
     for operation in &act.operations {
@@ -333,11 +333,11 @@ pub(super) fn connections(ran: &[Ran]) -> Option<u64> {
     ran.iter().map(|ran| ran.connections).sum()
 }
 
-/// What became of a phase.
-pub(super) fn done(ran: &[Ran]) -> Done {
+/// The outcome of a phase.
+pub(super) fn done(ran: &[Ran]) -> PhaseDone {
     let deletes =
         |ran: &Ran| ran.operations.get(Operation::Delete.as_str()).map_or(0, |it| it.errors);
-    Done {
+    PhaseDone {
         operations: ran.iter().map(done_by).collect(),
         failed: ran.iter().flat_map(|ran| ran.failed.iter().copied()).collect(),
         deletes_failed: ran.iter().any(|ran| deletes(ran) > 0),

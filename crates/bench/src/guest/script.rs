@@ -15,12 +15,12 @@ use larder_workload::{HEADER_LEN, KeySpace, NOTHING, Values};
 const ENDLESS: u64 = 200_000;
 /// In place of a value's number: none is right, whatever a get finds.
 const NO_VALUE: u32 = u32::MAX;
-/// What an operation takes, in bytes: in a list that doubles as it grows, in a file that may be in memory, and in the
+/// The size of an operation, in bytes: in a list that doubles as it grows, in a file that may be in memory, and in the
 /// program that reads it.
 const OPERATION_BYTES: u64 = 32 + 16 + 16;
-/// What a value and what a key takes in the same places, without the bytes of a key.
+/// The sizes of a value and of a key in the same places, without the bytes of a key.
 const ENTRY_BYTES: u64 = 256;
-/// What a process makes ready at once, in bytes.
+/// The most that a process makes ready at once, in bytes.
 const READY_BYTES: u64 = 96 << 20;
 /// Operations that are drawn at a time.
 const BLOCK: usize = 1024;
@@ -30,7 +30,7 @@ fn operations_of(requests: Option<u64>, keys: u32) -> u64 {
     requests.unwrap_or_else(|| u64::from(keys).max(ENDLESS))
 }
 
-/// What a turn that is written down takes of memory at most, in bytes.
+/// The most memory of a turn that is written down, in bytes.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -48,14 +48,14 @@ pub(crate) fn memory_bytes(point: &PlannedPoint) -> u64 {
     point.phases.iter().map(phase).fold(entries, u64::saturating_add)
 }
 
-/// What a program that carries out a turn takes of memory at most, beside what its cache takes: the turn, what values are
+/// The most memory of a program that carries out a turn, beside its cache: the turn, what values are
 /// cut from, and of each process the values that are made ready at once.
 pub(crate) fn plan_bytes(point: &PlannedPoint) -> u64 {
     let ready = u64::from(point.guest_processes()).saturating_mul(READY_BYTES);
     memory_bytes(point).saturating_add(point.values.pool().len() as u64).saturating_add(ready)
 }
 
-/// What one process carries out in a turn, and all processes together.
+/// The operations of one process in a turn, and of all processes together.
 #[derive(Debug)]
 pub(super) struct Script {
     pub(super) phases: Vec<Act>,
@@ -88,7 +88,7 @@ pub(super) struct Act {
 
 /// One operation. Keys are indices, values numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Step {
+pub struct Step {
     pub(super) kind: Kind,
     pub(super) key: u32,
     pub(super) value: u32,
@@ -141,6 +141,7 @@ impl Script {
             threads: self.processes,
             seed: plan.seed,
             requests: Some(requests),
+            sent_only: plan.sent_only,
         };
         let mut steps = Vec::new();
         let mut shares = Vec::new();
@@ -163,6 +164,9 @@ impl Script {
             match step.kind {
                 _ if is_whole => self.acknowledge(*step, state),
                 Kind::Delete => state.forget(step.key),
+                Kind::Set | Kind::GetOrSet if state.is_deleted(step.under) => {
+                    state.forget(step.under);
+                }
                 _ => {}
             }
         }
@@ -243,7 +247,7 @@ impl Script {
 
     /// Notes what was acknowledged: of each process the operations that it carried out, but for the values that failed. Which
     /// deletes failed no program tells, so after one that did nothing is known of any deleted key.
-    pub(super) fn settle(&self, phase: usize, done: &Done, state: &KeyState) {
+    pub(super) fn settle(&self, phase: usize, done: &PhaseDone, state: &KeyState) {
         let act = &self.phases[phase];
         for (share, done) in act.shares.iter().zip(&done.operations) {
             let steps = &act.steps[share.clone()];
@@ -252,7 +256,7 @@ impl Script {
                 self.acknowledge(*step, state);
             }
             if done > steps.len() {
-                // What came round again is older than what was stored before it: of these keys nothing is certain.
+                // A step that came round again is older than the value before it: of these keys nothing is certain.
                 for step in steps.iter().filter(|step| writes(step.kind)) {
                     state.forget(step.under);
                 }
@@ -285,20 +289,31 @@ impl Script {
 
     /// The number of a value, which gets one when it is first needed.
     fn number(&mut self, key: u32, version: u32, values: &Values) -> u32 {
+        if let Some(number) = self.numbers.get(&(key, version)) {
+            return *number;
+        }
+        let (at, header) = values.recipe_of(key, version);
+        self.add((key, version), (at, values.len_of(key), header))
+    }
+
+    /// Adds a version of a key's value: where it begins in the pool, its length and its header. Returns its number.
+    pub(super) fn add(
+        &mut self,
+        (key, version): (u32, u32),
+        (at, len, header): (usize, usize, [u8; HEADER_LEN]),
+    ) -> u32 {
         let newest = &mut self.newest[key as usize];
-        *self.numbers.entry((key, version)).or_insert_with(|| {
-            let (at, header) = values.recipe_of(key, version);
-            self.values.push(Value {
-                key,
-                version,
-                at: u32::try_from(at).unwrap_or(u32::MAX),
-                len: u32::try_from(values.len_of(key)).unwrap_or(u32::MAX),
-                previous: *newest,
-                header,
-            });
-            *newest = u32::try_from(self.values.len()).unwrap_or(u32::MAX);
-            *newest
-        })
+        self.values.push(Value {
+            key,
+            version,
+            at: u32::try_from(at).unwrap_or(u32::MAX),
+            len: u32::try_from(len).unwrap_or(u32::MAX),
+            previous: *newest,
+            header,
+        });
+        *newest = u32::try_from(self.values.len()).unwrap_or(u32::MAX);
+        self.numbers.insert((key, version), *newest);
+        *newest
     }
 
     fn acknowledge(&self, step: Step, state: &KeyState) {
@@ -368,9 +383,9 @@ impl Act {
     }
 }
 
-/// What became of a phase.
+/// The outcome of a phase.
 #[derive(Debug)]
-pub(super) struct Done {
+pub(super) struct PhaseDone {
     /// How many operations each process carried out.
     pub(super) operations: Vec<u64>,
     /// The numbers of the values that were not acknowledged.

@@ -7,19 +7,19 @@ use larder_store::{Capabilities, Error, Meta, Result, Session, SetMode, SetOptio
 use serde::de::DeserializeOwned;
 
 use super::process::GOES_ON;
-use super::reply::{Found, Reply, Stored, WasThere};
-use super::store::{Program, Shared, lock};
+use super::reply::{GetReply, Reply, SetReply, WasThere};
+use super::store::{RunningProgram, Shared, lock};
 
 /// One program, started when it is first asked for something: its own, or that of all sessions.
 #[derive(Debug)]
 pub(super) struct GuestSession {
     // Ends before what it works in.
-    program: Arc<Mutex<Program>>,
+    program: Arc<Mutex<RunningProgram>>,
     shared: Arc<Shared>,
 }
 
 impl GuestSession {
-    pub(super) fn new(shared: Arc<Shared>, program: Arc<Mutex<Program>>) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, program: Arc<Mutex<RunningProgram>>) -> Self {
         Self { program, shared }
     }
 
@@ -128,7 +128,7 @@ impl GuestSession {
         self.check_key(key)?;
         let parts = [command.as_bytes(), key];
         let answer: WasThere = self.ask(&parts, &mut Vec::new(), |_| 0)?;
-        // What keeps nothing has every key, as it returns a value for every one.
+        // A cache that keeps nothing has every key, as it returns a value for every one.
         Ok(answer.found || !self.capabilities().stores)
     }
 }
@@ -143,14 +143,15 @@ impl Session for GuestSession {
         self.check_key(key)?;
         let command = format!("get {}\n", key.len());
         let parts = [command.as_bytes(), key];
-        let answer: Found = self.ask(&parts, value, |found: &Found| found.found.unwrap_or(0))?;
+        let answer: GetReply =
+            self.ask(&parts, value, |found: &GetReply| found.found.unwrap_or(0))?;
         Ok(answer.found.map(|_| Meta::default()))
     }
 
     fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome> {
         let can = self.capabilities();
         self.check_key(key)?;
-        // What keeps nothing takes everything, so that any plan runs on it.
+        // A cache that keeps nothing takes everything, so that any plan runs on it.
         if can.stores {
             match options.mode {
                 SetMode::Set => {}
@@ -173,9 +174,9 @@ impl Session for GuestSession {
         }
         let command = format!("set {} {} {}\n", key.len(), value.len(), self.ttl_text(options.ttl));
         let parts = [command.as_bytes(), key, value];
-        match self.exchange(&parts, &mut Vec::new(), |_: &Stored| 0)? {
-            Reply::Done(Stored { stored: true, .. }) => Ok(SetOutcome::Stored),
-            Reply::Done(Stored { why, .. }) => {
+        match self.exchange(&parts, &mut Vec::new(), |_: &SetReply| 0)? {
+            Reply::Done(SetReply { stored: true, .. }) => Ok(SetOutcome::Stored),
+            Reply::Done(SetReply { why, .. }) => {
                 let why = why.unwrap_or_else(|| "not stored".into());
                 Err(self.refused((key, value), "refused", why))
             }
@@ -212,7 +213,7 @@ impl Session for GuestSession {
         if !self.capabilities().clear {
             return Err(self.unsupported("clear"));
         }
-        // What keeps nothing has nothing to remove, and sessions beside this one replay what they have set.
+        // A cache that keeps nothing has nothing to remove, and sessions beside this one replay what they have set.
         if !self.capabilities().stores {
             return Ok(());
         }

@@ -1,6 +1,6 @@
 //! An open guest: its folder, its servers, and sessions that are programs of its language.
 //!
-//! What is done through a session is for probing limits and for the contract suite, and nothing there is timed. Measured
+//! Operations through a session are for probing limits and for the contract suite, and nothing there is timed. Measured
 //! turns are the executor's affair. Servers behind a guest are opened by their engine of the catalog, which starts them,
 //! watches over them and stops them as it does for itself.
 
@@ -20,7 +20,7 @@ use larder_store::{
 use serde::Serialize;
 use serde_json::Value;
 
-use super::process::Process;
+use super::process::GuestProcess;
 use super::reply::{Opened, PROTOCOL};
 use super::session::GuestSession;
 use super::tier::{Access, Part, SIZE};
@@ -36,7 +36,7 @@ const VALUES_AT_ONCE: u64 = 16;
 /// For a stack: its tiers know each their own.
 static NOTHING_TO_KNOW: Access = Access::NONE;
 
-/// What a plan asks of a store.
+/// The demands of a plan on a store.
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(clippy::struct_field_names, reason = "the unit")]
 pub(crate) struct Demand {
@@ -44,12 +44,12 @@ pub(crate) struct Demand {
     pub(crate) room_bytes: Option<u64>,
     /// The largest value with its key, in bytes.
     pub(crate) largest_bytes: Option<u64>,
-    /// What a program that carries the plan out takes of memory, beside its cache, in bytes.
+    /// The memory of a program that carries the plan out, beside its cache, in bytes.
     pub(crate) plan_bytes: u64,
 }
 
 impl Demand {
-    /// What a program takes at most to carry the plan out, beside its cache, in bytes.
+    /// The most memory of a program that carries the plan out, beside its cache, in bytes.
     fn in_program(self) -> u64 {
         let values = self.largest_bytes.unwrap_or(0).saturating_mul(VALUES_AT_ONCE);
         self.plan_bytes.saturating_add(values)
@@ -62,18 +62,18 @@ pub(crate) struct GuestStore {
     shared: Arc<Shared>,
 }
 
-/// What sessions and crews share; folders and servers end with the last of it.
+/// The state that sessions and executors share; folders and servers end with the last of it.
 #[derive(Debug)]
 pub(super) struct Shared {
     /// The program of all sessions, where entries are in its memory. It ends before the folders and mounts that it works in,
     /// and the servers that it speaks to.
-    program: Option<Arc<Mutex<Program>>>,
+    program: Option<Arc<Mutex<RunningProgram>>>,
     pub(super) cache: &'static Cache,
     pub(super) parts: Vec<Part>,
     pub(super) capabilities: Capabilities,
     options: Value,
     demand: Demand,
-    /// What was emptied has not been opened since.
+    /// The store was emptied and has not been opened since.
     emptied: Mutex<bool>,
     /// Counts how often everything was removed: who opened it before has it open no more.
     generation: AtomicU64,
@@ -84,9 +84,9 @@ pub(super) struct Shared {
 }
 
 /// A program, and how often everything had been removed when it was started; `None` until it is first needed.
-pub(super) type Program = Option<(u64, Process)>;
+pub(super) type RunningProgram = Option<(u64, GuestProcess)>;
 
-/// What stands in `open.json`.
+/// The content of `open.json`.
 #[derive(Debug, Serialize)]
 struct OpenFile<'a> {
     protocol: u32,
@@ -107,7 +107,7 @@ pub(super) struct PartFile<'a> {
     server: BTreeMap<String, String>,
     pub(super) room_bytes: Option<u64>,
     pub(super) largest_bytes: Option<u64>,
-    /// What its client needs of them besides.
+    /// The further settings that its client needs.
     access: &'a Access,
 }
 
@@ -170,7 +170,7 @@ impl GuestStore {
         let capabilities = capabilities(&parts);
         let keeps = |is: fn(Keeps) -> bool| parts.iter().any(|part| is(part.cache.keeps));
         let is_in_memory = keeps(|keeps| matches!(keeps, Keeps::Memory { .. }));
-        // What keeps nothing replays what its own session has set.
+        // A cache that keeps nothing replays the sets of its own session.
         let is_shared = cache.language.is_shared && !keeps(|keeps| keeps == Keeps::Nothing);
         let mut shared = Shared {
             cache,
@@ -241,7 +241,7 @@ impl GuestStore {
 
 impl Shared {
     /// Starts a program that opens the cache: empty when nobody has since it was emptied, otherwise as it is.
-    pub(super) fn start(&self) -> Result<(Process, Opened)> {
+    pub(super) fn start(&self) -> Result<(GuestProcess, Opened)> {
         // One after the other: whoever comes second opens what the first has made.
         let mut emptied = self.emptied.lock().unwrap_or_else(PoisonError::into_inner);
         let Self { cache, demand, .. } = self;
@@ -270,7 +270,7 @@ impl Shared {
         };
         let launch =
             Launch { home: self.home.path(), parts: file.parts(), plan_bytes: demand.in_program() };
-        let started = Process::start(
+        let started = GuestProcess::start(
             cache.engine.scheme,
             (cache.language, (cache.language.arguments)(&launch)),
             self.new_folder("open"),
@@ -319,8 +319,8 @@ impl Shared {
         (1..).zip(self.tier_names()).map(tier).collect()
     }
 
-    /// What a key and its value may take together, in bytes, where a setting of the cache says so; in a stack one of the
-    /// lowest tier, which decides what is stored.
+    /// The most that a key and its value may take together, in bytes, where a setting of the cache says so; in a stack one
+    /// of the lowest tier, which decides what is stored.
     pub(super) fn bound(&self) -> Option<usize> {
         let name = self.parts.last()?.cache.can.bound?;
         self.info.settings.get(&self.of_tier(self.parts.len(), name))?.parse().ok()
@@ -464,11 +464,11 @@ fn has_room(cache: &Cache, demand: Demand) -> Result<()> {
 }
 
 /// A program for oneself; one that somebody died over is as good as any.
-pub(super) fn lock(program: &Mutex<Program>) -> MutexGuard<'_, Program> {
+pub(super) fn lock(program: &Mutex<RunningProgram>) -> MutexGuard<'_, RunningProgram> {
     program.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a store of these parts can do.
+/// The capabilities of a store of these parts.
 fn capabilities(parts: &[Part]) -> Capabilities {
     let all = |has: fn(&Capabilities) -> bool| parts.iter().all(|part| has(&part.capabilities()));
     let each = || parts.iter().map(Part::capabilities);

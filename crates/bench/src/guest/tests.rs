@@ -41,7 +41,7 @@ const fn keeping(scheme: &'static str, name: &'static str) -> Cache {
     Cache { keeps: Keeps::Files, ..hostile(scheme, name) }
 }
 
-/// What they need.
+/// The memory that they need.
 const NEEDS: [Recipe; 1] = [Recipe::new(Role::Interpreter, "perl", "perl")];
 
 /// A program that behaves as its name says.
@@ -243,6 +243,7 @@ fn whoever_waits_for_a_guest_takes_no_processor() {
         set_options: target.set_options(point),
         touch_ttl: None,
         gone_after_ns: u64::MAX,
+        sent_only: false,
         load_time: None,
         multiget: 1,
         tagged: None,

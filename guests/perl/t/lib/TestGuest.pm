@@ -41,7 +41,6 @@ sub start ($class, $cache, %order) {
 }
 
 sub opened ($self) { return $self->{opened} }
-sub pid    ($self) { return $self->{pid} }
 sub folder ($self) { return "$self->{folder}" }
 
 sub send ($self, $bytes) {
@@ -135,20 +134,13 @@ sub memcached_or_not ($class) {
     return;
 }
 
-# One that listens on a socket of the file system.
-sub memcached_on ($class, $path) {
-    my ($program) = grep { -x } map { "$_/memcached" } split(/:/, $ENV{PATH}), '/usr/bin', '/usr/local/bin';
-    return $class->_server($path, $program, qw(-u root -s), $path);
-}
-
 sub _server ($class, $address, @command) {
     my $pid = fork // die "cannot fork: $!\n";
     if (!$pid) {
         exec @command or die "cannot run $command[0]: $!\n";
     }
-    my $kind = $address =~ m{^/} ? 'IO::Socket::UNIX' : 'IO::Socket::INET';
     for (1 .. 200) {
-        last if $kind->new($kind eq 'IO::Socket::UNIX' ? (Peer => $address) : (PeerAddr => $address));
+        last if IO::Socket::INET->new(PeerAddr => $address);
         sleep 0.01;
     }
     return bless { pid => $pid, address => $address }, $class;

@@ -39,19 +39,6 @@ sub value ($self, $key, $length) {
     return $number;
 }
 
-# The bytes of a value.
-sub text ($self, $number) {
-    my ($at, $length, undef, $header) = unpack 'V3 a24', $self->{values}[ $number - 1 ];
-    return substr $self->{pool}, $at, $length if $length < 24;
-    return $header . substr $self->{pool}, $at + 24, $length - 24;
-}
-
-# The bytes of a value that is of no plan, with a version of its own.
-sub stranger ($self, $key, $version, $length) {
-    my $at = $self->{header}->offset($key, $version);
-    return $self->{header}->of($key, $version, $length) . substr $self->{pool}, $at + 24, $length - 24;
-}
-
 # A phase of operations [kind, key, value, stored under] for each process.
 sub phase ($self, $options, @shares) {
     my @shares_of;

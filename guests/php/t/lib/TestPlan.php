@@ -49,22 +49,6 @@ final class TestPlan
         return $this->newest[$key] = $number;
     }
 
-    /** The bytes of a value. */
-    public function text(int $number): string
-    {
-        [1 => $at, 2 => $length] = unpack('V2', $this->values[$number - 1]);
-        return $length < 24
-            ? substr($this->pool, $at, $length)
-            : substr($this->values[$number - 1], 12) . substr($this->pool, $at + 24, $length - 24);
-    }
-
-    /** The bytes of a value that is of no plan, with a version of its own. */
-    public function stranger(int $key, int $version, int $length): string
-    {
-        $at = $this->header->offset($key, $version);
-        return $this->header->of($key, $version, $length) . substr($this->pool, $at + 24, $length - 24);
-    }
-
     /**
      * A phase of operations [kind, key, value, stored under] for each process.
      *

@@ -59,12 +59,6 @@ final class TestServer
         return new self($address, 'java', '-XX:+UseSerialGC', '-Xmx128m', '-jar', $program, explode(':', $address)[1]);
     }
 
-    /** One that listens on a socket of the file system. */
-    public static function memcachedOn(string $path): self
-    {
-        return new self($path, 'memcached', '-u', 'root', '-s', $path);
-    }
-
     /** Lets the server hang: what it is sent from then on it does not answer, whichever of its threads was awake. */
     public function pause(): void
     {
