@@ -65,7 +65,7 @@ fn whole((name, needs): &Article) -> [Trial; 2] {
     })
 }
 
-/// What else the machine does.
+/// The other work of the machine.
 #[derive(Clone, Copy, PartialEq)]
 enum Beside {
     /// Other tests, so that what computes may no longer be faster than what waits. Here a run is a small one, too, and that
@@ -190,7 +190,7 @@ fn forms() {
     }
 }
 
-/// What APCu, memcached and the two file systems in memory do with more than they hold: one point of each part, and a
+/// APCu, memcached and the two file systems in memory with more than they hold: one point of each part, and a
 /// tmpfs of as much less.
 fn a000_published() {
     let mut scenario =
@@ -332,8 +332,8 @@ fn a002_published() {
     }
     let all: Vec<&str> = run.targets.iter().map(|target| target.name.as_str()).collect();
     assert_eq!(named(&run, "NEVER-HITS"), all);
-    assert_eq!(named(&run, "RECONNECT"), all[1..], "the two that connect");
-    for name in &all[1..] {
+    assert_eq!(named(&run, "RECONNECT"), all[2..], "the two that connect");
+    for name in &all[2..] {
         assert!(cells(&run, name)[0].counts.connections >= Some(600));
     }
 }
@@ -365,7 +365,7 @@ fn a003_published() {
     let (dead, live) = (fastest("dead local over remote"), fastest("local over remote"));
     assert!(local * 2 < remote && live * 2 < dead, "{local:?}, {remote:?}, {live:?}, {dead:?}");
     // That its nearer tier answers nothing spares it no round trip to the farther one.
-    assert!(dead >= Duration::from_millis(2), "{dead:?}");
+    assert!(dead >= Duration::from_micros(550), "{dead:?}");
 }
 
 /// Keys come again: all but the first look-up of each is for the nearest tier to answer.

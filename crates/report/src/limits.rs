@@ -1,8 +1,8 @@
-//! What a run does not show. Every report ends with it.
+//! The limits of a run's evidence. Every report ends with them.
 
 use crate::figures::{list, seconds};
 use crate::header::{option, rounds};
-use crate::model::{Cell, PointValue, Run, Severity, Target};
+use crate::model::{Cell, Operation, PointValue, Run, Severity, Target};
 use crate::points::{coordinate, points};
 use crate::verified::verified;
 
@@ -31,12 +31,28 @@ pub fn not_shown(run: &Run) -> Vec<String> {
             seconds(run.duration_s)
         ));
     }
+    sentences.extend(one_writer(run));
     sentences.extend(until(run));
     sentences.extend(room(run));
     sentences.extend(without_memory(run));
     sentences.extend(clean(run));
     sentences.extend(absent(run));
     sentences
+}
+
+/// Of the keys of a phase each thread has its own to write, so that the right value of each is known.
+fn one_writer(run: &Run) -> Option<String> {
+    let of_run = run.workload.get("threads").and_then(|threads| threads.parse::<u64>().ok());
+    let threads = |cell: &Cell| match cell.point.get("threads") {
+        Some(PointValue::Number(threads)) => Some(*threads),
+        _ => of_run,
+    };
+    let writes = |cell: &&Cell| matches!(cell.operation, Operation::Set | Operation::Delete);
+    let together = run.cells.iter().filter(writes).any(|cell| threads(cell) > Some(1));
+    together.then(|| {
+        "Each key had one writer: two connections that write one key at the same moment were not tried."
+            .to_owned()
+    })
 }
 
 /// Rounds that ended once the intervals were narrow. Some intervals are narrow by chance.
@@ -106,7 +122,8 @@ fn servers(run: &Run) -> Vec<String> {
 fn delay(target: &Target) -> Option<String> {
     let is_via = |name: &str| name.rsplit('.').next() == Some("via");
     let (_, via) = target.settings.iter().find(|(name, _)| is_via(name))?;
-    let span = via.strip_prefix("delay:").unwrap_or(via);
+    let delay = via.split(',').next().unwrap_or_default();
+    let span = delay.strip_prefix("delay:").unwrap_or(delay);
     let digits = span.trim_end_matches(char::is_alphabetic);
     let unit = if span.ends_with("us") { "µs" } else { &span[digits.len()..] };
     Some(format!("{digits} {unit}"))

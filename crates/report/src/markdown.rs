@@ -89,7 +89,7 @@ fn render(run: &Run) -> String {
     lines.join("\n\n") + "\n"
 }
 
-/// What an article published: its figures, its matrices, its percentiles, its conclusions.
+/// The part about an article: its figures, its matrices, its percentiles, its conclusions.
 fn published(run: &Run, article: &Article) -> String {
     let mut lines = vec![format!("### {}", escaped(&article::heading(article)))];
     let facts = article::facts(article);
@@ -184,7 +184,7 @@ fn matrix(place: &str, matrix: &Matrix<'_>) -> String {
 }
 
 fn conclusion(said: &Said<'_>) -> String {
-    let mut text = format!("- **{}**: {}", said.verdict, escaped(&said.claim.says));
+    let mut text = format!("- **{}**: {}", said.verdict, escaped(&said.says()));
     for evidence in &said.evidence {
         let _ = write!(text, "\n  - {}", escaped(evidence));
     }
@@ -265,7 +265,7 @@ fn checks(run: &Run) -> Option<String> {
     (!text.is_empty()).then(|| text.trim_end().to_owned())
 }
 
-/// What one looks up seldom: the command, the machine, the targets with their versions and limits.
+/// The part that is seldom looked up: the command, the machine, the targets with their versions and limits.
 fn details(run: &Run) -> String {
     let mut text = "<details><summary>Environment and targets</summary>\n\n".to_owned();
     if run.scenario != CUSTOM {

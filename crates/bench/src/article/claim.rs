@@ -1,4 +1,4 @@
-//! What a run says to the conclusions of an article.
+//! The answer of a run to the conclusions of an article.
 //!
 //! Times are compared as rates are everywhere: by ranks over the rounds, corrected for the number of tests, here all those
 //! of the article. A factor is tested by ranks as well, between the times of the one and the times of the other so many
@@ -11,7 +11,7 @@ use larder_report::{
 };
 
 use super::stored;
-use super::times::{Place, Times, find};
+use super::times::{FigurePlace, IterationTimes, find};
 use crate::scenario::{At, ClaimSpec};
 use larder_analysis::check::STAND_IN;
 use larder_analysis::statistics::{Difference, holm, mann_whitney, median};
@@ -20,12 +20,13 @@ use larder_analysis::statistics::{Difference, holm, mann_whitney, median};
 const NEAR: f64 = 1.5;
 
 /// Judges all conclusions: one family for Holm's correction. Of a workload that options have changed, none is judged.
-pub(super) fn judge_claims(specs: &[ClaimSpec], run: &Run, changed: &[String]) -> Vec<Claim> {
+pub(super) fn judge_claims(specs: &[&ClaimSpec], run: &Run, changed: &[String]) -> Vec<Claim> {
     let mut examined: Vec<Examined> = specs.iter().map(|spec| Examined::of(spec, run)).collect();
     let tests = correct(&mut examined);
-    let judged = examined.into_iter().map(|Examined { mut claim, rounds }| {
+    let judged = examined.into_iter().zip(specs).map(|(Examined { mut claim, rounds }, spec)| {
         let told = verdict(&claim);
-        let reason = claim.reason.take().or_else(|| untold(&claim, changed));
+        let waits = spec.waits.as_ref().map(|why| format!("it waits: {why}"));
+        let reason = waits.or_else(|| claim.reason.take()).or_else(|| untold(&claim, changed));
         claim.verdict = if reason.is_some() { ClaimVerdict::CannotBeTold } else { told };
         let few = || too_few(rounds, tests).filter(|_| told == ClaimVerdict::CannotBeTold);
         claim.reason = reason.or_else(few);
@@ -45,6 +46,9 @@ impl Examined {
     fn of(spec: &ClaimSpec, run: &Run) -> Self {
         let mut claim = Claim {
             says: spec.says.clone(),
+            line: spec.line,
+            derived: spec.derived,
+            statement: spec.statement.clone(),
             kind: spec.kind,
             part: spec.part.clone(),
             operation: place(spec, &spec.a, None).operation_in(run),
@@ -93,8 +97,8 @@ fn correct(examined: &mut [Examined]) -> usize {
     raw.len()
 }
 
-fn place<'a>(spec: &'a ClaimSpec, target: &'a str, at: Option<&'a Point>) -> Place<'a> {
-    Place { target, part: spec.part.as_deref(), at, operation: spec.operation.as_deref() }
+fn place<'a>(spec: &'a ClaimSpec, target: &'a str, at: Option<&'a Point>) -> FigurePlace<'a> {
+    FigurePlace { target, part: spec.part.as_deref(), at, operation: spec.operation.as_deref() }
 }
 
 /// The points that a conclusion is about: where `a` is taken from, and where `b` is. Where nothing is swept, one without
@@ -126,9 +130,9 @@ fn examine(claim: &mut Claim, spec: &ClaimSpec, run: &Run) -> Result<Option<usiz
     for (at, b_at) in pairs(spec) {
         let a = find(run, &place(spec, &spec.a, Some(&at)))?;
         let others = spec.b.iter().map(|name| find(run, &place(spec, name, Some(&b_at))));
-        let others: Vec<Times> = others.collect::<Result<_, _>>()?;
+        let others: Vec<IterationTimes> = others.collect::<Result<_, _>>()?;
         for doubt in others.iter().chain([&a]).flat_map(|times| &times.doubts) {
-            // What a stand-in takes says nothing of the server in whose place it answers, whatever the article knew.
+            // The time of a stand-in says nothing of the server in whose place it answers, whatever the article knew.
             let counted_with = spec.checks.contains(doubt) && doubt != STAND_IN;
             if !counted_with && !claim.doubts.contains(doubt) {
                 claim.doubts.push(doubt.clone());
@@ -154,13 +158,13 @@ fn examine(claim: &mut Claim, spec: &ClaimSpec, run: &Run) -> Result<Option<usiz
     Ok(rounds)
 }
 
-/// What both sides of a conclusion took in each round, by its clock; of a sum, the other side in one.
+/// The times of both sides of a conclusion in each round, by its clock; of a sum, the other side in one.
 fn times(
     spec: &ClaimSpec,
-    a: &Times,
-    others: &[Times],
+    a: &IterationTimes,
+    others: &[IterationTimes],
 ) -> Result<(Vec<f64>, Vec<Vec<f64>>), String> {
-    let of = |times: &Times| -> Result<Vec<f64>, String> {
+    let of = |times: &IterationTimes| -> Result<Vec<f64>, String> {
         match spec.by {
             Clock::Wall => Ok(times.wall_s.clone()),
             Clock::Cpu => times.cpu_s().map(<[f64]>::to_vec),
@@ -198,7 +202,7 @@ fn compared(spec: &ClaimSpec, a: &[f64], b: &[f64], seed: u64) -> Option<Evidenc
 /// The checks that explain a conclusion, and which of them fired for what it is about.
 fn checks(spec: &ClaimSpec, run: &Run) -> Vec<ClaimCheck> {
     let pairs = pairs(spec);
-    let places: Vec<Place<'_>> = pairs
+    let places: Vec<FigurePlace<'_>> = pairs
         .iter()
         .flat_map(|(at, b_at)| {
             let others = spec.b.iter().map(move |name| place(spec, name, Some(b_at)));
@@ -310,6 +314,11 @@ mod tests {
 
     fn spec(kind: ClaimKind, a: &str) -> ClaimSpec {
         ClaimSpec {
+            line: None,
+            derived: false,
+            statement: None,
+            form: None,
+            waits: None,
             says: "so it is".into(),
             kind,
             a: a.into(),
@@ -369,7 +378,7 @@ mod tests {
             let at = At { data_size: Some("4k".parse().unwrap()), ..At::default() };
             let spec = spec(ClaimKind::Faster, "memcached:");
             let spec = ClaimSpec { by, at: vec![at], b: vec!["file".to_owned()], ..spec };
-            judge_claims(&[spec], &run, &[]).remove(0)
+            judge_claims(&[&spec], &run, &[]).remove(0)
         };
         let [wall, cpu] = [Clock::Wall, Clock::Cpu].map(judge);
         assert_eq!(wall.verdict, ClaimVerdict::TurnsRound, "{wall:#?}");
@@ -385,7 +394,7 @@ mod tests {
         let operation = Some("set".to_owned());
         let spec = spec(ClaimKind::Faster, "file");
         let spec = ClaimSpec { at: vec![at], b, checks, operation, ..spec };
-        let judge = |run: &Run| judge_claims(std::slice::from_ref(&spec), run, &[]).remove(0);
+        let judge = |run: &Run| judge_claims(&[&spec], run, &[]).remove(0);
         let claim = judge(&run);
         assert_ne!(claim.verdict, ClaimVerdict::CannotBeTold, "{claim:#?}");
         let memcached = run.targets.iter_mut().find(|target| target.name == "memcached:").unwrap();
@@ -396,7 +405,7 @@ mod tests {
         assert_eq!(claim.verdict, ClaimVerdict::CannotBeTold);
         assert_eq!(claim.doubts, [STAND_IN]);
         assert!(claim.reason.is_some_and(|reason| reason.contains("in the place of")));
-        // What was measured stands there, and is not tested.
+        // The measured value stands there, and is not tested.
         let [evidence] = &claim.evidence[..] else { panic!("{:#?}", claim.evidence) };
         assert!(evidence.b_us > 0.0 && evidence.p.is_none() && evidence.p_factor.is_empty());
     }

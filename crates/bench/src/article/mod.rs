@@ -15,11 +15,11 @@ use larder_report::{
 };
 
 use crate::plan::Plan;
-use crate::scenario::{ArticleSpec, At, FigureSpec};
+use crate::scenario::{ArticleSpec, At, ClaimSpec, FigureSpec};
 use checks::judge_checks;
 use claim::judge_claims;
 use larder_analysis::statistics::{median, median_ci95};
-use times::{Place, Times, find};
+use times::{FigurePlace, IterationTimes, find};
 
 /// As what an article is repeated.
 pub(crate) struct Repeated<'a> {
@@ -42,7 +42,7 @@ impl<'a> Repeated<'a> {
     }
 }
 
-/// What a run of a plan has to say to the article that the plan repeats; `None` where it repeats none. It asks only for the cells, the
+/// The verdict of a run on the article that the plan repeats; `None` where it repeats none. It asks only for the cells, the
 /// targets and the findings of the run.
 pub fn judge(plan: &Plan, run: &Run) -> Option<Article> {
     let spec = plan.article.as_ref()?;
@@ -53,6 +53,8 @@ pub fn judge(plan: &Plan, run: &Run) -> Option<Article> {
 pub(crate) fn judge_as(spec: &ArticleSpec, repeated: &Repeated<'_>, run: &Run) -> Article {
     let comparable = repeated.changed.is_empty();
     let figure = |figure: &FigureSpec| measured(figure, spec, run, comparable);
+    let is_asked = |claim: &&ClaimSpec| claim.form.is_none_or(|form| form == repeated.form);
+    let (asked, elsewhere): (Vec<_>, Vec<_>) = spec.claims.iter().partition(is_asked);
     Article {
         id: spec.id.clone(),
         title: spec.title.clone(),
@@ -64,7 +66,8 @@ pub(crate) fn judge_as(spec: &ArticleSpec, repeated: &Repeated<'_>, run: &Run) -
         percentiles: spec.percentiles,
         rates: if spec.matrix { rates(spec, run) } else { Vec::new() },
         figures: spec.figures.iter().map(figure).collect(),
-        claims: judge_claims(&spec.claims, run, repeated.changed),
+        claims: judge_claims(&asked, run, repeated.changed),
+        asked_elsewhere: elsewhere.len(),
         // Another workload makes other checks fire, and half a run not all of them.
         checks: repeated
             .checks
@@ -74,7 +77,7 @@ pub(crate) fn judge_as(spec: &ArticleSpec, repeated: &Repeated<'_>, run: &Run) -
     }
 }
 
-/// What the matrices are made of: all targets at each place that has a published figure.
+/// The cells of the matrices: all targets at each place that has a published figure.
 fn rates(spec: &ArticleSpec, run: &Run) -> Vec<ArticleRate> {
     let mut places: Vec<(Option<&str>, String)> = Vec::new();
     for figure in &spec.figures {
@@ -86,8 +89,12 @@ fn rates(spec: &ArticleSpec, run: &Run) -> Vec<ArticleRate> {
     }
     let of_place = |(part, operation): &(Option<&str>, String)| -> Vec<ArticleRate> {
         let rate = |target: &larder_report::Target| {
-            let place =
-                Place { target: &target.name, part: *part, at: None, operation: Some(operation) };
+            let place = FigurePlace {
+                target: &target.name,
+                part: *part,
+                at: None,
+                operation: Some(operation),
+            };
             let times = find(run, &place).ok()?;
             let rate = |measure| median(&rounds(&times, measure, None).ok()?);
             Some(ArticleRate {
@@ -103,8 +110,8 @@ fn rates(spec: &ArticleSpec, run: &Run) -> Vec<ArticleRate> {
     places.iter().flat_map(of_place).collect()
 }
 
-fn place<'a>(figure: &'a FigureSpec, at: Option<&'a Point>) -> Place<'a> {
-    Place {
+fn place<'a>(figure: &'a FigureSpec, at: Option<&'a Point>) -> FigurePlace<'a> {
+    FigurePlace {
         target: &figure.target,
         part: figure.part.as_deref(),
         at,
@@ -145,7 +152,7 @@ fn measured(
         doubts: Vec::new(),
     };
     match found {
-        Ok((at, Found { times, rounds })) => {
+        Ok((at, FoundFigure { times, rounds })) => {
             figure.at = at;
             figure.doubts = times.doubts;
             figure.here_iterations = Some(times.iterations);
@@ -162,9 +169,9 @@ fn measured(
     figure
 }
 
-/// What a target took at a place, and the figure of each round.
-struct Found {
-    times: Times,
+/// The time of a target at a place, and the figure of each round.
+struct FoundFigure {
+    times: IterationTimes,
     rounds: Vec<f64>,
 }
 
@@ -173,14 +180,14 @@ fn found(
     at: Option<&Point>,
     iterations: Option<u64>,
     run: &Run,
-) -> Result<Found, String> {
+) -> Result<FoundFigure, String> {
     let times = find(run, &place(spec, at))?;
     let rounds = rounds(&times, spec.measure, iterations)?;
-    Ok(Found { times, rounds })
+    Ok(FoundFigure { times, rounds })
 }
 
 /// The most of a sweep: of the points that have a figure, the one whose median is the highest, by what is swept.
-fn peak(spec: &FigureSpec, run: &Run) -> Result<(Point, Found), String> {
+fn peak(spec: &FigureSpec, run: &Run) -> Result<(Point, FoundFigure), String> {
     let mut here = points(run);
     here.retain(|point| place(spec, None).holds(point));
     let swept = |point: &Point| {
@@ -192,7 +199,7 @@ fn peak(spec: &FigureSpec, run: &Run) -> Result<(Point, Found), String> {
     };
     let all =
         here.iter().map(|point| found(spec, Some(point), None, run).map(|of| (swept(point), of)));
-    let height = |found: &Result<(Point, Found), String>| {
+    let height = |found: &Result<(Point, FoundFigure), String>| {
         found.as_ref().ok().and_then(|(_, found)| median(&found.rounds))
     };
     all.max_by(|a, b| height(a).partial_cmp(&height(b)).unwrap_or(Ordering::Equal))
@@ -201,7 +208,11 @@ fn peak(spec: &FigureSpec, run: &Run) -> Result<(Point, Found), String> {
 
 /// The figure of each round.
 #[expect(clippy::cast_precision_loss, reason = "iterations are thousands")]
-fn rounds(times: &Times, measure: Measure, iterations: Option<u64>) -> Result<Vec<f64>, String> {
+fn rounds(
+    times: &IterationTimes,
+    measure: Measure,
+    iterations: Option<u64>,
+) -> Result<Vec<f64>, String> {
     let iterations = || {
         iterations
             .map(|iterations| iterations as f64)

@@ -1,13 +1,13 @@
-//! What became of the values that a target was given: stored, refused with an error, or acknowledged and gone.
+//! The fate of the values that a target was given: stored, refused with an error, or acknowledged and gone.
 //!
 //! No test by ranks says that: one value that is refused, or gone, is enough.
 
 use larder_report::{Cell, ClaimKind, ClaimVerdict, Operation, ReasonKind, Run, Stored};
 
-use super::times::Place;
+use super::times::FigurePlace;
 
-/// What became of the values at a place, or why that is not known.
-pub(super) fn find(run: &Run, place: &Place<'_>) -> Result<Stored, String> {
+/// The fate of the values at a place, or why it is not known.
+pub(super) fn find(run: &Run, place: &FigurePlace<'_>) -> Result<Stored, String> {
     let name = place.target;
     let target = run.targets.iter().find(|target| target.name == name);
     let target = target.ok_or_else(|| format!("{name} is not among the targets of this run"))?;
@@ -27,7 +27,7 @@ pub(super) fn find(run: &Run, place: &Place<'_>) -> Result<Stored, String> {
     of_cell(cell, place).map_err(|reason| format!("{name}: {reason}"))
 }
 
-fn of_cell(cell: &Cell, place: &Place<'_>) -> Result<Stored, String> {
+fn of_cell(cell: &Cell, place: &FigurePlace<'_>) -> Result<Stored, String> {
     let counts = &cell.counts;
     // A get_or_set is given a value by each miss. A read that fails gives it none, and refuses none.
     let (given, refused) = match cell.operation {
@@ -52,7 +52,7 @@ fn of_cell(cell: &Cell, place: &Place<'_>) -> Result<Stored, String> {
     })
 }
 
-/// What that says to a conclusion of a kind.
+/// The meaning of that fate for a conclusion of this kind.
 pub(super) fn verdict(kind: ClaimKind, stored: &Stored) -> ClaimVerdict {
     let refused = stored.refused > 0 || stored.refusal.is_some();
     let dropped = stored.gone > 0;

@@ -1,4 +1,4 @@
-//! What an iteration of one target took in each round, added up over the operations that it consists of.
+//! The time of an iteration of one target in each round, added up over the operations that it consists of.
 
 use larder_report::{
     Cell, Check, Latency, Operation, PART, Point, PointValue, ReasonKind, Run, Sample, label,
@@ -11,7 +11,7 @@ const P99_OPS: u64 = 1000;
 
 /// Where the figures of an article are found in a run.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct FigurePlace<'a> {
     /// The name of the target.
     pub(super) target: &'a str,
     /// The name of the part, where there are several.
@@ -22,9 +22,9 @@ pub(super) struct Place<'a> {
     pub(super) operation: Option<&'a str>,
 }
 
-/// What an iteration took, a figure for each whole round.
+/// The time of an iteration, a figure for each whole round.
 #[derive(Debug, Clone)]
-pub(super) struct Times {
+pub(super) struct IterationTimes {
     /// Seconds of wall clock.
     pub(super) wall_s: Vec<f64>,
     /// Seconds of the client's CPU; `None` where they are not known in every round.
@@ -51,7 +51,7 @@ pub(super) struct Times {
     pub(super) doubts: Vec<String>,
 }
 
-impl Times {
+impl IterationTimes {
     /// Seconds of the client's CPU an iteration, or why they are not known.
     pub(super) fn cpu_s(&self) -> Result<&[f64], String> {
         let known = self.cpu_s.as_deref();
@@ -76,7 +76,7 @@ impl Times {
         known.ok_or_else(|| "the latency of an iteration is not known".to_owned())
     }
 
-    /// What 99 % of the operations of each round took at most, in seconds, or why that is not known.
+    /// The 99th percentile of the operations of each round, in seconds, or why it is not known.
     pub(super) fn p99_s(&self) -> Result<&[f64], String> {
         let known = self.p99_s.as_deref();
         known.ok_or_else(|| {
@@ -84,14 +84,14 @@ impl Times {
         })
     }
 
-    /// What the slowest operation of each round took, in seconds, or why that is not known.
+    /// The time of the slowest operation of each round, in seconds, or why it is not known.
     pub(super) fn max_s(&self) -> Result<&[f64], String> {
         let known = self.max_s.as_deref();
         known.ok_or_else(|| "the slowest of each round is not known".to_owned())
     }
 }
 
-impl Place<'_> {
+impl FigurePlace<'_> {
     /// Whether a point belongs to the part, and is the one that is named.
     pub(super) fn holds(&self, point: &Point) -> bool {
         let part = match (self.part, point.get(PART)) {
@@ -122,7 +122,7 @@ impl Place<'_> {
         operations
     }
 
-    /// What an iteration is called.
+    /// The name of an iteration.
     pub(super) fn operation_in(&self, run: &Run) -> String {
         self.operation.map_or_else(
             || {
@@ -148,7 +148,7 @@ fn named(point: &Point) -> String {
 }
 
 /// The rounds of a place, or why there are none.
-pub(super) fn find(run: &Run, place: &Place<'_>) -> Result<Times, String> {
+pub(super) fn find(run: &Run, place: &FigurePlace<'_>) -> Result<IterationTimes, String> {
     let name = place.target;
     let target = run.targets.iter().find(|target| target.name == name);
     let target = target.ok_or_else(|| format!("{name} is not among the targets of this run"))?;
@@ -160,11 +160,11 @@ pub(super) fn find(run: &Run, place: &Place<'_>) -> Result<Times, String> {
     if operations.is_empty() || operations.len() < wanted {
         let at = place.at.filter(|at| !at.is_empty()).map(|at| format!(" at {}", named(at)));
         let at = at.unwrap_or_default();
-        let what = Place { at: None, ..*place }.operation_in(run);
+        let what = FigurePlace { at: None, ..*place }.operation_in(run);
         return Err(format!("this run does not measure {what}{at}"));
     }
     let mine = |cell: &&Cell| cell.target == target.url && place.holds(&cell.point);
-    let mut times: Option<Times> = None;
+    let mut times: Option<IterationTimes> = None;
     for operation in operations {
         let mut cells = run.cells.iter().filter(mine).filter(|cell| cell.operation == operation);
         let cell = cells.next().ok_or_else(|| format!("{name} has no {operation}"))?;
@@ -181,7 +181,7 @@ pub(super) fn find(run: &Run, place: &Place<'_>) -> Result<Times, String> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of operations")]
-fn of_cell(run: &Run, cell: &Cell) -> Result<Times, String> {
+fn of_cell(run: &Run, cell: &Cell) -> Result<IterationTimes, String> {
     let whole = |sample: &&Sample| sample.complete && sample.counts.ops > 0;
     let samples: Vec<&Sample> = cell.samples.iter().filter(whole).collect();
     // That nothing was found is no reason not to say how long it took.
@@ -213,7 +213,7 @@ fn of_cell(run: &Run, cell: &Cell) -> Result<Times, String> {
     let reads = cell.operation.reads();
     let misses = samples.iter().map(|sample| if reads { sample.counts.misses as f64 } else { 0.0 });
     let of_reads = |count: u64| if reads { count } else { 0 };
-    Ok(Times {
+    Ok(IterationTimes {
         wall_s: each(&|sample| sample.wall_s),
         cpu_s,
         server_cpu_s,
@@ -246,7 +246,7 @@ fn succeeded(sample: &Sample) -> u64 {
     counts.ops.saturating_sub(counts.misses + counts.wrong + counts.errors)
 }
 
-impl Times {
+impl IterationTimes {
     /// An iteration that also does what the other one does.
     fn plus(self, other: Self) -> Self {
         let sum = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a + b).collect();
@@ -261,7 +261,7 @@ impl Times {
             cpu_s: self.cpu_s.zip(other.cpu_s).map(|(a, b)| sum(&a, &b)),
             latency_s: self.latency_s.zip(other.latency_s).map(|(a, b)| sum(&a, &b)),
             server_cpu_s: self.server_cpu_s.zip(other.server_cpu_s).map(|(a, b)| sum(&a, &b)),
-            // What is done last finds what was done before still there.
+            // The last operation finds the results of those before it.
             rss_bytes: other.rss_bytes,
             // The slowest of two things are not slow in the same iteration: they do not add up.
             p99_s: None,

@@ -15,7 +15,7 @@ use larder_workload::WorkloadSpec;
 pub struct ArticleSpec {
     /// Its short name, such as `A003`.
     pub id: String,
-    /// What it is, in a line.
+    /// Its title, in a line.
     pub title: String,
     /// The machine on which it was measured, in a line.
     pub machine: String,
@@ -48,9 +48,9 @@ pub struct FigureSpec {
     /// It is the most of the sweep.
     #[serde(default)]
     pub peak: bool,
-    /// What an iteration does: an operation, or several joined by `+`; all that the part measures, where it is left out.
+    /// The work of an iteration: an operation, or several joined by `+`; all that the part measures, where it is left out.
     pub operation: Option<String>,
-    /// What the figure is.
+    /// The kind of the figure.
     pub measure: Measure,
     /// The figure, or the lower end of a span; left out where the article announced it and gave none.
     pub published: Option<f64>,
@@ -66,6 +66,17 @@ pub struct FigureSpec {
 pub struct ClaimSpec {
     /// The conclusion, in one sentence.
     pub says: String,
+    /// The line of the article's text that draws it.
+    pub line: Option<u32>,
+    /// The author did not draw it: it is derived from the article's figures, or a question that the article raises.
+    #[serde(default)]
+    pub derived: bool,
+    /// The name of the statement that it judges a part of, where several conclusions judge one.
+    pub statement: Option<String>,
+    /// The form of the scenario in which it can be asked, where the other form takes away what it is about.
+    pub form: Option<ArticleForm>,
+    /// Why no run of the scenario can judge it, in half a sentence: it stands in the report and waits.
+    pub waits: Option<String>,
     /// Of which kind it is.
     pub kind: ClaimKind,
     /// The name of the target that it is about.
@@ -145,6 +156,9 @@ impl ArticleSpec {
 }
 
 fn check_claim(claim: &ClaimSpec, known: &Known) -> Result<(), String> {
+    if let Some(line) = claim.line.filter(|_| claim.derived) {
+        return Err(format!("line = {line} and `derived`: it is the author's or it is not"));
+    }
     let part = claim.part.as_deref();
     [&claim.a].into_iter().chain(&claim.b).try_for_each(|target| known.target(target, part))?;
     known.part(part)?;
@@ -218,7 +232,7 @@ fn operations(named: Option<&str>) -> Result<(), String> {
     }
 }
 
-/// What the forms of a scenario have, all of them together.
+/// The entries of all forms of a scenario together.
 #[derive(Debug, Default)]
 struct Known {
     targets: Vec<String>,

@@ -30,22 +30,22 @@ pub struct Scenario {
     /// How it is called; the file's stem where the file does not say.
     #[serde(default)]
     pub name: String,
-    /// What it shows, in one line.
+    /// Its subject, in one line.
     #[serde(default)]
     pub summary: String,
     /// URLs of the targets. One that cannot run here is a reason in the result, not a failure.
     pub targets: Vec<String>,
-    /// What is done to each, by the names of the flags.
+    /// The work for each target, by the names of the flags.
     #[serde(default)]
     pub workload: WorkloadSpec,
     /// Workloads that are measured one after the other, each under its name; none where there is only the one above.
     #[serde(default, rename = "part")]
     pub parts: Vec<Part>,
-    /// What it does less of than the article that it repeats, in a sentence for the report.
+    /// The work of the article that it leaves out, in a sentence for the report.
     pub cut: Option<String>,
-    /// What is different as it was published, mistakes included.
+    /// The differences of the published form, mistakes included.
     pub published: Option<Form>,
-    /// What is different at full length.
+    /// The differences at full length.
     pub full: Option<Form>,
     /// The article that it repeats.
     pub article: Option<ArticleSpec>,
@@ -101,7 +101,7 @@ impl Scenario {
     }
 }
 
-/// What a file says, or at which line it says what nobody understands. `what` is what it should be.
+/// The content of a file, or the line at which it cannot be read. `what` names the content that it should have.
 fn read<T: DeserializeOwned>(what: &str, name: &str, text: &str) -> Result<T> {
     toml::from_str(text).map_err(|error| {
         let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
@@ -152,6 +152,7 @@ mod tests {
                     let article = alone.article.take().unwrap();
                     ArticleSpec { claims: Vec::new(), ..article.clone() }.check(&alone).unwrap();
                     for (at, claim) in article.claims.iter().enumerate() {
+                        assert!(claim.derived || claim.line.is_some(), "{name}: {}", claim.says);
                         let one = ArticleSpec { claims: vec![claim.clone()], ..article.clone() };
                         if one.check(&alone).is_ok() {
                             told.insert(at);

@@ -19,13 +19,13 @@ use crate::points::label;
 
 /// The heads of the columns behind the targets.
 pub(crate) const HEADS: [&str; 3] = ["published", "here", "here / published"];
-/// What stands in the place of a published figure that was only announced.
+/// The text in place of a published figure that was only announced.
 const ANNOUNCED: &str = "announced";
 
 /// Figures of one kind at one place, one row for each target.
 #[derive(Debug)]
 pub(crate) struct Block {
-    /// What they are.
+    /// Their kind.
     pub(crate) caption: String,
     pub(crate) rows: Vec<FigureRow>,
 }
@@ -49,21 +49,41 @@ pub(crate) fn heading(article: &Article) -> String {
     format!("What {} published, and what this machine says", article.id)
 }
 
-/// The heading of the conclusions, with how many of them have which verdict: `What it concluded: of 5, 3 hold here, 2 cannot be
-/// told`.
+/// The heading of the conclusions, with how many statements have which verdict: `What it concluded: of 5, 3 hold here, 2 cannot
+/// be told; of 2 that are derived, 1 holds here, 1 does not hold`.
 pub(crate) fn conclusions(article: &Article) -> String {
-    let verdicts = [
+    let [own, derived] = [false, true].map(|derived| article.statements(derived));
+    let mut parts = Vec::new();
+    if !own.is_empty() || derived.is_empty() {
+        parts.push(format!("of {}, {}", own.len(), counted(&own)));
+    }
+    if !derived.is_empty() {
+        let are = if derived.len() == 1 { "is" } else { "are" };
+        parts.push(format!("of {} that {are} derived, {}", derived.len(), counted(&derived)));
+    }
+    if article.asked_elsewhere > 0 {
+        let form = match article.form {
+            ArticleForm::Published => "with the mistakes corrected",
+            ArticleForm::Corrected => "as published",
+        };
+        parts.push(format!("{} more can be asked only {form}", article.asked_elsewhere));
+    }
+    format!("What it concluded: {}", parts.join("; "))
+}
+
+/// How many of these verdicts there are of each kind, in words.
+fn counted(verdicts: &[ClaimVerdict]) -> String {
+    let words = [
         (ClaimVerdict::Holds, "holds here", "hold here"),
         (ClaimVerdict::TurnsRound, "turns round", "turn round"),
         (ClaimVerdict::DoesNotHold, "does not hold", "do not hold"),
         (ClaimVerdict::CannotBeTold, "cannot be told", "cannot be told"),
     ];
-    let counted = verdicts.into_iter().filter_map(|(verdict, one, several)| {
-        let number = article.claims.iter().filter(|claim| claim.verdict == verdict).count();
+    let counted = words.into_iter().filter_map(|(verdict, one, several)| {
+        let number = verdicts.iter().filter(|one| **one == verdict).count();
         (number > 0).then(|| format!("{number} {}", if number == 1 { one } else { several }))
     });
-    let counted: Vec<String> = counted.collect();
-    format!("What it concluded: of {}, {}", article.claims.len(), counted.join(", "))
+    counted.collect::<Vec<_>>().join(", ")
 }
 
 /// Labels and texts: which article, whose machine, how it is repeated, which checks that makes fire.

@@ -10,7 +10,7 @@ pub(crate) struct Said<'a> {
     pub(crate) claim: &'a Claim,
     /// The verdict as a word.
     pub(crate) verdict: &'static str,
-    /// What stands before it.
+    /// Its label.
     pub(crate) mark: &'static str,
     /// The figures behind it, a sentence each.
     pub(crate) evidence: Vec<String>,
@@ -21,7 +21,13 @@ pub(crate) struct Said<'a> {
 }
 
 impl Said<'_> {
-    /// What the checks have to say, a text for those that fired and one for those that did not.
+    /// The conclusion, and whether it is the author's.
+    pub(crate) fn says(&self) -> String {
+        let whose = if self.claim.derived { " (derived, not the author's)" } else { "" };
+        format!("{}{whose}", self.claim.says)
+    }
+
+    /// The findings of the checks: a text for those that fired and one for those that did not.
     pub(crate) fn checks(&self) -> Vec<String> {
         let mut texts = Vec::new();
         if !self.fired.is_empty() {
@@ -87,7 +93,7 @@ fn evidence(claim: &Claim) -> Vec<String> {
     claim.evidence.iter().enumerate().map(sentence).chain(reason).collect()
 }
 
-/// What became of the values that a target was given.
+/// The fate of the values that a target was given.
 fn became(stored: &Stored) -> String {
     let Stored { given, refused, read_back, gone, .. } = *stored;
     let why = stored.refusal.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
@@ -159,7 +165,7 @@ fn tested(evidence: &Evidence) -> String {
     least_sure.map(|p| format!(", {}", probability(p))).unwrap_or_default()
 }
 
-/// Who is faster, and by how much.
+/// Which target is faster, and by how much.
 fn lead(evidence: &Evidence, one: &str, other: &str) -> String {
     let turned = evidence.ci95.map(|[low, high]| [high.recip(), low.recip()]);
     let (faster, times) = if evidence.ratio <= 1.0 {

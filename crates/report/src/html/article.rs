@@ -1,4 +1,4 @@
-//! What an article published, beside what this machine found: the figures, the matrices, the conclusions.
+//! The published figures of an article beside those of this machine: the figures, the matrices, the conclusions.
 
 use maud::{Markup, html};
 
@@ -39,7 +39,7 @@ fn conclusion(view: &View<'_>, said: &Said<'_>) -> Markup {
         article.claim.(class(said.claim.verdict)) {
             p.says {
                 span.said { span aria-hidden="true" { (said.mark) } " " (said.verdict) }
-                " " (said.claim.says)
+                " " (said.says())
             }
             @for evidence in &said.evidence {
                 p.evidence { (with_names(view.run, evidence, |name| html! { b { (name) } })) }

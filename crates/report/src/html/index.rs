@@ -65,7 +65,7 @@ fn masthead(index: &Index) -> Markup {
     }
 }
 
-/// What a reader asks of a set first: a label, a figure, a detail.
+/// The facts of a set that a reader asks for first: a label, a figure, a detail.
 fn tiles(index: &Index) -> Vec<(&'static str, String, String)> {
     let (all, ran) = (index.scenarios.len(), index.runs().count());
     let did_run = if ran < all { format!("{ran} ran") } else { String::new() };
@@ -183,13 +183,13 @@ fn about(index: &Index, run: &Run) -> Vec<(String, String)> {
     article.chain(machine).map(|(label, text)| (capital(label), text)).collect()
 }
 
-/// What was concluded and what became of it; its figures behind it.
+/// A published conclusion and its verdict, then its figures.
 fn conclusion(report: &str, run: &Run, said: &Said<'_>) -> Markup {
     html! {
         details.claim.(class(said.claim.verdict)) {
             summary {
                 span.said { span aria-hidden="true" { (said.mark) } " " (said.verdict) } " "
-                (said.claim.says)
+                (said.says())
                 @for id in &said.fired { " " (check(report, run, id)) }
             }
             @for evidence in &said.evidence { p.evidence { (evidence) } }

@@ -76,7 +76,7 @@ fn scenario(index: &Index, entry: &Entry) -> String {
     let claims = run.article.iter().flat_map(said).map(|said| {
         let see = said.fired.iter().map(|id| escaped(id)).collect::<Vec<_>>().join(", ");
         let see = if see.is_empty() { see } else { format!(" → {see}") };
-        format!("- {} **{}**: {}{see}", said.mark, said.verdict, escaped(&said.claim.says))
+        format!("- {} **{}**: {}{see}", said.mark, said.verdict, escaped(&said.says()))
     });
     let found = found(run);
     let claims: Vec<String> = claims.collect();

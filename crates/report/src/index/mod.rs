@@ -51,12 +51,12 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Of all conclusions of runs.
+    /// Of all statements that the authors of the runs' articles made.
     pub(crate) fn of<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Self {
         let articles = runs.into_iter().filter_map(|run| run.article.as_ref());
         let mut tally = Self::default();
-        for claim in articles.flat_map(|article| &article.claims) {
-            match claim.verdict {
+        for verdict in articles.flat_map(|article| article.statements(false)) {
+            match verdict {
                 ClaimVerdict::Holds => tally.holds += 1,
                 ClaimVerdict::TurnsRound => {
                     (tally.fails, tally.turned) = (tally.fails + 1, tally.turned + 1);
@@ -162,7 +162,7 @@ pub(crate) fn fired(run: &Run, severity: Severity) -> usize {
     run.checks.iter().filter(|check| check.severity == severity).count()
 }
 
-/// What a scenario is called: the name of its article, or its own.
+/// The title of a scenario: the name of its article, or its own.
 pub(crate) fn title(entry: &Entry) -> String {
     match entry.run.as_ref().and_then(|run| run.article.as_ref()) {
         Some(article) => format!("{}: {}", article.id, article.title),
@@ -170,7 +170,7 @@ pub(crate) fn title(entry: &Entry) -> String {
     }
 }
 
-/// What the scenario of a run shows; the name of its article is in its title.
+/// The subject of a run's scenario; the name of its article is in its title.
 pub(crate) fn question(run: &Run) -> Option<&str> {
     let summary = run.summary.as_deref()?;
     let of_article = run
@@ -180,7 +180,7 @@ pub(crate) fn question(run: &Run) -> Option<&str> {
     Some(of_article.unwrap_or(summary))
 }
 
-/// What a run without conclusions found.
+/// The result of a run without conclusions.
 pub(crate) fn found(run: &Run) -> Vec<String> {
     let answers = sentences(run).into_iter().filter(|said| said.role == Role::Answer);
     answers.take(SENTENCES).map(|said| said.to_string()).collect()
@@ -190,7 +190,7 @@ pub(crate) fn found(run: &Run) -> Vec<String> {
 pub(crate) fn address(entry: &Entry, file: &str) -> String {
     let mut address = String::new();
     for byte in entry.folder.bytes() {
-        // What else a folder may be called could end the path of an address.
+        // Other characters in the name of a folder could end the path of an address.
         if byte.is_ascii_alphanumeric() || b"-_.~/".contains(&byte) {
             address.push(byte.into());
         } else {
@@ -209,7 +209,7 @@ pub(crate) fn took(index: &Index) -> String {
 
 /// The machine of all runs, where it is one.
 pub(crate) fn one_machine(index: &Index) -> Option<&Environment> {
-    // What changes from minute to minute does not make another machine of it.
+    // Figures that change from minute to minute do not make it another machine.
     let of = |environment: &Environment| Environment {
         load: None,
         clock_ns: 0.0,
@@ -219,7 +219,7 @@ pub(crate) fn one_machine(index: &Index) -> Option<&Environment> {
     index.runs().all(|run| of(&run.environment) == of(first)).then_some(first)
 }
 
-/// What the runs do not show together; what each does not show, its own report says.
+/// The limits of the runs together; those of each run stand in its own report.
 pub(crate) fn not_shown(index: &Index) -> Vec<String> {
     let mut sentences = vec![
         "Scenarios are not compared with each other: a cache that stands in several of them did other work in each, and \

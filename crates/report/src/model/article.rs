@@ -1,4 +1,4 @@
-//! What an article published, beside what this run found at the same place.
+//! The published figures of an article, beside those of this run at the same place.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ use super::Point;
 pub struct Article {
     /// Its short name, such as `A003`.
     pub id: String,
-    /// What it is, in a line.
+    /// Its title, in a line.
     pub title: String,
     /// The machine on which it was measured, in a line.
     pub machine: String,
@@ -24,7 +24,7 @@ pub struct Article {
     /// figure here is set in a ratio to a published one, and no conclusion is judged.
     #[serde(default)]
     pub changed: Vec<String>,
-    /// What this form of the scenario does less of than the article did, in a sentence; `null` where it does as much.
+    /// The work of the article that this form of the scenario leaves out, in a sentence; `null` where it does as much.
     #[serde(default)]
     pub cut: Option<String>,
     /// It showed a matrix of each target against each other, and so do the reports of this run.
@@ -33,13 +33,16 @@ pub struct Article {
     /// It showed the least, the mean and the greatest time to several percentiles, and so do the reports of this run.
     #[serde(default)]
     pub percentiles: bool,
-    /// What that matrix is made of: every target of the run at each place that has a published figure.
+    /// The cells of that matrix: every target of the run at each place that has a published figure.
     #[serde(default)]
     pub rates: Vec<ArticleRate>,
     /// Every figure that it published.
     pub figures: Vec<ArticleFigure>,
     /// Every conclusion that it drew.
     pub claims: Vec<Claim>,
+    /// How many conclusions only the other form of the scenario can ask.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub asked_elsewhere: usize,
     /// The checks that fired, beside those that its mistakes are to make fire. `null` as corrected, where the scenario says
     /// nothing of it, and in a run that was changed or interrupted.
     #[serde(default)]
@@ -123,13 +126,13 @@ pub struct ArticleFigure {
     /// It is the most of the sweep, here as in the article.
     #[serde(default)]
     pub peak: bool,
-    /// What an iteration does: an operation, or several joined by `+`, whose times are added up.
+    /// The work of an iteration: an operation, or several joined by `+`, whose times are added up.
     pub operation: String,
-    /// What the figure is.
+    /// The kind of the figure.
     pub measure: Measure,
     /// The iterations that it counts, where it is a total.
     pub iterations: Option<u64>,
-    /// What was published; `null` where it was only announced.
+    /// The published value; `null` where it was only announced.
     pub published: Option<f64>,
     /// Where a span was published, its upper end.
     #[serde(default)]
@@ -156,7 +159,7 @@ pub struct ArticleRate {
     pub target: String,
     /// The part of the scenario; `null` where it has only one.
     pub part: Option<String>,
-    /// What an iteration does: an operation, or several joined by `+`, whose times are added up.
+    /// The work of an iteration: an operation, or several joined by `+`, whose times are added up.
     pub operation: String,
     /// Iterations a second of wall clock.
     pub ops_per_s: f64,
@@ -164,7 +167,7 @@ pub struct ArticleRate {
     pub cpu_ops_per_s: Option<f64>,
 }
 
-/// What a published figure is.
+/// The kind of a published figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
@@ -193,11 +196,20 @@ pub enum Measure {
 pub struct Claim {
     /// The conclusion, in one sentence.
     pub says: String,
+    /// The line of the article's text that draws it; `null` where it is derived, and in runs of before it was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// The author did not draw it: Larder derived it from the article's figures, or asks it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub derived: bool,
+    /// The statement that it judges a part of; `null` where it is a statement of its own. All that share one count once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statement: Option<String>,
     /// Of which kind it is.
     pub kind: ClaimKind,
     /// The part of the scenario that it is about; `null` where there is only one.
     pub part: Option<String>,
-    /// What it is about: an operation, or several joined by `+`, whose times are added up.
+    /// Its subject: an operation, or several joined by `+`, whose times are added up.
     pub operation: String,
     /// By which clock; for `near` not the CPU's, and for what is neither `faster` nor `near` always the wall clock.
     #[serde(default)]
@@ -208,7 +220,7 @@ pub struct Claim {
     pub b: Vec<String>,
     /// For `faster`, how many times at least; for `near` and `sum`, within which factor.
     pub factor: f64,
-    /// What this run says to it.
+    /// The verdict of this run.
     pub verdict: ClaimVerdict,
     /// The figures behind the verdict: one for each of `b`, for `sum` one; at each of the points that it is about.
     pub evidence: Vec<Evidence>,
@@ -227,6 +239,28 @@ pub struct Claim {
     pub doubts: Vec<String>,
     /// The checks that explain it.
     pub checks: Vec<ClaimCheck>,
+}
+
+impl Article {
+    /// The verdict on each statement, which may have several conclusions: those of the author, or the derived ones. It does not
+    /// hold where a part of it does not. It cannot be told where a part cannot be told and every other part holds.
+    pub fn statements(&self, derived: bool) -> Vec<ClaimVerdict> {
+        let mut statements: Vec<(Option<&str>, ClaimVerdict)> = Vec::new();
+        for claim in self.claims.iter().filter(|claim| claim.derived == derived) {
+            let name = claim.statement.as_deref();
+            match statements.iter_mut().find(|(known, _)| name.is_some() && *known == name) {
+                Some((_, verdict)) => *verdict = verdict.and(claim.verdict),
+                None => statements.push((name, claim.verdict)),
+            }
+        }
+        statements.into_iter().map(|(_, verdict)| verdict).collect()
+    }
+}
+
+/// Whether there is none, so that a run leaves it out.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde asks for")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// Kinds of conclusions.
@@ -256,7 +290,7 @@ impl ClaimKind {
     }
 }
 
-/// What time is taken by.
+/// The clock that takes the time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Clock {
@@ -265,15 +299,15 @@ pub enum Clock {
     Wall,
     /// The CPU time of the client, which leaves out all waiting.
     Cpu,
-    /// What an operation takes on average for whoever waits for it, however many do at once.
+    /// The mean time of an operation for its caller, however many run at once.
     Latency,
-    /// What 99 % of the operations of a round take at most.
+    /// The 99th percentile of the operations of a round.
     P99,
-    /// What the slowest operation of a round takes.
+    /// The time of the slowest operation of a round.
     Max,
 }
 
-/// What a run says to a conclusion.
+/// The verdict of a run on a conclusion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimVerdict {
@@ -285,6 +319,18 @@ pub enum ClaimVerdict {
     DoesNotHold,
     /// This run does not say.
     CannotBeTold,
+}
+
+impl ClaimVerdict {
+    /// The verdict on a statement of two parts.
+    fn and(self, other: Self) -> Self {
+        let fails = |verdict| matches!(verdict, Self::TurnsRound | Self::DoesNotHold);
+        match (self, other) {
+            (one, other) if one == other => one,
+            (one, other) if fails(one) || fails(other) => Self::DoesNotHold,
+            _ => Self::CannotBeTold,
+        }
+    }
 }
 
 /// Two times, the one over the other.
@@ -312,7 +358,7 @@ pub struct Evidence {
     pub p_factor: Vec<f64>,
 }
 
-/// What became of the values that a target was given, all rounds together.
+/// The fate of the values that a target was given, all rounds together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stored {
     /// Where in the sweep; empty where nothing is swept.
@@ -322,7 +368,7 @@ pub struct Stored {
     pub given: u64,
     /// Of them: refused with an error.
     pub refused: u64,
-    /// What it said to the first of these, or why it was given none.
+    /// Its error for the first of these, or the reason why it was given none.
     pub refusal: Option<String>,
     /// Acknowledged values that were read back at the end of a turn: all, or an even sample.
     pub read_back: u64,

@@ -1,11 +1,11 @@
-//! What became of operations, in a cell, in a round and in the tiers of a stack.
+//! Counts of operations, in a cell, in a round and in the tiers of a stack.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Operation;
 
-/// What happened to operations. `ops` = `hits` + `misses` + `wrong` + `errors` for an operation that reads.
+/// The outcomes of operations. `ops` = `hits` + `misses` + `wrong` + `errors` for an operation that reads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
     /// Operations attempted; for `get_many`, `get_each` and `get_tag`, keys.
@@ -65,7 +65,8 @@ pub struct Counts {
     pub read_back: u64,
     /// Of `read_back`: keys that were absent.
     pub read_back_absent: u64,
-    /// Of `read_back`, `overwritten` and `deletes_read_back`: values that were not what was stored, or that should have been gone.
+    /// Of `read_back`, `overwritten` and `deletes_read_back`: values that were not what was stored, or that should have
+    /// been gone.
     pub read_back_wrong: u64,
     /// Keys that the read-back set once more, to a newer version, and found again; one that was gone is in `read_back_absent`.
     #[serde(default)]
@@ -85,6 +86,11 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Operations that failed, whose fill failed, or that came back with a wrong value.
+    pub fn failed_or_wrong(&self) -> u64 {
+        self.errors + self.failed_fills + self.wrong
+    }
+
     /// Wrong values of which is not known how they are wrong: those of before it was told, and of guests that do not tell.
     pub fn wrong_unnamed(&self) -> u64 {
         let named = self.truncated + self.stale + self.other_key + self.damaged;
@@ -154,7 +160,7 @@ impl Counts {
     }
 }
 
-/// What one tier of a stack did.
+/// The counters of one tier of a stack.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TierCounts {
     /// Its place and what it is: `L1 moka:`. L1 is the nearest.

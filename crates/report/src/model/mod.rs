@@ -61,7 +61,7 @@ pub struct Run {
     pub argv: Vec<String>,
     /// The scenario's name; `custom` when targets and workload were typed.
     pub scenario: String,
-    /// What the scenario shows, in a line; `null` where targets and workload were typed.
+    /// The subject of the scenario, in a line; `null` where targets and workload were typed.
     #[serde(default)]
     pub summary: Option<String>,
     /// From this every key, size and operation follows.
@@ -74,9 +74,10 @@ pub struct Run {
     pub interrupted: bool,
     /// The workload as it was understood, by the names of its options.
     pub workload: BTreeMap<String, String>,
-    /// What a reader must know about how the workload was carried out, in sentences.
+    /// Notes on how the workload was carried out, in sentences.
     pub notes: Vec<String>,
-    /// What ended the rounds, where their number was not fixed beforehand, and which figures are not known as well as was asked.
+    /// The event that ended the rounds, where their number was not fixed beforehand, and which figures are not known as
+    /// well as was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds_ended: Option<String>,
     /// The machine.
@@ -85,7 +86,7 @@ pub struct Run {
     pub targets: Vec<Target>,
     /// The figures: one for each target, point of the sweep and operation.
     pub cells: Vec<Cell>,
-    /// What the measuring itself costs at each point: the same work on a store that keeps nothing.
+    /// The cost of measuring itself at each point: the same work on a store that keeps nothing.
     pub floors: Vec<Floor>,
     /// Which of two targets is faster, where that can be told.
     pub comparisons: Vec<Comparison>,
@@ -97,13 +98,13 @@ pub struct Run {
     /// The article that the scenario repeats; `null` where it repeats none.
     #[serde(default)]
     pub article: Option<Article>,
-    /// What `--search` found, for each target and point.
+    /// The results of `--search`, for each target and point.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub searches: Vec<Search>,
     /// How often caches of each capacity could have hit, where capacities were swept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hit_curves: Vec<HitCurve>,
-    /// What client, servers and guests used over the run, a sample a second.
+    /// The use of the machine by client, servers and guests over the run, a sample a second.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub usage: Vec<Usage>,
     /// Which part of a plan this is; `null` where it is the whole.
@@ -127,7 +128,7 @@ pub struct Environment {
     pub cores: u32,
     /// Memory, in bytes.
     pub memory_bytes: Option<u64>,
-    /// What this process, and all that it started, could have of it together, in bytes; `null` where nothing limited it.
+    /// The share of it that this process and all its children could have together, in bytes; `null` where nothing limited it.
     #[serde(default)]
     pub memory_limit_bytes: Option<u64>,
     /// Swap space, in bytes.
@@ -136,7 +137,7 @@ pub struct Environment {
     pub governor: Option<String>,
     /// Load of the last minute when the run began.
     pub load: Option<f64>,
-    /// What one reading of the clock costs, in nanoseconds.
+    /// The cost of one reading of the clock, in nanoseconds.
     pub clock_ns: f64,
     /// `release`, or `debug`: whose figures mean nothing.
     pub build: String,
@@ -156,9 +157,9 @@ pub struct Target {
     /// The language whose client and clock measured it; `null` where this process did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
-    /// What an acknowledged set survives: `unacknowledged`, `volatile`, `os-cache`, `fsync-batch`, `fsync-each`.
+    /// The durability of an acknowledged set: `unacknowledged`, `volatile`, `os-cache`, `fsync-batch`, `fsync-each`.
     pub durability: Option<String>,
-    /// Who reaches its entries: `process`, `host`, `network`.
+    /// From where its entries are reached: `process`, `host`, `network`.
     pub reach: Option<String>,
     /// Whose process holds the data: `embedded`, `managed`, `external`.
     pub ownership: Option<String>,
@@ -181,12 +182,15 @@ pub struct Target {
     /// How long these turns were together, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside_s: Option<f64>,
+    /// How long its own turns were together, in seconds; `null` in runs of before it was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_turns_s: Option<f64>,
     /// `--yes` allowed them to evict.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub eviction_allowed: bool,
     /// Effective settings, as read back.
     pub settings: BTreeMap<String, String>,
-    /// What it really stores, as probed.
+    /// The limits of what it really stores, as probed.
     pub limits: Limits,
     /// Whether it keeps what it promises of a TTL, as tried; `null` where it has none, or was not asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -196,7 +200,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// What is told of a server that answered in the place of the one that the target, or a tier of it, is named after:
+    /// The note on a server that answered in the place of the one that the target, or a tier of it, is named after:
     /// its figures are shown, and say nothing of that one.
     pub fn stand_in(&self) -> Option<&str> {
         let is_told = |name: &str| name.rsplit('.').next() == Some("stand_in");

@@ -1,4 +1,4 @@
-//! What an article published, in the terminal's report.
+//! The article's part of the terminal's report.
 
 use crate::article::{HEADS, WAITING, blocks, conclusions, facts, heading, matrices, said};
 use crate::findings::said_of;
@@ -122,7 +122,7 @@ fn write_claims(page: &mut Page, article: &Article) {
             ClaimVerdict::TurnsRound | ClaimVerdict::DoesNotHold => BAD,
             ClaimVerdict::CannotBeTold => DOUBT,
         };
-        page.paragraph(2, look, &format!("{} {}: {}", said.mark, said.verdict, said.claim.says));
+        page.paragraph(2, look, &format!("{} {}: {}", said.mark, said.verdict, said.says()));
         for evidence in &said.evidence {
             page.paragraph(4, PLAIN, evidence);
         }

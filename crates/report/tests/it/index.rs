@@ -46,7 +46,7 @@ fn a_set_has_some_formats_and_no_others() {
     }
 }
 
-/// What an index says of a single run with these verdicts.
+/// The index of a single run with these verdicts.
 fn said(verdicts: &[ClaimVerdict]) -> String {
     let mut run = article();
     let article = run.article.as_mut().expect("it repeats one");
@@ -70,6 +70,37 @@ fn conclusions_are_counted_by_what_became_of_them() {
     assert!(said(&[Holds]).contains("1 conclusion of 1 article"));
     assert!(said(&[Holds]).contains("1 holds here, 0 do not, and 0 cannot be told"));
     assert_eq!(said(&[]), "");
+}
+
+#[test]
+fn a_statement_of_several_conclusions_counts_once_and_derived_ones_apart() {
+    use ClaimVerdict::{CannotBeTold, DoesNotHold, Holds, TurnsRound};
+    let mut run = article();
+    let article = run.article.as_mut().expect("it repeats one");
+    let claim = article.claims[0].clone();
+    let part = |statement: &str, verdict| Claim {
+        statement: Some(statement.to_owned()),
+        verdict,
+        ..claim.clone()
+    };
+    article.claims = vec![
+        part("in part", Holds),
+        part("in part", TurnsRound),
+        part("open", CannotBeTold),
+        part("open", Holds),
+        part("round", TurnsRound),
+        part("round", TurnsRound),
+        part("both", Holds),
+        part("both", Holds),
+        Claim { derived: true, verdict: Holds, ..claim.clone() },
+    ];
+    assert_eq!(article.statements(false), [DoesNotHold, CannotBeTold, TurnsRound, Holds]);
+    assert_eq!(article.statements(true), [Holds]);
+    let text = larder_report::render(&run, Format::MARKDOWN, PLAIN);
+    let heading = "What it concluded: of 4, 1 holds here, 1 turns round, 1 does not hold, 1 cannot be told; of 1 that is \
+                   derived, 1 holds here";
+    assert!(text.contains(heading), "{text}");
+    assert!(text.contains(" (derived, not the author's)"), "{text}");
 }
 
 #[test]

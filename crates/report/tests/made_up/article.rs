@@ -24,6 +24,7 @@ pub(crate) fn article() -> Run {
         "0 hits of 200000 reads: this times misses",
     )];
     run.article = Some(Article {
+        asked_elsewhere: 0,
         id: "A999".into(),
         title: "Three caches that nobody compared, in a language that nobody speaks".into(),
         machine: "one core of a machine that never was, 512 MB".into(),
@@ -108,6 +109,9 @@ fn rates([first, second, third]: [&str; 3]) -> Vec<ArticleRate> {
 
 fn claim(says: &str, kind: ClaimKind, a: &str, b: &[&str], verdict: ClaimVerdict) -> Claim {
     Claim {
+        line: None,
+        derived: false,
+        statement: None,
         says: says.into(),
         kind,
         part: Some("read-heavy".into()),
