@@ -1,4 +1,4 @@
-//! What a target really stores: the longest key and the largest value that come back whole, found by trying.
+//! The limits of what a target really stores: the longest key and the largest value that come back whole, found by trying.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,7 +15,10 @@ const VALUES_UP_TO: usize = 2 << 20;
 /// The length of the key under which values are tried, and of the value under which keys are.
 const USUAL: usize = 32;
 
-/// What probing found.
+/// The characters that tell the keys of a probe apart.
+const NAMES: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+/// The result of probing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Probed {
     /// The limits as reports show them.
@@ -26,7 +29,7 @@ pub(crate) struct Probed {
     pub(crate) largest_accepted_value: Option<usize>,
 }
 
-/// What one try found.
+/// The result of one try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Tried {
     /// Came back as it was.
@@ -37,7 +40,7 @@ enum Tried {
     Refused,
 }
 
-/// What a plan needs of a store, in bytes.
+/// The sizes that a plan needs of a store, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Needed {
     pub(crate) key: usize,
@@ -87,8 +90,8 @@ pub(crate) fn confirms(
     let value = length(max_value_len, probed_value_len);
     let mut pattern = vec![0; value.max(USUAL)];
     Xoshiro256PlusPlus::seed_from_u64(1).fill_bytes(&mut pattern);
-    let mut prober = Prober { session, prefix, pattern: &pattern, options, stop };
-    let shortest = prefix.len() + 2;
+    let mut prober = Prober { session, prefix, pattern: &pattern, options, stop, stored: 0 };
+    let shortest = prefix.len() + 3;
     prober.store(shortest, USUAL.min(value))?;
     Ok(prober.attempt(key, USUAL.min(value))? == Tried::Whole
         && prober.attempt(key.min(USUAL.max(shortest)), value)? == Tried::Whole)
@@ -105,9 +108,9 @@ fn probe_up_to(
     // No two stretches alike, so that a cut or shifted value is not taken for whole.
     let mut pattern = vec![0; value_top];
     Xoshiro256PlusPlus::seed_from_u64(1).fill_bytes(&mut pattern);
-    let shortest = prefix.len() + 2;
-    let mut prober = Prober { session, prefix, pattern: &pattern, options, stop };
-    // What does not take the least does not work at all, and says why.
+    let shortest = prefix.len() + 3;
+    let mut prober = Prober { session, prefix, pattern: &pattern, options, stop, stored: 0 };
+    // A store that does not take the least sizes does not work at all, and says why.
     let usual = USUAL.min(value_top);
     prober.store(shortest, usual)?;
     let key_limits = bisect(shortest, key_top, |len| prober.attempt(len, usual))?;
@@ -161,6 +164,8 @@ struct Prober<'a> {
     pattern: &'a [u8],
     options: SetOptions,
     stop: &'a AtomicBool,
+    /// How many keys it has stored: each has another name, so that no attempt follows a delete of its own key.
+    stored: usize,
 }
 
 impl Prober<'_> {
@@ -179,6 +184,8 @@ impl Prober<'_> {
         }
         let mut key = self.prefix.to_vec();
         key.extend_from_slice(b"p~");
+        key.push(NAMES[self.stored % NAMES.len()]);
+        self.stored += 1;
         key.resize(key_len.max(key.len()), b'x');
         let value = &self.pattern[..value_len];
         let outcome = patiently(|| self.session.set(&key, value, &self.options))?;

@@ -28,7 +28,7 @@ fn a_plan_that_takes_too_long_gets_fewer_keys_for_all_targets_and_says_so() {
     // 0.3 ms for each of 400,000 operations at least.
     let (whole, fitted) = fitted(&["map:", "sleeps:?micros=300"], "within = '10s'");
     let fewer: u32 = fitted.workload["keys"].parse().unwrap();
-    assert!((500..=3000).contains(&fewer), "{fewer}");
+    assert!((100..=3000).contains(&fewer), "{fewer}");
     assert_eq!(fitted.points.len(), 1);
     assert_eq!((whole.notes.len(), fitted.notes.len()), (0, 1));
     let note = &fitted.notes[0];

@@ -14,7 +14,7 @@ impl Check for FsKind {
             id: "FS-KIND",
             severities: &[Severity::Warn, Severity::Note],
             sees: "files in memory (tmpfs, ramfs), and targets compared on different file systems",
-            seen_in: "A000: \"ramfs limited to 1024 MB\", which no ramfs is; tmpfs said to swap when full",
+            seen_in: "A000: a ramfs said to be limited to 1024 MB, which no ramfs is; a tmpfs said to swap when full, and to report that it is full",
             advice: "put all targets under one path, and call files in memory what they are",
             needs: Needs::SomeRounds,
             repeats: false,

@@ -29,8 +29,15 @@ impl Check for NotEmptied {
                      them{}",
                     example(cell, NOT_EMPTIED)
                 );
-                let deletes = at_point_of(run, cell).find(|other| {
-                    other.operation == Operation::Delete && other.target == cell.target
+                // On a server that Larder did not start, keys are removed by deletes.
+                let target = run.target(&cell.target);
+                let by_deletes =
+                    target.is_some_and(|target| target.ownership.as_deref() == Some("external"));
+                let mut others = at_point_of(run, cell);
+                let deletes = others.find(|it| {
+                    by_deletes
+                        && it.operation == Operation::Delete
+                        && it.operation != cell.operation
                 });
                 if let Some(deletes) = deletes {
                     report.cell(Severity::Error, deletes, text.clone());

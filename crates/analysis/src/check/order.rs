@@ -19,7 +19,7 @@ impl Check for Order {
             severities: &[Severity::Warn],
             sees: "rates, in an open loop the p99, that rose or fell by more than 5 % over the run: what was measured earlier \
                    met another machine, or another store, than what was measured later",
-            seen_in: "all five: each system was measured whole, one after the other, so that whatever drifted became a \
+            seen_in: "A002, A003 and A004, and probably the others: each system was measured whole, one after the other, so that whatever drifted became a \
                       difference between systems",
             advice: "give the machine time to settle, or --warmup to the stores, and run again; targets are compared all the \
                      same, because each has its turn in every round",
@@ -102,7 +102,7 @@ fn together(drifting: &[(&Cell, Trend)]) -> String {
     )
 }
 
-/// What rose or fell in a cell.
+/// The figure that rose or fell in a cell.
 fn figure(cell: &Cell) -> &'static str {
     if cell.is_paced() { "p99" } else { "rate" }
 }
@@ -112,7 +112,7 @@ fn change(cell: &Cell, trend: &Trend) -> f64 {
     if cell.is_paced() { trend.change.recip() } else { trend.change }
 }
 
-/// What a trend is, in figures.
+/// The figures of a trend.
 fn evidence(cell: &Cell, trend: &Trend) -> String {
     let (what, change) = (figure(cell), change(cell, trend));
     let (how, by) = if change > 1.0 { ("rose", change - 1.0) } else { ("fell", 1.0 - change) };
@@ -127,7 +127,7 @@ mod tests {
 
     use super::*;
 
-    /// What is said of two targets of which one slows down over ten rounds, while others used so much of a machine of two
+    /// The findings about two targets of which one slows down over ten rounds, while others used so much of a machine of two
     /// processors.
     fn said(others: f64) -> Vec<String> {
         let cell = |url: &str, change: f64, p: f64| {

@@ -18,7 +18,7 @@ impl Check for SilentDrop {
             id: "SILENT-DROP",
             severities: &[Severity::Error],
             sees: "acknowledged values that a read-back does not find and no eviction counter explains",
-            seen_in: "A000: data disappeared, and reads of nothing looked fastest",
+            seen_in: "A000: data disappeared, and its author suspected that reads of nothing looked fastest",
             advice: "read the store's log and limits; until the loss is explained its figures are no result",
             needs: Needs::SomeRounds,
             repeats: true,
@@ -41,7 +41,7 @@ impl Check for SilentDrop {
             let why = match explained {
                 Some(explained) if absent <= explained => continue,
                 Some(explained) => format!("evictions explain {explained} of them at most"),
-                // What was told to be small has dropped it; CAPACITY says so.
+                // A cache with a small capacity has dropped it; CAPACITY says so.
                 None if is_bounded(cell) || is_too_small(run, cell) => continue,
                 None => "the store does not tell what it evicts".into(),
             };
@@ -73,7 +73,7 @@ mod tests {
 
     use super::*;
 
-    /// What is said of so many absent keys of 20,000 read back, where 100,000 were stored and so many evicted.
+    /// The finding about so many absent keys of 20,000 read back, where 100,000 were stored and so many evicted.
     fn found(absent: u64, evictions: u64) -> Vec<String> {
         let mut cell = Cell { operation: Operation::Set, rounds: 1, ..Cell::default() };
         cell.counts.ops = 100_000;

@@ -12,7 +12,7 @@ impl Check for Stale {
             id: "STALE",
             severities: &[Severity::Error],
             sees: "whole values older than the last that was acknowledged under their key, or of a key whose delete was acknowledged",
-            seen_in: "none of the articles: all wrote each key once, so that a cache that forgets updates would have passed",
+            seen_in: "none of the articles: none wrote another value under a key, so that a cache that forgets updates would have passed",
             advice: "tell every copy of a key of its updates, or bound how long a copy lives; what answers of old is fast and wrong",
             needs: Needs::SomeRounds,
             repeats: true,

@@ -26,8 +26,7 @@ impl Check for TooShort {
             severities: &[Severity::Warn, Severity::Note],
             sees: "rounds shorter than a hundred readings of the clock, or shorter than a millisecond where their interval is \
                    wide or there is none; percentiles with fewer than ten timed requests beyond them",
-            seen_in: "A002: five seconds against seven by a clock of whole seconds, which Perl's own benchmark calls too few \
-                      iterations",
+            seen_in: "A002: five seconds against seven by a clock of whole seconds, one run of each",
             advice: "measure more in a round: --requests or --duration, more --keys; a percentile needs ten timed requests \
                      beyond it, p99.9 ten thousand in all",
             needs: Needs::WholeRun,

@@ -26,7 +26,7 @@ impl Check for VersionParity {
             severities: &[Severity::Warn, Severity::Note],
             sees: "one engine in several versions, a larder built for debugging, or slices of a plan that ran on different \
                    machines, kernels, versions or days",
-            seen_in: "A004: memcached 1.2 of 2012 beside engines of 2013, and conclusions about its locks",
+            seen_in: "A004: memcached 1.2.0, of 2006, measured in 2012 beside engines of 2013, and conclusions about its locks",
             advice: "compare builds of one kind, measured on one machine with one version of everything else",
             needs: Needs::WholeRun,
             repeats: false,
@@ -64,14 +64,14 @@ fn engines(targets: &[Target]) -> Vec<String> {
     said.collect()
 }
 
-/// What a version is of, by what it says beside its numbers: `InnoDB memcached plugin` of `5.6.14 InnoDB memcached plugin`.
+/// The product of a version, by the text beside its numbers: `InnoDB memcached plugin` of `5.6.14 InnoDB memcached plugin`.
 fn program(version: &str) -> String {
     let words = version.split_whitespace();
     let names = words.filter(|word| !word.contains(|letter: char| letter.is_ascii_digit()));
     names.collect::<Vec<_>>().join(" ")
 }
 
-/// What the slices of a run differ in, in a sentence; `None` where they do not.
+/// The difference between the slices of a run, in a sentence; `None` where they do not.
 fn parts(run: &Run) -> Option<String> {
     let parts = &run.parts;
     let all = circumstances(run);
@@ -81,7 +81,7 @@ fn parts(run: &Run) -> Option<String> {
         let facts = facts
             .into_iter()
             .map(|(name, value)| (name.to_owned(), value.unwrap_or_else(|| "unknown".into())));
-        // What could not be opened has a reason in its cells.
+        // A target that could not be opened has a reason in its cells.
         let versions = part
             .versions
             .iter()

@@ -7,13 +7,14 @@ use std::collections::BTreeSet;
 
 use larder_report::{Check, Operation, Point, Severity};
 
-use super::Slot;
+use super::TargetSlot;
 use super::record::Recorder;
 use super::samples::Samples;
 use crate::observer::{Event, Observer};
 use larder_analysis::check;
 
-/// What makes a finding the one that was told already: its text has figures in it, which change with every round.
+/// The parts of a finding by which it is recognised when it comes again: its text has figures in it, which change with
+/// every round.
 type Key = (String, Severity, Option<String>, Option<Point>, Option<Operation>);
 
 /// Tells an observer what checks find, each thing once.
@@ -32,12 +33,12 @@ impl<'a> Early<'a> {
         &mut self,
         recorder: &Recorder<'_>,
         at: usize,
-        slots: &[Slot],
+        slots: &[TargetSlot],
         samples: &Samples,
     ) {
         for check in check::run_early(&recorder.so_far(slots, samples, at)) {
             if self.told.insert(key(&check)) {
-                let of_check = |slot: &&Slot| {
+                let of_check = |slot: &&TargetSlot| {
                     check.target.as_ref().is_some_and(|url| *url == slot.planned().url.to_string())
                 };
                 let slot = slots.iter().find(of_check);

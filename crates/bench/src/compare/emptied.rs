@@ -1,13 +1,13 @@
-//! Whether a target is empty when it has said so: after the emptying at the end of a turn, and before the next, keys of the run are
-//! looked for.
+//! Whether a target is empty when it has said so: after the emptying at the end of a turn, and before the next, keys of the
+//! run are looked for.
 
 use std::sync::Arc;
 
 use larder_report::{NOT_EMPTIED, NOT_LOOKED_FOR};
 use larder_store::{Result, Session};
 
+use super::entries::writer;
 use super::samples::Entry;
-use super::turn::writer;
 use crate::measure::{KeyState, spread};
 use crate::patience::patiently;
 use crate::plan::PlannedPoint;
@@ -18,7 +18,7 @@ const MOST_KEYS: u32 = 500;
 /// So many of them by one request.
 const AT_ONCE: usize = 20;
 
-/// What was looked for after an emptying, and was there.
+/// The keys that were looked for after an emptying, and that were still there.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Left {
     checked: u64,
@@ -52,8 +52,8 @@ impl Target {
         self.look("is there again").unwrap_or_default()
     }
 
-    /// Looks for the keys that were removed last. Of a guest its servers are asked: what it had in files and in the memory of its
-    /// program is gone with them.
+    /// Looks for the keys that were removed last. Of a guest its servers are asked: what it had in files and in the memory
+    /// of its program is gone with them.
     fn look(&self, how: &str) -> Result<Left> {
         let mut found = Left::default();
         if self.emptied.is_empty() {
@@ -81,6 +81,9 @@ impl Left {
             there.clear();
             session.get_many(&keys, &mut |i, _, _| there.push(i))
         })?;
+        // A store may hand one over twice.
+        there.sort_unstable();
+        there.dedup();
         self.checked += keys.len() as u64;
         self.still_there += there.len() as u64;
         if let (None, Some(first)) = (&self.example, there.first()) {

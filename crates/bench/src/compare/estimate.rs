@@ -1,4 +1,4 @@
-//! What a plan would take, for `--dry-run`: each target is opened and works for a moment.
+//! An estimate of the time and room of a plan, for `--dry-run`: each target is opened and works for a moment.
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use super::feasible::{self, Footprint, footprint};
 use super::few::few_rounds;
 use super::search;
 use super::turn::{Amount, Pacing, Turn};
-use super::{Permissions, Slot, provision};
+use super::{Permissions, TargetSlot, provision};
 use crate::error::Result;
 use crate::memory;
 use crate::observer::Observer;
@@ -19,7 +19,7 @@ use crate::target::Target;
 /// Time of a trial, a phase.
 const TRIAL: Duration = Duration::from_millis(200);
 
-/// What one target of a plan would take.
+/// The estimate of one target.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Estimate {
     /// The target's name.
@@ -49,8 +49,8 @@ pub fn estimate(
     feasible::check(plan, &slots, permissions)?;
     let few = few_rounds(plan, &slots);
     let estimates = slots.into_iter().map(|slot| match slot {
-        Slot::Open(mut target) => of_target(plan, &mut target, stop),
-        Slot::Closed(planned, reason) => Estimate {
+        TargetSlot::Open(mut target) => of_target(plan, &mut target, stop),
+        TargetSlot::Closed(planned, reason) => Estimate {
             target: named(&planned),
             time: None,
             memory_bytes: 0,
@@ -129,7 +129,7 @@ fn trial(
         let due_s = point.pace.as_ref().map_or(0.0, |pace| pace.lasts(phase.requests));
         seconds += whole(phase, each_s).max(due_s);
     }
-    // What surrounds the measured loop (emptying, loading, reading back) takes its time once a turn.
+    // Work around the measured loop (emptying, loading, reading back) takes its time once a turn.
     let around = (turn.clock.elapsed().as_secs_f64() - measured).max(0.0);
     let searched = point.search().map_or(0.0, |bound| search::lasts(bound, &entries, around));
     Duration::from_secs_f64(seconds + around + searched)

@@ -1,4 +1,4 @@
-//! Who carries out a target's turn: threads of this process, each with a session, or the program of a guest. Here is
+//! The executor of a target's turn: threads of this process, each with a session, or the program of a guest. Here is
 //! decided which; whoever stands around a phase need not know.
 
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use crate::plan::PlannedPoint;
 use crate::target::Target;
 use crate::usage::{major_faults, own_memory};
 
-/// Who carries out a turn.
+/// The executor of a turn.
 pub(super) enum Executor<'a> {
     Threads { point: &'a PlannedPoint, sessions: Vec<Box<dyn Session>>, store: Arc<dyn Store> },
     Guest { point: &'a PlannedPoint, guest: Box<GuestExecutor> },
 }
 
-/// What reads back for the threads, with their sessions.
+/// The reader of the threads' values, with their sessions.
 fn reader<'r>(
     point: &'r PlannedPoint,
     (sessions, store): (&'r mut [Box<dyn Session>], &dyn Store),
@@ -26,7 +26,10 @@ fn reader<'r>(
 ) -> Reader<'r> {
     let (keys, values) = (&point.keys, &point.values);
     let flags_again = set_options.flags ^ u32::from(store.capabilities().flags);
-    Reader { keys, values, state, sessions, set_options, flags_again, stop }
+    let mut operations = point.phases.iter().flat_map(|phase| &phase.operations);
+    let together =
+        if operations.any(|operation| operation.is_of_many_keys()) { point.multiget } else { 1 };
+    Reader { keys, values, state, sessions, set_options, flags_again, together, stop }
 }
 
 impl<'a> Executor<'a> {
@@ -158,7 +161,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// What the tiers of a stack have done so far.
+    /// The counters of the tiers of a stack so far.
     pub(super) fn tiers(&self) -> Vec<TierStats> {
         match self {
             Self::Threads { store, .. } => store.tiers(),

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 
 use larder_store::{ByteSize, Catalog, Medium, Ownership};
 
-use super::{Permissions, Slot};
+use super::{Permissions, TargetSlot};
 use crate::environment::available_memory;
 use crate::error::{Result, usage};
 use crate::guest;
@@ -19,14 +19,14 @@ const MOST_OF_WHAT_IS_FREE: f64 = 0.8;
 /// Room that a file takes at least, in bytes.
 const BLOCK: u64 = 4096;
 
-/// What a target will take at most, in bytes.
+/// The most memory that a target will take, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Footprint {
     pub(crate) memory: u64,
     pub(crate) disk: u64,
 }
 
-/// What a target will take at most over all points: the working set, or its own bound where that is less.
+/// The most memory that a target will take over all points: the working set, or its own bound where that is less.
 pub(crate) fn footprint(plan: &Plan, target: &Target) -> Footprint {
     // A point that is refused takes nothing.
     let points = || plan.points_of(&target.planned).filter(|point| target.refusal(point).is_none());
@@ -57,14 +57,14 @@ pub(crate) fn footprint(plan: &Plan, target: &Target) -> Footprint {
 }
 
 /// Refuses what would not fit.
-pub(super) fn check(plan: &Plan, slots: &[Slot], permissions: Permissions) -> Result<()> {
+pub(super) fn check(plan: &Plan, slots: &[TargetSlot], permissions: Permissions) -> Result<()> {
     if permissions.yes {
         return Ok(());
     }
     let targets = || {
         slots.iter().filter_map(|slot| match slot {
-            Slot::Open(target) => Some(target.as_ref()),
-            Slot::Closed(..) => None,
+            TargetSlot::Open(target) => Some(target.as_ref()),
+            TargetSlot::Closed(..) => None,
         })
     };
     if targets().any(|target| target.guest.is_some()) {
@@ -131,7 +131,7 @@ pub fn refuse_too_large(
     memory.map_or(Ok(()), fits_into_memory)
 }
 
-/// What a workload takes at least, in bytes, with so many targets in memory that keep everything; 0 where that is not known.
+/// The least memory of a workload, in bytes, with so many targets in memory that keep everything; 0 where that is not known.
 fn known_bytes(spec: &WorkloadSpec, targets: u64) -> u64 {
     let Some((sizes, keys)) = sizes_and_keys(spec) else { return 0 };
     let targets = if spec.capacity.is_some() { 0 } else { targets };
@@ -176,16 +176,16 @@ fn check_guests(plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// What the largest turn of a guest takes, where there is one.
+/// The memory of the largest turn of a guest, where there is a guest.
 fn written_down(plan: &Plan) -> u64 {
     let has_guest = plan.targets.iter().any(PlannedTarget::is_guest);
     plan.points.iter().filter(|_| has_guest).map(guest::memory_bytes).max().unwrap_or(0)
 }
 
-/// What the run itself takes: pools, key states, orders, traces, and the operations of guests.
+/// The memory of the run itself: pools, key states, orders, traces, and the operations of guests.
 fn own(plan: &Plan) -> u64 {
     let of = |point: &PlannedPoint| {
-        20 * point.items
+        28 * point.items
             + u64::from(point.threads + 1) * (point.values.longest() as u64 + (1 << 20))
     };
     plan.points.iter().map(of).sum::<u64>() + written_down(plan)

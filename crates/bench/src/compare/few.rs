@@ -3,12 +3,12 @@
 use larder_report::figures::count;
 use larder_report::rounds_for_verdict;
 
-use super::Slot;
+use super::TargetSlot;
 use crate::plan::Plan;
 
-/// What to say where the rounds of a plan are too few for a verdict over as many comparisons as it will have, however clear the
+/// The warning where the rounds of a plan are too few for a verdict over as many comparisons as it will have, however clear the
 /// differences are. With `--until` there are as many rounds as it takes.
-pub(super) fn few_rounds(plan: &Plan, slots: &[Slot]) -> Option<String> {
+pub(super) fn few_rounds(plan: &Plan, slots: &[TargetSlot]) -> Option<String> {
     let comparisons = comparisons(plan, slots);
     let rounds = plan.rounds as usize;
     let needed = rounds_for_verdict(rounds, comparisons);
@@ -24,13 +24,13 @@ pub(super) fn few_rounds(plan: &Plan, slots: &[Slot]) -> Option<String> {
 
 /// How many pairs of cells will be compared, as far as is known before they are measured: at each point and for each operation
 /// those of the targets that keep what they are given and work with as many threads or processes.
-fn comparisons(plan: &Plan, slots: &[Slot]) -> usize {
+fn comparisons(plan: &Plan, slots: &[TargetSlot]) -> usize {
     let mut pairs = 0;
     for point in &plan.points {
         let of_point = || slots.iter().filter(|slot| slot.is_measured(point) && slot.stores());
         for phase in point.phases.iter().filter(|phase| phase.measured) {
             let mut workers: Vec<u32> = of_point()
-                .filter(|slot| !matches!(slot, Slot::Open(target) if target.lack(phase).is_some()))
+                .filter(|slot| !matches!(slot, TargetSlot::Open(target) if target.lack(phase).is_some()))
                 .map(|slot| slot.workers(point))
                 .collect();
             workers.sort_unstable();

@@ -1,7 +1,7 @@
 //! Fewer keys where the rounds would take longer than they may: a turn of each target with few keys tells.
 //!
-//! What a machine takes for one operation differs by a factor of a hundred: a file system may need a microsecond for a file, or a
-//! millisecond. Every target gets the same keys, so that the comparison stays one of like with like.
+//! The time of one operation differs between machines by a factor of a hundred: a file system may need a microsecond for a
+//! file, or a millisecond. Every target gets the same keys, so that the comparison stays one of like with like.
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use larder_report::figures;
 use larder_store::{Catalog, Span};
 
 use super::turn::{Amount, Pacing, Turn};
-use super::{Permissions, Slot, provision};
+use super::{Permissions, TargetSlot, provision};
 use crate::error::Result;
 use crate::memory;
 use crate::observer::{Event, Observer, Silent};
@@ -18,14 +18,15 @@ use crate::plan::Plan;
 use crate::scenario::Scenario;
 use larder_workload::{Count, WorkloadSpec};
 
-/// Keys of the turns that are tried on each target. All that a turn does is done to each key, so that its time grows with them. The
-/// few tell a very slow target apart, and the many what an operation takes once a processor no longer saves power.
-const TRIED_KEYS: [u32; 2] = [500, 4000];
-/// Which share of the time the turns that are tried may fill. The floor takes some of it, a longer turn is a little slower for each key,
-/// and no machine is equally fast all the time.
-const AIM: f64 = 0.6;
+/// Keys of the turns that are tried on each target. All that a turn does is done to each key, so that its time grows with
+/// them. The few tell a very slow target apart, and the many what an operation takes once a processor no longer saves
+/// power.
+const TRIED_KEYS: [u32; 3] = [FEWEST_KEYS, 500, 4000];
+/// Which share of the time the turns that are tried may fill. The trial and the floor take some of it, a turn among others
+/// takes up to half as long again as one that is tried, and no machine is equally fast all the time.
+const AIM: f64 = 0.45;
 /// Fewer keys than this are not taken: rounds of less would be too short to say anything.
-const FEWEST_KEYS: u32 = 500;
+const FEWEST_KEYS: u32 = 100;
 
 /// The plan, or the same with fewer keys where its rounds would take longer on this machine than its `within` allows. A note
 /// of the new plan and an event say so. Nothing is tried on servers that Larder did not start, and nothing is left behind.
@@ -46,9 +47,9 @@ pub fn fit(
     };
     observer.notice(Event::Fitting);
     let (mut fewer, mut time) = (keys, Duration::ZERO);
-    for tried in TRIED_KEYS.map(|tried| tried.min(fewer)) {
-        if tried == keys {
-            return Ok(plan);
+    for tried in TRIED_KEYS {
+        if tried >= fewer {
+            break;
         }
         let tried_plan = with(tried)?;
         memory::begin(&tried_plan)?;
@@ -74,8 +75,8 @@ pub fn fit(
 }
 
 /// The time of a turn of a target at each point that is measured on it.
-fn time_of_turns(plan: &Plan, slot: Slot, stop: &AtomicBool) -> Duration {
-    let Slot::Open(mut target) = slot else { return Duration::ZERO };
+fn time_of_turns(plan: &Plan, slot: TargetSlot, stop: &AtomicBool) -> Duration {
+    let TargetSlot::Open(mut target) = slot else { return Duration::ZERO };
     if target.planned.is_external() {
         return Duration::ZERO;
     }

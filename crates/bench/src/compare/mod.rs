@@ -4,6 +4,7 @@ mod beside;
 mod comparisons;
 mod early;
 mod emptied;
+mod entries;
 mod estimate;
 mod executor;
 mod external;
@@ -19,6 +20,7 @@ mod record;
 mod rounds;
 mod samples;
 mod search;
+mod shares;
 mod steady;
 mod stopping;
 mod ttl;
@@ -43,7 +45,7 @@ use crate::measure::Packed;
 use crate::memory;
 use crate::observer::{Event, Observer, Silent};
 use crate::plan::{Plan, PlannedPoint, PlannedTarget};
-use crate::target::{Target, is_too_small, too_small};
+use crate::target::{Beside, Target, is_too_small, too_small};
 use crate::usage::{Account, Sampler, together};
 use early::Early;
 use few::few_rounds;
@@ -55,7 +57,7 @@ use stopping::StoppingRule;
 use ttl::Trials;
 use turn::Amount;
 
-/// What a comparison brought.
+/// The outcome of a comparison.
 #[derive(Debug)]
 pub struct Outcome {
     /// Everything that was found out.
@@ -73,7 +75,7 @@ pub struct CellHistograms {
     pub target: String,
     /// Where in the sweep.
     pub point: Point,
-    /// What was done.
+    /// The run that was carried out.
     pub operation: Operation,
     /// Start in seconds from the start of the run, length in seconds, latencies.
     pub rounds: Vec<(f64, f64, Packed)>,
@@ -97,7 +99,7 @@ impl Times {
     pub const ALL: [Self; 3] = [Self::Latency, Self::Service, Self::Lag];
 }
 
-/// What the person who runs it has allowed.
+/// The permissions that the user has given.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Permissions {
     /// Filling a good part of a server that Larder did not start, or nearly all memory or disk.
@@ -106,13 +108,13 @@ pub struct Permissions {
 
 /// A target of a plan, open or not.
 #[derive(Debug)]
-pub(crate) enum Slot {
+pub(crate) enum TargetSlot {
     Open(Box<Target>),
     /// Why it cannot run.
     Closed(Box<PlannedTarget>, String),
 }
 
-impl Slot {
+impl TargetSlot {
     pub(crate) fn planned(&self) -> &PlannedTarget {
         match self {
             Self::Open(target) => &target.planned,
@@ -140,7 +142,7 @@ impl Slot {
         }
     }
 
-    /// What it may hold by its own account, in bytes.
+    /// The most that it may hold by its own account, in bytes.
     fn capacity_bytes(&self) -> Option<u64> {
         match self {
             Self::Open(target) => target.capacity_bytes,
@@ -223,10 +225,14 @@ pub fn compare(
             &mut |_, _, _| (),
         );
         tell_lost(&slots, observer);
+        // Work that a start leaves behind is over by now, or is seen again.
+        for target in slots.iter_mut().filter_map(TargetSlot::open_mut) {
+            target.beside = Beside::default();
+        }
     }
     observer.notice(Event::Started { plan });
     let (mut samples, mut early) = (Samples::new(), Early::new(observer));
-    let sampler = Sampler::start(slots.iter().map(Slot::account).collect(), clock);
+    let sampler = Sampler::start(slots.iter().map(TargetSlot::account).collect(), clock);
     measured.run(
         &mut slots,
         &mut samples,
@@ -241,12 +247,12 @@ pub fn compare(
     tidy_up(plan, &mut slots);
     let interrupted = stop.load(Ordering::Relaxed);
     let failed = slots.iter().any(|slot| match slot {
-        Slot::Open(target) => {
+        TargetSlot::Open(target) => {
             let is_out = target.lost.is_some() || target.left_out_of(plan).is_some();
             target.planned.typed && is_out
         }
         // One that cannot be as small as it was to be is no failure while it can be something else.
-        Slot::Closed(planned, _) => planned.typed && !opens_elsewhere(&slots, planned),
+        TargetSlot::Closed(planned, _) => planned.typed && !opens_elsewhere(&slots, planned),
     });
     let outcome = recorder.record(&slots, &samples, usage, interrupted);
     let run = Run {
@@ -259,7 +265,7 @@ pub fn compare(
 }
 
 /// Where the target of a slot stands in the run, which has each target once.
-fn place_of(slots: &[Slot], slot: u32) -> u32 {
+fn place_of(slots: &[TargetSlot], slot: u32) -> u32 {
     let names: BTreeSet<&str> =
         slots.iter().take(slot as usize + 1).map(|slot| slot.planned().name.as_str()).collect();
     // The capacities of a target stand behind each other.
@@ -267,16 +273,16 @@ fn place_of(slots: &[Slot], slot: u32) -> u32 {
 }
 
 /// Whether a target is open with another capacity.
-fn opens_elsewhere(slots: &[Slot], planned: &PlannedTarget) -> bool {
+fn opens_elsewhere(slots: &[TargetSlot], planned: &PlannedTarget) -> bool {
     let is_it = |target: &Target| target.planned.name == planned.name;
-    slots.iter().any(|slot| matches!(slot, Slot::Open(target) if is_it(target)))
+    slots.iter().any(|slot| matches!(slot, TargetSlot::Open(target) if is_it(target)))
 }
 
 /// Removes once more what is stored on servers that are not ours and that were lost: one of them may be back. One that is
 /// not keeps it: a cache until its time to live is over, a database until a store is opened there again.
-fn tidy_up(plan: &Plan, slots: &mut [Slot]) {
+fn tidy_up(plan: &Plan, slots: &mut [TargetSlot]) {
     for slot in slots {
-        if let Slot::Open(target) = slot
+        if let TargetSlot::Open(target) = slot
             && target.lost.is_some()
             && target.info.ownership == Ownership::External
         {
@@ -286,9 +292,9 @@ fn tidy_up(plan: &Plan, slots: &mut [Slot]) {
 }
 
 /// Tells which targets the warm-up has lost, of which nothing else is told.
-fn tell_lost(slots: &[Slot], observer: &dyn Observer) {
+fn tell_lost(slots: &[TargetSlot], observer: &dyn Observer) {
     for slot in slots {
-        if let Slot::Open(target) = slot
+        if let TargetSlot::Open(target) = slot
             && let Some(lost) = &target.lost
         {
             let target = &target.planned.name;
@@ -305,12 +311,12 @@ fn provision(
     permissions: Permissions,
     observer: &dyn Observer,
     stop: &AtomicBool,
-) -> Result<Vec<Slot>> {
+) -> Result<Vec<TargetSlot>> {
     let mut slots = Vec::with_capacity(plan.targets.len());
     for planned in &plan.targets {
         if stop.load(Ordering::Relaxed) {
             let reason = "interrupted before it was opened";
-            slots.push(Slot::Closed(Box::new(planned.clone()), reason.into()));
+            slots.push(TargetSlot::Closed(Box::new(planned.clone()), reason.into()));
             continue;
         }
         observer.notice(Event::Opening { target: &planned.name });
@@ -332,7 +338,7 @@ fn provision(
                 if let Some(reason) = target.left_out_of(plan) {
                     observer.notice(Event::Unavailable { target: &planned.name, reason });
                 }
-                slots.push(Slot::Open(Box::new(target)));
+                slots.push(TargetSlot::Open(Box::new(target)));
             }
             Err(
                 error @ (Error::Full { .. }
@@ -341,7 +347,7 @@ fn provision(
                 | Error::Unavailable { .. }),
             ) if is_too_small(planned, plan, catalog) => {
                 let reason = too_small(&error);
-                slots.push(Slot::Closed(Box::new(planned.clone()), reason));
+                slots.push(TargetSlot::Closed(Box::new(planned.clone()), reason));
             }
             Err(error) if error.is_usage() => return Err(error.into()),
             Err(error) => {
@@ -349,7 +355,7 @@ fn provision(
                 if planned.capacity.is_none() {
                     observer.notice(Event::Unavailable { target: &planned.name, reason: &reason });
                 }
-                slots.push(Slot::Closed(Box::new(planned.clone()), reason));
+                slots.push(TargetSlot::Closed(Box::new(planned.clone()), reason));
             }
         }
     }

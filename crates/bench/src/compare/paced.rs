@@ -1,13 +1,13 @@
-//! What an open loop found besides its latencies: how long operations took once they had begun, how late they began.
+//! The figures of an open loop besides its latencies: how long operations took once they had begun, how late they began.
 
 use hdrhistogram::Histogram;
 use larder_report::{Cell, Latency, Paced, PacedSample};
 
 use super::samples::{Entry, PackedPace};
-use super::turn::shortened;
+use super::shares::shortened;
 use crate::measure::{Offered, Packed, Tally, curve, figures, merged};
 
-/// What a round of an operation found, which was so much `part` of all that were due; `None` in a closed loop.
+/// The figures of one round of an operation that was so much `part` of all that were due; `None` in a closed loop.
 pub(super) fn sample(tally: &Tally, offered: Option<Offered>, part: f64) -> Option<PacedSample> {
     let (paced, offered) = (tally.paced.as_ref()?, offered?);
     Some(PacedSample {

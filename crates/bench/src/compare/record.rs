@@ -9,10 +9,11 @@ use larder_report::{
 };
 
 use super::comparisons::comparisons;
+use super::merge::add_observed;
 use super::samples::{Entry, Samples};
 use super::search::searches;
-use super::turn::shortened;
-use super::{CellHistograms, Slot, Times};
+use super::shares::shortened;
+use super::{CellHistograms, TargetSlot, Times};
 use super::{paced, steady, stopping};
 use crate::article;
 use crate::measure::{add_examples, curve, figures, merged, up_to};
@@ -32,7 +33,7 @@ impl Recorder<'_> {
     /// The run and its histograms, but for what only the caller knows: command line and time.
     pub(super) fn record(
         &self,
-        slots: &[Slot],
+        slots: &[TargetSlot],
         samples: &Samples,
         usage: Vec<Usage>,
         interrupted: bool,
@@ -63,10 +64,11 @@ impl Recorder<'_> {
         (run, histograms)
     }
 
-    /// Takes away what the floor took of the memory of the process that a target works in, be it this one or a guest's: threads and
-    /// programs have their own buffers, whatever they work on. Nothing is left where that is more than what the target took.
-    fn leave_out_floor(&self, cell: &mut Cell, slot: &Slot) {
-        let Slot::Open(target) = slot else { return };
+    /// Takes away what the floor took of the memory of the process that a target works in, be it this one or a guest's:
+    /// threads and programs have their own buffers, whatever they work on. Nothing is left where that is more than what the
+    /// target took.
+    fn leave_out_floor(&self, cell: &mut Cell, slot: &TargetSlot) {
+        let TargetSlot::Open(target) = slot else { return };
         let is_here = target.info.server_pids.is_empty() || target.planned.has_tier_here;
         let is_here = is_here && target.capabilities.stores;
         let of_cell = |floor: &&Floor| {
@@ -82,9 +84,9 @@ impl Recorder<'_> {
         }
     }
 
-    /// What there is at one point while the run goes on: enough for the checks that can judge some rounds, without what
+    /// The record of one point while the run goes on: enough for the checks that can judge some rounds, without what
     /// takes long to work out.
-    pub(super) fn so_far(&self, slots: &[Slot], samples: &Samples, at: usize) -> Run {
+    pub(super) fn so_far(&self, slots: &[TargetSlot], samples: &Samples, at: usize) -> Run {
         let point = &self.plan.points[at];
         let mut cells = Vec::new();
         for operation in point.measured_operations() {
@@ -96,9 +98,9 @@ impl Recorder<'_> {
         self.run(slots, cells, false)
     }
 
-    /// What caches could have hit at the capacities that were asked for, or at those of targets that are smaller than what is
+    /// The hits that were possible at the capacities that were asked for, or at those of targets that are smaller than what is
     /// stored.
-    fn hit_curves(&self, slots: &[Slot], samples: &Samples) -> Vec<HitCurve> {
+    fn hit_curves(&self, slots: &[TargetSlot], samples: &Samples) -> Vec<HitCurve> {
         let rounds = samples.rounds();
         curves(self.plan, rounds, |point| {
             let own = measured(slots, point).filter_map(|(_, slot)| slot.capacity_bytes());
@@ -115,7 +117,7 @@ impl Recorder<'_> {
         if open { samples.begun(at) } else { self.plan.own_rounds() }
     }
 
-    fn run(&self, slots: &[Slot], cells: Vec<Cell>, interrupted: bool) -> Run {
+    fn run(&self, slots: &[TargetSlot], cells: Vec<Cell>, interrupted: bool) -> Run {
         let plan = self.plan;
         Run {
             schema: SCHEMA_VERSION,
@@ -138,15 +140,15 @@ impl Recorder<'_> {
 
 /// The targets that a point is measured on, each with its number.
 fn measured<'a>(
-    slots: &'a [Slot],
+    slots: &'a [TargetSlot],
     point: &'a PlannedPoint,
-) -> impl Iterator<Item = (usize, &'a Slot)> {
+) -> impl Iterator<Item = (usize, &'a TargetSlot)> {
     slots.iter().enumerate().filter(|(_, slot)| point.is_for(slot.planned()))
 }
 
 /// Each target once, also where it was opened with several capacities: as the first of them that could be opened. Settings in
 /// which they differ have the values of all.
-fn targets(slots: &[Slot]) -> Vec<TargetRecord> {
+fn targets(slots: &[TargetSlot]) -> Vec<TargetRecord> {
     let mut records: Vec<TargetRecord> = Vec::new();
     for slot in slots {
         let other = target(slot);
@@ -157,6 +159,7 @@ fn targets(slots: &[Slot]) -> Vec<TargetRecord> {
         if record.reason.is_some() {
             *record = other;
         } else if other.reason.is_none() {
+            add_observed(record, &other);
             if record.capacity_bytes != other.capacity_bytes {
                 record.capacity_bytes = None;
             }
@@ -171,12 +174,12 @@ fn targets(slots: &[Slot]) -> Vec<TargetRecord> {
     records
 }
 
-/// A time beside others' turns; `None` where there was none.
-fn beside(time: Duration) -> Option<f64> {
+/// A time in seconds; `None` where there was none.
+fn seconds(time: Duration) -> Option<f64> {
     (!time.is_zero()).then(|| shortened(time.as_secs_f64()))
 }
 
-fn target(slot: &Slot) -> TargetRecord {
+fn target(slot: &TargetSlot) -> TargetRecord {
     let planned = slot.planned();
     let base = TargetRecord {
         url: planned.url.to_string(),
@@ -185,8 +188,8 @@ fn target(slot: &Slot) -> TargetRecord {
         ..TargetRecord::default()
     };
     match slot {
-        Slot::Closed(_, reason) => TargetRecord { reason: Some(reason.clone()), ..base },
-        Slot::Open(target) => TargetRecord {
+        TargetSlot::Closed(_, reason) => TargetRecord { reason: Some(reason.clone()), ..base },
+        TargetSlot::Open(target) => TargetRecord {
             version: target.info.version.clone(),
             language: target.language().map(str::to_owned),
             durability: Some(target.info.durability.as_str().into()),
@@ -197,8 +200,9 @@ fn target(slot: &Slot) -> TargetRecord {
             stores: Some(target.capabilities.stores),
             capacity_bytes: target.capacity_bytes,
             external_evictions: target.evicted.seen.map(|_| target.evicted.grown),
-            beside_cpu_s: beside(target.beside.cpu),
-            beside_s: beside(target.beside.turns),
+            beside_cpu_s: seconds(target.beside.cpu),
+            beside_s: seconds(target.beside.turns),
+            own_turns_s: seconds(target.beside.own_turns),
             eviction_allowed: target.evicted.is_allowed && target.evicted.seen.is_some(),
             settings: target.info.settings.clone(),
             limits: target.probed.limits,
@@ -210,7 +214,7 @@ fn target(slot: &Slot) -> TargetRecord {
 
 /// A cell without what is worked out of the rounds as a whole: its intervals and its latencies.
 fn cell(
-    slot: &Slot,
+    slot: &TargetSlot,
     point: &PlannedPoint,
     operation: Operation,
     entries: &[Entry],
@@ -269,7 +273,7 @@ pub(super) fn totalled(cell: Cell, entries: &[Entry]) -> Cell {
     }
 }
 
-/// What the tiers of a stack did in all these rounds.
+/// The counters of the tiers of a stack in all these rounds.
 fn tiers(rounds: &[&Entry]) -> Vec<TierCounts> {
     let mut tiers = Vec::new();
     for entry in rounds {
@@ -307,8 +311,8 @@ pub(super) fn distribute(cell: &mut Cell, entries: &[Entry], seed: u64) {
     cell.corrected_ns = paced::corrected(cell, &rounds, &merged);
 }
 
-/// The rounds behind the figures of a cell. Incomplete rounds are ignored, unless there are no complete ones. A cell without figures
-/// counts every round.
+/// The rounds behind the figures of a cell. Incomplete rounds are ignored, unless there are no complete ones. A cell
+/// without figures counts every round.
 fn rounds(entries: &[Entry], reasoned: bool) -> Vec<&Entry> {
     let whole: Vec<&Entry> = entries.iter().filter(|entry| entry.sample.complete).collect();
     if whole.is_empty() || reasoned { entries.iter().collect() } else { whole }
@@ -329,7 +333,7 @@ fn hits_of(cell: &Cell, rounds: &[&Entry]) -> Vec<f64> {
 
 /// Why a cell is empty, or its figures are not to be trusted.
 fn reason(
-    slot: &Slot,
+    slot: &TargetSlot,
     (point, operation): (&PlannedPoint, Operation),
     entries: &[Entry],
     planned: u32,
@@ -345,7 +349,7 @@ fn reason(
     }
     if let Some(lost) = &target.lost {
         let whole = entries.iter().filter(|entry| entry.sample.complete).count();
-        // What the others did in all rounds is not compared with a part of them.
+        // The others' results of all rounds are not compared with those of some rounds.
         if whole < planned as usize {
             let when = match whole {
                 0 => "in the first round".to_owned(),

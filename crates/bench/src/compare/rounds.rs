@@ -13,7 +13,7 @@ use super::samples::{Entry, Samples};
 use super::search::search;
 use super::stopping::StoppingRule;
 use super::turn::{Amount, Pacing, Turn};
-use super::{Slot, external};
+use super::{TargetSlot, external};
 use crate::observer::{Event, Observer};
 use crate::plan::Plan;
 use crate::target::Target;
@@ -36,10 +36,10 @@ impl Rounds<'_> {
     /// whenever all targets have had their turn at a point, `look` may look at it.
     pub(super) fn run(
         &self,
-        slots: &mut [Slot],
+        slots: &mut [TargetSlot],
         samples: &mut Samples,
         rule: &mut StoppingRule<'_>,
-        look: &mut dyn FnMut(usize, &[Slot], &Samples),
+        look: &mut dyn FnMut(usize, &[TargetSlot], &Samples),
     ) {
         let mut done = 0;
         let mut order: Vec<usize> = (0..slots.len()).collect();

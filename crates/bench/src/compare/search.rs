@@ -1,15 +1,15 @@
 //! The highest rate at which a target keeps within a bound, found by trying.
 //!
-//! What the closed loop of the same round reached says where to look: that many threads get no more done. Between nothing
+//! The rate of the closed loop of the same round says where to look: as many threads get no more done. Between nothing
 //! and a little more than that, rates are tried and the span is halved until it is narrow. A rate counts only if the target
-//! kept up with it, or its latency would be that of a queue that grows. One that fails, if not by far, is tried once more: on a busy machine
-//! a single hiccup would else halve what is found.
+//! kept up with it, or its latency would be that of a queue that grows. One that fails, if not by far, is tried once more:
+//! on a busy machine a single hiccup would else halve what is found.
 
 use std::time::Duration;
 
 use larder_report::{KEPT_UP, ReasonKind, Search, SearchStep};
 
-use super::Slot;
+use super::TargetSlot;
 use super::samples::{Entry, Samples, Searched};
 use super::turn::{Amount, Pacing, Turn};
 use crate::measure::merged;
@@ -116,7 +116,9 @@ fn try_rate(
     let wall_s = entries.iter().map(|entry| entry.sample.wall_s).fold(0.0, f64::max);
     let done: u64 = entries.iter().map(|entry| entry.sample.counts.ops).sum();
     let achieved_per_s = entries.iter().map(|entry| entry.sample.ops_per_s).sum();
-    let kept_up = wall_s > 0.0 && done as f64 / wall_s >= rate * KEPT_UP;
+    // Operations that failed or came back wrong do not count.
+    let failed: u64 = entries.iter().map(|entry| entry.sample.counts.failed_or_wrong()).sum();
+    let kept_up = wall_s > 0.0 && done.saturating_sub(failed) as f64 / wall_s >= rate * KEPT_UP;
     Some(SearchStep {
         round: turn.round,
         offered_per_s: rate,
@@ -126,8 +128,8 @@ fn try_rate(
     })
 }
 
-/// What was found for each target and point that was searched.
-pub(super) fn searches(plan: &Plan, slots: &[Slot], samples: &Samples) -> Vec<Search> {
+/// The results of the searches, for each target and point.
+pub(super) fn searches(plan: &Plan, slots: &[TargetSlot], samples: &Samples) -> Vec<Search> {
     let mut searches = Vec::new();
     for (at, point) in plan.points.iter().enumerate() {
         let Some(bound) = point.search() else { continue };
@@ -140,7 +142,13 @@ pub(super) fn searches(plan: &Plan, slots: &[Slot], samples: &Samples) -> Vec<Se
     searches
 }
 
-fn of(slot: &Slot, point: &PlannedPoint, bound: Bound, found: &[Searched], seed: u64) -> Search {
+fn of(
+    slot: &TargetSlot,
+    point: &PlannedPoint,
+    bound: Bound,
+    found: &[Searched],
+    seed: u64,
+) -> Search {
     let about = Search {
         target: slot.planned().url.to_string(),
         point: point.point.clone(),
@@ -152,7 +160,7 @@ fn of(slot: &Slot, point: &PlannedPoint, bound: Bound, found: &[Searched], seed:
     concluded(&about, bound, found, lack(slot, point, found), seed)
 }
 
-/// What rounds found together, wherever they were carried out; `lack` is why the target was not searched.
+/// The result of several rounds, wherever they were carried out; `lack` is why the target was not searched.
 pub(super) fn concluded(
     about: &Search,
     bound: Bound,
@@ -180,7 +188,11 @@ pub(super) fn concluded(
 }
 
 /// Why a target was not searched at a point.
-fn lack(slot: &Slot, point: &PlannedPoint, found: &[Searched]) -> Option<(ReasonKind, String)> {
+fn lack(
+    slot: &TargetSlot,
+    point: &PlannedPoint,
+    found: &[Searched],
+) -> Option<(ReasonKind, String)> {
     let target = match slot.at(point) {
         Ok(target) => target,
         Err(refusal) => return Some(refusal),

@@ -15,7 +15,7 @@ use std::time::Instant;
 use larder_report::{Cell, Operation, Run, Sample, figures};
 use larder_store::Span;
 
-use super::Slot;
+use super::TargetSlot;
 use super::comparisons::whole_rounds;
 use super::samples::Samples;
 use crate::plan::{Plan, PlannedPoint};
@@ -29,7 +29,7 @@ const LEAST_TO_COMPARE: u32 = 28;
 /// The figures named that did not get where they should.
 const NAMED: usize = 5;
 
-/// What decides whether a point has another round.
+/// The rule that decides whether a point has another round.
 #[derive(Debug)]
 pub(super) struct StoppingRule<'a> {
     plan: &'a Plan,
@@ -42,12 +42,12 @@ pub(super) struct StoppingRule<'a> {
 #[derive(Debug, Clone, Copy, Default)]
 struct State {
     over: bool,
-    /// What was known too little when it was last looked at. It is asked first, so that as a rule one interval is worked out,
+    /// The figure that was last known too little. It is asked first, so that as a rule one interval is worked out,
     /// not all.
     wide: Option<Figure>,
 }
 
-/// What has an interval at a point, of the targets at these places.
+/// The figures that have an interval at a point, of the targets at these places.
 #[derive(Debug, Clone, Copy)]
 enum Figure {
     Cell(usize, Operation),
@@ -66,7 +66,7 @@ impl<'a> StoppingRule<'a> {
         &mut self,
         round: u32,
         at: usize,
-        slots: &[Slot],
+        slots: &[TargetSlot],
         samples: &Samples,
     ) -> bool {
         if self.points[at].over {
@@ -93,7 +93,7 @@ impl<'a> StoppingRule<'a> {
         &mut self,
         until: Until,
         (round, at): (u32, usize),
-        slots: &[Slot],
+        slots: &[TargetSlot],
         samples: &Samples,
     ) -> bool {
         let seed = self.plan.seed;
@@ -120,8 +120,8 @@ impl<'a> StoppingRule<'a> {
     }
 }
 
-/// What has an interval at a point, what is worked out soonest first.
-fn figures(point: &PlannedPoint, slots: &[Slot]) -> Vec<Figure> {
+/// The figures that have an interval at a point, the quickest to work out first.
+fn figures(point: &PlannedPoint, slots: &[TargetSlot]) -> Vec<Figure> {
     let operations = point.measured_operations();
     let measured: Vec<usize> =
         (0..slots.len()).filter(|slot| slots[*slot].is_measured(point)).collect();
@@ -158,7 +158,7 @@ fn exactness<'s>(
     Some(half_width(speed, median_ci95(&speeds, seed)))
 }
 
-/// What became of the rounds, where they could end before or after their number: in a sentence with the figures that did not
+/// The end of the rounds, where they could end before or after their number: a sentence with the figures that did not
 /// get where they should.
 pub(super) fn reached(plan: &Plan, run: &Run) -> Option<String> {
     let measured = || run.cells.iter().filter(|cell| cell.ops_per_s.is_some());
@@ -199,7 +199,7 @@ pub(super) fn reached(plan: &Plan, run: &Run) -> Option<String> {
     Some(format!("{begin}; {} of {all} did not get there {why}: {}", wide.len(), named(wide)))
 }
 
-/// What is known too little, by its name, and by how much it is known.
+/// The figure that is known too little: its name, and how well it is known.
 fn wide(until: Until, run: &Run) -> Vec<(f64, String)> {
     let swept = run.swept();
     let target = |id: &str| run.target(id).map_or_else(|| id.to_owned(), |of| of.name.clone());

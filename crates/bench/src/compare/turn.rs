@@ -3,22 +3,21 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use larder_report::Operation;
 use larder_report::figures::count;
-use larder_report::{Counts, Latency, Operation, Sample};
-use larder_store::{Durability, Error, Result, Stats};
+use larder_store::{Durability, Error, Result};
 
 use super::emptied::Left;
+use super::entries::{Measured, note_deletes, note_read_back};
 use super::executor::Executor;
-use super::meter::{Held, Meter, evicted, resident, tiers_between, wire_between};
-use super::paced;
+use super::meter::{Meter, evicted};
 use super::samples::Entry;
-use crate::measure::{
-    Arrivals, KeyState, Packed, PhasePlan, PhaseResult, ReadBack, add_examples, figures, seconds,
-};
+use super::shares::{part, whole};
+use crate::measure::{Arrivals, Clocks, KeyState, PhasePlan, PhaseResult, ReadBack};
 use crate::memory;
 use crate::plan::{PlannedPhase, PlannedPoint, phase_seed};
 use crate::target::Target;
-use crate::usage::{disk_bytes, trim_memory};
+use crate::usage::trim_memory;
 
 /// How much of each phase is done.
 #[derive(Debug, Clone, Copy)]
@@ -132,7 +131,8 @@ impl Turn<'_> {
         };
         executor.program().into_iter().for_each(|program| target.account.employ(program));
         let replays = !target.capabilities.stores;
-        let (began, started) = (Instant::now(), Meter::read(target, &executor));
+        let (clocks, started) = (Clocks::now(), Meter::read(target, &executor));
+        let began = clocks.monotonic;
         let mut read = ReadBack::default();
         let mut checkable = !replays;
         for ((number, phase), plan) in point.phases.iter().enumerate().zip(&plans) {
@@ -155,11 +155,23 @@ impl Turn<'_> {
             let after = Meter::read(target, &executor);
             checkable &= !plan.work.races(executor.len());
             if phase.measured {
-                // What nobody waits for may be stored later than another thread looks for it.
-                let must_be_there = !self.may_have_expired(began)
+                // A write that nobody waits for may be carried out after another thread has looked for it.
+                let must_be_there = !self.may_have_expired(target, began)
                     && target.info.durability != Durability::Unacknowledged;
-                let measured = Measured { phase, result: &result, before, after, must_be_there };
-                self.keep(target, &measured, &started, entries);
+                let ttls_hold = clocks.agree();
+                let measured = Measured {
+                    phase,
+                    result: &result,
+                    before,
+                    after,
+                    must_be_there,
+                    ttls_hold,
+                    round: self.round,
+                    position: self.position,
+                    stopped: self.stop.load(Ordering::Relaxed),
+                    ended: self.clock.elapsed(),
+                };
+                measured.add_to(entries, target, &started);
             } else {
                 loaded(target, &result)?;
             }
@@ -209,7 +221,7 @@ impl Turn<'_> {
             }
             _ => (phase.requests, phase.time_limit),
         };
-        // What a guest is to do is written down first, so that of a trial no more is than any language gets done.
+        // A guest's operations are written down first: no more for a trial than any language can carry out.
         let requests = match self.amount {
             Amount::Trial(time) | Amount::AtMost(time)
                 if target.guest.is_some() && time_limit == Some(time) =>
@@ -231,6 +243,7 @@ impl Turn<'_> {
             set_options: target.set_options(self.point),
             touch_ttl: self.point.set_options.ttl,
             gone_after_ns: gone_after_ns(target, self.point),
+            sent_only: target.info.durability == Durability::Unacknowledged,
             load_time: self.point.load_time,
             multiget: if batched { self.point.multiget } else { 1 },
             tagged: target.tags(self.point),
@@ -240,8 +253,8 @@ impl Turn<'_> {
         }
     }
 
-    /// What was acknowledged since the turn began must be there, unless its TTL may have passed, or may pass while it is
-    /// read back, or the turn was cut short.
+    /// Every write that was acknowledged since the turn began must be there, unless its TTL may have passed, or may pass
+    /// while it is read back, or the turn was cut short.
     fn read_back(
         &self,
         target: &Target,
@@ -249,193 +262,31 @@ impl Turn<'_> {
         executor: &mut Executor<'_>,
         began: Instant,
     ) -> Result<ReadBack> {
-        if self.may_have_expired(began) || self.is_trial() {
+        if self.may_have_expired(target, began) || self.is_trial() {
             return Ok(ReadBack::default());
         }
         executor.read_back(state, target.set_options(self.point), self.stop)
     }
 
     /// Whether the TTL of something that was set since the turn began may have passed, or may pass while it is looked for.
-    fn may_have_expired(&self, began: Instant) -> bool {
-        let ttl = self.point.set_options.ttl;
+    /// A server whose clock has steps may end it a step early: memcached's `1` is over when its second is.
+    fn may_have_expired(&self, target: &Target, began: Instant) -> bool {
+        let step = target.capabilities.ttl_resolution;
+        let ttl = self.point.set_options.ttl.map(|ttl| ttl.saturating_sub(step));
         ttl.is_some_and(|ttl| ttl < LASTING_TURNS * began.elapsed())
     }
 
     fn is_trial(&self) -> bool {
         matches!(self.amount, Amount::Trial(_))
     }
-
-    /// Makes an entry of each operation of a phase.
-    fn keep(
-        &self,
-        target: &Target,
-        measured: &Measured<'_>,
-        started: &Meter,
-        entries: &mut Vec<Entry>,
-    ) {
-        let Measured { phase, result, before, after, .. } = measured;
-        let stopped = self.stop.load(Ordering::Relaxed);
-        let alone = phase.operations.len() == 1;
-        let wire = wire_between(target, before, after);
-        let held = Held::between(target, before, after);
-        let n_reading = phase.operations.iter().filter(|operation| operation.reads()).count();
-        let grown = |of: fn(&Stats) -> Option<u64>| {
-            let (now, then) = (of(after.stats.as_ref()?)?, of(before.stats.as_ref()?)?);
-            Some(now.saturating_sub(then))
-        };
-        let all_ops = result.tallies.failures().0;
-        // What a store evicts makes room for what is stored: of a mix, that is the first operation that may store.
-        let stores =
-            |operation: &Operation| matches!(operation, Operation::Set | Operation::GetOrSet);
-        let evicts =
-            phase.operations.iter().copied().find(stores).or(phase.operations.first().copied());
-        let phase_s = result.wall.as_secs_f64();
-        let busy_ns: u64 = result.tallies.iter().map(|(_, tally)| tally.busy_ns).sum();
-        for (operation, tally) in result.tallies.iter() {
-            let paced = paced::sample(tally, result.offered, part(tally.counts.ops, all_ops));
-            // Of a mix, an operation has the part of the time that was spent in it; where operations come when they are due,
-            // much of the time is spent in none.
-            let wall_s = match paced {
-                Some(_) => phase_s,
-                None => phase_s * part(tally.busy_ns, busy_ns),
-            };
-            let counts = Counts {
-                // Of a mix, an operation has as large a part of them as of the operations.
-                connections: after.connections.zip(before.connections).map(|(now, then)| {
-                    scaled(now.saturating_sub(then), part(tally.counts.ops, all_ops))
-                }),
-                // Of a mix, which operation sent how many is not known.
-                requests: after
-                    .requests
-                    .zip(before.requests)
-                    .filter(|_| alone)
-                    .map(|(now, then)| now.saturating_sub(then)),
-                evictions: grown(|stats| stats.evictions)
-                    .map(|evictions| if evicts == Some(operation) { evictions } else { 0 }),
-                distinct_keys: result.distinct_keys.min(tally.counts.ops),
-                top_key_ops: scaled(result.top_key_ops, part(tally.counts.ops, all_ops)),
-                stored_misses: if measured.must_be_there { tally.counts.stored_misses } else { 0 },
-                ..tally.counts
-            };
-            #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
-            let ops_per_s = if wall_s > 0.0 { tally.succeeded as f64 / wall_s } else { 0.0 };
-            let server_cpu = after.server_cpu_ns.zip(before.server_cpu_ns);
-            let server_wait = after.server_wait_ns.zip(before.server_wait_ns);
-            entries.push(Entry {
-                operation,
-                sample: Sample {
-                    round: self.round,
-                    position: u32::try_from(self.position).unwrap_or(u32::MAX),
-                    complete: !stopped && !result.gave_up,
-                    at_s: shortened(self.clock.elapsed().as_secs_f64() - phase_s),
-                    counts,
-                    wall_s: shortened(wall_s),
-                    ops_per_s: shortened(ops_per_s),
-                    // What CPU each operation of a mix took is not known.
-                    client_cpu_s: alone.then_some(result.client_cpu_s),
-                    client_busy: result.client_busy.map(shortened),
-                    client_wait_s: result.client_wait_s.filter(|_| alone),
-                    server_cpu_s: server_cpu
-                        .filter(|_| alone)
-                        .map(|(now, then)| seconds(now.saturating_sub(then))),
-                    server_wait_s: server_wait
-                        .filter(|_| alone)
-                        .map(|(now, then)| shortened(seconds(now.saturating_sub(then)))),
-                    rss_bytes: resident(target, started, after),
-                    disk_bytes: disk_bytes(&target.info.data_paths),
-                    held_bytes_peak: held.bytes,
-                    held_items_peak: held.items,
-                    barrier_s: unacknowledged(target, operation)
-                        .then_some(result.barrier)
-                        .flatten()
-                        .map(|barrier| shortened(barrier.as_secs_f64())),
-                    major_faults: after.major_faults.saturating_sub(before.major_faults),
-                    wire: wire.filter(|_| alone),
-                    // Of a mix, the one that reads has asked the tiers; with several of these, which asked is not known.
-                    tiers: if alone || operation.reads() && n_reading == 1 {
-                        tiers_between(before, after)
-                    } else {
-                        Vec::new()
-                    },
-                    latency_ns: figures(&tally.latency)
-                        .map(|latency| Latency { mean: shortened(latency.mean), ..latency }),
-                    stalls: Some(tally.stalls),
-                    paced,
-                    timeline: Some(tally.timeline(result.wall)),
-                    errors_by_kind: tally.errors_by_kind.clone(),
-                    first_error: tally.first_error.clone(),
-                    wrong_examples: tally.wrong_examples.clone(),
-                },
-                latency: Packed::new(&tally.latency),
-                paced: paced::pack(tally),
-                bytes: tally.bytes,
-                predicted_hit_ratio: phase.predicted_hit_ratio.filter(|_| operation.reads()),
-            });
-        }
-    }
 }
 
-/// Whether an operation writes, and a target does not wait for what its writes come to.
-fn unacknowledged(target: &Target, operation: Operation) -> bool {
-    use Operation::{Delete, GetOrSet, Set, Touch};
-    target.info.durability == Durability::Unacknowledged
-        && matches!(operation, Set | GetOrSet | Delete | Touch)
-}
-
-/// A figure to seven digits: no measurement has more, and a result holds many thousand of them.
-pub(super) fn shortened(figure: f64) -> f64 {
-    format!("{figure:.6e}").parse().unwrap_or(figure)
-}
-
-/// A phase and what it brought.
-struct Measured<'a> {
-    phase: &'a PlannedPhase,
-    result: &'a PhaseResult,
-    before: Meter,
-    after: Meter,
-    /// What was set is there: no TTL can have ended it, and its set was acknowledged.
-    must_be_there: bool,
-}
-
-/// So long after it was renewed last a key is gone for certain; [`u64::MAX`] where nothing that is stored has a TTL.
+/// So long after it was renewed last a key is gone for certain; [`u64::MAX`] where the workload has no TTL.
 fn gone_after_ns(target: &Target, point: &PlannedPoint) -> u64 {
     let counts = target.capabilities.ttl && target.capabilities.stores;
-    let ttl = target.set_options(point).ttl.filter(|_| counts);
+    let ttl = point.set_options.ttl.filter(|_| counts);
     let ns = ttl.map(|ttl| u64::try_from(target.gone_after(ttl).as_nanos()).unwrap_or(u64::MAX));
     ns.unwrap_or(u64::MAX)
-}
-
-/// What a read-back found belongs to the operation that wrote, or to the first one that stands on a load; with it go all
-/// evictions of the turn, which may explain what is absent.
-fn note_read_back(entries: &mut [Entry], read: &ReadBack, evictions: Option<u64>) {
-    if let Some(sample) = writer(entries) {
-        sample.counts.evictions = evictions;
-        note(sample, read);
-    }
-}
-
-/// What was found of deleted keys belongs to the operation that deleted them.
-fn note_deletes(entries: &mut [Entry], read: &ReadBack) {
-    let at = entries.iter().rposition(|entry| entry.operation == Operation::Delete);
-    let sample = match at {
-        Some(at) => Some(&mut entries[at].sample),
-        None => writer(entries),
-    };
-    if let Some(sample) = sample {
-        note(sample, read);
-    }
-}
-
-fn note(sample: &mut Sample, read: &ReadBack) {
-    read.count(&mut sample.counts);
-    add_examples(&mut sample.wrong_examples, &read.examples);
-}
-
-/// The operation that stored what is there, or the first one that stands on a load.
-pub(super) fn writer(entries: &mut [Entry]) -> Option<&mut Sample> {
-    let wrote = |entry: &Entry| matches!(entry.operation, Operation::Set | Operation::GetOrSet);
-    let at = entries.iter().rposition(wrote).unwrap_or(0);
-    entries.get_mut(at).map(|entry| &mut entry.sample)
 }
 
 /// Makes sure that a load was one.
@@ -465,24 +316,4 @@ fn given_up(target: &Target, result: &PhaseResult) -> Error {
         return Error::Full { engine, what };
     }
     Error::Unavailable { engine, what, source: None }
-}
-
-/// `some` of `all`, 0 to 1.
-#[expect(clippy::cast_precision_loss, reason = "a share")]
-fn part(some: u64, all: u64) -> f64 {
-    if all > 0 { some as f64 / all as f64 } else { 0.0 }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a count times a share")]
-fn scaled(count: u64, share: f64) -> u64 {
-    whole(count as f64 * share)
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a count, which is never negative"
-)]
-fn whole(count: f64) -> u64 {
-    count.round() as u64
 }

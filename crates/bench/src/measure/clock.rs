@@ -2,12 +2,37 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
 /// Nanoseconds of the monotonic clock, from an arbitrary start.
 #[inline]
 pub(crate) fn now_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC)
+}
+
+/// Both clocks at one moment. Larder counts by the one that only runs forward; many stores end their entries by the clock
+/// on the wall, which somebody may set.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clocks {
+    pub(crate) monotonic: Instant,
+    wall: SystemTime,
+}
+
+impl Clocks {
+    /// Readings one after the other may be so far apart, and no further.
+    const APART: Duration = Duration::from_millis(50);
+
+    pub(crate) fn now() -> Self {
+        Self { monotonic: Instant::now(), wall: SystemTime::now() }
+    }
+
+    /// Whether as much time has passed since by the one as by the other.
+    pub(crate) fn agree(self) -> bool {
+        let now = Self::now();
+        let passed = now.monotonic - self.monotonic;
+        let on_the_wall = now.wall.duration_since(self.wall);
+        on_the_wall.is_ok_and(|on_the_wall| on_the_wall.abs_diff(passed) < Self::APART)
+    }
 }
 
 /// Sleeps until an instant of the monotonic clock, or until a signal wakes.
@@ -39,7 +64,7 @@ pub fn thread_cpu_ns() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// What became of the time in which something could have run, in nanoseconds.
+/// The time in which a thread or process could have run, in nanoseconds, by what became of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Scheduled {
     /// It had a processor.
@@ -55,7 +80,7 @@ impl Scheduled {
         let mut fields = text.split_ascii_whitespace().map(str::parse::<u64>);
         let [ran_ns, waited_ns, runs] =
             [fields.next()?.ok()?, fields.next()?.ok()?, fields.next()?.ok()?];
-        // Whoever is asked about has had a processor, so that a kernel which says otherwise does not count.
+        // The thread that is asked about has had a processor, so that a kernel which says otherwise does not count.
         (runs > 0).then_some(Self { ran_ns, waited_ns })
     }
 
@@ -70,7 +95,7 @@ impl Scheduled {
         )
     }
 
-    /// What was added since. A thread that has ended takes its part with it.
+    /// The difference to an earlier reading. A thread that has ended takes its part with it.
     pub(crate) fn since(self, before: Self) -> Self {
         Self {
             ran_ns: self.ran_ns.saturating_sub(before.ran_ns),
@@ -110,7 +135,7 @@ pub(crate) fn cpu_ns_of(pid: u32) -> Option<u64> {
     found.then(|| try_read(clock)).flatten()
 }
 
-/// What one reading of the wall clock costs, in nanoseconds: the median of a few batches.
+/// The cost of one reading of the wall clock, in nanoseconds: the median of a few batches.
 pub fn reading_cost_ns() -> f64 {
     const READS: u32 = 10_000;
     let mut batches: Vec<f64> = (0..15)
@@ -137,4 +162,17 @@ fn try_read(clock: libc::clockid_t) -> Option<u64> {
     // SAFETY: `time` has room for the one structure that is written.
     let done = unsafe { libc::clock_gettime(clock, &raw mut time) } == 0;
     done.then(|| time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_was_put_back_or_forward_is_seen() {
+        let then = Clocks::now();
+        let put = |wall| Clocks { wall, ..then };
+        let second = Duration::from_secs(1);
+        assert!(!put(then.wall - second).agree() && !put(then.wall + second).agree());
+    }
 }

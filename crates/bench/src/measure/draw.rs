@@ -1,9 +1,7 @@
 //! Operations, drawn in blocks between the timed segments.
 //!
-//! What a thread does follows from the seed, the round and the thread's number; the measured loop finds keys as bytes
+//! The operations of a thread follow from the seed, the round and the thread's number; the measured loop finds keys as bytes
 //! and operations as numbers and decides nothing.
-
-use std::collections::HashSet;
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -58,17 +56,17 @@ pub(crate) struct Draw<'a> {
     end: u64,
     /// Keys of a group, where entries have the tag of theirs.
     tagged: Option<u32>,
-    /// Keys whose latest set or delete failed: what is stored under them may be the version before.
-    unsure: HashSet<u32>,
     /// Keys of this thread that were deleted last in this phase.
     gone: Marks,
     /// Nothing that is done in this phase stores a value.
     stores_nothing: bool,
+    /// Nobody waits for writes, so that those of other threads may not have been carried out.
+    sent_only: bool,
     /// Keys of this thread that it has set in this phase. What was drawn for one before may never have been carried out.
     set: Marks,
 }
 
-/// What the threads of a phase share.
+/// The part of the drawing that the threads of a phase share.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DrawPlan<'a> {
     pub(crate) work: Work<'a>,
@@ -82,6 +80,8 @@ pub(crate) struct DrawPlan<'a> {
     pub(crate) seed: u64,
     /// Operations of all threads together; `None` when time ends the phase.
     pub(crate) requests: Option<u64>,
+    /// Nobody waits for writes: another connection may read what was there before.
+    pub(crate) sent_only: bool,
 }
 
 impl DrawPlan<'_> {
@@ -111,29 +111,30 @@ impl<'a> Draw<'a> {
             next: u64::from(thread),
             end: plan.requests.map_or(u64::MAX, |ops| ops.div_ceil(plan.work.per_key() as u64)),
             tagged: plan.tagged,
-            unsure: HashSet::new(),
             gone: Marks::new(plan.follows_deletes(), plan.keys.count()),
             stores_nothing: !plan.work.stores(),
+            sent_only: plan.sent_only,
             set: Marks::new(plan.work.overwrites() || plan.follows_deletes(), plan.keys.count()),
         }
     }
 
-    /// What is known of the key of an operation that has just not found it.
+    /// The knowledge of a key that an operation has just not found.
     pub(super) fn known(&self, op: Op) -> Known {
         if op.version == NOTHING {
             return Known::Gone;
         }
         let may_be_deleted = self.work.deletes() && !self.is_only_writer(op.key);
-        // What was set when the operation was drawn, and has been acknowledged by now.
+        // A set that came before the operation was drawn, and that has been acknowledged by now.
         let is_there = op.version > self.state.base() && self.state.acked(op.key).is_some();
         if is_there && !may_be_deleted { Known::There } else { Known::Unsure }
     }
 
-    /// The version that a delete has removed, with all older ones: the newest that was set when it was drawn, where this thread
-    /// alone sets the key.
+    /// The version that a delete has removed, with all older ones: the newest that was set when it was drawn, where no other
+    /// thread writes the key in this phase.
     pub(super) fn removed(&self, op: Op) -> Option<u32> {
         let is_known = op.version != NOTHING && op.version > self.state.base();
-        (is_known && self.is_only_writer(op.key) && !self.state.raced()).then_some(op.version)
+        let is_alone = matches!(self.work, Work::Each { .. }) || self.is_only_writer(op.key);
+        (is_known && is_alone && !self.state.raced()).then_some(op.version)
     }
 
     /// Fills `block` with at most `count` operations, rounded up to a whole chain; leaves it empty when the phase is over.
@@ -187,11 +188,17 @@ impl<'a> Draw<'a> {
         self.next >= self.end
     }
 
-    /// A set or delete failed: later gets in this block and after may rightly see what was there before.
-    pub(crate) fn write_failed(&mut self, block: &mut Block, at: usize) {
-        let key = block.ops[at].key;
-        self.unsure.insert(key);
+    /// A set, a fill or a delete failed: later gets may rightly see what was there before. One that got no answer may even be
+    /// carried out after later writes.
+    pub(crate) fn write_failed(&mut self, block: &mut Block, at: usize, got_answer: bool) {
+        let op = block.ops[at];
+        let key = if op.kind == Kind::GetOrSet { op.fill } else { op.key };
         self.state.forget(key);
+        if !got_answer {
+            self.state.doubt(key);
+        }
+        self.set.set(key, false);
+        self.gone.set(key, false);
         for op in &mut block.ops[at + 1..] {
             if op.key == key && op.kind != Kind::Set {
                 op.version = self.state.base();
@@ -268,12 +275,16 @@ impl<'a> Draw<'a> {
         let version = match kind {
             Kind::Set => self.state.next_version(key),
             Kind::Get | Kind::Touch | Kind::Delete if self.is_gone(key) => NOTHING,
-            // What was there was deleted: its fill has a version that nothing had before, and only that is right.
+            // The value was deleted: the fill has a version that no write had before, and only that one is right.
             Kind::GetOrSet if self.is_gone(key) => self.state.next_version(key),
-            Kind::Get | Kind::GetOrSet | Kind::Touch | Kind::Delete => self.oldest_right(key),
+            // The fill has this version, which may not be newer than any that was drawn.
+            Kind::GetOrSet => self.oldest_right(key, self.state.acked(key).unwrap_or(0)),
+            Kind::Get | Kind::Touch | Kind::Delete => {
+                self.oldest_right(key, self.state.oldest_alive(key))
+            }
         };
         match kind {
-            // What a get-or-set misses it stores.
+            // A get-or-set stores the keys that it misses.
             Kind::Set => {
                 self.gone.set(key, false);
                 self.set.set(key, true);
@@ -309,7 +320,7 @@ impl<'a> Draw<'a> {
     /// phase, or an earlier phase has and this one stores nothing.
     fn is_gone(&self, key: u32) -> bool {
         let by_now = self.gone.has(key) || self.stores_nothing && self.state.is_deleted(key);
-        by_now && !self.unsure.contains(&key)
+        by_now && !self.state.is_doubted(key)
     }
 
     /// Whether no other thread sets or deletes a key in phases that draw keys by a pattern.
@@ -317,17 +328,108 @@ impl<'a> Draw<'a> {
         self.threads == 1 || key % self.threads == self.thread && self.threads <= self.keys.count()
     }
 
-    /// The oldest version that an operation drawn now may find: the one that this thread has set last in this phase, or else the
-    /// one acknowledged last; once threads have raced, any version of this turn.
-    fn oldest_right(&self, key: u32) -> u32 {
-        if self.state.raced() || self.unsure.contains(&key) {
+    /// The oldest version that an operation drawn now may find: the one that this thread has set last in this phase, or
+    /// else the one that is `known` to be the oldest; once threads have raced, and of another thread's key where nobody
+    /// waits for writes, any version of this turn.
+    fn oldest_right(&self, key: u32, known: u32) -> u32 {
+        let may_be_under_way = self.sent_only && !self.is_only_writer(key);
+        if self.state.raced() || may_be_under_way || self.state.is_doubted(key) {
             return self.state.base();
         }
         let latest = if self.is_only_writer(key) && self.set.has(key) {
             self.state.issued(key)
         } else {
-            self.state.oldest_alive(key)
+            known
         };
         latest.max(self.state.base())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use larder_workload::{Lengths, Sizes};
+
+    use super::*;
+
+    #[test]
+    fn a_fill_after_a_phase_of_deletes_has_no_version_that_a_later_set_may_have() {
+        let keys = KeySpace::new(b"k", 1, Lengths::Drawn("8".parse().unwrap()), 1);
+        let values = Values::random(Sizes::Drawn("8".parse().unwrap()), 8, 0.0, 1);
+        let state = KeyState::new(1, 0);
+        let set = state.next_version(0);
+        state.acknowledge_delete(0, Some(set));
+        let plan = DrawPlan {
+            work: Work::Each { kind: Kind::GetOrSet },
+            keys: &keys,
+            values: &values,
+            state: &state,
+            order: None,
+            tagged: None,
+            threads: 1,
+            seed: 1,
+            requests: Some(1),
+            sent_only: false,
+        };
+        let mut block = Block::default();
+        Draw::new(plan, 0).fill(&mut block, 1);
+        assert!(block.ops[0].version < state.next_version(0));
+    }
+
+    #[test]
+    fn what_another_thread_has_only_sent_need_not_be_there_yet() {
+        let keys = KeySpace::new(b"k", 2, Lengths::Drawn("8".parse().unwrap()), 1);
+        let values = Values::random(Sizes::Drawn("8".parse().unwrap()), 8, 0.0, 1);
+        let state = KeyState::new(2, 0);
+        for _ in 0..2 {
+            state.acknowledge(1, state.next_version(1));
+        }
+        let oldest = |sent_only| {
+            let plan = DrawPlan {
+                work: Work::Each { kind: Kind::Get },
+                keys: &keys,
+                values: &values,
+                state: &state,
+                order: Some(&[1, 0]),
+                tagged: None,
+                threads: 2,
+                seed: 1,
+                requests: Some(2),
+                sent_only,
+            };
+            let mut block = Block::default();
+            Draw::new(plan, 0).fill(&mut block, 1);
+            (block.ops[0].key, block.ops[0].version)
+        };
+        assert_eq!(oldest(false), (1, state.base() + 2));
+        assert_eq!(oldest(true), (1, state.base()));
+    }
+
+    #[test]
+    fn a_set_that_got_no_answer_may_replace_what_was_set_after_it() {
+        let keys = KeySpace::new(b"k", 1, Lengths::Drawn("8".parse().unwrap()), 1);
+        let values = Values::random(Sizes::Drawn("8".parse().unwrap()), 8, 0.0, 1);
+        let oldest = |got_answer| {
+            let state = KeyState::new(1, 0);
+            let plan = |kind| DrawPlan {
+                work: Work::Each { kind },
+                keys: &keys,
+                values: &values,
+                state: &state,
+                order: None,
+                tagged: None,
+                threads: 1,
+                seed: 1,
+                requests: None,
+                sent_only: false,
+            };
+            let mut block = Block::default();
+            let mut sets = Draw::new(plan(Kind::Set), 0);
+            sets.fill(&mut block, 2);
+            sets.write_failed(&mut block, 0, got_answer);
+            state.acknowledge(0, block.ops[1].version);
+            Draw::new(plan(Kind::Get), 0).fill(&mut block, 1);
+            block.ops[0].version - state.base()
+        };
+        assert_eq!([oldest(true), oldest(false)], [2, 0]);
     }
 }

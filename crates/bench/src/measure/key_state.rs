@@ -1,10 +1,11 @@
-//! What was acknowledged of every key.
+//! The latest acknowledged write of every key.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use larder_workload::{NOTHING, base_version};
 
-/// What is known of every key in one turn, shared by its threads.
+/// The knowledge of every key in one turn, shared by its threads.
 #[derive(Debug)]
 pub(crate) struct KeyState {
     /// The latest version whose set was acknowledged; 0 is none, and [`NOTHING`] says that a delete was acknowledged since.
@@ -18,6 +19,9 @@ pub(crate) struct KeyState {
     issued: Vec<AtomicU32>,
     /// How often a key was drawn in this phase.
     drawn: Vec<AtomicU32>,
+    /// Keys of which a write in this turn got no answer: it may still be carried out, after any later one. Empty before the
+    /// first.
+    doubted: OnceLock<Vec<AtomicBool>>,
     /// In a phase of this turn threads raced: older values than those acknowledged last may rightly be there since.
     raced: AtomicBool,
     /// The version from which this turn counts.
@@ -34,6 +38,7 @@ impl KeyState {
             renewed_ns: Vec::new(),
             issued: zeros(),
             drawn: zeros(),
+            doubted: OnceLock::new(),
             raced,
             base: base_version(turn),
         }
@@ -54,6 +59,7 @@ impl KeyState {
             renewed_ns: Vec::new(),
             issued: zeros(),
             drawn: zeros(),
+            doubted: OnceLock::new(),
             raced,
             base: self.base,
         }
@@ -63,13 +69,13 @@ impl KeyState {
         self.base
     }
 
-    /// The latest acknowledged version of a key.
+    /// The latest acknowledged version of a key; `None` where that need not be what is stored.
     #[inline]
     pub(crate) fn acked(&self, key: u32) -> Option<u32> {
-        // Whoever sees the version also sees what was done before it was acknowledged.
+        // A thread that sees the version also sees what was done before it was acknowledged.
         match self.acked[key as usize].load(Ordering::Acquire) {
             0 | NOTHING => None,
-            version => Some(version),
+            version => (!self.is_doubted(key)).then_some(version),
         }
     }
 
@@ -77,7 +83,8 @@ impl KeyState {
     /// nobody knows.
     #[inline]
     pub(crate) fn is_deleted(&self, key: u32) -> bool {
-        self.acked[key as usize].load(Ordering::Acquire) == NOTHING && !self.raced()
+        let is_deleted = self.acked[key as usize].load(Ordering::Acquire) == NOTHING;
+        is_deleted && !self.raced() && !self.is_doubted(key)
     }
 
     /// Whether a set of a key was acknowledged in this turn, whatever became of it since.
@@ -111,12 +118,13 @@ impl KeyState {
     #[inline]
     pub(super) fn note_renewal(&self, key: u32, now_ns: u64) {
         if let Some(renewed) = self.renewed_ns.get(key as usize) {
-            renewed.store(now_ns, Ordering::Release);
+            // A thread that lost the processor in between does not put the time back.
+            renewed.fetch_max(now_ns, Ordering::Release);
         }
     }
 
-    /// Whether a key that was found by an operation that began then should have been gone: nothing has renewed it for longer than
-    /// `gone_after_ns`.
+    /// Whether a key that was found by an operation that began then should have been gone: nothing has renewed it for
+    /// longer than `gone_after_ns`.
     #[inline]
     pub(super) fn has_outlived(&self, key: u32, began_ns: u64, gone_after_ns: u64) -> bool {
         let renewed = self.renewed_ns.get(key as usize).map(|ns| ns.load(Ordering::Acquire));
@@ -131,7 +139,7 @@ impl KeyState {
         version
     }
 
-    /// What a get-or-set of a key misses it stores, as the first version of the turn at least: no set has that one since.
+    /// A get-or-set that misses stores the key, as the first version of the turn at least: no set has that one since.
     pub(super) fn note_fill(&self, key: u32) {
         if self.issued(key) <= self.base {
             self.issued[key as usize].fetch_max(self.base + 1, Ordering::Relaxed);
@@ -172,9 +180,22 @@ impl KeyState {
         self.issued(key).max(self.base + 1)
     }
 
-    /// A set or a delete of a key failed: nobody knows what is there.
+    /// A write of a key failed: nobody knows what is there until the next one is acknowledged.
     pub(crate) fn forget(&self, key: u32) {
         self.acked[key as usize].store(0, Ordering::Relaxed);
+    }
+
+    /// A write of a key got no answer: nobody knows what is there for the rest of the turn.
+    pub(super) fn doubt(&self, key: u32) {
+        let none = || self.acked.iter().map(|_| AtomicBool::new(false)).collect();
+        self.doubted.get_or_init(none)[key as usize].store(true, Ordering::Release);
+    }
+
+    /// Whether a write of a key got no answer in this turn.
+    #[inline]
+    pub(super) fn is_doubted(&self, key: u32) -> bool {
+        let doubted = self.doubted.get();
+        doubted.is_some_and(|doubted| doubted[key as usize].load(Ordering::Acquire))
     }
 
     /// How many different keys were drawn since the last call, and how often the most frequent one.

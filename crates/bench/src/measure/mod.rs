@@ -18,7 +18,7 @@ mod work;
 mod worker;
 
 pub(crate) use block::{Block, Op};
-pub(crate) use clock::{Scheduled, cpu_ns_of, now_ns};
+pub(crate) use clock::{Clocks, Scheduled, cpu_ns_of, now_ns};
 pub use clock::{reading_cost_ns, thread_cpu_ns};
 pub(crate) use curve::{curve, up_to};
 pub(crate) use draw::{Draw, DrawPlan};

@@ -21,7 +21,7 @@ use larder_workload::{KeySpace, Values};
 /// Into how many steps the waits of operations that never began are divided at most.
 const WAITS: u64 = 1 << 16;
 
-/// What a phase does, and for how long.
+/// The work of a phase, and its length.
 #[derive(Debug, Clone, Copy)]
 pub struct PhasePlan<'a> {
     /// Which operations on which keys.
@@ -38,10 +38,12 @@ pub struct PhasePlan<'a> {
     pub set_options: SetOptions,
     /// The TTL that a touch gives.
     pub touch_ttl: Option<Duration>,
-    /// So long after it was renewed last, in nanoseconds, a key is gone for certain; `u64::MAX` where nothing that is stored has
-    /// a TTL.
+    /// So long after it was renewed last, in nanoseconds, a key is gone for certain; `u64::MAX` where nothing that is
+    /// stored has a TTL.
     pub gone_after_ns: u64,
-    /// What making a value takes that a get-or-set missed.
+    /// Nobody waits for writes: another connection may read what was there before.
+    pub sent_only: bool,
+    /// The time that it takes to make a value that a get-or-set missed.
     pub load_time: Option<Duration>,
     /// Keys a request; 1 reads one by one.
     pub multiget: usize,
@@ -55,7 +57,7 @@ pub struct PhasePlan<'a> {
     pub order: Option<&'a [u32]>,
 }
 
-/// What a phase brought.
+/// The result of a phase.
 #[derive(Debug)]
 pub struct PhaseResult {
     /// Counts and latencies.
@@ -82,7 +84,7 @@ pub struct PhaseResult {
     pub offered: Option<Offered>,
 }
 
-/// What an open loop was to do.
+/// The operations that an open loop was to carry out.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Offered {
     /// Operations a second that were due.
@@ -110,6 +112,7 @@ pub(crate) fn run_phase(
         threads,
         seed: plan.seed,
         requests: plan.requests,
+        sent_only: plan.sent_only,
     };
     let began = OnceLock::new();
     let loads = plan.load_time.map(|time| Loads::new(time, keys.count()));
@@ -127,7 +130,7 @@ pub(crate) fn run_phase(
     };
     let schedule = plan.arrivals.map(|arrivals| Schedule::new(arrivals, plan.requests));
     let gate = Barrier::new(sessions.len() + 1);
-    // What neither the workers nor this thread used: threads of a client library's own.
+    // CPU time of neither the workers nor this thread: threads of a client library's own.
     let mut others_cpu_ns = 0;
     let mut shares = Vec::with_capacity(sessions.len());
     let mut waited_ns = Some(0);
@@ -219,7 +222,7 @@ fn busy(share: &Share) -> Option<f64> {
     (wall_s > 0.0).then(|| (seconds(share.timed_cpu_ns) / wall_s).min(1.0))
 }
 
-/// What was due in a phase of which so many operations began.
+/// The operations that were due in a phase of which so many began.
 #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
 fn offered(plan: &PhasePlan<'_>, arrivals: &Arrivals, begun: u64) -> Offered {
     let by_number = plan.requests.map(|requests| (requests, arrivals.due(requests)));

@@ -1,5 +1,5 @@
-//! Read-back: what a store acknowledged must be so. A value that was set is there, whole; one that is set once more is replaced;
-//! a key that was deleted is gone.
+//! Read-back: what a store acknowledged must be so. A value that was set is there, whole; one that is set once more is
+//! replaced; a key that was deleted is gone.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +22,7 @@ const READ_AT_ONCE: usize = 10;
 /// At most so many of them are set once more: enough to see a store that keeps the first value of a key.
 const MOST_OVERWRITTEN: u32 = 200;
 
-/// What a read-back found.
+/// The result of a read-back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReadBack {
     /// How many keys were looked at and what was wrong with them; all that does not speak of a read-back is 0.
@@ -66,7 +66,7 @@ fn add(counts: &mut Counts, more: &Counts) {
     counts.add(&Counts { connections: none, requests: none, evictions: none, ..*more });
 }
 
-/// What is read back, and by whom.
+/// A read-back: its keys, their values, and the sessions that carry it out.
 pub(crate) struct Reader<'a> {
     pub(crate) keys: &'a KeySpace,
     pub(crate) values: &'a Values,
@@ -78,6 +78,8 @@ pub(crate) struct Reader<'a> {
     pub(crate) set_options: SetOptions,
     /// The flags of what is set once more: others than before, where the store keeps any.
     pub(crate) flags_again: u32,
+    /// How many keys the plan asks for by one request.
+    pub(crate) together: usize,
     pub(crate) stop: &'a AtomicBool,
 }
 
@@ -90,11 +92,24 @@ impl Reader<'_> {
         for (index, version) in &sampled {
             self.look(*index, *version, self.set_options.flags, &mut found)?;
         }
-        for (index, version) in
-            self.overwrite(set_again(&sampled, self.state.base()), &mut found)?
-        {
+        let due: Vec<u32> = set_again(&sampled, self.state.base()).collect();
+        if self.together > 1 {
+            // A store may keep copies of what it has answered to requests for several keys.
+            for keys in due.chunks(self.together) {
+                self.ask_together(keys, &mut |_, _, _| {})?;
+            }
+        }
+        let set = self.overwrite(due.into_iter(), &mut found)?;
+        for (number, keys) in set.chunks(self.together).enumerate() {
             let mut again = ReadBack::default();
-            self.look(index, version, self.flags_again, &mut again)?;
+            let asked = if self.together > 1 && number % 2 == 0 {
+                self.look_together(keys, self.flags_again, &mut again)?
+            } else {
+                vec![false; keys.len()]
+            };
+            for ((index, version), _) in keys.iter().zip(asked).filter(|(_, is_found)| !is_found) {
+                self.look(*index, *version, self.flags_again, &mut again)?;
+            }
             found.add_overwritten(&again);
         }
         Ok(found)
@@ -118,6 +133,7 @@ impl Reader<'_> {
         let mut composer = Composer::new(self.values);
         let mut key = Vec::new();
         let mut set = Vec::new();
+        let mut n_set = 0_usize;
         for index in keys.take_while(|_| !self.stop.load(Ordering::Relaxed)) {
             key.clear();
             self.keys.write(index, &mut key);
@@ -133,17 +149,24 @@ impl Reader<'_> {
             }) {
                 Ok(()) => {
                     self.state.acknowledge(index, version);
-                    set.push((index, version));
-                    if set.len() % READ_AT_ONCE == 1 {
+                    n_set += 1;
+                    let mut is_right = true;
+                    if n_set % READ_AT_ONCE == 1 {
                         session.settle()?;
                         let mut at_once = ReadBack::default();
                         self.look(index, version, self.flags_again, &mut at_once)?;
-                        if at_once.counts.read_back_wrong + at_once.counts.read_back_absent > 0 {
+                        let counts = at_once.counts;
+                        is_right = counts.read_back_wrong + counts.read_back_absent == 0;
+                        if !is_right {
                             found.add_overwritten(&at_once);
                         }
                     }
+                    // A key that was counted is not read again.
+                    if is_right {
+                        set.push((index, version));
+                    }
                 }
-                // Who gives no answer is not asked for the next key.
+                // A store that gives no answer is not asked for the next key.
                 Err(error @ Error::Timeout { .. }) => return Err(error),
                 Err(error) => {
                     // A set that failed may have left either value, or none.
@@ -171,14 +194,67 @@ impl Reader<'_> {
         }
         let (mut key, mut value) = (Vec::new(), Vec::new());
         self.keys.write(index, &mut key);
-        let session = self.sessions.first_mut().expect("a plan has at least one thread");
-        let meta = patiently(|| session.get(&key, &mut value))?;
+        let meta = patiently(|| self.reader().get(&key, &mut value))?;
+        self.judge((index, oldest), set_flags, meta.map(|meta| (meta, &value[..])), found);
+        Ok(())
+    }
+
+    /// Reads keys by one request; returns which of them were found. One that was not may be there all the same.
+    fn look_together(
+        &mut self,
+        keys: &[(u32, u32)],
+        set_flags: u32,
+        found: &mut ReadBack,
+    ) -> Result<Vec<bool>> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Ok(vec![true; keys.len()]);
+        }
+        let indices: Vec<u32> = keys.iter().map(|(index, _)| *index).collect();
+        let mut answers: Vec<Option<(Meta, Vec<u8>)>> = vec![None; keys.len()];
+        self.ask_together(&indices, &mut |i, value, meta| answers[i] = Some((meta, value.into())))?;
+        for (key, answer) in keys.iter().zip(&answers) {
+            if let Some((meta, value)) = answer {
+                self.judge(*key, set_flags, Some((*meta, value)), found);
+            }
+        }
+        Ok(answers.iter().map(Option::is_some).collect())
+    }
+
+    /// Asks for keys by one request.
+    fn ask_together(
+        &mut self,
+        indices: &[u32],
+        hit: &mut dyn FnMut(usize, &[u8], Meta),
+    ) -> Result<()> {
+        let written = |index: &u32| {
+            let mut key = Vec::new();
+            self.keys.write(*index, &mut key);
+            key
+        };
+        let keys: Vec<Vec<u8>> = indices.iter().map(written).collect();
+        let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+        patiently(|| self.reader().get_many(&keys, hit))
+    }
+
+    /// The session that reads.
+    fn reader(&mut self) -> &mut dyn Session {
+        &mut **self.sessions.first_mut().expect("a plan has at least one thread")
+    }
+
+    /// Counts what was found under a key, of which no version before `oldest` is right.
+    fn judge(
+        &self,
+        (index, oldest): (u32, u32),
+        set_flags: u32,
+        answer: Option<(Meta, &[u8])>,
+        found: &mut ReadBack,
+    ) {
         let is_deleted = oldest == NOTHING;
         found.counts.read_back += u64::from(!is_deleted);
         found.counts.deletes_read_back += u64::from(is_deleted);
-        if let Some(Meta { flags, .. }) = meta {
+        if let Some((Meta { flags, .. }, value)) = answer {
             let newest = || self.state.newest(index);
-            let finding = self.values.verify(index, oldest, newest, &value);
+            let finding = self.values.verify(index, oldest, newest, value);
             let asked = Asked { key: index, oldest, base: self.state.base() };
             if finding == Finding::Right && flags != set_flags {
                 // A client decides by its flags how it decodes a value.
@@ -188,12 +264,11 @@ impl Reader<'_> {
                 };
                 found.wrong(Finding::Damaged, words);
             } else {
-                found.wrong(finding, || self.values.describe(self.keys, asked, finding, &value));
+                found.wrong(finding, || self.values.describe(self.keys, asked, finding, value));
             }
         } else if !is_deleted {
             found.counts.read_back_absent += 1;
         }
-        Ok(())
     }
 }
 
@@ -223,8 +298,8 @@ pub(crate) fn set_again(sampled: &[(u32, u32)], turn: u32) -> impl Iterator<Item
     spread(all, all.div_ceil(MOST_OVERWRITTEN).max(1), turn).map(|at| sampled[at as usize].0)
 }
 
-/// One number of each stride below `all`, at a place that is drawn for it and is another in the next turn: what every second key
-/// has in common would be seen whole or not at all by equal strides.
+/// One number of each stride below `all`, at a place that is drawn for it and is another in the next turn: what every
+/// second key has in common would be seen whole or not at all by equal strides.
 pub(crate) fn spread(all: u32, stride: u32, turn: u32) -> impl Iterator<Item = u32> {
     let place = move |first: u32| {
         let seed = u64::from(turn) << 32 | u64::from(first);

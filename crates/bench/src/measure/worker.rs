@@ -34,14 +34,14 @@ const BLOCK_NS: u64 = 20_000_000;
 /// Operations in a block of an open loop at most: drawing it may make the next one late, and must not take long.
 const OPEN_BLOCK: usize = 32;
 
-/// What every thread of a phase does alike.
+/// The part of the work that is the same for every thread of a phase.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Orders<'a> {
     pub(super) set_options: SetOptions,
     pub(super) touch_ttl: Option<Duration>,
     /// So long after it was renewed last, in nanoseconds, a key is gone for certain; [`u64::MAX`] where nothing has a TTL.
     pub(super) gone_after_ns: u64,
-    /// What making a value takes; `None` where it takes no time.
+    /// The time that it takes to make a value; `None` where it takes no time.
     pub(super) loads: Option<&'a Loads>,
     /// Keys a request; 1 reads one by one.
     pub(super) multiget: usize,
@@ -71,7 +71,7 @@ pub(super) struct Worker<'a, P> {
     pub(super) buffer: Vec<u8>,
     /// Which keys of a request were found.
     pub(super) found: Vec<bool>,
-    /// What a request of many keys is; `None` where operations come one by one.
+    /// The kind of a request of many keys; `None` where operations come one by one.
     request: Option<Operation>,
     /// Time in the measured segments so far.
     timed_ns: u64,
@@ -80,7 +80,7 @@ pub(super) struct Worker<'a, P> {
     pub(super) failures: Failures,
 }
 
-/// What one thread brings home.
+/// The results of one thread.
 #[derive(Debug)]
 pub(super) struct Share {
     pub(super) tallies: Tallies,
@@ -213,8 +213,8 @@ impl<'a, P: Pace> Worker<'a, P> {
             };
             if done.failed {
                 self.failures.count(begun.at(), done.at, done.unanswered);
-                if matches!(op.kind, Kind::Set | Kind::Delete) {
-                    self.draw.write_failed(block, i);
+                if matches!(op.kind, Kind::Set | Kind::GetOrSet | Kind::Delete) {
+                    self.draw.write_failed(block, i, !done.lost);
                 }
             } else {
                 self.failures.end();
@@ -229,7 +229,7 @@ impl<'a, P: Pace> Worker<'a, P> {
     }
 
     #[inline]
-    fn get(&mut self, key: &[u8], op: Op, begun: P::Begun, tallies: &mut Tallies) -> Done {
+    fn get(&mut self, key: &[u8], op: Op, begun: P::Begun, tallies: &mut Tallies) -> Finished {
         let answer = self.session.get(key, &mut self.buffer);
         let now = now_ns();
         let tally = tallies.of(Operation::Get);
@@ -240,9 +240,9 @@ impl<'a, P: Pace> Worker<'a, P> {
                 self.found(op, begun.took(now), tally);
             }
             Ok(None) => tally.missed(self.draw.known(op), begun.took(now)),
-            Err(error) => return Done::failed(now, tally, &error),
+            Err(error) => return Finished::failed(now, tally, &error),
         }
-        Done { at: now, failed: false, unanswered: false }
+        Finished::well(now)
     }
 
     #[inline]
@@ -252,7 +252,7 @@ impl<'a, P: Pace> Worker<'a, P> {
         op: Op,
         begun: P::Begun,
         tallies: &mut Tallies,
-    ) -> Done {
+    ) -> Finished {
         self.state.note_renewal(op.key, begun.at());
         let value = self.composer.compose(op.key, op.version, op.len);
         let outcome = match tag {
@@ -265,12 +265,12 @@ impl<'a, P: Pace> Worker<'a, P> {
         let tally = tallies.of(Operation::Set);
         self.attempted(tally, now, begun);
         if let Err(error) = stored(self.session, outcome) {
-            return Done::failed(now, tally, &error);
+            return Finished::failed(now, tally, &error);
         }
         self.state.acknowledge(op.key, op.version);
         tally.bytes += u64::from(op.len);
         tally.success(begun.took(now));
-        Done { at: now, failed: false, unanswered: false }
+        Finished::well(now)
     }
 
     /// The look-aside pattern. With a fill that is refused it stays a miss, which did not succeed.
@@ -281,7 +281,7 @@ impl<'a, P: Pace> Worker<'a, P> {
         op: Op,
         begun: P::Begun,
         tallies: &mut Tallies,
-    ) -> Done {
+    ) -> Finished {
         let answer = self.session.get(block.key(i), &mut self.buffer);
         let version = op.version.max(self.state.base() + 1);
         let mut is_repeated = false;
@@ -318,28 +318,26 @@ impl<'a, P: Pace> Worker<'a, P> {
                 }
             }
             (Ok(_), Some(Err(error))) => {
+                self.state.note_renewal(op.fill, now);
                 self.note_miss(op, tally);
                 tally.counts.failed_fills += 1;
-                tally.note_error(&error);
-                self.state.forget(op.fill);
-                return Done { at: now, failed: true, unanswered: is_unanswered(&error) };
+                return Finished::not_filled(now, tally, &error);
             }
-            (Err(error), _) => return Done::failed(now, tally, &error),
+            (Err(error), _) => return Finished::failed(now, tally, &error),
         }
-        Done { at: now, failed: false, unanswered: false }
+        Finished::well(now)
     }
 
-    fn delete(&mut self, key: &[u8], op: Op, begun: P::Begun, tallies: &mut Tallies) -> Done {
+    fn delete(&mut self, key: &[u8], op: Op, begun: P::Begun, tallies: &mut Tallies) -> Finished {
         let answer = self.session.delete(key);
         let done = self.presence((Operation::Delete, op), &answer, begun, tallies);
-        match answer {
-            Ok(_) => self.state.acknowledge_delete(op.key, self.draw.removed(op)),
-            Err(_) => self.state.forget(op.key),
+        if answer.is_ok() {
+            self.state.acknowledge_delete(op.key, self.draw.removed(op));
         }
         done
     }
 
-    fn touch(&mut self, key: &[u8], op: Op, begun: P::Begun, tallies: &mut Tallies) -> Done {
+    fn touch(&mut self, key: &[u8], op: Op, begun: P::Begun, tallies: &mut Tallies) -> Finished {
         self.state.note_renewal(op.key, begun.at());
         let answer = self.session.touch(key, self.orders.touch_ttl);
         let done = self.presence((Operation::Touch, op), &answer, begun, tallies);
@@ -360,16 +358,16 @@ impl<'a, P: Pace> Worker<'a, P> {
         answer: &Result<bool, Error>,
         begun: P::Begun,
         tallies: &mut Tallies,
-    ) -> Done {
+    ) -> Finished {
         let now = now_ns();
         let tally = tallies.of(operation);
         self.attempted(tally, now, begun);
         match answer {
             Ok(true) => tally.success(begun.took(now)),
             Ok(false) => self.note_miss(op, tally),
-            Err(error) => return Done::failed(now, tally, error),
+            Err(error) => return Finished::failed(now, tally, error),
         }
-        Done { at: now, failed: false, unanswered: false }
+        Finished::well(now)
     }
 
     /// A key was not found by an operation that does something else besides reading.
@@ -403,21 +401,34 @@ impl<'a, P: Pace> Worker<'a, P> {
 
 /// An operation is over.
 #[derive(Debug, Clone, Copy)]
-struct Done {
+struct Finished {
     /// When it was.
     at: u64,
     /// The store failed it.
     failed: bool,
     /// It got no answer in time.
     unanswered: bool,
+    /// Its connection ended or was given up before the answer: what it asked for may still be carried out.
+    lost: bool,
 }
 
-impl Done {
+impl Finished {
+    fn well(at: u64) -> Self {
+        Self { at, failed: false, unanswered: false, lost: false }
+    }
+
     #[cold]
     fn failed(at: u64, tally: &mut Tally, error: &Error) -> Self {
         tally.counts.errors += 1;
+        Self::not_filled(at, tally, error)
+    }
+
+    /// The operation was carried out, but not what it is to store.
+    fn not_filled(at: u64, tally: &mut Tally, error: &Error) -> Self {
         tally.note_error(error);
-        Self { at, failed: true, unanswered: is_unanswered(error) }
+        let unanswered = is_unanswered(error);
+        let lost = unanswered || matches!(error, Error::Unavailable { .. });
+        Self { at, failed: true, unanswered, lost }
     }
 }
 

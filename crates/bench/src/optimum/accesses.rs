@@ -1,4 +1,4 @@
-//! What a phase does to a cache, as the models see it: which key, and whether it is read, stored or dropped.
+//! The accesses of a phase to a cache, as the models see them: which key, and whether it is read, stored or dropped.
 
 use crate::measure::{Block, Draw, DrawPlan, KeyState, Kind};
 use crate::plan::{PlannedPhase, PlannedPoint, phase_seed};
@@ -6,7 +6,7 @@ use crate::plan::{PlannedPhase, PlannedPoint, phase_seed};
 /// Operations that are drawn at once.
 const BLOCK: usize = 4096;
 
-/// What an operation does to a cache.
+/// The access of an operation to a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
     /// It is looked for, and stored where it is missed.
@@ -46,6 +46,7 @@ impl Accesses {
             threads: point.threads,
             seed: phase_seed(seed, round, number),
             requests: phase.requests,
+            sent_only: false,
         };
         let size = |key| (point.keys.len_of(key) + point.values.len_of(key)) as u64;
         let mut accesses = Self { sizes: (0..count).map(size).collect(), ..Self::default() };

@@ -82,7 +82,7 @@ impl PlannedPhase {
     }
 }
 
-/// What a phase does, without what it does it to.
+/// The operations of a phase, without their keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PlannedWork {
     Each(Kind),
@@ -352,7 +352,7 @@ impl Planner<'_> {
     }
 }
 
-/// What carries out an operation that is listed.
+/// The phase that carries out an operation of the list.
 fn kind(operation: Operation) -> Kind {
     match operation {
         Operation::Get | Operation::GetMany | Operation::GetEach | Operation::GetTag => Kind::Get,
@@ -376,11 +376,11 @@ fn recorded_operations(trace: &Trace, read: Operation) -> Vec<Operation> {
 
 /// Which keys are stored when a phase begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stored {
+enum KeysStored {
     Nothing,
     /// Those that the pattern has drawn so far.
     Drawn,
-    /// What is left where the pattern has drawn those that were deleted.
+    /// The keys that are left after those that the pattern has drawn were deleted.
     Some,
     All,
 }
@@ -388,41 +388,41 @@ enum Stored {
 /// Hits that follow from the plan alone, for a store with room for everything whose entries do not expire: every read
 /// after a load or after a set of the same key, and every read but the first of each key where misses are filled.
 fn predict_hits(phases: &mut [PlannedPhase], source: &Source, keys: u32) {
-    let mut stored = Stored::Nothing;
+    let mut stored = KeysStored::Nothing;
     let one_key = matches!(source.pattern, KeyPattern::Drawn(Distribution::First)) || keys == 1;
     for phase in phases {
         match &phase.work {
-            PlannedWork::Each(Kind::Set) => stored = Stored::All,
-            PlannedWork::Each(Kind::Delete) => stored = Stored::Nothing,
+            PlannedWork::Each(Kind::Set) => stored = KeysStored::All,
+            PlannedWork::Each(Kind::Delete) => stored = KeysStored::Nothing,
             PlannedWork::Chained(kinds) => {
-                phase.predicted_hit_ratio = chained_hits(kinds, stored == Stored::All);
+                phase.predicted_hit_ratio = chained_hits(kinds, stored == KeysStored::All);
                 stored = after_chain(kinds, stored);
             }
-            PlannedWork::Drawn { .. } | PlannedWork::Grouped if stored == Stored::All => {
+            PlannedWork::Drawn { .. } | PlannedWork::Grouped if stored == KeysStored::All => {
                 phase.predicted_hit_ratio = Some(1.0);
             }
-            // What was deleted is not there to be read.
+            // A deleted key is not there to be read.
             PlannedWork::Drawn { ratio, read: Kind::Get, .. }
-                if stored == Stored::Nothing && *ratio == READS =>
+                if stored == KeysStored::Nothing && *ratio == READS =>
             {
                 phase.predicted_hit_ratio = Some(0.0);
             }
-            PlannedWork::Grouped if stored == Stored::Nothing => {
+            PlannedWork::Grouped if stored == KeysStored::Nothing => {
                 phase.predicted_hit_ratio = Some(0.0);
             }
             // Of several keys, which the pattern had drawn before does not follow from the plan.
-            PlannedWork::Drawn { .. } if stored == Stored::Drawn => {
+            PlannedWork::Drawn { .. } if stored == KeysStored::Drawn => {
                 phase.predicted_hit_ratio = one_key.then_some(1.0);
             }
-            PlannedWork::Drawn { .. } if stored == Stored::Some => {}
+            PlannedWork::Drawn { .. } if stored == KeysStored::Some => {}
             PlannedWork::Drawn { ratio, read: Kind::GetOrSet, fills_next } if *ratio == READS => {
                 phase.predicted_hit_ratio = phase
                     .requests
                     .and_then(|requests| filled_hits(source, keys, requests, *fills_next));
-                stored = Stored::Drawn;
+                stored = KeysStored::Drawn;
             }
             PlannedWork::Replayed { writes: false, read: Kind::Get } => {
-                let loaded = stored == Stored::All;
+                let loaded = stored == KeysStored::All;
                 phase.predicted_hit_ratio = Some(if loaded { 1.0 } else { 0.0 });
             }
             PlannedWork::Replayed { writes: false, read: Kind::GetOrSet } => {
@@ -437,11 +437,11 @@ fn predict_hits(phases: &mut [PlannedPhase], source: &Source, keys: u32) {
     }
 }
 
-/// What a chain leaves: its last set or delete of a key says whether that one is there.
-fn after_chain(kinds: &[Kind], stored: Stored) -> Stored {
+/// The state that a chain leaves: its last set or delete of a key says whether that one is there.
+fn after_chain(kinds: &[Kind], stored: KeysStored) -> KeysStored {
     match kinds.iter().rfind(|kind| matches!(kind, Kind::Set | Kind::Delete)) {
-        Some(Kind::Set) if stored == Stored::Nothing => Stored::Drawn,
-        Some(Kind::Delete) if stored != Stored::Nothing => Stored::Some,
+        Some(Kind::Set) if stored == KeysStored::Nothing => KeysStored::Drawn,
+        Some(Kind::Delete) if stored != KeysStored::Nothing => KeysStored::Some,
         _ => stored,
     }
 }

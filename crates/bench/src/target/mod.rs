@@ -2,9 +2,10 @@
 
 mod bounded;
 
+use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 use larder_report::{Operation, Point, ReasonKind, TtlTrial};
 use larder_store::{
@@ -22,6 +23,9 @@ use bounded::{bounded_url, open_within};
 pub(crate) use bounded::{is_too_small, too_small};
 use larder_workload::KeySpace;
 
+/// A server that has been silent for less is not asked again: by default a client waits as long for an answer.
+const MAY_BE_BACK: Duration = Duration::from_secs(5);
+
 /// A target of a running comparison.
 #[derive(Debug)]
 pub(crate) struct Target {
@@ -35,7 +39,7 @@ pub(crate) struct Target {
     /// Whether it keeps its TTLs; `None` where that was not tried.
     pub(crate) ttl: Option<TtlTrial>,
     pub(crate) capacity_bytes: Option<u64>,
-    /// What it uses of the machine.
+    /// The resources that it uses.
     pub(crate) account: Arc<Account>,
     /// How many points are measured on it.
     n_points: usize,
@@ -43,17 +47,17 @@ pub(crate) struct Target {
     full_at: Vec<(Point, String)>,
     /// Keys that were removed at the end of its last turn: all of them, or an even sample.
     pub(crate) emptied: Vec<Vec<u8>>,
-    /// What external servers have evicted.
+    /// The evictions of external servers.
     pub(crate) evicted: Evicted,
-    /// What its servers did in the turns of others.
+    /// The work of its servers in the turns of others.
     pub(crate) beside: Beside,
     /// Why it can go on no more.
     pub(crate) lost: Option<Lost>,
-    /// It was asked again after it had not answered in time, and did not answer either.
-    silent: AtomicBool,
+    /// When it did not answer in time for the second time; `None` where it has answered since.
+    silent_since: Cell<Option<Instant>>,
 }
 
-/// What external servers have evicted, by their own count.
+/// The evictions of external servers, by their own count.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Evicted {
     /// Since they were started, when they were last looked at; `None` where there are none, or they do not tell.
@@ -64,13 +68,15 @@ pub(crate) struct Evicted {
     pub(crate) is_allowed: bool,
 }
 
-/// What a target's servers did in the turns of the others.
+/// The work of a target's servers in the turns of the others.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Beside {
     /// Their CPU time.
     pub(crate) cpu: Duration,
     /// How long these turns were.
     pub(crate) turns: Duration,
+    /// How long the target's own turns were.
+    pub(crate) own_turns: Duration,
 }
 
 /// Why a target can go on no more.
@@ -143,13 +149,13 @@ impl Target {
             evicted: Evicted::default(),
             beside: Beside::default(),
             lost: None,
-            silent: AtomicBool::new(false),
+            silent_since: Cell::new(None),
         };
         target.evicted.seen = target.evicted_externally();
         Ok(target)
     }
 
-    /// What the external servers behind it have evicted so far, as far as they tell; `None` where there are none.
+    /// The evictions so far of the external servers behind it, as far as they tell; `None` where there are none.
     pub(crate) fn evicted_externally(&self) -> Option<u64> {
         if self.info.ownership != Ownership::External {
             return None;
@@ -264,7 +270,7 @@ impl Target {
             .or((!evicts).then_some("drops nothing to make room: leave out --capacity"))
     }
 
-    /// What a whole point is left out for: it lacks what every measured phase asks for, or a phase that stores what others
+    /// The reason to leave out a whole point: it lacks what every measured phase asks for, or a phase that stores what others
     /// would then not find.
     fn lacks_all(&self, point: &PlannedPoint) -> Option<&'static str> {
         let measured = || point.phases.iter().filter(|phase| phase.measured);
@@ -277,7 +283,7 @@ impl Target {
         of_stores.or_else(of_all)
     }
 
-    /// What a phase asks for that this target has not; such a phase is left out.
+    /// The operation of a phase that this target lacks; such a phase is left out.
     pub(crate) fn lack(&self, phase: &PlannedPhase) -> Option<&'static str> {
         phase.operations.iter().find_map(|operation| match operation {
             Operation::Touch => (!self.capabilities.touch).then_some("has no touch"),
@@ -309,45 +315,60 @@ impl Target {
         }
         let mut session = self.store.session()?;
         if self.capabilities.clear && self.info.ownership != Ownership::External {
-            return patiently(|| session.clear());
+            return self.heard(patiently(|| session.clear()));
         }
         let mut key = Vec::new();
         for index in 0..keys.count() {
             key.clear();
             keys.write(index, &mut key);
-            patiently(|| session.delete(&key))?;
+            self.heard(patiently(|| session.delete(&key)))?;
         }
-        // What was only sent is not done.
+        // A write that was only sent is not carried out yet.
         session.settle()
     }
 
-    /// Asks for one key, once, where no answer came in time. A server that hangs would else be waited for at each key that is to
-    /// be deleted and at each counter.
+    /// The error of a patient attempt; without an answer it was made twice.
+    fn heard<T>(&self, tried: Result<T>) -> Result<T> {
+        if let Err(Error::Timeout { .. }) = tried {
+            self.note_silence();
+        }
+        tried
+    }
+
+    /// Asks for one key, once, where no answer came in time. A server that hangs would else be waited for at each key that
+    /// is to be deleted and at each counter.
     pub(crate) fn answers(&self, keys: &KeySpace) -> bool {
         let mut key = Vec::new();
         keys.write(0, &mut key);
         let answer =
             self.store.session().and_then(|mut session| session.get(&key, &mut Vec::new()));
-        let is_silent = matches!(answer, Err(Error::Timeout { .. }));
-        self.silent.store(is_silent, Ordering::Relaxed);
-        !is_silent
+        match answer {
+            Err(Error::Timeout { .. }) => self.note_silence(),
+            _ => self.silent_since.set(None),
+        }
+        !self.is_silent()
     }
 
     /// It gave no answer in time twice: nothing more is asked of it.
     pub(crate) fn note_silence(&self) {
-        self.silent.store(true, Ordering::Relaxed);
+        self.silent_since.set(Some(Instant::now()));
     }
 
     /// Whether it did not answer when it was asked last, so that nothing more is asked of it.
     pub(crate) fn is_silent(&self) -> bool {
-        self.silent.load(Ordering::Relaxed)
+        self.silent_since.get().is_some()
+    }
+
+    /// Whether it is worth another time-out to ask it again.
+    fn may_be_back(&self) -> bool {
+        self.silent_since.get().is_none_or(|since| since.elapsed() > MAY_BE_BACK)
     }
 
     /// Removes once more what is stored on a server that is not ours and that was lost; says what may be left where that does
     /// not work.
     pub(crate) fn tidy_up(&mut self, plan: &Plan) {
         let Some(first) = plan.points.first() else { return };
-        let is_there = !self.is_silent() || self.answers(&first.keys);
+        let is_there = self.may_be_back() && self.answers(&first.keys);
         let emptied = || plan.points.iter().try_for_each(|point| self.empty(&point.keys));
         let is_emptied = is_there && emptied().is_ok();
         let until = if self.capabilities.ttl { ", for a day at most" } else { "" };
@@ -392,7 +413,7 @@ impl Target {
     }
 }
 
-/// What a guest must know of a plan before it opens its cache.
+/// The facts of a plan that a guest needs before it opens its cache.
 fn demand(plan: &Plan, planned: &PlannedTarget) -> Demand {
     let most = |of: fn(&PlannedPoint) -> u64| plan.points_of(planned).map(of).max();
     Demand {

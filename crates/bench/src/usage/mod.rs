@@ -1,4 +1,4 @@
-//! What client, servers, guests and the machine use while the rounds go on, a sample a second.
+//! The use of client, servers, guests and the machine while the rounds go on, a sample a second.
 //!
 //! A thread of its own looks, and shares nothing with the measured loops. It reads what the kernel tells under `/proc` and over
 //! `sock_diag`, all processes in one pass; what only further files tell is read of those that have run since the look before.
@@ -29,7 +29,7 @@ pub(crate) use process::{Process, Table, kib, shared_bytes_of};
 use reading::{Reading, shortened};
 use resources::own_rss_bytes;
 pub(crate) use resources::{
-    Servers, disk_bytes, major_faults, major_faults_of, own_memory, trim_memory,
+    Servers, cpu_ns, disk_bytes, major_faults, major_faults_of, own_memory, trim_memory,
 };
 pub(crate) use servers::complete;
 use sockets::Bytes;
@@ -57,7 +57,7 @@ impl Sampler {
     pub(crate) fn start(targets: Vec<Option<Arc<Account>>>, clock: Instant) -> Option<Self> {
         let (goes_on, end) = mpsc::channel();
         let look = move || {
-            let mut samples = Samples::new(targets, clock);
+            let mut samples = UsageSamples::new(targets, clock);
             let mut next = Instant::now();
             loop {
                 samples.take();
@@ -81,7 +81,7 @@ impl Sampler {
     }
 }
 
-/// Who is looked at beside client and machine.
+/// The processes that are looked at beside client and machine.
 #[derive(Debug)]
 struct Watched {
     of: UsageOf,
@@ -91,9 +91,9 @@ struct Watched {
     readings: Vec<Reading>,
 }
 
-/// What has been seen so far.
+/// The samples so far.
 #[derive(Debug)]
-struct Samples {
+struct UsageSamples {
     targets: Vec<Option<Arc<Account>>>,
     clock: Instant,
     /// How long after the last sample the next is taken.
@@ -106,7 +106,7 @@ struct Samples {
     looks: Vec<Look>,
 }
 
-impl Samples {
+impl UsageSamples {
     fn new(targets: Vec<Option<Arc<Account>>>, clock: Instant) -> Self {
         let accounts = || targets.iter().flatten();
         let external = accounts().filter(|account| account.is_external);
@@ -157,7 +157,7 @@ impl Samples {
                 _ if account.unknown.is_some() => Reading::default(),
                 _ => {
                     ledger.look(&table);
-                    // What a client sends, its servers receive.
+                    // The bytes that a client sends, its servers receive.
                     let wire = wire
                         .map(|Bytes { sent, received }| Bytes { sent: received, received: sent });
                     ledger.reading().with_wire(wire)
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_long_series_is_as_close_at_its_beginning_as_at_its_end() {
-        let mut samples = Samples::new(Vec::new(), Instant::now());
+        let mut samples = UsageSamples::new(Vec::new(), Instant::now());
         let mut second = 0.0;
         for _ in 0..AT_MOST * 2 {
             if samples.at_s.len() >= AT_MOST {

@@ -1,4 +1,4 @@
-//! What a target takes besides time: CPU of its servers, memory, bytes on disk, page faults.
+//! The resources of a target besides time: CPU of its servers, memory, bytes on disk, page faults.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use super::{Process, Table, kib, resident, shared_bytes_of};
 use crate::measure::{Scheduled, cpu_ns_of};
 
-/// What servers have used and take, with all that descends from them.
+/// The resources of servers and of all processes that descend from them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Servers {
     /// CPU time, in nanoseconds. A descendant that ended takes its time with it: servers that fork for each connection keep
@@ -29,10 +29,11 @@ impl Servers {
             return None;
         }
         let table = Table::read();
+        let cpu_ns = cpu_ns(&table, pids)?;
         let tree = table.tree(pids);
         let shared = |pid: u32| shared_bytes_of(&pid.to_string());
-        (!tree.is_empty()).then(|| Self {
-            cpu_ns: tree.iter().filter_map(|process| cpu_ns_of(process.pid)).sum(),
+        Some(Self {
+            cpu_ns,
             rss_bytes: resident(
                 tree.iter().map(|process| (process.rss_bytes, shared(process.pid))),
             ),
@@ -42,6 +43,12 @@ impl Servers {
             },
         })
     }
+}
+
+/// CPU time of these processes and all that descend from them, in nanoseconds; `None` when none of them runs.
+pub(crate) fn cpu_ns(table: &Table, pids: &[u32]) -> Option<u64> {
+    let tree = table.tree(pids);
+    (!tree.is_empty()).then(|| tree.iter().filter_map(|process| cpu_ns_of(process.pid)).sum())
 }
 
 /// The relays of this process: children of it that are the same program.
@@ -76,7 +83,7 @@ pub(crate) fn own_memory(files: bool) -> Option<u64> {
     Some(allocated + mapped)
 }
 
-/// What this process has allocated and not freed, in bytes. glibc tells it from 2.33 on.
+/// The bytes that this process has allocated and not freed. glibc tells it from 2.33 on.
 #[cfg(target_env = "gnu")]
 fn allocated_bytes() -> Option<u64> {
     type Question = unsafe extern "C" fn() -> libc::mallinfo2;

@@ -1,4 +1,4 @@
-//! What comes back after it was overwritten, or should have gone.
+//! Values that come back after they were overwritten, or should have gone.
 
 use larder_report::{Operation, Run, Severity};
 use larder_testkit::stores;
@@ -56,7 +56,7 @@ pub(crate) const CASES: &[Case] = &[
         },
         words: &[
             "; such as: asked for `",
-            "`, got version 1 of it, where version 2 was acknowledged",
+            "`, got version 1 of it, where version 2 is the oldest that is right",
         ],
         silent_on: "a map",
         silent: || made(&["map:"]),
@@ -208,7 +208,7 @@ fn tried(run: Run) -> Run {
 /// Each a phase of its own.
 const PHASES: &str = "keys = 400\nrounds = 2\noperations = 'set,delete,get'";
 
-/// What is stored is not as it was acknowledged, so that none of these cells of the first target is a result.
+/// The stored values are not as they were acknowledged, so that none of these cells of the first target is a result.
 fn withheld(run: &Run, operations: &[Operation]) {
     let first = &run.targets[0].url;
     for operation in operations {

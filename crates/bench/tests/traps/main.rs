@@ -24,7 +24,7 @@ const MIXED: &str = "keys = 100\nratio = '1:3:1'\nrequests = 600";
 const PHASES: &str = "keys = 100\noperations = 'set,delete,get'";
 /// Keys are read several at once.
 const MANY: &str = "keys = 100\nmultiget = 10";
-/// What misses is stored.
+/// Keys that miss are stored.
 const FILL: &str = "keys = 100\non-miss = 'fill'\nrequests = 600";
 /// Entries end, though not while they are read.
 const MORTAL: &str = "keys = 100\nttl = '1h'";
@@ -77,7 +77,7 @@ fn a_server_that_keeps_the_first_value_is_stale() {
             // The plan sets each key once; the read-back sets some again.
             (DEFAULT, Found(&["STALE"], BOTH)),
             (MIXED, Found(&["STALE"], &[Get])),
-            // What was set is read back, and set again, before the deletes.
+            // Keys are read back, and set again, before the deletes.
             (PHASES, Found(&["STALE"], &[Set, Get])),
             (FILL, Found(&["STALE"], &[GetOrSet])),
         ],
@@ -313,7 +313,7 @@ fn a_server_that_carries_sets_out_late_is_stale() {
 
 #[test]
 fn a_server_that_has_deleted_entries_back_is_stale_and_not_emptied() {
-    // What is looked for after the emptying is there again before the next turn.
+    // Keys that are looked for after the emptying are there again before the next turn.
     judge(
         "undead",
         &[
@@ -568,9 +568,54 @@ fn a_server_that_keeps_large_values_for_ever_fails_the_trial_of_ttls() {
 }
 
 #[test]
+fn a_server_that_keeps_only_the_largest_values_for_ever_fails_the_trial_of_ttls() {
+    let large = "keys = 100\ndata-size = '60k'\nttl = '1h'";
+    judge(
+        "hugettl",
+        &[(DEFAULT, Nothing), (MORTAL, Nothing), (large, Found(&["TTL-TRUTH"], BOTH))],
+    );
+}
+
+#[test]
+fn a_server_that_keeps_entries_with_long_keys_for_ever_fails_the_trial_of_ttls() {
+    judge(
+        "longkeyttl",
+        &[(DEFAULT, Nothing), (PHASES, Nothing), (MORTAL, Found(&["TTL-TRUTH"], BOTH))],
+    );
+}
+
+#[test]
+fn a_server_that_never_prolongs_large_values_fails_the_trial_of_ttls() {
+    judge(
+        "noprolong",
+        &[(DEFAULT, Nothing), (PHASES, Nothing), (MORTAL, Found(&["TTL-TRUTH"], BOTH))],
+    );
+}
+
+#[test]
+fn a_server_that_answers_several_keys_from_copies_is_stale() {
+    judge(
+        "manyold",
+        &[
+            // No plan that reads one key at a time is misled.
+            (DEFAULT, Nothing),
+            (MORTAL, Nothing),
+            (MANY, Found(&["STALE"], &[Set])),
+        ],
+    );
+}
+
+#[test]
 fn a_server_that_answers_ended_entries_together_fails_the_trial_of_ttls() {
     let many = "keys = 100\nmultiget = 10\nttl = '1h'";
     judge("manyttl", &[(MANY, Nothing), (PHASES, Nothing), (many, Found(&["TTL-TRUTH"], &[Set]))]);
+}
+
+#[test]
+fn a_server_whose_clock_ticks_once_a_second_may_end_an_entry_a_second_early() {
+    let short = "keys = 100\nttl = '1s'";
+    let many = "keys = 100\nmultiget = 10\nttl = '1s'";
+    judge("tick", &[(DEFAULT, Nothing), (short, Nothing), (many, Nothing)]);
 }
 
 #[test]

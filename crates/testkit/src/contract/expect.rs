@@ -1,4 +1,4 @@
-//! What cases say again and again, with messages that show both sides.
+//! Assertions that many cases share, with messages that show both sides.
 
 use larder_store::{Error, Meta, Session, SetMode, SetOptions, SetOutcome};
 use libtest_mimic::Failed;
@@ -27,9 +27,6 @@ macro_rules! ensure_eq {
 }
 pub(super) use ensure_eq;
 
-/// How often a set is tried again that finds a lock taken.
-const ATTEMPTS: u32 = 50;
-
 /// Stores a value that nothing speaks against.
 pub(super) fn put(session: &mut dyn Session, key: &[u8], value: &[u8]) -> Result<(), Failed> {
     put_with(session, key, value, &SetOptions::default())
@@ -42,15 +39,8 @@ pub(super) fn put_with(
     value: &[u8],
     options: &SetOptions,
 ) -> Result<(), Failed> {
-    let mut outcome = session.set(key, value, options);
-    // Another test may have been kept from working while it held a lock of the same store.
-    for _ in 0..ATTEMPTS {
-        if !matches!(outcome, Err(Error::Busy { .. })) {
-            break;
-        }
-        outcome = session.set(key, value, options);
-    }
-    ensure_eq!(outcome?, SetOutcome::Stored, "set of {}", shown(key));
+    let outcome = session.set(key, value, options)?;
+    ensure_eq!(outcome, SetOutcome::Stored, "set of {}", shown(key));
     Ok(())
 }
 
@@ -61,7 +51,7 @@ pub(super) fn mode(mode: SetMode) -> SetOptions {
 
 /// The key is there with exactly this value.
 pub(super) fn holds(session: &mut dyn Session, key: &[u8], value: &[u8]) -> Result<Meta, Failed> {
-    // What is left in the buffer must not show through.
+    // Old bytes in the buffer must not show through.
     let mut found = b"left from before".to_vec();
     let meta = session.get(key, &mut found)?;
     let meta = meta.ok_or_else(|| format!("{} is a miss, not a hit", shown(key)))?;

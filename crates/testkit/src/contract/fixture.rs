@@ -1,4 +1,4 @@
-//! What a case works on: the store of its URL, shared with the other cases or opened anew.
+//! The fixture of a case: the store of its URL, shared with the other cases or opened anew.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,6 +9,7 @@ use larder_store::{Capabilities, Catalog, Error, Session, Store, StoreUrl};
 use libtest_mimic::Failed;
 
 use super::case::Subject;
+use super::retrying::retrying;
 use crate::patient::patient;
 
 /// The byte limit of stores that are opened with one: small enough to be filled quickly, large enough for a real
@@ -50,7 +51,7 @@ impl Target {
         Self { catalog, url: url.into(), open: OnceLock::new() }
     }
 
-    /// What the store is known by; opens it when nobody has yet.
+    /// The facts about the store; opens it when nobody has yet.
     pub(super) fn subject(&self) -> Result<&Subject, Refusal> {
         self.opened().as_ref().map(|open| &open.subject).map_err(Refusal::clone)
     }
@@ -59,13 +60,13 @@ impl Target {
         self.open.get_or_init(|| {
             let url = patient(&self.catalog, StoreUrl::parse(&self.url)?);
             let engine = self.catalog.find(url.scheme())?;
-            let store = self.catalog.open(&url)?;
+            let store = retrying(self.catalog.open(&url)?);
             let (capabilities, durability) = (store.capabilities(), store.info().durability);
             let bounded = match engine.capacity_option {
                 Some(option) => {
                     let url = url.or_option(option, &SMALL_LIMIT.to_string());
                     let store = self.catalog.open(&url)?;
-                    // What has such an option and tells no capacity is not bounded by it.
+                    // A store that has such an option and tells no capacity is not bounded by it.
                     store.stats()?.capacity_bytes.map(|_| store.capabilities())
                 }
                 None => None,
@@ -75,7 +76,7 @@ impl Target {
     }
 }
 
-/// What one case works on.
+/// The fixture of one case.
 pub(super) struct Fixture {
     target: Arc<Target>,
     case: &'static str,
@@ -124,7 +125,7 @@ impl Fixture {
     pub(super) fn bounded(&self) -> Result<Arc<dyn Store>, Failed> {
         let option = self.open()?.subject.engine.capacity_option.ok_or("takes no byte limit")?;
         let url = StoreUrl::parse(&self.target.url)?.or_option(option, &SMALL_LIMIT.to_string());
-        Ok(self.target.catalog.open(&patient(&self.target.catalog, url))?)
+        Ok(retrying(self.target.catalog.open(&patient(&self.target.catalog, url))?))
     }
 
     /// The URL with these options added.
@@ -144,7 +145,7 @@ impl Fixture {
     /// Opens any URL with the catalog of the suite.
     pub(super) fn open_url(&self, url: &str) -> larder_store::Result<Arc<dyn Store>> {
         let url = StoreUrl::parse(url)?;
-        self.target.catalog.open(&patient(&self.target.catalog, url))
+        self.target.catalog.open(&patient(&self.target.catalog, url)).map(retrying)
     }
 }
 

@@ -28,6 +28,7 @@ mod limits;
 mod model;
 mod nothing;
 mod persistence;
+mod retrying;
 mod seats;
 mod sessions;
 mod set;
@@ -86,8 +87,8 @@ pub fn contract(catalog: &Catalog, urls: &[&str]) -> ExitCode {
     contract_one_by_one(catalog, urls, &[], &[])
 }
 
-/// The same, where targets with some of these URLs have one case after the other, and are not asked to bear what several threads
-/// do at once: the cases of these names are ignored.
+/// The same, where targets with some of these URLs have one case after the other, and are not asked to bear what several
+/// threads do at once: the cases of these names are ignored.
 pub fn contract_one_by_one(
     catalog: &Catalog,
     urls: &[&str],
@@ -137,7 +138,7 @@ pub fn contract_one_by_one(
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// What became of one case.
+/// The outcome of one case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// It holds.
@@ -173,7 +174,7 @@ pub fn judge(catalog: &Catalog, url: &str) -> Vec<Report> {
     judged.map(|case| Report { case: case.name, outcome: outcome(case) }).collect()
 }
 
-/// What is to be done with a case on a target.
+/// The plan for a case on a target.
 enum Plan {
     Run(Fixture),
     Ignore(String),

@@ -7,12 +7,12 @@ use super::fault::{Fault, Kept};
 
 /// Memory for entries, as the server tells it.
 pub(super) const CAPACITY_BYTES: usize = 64 << 20;
-/// What an entry takes besides its key and its value.
+/// The size of an entry besides its key and its value.
 const ENTRY_BYTES: usize = 48;
 /// A longer TTL is a date: 30 days, as memcached has it.
 const LONGEST_RELATIVE_S: i64 = 30 * 24 * 60 * 60;
 
-/// What is stored under a key.
+/// The entry under a key.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
     pub(super) flags: u32,
@@ -38,7 +38,7 @@ struct Waiting {
     exptime: Option<i64>,
 }
 
-/// What a server counts.
+/// The counters of a server.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Counts {
     pub(super) requests: u64,
@@ -68,6 +68,8 @@ pub(super) struct Cache {
     version: u64,
     started: Instant,
     /// Sets that are not carried out yet, the oldest first.
+    /// Values that were answered to requests for several keys.
+    copies: HashMap<Vec<u8>, Vec<u8>>,
     waiting: VecDeque<Waiting>,
     /// Entries that were deleted and that come back, and how many connections there had been.
     deleted: HashMap<Vec<u8>, (u64, Entry)>,
@@ -93,6 +95,7 @@ impl Cache {
             bytes: 0,
             version: 0,
             started: Instant::now(),
+            copies: HashMap::new(),
             waiting: VecDeque::new(),
             deleted: HashMap::new(),
             lingering: HashMap::new(),
@@ -143,9 +146,6 @@ impl Cache {
         if has_ended && self.fault.finds_ended(self.asked_together) {
             return self.entries.get(key);
         }
-        if has_ended && self.fault == Fault::AnswersEndedTogether {
-            return None;
-        }
         if has_ended && self.fault.drops_ended(self.entries.len()) {
             self.take(&key.to_vec());
             return None;
@@ -185,6 +185,10 @@ impl Cache {
                 .for_each(|entry| entry.ends = Some(ends));
         }
         let mut answered = value;
+        if fault.answers_copies(self.asked_together) {
+            let copy = self.copies.entry(key.to_vec());
+            answered.clone_from(copy.or_insert_with(|| answered.clone()));
+        }
         if let Some(before) = before {
             self.counts.renewed_hits += 1;
             if fault.is_behind(self.counts.renewed_hits) {
@@ -228,8 +232,11 @@ impl Cache {
         self.deleted.remove(&key);
         let older = self.take(&key);
         let ends = match (exptime, &older) {
-            (_, Some(older)) if self.fault == Fault::KeepsFirstTtl => older.ends,
-            (Some(exptime), _) => self.ends(exptime, value.len()),
+            (Some(exptime), Some(older)) => {
+                let after = self.ends(exptime, key.len(), value.len());
+                self.fault.end((older.ends, after), value.len())
+            }
+            (Some(exptime), None) => self.ends(exptime, key.len(), value.len()),
             (None, older) => older.as_ref().and_then(|older| older.ends),
         };
         let ttl = ends.map(|ends| ends.saturating_sub(self.uptime()));
@@ -267,6 +274,7 @@ impl Cache {
         self.counts.deletes += 1;
         if self.fault.deletes(self.counts.deletes) {
             let key = self.fault.key(key).to_vec();
+            self.copies.remove(&key);
             let comes_back = self.fault.revives() || self.fault.returns_after().is_some();
             let entry = self.take(&key);
             if let (Some(by), Some(entry)) = (self.fault.lingers(), &entry) {
@@ -300,15 +308,22 @@ impl Cache {
 
     /// Gives an entry another end, or only says so; whether it was there.
     pub(super) fn touch(&mut self, key: &[u8], exptime: i64) -> bool {
-        let Some(len) = self.find(key).map(|entry| entry.value.len()) else { return false };
-        let ends = self.ends(exptime, len);
+        let Some((len, before)) = self.find(key).map(|entry| (entry.value.len(), entry.ends))
+        else {
+            return false;
+        };
+        let ends = self.ends(exptime, key.len(), len);
         self.counts.touches += 1;
         if self.fault.denies_touch(self.counts.touches) {
             return false;
         }
         let (fault, key) = (self.fault, self.fault.key(key).to_vec());
         if let Some(entry) = self.entries.get_mut(&key).filter(|_| fault.touches()) {
-            entry.ends = ends;
+            // What keeps its first TTL does so where it is set again.
+            entry.ends = match fault {
+                Fault::KeepsFirstTtl => ends,
+                fault => fault.end((before, ends), len),
+            };
         }
         true
     }
@@ -325,6 +340,7 @@ impl Cache {
         self.by_age.clear();
         self.waiting.clear();
         self.deleted.clear();
+        self.copies.clear();
         self.bytes = 0;
     }
 
@@ -335,19 +351,24 @@ impl Cache {
         Some(entry)
     }
 
-    /// When an entry with this TTL and a value of this length ends, by the server's clock: at once where it is negative, never where it is 0.
-    fn ends(&self, exptime: i64, len: usize) -> Option<Duration> {
+    /// When an entry with this TTL, a key and a value of these lengths ends, by the server's clock: at once where it is
+    /// negative, never where it is 0.
+    fn ends(&self, exptime: i64, key_len: usize, len: usize) -> Option<Duration> {
         let now = self.uptime();
         match exptime {
             0 => None,
-            _ if !self.fault.expires(len) => None,
+            _ if !self.fault.expires(key_len, len) => None,
             ..0 => Some(Duration::ZERO),
             date if date > LONGEST_RELATIVE_S => {
                 let today = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 let left = Duration::from_secs(date.unsigned_abs()).saturating_sub(today);
                 Some(now + left)
             }
-            seconds => Some(now + Duration::from_secs(seconds.unsigned_abs())),
+            seconds => {
+                let ticks = self.fault == Fault::TicksOnceASecond && self.version % 2 == 1;
+                let early = i64::from(ticks);
+                Some(now + Duration::from_secs((seconds - early).unsigned_abs()))
+            }
         }
     }
 }

@@ -1,8 +1,8 @@
-//! What a server does wrong, and in which of its steps.
+//! The faults of a server, and the step of each.
 
 use std::time::Duration;
 
-/// What a server does wrong. `every: n` is at each n-th time that it could be done; counts run over all connections.
+/// The fault of a server. `every: n` is at each n-th time that it could be done; counts run over all connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// Nothing: the server is sound, and nothing may be said of it.
@@ -90,13 +90,14 @@ pub enum Fault {
     /// Has a deleted entry back once two more connections were opened, as one that fails over to an old copy. NOT-EMPTIED,
     /// because what was removed is looked for once more before the next turn.
     ReturnsLater,
-    /// Lets connections other than the one that deleted an entry find it for so many requests more, as replicas that lag behind.
-    /// STALE where several threads mix deletes with reads.
+    /// Lets connections other than the one that deleted an entry find it for so many requests more, as replicas that lag
+    /// behind. STALE where several threads mix deletes with reads.
     LingersElsewhere {
         /// For so many further requests.
         by: u64,
     },
-    /// Acknowledges sets of keys whose last byte is odd and stores nothing, as a shard that is down. SILENT-DROP and NEVER-HITS.
+    /// Acknowledges sets of keys whose last byte is odd and stores nothing, as a shard that is down. SILENT-DROP and
+    /// NEVER-HITS.
     DropsOddKeys,
     /// Answers some hits that follow a set as misses, though never two in a row. NEVER-HITS.
     MissesAfterSets {
@@ -107,6 +108,9 @@ pub enum Fault {
     IgnoresTtl,
     /// Has a clock that runs twice as fast, so that entries live half as long. TTL-TRUTH.
     RunsFast,
+    /// Ends every other entry a second early, as a server may whose clock ticks once a second, memcached's for one. It is
+    /// sound: nothing may be said of it.
+    TicksOnceASecond,
     /// Acknowledges touches and leaves the TTL as it was. TTL-TRUTH.
     IgnoresTouch,
     /// Leaves the TTL of an entry as it was where it is set again. TTL-TRUTH.
@@ -122,6 +126,22 @@ pub enum Fault {
     KeepsLargeForEver {
         /// The longest value that ends.
         bytes: usize,
+    },
+    /// Keeps entries whose keys are longer than so many bytes for ever. TTL-TRUTH, because the trial has keys of the plan's length.
+    KeepsLongKeysForEver {
+        /// The longest key that ends.
+        bytes: usize,
+    },
+    /// Acknowledges sets and touches that would prolong an entry with a long value, and leaves its end as it was. TTL-TRUTH.
+    NeverProlongsLarge {
+        /// The longest value that is prolonged.
+        bytes: usize,
+    },
+    /// Answers requests for so many keys from copies that no set replaces. STALE, because the read-back asks for several keys
+    /// by one request before and after it sets them again.
+    AnswersCopiesTogether {
+        /// The fewest keys of such a request.
+        keys: usize,
     },
     /// Answers entries that have ended to requests for several keys. TTL-TRUTH.
     AnswersEndedTogether,
@@ -184,7 +204,7 @@ pub enum Fault {
     },
 }
 
-/// What becomes of a set that is acknowledged.
+/// The fate of a set that is acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kept {
     /// It is stored.
@@ -195,7 +215,7 @@ pub(super) enum Kept {
     Evicted,
 }
 
-/// What becomes of an answer on its way.
+/// The fate of an answer on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sent {
     /// It is sent.
@@ -227,7 +247,7 @@ impl Fault {
         matches!(self, Self::AcknowledgesEarly { .. })
     }
 
-    /// What becomes of the `n`-th set.
+    /// The fate of the `n`-th set.
     pub(super) fn keeps(self, n: u64, key: &[u8], is_overwrite: bool) -> Kept {
         match self {
             Self::DropsOddKeys if key.last().is_some_and(|last| last % 2 == 1) => Kept::Forgotten,
@@ -303,9 +323,30 @@ impl Fault {
         (self == Self::ReturnsLater).then_some(2)
     }
 
-    /// Whether the TTL of a value of this length counts.
-    pub(super) fn expires(self, len: usize) -> bool {
+    /// Whether requests for so many keys are answered from copies.
+    pub(super) fn answers_copies(self, keys: usize) -> bool {
+        matches!(self, Self::AnswersCopiesTogether { keys: fewest } if keys >= fewest)
+    }
+
+    /// The end of an entry with a value of this length that had another end before; `None` is never.
+    pub(super) fn end(
+        self,
+        (before, after): (Option<Duration>, Option<Duration>),
+        len: usize,
+    ) -> Option<Duration> {
         match self {
+            Self::KeepsFirstTtl => before,
+            Self::NeverProlongsLarge { bytes } if len > bytes => {
+                before.into_iter().chain(after).min()
+            }
+            _ => after,
+        }
+    }
+
+    /// Whether the TTL of a value of this length counts under a key of this length.
+    pub(super) fn expires(self, key_len: usize, len: usize) -> bool {
+        match self {
+            Self::KeepsLongKeysForEver { bytes } => key_len <= bytes,
             Self::IgnoresTtl | Self::FailsTouches => false,
             Self::KeepsLargeForEver { bytes } => len <= bytes,
             _ => true,
@@ -360,7 +401,7 @@ impl Fault {
         self != Self::IgnoresFlush
     }
 
-    /// What the server's clock shows after a time.
+    /// The time on the server's clock after a real time.
     pub(super) fn clock(self, elapsed: Duration) -> Duration {
         if self == Self::RunsFast { 2 * elapsed } else { elapsed }
     }
@@ -414,7 +455,7 @@ impl Fault {
         matches!(self, Self::EndsTwice { every } if n.is_multiple_of(every))
     }
 
-    /// What becomes of the answer to the `n`-th request about an entry.
+    /// The fate of the answer to the `n`-th request about an entry.
     pub(super) fn sends(self, n: u64, has_overwritten: bool) -> Sent {
         match self {
             Self::HangsOnOverwrites if has_overwritten => Sent::Nothing,

@@ -21,7 +21,7 @@ pub use server::TrapServer;
 pub struct Trap {
     /// Its name: one word.
     pub name: &'static str,
-    /// What the server does.
+    /// The behaviour of the server.
     pub fault: Fault,
 }
 
@@ -56,11 +56,16 @@ pub const TRAPS: &[Trap] = &[
     trap("afterset", Fault::MissesAfterSets { every: 10 }),
     trap("nottl", Fault::IgnoresTtl),
     trap("fastclock", Fault::RunsFast),
+    trap("tick", Fault::TicksOnceASecond),
     trap("notouch", Fault::IgnoresTouch),
     trap("keepttl", Fault::KeepsFirstTtl),
     trap("sliding", Fault::Slides),
     trap("fewttl", Fault::ExpiresWhenFew { entries: 80 }),
     trap("largettl", Fault::KeepsLargeForEver { bytes: 512 }),
+    trap("hugettl", Fault::KeepsLargeForEver { bytes: 16 << 10 }),
+    trap("longkeyttl", Fault::KeepsLongKeysForEver { bytes: 28 }),
+    trap("noprolong", Fault::NeverProlongsLarge { bytes: 255 }),
+    trap("manyold", Fault::AnswersCopiesTogether { keys: 4 }),
     trap("manyttl", Fault::AnswersEndedTogether),
     trap("touchmiss", Fault::DeniesTouches { every: 20 }),
     trap("deletemiss", Fault::DeniesDeletes { every: 20 }),

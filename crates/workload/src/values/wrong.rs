@@ -1,9 +1,9 @@
-//! What is wrong with a value, in words: what was asked for, and what came back.
+//! The explanation of a wrong value: the request, and the value that came back.
 
 use super::{Finding, Header, NOTHING, VERSIONS_PER_TURN, Values};
 use crate::KeySpace;
 
-/// What was asked for, for the words about a value that is wrong.
+/// The request, for the explanation of a wrong value.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked {
     /// Index of the key.
@@ -45,8 +45,11 @@ impl Values {
                 let which = asked.version_shown(header.version);
                 match asked.oldest {
                     NOTHING => format!("`{key}` was deleted, and {which} of it came back"),
+                    oldest if oldest <= asked.base => {
+                        format!("asked for `{key}`, got {which} of it")
+                    }
                     oldest => format!(
-                        "asked for `{key}`, got {which} of it, where {} was acknowledged",
+                        "asked for `{key}`, got {which} of it, where {} is the oldest that is right",
                         asked.version_shown(oldest)
                     ),
                 }
@@ -121,17 +124,20 @@ mod tests {
                 said(base + 3, &value),
                 said(NOTHING, &value),
                 said(base + 1, &made(&values, 5, base_version(1) + 1)),
+                said(base, &made(&values, 5, base_version(1) + 1)),
                 said(base + 1, &made(&values, 23, base + 1)),
                 said(base + 1, &damaged),
                 said(base + 1, &[&value[..], b"x"].concat()),
             ],
             [
                 "of `k0000005` came 100 of 300 bytes".to_owned(),
-                "asked for `k0000005`, got version 1 of it, where version 3 was acknowledged".into(),
-                "`k0000005` was deleted, and version 1 of it came back".into(),
-                "asked for `k0000005`, got a version of an earlier round of it, where version 1 was \
-                 acknowledged"
+                "asked for `k0000005`, got version 1 of it, where version 3 is the oldest that is right"
                     .into(),
+                "`k0000005` was deleted, and version 1 of it came back".into(),
+                "asked for `k0000005`, got a version of an earlier round of it, where version 1 is the \
+                 oldest that is right"
+                    .into(),
+                "asked for `k0000005`, got a version of an earlier round of it".into(),
                 "asked for `k0000005`, got the value of `k0000023`".into(),
                 format!("`k0000005` came back damaged: byte 200 of 300 is {is}, where {was} was stored"),
                 "`k0000005` came back with 301 bytes, where 300 were stored".into(),

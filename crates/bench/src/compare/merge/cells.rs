@@ -10,7 +10,7 @@ use crate::error::{Result, usage};
 use crate::measure::{Packed, figures};
 
 /// The same cell in one of the slices.
-type Found<'a> = (&'a Slice, &'a Sliced, &'a Cell);
+type SlicedCell<'a> = (&'a Slice, &'a Sliced, &'a Cell);
 
 /// Every cell with the rounds of all slices, and the histograms behind it.
 pub(super) fn merged(parts: &[(Slice, Sliced)]) -> Result<(Vec<Cell>, Vec<CellHistograms>)> {
@@ -27,7 +27,7 @@ pub(super) fn merged(parts: &[(Slice, Sliced)]) -> Result<(Vec<Cell>, Vec<CellHi
             })?;
             Ok((slice, sliced, same))
         });
-        let found: Vec<Found<'_>> = found.collect::<Result<_>>()?;
+        let found: Vec<SlicedCell<'_>> = found.collect::<Result<_>>()?;
         let entries = entries(&found)?;
         histograms.extend(logged(&(cell.target.clone(), &cell.point, cell.operation), &entries));
         cells.push(united(&found, &entries, first.seed));
@@ -45,7 +45,7 @@ fn same_cell<'a>(run: &'a Run, cell: &Cell) -> Option<&'a Cell> {
 }
 
 /// One cell of all slices.
-fn united(found: &[Found<'_>], entries: &[Entry], seed: u64) -> Cell {
+fn united(found: &[SlicedCell<'_>], entries: &[Entry], seed: u64) -> Cell {
     let (_, _, first) = found[0];
     let (reason_kind, reason) = reason(found, entries).unzip();
     let base = Cell {
@@ -66,8 +66,8 @@ fn united(found: &[Found<'_>], entries: &[Entry], seed: u64) -> Cell {
 
 /// Why there are no figures. What the others did in all rounds is not compared with those of some slices; but a slice that
 /// was interrupted has only fewer of them.
-fn reason(found: &[Found<'_>], entries: &[Entry]) -> Option<(ReasonKind, String)> {
-    let lacks = |(_, _, cell): &&Found<'_>| {
+fn reason(found: &[SlicedCell<'_>], entries: &[Entry]) -> Option<(ReasonKind, String)> {
+    let lacks = |(_, _, cell): &&SlicedCell<'_>| {
         let own = [None, Some(ReasonKind::Interrupted), Some(ReasonKind::NothingSucceeded)];
         !own.contains(&cell.reason_kind)
     };
@@ -88,7 +88,7 @@ fn reason(found: &[Found<'_>], entries: &[Entry]) -> Option<(ReasonKind, String)
 }
 
 /// The rounds of all slices, in the order of their numbers.
-fn entries(found: &[Found<'_>]) -> Result<Vec<Entry>> {
+fn entries(found: &[SlicedCell<'_>]) -> Result<Vec<Entry>> {
     // Where any round is whole, those that broke off stand in no figure.
     let is_whole = |cell: &Cell| cell.samples.iter().any(|sample| sample.complete);
     let some_whole = found.iter().any(|(_, _, cell)| is_whole(cell));
@@ -99,7 +99,7 @@ fn entries(found: &[Found<'_>]) -> Result<Vec<Entry>> {
         let besides =
             |times| if is_paced { logs_of((sliced, cell), times) } else { Ok(Vec::new()) };
         let (service, lag) = (besides(Times::Service)?, besides(Times::Lag)?);
-        // What moved is told of the slice, not of its rounds: one of those that count has it.
+        // Movement is reported of the slice, not of its rounds: one of those that count has it.
         let carries = |complete: bool| complete || !some_whole;
         let mut bytes = Some(cell.bytes);
         for (at, (sample, latency)) in cell.samples.iter().zip(latencies).enumerate() {

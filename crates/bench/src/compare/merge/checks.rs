@@ -1,4 +1,4 @@
-//! What checks find in slices that were put together.
+//! The findings of the checks on slices that were put together.
 
 use larder_report::{Check, Environment, Run, Severity, Slice};
 
@@ -6,18 +6,18 @@ use super::Sliced;
 use larder_analysis::check::{self, NOISE};
 
 /// A finding, and the numbers of the slices that it is true of.
-type Found = (Check, Vec<u32>);
+type SlicedCheck = (Check, Vec<u32>);
 
 /// Looks at the rounds of all slices under the circumstances of each, its targets and its machine: what a check finds there is
 /// true of the whole, though the other slices had no part in it. What else a machine did was judged with its use from second to
 /// second, which stays with the slice, so that is taken as it was found; and so is an error that the rounds of the others
 /// would cover up.
 pub(super) fn checks(parts: &[(Slice, Sliced)], whole: &Run) -> Vec<Check> {
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<SlicedCheck> = Vec::new();
     let mut there = whole.clone();
     for (slice, Sliced { run, .. }) in parts {
         there.targets.clone_from(&run.targets);
-        // What a reading of the clock takes is measured, and a little more or less each time.
+        // The cost of reading the clock is measured, and is a little more or less each time.
         let clock_ns = whole.environment.clock_ns;
         there.usage.clone_from(&run.usage);
         there.environment = Environment { clock_ns, ..run.environment.clone() };
@@ -41,7 +41,7 @@ pub(super) fn checks(parts: &[(Slice, Sliced)], whole: &Run) -> Vec<Check> {
 }
 
 /// Takes down a finding of a slice; one that others have word by word is the same.
-fn add(found: &mut Vec<Found>, check: Check, number: u32) {
+fn add(found: &mut Vec<SlicedCheck>, check: Check, number: u32) {
     match found.iter_mut().find(|(known, _)| *known == check) {
         Some((_, numbers)) if numbers.contains(&number) => {}
         Some((_, numbers)) => numbers.push(number),
@@ -59,7 +59,7 @@ fn says(known: &Check, numbers: &[u32], error: &Check, number: u32) -> bool {
 }
 
 /// A finding with the slices that it is true of, unless it is true of all.
-fn told((check, numbers): Found, parts: &[(Slice, Sliced)], of: u32) -> Check {
+fn told((check, numbers): SlicedCheck, parts: &[(Slice, Sliced)], of: u32) -> Check {
     if numbers.len() == parts.len() {
         return check;
     }

@@ -13,6 +13,8 @@ mod same;
 mod searches;
 mod targets;
 
+pub(super) use targets::add_observed;
+
 use std::path::PathBuf;
 
 use larder_report::{ArticleChecks, Run};

@@ -39,19 +39,30 @@ fn unite(target: &mut Target, other: &Target) {
     for (name, text) in &other.settings {
         target.settings.entry(name.clone()).or_insert_with(|| text.clone());
     }
+    add_observed(target, other);
+}
+
+/// Adds what was observed of the same target at another capacity, or in another slice: the trial that says the worst, and sums.
+pub(in crate::compare) fn add_observed(target: &mut Target, other: &Target) {
     let broken = |trial: &TtlTrial| {
         let early = trial.early + trial.middle_early + trial.renewed_early + trial.prolonged_early;
         let late = trial.late + trial.shortened_late + trial.curtailed_late + trial.read_late;
         (late, early)
     };
     target.ttl = target.ttl.take().into_iter().chain(other.ttl.clone()).max_by_key(broken);
+    let sum = |a: Option<f64>, b: Option<f64>| a.into_iter().chain(b).reduce(|a, b| a + b);
+    target.beside_cpu_s = sum(target.beside_cpu_s, other.beside_cpu_s);
+    target.beside_s = sum(target.beside_s, other.beside_s);
+    target.own_turns_s = sum(target.own_turns_s, other.own_turns_s);
+    let evictions = target.external_evictions.into_iter().chain(other.external_evictions);
+    target.external_evictions = evictions.reduce(|a, b| a + b);
 }
 
 fn least(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     a.into_iter().chain(b).min()
 }
 
-/// What targets were in some slices and not in others, a sentence each. Addresses, paths and what else stands in settings
+/// The differences between a target's slices, a sentence each. Addresses, paths and what else stands in settings
 /// is another in each run anyway; versions are told by the check VERSION-PARITY.
 pub(super) fn notes(parts: &[(Slice, Sliced)]) -> Vec<String> {
     type Fact = (&'static str, fn(&Target) -> Option<String>);

@@ -1,13 +1,13 @@
-//! What is done with a key of the trial, and what must become of it.
+//! The kinds of keys in the trial: the operations on each, and the answer that is right.
 
 use std::time::Duration;
 
 /// A TTL that has not passed when the short one has.
 pub(super) const LASTING: Duration = Duration::from_mins(1);
 
-/// What is done with a key of the trial.
+/// The operations on a key of the trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum KeyKind {
     /// Set with the short TTL: must go.
     Mortal,
     /// Set with the TTL that lasts: must stay.
@@ -24,7 +24,7 @@ pub(super) enum Kind {
     Read,
 }
 
-/// What gives a key its second TTL.
+/// The operation that gives a key its second TTL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Again {
     Touch,
@@ -32,17 +32,17 @@ pub(super) enum Again {
 }
 
 /// Every kind, in the order of [`Trial::keys`](super::trial::Trial).
-pub(super) const KINDS: [Kind; 7] = [
-    Kind::Mortal,
-    Kind::Lasting,
-    Kind::Renewed,
-    Kind::Shortened,
-    Kind::Prolonged,
-    Kind::Curtailed,
-    Kind::Read,
+pub(super) const KINDS: [KeyKind; 7] = [
+    KeyKind::Mortal,
+    KeyKind::Lasting,
+    KeyKind::Renewed,
+    KeyKind::Shortened,
+    KeyKind::Prolonged,
+    KeyKind::Curtailed,
+    KeyKind::Read,
 ];
 
-impl Kind {
+impl KeyKind {
     /// The TTL that it is set with, and what gives it which one afterwards.
     pub(super) fn ttls(self, short: Duration) -> (Duration, Option<(Again, Duration)>) {
         match self {

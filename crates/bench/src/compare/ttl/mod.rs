@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::Slot;
+use super::TargetSlot;
 use crate::plan::{Plan, PlannedTarget};
 use crate::target::Target;
 use trial::Trial;
 
 /// The least TTL that is tried, whatever finer steps a target knows: so much can pass between two calls on a busy machine.
 const SHORTEST: Duration = Duration::from_millis(100);
-/// What is to be waited for longer than this is not tried: a stack whose local tier keeps its copies for ten seconds.
+/// A trial that would wait longer than this is left out: a stack whose local tier keeps its copies for ten seconds.
 const MOST: Duration = Duration::from_secs(5);
 /// Between two looks at whether the run is to stop.
 const NAP: Duration = Duration::from_millis(20);
@@ -37,7 +37,7 @@ impl Drop for SetAtEnd<'_> {
 
 impl Trials {
     /// Sets the keys of every target whose TTLs are used and can be tried. One that fails is not tried: the rounds will tell.
-    pub(super) fn begin(plan: &Plan, slots: &mut [Slot], stop: &AtomicBool) -> Self {
+    pub(super) fn begin(plan: &Plan, slots: &mut [TargetSlot], stop: &AtomicBool) -> Self {
         let mut trials = Vec::new();
         for (number, slot) in slots.iter_mut().enumerate() {
             if let Some(target) = slot.open_mut()
@@ -73,7 +73,7 @@ impl Trials {
 
     /// Asks for the keys as soon as all of them have been set for long enough, and removes them. Whoever still answers is
     /// asked once more: its clock may have been kept from going on.
-    pub(super) fn end(mut self, slots: &mut [Slot], stop: &AtomicBool) {
+    pub(super) fn end(mut self, slots: &mut [TargetSlot], stop: &AtomicBool) {
         if self.wait(1, stop) {
             self.0.iter_mut().for_each(Trial::ask);
             if self.wait(2, stop) {
@@ -89,8 +89,8 @@ impl Trials {
         }
     }
 
-    /// Waits until those that are not done with have been set for so many times as long as they need; `false` when the run is to
-    /// stop.
+    /// Waits until those that are not done with have been set for so many times as long as they need; `false` when the run
+    /// is to stop.
     fn wait(&mut self, times: u32, stop: &AtomicBool) -> bool {
         let open = self.0.iter().filter(|trial| trial.found.is_none() || trial.is_late());
         let ends = open.map(|trial| trial.set + trial.time * times).max();
@@ -121,15 +121,16 @@ fn least_time(target: &Target) -> Duration {
 }
 
 impl Target {
-    /// After so long a key with a TTL is gone for certain: the TTL, a step of the clock that it is counted by, and some patience.
+    /// After so long a key with a TTL is gone for certain: the TTL, a step of the clock that it is counted by, and some
+    /// patience.
     pub(super) fn gone_after(&self, ttl: Duration) -> Duration {
         let step = self.capabilities.ttl_resolution;
         ttl.saturating_add(step + (step / 4).max(SHORTEST))
     }
 }
 
-/// After so long, too, so many steps of the clock have passed that a rung of the ladder is short of its end and a clock that runs
-/// twice as fast is past it. `None` where that is longer than anybody waits.
+/// After so long, too, so many steps of the clock have passed that a rung of the ladder is short of its end and a clock
+/// that runs twice as fast is past it. `None` where that is longer than anybody waits.
 fn time_of_ladder(target: &Target) -> Option<Duration> {
     let time = least_time(target).max(short(target) * 15 / 4);
     (time <= MOST).then_some(time)

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use larder_report::TtlTrial;
 use larder_store::{Error, Result, Session, SetOptions, SetOutcome};
 
-use super::kind::{Again, KINDS, Kind, LASTING};
+use super::kind::{Again, KINDS, KeyKind, LASTING};
 use super::ladder::{KEYS_OF_RUNG, Rung, rungs};
 use super::{least_time, short, time_of_ladder};
 use crate::plan::Plan;
@@ -13,9 +13,10 @@ use crate::target::Target;
 
 /// So many keys of either kind.
 const KEYS: usize = 8;
-/// Of the keys that must go, every second has a value as long as the plan's longest, up to so many bytes: a store may treat
-/// large values otherwise.
-const LONGEST_VALUE: usize = 16 << 10;
+/// Every second key has a value as long as the plan's longest, up to so many bytes: a store may treat large values otherwise.
+const LONGEST_VALUE: usize = 256 << 10;
+/// These values take at most such a part of the plan's own bytes, so that a cache which the plan fits into has room for them.
+const PART_OF_PLAN: u64 = 4;
 /// How often keys are read within their TTL.
 const READS_A_TTL: u32 = 4;
 
@@ -26,8 +27,10 @@ pub(super) struct Trial {
     session: Box<dyn Session>,
     ttl: Duration,
     resolution: Duration,
-    /// The value of every second key that must go; the others have themselves for a value.
+    /// The value of every second key; the others have themselves for a value.
     long: Vec<u8>,
+    /// The length of two keys of four, at least; the others are as short as can be.
+    key_len: usize,
     /// After so long a key is gone for certain.
     pub(super) time: Duration,
     /// The keys of each of [`KINDS`] that were acknowledged.
@@ -50,14 +53,14 @@ pub(super) struct Trial {
     middle: Option<(usize, usize)>,
     evictions: Option<u64>,
     /// `None` until it was asked, and where that failed: the rounds will tell why.
-    pub(super) found: Option<Found>,
+    pub(super) found: Option<FoundKeys>,
     /// When the keys that are read meanwhile are due again.
     read_at: Instant,
 }
 
-/// What was asked for, and was there: so many keys of each of [`KINDS`].
+/// The keys that were asked for and found: so many of each of [`KINDS`].
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Found {
+pub(super) struct FoundKeys {
     after: Duration,
     there: [usize; KINDS.len()],
 }
@@ -72,6 +75,7 @@ impl Trial {
             ttl: short(target),
             resolution: target.capabilities.ttl_resolution,
             long: vec![b't'; longest_value(plan, target)],
+            key_len: longest_key(plan, target),
             time: least_time(target),
             keys: Default::default(),
             placed: Vec::new(),
@@ -86,6 +90,7 @@ impl Trial {
             found: None,
             read_at: Instant::now(),
         };
+        trial.evictions = target.store.stats().ok()?.evictions;
         for kind in KINDS {
             if !kind.is_touched() || target.capabilities.touch {
                 trial.store(kind, point.keys.prefix()).ok()?;
@@ -96,17 +101,16 @@ impl Trial {
             trial.time = time;
         }
         trial.set = Instant::now();
-        trial.evictions = target.store.stats().ok()?.evictions;
         Some(trial)
     }
 
-    /// Sets the keys of a kind, and touches them or sets them again where that is what it is about. A touch that fails says nothing of what was only
-    /// set.
-    fn store(&mut self, kind: Kind, prefix: &[u8]) -> Result<()> {
+    /// Sets the keys of a kind, and touches them or sets them again where that is what it is about. A touch that fails says
+    /// nothing of what was only set.
+    fn store(&mut self, kind: KeyKind, prefix: &[u8]) -> Result<()> {
         let (ttl, again) = kind.ttls(self.ttl);
         for n in 0..KEYS {
-            let key = [prefix, format!("t~{}{n}", kind.letter()).as_bytes()].concat();
-            let is_long = kind.must_go() && n % 2 == 1;
+            let key = self.key(prefix, &format!("t~{}{n}", kind.letter()), n);
+            let is_long = n % 2 == 1;
             if !self.set(&key, ttl, is_long)? {
                 continue;
             }
@@ -134,13 +138,22 @@ impl Trial {
         for (number, ttl) in rungs(self.ttl, self.resolution).into_iter().enumerate() {
             let mut keys = Vec::new();
             for n in 0..KEYS_OF_RUNG {
-                let key = [prefix, format!("t~{number}m{n}").as_bytes()].concat();
+                let key = self.key(prefix, &format!("t~{number}m{n}"), n);
                 let is_set = self.set(&key, ttl, false)?;
                 keys.extend(is_set.then_some(key));
             }
             self.ladder.push(Rung { ttl, keys });
         }
         Ok(())
+    }
+
+    /// The key of this name and number: two of four are as long as the plan's longest.
+    fn key(&self, prefix: &[u8], name: &str, n: usize) -> Vec<u8> {
+        let mut key = [prefix, name.as_bytes()].concat();
+        if n % 4 >= 2 {
+            key.resize(self.key_len.max(key.len()), b'x');
+        }
+        key
     }
 
     /// Sets one key; whether that was acknowledged.
@@ -159,13 +172,14 @@ impl Trial {
         self.is_silent |= matches!(error, Error::Timeout { .. });
     }
 
-    /// Reads the keys that must end although they are read, some times within their TTL. What comes of it is of no interest here.
+    /// Reads the keys that must end although they are read, some times within their TTL. What comes of it is of no interest
+    /// here.
     pub(super) fn read_on(&mut self) {
         if self.is_silent || Instant::now() < self.read_at {
             return;
         }
         self.read_at = Instant::now() + self.ttl / READS_A_TTL;
-        _ = self.there(Kind::Read);
+        _ = self.there(KeyKind::Read);
     }
 
     /// Asks for the lowest rung whose TTL has not passed.
@@ -175,7 +189,7 @@ impl Trial {
             if self.began.elapsed() >= ends {
                 continue;
             }
-            let there = there(self.session.as_mut(), &self.ladder[number].keys, false);
+            let there = there(self.session.as_mut(), &self.ladder[number].keys);
             let Ok(there) = there.inspect_err(|error| self.note_silence(error)) else { return };
             // Of one that ended meanwhile nothing is known.
             if self.began.elapsed() < ends {
@@ -187,8 +201,9 @@ impl Trial {
 
     /// Whether a key answered that should be gone.
     pub(super) fn is_late(&self) -> bool {
-        let late =
-            |found: Found| KINDS.iter().any(|kind| kind.must_go() && found.there[kind.place()] > 0);
+        let late = |found: FoundKeys| {
+            KINDS.iter().any(|kind| kind.must_go() && found.there[kind.place()] > 0)
+        };
         self.found.is_some_and(late)
     }
 
@@ -203,7 +218,7 @@ impl Trial {
         }
         self.asked = self.began.elapsed();
         self.ask_ladder();
-        self.found = Some(Found { after, there });
+        self.found = Some(FoundKeys { after, there });
     }
 
     /// Asks again for those that should be gone.
@@ -214,26 +229,26 @@ impl Trial {
             let Ok(number) = self.there(kind) else { return };
             found.there[kind.place()] = number;
         }
-        self.found = Some(Found { after, ..found });
+        self.found = Some(FoundKeys { after, ..found });
     }
 
     /// How many keys of a kind answer.
-    fn there(&mut self, kind: Kind) -> Result<usize> {
+    fn there(&mut self, kind: KeyKind) -> Result<usize> {
         let keys = &self.keys[kind.place()];
-        let there = there(self.session.as_mut(), keys, kind.must_go());
+        let there = there(self.session.as_mut(), keys);
         there.inspect_err(|error| self.note_silence(error))
     }
 
-    /// What was found out. What was evicted meanwhile did not expire too early, and nor did what was asked for too late.
+    /// The result. A key that was evicted meanwhile, or asked for too late, has not expired too early.
     pub(super) fn judged(&self, target: &Target) -> Option<TtlTrial> {
-        let Found { after, there } = self.found?;
+        let FoundKeys { after, there } = self.found?;
         let evictions = target.store.stats().ok().and_then(|stats| stats.evictions);
         let evicted = evictions.zip(self.evictions).map(|(now, then)| now.saturating_sub(then));
         let is_told = evicted.is_some() || !target.capabilities.evicts;
         let evicted = evicted.unwrap_or(0);
-        let keys = |kind: Kind| self.keys[kind.place()].len() as u64;
-        let there = |kind: Kind| there[kind.place()] as u64;
-        let early = |kind: Kind, until: Duration| {
+        let keys = |kind: KeyKind| self.keys[kind.place()].len() as u64;
+        let there = |kind: KeyKind| there[kind.place()] as u64;
+        let early = |kind: KeyKind, until: Duration| {
             let gone = keys(kind).saturating_sub(there(kind)).saturating_sub(evicted);
             if self.asked < until { gone } else { 0 }
         };
@@ -243,25 +258,25 @@ impl Trial {
         Some(TtlTrial {
             ttl_s: self.ttl.as_secs_f64(),
             resolution_s: self.resolution.as_secs_f64(),
-            keys: keys(Kind::Mortal),
-            late: there(Kind::Mortal),
+            keys: keys(KeyKind::Mortal),
+            late: there(KeyKind::Mortal),
             lasting_ttl_s: LASTING.as_secs_f64(),
-            lasting_keys: keys(Kind::Lasting),
-            early: early(Kind::Lasting, LASTING / 2),
+            lasting_keys: keys(KeyKind::Lasting),
+            early: early(KeyKind::Lasting, LASTING / 2),
             asked_after_s: after.as_secs_f64(),
             middle_ttl_s: middle.map_or(0.0, |(rung, _)| rung.ttl.as_secs_f64()),
             middle_keys,
-            middle_early: (middle_keys - middle_there).saturating_sub(evicted),
-            renewed_keys: keys(Kind::Renewed),
-            renewed_early: early(Kind::Renewed, LASTING / 2),
-            shortened_keys: keys(Kind::Shortened),
-            shortened_late: there(Kind::Shortened),
-            prolonged_keys: keys(Kind::Prolonged),
-            prolonged_early: early(Kind::Prolonged, LASTING / 2),
-            curtailed_keys: keys(Kind::Curtailed),
-            curtailed_late: there(Kind::Curtailed),
-            read_keys: keys(Kind::Read),
-            read_late: there(Kind::Read),
+            middle_early: middle_keys.saturating_sub(middle_there).saturating_sub(evicted),
+            renewed_keys: keys(KeyKind::Renewed),
+            renewed_early: early(KeyKind::Renewed, LASTING / 2),
+            shortened_keys: keys(KeyKind::Shortened),
+            shortened_late: there(KeyKind::Shortened),
+            prolonged_keys: keys(KeyKind::Prolonged),
+            prolonged_early: early(KeyKind::Prolonged, LASTING / 2),
+            curtailed_keys: keys(KeyKind::Curtailed),
+            curtailed_late: there(KeyKind::Curtailed),
+            read_keys: keys(KeyKind::Read),
+            read_late: there(KeyKind::Read),
             evictions_told: is_told,
             touch_error: self.touch_error.clone(),
         })
@@ -282,27 +297,42 @@ impl Drop for Trial {
     }
 }
 
-/// How many of these keys answer, to a request for each and to one for all of them: the more, where the two differ and `most`
-/// says so, or the fewer.
-fn there(session: &mut dyn Session, keys: &[Vec<u8>], most: bool) -> Result<usize> {
-    let (mut one_by_one, mut together, mut value) = (0, 0, Vec::new());
-    for key in keys {
-        one_by_one += usize::from(session.get(key, &mut value)?.is_some());
+/// How many of these keys answer: half of them to one request for all, and the others to a request for each. No key is
+/// asked for in both ways, because a server may remove what it has found to be over.
+fn there(session: &mut dyn Session, keys: &[Vec<u8>]) -> Result<usize> {
+    let (together, alone) = keys.split_at(keys.len() / 2);
+    let (mut number, mut value) = (0, Vec::new());
+    for key in alone {
+        number += usize::from(session.get(key, &mut value)?.is_some());
     }
-    let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
-    session.get_many(&keys, &mut |_, _, _| together += 1)?;
-    Ok(if most { one_by_one.max(together) } else { one_by_one.min(together) })
+    let together: Vec<&[u8]> = together.iter().map(Vec::as_slice).collect();
+    // A store may hand one over twice.
+    let mut answered = vec![false; together.len()];
+    session.get_many(&together, &mut |at, _, _| answered[at] = true)?;
+    Ok(number + answered.into_iter().filter(|it| *it).count())
 }
 
-/// How long the longest value of a plan is, as far as a trial goes. In a cache that may hold only so much, long values would push
-/// others out.
+/// How long the longest value of a plan is, as far as a trial goes. In a cache that may hold only so much, long values
+/// would push others out.
 fn longest_value(plan: &Plan, target: &Target) -> usize {
     if target.planned.capacity.is_some() {
         return 1;
     }
-    let points = plan.points_of(&target.planned);
-    let longest = points.map(|point| point.values.longest()).max().unwrap_or(0);
+    let points = || plan.points_of(&target.planned);
+    let longest = points().map(|point| point.values.longest()).max().unwrap_or(0);
     let limits = &target.probed.limits;
     let limit = limits.max_value_len.unwrap_or(limits.probed_value_len);
-    longest.min(LONGEST_VALUE).min(usize::try_from(limit).unwrap_or(usize::MAX)).max(1)
+    let plan_bytes = points().map(|point| point.working_set_bytes).min().unwrap_or(0);
+    let room = plan_bytes / PART_OF_PLAN / (KINDS.len() * KEYS / 2) as u64;
+    let fits = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    longest.min(LONGEST_VALUE).min(fits(limit)).min(fits(room)).max(1)
+}
+
+/// How long the longest key of a plan is, as far as the target takes it.
+fn longest_key(plan: &Plan, target: &Target) -> usize {
+    let points = plan.points_of(&target.planned);
+    let longest = points.map(|point| point.keys.longest()).max().unwrap_or(0);
+    let limits = &target.probed.limits;
+    let limit = limits.max_key_len.unwrap_or(limits.probed_key_len);
+    longest.min(usize::try_from(limit).unwrap_or(usize::MAX))
 }

@@ -15,13 +15,13 @@ const CYCLE: usize = 1 << 16;
 /// When the operations of a phase are due, counted from 0 in nanoseconds from its start.
 #[derive(Debug, Clone)]
 pub(crate) struct Arrivals {
-    times: Times,
+    times: ArrivalTimes,
     /// A cycle lasts so long.
     cycle_ns: f64,
 }
 
 #[derive(Debug, Clone)]
-enum Times {
+enum ArrivalTimes {
     /// One after the other at the same distance: a cycle of one.
     Even,
     /// The beginning of each gap of a cycle.
@@ -33,7 +33,7 @@ enum Times {
 impl Arrivals {
     /// So many operations a second at the same distance.
     pub(crate) fn fixed(per_s: f64) -> Self {
-        Self { times: Times::Even, cycle_ns: 1e9 / per_s }
+        Self { times: ArrivalTimes::Even, cycle_ns: 1e9 / per_s }
     }
 
     /// So many operations a second, independent of each other: the gaps are exponential.
@@ -50,7 +50,7 @@ impl Arrivals {
             *end += gap * scale;
             Some(whole(begin))
         });
-        Self { times: Times::Drawn(begins.collect()), cycle_ns }
+        Self { times: ArrivalTimes::Drawn(begins.collect()), cycle_ns }
     }
 
     /// As they were recorded: `at` in nanoseconds from the first one, rising; all of it takes `lasts_ns`, and is then
@@ -59,7 +59,7 @@ impl Arrivals {
         #[expect(clippy::cast_precision_loss, reason = "years of nanoseconds fit well enough")]
         let (count, lasts_ns) = (at.len() as f64, lasts_ns.max(1) as f64);
         let cycle_ns = per_s.map_or(lasts_ns, |per_s| count * 1e9 / per_s);
-        Self { times: Times::Recorded { at, factor: cycle_ns / lasts_ns }, cycle_ns }
+        Self { times: ArrivalTimes::Recorded { at, factor: cycle_ns / lasts_ns }, cycle_ns }
     }
 
     /// When operation `n` is due.
@@ -67,12 +67,12 @@ impl Arrivals {
     #[expect(clippy::cast_precision_loss, reason = "exact up to 104 days in nanoseconds")]
     pub(crate) fn due(&self, n: u64) -> u64 {
         match &self.times {
-            Times::Even => whole(n as f64 * self.cycle_ns),
-            Times::Drawn(begins) => {
+            ArrivalTimes::Even => whole(n as f64 * self.cycle_ns),
+            ArrivalTimes::Drawn(begins) => {
                 let cycles = n / CYCLE as u64;
                 whole(cycles as f64 * self.cycle_ns) + begins[place(n, CYCLE)]
             }
-            Times::Recorded { at, factor } => {
+            ArrivalTimes::Recorded { at, factor } => {
                 let cycles = n / at.len() as u64;
                 let within = at[place(n, at.len())];
                 whole(cycles as f64 * self.cycle_ns + within as f64 * factor)
@@ -99,7 +99,7 @@ impl Arrivals {
 
     /// Whether each operation has its own instant, whoever carries it out.
     pub(crate) fn are_recorded(&self) -> bool {
-        matches!(self.times, Times::Recorded { .. })
+        matches!(self.times, ArrivalTimes::Recorded { .. })
     }
 }
 

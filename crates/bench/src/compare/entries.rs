@@ -1,0 +1,183 @@
+//! The entries of a phase: the results of its operations, each by itself, and the results of a read-back.
+
+use std::time::Duration;
+
+use larder_report::{Counts, Latency, Operation, Sample};
+use larder_store::{Durability, Stats};
+
+use super::meter::{Held, Meter, resident, tiers_between, wire_between};
+use super::paced;
+use super::samples::Entry;
+use super::shares::{part, scaled, shortened};
+use crate::measure::{Packed, PhaseResult, ReadBack, add_examples, figures, seconds};
+use crate::plan::PlannedPhase;
+use crate::target::Target;
+use crate::usage::disk_bytes;
+
+/// A phase that was measured, and its result.
+pub(super) struct Measured<'a> {
+    pub(super) phase: &'a PlannedPhase,
+    pub(super) result: &'a PhaseResult,
+    pub(super) before: Meter,
+    pub(super) after: Meter,
+    /// Every key that was set is there: no TTL can have ended it, and its set was acknowledged.
+    pub(super) must_be_there: bool,
+    /// No clock was put forward or back since the turn began.
+    pub(super) ttls_hold: bool,
+    /// The round, and the place of the turn in its order, each from 1.
+    pub(super) round: u32,
+    pub(super) position: usize,
+    /// The run was to stop before the phase was over.
+    pub(super) stopped: bool,
+    /// When the phase ended, from the beginning of the run.
+    pub(super) ended: Duration,
+}
+
+impl Measured<'_> {
+    /// Adds an entry of each operation of the phase; the meter was read when the turn began.
+    pub(super) fn add_to(&self, entries: &mut Vec<Entry>, target: &Target, started: &Meter) {
+        let Measured { phase, result, before, after, .. } = self;
+        let alone = phase.operations.len() == 1;
+        let wire = wire_between(target, before, after);
+        let held = Held::between(target, before, after);
+        let n_reading = phase.operations.iter().filter(|operation| operation.reads()).count();
+        let grown = |of: fn(&Stats) -> Option<u64>| {
+            let (now, then) = (of(after.stats.as_ref()?)?, of(before.stats.as_ref()?)?);
+            Some(now.saturating_sub(then))
+        };
+        let all_ops = result.tallies.failures().0;
+        // Evictions make room for new values: in a mix they count for the first operation that may store.
+        let stores =
+            |operation: &Operation| matches!(operation, Operation::Set | Operation::GetOrSet);
+        let evicts =
+            phase.operations.iter().copied().find(stores).or(phase.operations.first().copied());
+        let phase_s = result.wall.as_secs_f64();
+        let busy_ns: u64 = result.tallies.iter().map(|(_, tally)| tally.busy_ns).sum();
+        for (operation, tally) in result.tallies.iter() {
+            let paced = paced::sample(tally, result.offered, part(tally.counts.ops, all_ops));
+            // Of a mix, an operation has the part of the time that was spent in it; where operations come when they are due,
+            // much of the time is spent in none.
+            let wall_s = match paced {
+                Some(_) => phase_s,
+                None => phase_s * part(tally.busy_ns, busy_ns),
+            };
+            let counts = Counts {
+                // Of a mix, an operation has as large a part of them as of the operations.
+                connections: after.connections.zip(before.connections).map(|(now, then)| {
+                    scaled(now.saturating_sub(then), part(tally.counts.ops, all_ops))
+                }),
+                // Of a mix, which operation sent how many is not known.
+                requests: after
+                    .requests
+                    .zip(before.requests)
+                    .filter(|_| alone)
+                    .map(|(now, then)| now.saturating_sub(then)),
+                evictions: grown(|stats| stats.evictions)
+                    .map(|evictions| if evicts == Some(operation) { evictions } else { 0 }),
+                distinct_keys: result.distinct_keys.min(tally.counts.ops),
+                top_key_ops: scaled(result.top_key_ops, part(tally.counts.ops, all_ops)),
+                stored_misses: if self.must_be_there && self.ttls_hold {
+                    tally.counts.stored_misses
+                } else {
+                    0
+                },
+                outlived: if self.ttls_hold { tally.counts.outlived } else { 0 },
+                ..tally.counts
+            };
+            #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+            let ops_per_s = if wall_s > 0.0 { tally.succeeded as f64 / wall_s } else { 0.0 };
+            let server_cpu = after.server_cpu_ns.zip(before.server_cpu_ns);
+            let server_wait = after.server_wait_ns.zip(before.server_wait_ns);
+            entries.push(Entry {
+                operation,
+                sample: Sample {
+                    round: self.round,
+                    position: u32::try_from(self.position).unwrap_or(u32::MAX),
+                    complete: !self.stopped && !result.gave_up,
+                    at_s: shortened(self.ended.as_secs_f64() - phase_s),
+                    counts,
+                    wall_s: shortened(wall_s),
+                    ops_per_s: shortened(ops_per_s),
+                    // The CPU time of each operation of a mix is not known.
+                    client_cpu_s: alone.then_some(result.client_cpu_s),
+                    client_busy: result.client_busy.map(shortened),
+                    client_wait_s: result.client_wait_s.filter(|_| alone),
+                    server_cpu_s: server_cpu
+                        .filter(|_| alone)
+                        .map(|(now, then)| seconds(now.saturating_sub(then))),
+                    server_wait_s: server_wait
+                        .filter(|_| alone)
+                        .map(|(now, then)| shortened(seconds(now.saturating_sub(then)))),
+                    rss_bytes: resident(target, started, after),
+                    disk_bytes: disk_bytes(&target.info.data_paths),
+                    held_bytes_peak: held.bytes,
+                    held_items_peak: held.items,
+                    barrier_s: unacknowledged(target, operation)
+                        .then_some(result.barrier)
+                        .flatten()
+                        .map(|barrier| shortened(barrier.as_secs_f64())),
+                    major_faults: after.major_faults.saturating_sub(before.major_faults),
+                    wire: wire.filter(|_| alone),
+                    // Of a mix, the one that reads has asked the tiers; with several of these, which asked is not known.
+                    tiers: if alone || operation.reads() && n_reading == 1 {
+                        tiers_between(before, after)
+                    } else {
+                        Vec::new()
+                    },
+                    latency_ns: figures(&tally.latency)
+                        .map(|latency| Latency { mean: shortened(latency.mean), ..latency }),
+                    stalls: Some(tally.stalls),
+                    paced,
+                    timeline: Some(tally.timeline(result.wall)),
+                    errors_by_kind: tally.errors_by_kind.clone(),
+                    first_error: tally.first_error.clone(),
+                    wrong_examples: tally.wrong_examples.clone(),
+                },
+                latency: Packed::new(&tally.latency),
+                paced: paced::pack(tally),
+                bytes: tally.bytes,
+                predicted_hit_ratio: phase.predicted_hit_ratio.filter(|_| operation.reads()),
+            });
+        }
+    }
+}
+
+/// Whether an operation writes, and a target does not wait for what its writes come to.
+fn unacknowledged(target: &Target, operation: Operation) -> bool {
+    use Operation::{Delete, GetOrSet, Set, Touch};
+    target.info.durability == Durability::Unacknowledged
+        && matches!(operation, Set | GetOrSet | Delete | Touch)
+}
+
+/// The result of a read-back belongs to the operation that wrote, or to the first one that stands on a load; with it go all
+/// evictions of the turn, which may explain what is absent.
+pub(super) fn note_read_back(entries: &mut [Entry], read: &ReadBack, evictions: Option<u64>) {
+    if let Some(sample) = writer(entries) {
+        sample.counts.evictions = evictions;
+        note(sample, read);
+    }
+}
+
+/// Deleted keys that were found belong to the operation that deleted them.
+pub(super) fn note_deletes(entries: &mut [Entry], read: &ReadBack) {
+    let at = entries.iter().rposition(|entry| entry.operation == Operation::Delete);
+    let sample = match at {
+        Some(at) => Some(&mut entries[at].sample),
+        None => writer(entries),
+    };
+    if let Some(sample) = sample {
+        note(sample, read);
+    }
+}
+
+fn note(sample: &mut Sample, read: &ReadBack) {
+    read.count(&mut sample.counts);
+    add_examples(&mut sample.wrong_examples, &read.examples);
+}
+
+/// The operation that stored what is there, or the first one that stands on a load.
+pub(super) fn writer(entries: &mut [Entry]) -> Option<&mut Sample> {
+    let wrote = |entry: &Entry| matches!(entry.operation, Operation::Set | Operation::GetOrSet);
+    let at = entries.iter().rposition(wrote).unwrap_or(0);
+    entries.get_mut(at).map(|entry| &mut entry.sample)
+}
