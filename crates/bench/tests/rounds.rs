@@ -72,15 +72,16 @@ fn a_number_of_rounds_by_itself_needs_no_words() {
 }
 
 #[test]
-fn who_is_lost_on_the_way_was_so_after_some_of_the_rounds_there_were() {
-    // A thousand sets, and those of the probe, are the last that it takes.
-    let targets = ["drowns:", "sleeps:?micros=100"];
+fn a_lost_target_tells_after_how_many_of_the_rounds_of_the_whole_run() {
+    // The store takes a thousand sets, those of the probe included, and no more.
+    let targets = ["drowns:", "sleeps:?micros=10"];
     let workload = "keys = 300\nrounds = 2\noperations = 'set'\nuntil = '0.1%'\nmax-time = '4s'";
     let run = run(&stores::ENGINES, &targets, workload);
     let lost = cell(&run, targets[0], Operation::Set);
     let all = cell(&run, targets[1], Operation::Set).rounds;
     let reason = lost.reason.as_deref().expect("it was lost");
-    assert!(all > 4 && lost.ops_per_s.is_none(), "{all}: {reason}");
+    // Two rounds were planned, and the others found a place in the time.
+    assert!(all > 2 && lost.ops_per_s.is_none(), "{all}: {reason}");
     assert!(
         reason.starts_with("lost after ") && reason.contains(&format!(" of {all} rounds: ")),
         "{reason}"

@@ -2,9 +2,10 @@
 //!
 //! Two counters in a mapped file: each process adds what it stores and subtracts what it removes. A process that
 //! is killed between the two steps of a change leaves them too high, never too low, because it adds before it
-//! stores and subtracts after it has removed. Whoever opens the store while nobody else has it open counts anew.
+//! stores and subtracts after it has removed. A process that opens the store while no other has it open counts again.
+//! A count that its process did not finish, because it failed or was killed, is made by the next one that opens the store.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
@@ -17,6 +18,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 struct Counters {
     bytes: AtomicU64,
     items: AtomicU64,
+    /// 1 once the count is complete.
+    is_counted: AtomicU64,
 }
 
 const LEN: usize = size_of::<Counters>();
@@ -45,26 +48,37 @@ impl Usage {
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create(true).truncate(false).mode(0o600);
         let file = file.open(path)?;
-        let is_alone = match file.try_lock() {
-            Ok(()) => true,
-            Err(std::fs::TryLockError::WouldBlock) => false,
-            Err(std::fs::TryLockError::Error(error)) => return Err(error),
-        };
-        if !is_alone {
-            // Waits for one who is counting.
-            file.lock_shared()?;
-        }
         if file.metadata()?.len() < LEN as u64 {
             file.set_len(LEN as u64)?;
         }
         let usage = Self { counters: map(&file)?, file };
-        if is_alone {
-            let (bytes, items) = count()?;
-            usage.counters().bytes.store(bytes, Ordering::Relaxed);
-            usage.counters().items.store(items, Ordering::Relaxed);
-            usage.file.lock_shared()?;
+        loop {
+            match usage.file.try_lock() {
+                Ok(()) => {
+                    usage.count(count)?;
+                    usage.file.lock_shared()?;
+                    return Ok(usage);
+                }
+                Err(TryLockError::WouldBlock) => usage.file.lock_shared()?,
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+            if usage.counters().is_counted.load(Ordering::Acquire) == 1 {
+                return Ok(usage);
+            }
+            // The process that held the lock alone ended before its count was complete.
+            usage.file.unlock()?;
         }
-        Ok(usage)
+    }
+
+    /// Sets the counters to what `count` finds. The caller holds the lock alone.
+    fn count(&self, count: impl FnOnce() -> io::Result<(u64, u64)>) -> io::Result<()> {
+        let counters = self.counters();
+        counters.is_counted.store(0, Ordering::Release);
+        let (bytes, items) = count()?;
+        counters.bytes.store(bytes, Ordering::Relaxed);
+        counters.items.store(items, Ordering::Relaxed);
+        counters.is_counted.store(1, Ordering::Release);
+        Ok(())
     }
 
     fn counters(&self) -> &Counters {
@@ -142,5 +156,25 @@ mod tests {
         drop((one, two));
         let again = Usage::open(&path, || Ok((7, 1))).unwrap();
         assert_eq!((again.bytes(), again.items()), (7, 1));
+    }
+
+    #[test]
+    fn a_count_that_failed_is_made_again_by_a_process_that_waited_for_it() {
+        let folder = ScratchDir::create("usage").unwrap();
+        let path = folder.path().join("usage");
+        drop(Usage::open(&path, || Ok((100, 3))).unwrap());
+        let other = || Usage::open(&path, || Ok((7, 1)));
+        let waited = std::thread::scope(|scope| {
+            let mut waits = None;
+            let failed = Usage::open(&path, || {
+                waits = Some(scope.spawn(other));
+                // Whether the other one is there by now or not, it must count.
+                std::thread::yield_now();
+                Err(io::ErrorKind::Other.into())
+            });
+            assert!(failed.is_err());
+            waits.unwrap().join().unwrap().unwrap()
+        });
+        assert_eq!((waited.bytes(), waited.items()), (7, 1));
     }
 }
