@@ -28,7 +28,7 @@ fn main() -> ExitCode {
         trial_where(|| Ok(()), "all_forms_of_all_scenarios_can_be_planned", forms),
         trial_where(php, "a000_as_published_drops_refuses_and_fills", a000_published),
         trial_where(php, "a000_corrected_has_room_for_all", a000_corrected),
-        trial_where(databases, "a001_as_published_refuses_and_evicts", a001_published),
+        trial_where(java, "a001_as_published_refuses_and_evicts", a001_published),
         trial_where(databases, "a001_shows_what_is_refused_and_what_is_evicted", a001),
         trial_where(installed, "a002_as_published_never_hits_and_always_connects", a002_published),
         trial_where(installed, "a002_corrected_hits_as_predicted", a002_corrected),
@@ -90,6 +90,14 @@ fn databases() -> Result<(), String> {
     let recipe = |engine| has_program(&ENGINES.find(engine).unwrap().recipes[0]);
     recipe("postgresql")?;
     recipe("memcached")
+}
+
+/// Whether Java's clients of what A001 is about are there, too: as published it is all Java.
+fn java() -> Result<(), String> {
+    let recipes = ["java+memcached", "java+postgresql"];
+    let recipes = recipes.map(|scheme| CATALOG.find(scheme).unwrap().recipes);
+    recipes.into_iter().flatten().try_for_each(has_program)?;
+    databases()
 }
 
 /// Whether what A004 is about is there.
@@ -273,8 +281,9 @@ fn a001_published() {
         .into_iter()
         .filter(|found| found.text.contains("> capacity 64 MiB"));
     let too_small: BTreeSet<_> = too_small.filter_map(|found| found.target.as_deref()).collect();
-    assert_eq!(Vec::from_iter(too_small), ["memcached:?m=64m&name=memcached"], "{:#?}", run.checks);
-    assert!(named(&run, "OVERSIZE").contains(&"4 memcacheds"), "{:#?}", run.checks);
+    let memcached = "java+memcached:?m=64m&name=memcached";
+    assert_eq!(Vec::from_iter(too_small), [memcached], "{:#?}", run.checks);
+    assert!(named(&run, "OVERSIZE").contains(&"memcached"), "{:#?}", run.checks);
 }
 
 fn a001() {
@@ -319,6 +328,28 @@ fn a001() {
     assert!(of_java.clone().all(|floor| floor.point["part"] == PointValue::Text("client".into())));
     let measured = |name: &str| cells(&run, name).iter().any(|cell| cell.ops_per_s.is_some());
     assert_eq!(of_java.count() > 0, measured("memcached from Java"), "{:#?}", run.floors);
+
+    // Its keys are no longer than 250 characters, and not than 256.
+    let long = PointValue::Number(256);
+    let mut beyond = run.cells.iter().filter(|cell| cell.point["key_size"] == long);
+    let refused = beyond.find(|cell| cell.target.starts_with("memcached:?name")).unwrap();
+    assert_eq!(refused.reason.as_deref(), Some("key 256 B > key limit 250 B"), "{refused:#?}");
+    // Of 70 requests as many are made as it takes for each of 80 threads to read each of 70 keys.
+    let read = |part: &str, threads, name: &str| {
+        let (part, threads) = (PointValue::Text(part.into()), PointValue::Number(threads));
+        let mut cells = cells(&run, name).into_iter();
+        let here = |cell: &&Cell| {
+            cell.point["part"] == part
+                && cell.point["threads"] == threads
+                && cell.operation == Operation::Get
+        };
+        let counts = cells.find(here).unwrap().counts;
+        (counts.ops, counts.distinct_keys, counts.top_key_ops)
+    };
+    assert_eq!(read("threads", 80, "memcached"), (5600, 70, 80));
+    // Two applications have keys of their own.
+    assert_eq!(read("applications", 16, "memcached"), (1120, 70, 16));
+    assert_eq!(read("applications", 32, "memcached"), (2240, 140, 16));
 
     let article = run.article.as_ref().unwrap();
     let peak = &article.figures[0];
@@ -403,6 +434,11 @@ fn a004_corrected() {
         assert_eq!((all.quantile.to_string(), all.max), ("1".into(), latency.max));
     }
     assert!(named(&run, "TRUNCATED").is_empty());
+    let retested = run.targets.iter().find(|target| target.name == "InnoDB as retested").unwrap();
+    assert_eq!(retested.settings["innodb_support_xa"], "OFF");
+    assert_eq!(retested.settings["innodb_buffer_pool_size"], "512 MiB");
+    let used = run.article.as_ref().unwrap().figures[0].here;
+    assert!(used.is_some_and(|bytes| bytes > 64e6), "{used:?}");
     for (id, beside) in [("REACH-PARITY", "LMDB"), ("ACK-PARITY", "InnoDB flush 1")] {
         assert!(!findings(&run, id).is_empty(), "{id} says something of {beside}");
     }

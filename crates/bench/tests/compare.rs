@@ -239,6 +239,55 @@ fn keys_in_order_are_shared_out_to_the_threads() {
 }
 
 #[test]
+fn each_thread_reads_all_keys_or_those_of_its_application_and_every_value_is_right() {
+    let reads = |workload: &str| -> Vec<(u64, u64, u64, u64)> {
+        let workload = format!("keys = 30\nrounds = 2\nkey-pattern = 'seq'\n{workload}");
+        let run = run(&stores::ENGINES, &["map:"], &workload);
+        let gets = run.cells.iter().filter(|cell| cell.operation != Operation::Set);
+        let counted = |cell: &Cell| {
+            let counts = cell.counts;
+            (counts.ops, counts.hits, counts.distinct_keys, counts.top_key_ops)
+        };
+        gets.map(counted).collect()
+    };
+    // Of the most frequent key, the reads of one round; of the others, those of both.
+    let all = reads("threads = [1, 3]\neach-thread = 'all'");
+    assert_eq!(all, [(60, 60, 30, 1), (180, 180, 30, 3)]);
+    // As many more as it takes for each thread to read each key equally often.
+    let more = reads("threads = 3\nrequests = 100\neach-thread = 'all'\noperations = 'get'");
+    assert_eq!(more, [(360, 360, 30, 6)]);
+    let applications = reads("threads = [2, 4]\neach-thread = 'all:2'\noperations = 'get'");
+    assert_eq!(applications, [(120, 120, 30, 2), (240, 240, 60, 2)]);
+    let groups =
+        reads("threads = 4\neach-thread = 'all:2'\ngroup = 5\noperations = 'get_many,get'");
+    assert_eq!(groups, [(240, 240, 60, 2), (240, 240, 60, 2)]);
+}
+
+#[test]
+fn threads_that_cannot_each_read_all_keys_are_refused() {
+    for (workload, why) in [
+        ("each-thread = 'all'", "--each-thread all with --key-pattern uniform"),
+        (
+            "key-pattern = 'seq'\neach-thread = 'all:3'\nthreads = 4",
+            "--each-thread all:3 with --threads 4: 4 are no whole number of applications",
+        ),
+        (
+            "key-pattern = 'seq'\neach-thread = 'all:2'\nthreads = 2\nprocesses = 4",
+            "--each-thread all:2 with --processes 4: guests would be 2 applications",
+        ),
+        ("key-pattern = 'seq'\neach-thread = 'all'\nratio = '1:1'", "nothing only reads"),
+        (
+            "key-pattern = 'seq'\neach-thread = 'all:1'\nthreads = 1000\nkeys = '5m'",
+            "1000 applications have as many each; give at most 4294967",
+        ),
+    ] {
+        let refused = Plan::new(&scenario(&["map:"], workload), true, &stores::ENGINES);
+        let text = refused.unwrap_err().to_string();
+        assert!(text.contains(why) && !text.contains('\n'), "{text}");
+    }
+}
+
+#[test]
 fn an_interrupted_run_says_so() {
     let plan =
         Plan::new(&scenario(&["map:"], "keys = 10\nrounds = 5"), true, &stores::ENGINES).unwrap();

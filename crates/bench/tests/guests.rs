@@ -32,6 +32,10 @@ fn main() -> ExitCode {
         ("fills_under_the_next_key", "on-miss = 'fill-next'\nkey-pattern = 'seq'"),
         ("chains", "operations = ['set+get', 'delete']"),
         ("many_keys_a_request", "multiget = 7"),
+        (
+            "all_keys_by_each",
+            "operations = 'get'\nkey-pattern = 'seq'\neach-thread = 'all:2'\nthreads = 4",
+        ),
         ("groups_of_keys", "operations = ['get_many', 'get']\ngroup = 25"),
         ("touches", "operations = ['set', 'touch', 'get']\nttl = '1h'"),
     ];
@@ -43,11 +47,13 @@ fn main() -> ExitCode {
         })
         .collect();
     let groups = "operations = ['set', 'get', 'get_many']\ngroup = 25";
-    for (native, guest, workload) in [
-        ("memcached:", "java+memcached:", format!("{groups}\ndata-size = 'uniform:3-3000'")),
-        ("postgresql:", "java+postgresql:", format!("{groups}\nttl = '1h'")),
+    let each = "operations = 'get'\nkey-pattern = 'seq'\neach-thread = 'all:2'\nthreads = 4";
+    for (work, native, guest, workload) in [
+        ("", "memcached:", "java+memcached:", format!("{groups}\ndata-size = 'uniform:3-3000'")),
+        ("", "postgresql:", "java+postgresql:", format!("{groups}\nttl = '1h'")),
+        ("_at_all_keys_by_each", "memcached:", "java+memcached:", each.to_owned()),
     ] {
-        let name = format!("java_agrees_exactly_with_{}", native.trim_end_matches(':'));
+        let name = format!("java_agrees_exactly_with_{}{work}", native.trim_end_matches(':'));
         trials.push(trial_where(java, &name, move || agree(native, guest, &workload)));
     }
     let telling = ["a_mix_with_deletes", "fills", "many_keys_a_request", "touches"];

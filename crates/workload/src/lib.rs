@@ -4,6 +4,7 @@
 
 mod bound;
 mod capacity;
+mod each_thread;
 mod keys;
 mod on_miss;
 mod operations;
@@ -20,6 +21,7 @@ mod values;
 
 pub use bound::Bound;
 pub use capacity::Capacity;
+pub use each_thread::EachThread;
 pub use keys::{KeySpace, Lengths};
 pub use on_miss::OnMiss;
 pub use operations::Operations;

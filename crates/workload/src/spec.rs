@@ -9,8 +9,8 @@ use larder_store::{ByteSize, Span};
 
 use super::typed::text;
 use super::{
-    ArrivalKind, Bound, Capacity, KeyPattern, OnMiss, Operations, Ratio, Scan, SizeSpec, Sweep,
-    Until,
+    ArrivalKind, Bound, Capacity, EachThread, KeyPattern, OnMiss, Operations, Ratio, Scan,
+    SizeSpec, Sweep, Until,
 };
 
 /// The work for each target. Every field may be left out; a flag wins over a scenario's field.
@@ -109,6 +109,12 @@ pub struct WorkloadSpec {
     )]
     #[serde(deserialize_with = "text", alias = "connections")]
     pub threads: Option<Sweep<Count>>,
+
+    /// The keys that each thread reads, with --key-pattern seq: share, its part of the keys; all, every key; all:16, every
+    /// key of its application, where 16 threads are one application with --keys of its own [default: share]
+    #[arg(long, value_name = "WHICH", allow_hyphen_values = true)]
+    #[serde(deserialize_with = "text")]
+    pub each_thread: Option<EachThread>,
 
     /// Processes of each guest (a cache of another language), forked once its cache is open, for it has no threads; where
     /// it works with more or fewer than others have threads, the two are not compared [default: as many as --threads]
@@ -243,6 +249,7 @@ impl WorkloadSpec {
             group: self.group.or(other.group),
             ttl: self.ttl.or(other.ttl),
             threads: self.threads.or(other.threads),
+            each_thread: self.each_thread.or(other.each_thread),
             processes: self.processes.or(other.processes),
             requests: self.requests.or(other.requests),
             duration: self.duration.or(other.duration),
@@ -305,6 +312,10 @@ impl WorkloadSpec {
             ("group", differs(self.group.as_ref(), other.group.as_ref(), "")),
             ("ttl", differs(self.ttl.as_ref(), other.ttl.as_ref(), "")),
             ("threads", differs(self.threads.as_ref(), other.threads.as_ref(), "1")),
+            (
+                "each-thread",
+                differs(self.each_thread.as_ref(), other.each_thread.as_ref(), "share"),
+            ),
             ("processes", differs(self.processes.as_ref(), other.processes.as_ref(), "1")),
             ("duration", differs(self.duration.as_ref(), other.duration.as_ref(), "")),
             ("rate", differs(self.rate.as_ref(), other.rate.as_ref(), "")),

@@ -3,6 +3,8 @@
 //! The operations of a thread follow from the seed, the round and the thread's number; the measured loop finds keys as bytes
 //! and operations as numbers and decides nothing.
 
+use std::ops::Range;
+
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -52,6 +54,8 @@ pub(crate) struct Draw<'a> {
     order: Option<&'a [u32]>,
     /// The next draw of the whole phase that is this thread's: an operation, or a chain of them on one key.
     next: u64,
+    /// The keys, or groups, that this thread reads all of; `None` where threads share them.
+    own: Option<Range<u32>>,
     /// Where the phase ends, in draws; `u64::MAX` when time ends it.
     end: u64,
     /// Keys of a group, where entries have the tag of theirs.
@@ -109,6 +113,7 @@ impl<'a> Draw<'a> {
             threads: plan.threads,
             order: plan.order,
             next: u64::from(thread),
+            own: own(&plan, thread),
             end: plan.requests.map_or(u64::MAX, |ops| ops.div_ceil(plan.work.per_key() as u64)),
             tagged: plan.tagged,
             gone: Marks::new(plan.follows_deletes(), plan.keys.count()),
@@ -237,15 +242,19 @@ impl<'a> Draw<'a> {
         u32::try_from(at).expect("below the number of keys")
     }
 
-    /// The key that the pattern says. Threads that take keys by index share them out, as with `Each`.
+    /// The key that the pattern says. Threads that take keys by index share them out, as with `Each`, unless each has all.
     fn by_pattern(&self, pick: u32) -> u32 {
-        if self.order.is_none() { self.by_index() } else { pick }
+        match &self.own {
+            Some(own) => own.start + pick % (own.end - own.start),
+            None if self.order.is_none() => self.by_index(),
+            None => pick,
+        }
     }
 
     /// The group that the pattern says, taken by its number where keys are taken by index.
     fn group(&self, pick: u32, size: u32) -> u32 {
-        if self.order.is_some() {
-            return pick;
+        if self.own.is_some() || self.order.is_some() {
+            return self.by_pattern(pick);
         }
         let n_groups = u64::from(self.keys.count() / size);
         u32::try_from(self.next % n_groups).expect("below the number of keys")
@@ -345,9 +354,21 @@ impl<'a> Draw<'a> {
     }
 }
 
+/// The keys, or groups, of which a thread reads all: those of its application.
+fn own(plan: &DrawPlan<'_>, thread: u32) -> Option<Range<u32>> {
+    let applications = plan.work.applications()?;
+    let all = match plan.work {
+        Work::Grouped { size, .. } => plan.keys.count() / size,
+        _ => plan.keys.count(),
+    };
+    let (threads, keys) = (plan.threads / applications, all / applications);
+    let application = thread / threads;
+    Some(application * keys..(application + 1) * keys)
+}
+
 #[cfg(test)]
 mod tests {
-    use larder_workload::{Lengths, Sizes};
+    use larder_workload::{Distribution, Lengths, Picker, Sizes};
 
     use super::*;
 
@@ -373,6 +394,53 @@ mod tests {
         let mut block = Block::default();
         Draw::new(plan, 0).fill(&mut block, 1);
         assert!(block.ops[0].version < state.next_version(0));
+    }
+
+    /// The keys that each of `threads` threads reads, of `n_keys` in order.
+    fn read_in_order(n_keys: u32, threads: u32, applications: Option<u32>) -> Vec<Vec<u32>> {
+        let keys = KeySpace::new(b"k", n_keys, Lengths::Drawn("8".parse().unwrap()), 1);
+        let values = Values::random(Sizes::Drawn("8".parse().unwrap()), 8, 0.0, 1);
+        let state = KeyState::new(n_keys, 0);
+        let picker = Picker::new(Distribution::Sequential, n_keys, 1);
+        let ratio = Ratio { sets: 0, gets: 1, deletes: 0 };
+        let own = n_keys / applications.unwrap_or(threads);
+        let plan = DrawPlan {
+            work: Work::Drawn {
+                picker: &picker,
+                ratio,
+                read: Kind::Get,
+                fills_next: false,
+                applications,
+            },
+            keys: &keys,
+            values: &values,
+            state: &state,
+            order: None,
+            tagged: None,
+            threads,
+            seed: 1,
+            requests: Some(u64::from(own * threads)),
+            sent_only: false,
+        };
+        let mut block = Block::default();
+        let mut read = |thread| {
+            let (mut draw, mut read) = (Draw::new(plan, thread), Vec::new());
+            while !draw.is_over() {
+                draw.fill(&mut block, 3);
+                read.extend(block.ops.iter().map(|op| op.key));
+            }
+            read
+        };
+        (0..threads).map(&mut read).collect()
+    }
+
+    #[test]
+    fn threads_share_the_keys_or_each_reads_all_of_its_application() {
+        assert_eq!(read_in_order(4, 2, None), [vec![0, 2], vec![1, 3]]);
+        assert_eq!(read_in_order(4, 2, Some(1)), [vec![0, 1, 2, 3], vec![0, 1, 2, 3]]);
+        let read = read_in_order(8, 4, Some(2));
+        assert_eq!(read[..2], [vec![0, 1, 2, 3], vec![0, 1, 2, 3]]);
+        assert_eq!(read[2..], [vec![4, 5, 6, 7], vec![4, 5, 6, 7]]);
     }
 
     #[test]

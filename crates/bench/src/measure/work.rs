@@ -36,6 +36,9 @@ pub enum Work<'a> {
         read: Kind,
         /// A miss is stored under the key after the one that was read, counted round: a mistake that is made.
         fills_next: bool,
+        /// Of a phase that only reads, in order: how many applications the threads are, each of which has keys of its own
+        /// that all of its threads read. `None` where the threads share the keys.
+        applications: Option<u32>,
     },
     /// Several operations on the same key, one after the other, before the next key is drawn.
     Chained {
@@ -50,6 +53,8 @@ pub enum Work<'a> {
         picker: &'a Picker,
         /// Keys of a group.
         size: u32,
+        /// As in `Drawn`.
+        applications: Option<u32>,
     },
     /// A trace as it was recorded.
     Replayed {
@@ -107,6 +112,14 @@ impl Work<'_> {
             Work::Drawn { ratio, read, .. } => ratio.sets > 0 || stores(read),
             Work::Chained { kinds, .. } => kinds.iter().any(stores),
             Work::Replayed { writes, read, .. } => *writes || stores(read),
+        }
+    }
+
+    /// How many applications the threads are, where each thread reads every key of its own.
+    pub(super) fn applications(&self) -> Option<u32> {
+        match self {
+            Work::Drawn { applications, .. } | Work::Grouped { applications, .. } => *applications,
+            Work::Each { .. } | Work::Chained { .. } | Work::Replayed { .. } => None,
         }
     }
 

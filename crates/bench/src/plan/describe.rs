@@ -6,7 +6,7 @@ use larder_store::ByteSize;
 
 use super::source::Source;
 use larder_workload::trace::Trace;
-use larder_workload::{Count, SizeSpec, Sweep, WorkloadSpec};
+use larder_workload::{Count, EachThread, SizeSpec, Sweep, WorkloadSpec};
 
 pub(super) fn describe(
     spec: &WorkloadSpec,
@@ -30,6 +30,9 @@ pub(super) fn describe(
     });
     say("data-size", recorded_values.unwrap_or_else(|| source.sizes.to_string()));
     say("threads", threads.to_string());
+    if let Some(each) = spec.each_thread.filter(|each| *each != EachThread::Share) {
+        say("each-thread", each.to_string());
+    }
     if let Some(share) = spec.compressibility {
         say("compressibility", share.0.to_string());
     }

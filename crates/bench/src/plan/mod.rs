@@ -7,6 +7,7 @@ mod pace;
 mod part;
 mod phases;
 mod point;
+mod readers;
 mod slice;
 mod source;
 mod targets;

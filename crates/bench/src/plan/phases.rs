@@ -5,6 +5,7 @@ use std::time::Duration;
 use larder_report::Operation;
 use larder_store::Span;
 
+use super::readers::Readers;
 use super::source::Source;
 use crate::error::{Result, usage};
 use crate::measure::Kind;
@@ -93,6 +94,15 @@ pub(super) enum PlannedWork {
 }
 
 impl PlannedWork {
+    /// Whether it draws keys and only reads them.
+    pub(super) fn only_reads(&self) -> bool {
+        match self {
+            Self::Drawn { ratio, read, .. } => *ratio == READS && *read == Kind::Get,
+            Self::Grouped => true,
+            Self::Each(_) | Self::Chained(_) | Self::Replayed { .. } => false,
+        }
+    }
+
     /// Whether the pattern says which keys are set or deleted.
     pub(super) fn writes_by_pattern(&self) -> bool {
         match self {
@@ -108,6 +118,7 @@ pub(super) fn plan_phases(
     spec: &WorkloadSpec,
     source: &Source,
     keys: u32,
+    readers: Option<Readers>,
 ) -> Result<Vec<PlannedPhase>> {
     let on_miss = spec.on_miss.unwrap_or_default();
     let fill = on_miss.fills();
@@ -138,8 +149,8 @@ pub(super) fn plan_phases(
         );
         return Err(usage(text));
     }
-    check_groups(spec, source, keys)?;
-    let planner = Planner { spec, keys, on_miss, multiget };
+    check_groups(spec, source, readers.map_or(keys, |readers| keys / readers.applications()))?;
+    let planner = Planner { spec, keys, readers, on_miss, multiget };
     let mut phases = match (&source.trace, spec.ratio) {
         (Some(_), Some(_)) => {
             return Err(usage("--ratio with a trace: the trace says what is set and what is read"));
@@ -161,6 +172,13 @@ pub(super) fn plan_phases(
     {
         return Err(usage(format!(
             "--load-time {time}: no miss is filled; add --on-miss fill, or leave it out"
+        )));
+    }
+    if let Some(each) = spec.each_thread.filter(|_| readers.is_some())
+        && !phases.iter().any(|phase| phase.work.only_reads())
+    {
+        return Err(usage(format!(
+            "--each-thread {each}: nothing only reads; take --operations get, or leave it out"
         )));
     }
     check_capacity(spec, on_miss)?;
@@ -237,6 +255,7 @@ fn lasts(ttl: Option<Duration>, time: Duration) -> bool {
 struct Planner<'a> {
     spec: &'a WorkloadSpec,
     keys: u32,
+    readers: Option<Readers>,
     on_miss: OnMiss,
     multiget: bool,
 }
@@ -302,6 +321,9 @@ impl Planner<'_> {
     /// group is whole.
     fn grouped(&self, operation: Operation) -> PlannedPhase {
         let phase = self.phase(PlannedWork::Grouped, &[operation], self.keys.into());
+        if self.readers.is_some() {
+            return phase;
+        }
         let size = self.spec.group.map_or(1, |size| size.0.into());
         let requests = phase.requests.map(|requests| requests.next_multiple_of(size));
         PlannedPhase { requests, ..phase }
@@ -329,6 +351,10 @@ impl Planner<'_> {
     fn phase(&self, work: PlannedWork, operations: &[Operation], otherwise: u64) -> PlannedPhase {
         let time_limit = self.spec.duration.map(|Span(duration)| duration);
         let asked = self.spec.requests.map_or(otherwise, |requests| requests.0.into());
+        let asked = match self.readers.filter(|_| work.only_reads()) {
+            Some(readers) => asked.next_multiple_of(readers.passes(self.keys)),
+            None => asked,
+        };
         PlannedPhase {
             work,
             measured: true,

@@ -13,6 +13,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::DEFAULT_KEY_SIZE;
 use super::pace::PlannedPace;
 use super::phases::{PlannedPhase, PlannedWork, plan_phases};
+use super::readers::Readers;
 use super::source::Source;
 use super::targets::PlannedTarget;
 use crate::error::{Result, usage};
@@ -67,6 +68,9 @@ pub struct PlannedPoint {
     /// Different keys that are stored.
     pub items: u64,
     picker: Picker,
+    /// How many applications the threads are, of which each has keys of its own that all of its threads read; `None` where
+    /// the threads share the keys.
+    applications: Option<u32>,
     /// Draws groups.
     group_picker: Option<Picker>,
     trace: Option<Arc<Trace>>,
@@ -80,12 +84,14 @@ impl PlannedPoint {
         match phase.work {
             PlannedWork::Each(kind) => Work::Each { kind },
             PlannedWork::Drawn { ratio, read, fills_next } => {
-                Work::Drawn { picker: &self.picker, ratio, read, fills_next }
+                let applications = self.applications.filter(|_| phase.work.only_reads());
+                Work::Drawn { picker: &self.picker, ratio, read, fills_next, applications }
             }
             PlannedWork::Chained(ref kinds) => Work::Chained { picker: &self.picker, kinds },
             PlannedWork::Grouped => Work::Grouped {
                 picker: self.group_picker.as_ref().expect("only a plan with groups reads them"),
                 size: self.group.unwrap_or(1),
+                applications: self.applications,
             },
             PlannedWork::Replayed { read, writes } => Work::Replayed {
                 trace: self.trace.as_deref().expect("only a plan with a trace replays"),
@@ -188,6 +194,12 @@ pub(super) fn plan_point(
             return Err(usage(format!("--{name} {number}: at most {MAX_THREADS}")));
         }
     }
+    let readers = Readers::of(spec, source, at.threads)?;
+    let asked_at = at;
+    let at = &Coordinates {
+        keys: readers.map_or(Ok(at.keys), |readers| readers.all_keys(at.keys))?,
+        ..*at
+    };
     let keys = plan_keys(spec, source, at, prefix, seed)?;
     let values = plan_values(spec, source, at, seed)?;
     // A trace needs no draws; its picker is never asked.
@@ -196,19 +208,20 @@ pub(super) fn plan_point(
         KeyPattern::Trace(_) => Distribution::Uniform,
     };
     let in_order = matches!(source.pattern, KeyPattern::Drawn(Distribution::Sequential));
-    let phases = plan_phases(spec, source, at.keys)?;
+    let phases = plan_phases(spec, source, at.keys, readers)?;
     requests_fit(spec, source, at, &phases)?;
     one_writer_a_key(&phases, at.keys, ("threads", at.threads))?;
     one_kind_to_search(spec, &phases)?;
     let sizes = (0..at.keys).map(|key| (keys.len_of(key) + values.len_of(key)) as u64);
     let working_set_bytes = sizes.sum();
     let capacity = at.capacity.map(|capacity| capacity.bytes_of(working_set_bytes));
-    let mut point = coordinates(source, at, &keys, &values);
+    let mut point = coordinates(source, asked_at, &keys, &values);
     point.extend(capacity.map(|bytes| (CAPACITY.into(), PointValue::Number(bytes))));
     Ok(PlannedPoint {
         left_out: Vec::new(),
         point,
         capacity,
+        applications: readers.map(Readers::applications),
         threads: at.threads,
         processes: spec.processes.map(|processes| processes.0),
         working_set_bytes,

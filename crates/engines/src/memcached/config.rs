@@ -21,7 +21,7 @@ const CHUNK_MIN: u64 = 64 << 10;
 const ITEM_MIN: u64 = 1 << 10;
 
 /// Options that say how a server is started, and so mean nothing for one that runs already.
-const FOR_MANAGED: [&str; 12] = [
+const FOR_MANAGED: [&str; 13] = [
     "server",
     "m",
     "item_size",
@@ -33,11 +33,13 @@ const FOR_MANAGED: [&str; 12] = [
     "r_batch",
     "column",
     "flush",
+    "support_xa",
     "buffer_pool",
 ];
 
 /// Options that only the memcached plugin of MySQL has, and those that it has not.
-const FOR_INNODB: [&str; 5] = ["w_batch", "r_batch", "column", "flush", "buffer_pool"];
+const FOR_INNODB: [&str; 6] =
+    ["w_batch", "r_batch", "column", "flush", "support_xa", "buffer_pool"];
 const NOT_FOR_INNODB: [&str; 6] =
     ["item_size", "i", "server_threads", "nodes", "socket", "distribution"];
 
@@ -93,6 +95,9 @@ pub(super) struct MemcachedConfig {
     /// Of `server=innodb`: when the log reaches the disk (`innodb_flush_log_at_trx_commit`): `1` at each commit, `2` once a
     /// second, and the system's cache at each commit; `0` both once a second.
     pub(super) flush: u8,
+    /// Of `server=innodb`: commits in two phases (`innodb_support_xa`), as MySQL does by default; `false` spares a commit that
+    /// also goes to a binary log a flush of InnoDB's. The server that is started has no such log.
+    pub(super) support_xa: bool,
     /// Of `server=innodb`: memory for pages (`innodb_buffer_pool_size`). Without it: `m`.
     pub(super) buffer_pool: Option<ByteSize>,
     /// The link between the client and the servers: `delay:2ms` is a relay by which every round trip takes so much
@@ -170,6 +175,7 @@ impl Default for MemcachedConfig {
             r_batch: 1,
             column: 1024,
             flush: 1,
+            support_xa: true,
             buffer_pool: None,
             via: None,
             distribution: Distribution::Ketama,
@@ -353,6 +359,8 @@ mod tests {
             ("memcached:?server=innodb&column=0", "0 is not 1 to 16777215"),
             ("memcached:?server=innodb&w_batch=0", "option `w_batch`: 0 is not 1 to"),
             ("memcached:?server=innodb&flush=3", "3 is not 0, 1 or 2"),
+            ("memcached:?server=innodb&support_xa=2", "support_xa"),
+            ("memcached:?support_xa=false", "`support_xa` means nothing for server=memcached"),
             ("memcached:?server=innodb&buffer_pool=1m", "1 MiB < 5 MiB"),
             ("memcached:?server=innodb&protocol=meta", "server=innodb speaks text only"),
             ("memcached:?server=twemproxy&protocol=meta", "server=twemproxy speaks text only"),

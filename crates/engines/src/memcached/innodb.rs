@@ -64,6 +64,7 @@ pub(super) fn start(config: &MemcachedConfig) -> Result<Started> {
         .arg(argument("--pid-file", &directory.path().join("pid")))
         .arg(argument("--init-file", &directory.path().join(INIT_FILE)))
         .arg(format!("--innodb-flush-log-at-trx-commit={}", config.flush))
+        .arg(format!("--innodb-support-xa={}", u8::from(config.support_xa)))
         .arg(format!("--innodb-buffer-pool-size={}", config.buffer_pool_bytes()))
         .arg(format!("--loose-daemon-memcached-w-batch-size={}", config.w_batch))
         .arg(format!("--loose-daemon-memcached-r-batch-size={}", config.r_batch))
@@ -178,6 +179,7 @@ fn settings(config: &MemcachedConfig) -> Vec<(&'static str, String)> {
         ("daemon_memcached_w_batch_size", config.w_batch.to_string()),
         ("daemon_memcached_r_batch_size", config.r_batch.to_string()),
         ("innodb_flush_log_at_trx_commit", config.flush.to_string()),
+        ("innodb_support_xa", if config.support_xa { "ON" } else { "OFF" }.into()),
         ("innodb_buffer_pool_size", ByteSize(config.buffer_pool_bytes()).to_string()),
         ("key_column", format!("VARCHAR({KEY_COLUMN})")),
         ("value_column", value_column(config)),
