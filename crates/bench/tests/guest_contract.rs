@@ -22,6 +22,7 @@ const URLS: &[&str] = &[
     "perl+memcached:?nodes=3&ketama_points=150",
     "perl+tiered:fastmmap:/dev/shm|memcached:",
     "perl+tiered:filecache:|fastmmap:?size=16m",
+    "perl+tiered:fastmmap:|filecache:|?l1_drops_hits=on",
     "php+null:",
     "php+apcu:",
     "php+memcached:",

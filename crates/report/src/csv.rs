@@ -13,7 +13,7 @@ use crate::told::tells;
 /// A column: its name, and what it holds.
 type Field<T> = (&'static str, fn(&T) -> String);
 
-const CELL: [Field<Cell>; 20] = [
+const CELL: [Field<Cell>; 21] = [
     ("rounds", |cell| cell.rounds.to_string()),
     ("wall_s", |cell| known(cell.wall_s)),
     ("ops_per_s", |cell| known(cell.ops_per_s)),
@@ -24,6 +24,7 @@ const CELL: [Field<Cell>; 20] = [
     ("answered_per_s_ci95_high", |cell| known(cell.answered_per_s_ci95.map(|[_, high]| high))),
     ("hits_per_s", |cell| known(cell.hits_per_s)),
     ("client_cpu_s", |cell| known(cell.client_cpu_s)),
+    ("client_system_s", |cell| known(cell.client_system_s)),
     ("server_cpu_s", |cell| known(cell.server_cpu_s)),
     ("rss_bytes", |cell| known(cell.rss_bytes)),
     ("disk_bytes", |cell| known(cell.disk_bytes)),
@@ -41,13 +42,14 @@ fn service(cell: &Cell) -> Option<&Latency> {
     cell.paced.as_ref()?.service_ns.as_ref()
 }
 
-const SAMPLE: [Field<Sample>; 14] = [
+const SAMPLE: [Field<Sample>; 15] = [
     ("round", |sample| sample.round.to_string()),
     ("position", |sample| sample.position.to_string()),
     ("at_s", |sample| sample.at_s.to_string()),
     ("wall_s", |sample| sample.wall_s.to_string()),
     ("ops_per_s", |sample| sample.ops_per_s.to_string()),
     ("client_cpu_s", |sample| known(sample.client_cpu_s)),
+    ("client_system_s", |sample| known(sample.client_system_s)),
     ("server_cpu_s", |sample| known(sample.server_cpu_s)),
     ("barrier_s", |sample| known(sample.barrier_s)),
     ("rss_bytes", |sample| known(sample.rss_bytes)),

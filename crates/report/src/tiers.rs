@@ -45,6 +45,7 @@ fn told(cell: &Cell) -> Option<String> {
     for tier in &cell.tiers {
         let name = &tier.name;
         for (count, text) in [
+            (tier.dropped, format!("{name} had {} more, which were thrown away", tier.dropped)),
             (tier.errors, format!("{name} failed {} reads", tier.errors)),
             (
                 tier.not_asked,

@@ -93,6 +93,8 @@ pub struct TierStats {
     pub hits: u64,
     /// Gets that came to it and found nothing; it has none of a key that is too long for it.
     pub misses: u64,
+    /// Of these: gets that it answered, and whose value its stack threw away.
+    pub dropped: u64,
     /// Gets that came to it and failed.
     pub errors: u64,
     /// Gets that it was not asked, because it could not drop a key before and may hold what should have gone.
@@ -113,6 +115,7 @@ impl TierStats {
             name: self.name.clone(),
             hits: self.hits.saturating_sub(earlier.hits),
             misses: self.misses.saturating_sub(earlier.misses),
+            dropped: self.dropped.saturating_sub(earlier.dropped),
             errors: self.errors.saturating_sub(earlier.errors),
             not_asked: self.not_asked.saturating_sub(earlier.not_asked),
             fills: self.fills.saturating_sub(earlier.fills),

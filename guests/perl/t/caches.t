@@ -44,6 +44,23 @@ subtest 'tiers are counted, and a nearer one never has an older value' => sub {
     is_deeply \@counts, \@expected, 'and each tier tells what it did in the phase';
 };
 
+subtest 'a nearest tier whose hits are dropped is asked, passed over and filled again' => sub {
+    my $guest = TestGuest->start(
+        'tiered',
+        tiers   => [ tier('fastmmap'), tier('filecache') ],
+        options => { l1_drops_hits => JSON::PP::true },
+    );
+    my $folder = File::Temp->newdir;
+    my $plan   = TestPlan->new("$folder", keys => [qw(one)]);
+    my $value  = $plan->value(0, 100);
+    $plan->phase({ operations => ['set'] }, [ [ set => 0, $value ] ]);
+    $plan->phase({ operations => ['get'] }, [ ([ get => 0, $value ]) x 3 ]);
+    my $gets = ($guest->run_plan($plan))[1][0];
+    is $gets->{operations}{get}{hits}, 3, 'the farthest answers';
+    my @counts = map { [ @$_{qw(name hits misses dropped fills refused)} ] } @{ $gets->{tiers} };
+    is_deeply \@counts, [ [ 'fastmmap', 0, 3, 3, 3, 0 ], [ 'filecache', 3, 0, 0, 0, 0 ] ], 'each time both are paid for';
+};
+
 subtest 'what the user chose is what is opened' => sub {
     my $fast = TestGuest->start('fastmmap', options => { page_size => 131_072, num_pages => 7 });
     is_deeply [ @{ $fast->opened->{settings} }{qw(page_size num_pages)} ], [ 131_072, 7 ], 'pages';

@@ -12,7 +12,7 @@ impl Check for ReachParity {
             id: "REACH-PARITY",
             severities: &[Severity::Note],
             sees: "targets compared of which one serves a process, another a host or a network",
-            seen_in: "A000 and A003: an array in the process's own memory against a server behind a socket",
+            seen_in: "A000 and A003: memory that the processes of one host share, against a server behind a socket",
             advice: "a nearer cache is faster and serves fewer; compare what could replace each other",
             needs: Needs::SomeRounds,
             repeats: true,

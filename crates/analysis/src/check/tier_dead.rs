@@ -19,7 +19,7 @@ impl Check for TierDead {
             id: "TIER-DEAD",
             severities: &[Severity::Error, Severity::Warn],
             sees: "a tier of a stack that hardly ever hits although keys repeat, that fails, or that does not take the values",
-            seen_in: "A003: a local cache before a remote one, 113 s ≈ 101 + 3.5 + 8.9: the local one answered nothing",
+            seen_in: "A003: a local cache before a remote one, 113 s ≈ 101 + 3.5 + 7.9: each read asked both and filled the local one, whose value was thrown away",
             advice: "give the tier room, a larger item limit or a longer TTL, or leave it out: every miss of it is paid for",
             needs: Needs::SomeRounds,
             repeats: true,
@@ -74,9 +74,10 @@ fn is_ailing(tier: &TierCounts) -> Option<String> {
 
 /// The fault that befell more than this share, in percent, of a tier's operations.
 fn ailments(tier: &TierCounts, share: f64) -> impl Iterator<Item = String> {
-    let TierCounts { errors, not_asked, refused, .. } = *tier;
+    let TierCounts { dropped, errors, not_asked, refused, .. } = *tier;
     let (reads, values) = (tier.lookups(), tier.values());
     [
+        (dropped, reads, format!("had {dropped} more, which were thrown away")),
         (errors, reads, format!("failed {errors} of {reads} reads")),
         (not_asked, reads, format!("could not drop a key, and was not asked {not_asked} times")),
         (refused, values, format!("refused {refused} of {values} values")),
@@ -129,6 +130,11 @@ mod tests {
         let lost = TierCounts { errors: 20, not_asked: 880, ..tier("L1", 90, 10) };
         let text = "failed 20 of 1000 reads, could not drop a key, and was not asked 880 times";
         assert_eq!(is_ailing(&lost).unwrap(), format!("L1 {text}"));
+        let blank = TierCounts { dropped: 1000, ..tier("L1", 0, 1000) };
+        let told = is_dead(&blank, &[tier("L2", 1000, 0)], 1, 9).unwrap();
+        let text = "L1 answered 0 of 1000 reads of 1 keys, had 1000 more, which were thrown away; L2 hit 1000: each read costs both";
+        assert_eq!(told, text);
+        let text = "failed 20 of 1000 reads, could not drop a key, and was not asked 880 times";
         let dead = TierCounts { hits: 0, misses: 100, ..lost };
         let told = is_dead(&dead, &[tier("L2", 1000, 0)], 100, 100).unwrap();
         assert!(told.contains(&format!("reads of 100 keys, {text}; L2 hit 1000")), "{told}");

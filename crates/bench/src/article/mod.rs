@@ -228,6 +228,14 @@ fn rounds(
             let n = iterations()?;
             each(times.cpu_s()?, &|seconds| seconds * n)
         }
+        Measure::CpuUser => {
+            let n = iterations()?;
+            each(&times.user_s()?, &|seconds| seconds * n)
+        }
+        Measure::CpuSystem => {
+            let n = iterations()?;
+            each(times.system_s()?, &|seconds| seconds * n)
+        }
         Measure::UsPerOp => each(&times.wall_s, &|seconds| seconds * 1e6),
         Measure::OpsPerS => each(&times.wall_s, &|seconds| 1.0 / seconds),
         Measure::CpuOpsPerS => each(times.cpu_s()?, &|seconds| 1.0 / seconds),

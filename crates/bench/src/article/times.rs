@@ -29,6 +29,8 @@ pub(super) struct IterationTimes {
     pub(super) wall_s: Vec<f64>,
     /// Seconds of the client's CPU; `None` where they are not known in every round.
     cpu_s: Option<Vec<f64>>,
+    /// Of these, seconds in the system's kernel; `None` where they are not known in every round.
+    system_s: Option<Vec<f64>>,
     /// Seconds of the servers' CPU; `None` where they are not known in every round.
     server_cpu_s: Option<Vec<f64>>,
     /// Resident memory in bytes; `None` where it is not known in every round.
@@ -56,6 +58,18 @@ impl IterationTimes {
     pub(super) fn cpu_s(&self) -> Result<&[f64], String> {
         let known = self.cpu_s.as_deref();
         known.ok_or_else(|| "the client's CPU time of an iteration is not known".to_owned())
+    }
+
+    /// Of the client's CPU an iteration, seconds in the system's kernel, or why they are not known.
+    pub(super) fn system_s(&self) -> Result<&[f64], String> {
+        let known = self.system_s.as_deref();
+        known.ok_or_else(|| "how the client's CPU time divides is not known".to_owned())
+    }
+
+    /// Of the client's CPU an iteration, seconds in its own code, or why they are not known.
+    pub(super) fn user_s(&self) -> Result<Vec<f64>, String> {
+        let both = self.cpu_s()?.iter().zip(self.system_s()?);
+        Ok(both.map(|(cpu, system)| (cpu - system).max(0.0)).collect())
     }
 
     /// Seconds of the servers' CPU an iteration, or why they are not known.
@@ -197,6 +211,9 @@ fn of_cell(run: &Run, cell: &Cell) -> Result<IterationTimes, String> {
     // Less than the clock can tell is not a time.
     let cpu_s = || each(&|sample| sample.client_cpu_s.unwrap_or_default());
     let cpu_s = known.then(cpu_s).filter(|seconds| seconds.iter().all(|cpu| *cpu > 0.0));
+    let system_s = samples.iter();
+    let system_s =
+        system_s.map(|sample| Some(sample.client_system_s? / sample.counts.ops as f64)).collect();
     let server_cpu_s =
         samples.iter().map(|sample| Some(sample.server_cpu_s? / sample.counts.ops as f64));
     let server_cpu_s = server_cpu_s.collect();
@@ -216,6 +233,7 @@ fn of_cell(run: &Run, cell: &Cell) -> Result<IterationTimes, String> {
     Ok(IterationTimes {
         wall_s: each(&|sample| sample.wall_s),
         cpu_s,
+        system_s,
         server_cpu_s,
         rss_bytes,
         latency_s,
@@ -259,6 +277,7 @@ impl IterationTimes {
         Self {
             wall_s: sum(&self.wall_s, &other.wall_s),
             cpu_s: self.cpu_s.zip(other.cpu_s).map(|(a, b)| sum(&a, &b)),
+            system_s: self.system_s.zip(other.system_s).map(|(a, b)| sum(&a, &b)),
             latency_s: self.latency_s.zip(other.latency_s).map(|(a, b)| sum(&a, &b)),
             server_cpu_s: self.server_cpu_s.zip(other.server_cpu_s).map(|(a, b)| sum(&a, &b)),
             // The last operation finds the results of those before it.

@@ -100,6 +100,7 @@ impl Measured<'_> {
                     ops_per_s: shortened(ops_per_s),
                     // The CPU time of each operation of a mix is not known.
                     client_cpu_s: alone.then_some(result.client_cpu_s),
+                    client_system_s: result.client_system_s.filter(|_| alone).map(shortened),
                     client_busy: result.client_busy.map(shortened),
                     client_wait_s: result.client_wait_s.filter(|_| alone),
                     server_cpu_s: server_cpu

@@ -53,9 +53,9 @@ impl Meter {
 /// The counters of each tier of a stack between two readings.
 pub(super) fn tiers_between(before: &Meter, after: &Meter) -> Vec<TierCounts> {
     let counts = |(now, then): (&TierStats, &TierStats)| {
-        let TierStats { name, hits, misses, errors, not_asked, fills, puts, refused } =
+        let TierStats { name, hits, misses, dropped, errors, not_asked, fills, puts, refused } =
             now.since(then);
-        TierCounts { name, hits, misses, errors, not_asked, fills, puts, refused }
+        TierCounts { name, hits, misses, dropped, errors, not_asked, fills, puts, refused }
     };
     after.tiers.iter().zip(&before.tiers).map(counts).collect()
 }

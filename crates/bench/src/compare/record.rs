@@ -260,6 +260,7 @@ pub(super) fn totalled(cell: Cell, entries: &[Entry]) -> Cell {
         answered_per_s: median(&answers_of(&cell, &rounds)).filter(|_| measured),
         hits_per_s: median(&hits_of(&cell, &rounds)).filter(|_| measured),
         client_cpu_s: sum(|entry| entry.sample.client_cpu_s),
+        client_system_s: sum(|entry| entry.sample.client_system_s),
         server_cpu_s: sum(|entry| entry.sample.server_cpu_s),
         rss_bytes: most(|entry| entry.sample.rss_bytes).filter(|_| measured),
         disk_bytes: most(|entry| entry.sample.disk_bytes).filter(|_| measured),

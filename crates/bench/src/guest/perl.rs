@@ -144,13 +144,14 @@ pub(super) const CACHES: &[Cache] = &[
             summary: "Perl: the caches above one behind the other; a hit is stored in all that are nearer, where its TTL begins anew",
             example: "perl+tiered:fastmmap:/dev/shm?size=4m|memcached:",
             medium: Medium::Tiers,
+            options: || schema_for!(Tiered),
             ..engine("perl+tiered", &[PERL.interpreter])
         },
         language: &PERL,
         name: "tiered",
         keeps: Keeps::Tiers,
         can: FILES,
-        options: options_of::<Nothing>,
+        options: options_of::<Tiered>,
     },
 ];
 
@@ -284,4 +285,13 @@ struct Memcached {
     nowait: bool,
     /// Values that are marked as text come back as text.
     utf8: bool,
+}
+
+/// Options of `perl+tiered:`, behind its last tier.
+#[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+struct Tiered {
+    /// Throws away what the nearest tier had, asks the next and fills the nearest again: the mistake of article A003's
+    /// third stack, to repeat it.
+    l1_drops_hits: bool,
 }

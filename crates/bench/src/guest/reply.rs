@@ -106,6 +106,9 @@ pub(super) struct TierRan {
     pub(super) name: String,
     pub(super) hits: u64,
     pub(super) misses: u64,
+    /// Of the misses: values that it had and the stack threw away.
+    #[serde(default)]
+    pub(super) dropped: u64,
     pub(super) fills: u64,
     #[serde(default)]
     pub(super) puts: u64,

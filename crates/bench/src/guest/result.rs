@@ -64,12 +64,14 @@ pub(super) fn add_up(
     let (distinct_keys, top_key_ops) = act.drawn(&ran.iter().map(done_by).collect::<Vec<_>>());
     let (ops, failures) = tallies.failures();
     let cpu_ns: u64 = ran.iter().map(|ran| ran.cpu_user_ns + ran.cpu_system_ns).sum();
+    let system_ns: u64 = ran.iter().map(|ran| ran.cpu_system_ns).sum();
     Ok(PhaseResult {
         tallies,
         wall: Duration::from_nanos(inside),
         // A program waits for what is under way within the time of its last operations.
         barrier: None,
         client_cpu_s: seconds(cpu_ns),
+        client_system_s: Some(seconds(system_ns)),
         // A program tells neither. What it waited for a processor is asked of the kernel by whoever had it work.
         client_busy: None,
         client_wait_s: None,
@@ -292,6 +294,7 @@ pub(super) fn add_tiers(
         for (tier, found) in tiers.iter_mut().zip(&ran.tiers) {
             tier.hits += found.hits;
             tier.misses += found.misses;
+            tier.dropped += found.dropped;
             tier.fills += found.fills;
             tier.puts += found.puts;
             tier.refused += found.refused;
@@ -319,6 +322,10 @@ fn check_tiers(names: &[&str], ran: &Ran) -> Result<(), String> {
         return Err(format!("its tiers hit {hits} times, and {right} reads found something"));
     }
     for tier in &ran.tiers {
+        if tier.dropped > tier.misses {
+            let (dropped, misses) = (tier.dropped, tier.misses);
+            return Err(format!("tier {}: {dropped} dropped, of {misses} misses", tier.name));
+        }
         let lookups = tier.hits + tier.misses;
         if !(asked..=asked + failed).contains(&lookups) {
             return Err(format!("tier {}: {lookups} lookups, {asked} came to it", tier.name));

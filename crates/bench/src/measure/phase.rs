@@ -20,6 +20,9 @@ use larder_workload::{KeySpace, Values};
 
 /// Into how many steps the waits of operations that never began are divided at most.
 const WAITS: u64 = 1 << 16;
+/// A client library whose own threads take more than one part in so many of the CPU time hides how the whole divides: only the
+/// threads of the workload tell theirs.
+const LIBRARY_SHARE: u64 = 20;
 
 /// The work of a phase, and its length.
 #[derive(Debug, Clone, Copy)]
@@ -70,6 +73,8 @@ pub struct PhaseResult {
     pub barrier: Option<Duration>,
     /// CPU time of this process in the measured loops, in seconds.
     pub client_cpu_s: f64,
+    /// Of that, the time in the system's kernel, in seconds; `None` where the threads of a client library have a part in it.
+    pub client_system_s: Option<f64>,
     /// For which part of its time, 0 to 1, the busiest thread had a processor; `None` of a guest, whose threads are its own.
     pub client_busy: Option<f64>,
     /// Time that the threads could have run and waited for a processor, in seconds; `None` where that is not told.
@@ -196,6 +201,7 @@ pub(crate) fn run_phase(
         wall: Duration::from_nanos(shares.iter().map(|share| share.wall_ns).max().unwrap_or(0)),
         barrier: shares.iter().map(|share| Duration::from_nanos(share.barrier_ns)).max(),
         client_cpu_s: seconds(timed_cpu_ns + others_cpu_ns),
+        client_system_s: in_kernel(&shares, timed_cpu_ns, others_cpu_ns),
         client_busy: shares.iter().filter_map(busy).max_by(f64::total_cmp),
         client_wait_s: waited_ns.map(seconds),
         distinct_keys,
@@ -214,6 +220,13 @@ fn work<P: Pace>(worker: Worker<'_, P>, gate: &Barrier) -> (Share, Option<u64>) 
     gate.wait();
     let waited = thread_wait_ns().zip(waited).map(|(now, then)| now - then);
     (share.unwrap_or_else(|panic| resume_unwind(panic)), waited)
+}
+
+/// Of the CPU time of the measured loops, the seconds in the system's kernel, where it is the threads' own.
+fn in_kernel(shares: &[Share], timed_cpu_ns: u64, others_cpu_ns: u64) -> Option<f64> {
+    let system_ns: u64 = shares.iter().map(|share| share.timed_system_ns).sum();
+    let is_own = others_cpu_ns.saturating_mul(LIBRARY_SHARE) <= timed_cpu_ns;
+    is_own.then(|| seconds(system_ns.min(timed_cpu_ns)))
 }
 
 /// For which part of its measured time a thread had a processor; `None` where it did nothing.

@@ -16,7 +16,7 @@ use larder_report::Operation;
 use larder_store::{Error, Session, SetOptions, SetOutcome};
 
 use super::block::{Block, Op};
-use super::clock::{now_ns, thread_cpu_ns};
+use super::clock::{now_ns, thread_cpu_ns, thread_system_ns};
 use super::draw::Draw;
 use super::failures::Failures;
 use super::key_state::KeyState;
@@ -90,6 +90,8 @@ pub(super) struct Share {
     pub(super) barrier_ns: u64,
     /// CPU time in the measured segments.
     pub(super) timed_cpu_ns: u64,
+    /// Of that, the time in the system's kernel.
+    pub(super) timed_system_ns: u64,
     /// CPU time in all.
     pub(super) cpu_ns: u64,
     /// It stopped because the store kept failing.
@@ -131,8 +133,9 @@ impl<'a, P: Pace> Worker<'a, P> {
     pub(super) fn run(mut self) -> Share {
         let mut tallies = std::mem::take(&mut self.tallies);
         let mut block = Block::default();
-        let mut draw_cpu_ns = 0;
+        let (mut draw_cpu_ns, mut draw_system_ns) = (0, 0);
         let (began, cpu_began) = (*self.orders.began.get_or_init(now_ns), thread_cpu_ns());
+        let system_began = thread_system_ns();
         self.origin = began;
         self.free = began;
         let mut size: usize = 16;
@@ -146,9 +149,10 @@ impl<'a, P: Pace> Worker<'a, P> {
             if self.orders.stop.load(Ordering::Relaxed) || left == Some(0) {
                 break;
             }
-            let cpu = thread_cpu_ns();
+            let (cpu, system) = (thread_cpu_ns(), thread_system_ns());
             self.draw.fill(&mut block, size.next_multiple_of(self.orders.multiget));
             draw_cpu_ns += thread_cpu_ns() - cpu;
+            draw_system_ns += thread_system_ns().saturating_sub(system);
             let took = match self.request {
                 Some(request) => self.requests(request, &block, tallies.of(request), left),
                 None => self.operations(&mut block, &mut tallies, left),
@@ -164,10 +168,12 @@ impl<'a, P: Pace> Worker<'a, P> {
             tally.note_error(error);
         }
         let cpu_ns = thread_cpu_ns() - cpu_began;
+        let system_ns = thread_system_ns().saturating_sub(system_began);
         let wall_ns = if self.stops_clock() { self.timed_ns } else { now_ns() - began };
         let timed_cpu_ns = cpu_ns - draw_cpu_ns;
+        let timed_system_ns = system_ns.saturating_sub(draw_system_ns);
         let gave_up = self.failures.gave_up() || settled.is_err();
-        Share { tallies, wall_ns, barrier_ns, timed_cpu_ns, cpu_ns, gave_up }
+        Share { tallies, wall_ns, barrier_ns, timed_cpu_ns, timed_system_ns, cpu_ns, gave_up }
     }
 
     /// Ends with an answer to everything that was sent: what was only sent is not done, and its time belongs to it.

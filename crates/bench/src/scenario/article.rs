@@ -147,8 +147,8 @@ impl ArticleSpec {
             return Err("`peak` is the best rate of a sweep, or the most memory: leave out `at`, and give one of these"
                 .into());
         }
-        let total = matches!(figure.measure, Measure::Wall | Measure::Cpu);
-        if total && figure.iterations.or(self.iterations).is_none_or(|n| n == 0) {
+        if figure.measure.is_total() && figure.iterations.or(self.iterations).is_none_or(|n| n == 0)
+        {
             return Err("a total counts iterations: say how many with `iterations`".into());
         }
         Ok(())

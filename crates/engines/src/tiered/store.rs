@@ -143,7 +143,7 @@ impl Store for TieredStore {
         let told = |tier: &Arc<Tier>| {
             let [hits, misses, errors, not_asked, fills, puts, refused] = tier.counters.totals();
             let name = tier.name.clone();
-            TierStats { name, hits, misses, errors, not_asked, fills, puts, refused }
+            TierStats { name, hits, misses, dropped: 0, errors, not_asked, fills, puts, refused }
         };
         self.tiers.iter().map(told).collect()
     }

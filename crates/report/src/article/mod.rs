@@ -157,7 +157,7 @@ pub(crate) fn how_decided() -> String {
 fn counted_here(figure: &ArticleFigure) -> Option<String> {
     let here = figure.here_iterations.filter(|here| figure.iterations != Some(*here))?;
     match figure.measure {
-        Measure::Wall | Measure::Cpu => Some(format!(", here scaled from {here} a round")),
+        _ if figure.measure.is_total() => Some(format!(", here scaled from {here} a round")),
         Measure::Misses => Some(format!(", here of {here} a round")),
         _ => None,
     }
@@ -195,6 +195,8 @@ fn caption(figure: &ArticleFigure) -> String {
     let what = match figure.measure {
         Measure::Wall => format!("wall clock{of}"),
         Measure::Cpu => format!("CPU time of the client{of}"),
+        Measure::CpuUser => format!("CPU time of the client{of}, in its own code"),
+        Measure::CpuSystem => format!("CPU time of the client{of}, in the system's kernel"),
         Measure::UsPerOp => "wall clock of an iteration".to_owned(),
         Measure::OpsPerS => "iterations per second of wall clock".to_owned(),
         Measure::CpuOpsPerS => "iterations per second of the client's CPU".to_owned(),
@@ -246,7 +248,7 @@ fn text(measure: Measure, value: f64, ci95: Option<[f64; 2]>) -> String {
         None => nanoseconds(value * ns),
     };
     match measure {
-        Measure::Wall | Measure::Cpu => span(1e9),
+        Measure::Wall | Measure::Cpu | Measure::CpuUser | Measure::CpuSystem => span(1e9),
         Measure::UsPerOp | Measure::ClientCpuUs | Measure::ServerCpuUs => span(1e3),
         Measure::OpsPerS | Measure::CpuOpsPerS => match ci95 {
             Some(ci95) => rate_interval(value, ci95),

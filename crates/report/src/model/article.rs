@@ -175,6 +175,10 @@ pub enum Measure {
     Wall,
     /// Seconds of the client's CPU for all iterations.
     Cpu,
+    /// Of the client's CPU for all iterations, the seconds in its own code.
+    CpuUser,
+    /// Of the client's CPU for all iterations, the seconds in the system's kernel.
+    CpuSystem,
     /// Microseconds of wall clock an iteration.
     UsPerOp,
     /// Iterations a second of wall clock.
@@ -189,6 +193,13 @@ pub enum Measure {
     ServerCpuUs,
     /// Resident memory at the end of an iteration's operations, in bytes: of the servers, or what the client grew by.
     RssBytes,
+}
+
+impl Measure {
+    /// Whether it is a time that all iterations take together.
+    pub fn is_total(self) -> bool {
+        matches!(self, Self::Wall | Self::Cpu | Self::CpuUser | Self::CpuSystem)
+    }
 }
 
 /// A conclusion that was published, and what this run says to it.
@@ -322,12 +333,16 @@ pub enum ClaimVerdict {
 }
 
 impl ClaimVerdict {
+    /// Whether it is not so here.
+    pub fn fails(self) -> bool {
+        matches!(self, Self::TurnsRound | Self::DoesNotHold)
+    }
+
     /// The verdict on a statement of two parts.
-    fn and(self, other: Self) -> Self {
-        let fails = |verdict| matches!(verdict, Self::TurnsRound | Self::DoesNotHold);
+    pub(crate) fn and(self, other: Self) -> Self {
         match (self, other) {
             (one, other) if one == other => one,
-            (one, other) if fails(one) || fails(other) => Self::DoesNotHold,
+            (one, other) if one.fails() || other.fails() => Self::DoesNotHold,
             _ => Self::CannotBeTold,
         }
     }

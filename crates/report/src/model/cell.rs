@@ -57,6 +57,10 @@ pub struct Cell {
     pub hits_per_s: Option<f64>,
     /// CPU time of the client, in seconds, all rounds together.
     pub client_cpu_s: Option<f64>,
+    /// Of `client_cpu_s`, the time in the system's kernel; the rest is the client's own. `null` where it is not known, and in
+    /// runs of before it was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_system_s: Option<f64>,
     /// CPU time of the servers behind the target, in seconds, all rounds together.
     pub server_cpu_s: Option<f64>,
     /// Memory at the end of the phase: resident memory of the servers, or for an embedded engine what its process had in

@@ -169,6 +169,9 @@ pub struct TierCounts {
     pub hits: u64,
     /// Keys that came to it and that it did not have.
     pub misses: u64,
+    /// Of these: keys that it answered, and whose value its stack threw away; it is told to repeat that mistake.
+    #[serde(default)]
+    pub dropped: u64,
     /// Keys that came to it and for which it failed; in runs of before this was counted apart they are in `misses`.
     #[serde(default)]
     pub errors: u64,
@@ -193,6 +196,7 @@ impl TierCounts {
                 Some(tier) => {
                     tier.hits += other.hits;
                     tier.misses += other.misses;
+                    tier.dropped += other.dropped;
                     tier.errors += other.errors;
                     tier.not_asked += other.not_asked;
                     tier.fills += other.fills;

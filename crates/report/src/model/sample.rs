@@ -27,6 +27,10 @@ pub struct Sample {
     pub ops_per_s: f64,
     /// CPU time of the client, in seconds.
     pub client_cpu_s: Option<f64>,
+    /// Of `client_cpu_s`, the time in the system's kernel; the rest is the client's own. `null` where it is not known, and in
+    /// runs of before it was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_system_s: Option<f64>,
     /// For which part of its time, 0 to 1, the busiest of the client's threads had a processor in the phase; of a mix the
     /// same for all its operations. `null` of a guest, and in runs of before it was told.
     #[serde(default, skip_serializing_if = "Option::is_none")]

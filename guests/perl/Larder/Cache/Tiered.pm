@@ -2,7 +2,8 @@ package Larder::Cache::Tiered;
 
 # Caches behind one another: a get asks the nearest, then the next, and fills the
 # nearer ones with what it found; a set goes through all of them, the farthest first. What a nearer tier does not take
-# it loses, so that none has an older value than those behind it.
+# it loses, so that none has an older value than those behind it. With `l1_drops_hits` a value of the nearest is thrown away
+# and asked for behind it, which is a mistake to be repeated and measured.
 
 use v5.36;
 
@@ -15,6 +16,8 @@ sub open_cache ($class, $order) {
     @orders >= 2 or die "a tiered cache has two tiers or more\n";
     my @caches = map { Larder::Cache::open_cache($_) } @orders;
     my $self   = bless { names => [ map { $_->{cache} } @orders ], caches => \@caches }, $class;
+    # In a class of its own, so that the others pay for no question.
+    bless $self, 'Larder::Cache::Tiered::Blank' if $order->{options}{l1_drops_hits};
     return $self->_ready(undef);
 }
 
@@ -28,7 +31,7 @@ sub _again ($self, $seconds, @caches) {
 sub _ready ($self, $seconds) {
     $self->{seconds}  = $seconds;
     $self->{fill_ttl} = $self->ttl_argument($seconds);
-    $self->{counts}   = [ map { +{ hits => 0, misses => 0, fills => 0, refused => 0 } } @{ $self->{caches} } ];
+    $self->{counts}   = [ map { +{ hits => 0, misses => 0, dropped => 0, fills => 0, refused => 0 } } @{ $self->{caches} } ];
     return $self;
 }
 
@@ -175,6 +178,39 @@ sub _keep {
     $cache->delete($key);
     die $caught if $caught;
     return 0;
+}
+
+package Larder::Cache::Tiered::Blank;
+
+# The nearest tier hits, and its value is gone before anybody has it.
+
+use v5.36;
+
+our @ISA = qw(Larder::Cache::Tiered);
+
+sub get {
+    my ($self, $key) = @_;
+    my ($caches, $counts) = @$self{qw(caches counts)};
+    for my $n (0 .. $#$caches) {
+        my $value = $caches->[$n]->get($key);
+        if (defined $value && $n) {
+            $counts->[$n]{hits}++;
+            $self->_fill($n, $key, $value);
+            return $value;
+        }
+        $counts->[$n]{misses}++;
+        $counts->[$n]{dropped}++ if defined $value;
+    }
+    return undef;    ## no critic (ProhibitExplicitReturnUndef)
+}
+
+sub get_many ($self, $keys) {
+    my %found;
+    for my $key (@$keys) {
+        my $value = $self->get($key);
+        $found{$key} = $value if defined $value;
+    }
+    return \%found;
 }
 
 1;
