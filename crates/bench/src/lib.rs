@@ -35,6 +35,6 @@ pub use output::{index_names, prepare, write, write_charts, write_index, write_r
 pub use plan::{Plan, PlannedPhase, PlannedPoint, PlannedTarget, SliceSpec};
 pub use results::{Claimed, claim};
 pub use scenario::{
-    ArticleSpec, At, BUILT_IN, BUILT_IN_SETS, ClaimSpec, FigureSpec, Form, MADE, Made, Named, Part,
-    Scenario, Set,
+    ArticleSpec, At, BUILT_IN, BUILT_IN_SETS, ClaimSpec, FigureSpec, Form, MADE, Made, Member,
+    Named, Part, Scenario, Set,
 };

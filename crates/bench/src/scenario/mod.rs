@@ -21,7 +21,7 @@ pub use at::At;
 pub use form::{Form, Part};
 pub use made::{MADE, Made};
 pub use named::Named;
-pub use set::{BUILT_IN_SETS, Set};
+pub use set::{BUILT_IN_SETS, Member, Set};
 
 /// A comparison as a file describes it.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]

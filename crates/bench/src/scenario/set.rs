@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use larder_report::ArticleForm;
 use serde::Deserialize;
 
 use super::{Named, Scenario, check_name, read};
@@ -20,6 +21,9 @@ pub struct Set {
     pub summary: String,
     /// Names of built-in scenarios, or files; relative ones are looked up in the folder of the set's file.
     pub scenarios: Vec<String>,
+    /// The forms in which each is run, where nobody names one; as corrected, where the file does not say.
+    #[serde(default)]
+    pub forms: Vec<ArticleForm>,
     /// That folder.
     #[serde(skip)]
     folder: PathBuf,
@@ -36,6 +40,12 @@ impl Set {
         folder.clone_into(&mut set.folder);
         if set.scenarios.is_empty() {
             return Err(usage(format!("set `{name}` has no scenarios")));
+        }
+        if let Some(twice) =
+            (1..set.forms.len()).find(|at| set.forms[..*at].contains(&set.forms[*at]))
+        {
+            let form = set.forms[twice];
+            return Err(usage(format!("set `{name}`: form `{form}` stands twice; leave one out")));
         }
         Ok(set)
     }
@@ -62,6 +72,49 @@ impl Set {
             members.push(scenario);
         }
         Ok(members)
+    }
+}
+
+/// A scenario of a set in one of its forms.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Member {
+    /// Its name in the set, and that of its folder.
+    pub name: String,
+    /// The scenario, resolved.
+    pub scenario: Scenario,
+}
+
+impl Set {
+    /// The comparisons that it consists of: each scenario in the form that was asked for, otherwise in all forms of the set that
+    /// the scenario has. In a second form it goes by the name of that, too.
+    pub fn runs(&self, form: Option<ArticleForm>, full: bool) -> Result<Vec<Member>> {
+        let forms = match (form, &self.forms[..]) {
+            (Some(form), _) => vec![form],
+            (None, []) => vec![ArticleForm::default()],
+            (None, forms) => forms.to_vec(),
+        };
+        let mut runs: Vec<Member> = Vec::new();
+        for scenario in self.members()? {
+            let mut own = forms.clone();
+            if forms.len() > 1 && scenario.published.is_none() {
+                own.retain(|form| *form == ArticleForm::Corrected);
+            }
+            for (at, form) in own.into_iter().enumerate() {
+                let name = match at {
+                    0 => scenario.name.clone(),
+                    _ => format!("{}-{form}", scenario.name),
+                };
+                if runs.iter().any(|other| other.name == name) {
+                    let set = &self.name;
+                    return Err(usage(format!(
+                        "set `{set}`: `{name}` is a scenario and another one as {form}, and each has a folder of its name; give \
+                         one another `name`"
+                    )));
+                }
+                runs.push(Member { name, scenario: scenario.clone().resolve(form, full)? });
+            }
+        }
+        Ok(runs)
     }
 }
 
@@ -94,11 +147,39 @@ mod tests {
     }
 
     #[test]
+    fn all_articles_ask_every_conclusion_in_a_form_that_can() {
+        let Named::Set(set) = Named::find("all-articles").unwrap() else { panic!("no set") };
+        let runs = set.runs(None, false).unwrap();
+        let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
+        assert_eq!(names[..3], ["a000", "a000-published", "a001"]);
+        for scenario in set.members().unwrap() {
+            for claim in scenario.article.unwrap().claims {
+                let asked = |form| claim.form.is_none_or(|only| only == form);
+                let mut own = runs.iter().filter(|run| run.scenario.name == scenario.name);
+                assert!(
+                    own.any(|run| asked(run.scenario.form)),
+                    "{}: {}",
+                    scenario.name,
+                    claim.says
+                );
+            }
+        }
+        let published = set.runs(Some(ArticleForm::Published), true).unwrap();
+        assert_eq!(published.len(), set.scenarios.len());
+        assert!(published.iter().all(|run| run.name == run.scenario.name));
+    }
+
+    #[test]
     fn what_is_wrong_with_a_set_is_one_line() {
         for (text, needle) in [
             ("scenarios = []", "set `mine` has no scenarios"),
             ("scenarios = ['quick']\ntargets = ['moka:']", "line 2: unknown field `targets`"),
             ("name = 'a b'\nscenarios = ['quick']", "set name `a b`: only letters"),
+            ("scenarios = ['quick']\nforms = ['publshed']", "unknown variant `publshed`"),
+            (
+                "scenarios = ['a002']\nforms = ['published', 'published']",
+                "form `published` stands twice",
+            ),
             ("scenarios = ['quick', 'quik']", "no scenario `quik`; built in: quick"),
             ("scenarios = ['quick', 'quick']", "two scenarios are called `quick`"),
             ("scenarios = ['all-articles']", "`all-articles` is a set itself"),

@@ -12,6 +12,7 @@ pub(crate) const CASES: &[Case] = &[
     (NOTHING, "a_set_runs_its_scenarios_and_leaves_an_index_over_them", a_set),
     (NOTHING, "a_scenario_that_cannot_run_leaves_its_reason_and_the_others_run", one_fails),
     (NOTHING, "what_cannot_be_exported_is_measured_and_told_all_the_same", not_exported),
+    (NOTHING, "a_set_of_both_forms_runs_each_scenario_in_those_that_it_has", both_forms),
     (NOTHING, "files_of_a_set_are_found_beside_it", beside),
     (NOTHING, "an_index_passes_over_itself_and_keeps_what_did_not_run", index_again),
     (NOTHING, "a_dry_run_of_a_set_tells_each_plan_and_the_time_of_all", dry_run),
@@ -142,6 +143,32 @@ fn not_exported() {
     assert_contains(&answer.out, &["small: it ran, and could not be kept: writing"]);
     assert_contains(index(&scene)[0].1.as_ref().unwrap(), &["could not be kept"]);
     scene.larder(&["report", "out"]).ends_with(0);
+}
+
+fn both_forms() {
+    let scene = scene("'small.toml'");
+    let plain = "targets = ['moka:', 'file:']\nworkload = { keys = 30, rounds = 1 }";
+    scene.write("plain.toml", plain);
+    let set = "scenarios = ['small.toml', 'plain.toml']\nforms = ['corrected', 'published']";
+    scene.write("mine.toml", set);
+    let both = ["compare", "--scenario", "mine.toml", "-r", "1", "-q", "-o", "out"];
+    scene.larder(&both).ends_with(0);
+    let names = ["small", "small-published", "plain"];
+    assert_eq!(index(&scene), names.map(|name| (name.to_owned(), None)));
+    for (name, keys) in names.into_iter().zip(["30", "20", "30"]) {
+        let run = fs::read_to_string(scene.path("out").join(name).join("run.json")).unwrap();
+        let run: Value = serde_json::from_str(&run).unwrap();
+        assert_eq!(run["workload"]["keys"], keys, "{name}");
+    }
+    // One form that is asked for is that one, and must be there.
+    let one = scene.larder(&["compare", "--scenario", "mine.toml", "--as", "published"]);
+    one.ends_with(2).complains(&["scenario `plain` has no [published]"]);
+    let clash =
+        "scenarios = ['small.toml', 'small-published.toml']\nforms = ['corrected', 'published']";
+    scene.write("small-published.toml", plain);
+    scene.write("clash.toml", clash);
+    let clash = scene.larder(&["compare", "--scenario", "clash.toml"]);
+    clash.ends_with(2).complains(&["give one another `name`"]);
 }
 
 fn beside() {

@@ -10,14 +10,14 @@ use super::environment::{facts, machine};
 use super::text::capital;
 use super::view::View;
 use super::{contents, head, marks, not_shown_section, page};
-use crate::article::{self, Said, said};
+use crate::article;
 use crate::chart::{Ground, charts, svg};
 use crate::figures::count;
 use crate::findings::findings;
 use crate::header::{machine as in_a_line, warning};
 use crate::index::{
-    Tally, address, answer, error_ids, fired, found, not_shown, one_machine, question, time, title,
-    took,
+    Asked, Tally, address, answer, by_verdict, error_ids, fired, found, not_shown, one_machine,
+    question, time, title, took,
 };
 use crate::model::{Entry, Index, Run, Severity};
 
@@ -27,12 +27,15 @@ pub(crate) fn render(index: &Index) -> String {
     let anchors: Vec<String> = index.scenarios.iter().map(anchor).collect();
     let names = index.scenarios.iter().map(|entry| entry.name.as_str());
     let scenarios = anchors.iter().map(String::as_str).zip(names);
-    let sections = std::iter::once(("answer", "Answer")).chain(scenarios).chain(ends);
+    let conclusions = has_conclusions(index).then_some(("conclusions", "Conclusions"));
+    let begins = std::iter::once(("answer", "Answer")).chain(conclusions);
+    let sections = begins.chain(scenarios).chain(ends);
     let body = html! {
         (masthead(index))
         (contents(sections))
         main {
             (answer_section(index))
+            (conclusions_section(index))
             @for (number, entry) in index.scenarios.iter().enumerate() { (scenario(index, number, entry)) }
             (environment(index))
             (not_shown_section(&not_shown(index)))
@@ -165,8 +168,7 @@ fn of_run(index: &Index, number: usize, entry: &Entry, run: &Run) -> Markup {
         p.full { a href=(report) { "The whole report" } " " span.unknown { (entry.name) " · " (head::stamp(&run.started)) " · " (time(run)) } }
         (facts(&about(index, run)))
         @if let Some(article) = run.article.as_ref().filter(|article| !article.claims.is_empty()) {
-            h3 { (article::conclusions(article)) }
-            @for said in &said(article) { (conclusion(&report, run, said)) }
+            p.lead { (article::conclusions(article)) }
         } @else {
             ul.sayings { @for said in found(run) { li { (capital(&said)) } } }
         }
@@ -183,13 +185,41 @@ fn about(index: &Index, run: &Run) -> Vec<(String, String)> {
     article.chain(machine).map(|(label, text)| (capital(label), text)).collect()
 }
 
+/// Every conclusion once, by what became of it.
+fn conclusions_section(index: &Index) -> Markup {
+    let ran: Vec<(&Entry, &Run)> =
+        index.scenarios.iter().filter_map(|entry| Some((entry, entry.run.as_ref()?))).collect();
+    let runs: Vec<&Run> = ran.iter().map(|(_, run)| *run).collect();
+    html! {
+        @if has_conclusions(index) {
+            section #conclusions {
+                h2 { "The conclusions" }
+                @for (heading, all) in by_verdict(&runs) {
+                    h3 { (heading) }
+                    @for asked in &all {
+                        @let (entry, run) = ran[asked.run];
+                        (conclusion(&address(entry, "report.html"), run, asked))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether one of its runs repeats an article that concluded something.
+fn has_conclusions(index: &Index) -> bool {
+    let mut articles = index.runs().filter_map(|run| run.article.as_ref());
+    articles.any(|article| !article.claims.is_empty())
+}
+
 /// A published conclusion and its verdict, then its figures.
-fn conclusion(report: &str, run: &Run, said: &Said<'_>) -> Markup {
+fn conclusion(report: &str, run: &Run, asked: &Asked<'_>) -> Markup {
+    let said = &asked.said;
     html! {
         details.claim.(class(said.claim.verdict)) {
             summary {
                 span.said { span aria-hidden="true" { (said.mark) } " " (said.verdict) } " "
-                (said.says())
+                (asked.says()) " " span.unknown { "(" (asked.told_by()) ")" }
                 @for id in &said.fired { " " (check(report, run, id)) }
             }
             @for evidence in &said.evidence { p.evidence { (evidence) } }

@@ -1,8 +1,10 @@
 //! A set as Markdown: for a repository, or a terminal that shows it as it is.
 
 use super::table::{HEADS, figures, time};
-use super::{address, answer, found, not_shown, one_machine, question, title, took};
-use crate::article::said;
+use super::{
+    Asked, address, answer, by_verdict, found, not_shown, one_machine, question, title, took,
+};
+use crate::article::conclusions;
 use crate::findings::findings;
 use crate::header::{machine, to_the_second};
 use crate::limits::NOT_SHOWN;
@@ -20,6 +22,7 @@ pub(super) fn render(index: &Index) -> String {
     if let Some(environment) = one_machine(index) {
         lines.push(format!("Machine: {}", escaped(&machine(environment))));
     }
+    lines.extend(all_conclusions(index));
     lines.extend(index.scenarios.iter().map(|entry| scenario(index, entry)));
     lines.push(format!("## {NOT_SHOWN}"));
     lines.push(
@@ -51,6 +54,26 @@ fn table(index: &Index) -> String {
     text
 }
 
+/// Every conclusion once, by what became of it: the sentence, the form that tells it, the checks, and why nothing can be told.
+fn all_conclusions(index: &Index) -> Vec<String> {
+    let runs: Vec<&Run> = index.runs().collect();
+    let mut lines = Vec::new();
+    for (heading, asked) in by_verdict(&runs) {
+        lines.push(format!("## {heading}"));
+        let of_one = |asked: &Asked<'_>| {
+            let said = &asked.said;
+            let see = said.fired.iter().map(|id| escaped(id)).collect::<Vec<_>>().join(", ");
+            let see = if see.is_empty() { see } else { format!(" → {see}") };
+            let told = format!("{} ({})", asked.says(), asked.told_by());
+            let told = format!("- {} **{}**: {}{see}", said.mark, said.verdict, escaped(&told));
+            let why = said.claim.reason.iter().map(|why| format!("\n  - {}", escaped(why)));
+            std::iter::once(told).chain(why).collect::<String>()
+        };
+        lines.push(asked.iter().map(of_one).collect::<Vec<_>>().join("\n"));
+    }
+    lines
+}
+
 /// The name of a scenario that leads to its report.
 fn linked(entry: &Entry) -> String {
     format!("[{}]({})", escaped(&entry.name), address(entry, "report.md"))
@@ -73,19 +96,14 @@ fn scenario(index: &Index, entry: &Entry) -> String {
     let report = address(entry, "report.html");
     facts.push(format!("- report: [{report}]({report})"));
     lines.push(facts.join("\n"));
-    let claims = run.article.iter().flat_map(said).map(|said| {
-        let see = said.fired.iter().map(|id| escaped(id)).collect::<Vec<_>>().join(", ");
-        let see = if see.is_empty() { see } else { format!(" → {see}") };
-        format!("- {} **{}**: {}{see}", said.mark, said.verdict, escaped(&said.says()))
-    });
-    let found = found(run);
-    let claims: Vec<String> = claims.collect();
-    let claims = if claims.is_empty() {
-        found.iter().map(|said| format!("- {}", escaped(said))).collect()
+    let article = run.article.as_ref().filter(|article| !article.claims.is_empty());
+    if let Some(article) = article {
+        lines.push(escaped(&conclusions(article)));
     } else {
-        claims
-    };
-    lines.push(claims.join("\n"));
+        let found: Vec<String> =
+            found(run).iter().map(|said| format!("- {}", escaped(said))).collect();
+        lines.push(found.join("\n"));
+    }
     let errors = findings(run).into_iter().filter(|finding| finding.severity == Severity::Error);
     let errors = errors.flat_map(|finding| {
         finding

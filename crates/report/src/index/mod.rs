@@ -2,17 +2,21 @@
 //!
 //! The terminal, Markdown and the page say the same sentences, each in its own way.
 
+mod asked;
 mod markdown;
 mod table;
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use crate::figures::{count, list, seconds};
 use crate::format::Format;
 use crate::html;
-use crate::model::{ArticleForm, ClaimVerdict, Entry, Environment, Index, Run, Severity};
+use crate::model::{Article, ArticleForm, ClaimVerdict, Entry, Environment, Index, Run, Severity};
 use crate::sentences::{Role, sentences};
 use crate::style::Style;
+use asked::statements;
+pub(crate) use asked::{Asked, asked};
 pub(crate) use table::time;
 
 /// Makes a text of a set.
@@ -48,22 +52,26 @@ pub(crate) struct Tally {
     pub(crate) fails: usize,
     pub(crate) turned: usize,
     pub(crate) open: usize,
+    /// Of those that do not hold: the ones that do as they were published, mistakes included.
+    pub(crate) by_mistake: usize,
 }
 
 impl Tally {
-    /// Of all statements that the authors of the runs' articles made.
+    /// Of all statements that the authors of the runs' articles made, each once.
     pub(crate) fn of<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Self {
-        let articles = runs.into_iter().filter_map(|run| run.article.as_ref());
+        let runs: Vec<&Run> = runs.into_iter().collect();
         let mut tally = Self::default();
-        for verdict in articles.flat_map(|article| article.statements(false)) {
-            match verdict {
+        for statement in statements(&asked(&runs)) {
+            match statement.verdict {
                 ClaimVerdict::Holds => tally.holds += 1,
+                ClaimVerdict::CannotBeTold => tally.open += 1,
+                ClaimVerdict::DoesNotHold => tally.fails += 1,
                 ClaimVerdict::TurnsRound => {
                     (tally.fails, tally.turned) = (tally.fails + 1, tally.turned + 1);
                 }
-                ClaimVerdict::DoesNotHold => tally.fails += 1,
-                ClaimVerdict::CannotBeTold => tally.open += 1,
             }
+            tally.by_mistake +=
+                usize::from(statement.holds_by_mistake() && statement.verdict.fails());
         }
         tally
     }
@@ -76,6 +84,7 @@ impl Tally {
 /// The answer of all runs together, in sentences.
 pub(crate) fn answer(index: &Index) -> Vec<String> {
     let mut sentences: Vec<String> = conclusions(index).into_iter().collect();
+    sentences.extend(by_mistake(index));
     let missing = index.scenarios.iter().filter(|entry| entry.run.is_none());
     let missing: Vec<&str> = missing.map(|entry| entry.name.as_str()).collect();
     if !missing.is_empty() {
@@ -103,21 +112,14 @@ fn conclusions(index: &Index) -> Option<String> {
     if tally.all() == 0 {
         return None;
     }
-    let forms: Vec<ArticleForm> =
-        index.runs().filter_map(|run| Some(run.article.as_ref()?.form)).collect();
-    let repeated = match forms.first() {
-        Some(ArticleForm::Published)
-            if forms.iter().all(|form| *form == ArticleForm::Published) =>
-        {
-            " repeated as they were published with their mistakes,"
-        }
-        Some(ArticleForm::Corrected)
-            if forms.iter().all(|form| *form == ArticleForm::Corrected) =>
-        {
-            " repeated with their mistakes corrected,"
-        }
-        _ => "",
+    let articles: Vec<&Article> = index.runs().filter_map(|run| run.article.as_ref()).collect();
+    let is_in = |form: ArticleForm| articles.iter().any(|article| article.form == form);
+    let repeated = match (is_in(ArticleForm::Published), is_in(ArticleForm::Corrected)) {
+        (true, false) => " repeated as they were published with their mistakes,",
+        (false, true) => " repeated with their mistakes corrected,",
+        _ => " each in the form in which it can be asked,",
     };
+    let ids: BTreeSet<&str> = articles.iter().map(|article| article.id.as_str()).collect();
     let turned = match tally.turned {
         0 => String::new(),
         turned => format!(" ({turned} of them turned round)"),
@@ -125,11 +127,42 @@ fn conclusions(index: &Index) -> Option<String> {
     Some(format!(
         "Of the {} of {},{repeated} {} here, {}{turned}, and {} cannot be told from these runs.",
         count(tally.all(), "conclusion"),
-        count(forms.len(), "article"),
+        count(ids.len(), "article"),
         if tally.holds == 1 { "1 holds".to_owned() } else { format!("{} hold", tally.holds) },
         if tally.fails == 1 { "1 does not".to_owned() } else { format!("{} do not", tally.fails) },
         tally.open,
     ))
+}
+
+/// How many conclusions a mistake made.
+fn by_mistake(index: &Index) -> Option<String> {
+    match Tally::of(index.runs()).by_mistake {
+        0 => None,
+        1 => Some(
+            "1 of those that do not hold does so as it was published, by a mistake.".to_owned(),
+        ),
+        n => Some(format!(
+            "{n} of those that do not hold do so as they were published, by a mistake."
+        )),
+    }
+}
+
+/// The groups of conclusions by what became of them: a heading, and the conclusions under it. One without any is left out.
+pub(crate) fn by_verdict<'a>(runs: &[&'a Run]) -> Vec<(&'static str, Vec<Asked<'a>>)> {
+    let mut groups = [
+        ("What holds here", Vec::new()),
+        ("What does not hold here", Vec::new()),
+        ("What cannot be told from these runs", Vec::new()),
+    ];
+    for one in asked(runs) {
+        let group = match one.said.claim.verdict {
+            ClaimVerdict::Holds => 0,
+            ClaimVerdict::TurnsRound | ClaimVerdict::DoesNotHold => 1,
+            ClaimVerdict::CannotBeTold => 2,
+        };
+        groups[group].1.push(one);
+    }
+    groups.into_iter().filter(|(_, conclusions)| !conclusions.is_empty()).collect()
 }
 
 /// Where checks took figures for no results.

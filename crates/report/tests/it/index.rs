@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use insta::assert_snapshot;
-use larder_report::{Claim, ClaimVerdict, Entry, Format, Index, index_formats, render_index};
+use larder_report::{
+    ArticleForm, Claim, ClaimVerdict, Entry, Format, Index, index_formats, render_index,
+};
 
 use super::html::{attributes, text_of};
 use super::made_up::article::article;
@@ -70,6 +72,42 @@ fn conclusions_are_counted_by_what_became_of_them() {
     assert!(said(&[Holds]).contains("1 conclusion of 1 article"));
     assert!(said(&[Holds]).contains("1 holds here, 0 do not, and 0 cannot be told"));
     assert_eq!(said(&[]), "");
+}
+
+#[test]
+fn what_both_forms_ask_counts_once_and_where_it_can_be_told() {
+    use ClaimVerdict::{CannotBeTold, DoesNotHold, Holds, TurnsRound};
+    let in_form = |form, verdicts: [ClaimVerdict; 4]| {
+        let mut run = article();
+        let article = run.article.as_mut().expect("it repeats one");
+        article.form = form;
+        let claim = Claim { derived: false, statement: None, ..article.claims[0].clone() };
+        let numbered = (1..).zip(verdicts);
+        let claims = numbered.map(|(n, verdict)| Claim {
+            says: format!("It is {n}."),
+            verdict,
+            ..claim.clone()
+        });
+        article.claims = claims.collect();
+        run
+    };
+    let mut index = Index::of_scenarios("both", "", []);
+    let corrected = [Holds, TurnsRound, CannotBeTold, CannotBeTold];
+    index.push("a", in_form(ArticleForm::Corrected, corrected));
+    index.push("b", in_form(ArticleForm::Published, [DoesNotHold, Holds, Holds, CannotBeTold]));
+    let text = render(&index, Format::MARKDOWN);
+    for said in [
+        "Of the 4 conclusions of 1 article, each in the form in which it can be asked, 2 hold here, 1 does not (1 of them \
+         turned round), and 1 cannot be told from these runs.",
+        "1 of those that do not hold does so as it was published, by a mistake.",
+        "It is 1. (with the mistakes corrected; as published: does not hold)",
+        "It is 2. (with the mistakes corrected; as published: holds)",
+        "It is 3. (as published)",
+        "## What holds here",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    assert_eq!(text.matches("It is 4.").count(), 1, "{text}");
 }
 
 #[test]

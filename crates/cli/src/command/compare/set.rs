@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use larder_bench::{
-    Claimed, Outcome, Permissions, Plan, Scenario, Set, SliceSpec, compare, estimate, fit,
+    Claimed, Member, Outcome, Permissions, Plan, Scenario, Set, SliceSpec, compare, estimate, fit,
     limit_memory, refuse_too_large,
 };
 use larder_report::{Entry, Index, Run, index_formats, render_index};
@@ -27,18 +27,16 @@ use crate::terminal;
 pub(super) fn run(arguments: &Arguments, set: &Set) -> anyhow::Result<Exit> {
     refuse(arguments, set)?;
     // All are read before the first one runs: nobody waits an hour to be told of a typing error.
-    let resolve = |scenario: Scenario| {
-        let scenario = scenario.resolve(arguments.form.unwrap_or_default(), arguments.full)?;
-        Ok(scenario.with_workload(&arguments.workload))
-    };
-    let scenarios = set.members()?.into_iter().map(resolve);
-    let scenarios: Vec<Scenario> = scenarios.collect::<anyhow::Result<_>>()?;
+    let mut members = set.runs(arguments.form, arguments.full)?;
+    for Member { scenario, .. } in &mut members {
+        *scenario = std::mem::take(scenario).with_workload(&arguments.workload);
+    }
     let interrupts = Interrupts::listen()?;
     if arguments.dry_run {
-        return dry_run(arguments, &scenarios, &interrupts);
+        return dry_run(arguments, &members, &interrupts);
     }
     let folder = folder(arguments, &set.name)?;
-    let names = scenarios.iter().map(|scenario| &*scenario.name);
+    let names = members.iter().map(|member| &*member.name);
     let mut index = Index::of_scenarios(&set.name, &set.summary, names);
     let mut failed = false;
     // Nobody waits an hour either to be told of a folder that cannot be written.
@@ -48,11 +46,11 @@ pub(super) fn run(arguments: &Arguments, set: &Set) -> anyhow::Result<Exit> {
     let prepared = folders.iter().rev().try_for_each(|folder| larder_bench::prepare(folder));
     prepared.inspect_err(|_| interrupts.discard())?;
     let mut written = Ok(());
-    for (at, scenario) in scenarios.iter().enumerate() {
+    for (at, Member { name, scenario }) in members.iter().enumerate() {
         if interrupts.stop.load(Ordering::Relaxed) {
             break;
         }
-        heading(arguments.quiet, at + 1, scenarios.len(), &scenario.name);
+        heading(arguments.quiet, at + 1, members.len(), name);
         let entry = &mut index.scenarios[at];
         failed |= !member(arguments, scenario, entry, &folder, &interrupts);
         // After each, so that there is one whatever becomes of the next.
@@ -124,7 +122,8 @@ fn member(
     interrupts: &Interrupts,
 ) -> bool {
     let name = &entry.name;
-    let (outcome, claimed) = match measure(arguments, scenario, results, interrupts) {
+    let folder = results.join(&entry.folder);
+    let (outcome, claimed) = match measure(arguments, scenario, (results, &folder), interrupts) {
         Ok(measured) => measured,
         Err(error) => {
             let reason = told(&error);
@@ -134,7 +133,7 @@ fn member(
         }
     };
     interrupts.writing();
-    let written = larder_bench::write(&results.join(&entry.folder), &outcome);
+    let written = larder_bench::write(&folder, &outcome);
     let written = written.map_err(anyhow::Error::from);
     // For whoever makes the index anew, and finds nothing there; here it is shown all the same.
     let lost = |error| format!("it ran, and could not be kept: {}", told(error));
@@ -178,17 +177,16 @@ fn export(arguments: &Arguments, name: &str, run: &Run) -> anyhow::Result<()> {
 fn measure(
     arguments: &Arguments,
     scenario: &Scenario,
-    results: &Path,
+    (results, folder): (&Path, &Path),
     interrupts: &Interrupts,
 ) -> anyhow::Result<(Outcome, Claimed)> {
     let permissions = Permissions { yes: arguments.yes };
     let _limit = limit_memory(scenario)?;
     refuse_too_large(scenario, false, &CATALOG, permissions)?;
     let plan = Plan::new(scenario, false, &CATALOG)?;
-    let folder = results.join(&plan.scenario);
     let of_all = made(arguments, results);
-    let claimed = claimed(arguments, &folder, interrupts)?;
-    interrupts.made(iter::once(folder).chain(of_all).collect());
+    let claimed = claimed(arguments, folder, interrupts)?;
+    interrupts.made(iter::once(folder.to_owned()).chain(of_all).collect());
     let progress = Progress::new(arguments.quiet);
     let stop = &interrupts.stop;
     let outcome = fit(plan, scenario, false, (&CATALOG, permissions), &progress, stop)
@@ -200,13 +198,13 @@ fn measure(
 /// Each plan with what it would take, and the time of all of them.
 fn dry_run(
     arguments: &Arguments,
-    scenarios: &[Scenario],
+    members: &[Member],
     interrupts: &Interrupts,
 ) -> anyhow::Result<Exit> {
     let permissions = Permissions { yes: arguments.yes };
     let (mut all, mut failed) = (Duration::ZERO, false);
-    for (number, scenario) in (1..).zip(scenarios) {
-        heading(arguments.quiet, number, scenarios.len(), &scenario.name);
+    for (number, Member { name, scenario }) in (1..).zip(members) {
+        heading(arguments.quiet, number, members.len(), name);
         let progress = Progress::new(arguments.quiet);
         let described = limit_memory(scenario).and_then(|_limit| {
             refuse_too_large(scenario, false, &CATALOG, permissions)?;
@@ -224,13 +222,13 @@ fn dry_run(
             }
             Err(error) => {
                 failed = true;
-                format!("plan: {}\n  cannot run: {}\n", scenario.name, told(&error.into()))
+                format!("plan: {name}\n  cannot run: {}\n", told(&error.into()))
             }
         };
         print(text.as_bytes())?;
         print(b"\n")?;
     }
-    let number = scenarios.len();
+    let number = members.len();
     print(format!("all {number} scenarios: {}\n", seconds(all)).as_bytes())?;
     Ok(exit(arguments, failed, &[], &interrupts.stop))
 }

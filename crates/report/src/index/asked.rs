@@ -1,0 +1,137 @@
+//! The conclusions of a set, each once, however many of its runs ask it.
+//!
+//! An article may be repeated in both forms. A conclusion is judged where it can be asked: with the mistakes corrected where
+//! that form can tell it, for there its author timed what was meant, and otherwise as published.
+
+use crate::article::{Said, said};
+use crate::model::{Article, ArticleForm, ClaimVerdict, Run};
+
+/// The forms, the one whose verdict counts first.
+const FORMS: [ArticleForm; 2] = [ArticleForm::Corrected, ArticleForm::Published];
+
+/// A conclusion with the answers of all runs of its article.
+#[derive(Debug)]
+pub(crate) struct Asked<'a> {
+    /// The article.
+    pub(crate) article: &'a Article,
+    /// The answer that counts.
+    pub(crate) said: Said<'a>,
+    /// The place of its run among all runs.
+    pub(crate) run: usize,
+    /// The form of the scenario that gives it.
+    pub(crate) form: ArticleForm,
+    /// Other verdicts that runs in the other form give, where they give one.
+    pub(crate) otherwise: Vec<(ArticleForm, &'static str)>,
+    /// The verdict of each form, in the order of [`FORMS`]; `None` where no run in that form asks it.
+    by_form: [Option<ClaimVerdict>; 2],
+}
+
+/// A statement of an author, which may have several conclusions.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Statement<'a> {
+    article: &'a str,
+    name: Option<&'a str>,
+    /// What it comes to.
+    pub(crate) verdict: ClaimVerdict,
+    by_form: [Option<ClaimVerdict>; 2],
+}
+
+impl Statement<'_> {
+    /// Whether it holds as published, and does not with the mistakes corrected.
+    pub(crate) fn holds_by_mistake(&self) -> bool {
+        let [corrected, published] = self.by_form;
+        corrected.is_some_and(ClaimVerdict::fails) && published == Some(ClaimVerdict::Holds)
+    }
+
+    fn add(&mut self, verdict: ClaimVerdict, by_form: [Option<ClaimVerdict>; 2]) {
+        self.verdict = self.verdict.and(verdict);
+        for (form, other) in self.by_form.iter_mut().zip(by_form) {
+            *form = form.zip(other).map(|(one, other)| one.and(other)).or(*form).or(other);
+        }
+    }
+}
+
+impl Asked<'_> {
+    /// Where it stands and what it says: `A003, line 134: …`.
+    pub(crate) fn says(&self) -> String {
+        let line = self.said.claim.line.map(|line| format!(", line {line}")).unwrap_or_default();
+        format!("{}{line}: {}", self.article.id, self.said.says())
+    }
+
+    /// The form that tells it, and what the other one says where that is something else.
+    pub(crate) fn told_by(&self) -> String {
+        let others = self.otherwise.iter();
+        let others: Vec<String> =
+            others.map(|(form, verdict)| format!("; {}: {verdict}", in_words(*form))).collect();
+        format!("{}{}", in_words(self.form), others.concat())
+    }
+}
+
+fn in_words(form: ArticleForm) -> &'static str {
+    match form {
+        ArticleForm::Corrected => "with the mistakes corrected",
+        ArticleForm::Published => "as published",
+    }
+}
+
+/// Every conclusion of these runs, in the order in which the runs ask them.
+pub(crate) fn asked<'a>(runs: &[&'a Run]) -> Vec<Asked<'a>> {
+    let articles = || {
+        let numbered = runs.iter().enumerate();
+        numbered.filter_map(|(at, run)| Some((at, run.article.as_ref()?)))
+    };
+    let mut all: Vec<Vec<(usize, &Article, Said<'_>)>> = Vec::new();
+    for (at, article) in articles() {
+        for said in said(article) {
+            let same = |(_, other, known): &(usize, &Article, Said<'_>)| {
+                other.id == article.id && known.claim.says == said.claim.says
+            };
+            // Of two that say the same in one run, each has its own like in another.
+            let mut open = all.iter_mut().filter(|answers| answers.iter().all(|one| one.0 != at));
+            match open.find(|answers| answers.iter().any(same)) {
+                Some(answers) => answers.push((at, article, said)),
+                None => all.push(vec![(at, article, said)]),
+            }
+        }
+    }
+    all.into_iter().filter_map(one).collect()
+}
+
+/// A conclusion of several answers, the first of which that tells it counts, in the order of the forms.
+fn one<'a>(mut answers: Vec<(usize, &'a Article, Said<'a>)>) -> Option<Asked<'a>> {
+    let tells = |verdict: ClaimVerdict| verdict != ClaimVerdict::CannotBeTold;
+    let rank = |(_, article, said): &(usize, &Article, Said<'_>)| {
+        let form = FORMS.iter().position(|form| *form == article.form);
+        (!tells(said.claim.verdict), form)
+    };
+    answers.sort_by_key(rank);
+    let by_form = FORMS.map(|form| {
+        let mut own = answers.iter().filter(|(_, article, _)| article.form == form);
+        own.next().map(|(_, _, said)| said.claim.verdict)
+    });
+    let mut answers = answers.into_iter();
+    let (run, article, said) = answers.next()?;
+    let otherwise = answers.filter(|(_, other, answer)| {
+        let verdict = answer.claim.verdict;
+        other.form != article.form && tells(verdict) && verdict != said.claim.verdict
+    });
+    let otherwise = otherwise.map(|(_, other, answer)| (other.form, answer.verdict)).collect();
+    Some(Asked { article, form: article.form, said, run, otherwise, by_form })
+}
+
+/// The statements of the authors, each once.
+pub(crate) fn statements<'a>(asked: &[Asked<'a>]) -> Vec<Statement<'a>> {
+    let mut known: Vec<Statement<'a>> = Vec::new();
+    for Asked { article, said, by_form, .. } in asked.iter().filter(|one| !one.said.claim.derived) {
+        let (article, name) = (article.id.as_str(), said.claim.statement.as_deref());
+        let verdict = said.claim.verdict;
+        let is_same = |other: &&mut Statement<'_>| {
+            name.is_some() && (other.article, other.name) == (article, name)
+        };
+        match known.iter_mut().find(is_same) {
+            Some(statement) => statement.add(verdict, *by_form),
+            None => known.push(Statement { article, name, verdict, by_form: *by_form }),
+        }
+    }
+    known
+}
