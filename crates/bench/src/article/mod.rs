@@ -53,6 +53,7 @@ pub fn judge(plan: &Plan, run: &Run) -> Option<Article> {
 pub(crate) fn judge_as(spec: &ArticleSpec, repeated: &Repeated<'_>, run: &Run) -> Article {
     let comparable = repeated.changed.is_empty();
     let figure = |figure: &FigureSpec| measured(figure, spec, run, comparable);
+    let has_like = |figure: &&FigureSpec| figure.form.is_none_or(|form| form == repeated.form);
     let is_asked = |claim: &&ClaimSpec| claim.form.is_none_or(|form| form == repeated.form);
     let (asked, elsewhere): (Vec<_>, Vec<_>) = spec.claims.iter().partition(is_asked);
     Article {
@@ -65,7 +66,7 @@ pub(crate) fn judge_as(spec: &ArticleSpec, repeated: &Repeated<'_>, run: &Run) -
         matrix: spec.matrix,
         percentiles: spec.percentiles,
         rates: if spec.matrix { rates(spec, run) } else { Vec::new() },
-        figures: spec.figures.iter().map(figure).collect(),
+        figures: spec.figures.iter().filter(has_like).map(figure).collect(),
         claims: judge_claims(&asked, run, repeated.changed),
         asked_elsewhere: elsewhere.len(),
         // Another workload makes other checks fire, and half a run not all of them.

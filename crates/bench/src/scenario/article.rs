@@ -45,6 +45,8 @@ pub struct FigureSpec {
     pub part: Option<String>,
     /// Where in the sweep of the part, where it sweeps.
     pub at: Option<At>,
+    /// The form of the scenario that has its like, where the other one has not.
+    pub form: Option<ArticleForm>,
     /// It is the most of the sweep.
     #[serde(default)]
     pub peak: bool,

@@ -107,8 +107,7 @@ impl Set {
                 if runs.iter().any(|other| other.name == name) {
                     let set = &self.name;
                     return Err(usage(format!(
-                        "set `{set}`: `{name}` is a scenario and another one as {form}, and each has a folder of its name; give \
-                         one another `name`"
+                        "set `{set}`: two of its runs are called `{name}`, and each has a folder of its name; give one another `name`"
                     )));
                 }
                 runs.push(Member { name, scenario: scenario.clone().resolve(form, full)? });
