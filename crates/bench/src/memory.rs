@@ -27,7 +27,21 @@ const SOON: Duration = Duration::from_secs(1);
 
 /// Limits the memory of this process, and of all that it will start, where a scenario says so; until what is returned is
 /// dropped. To be called before the scenario is planned and anything is started: what was taken before does not count.
-pub fn limit_memory(scenario: &Scenario) -> Result<Option<MemoryLimit>> {
+///
+/// The memory of an article's machine is left out where this system cannot limit it, and the report says so among what the
+/// form leaves out. A limit that somebody typed has to hold.
+pub fn limit_memory(scenario: &mut Scenario, is_typed: bool) -> Result<Option<MemoryLimit>> {
+    match entered(scenario) {
+        Err(error) if scenario.article.is_some() && !is_typed => {
+            scenario.leave_out_memory(&error.to_string());
+            Ok(None)
+        }
+        entered => entered,
+    }
+}
+
+/// Enters a group with the limit of a scenario.
+fn entered(scenario: &Scenario) -> Result<Option<MemoryLimit>> {
     // Settings of the whole run are the same in all of its workloads.
     let asked = scenario.workloads().first().and_then(|(_, spec)| spec.memory);
     let Some(limit) = asked else { return Ok(None) };

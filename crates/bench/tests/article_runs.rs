@@ -205,8 +205,9 @@ fn a000_published() {
         Scenario::find("a000").unwrap().resolve(ArticleForm::Published, false).unwrap();
     for url in &mut scenario.targets {
         *url = url.replace("mount=tmpfs:1g", "mount=tmpfs:64m");
+        *url = url.replace("mount=tmpfs:512m", "mount=tmpfs:32m");
     }
-    let workloads = ["keys = 500\ndata-size = '144k'", "keys = 20\ndata-size = '2.12m'"];
+    let workloads = ["keys = 500\ndata-size = '144k'", "keys = 40\ndata-size = '2.12m'"];
     for (part, workload) in scenario.parts.iter_mut().zip(workloads) {
         part.workload = toml::from_str(workload).unwrap();
     }
@@ -233,10 +234,23 @@ fn a000_published() {
         assert_eq!(refused.ops_per_s, None, "and not a time of 0");
     }
     // A tmpfs says that it is full, a ramfs never is.
-    let full = at("TmpFS", "small", Operation::Set);
-    assert!((20..100).contains(&full.counts.errors), "{full:#?}");
+    let full = at("TmpFS with checked writes", "large", Operation::Set);
+    assert_eq!((full.counts.errors, full.counts.read_back_absent), (10, 0), "{full:#?}");
     let said = full.samples[0].first_error.as_deref().unwrap();
     assert!(said.contains("No space left on device"), "{said}");
+    // A program that does not listen has files without bytes, and one with a part of its value.
+    let unheard = at("TmpFS", "large", Operation::Set);
+    assert_eq!((unheard.counts.errors, unheard.counts.ops), (0, 40), "{unheard:#?}");
+    for (name, misses) in [("TmpFS", 9), ("TmpFS of 512 MB", 24)] {
+        let read = at(name, "large", Operation::Get);
+        assert_eq!((read.counts.misses, read.counts.wrong), (misses, 1), "{read:#?}");
+    }
+    for id in ["SILENT-DROP", "NEVER-HITS"] {
+        let fired: BTreeSet<_> = named(&run, id).into_iter().collect();
+        assert!(fired.contains("TmpFS") && fired.contains("TmpFS of 512 MB"), "{id}: {fired:?}");
+        assert!(!fired.contains("TmpFS with checked writes"), "{:#?}", findings(&run, id));
+        assert!(!fired.contains("RamFS"), "{:#?}", findings(&run, id));
+    }
     let endless = at("RamFS", "small", Operation::Get);
     assert_eq!((endless.counts.hits, share("RamFS")), (500, 1.0));
     let warned = findings(&run, "FS-KIND");
@@ -256,7 +270,8 @@ fn a000_corrected() {
     let workloads = [
         "keys = 20\ndata-size = '72k'",
         "keys = 5\ndata-size = '2.12m'",
-        "operations = 'get'\nkey-pattern = 'zipf:0.99'\nkeys = 40\nrequests = 200\ndata-size = '4k'",
+        "operations = 'set,get'\nkey-pattern = 'zipf:0.99'\nkeys = 40\nrequests = 200\ndata-size = '4k'",
+        "operations = 'get,get_many'\ngroup = 30\nkeys = 60\ndata-size = '1k'",
     ];
     for (part, workload) in scenario.parts.iter_mut().zip(workloads) {
         part.workload = toml::from_str(workload).unwrap();

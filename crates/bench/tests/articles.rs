@@ -369,6 +369,28 @@ fn what_was_announced_and_never_published_is_shown_all_the_same() {
 }
 
 #[test]
+fn two_operations_are_compared_where_a_conclusion_names_both() {
+    let claim = |b: &str| {
+        format!(
+            "[[article.claim]]\nsays = 'so'\nkind = 'faster'\na = 'works'\nb = ['{b}']\npart = 'both'\n\
+             operation = 'get'\nb_operation = 'set'\n"
+        )
+    };
+    let head = HEAD.replace(
+        "name = \"writes\"\n    workload = { operations = \"set+get\" }",
+        "name = \"both\"\n    workload = { operations = \"set,get\" }",
+    );
+    let lines = ["waits", "works"].map(claim).concat();
+    let [waits, itself] = &laid_beside(&head, &lines, &WorkloadSpec::default()).claims[..] else {
+        panic!("two conclusions")
+    };
+    assert_eq!((waits.verdict, waits.b_operation.as_deref()), (Holds, Some("set")));
+    // Made-up times are those of the target, whatever it does: neither of both operations is faster.
+    assert!(![Holds, TurnsRound].contains(&itself.verdict), "{itself:#?}");
+    assert_eq!(itself.evidence.len(), 1, "{itself:#?}");
+}
+
+#[test]
 fn few_rounds_say_how_many_would_tell() {
     let claim = "[[article.claim]]\nsays = 'x'\nkind = 'faster'\npart = 'writes'\na = 'works'\nb = ['waits']\n";
     let judged =

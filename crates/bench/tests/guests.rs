@@ -93,6 +93,12 @@ fn main() -> ExitCode {
     trials.push(trial_where(perl, "ways_to_read_that_a_guest_has_not_are_reasons", ways));
     trials.push(trial_where(perl, "values_that_take_time_to_make_are_a_reason", load_time));
     trials.push(trial_where(perl, "a_floor_is_that_of_the_targets_language", floors));
+    trials.push(trial_where(
+        perl,
+        "each_interpreter_of_a_language_has_its_own_floor",
+        interpreters,
+    ));
+    trials.push(trial_where(perl, "an_interpreter_that_is_not_there_is_a_reason", no_interpreter));
     let dict = || has_program(&CATALOG.find("python+dict").unwrap().recipes[0]);
     trials.push(trial_where(dict, "memory_is_without_what_the_floor_takes", own_memory));
     trials.push(trial_where(dict, "memory_that_no_other_process_has_is_a_reason", private));
@@ -445,6 +451,44 @@ fn own_memory() {
         let left = cell.rss_bytes.unwrap_or(0);
         assert!(left < 10 << 20, "{left} of {own:?}");
     }
+}
+
+/// The same Perl by its own path stands for another one: which version answers, the report tells of each.
+fn interpreters() {
+    let (own, named) = ("perl+fastmmap:", "perl+fastmmap:?interpreter=perl");
+    let run = run(&[own, named], "keys = 300\noperations = 'set'");
+    let [first, second] = &run.targets[..] else { panic!("{:#?}", run.targets) };
+    let path = second.settings.get("interpreter").unwrap();
+    assert!(path.ends_with("/perl"), "{path}");
+    assert_eq!(first.settings.get("interpreter"), None);
+    assert_eq!(first.language.as_deref(), Some("perl"));
+    assert_eq!(second.language, Some(format!("perl by {path}")));
+    for target in [first, second] {
+        let version = target.version.as_deref().unwrap();
+        assert!(version.contains("perl 5."), "{version}");
+        let is_own = |floor: &&Floor| floor.language == target.language;
+        assert_eq!(run.floors.iter().filter(is_own).count(), 1, "{:#?}", run.floors);
+        let cell = cells(&run, &target.url)[0];
+        assert_eq!((cell.counts.ops, &cell.reason), (600, &None), "{cell:#?}");
+    }
+}
+
+fn no_interpreter() {
+    let targets = [
+        "perl+fastmmap:",
+        "perl+fastmmap:?interpreter=/no/perl",
+        "perl+fastmmap:?interpreter=/bin/true",
+    ];
+    let run = support::run(&CATALOG, &targets, "rounds = 1\nkeys = 10\noperations = 'set'");
+    let reason = |n: usize| run.targets[n].reason.as_deref().unwrap_or_default();
+    assert_eq!(reason(0), "");
+    let said = "there is no program `/no/perl`; write the path of one that is there";
+    assert!(reason(1).ends_with(said), "{}", reason(1));
+    assert!(reason(2).contains("ended too early"), "{}", reason(2));
+    let of_tier = StoreUrl::parse("perl+tiered:fastmmap:?interpreter=perl|fastmmap:").unwrap();
+    let refused = CATALOG.open(&of_tier).map(drop).unwrap_err().to_string();
+    let said = "one program has all tiers; write it behind the last tier, `…|?interpreter=PATH`";
+    assert!(refused.contains(said), "{refused}");
 }
 
 fn floors() {

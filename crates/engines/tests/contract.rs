@@ -63,7 +63,7 @@ const URLS: &[&str] = &[
     "mysql:?tls=on&flush=2",
     "mysql:?via=delay:200us&flush=0",
     "mongodb:",
-    "mongodb:?w=0",
+    "mongodb:?w=0&sync_delay=0",
     "mongodb:?tls=on&w=majority&journal=on&via=delay:200us",
     "tiered:moka:|lmdb:",
     "tiered:moka:|lmdb:|?l1_ttl=off",

@@ -107,6 +107,35 @@ test('a file system that is full is an error in its own words', static function 
     }
 });
 
+test('writes that nobody looks at leave empty files on a full file system', static function (): void {
+    $mount = folder();
+    exec('mount -t tmpfs -o size=1m tmpfs ' . escapeshellarg($mount) . ' 2>/dev/null', result_code: $code);
+    if ($code !== 0) {
+        echo "not root: left out\n";
+        ok(true, 'nothing to see');
+        return;
+    }
+    try {
+        $guest = new TestGuest('file', ['folder' => $mount, 'options' => ['writes' => 'unchecked']]);
+        same($guest->opened['settings']['writes'] ?? null, 'unchecked', 'it tells how it writes');
+        same($guest->set('first', str_repeat('x', 600_000)), ['stored' => true], 'what fits is stored');
+        same($guest->set('part', str_repeat('y', 600_000)), ['stored' => true], 'of what does not that is said as well');
+        same($guest->set('none', str_repeat('z', 600_000)), ['stored' => true], 'even where nothing of it fits');
+        same(strlen((string) $guest->get('first')), 600_000, 'the first one is whole');
+        $part = strlen((string) $guest->get('part'));
+        ok($part > 0 && $part < 600_000, 'a part of the second is there', $part);
+        same(filesize("$mount/" . sha1('none')), 0, 'of the third a file without bytes');
+        same($guest->get('none'), null, 'which is read as nothing');
+        same($guest->set('empty', ''), ['stored' => true], 'an empty value');
+        $guest->end();
+    } finally {
+        exec('umount ' . escapeshellarg($mount));
+    }
+    $guest = new TestGuest('file', ['options' => ['writes' => 'unchecked']]);
+    ok($guest->set('empty', '')['stored'], 'an empty value that somebody stores');
+    same($guest->get('empty'), '', 'is not a miss');
+});
+
 test('a file that cannot be deleted is an error in its own words', static function (): void {
     $folder = folder();
     $guest = new TestGuest('file', ['folder' => $folder]);

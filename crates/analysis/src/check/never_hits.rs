@@ -2,7 +2,9 @@
 
 use larder_report::{CAPACITY, Cell, HitCurve, PointValue, Run, Severity};
 
-use super::{About, Check, Needs, Report, is_bounded, keeps_all, lacks_room, measured};
+use super::{
+    About, Check, Needs, Report, at_point_of, is_bounded, keeps_all, lacks_room, measured,
+};
 
 /// A ratio that differs from the predicted one by more than this deserves a word.
 const TOLERANCE: f64 = 0.02;
@@ -18,9 +20,11 @@ fn found(cell: &Cell) -> Option<f64> {
 }
 
 /// Misses of keys that were stored and that nothing has ended: the store tells that it evicted nothing. Where each read is
-/// predicted to hit, every TTL outlives the phase.
+/// predicted to hit, every TTL outlives the phase; and then each that misses is one, if no set was refused.
 fn lost(run: &Run, cell: &Cell) -> u64 {
-    let must_all_hit = cell.predicted_hit_ratio.is_some_and(|ratio| ratio >= 1.0);
+    let refuses = |other: &Cell| !other.operation.reads() && other.counts.errors > 0;
+    let must_all_hit = cell.predicted_hit_ratio.is_some_and(|ratio| ratio >= 1.0)
+        && !at_point_of(run, cell).any(refuses);
     match (keeps_all(run, cell), must_all_hit) {
         (false, _) => 0,
         (true, true) => cell.counts.unplanned_misses(),
@@ -46,7 +50,7 @@ impl Check for NeverHits {
             id: "NEVER-HITS",
             severities: &[Severity::Error, Severity::Warn],
             sees: "reads of which none hits, or fewer than the workload predicts, and touches and deletes that do not find what was stored; misses of keys that the run had deleted are right",
-            seen_in: "A002: get key0, set key1, for ever: 0 hits of 10,000 on both sides",
+            seen_in: "A002: get key0, set key1, for ever: 0 hits of 10,000 on both sides; A000: reads of files that a full tmpfs left empty",
             advice: "make the keys that are read the ones that were stored, give the store room for them, or find out where it lost them",
             needs: Needs::SomeRounds,
             repeats: true,
@@ -114,6 +118,20 @@ mod tests {
 
     fn fires(found: &[larder_report::Check]) -> bool {
         found.iter().any(|check| check.id == "NEVER-HITS")
+    }
+
+    #[test]
+    fn a_read_of_what_was_refused_is_no_loss() {
+        let found = |refused: u64| {
+            let mut set = Cell { operation: Operation::Set, ..Cell::default() };
+            (set.counts.ops, set.counts.errors, set.counts.evictions) = (100, refused, Some(0));
+            let mut get = Cell { operation: Operation::Get, ..Cell::default() };
+            (get.counts.ops, get.counts.hits, get.counts.misses) = (100, 99, 1);
+            (get.counts.evictions, get.predicted_hit_ratio) = (Some(0), Some(1.0));
+            super::super::run_all(&Run { cells: vec![set, get], ..Run::default() })
+        };
+        assert!(fires(&found(0)), "it was acknowledged");
+        assert!(!fires(&found(1)), "it was not");
     }
 
     #[test]

@@ -18,7 +18,7 @@ impl Check for SilentDrop {
             id: "SILENT-DROP",
             severities: &[Severity::Error],
             sees: "acknowledged values that a read-back does not find and no eviction counter explains",
-            seen_in: "A000: data disappeared, and its author suspected that reads of nothing looked fastest",
+            seen_in: "A000: data disappeared, and reads of nothing looked fastest: so a full tmpfs does to a program that looks at no result",
             advice: "read the store's log and limits; until the loss is explained its figures are no result",
             needs: Needs::SomeRounds,
             repeats: true,

@@ -52,6 +52,7 @@ impl Examined {
             kind: spec.kind,
             part: spec.part.clone(),
             operation: place(spec, &spec.a, None).operation_in(run),
+            b_operation: spec.b_operation.clone(),
             by: spec.by,
             a: spec.a.clone(),
             b: spec.b.clone(),
@@ -101,6 +102,12 @@ fn place<'a>(spec: &'a ClaimSpec, target: &'a str, at: Option<&'a Point>) -> Fig
     FigurePlace { target, part: spec.part.as_deref(), at, operation: spec.operation.as_deref() }
 }
 
+/// The place of one of those that `a` is compared with.
+fn b_place<'a>(spec: &'a ClaimSpec, target: &'a str, at: &'a Point) -> FigurePlace<'a> {
+    let operation = spec.b_operation.as_deref().or(spec.operation.as_deref());
+    FigurePlace { operation, ..place(spec, target, Some(at)) }
+}
+
 /// The points that a conclusion is about: where `a` is taken from, and where `b` is. Where nothing is swept, one without
 /// coordinates.
 fn pairs(spec: &ClaimSpec) -> Vec<(Point, Point)> {
@@ -129,7 +136,7 @@ fn examine(claim: &mut Claim, spec: &ClaimSpec, run: &Run) -> Result<Option<usiz
     let mut all = Vec::new();
     for (at, b_at) in pairs(spec) {
         let a = find(run, &place(spec, &spec.a, Some(&at)))?;
-        let others = spec.b.iter().map(|name| find(run, &place(spec, name, Some(&b_at))));
+        let others = spec.b.iter().map(|name| find(run, &b_place(spec, name, &b_at)));
         let others: Vec<IterationTimes> = others.collect::<Result<_, _>>()?;
         for doubt in others.iter().chain([&a]).flat_map(|times| &times.doubts) {
             // The time of a stand-in says nothing of the server in whose place it answers, whatever the article knew.
@@ -205,7 +212,7 @@ fn checks(spec: &ClaimSpec, run: &Run) -> Vec<ClaimCheck> {
     let places: Vec<FigurePlace<'_>> = pairs
         .iter()
         .flat_map(|(at, b_at)| {
-            let others = spec.b.iter().map(move |name| place(spec, name, Some(b_at)));
+            let others = spec.b.iter().map(move |name| b_place(spec, name, b_at));
             std::iter::once(place(spec, &spec.a, Some(at))).chain(others)
         })
         .collect();
@@ -329,6 +336,7 @@ mod tests {
             at: Vec::new(),
             b_at: Vec::new(),
             operation: Some("get".into()),
+            b_operation: None,
             checks: Vec::new(),
         }
     }

@@ -1,7 +1,8 @@
 //! A run laid beside the article that it repeats: each published figure with its like, each conclusion with a verdict.
 //!
 //! The figures of a cell that a check withholds from the ranking count here all the same: the article concluded from such
-//! figures, and what it concluded is judged. The check stands beside them.
+//! figures, and what it concluded is judged. The check stands beside them. A figure of a stand-in is left out: it says nothing
+//! of the server in whose place it answered.
 
 mod checks;
 mod claim;
@@ -18,6 +19,7 @@ use crate::plan::Plan;
 use crate::scenario::{ArticleSpec, At, ClaimSpec, FigureSpec};
 use checks::judge_checks;
 use claim::judge_claims;
+use larder_analysis::check::STAND_IN;
 use larder_analysis::statistics::{median, median_ci95};
 use times::{FigurePlace, IterationTimes, find};
 
@@ -153,6 +155,12 @@ fn measured(
         doubts: Vec::new(),
     };
     match found {
+        Ok((at, FoundFigure { times, .. })) if times.doubts.iter().any(|id| id == STAND_IN) => {
+            figure.at = at;
+            figure.reason = Some(format!(
+                "{STAND_IN}: another server answered in the place of the one that the article measured"
+            ));
+        }
         Ok((at, FoundFigure { times, rounds })) => {
             figure.at = at;
             figure.doubts = times.doubts;
@@ -245,4 +253,46 @@ fn rounds(
         Measure::ServerCpuUs => each(times.server_cpu_s()?, &|seconds| seconds * 1e6),
         Measure::RssBytes => times.rss_bytes()?.to_vec(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_of_a_stand_in_is_not_shown_and_says_why() {
+        let mut run =
+            Run::from_json(include_str!("../../../report/tests/fixture/run.json")).unwrap();
+        let spec = FigureSpec {
+            target: "memcached:".into(),
+            part: None,
+            at: Some(At { data_size: Some("4k".parse().unwrap()), ..At::default() }),
+            peak: false,
+            operation: Some("set".into()),
+            measure: Measure::UsPerOp,
+            published: None,
+            published_to: None,
+            iterations: None,
+            form: None,
+        };
+        let article = ArticleSpec {
+            id: "A999".into(),
+            title: String::new(),
+            machine: String::new(),
+            iterations: None,
+            matrix: false,
+            percentiles: false,
+            figures: Vec::new(),
+            claims: Vec::new(),
+        };
+        let shown = measured(&spec, &article, &run, true);
+        assert!(shown.here.is_some() && shown.reason.is_none(), "{shown:#?}");
+        let memcached = run.targets.iter_mut().find(|target| target.name == "memcached:").unwrap();
+        memcached.settings.insert("stand_in".into(), "says nothing of its speed".into());
+        let found = larder_analysis::check::run_all(&run);
+        run.checks.extend(found);
+        let left_out = measured(&spec, &article, &run, true);
+        assert_eq!((left_out.here, left_out.here_ci95, left_out.ratio), (None, None, None));
+        assert!(left_out.reason.is_some_and(|reason| reason.starts_with(STAND_IN)));
+    }
 }

@@ -67,15 +67,9 @@ pub(super) fn check(plan: &Plan, slots: &[TargetSlot], permissions: Permissions)
             TargetSlot::Closed(..) => None,
         })
     };
-    if targets().any(|target| target.guest.is_some()) {
-        check_guests(plan)?;
+    if !permissions.within_limit {
+        check_memory(plan, &targets)?;
     }
-    // One has its turn at a time.
-    let guests = targets().filter_map(|target| target.guest.as_ref());
-    let program = guests.map(|guest| guest.memory_bytes()).max().unwrap_or(0);
-    let memory: u64 =
-        targets().map(|target| footprint(plan, target).memory).sum::<u64>() + own(plan) + program;
-    fits_into_memory(memory)?;
     let mut disks: BTreeMap<u64, Disk> = BTreeMap::new();
     for target in targets() {
         // One of its own may be filled: nobody else is in it, and what finds no room there is what is to be seen.
@@ -103,6 +97,22 @@ pub(super) fn check(plan: &Plan, slots: &[TargetSlot], permissions: Permissions)
     Ok(())
 }
 
+/// Refuses what would take nearly all memory.
+fn check_memory<'a, T: Iterator<Item = &'a Target>>(
+    plan: &Plan,
+    targets: &impl Fn() -> T,
+) -> Result<()> {
+    if targets().any(|target| target.guest.is_some()) {
+        check_guests(plan)?;
+    }
+    // One has its turn at a time.
+    let guests = targets().filter_map(|target| target.guest.as_ref());
+    let program = guests.map(|guest| guest.memory_bytes()).max().unwrap_or(0);
+    let memory: u64 =
+        targets().map(|target| footprint(plan, target).memory).sum::<u64>() + own(plan) + program;
+    fits_into_memory(memory)
+}
+
 /// Refuses a scenario whose values cannot fit, before its values are made and anything is opened: what follows from its numbers
 /// alone. What only open targets tell is checked once they are open.
 ///
@@ -115,7 +125,7 @@ pub fn refuse_too_large(
     catalog: &Catalog,
     permissions: Permissions,
 ) -> Result<()> {
-    if permissions.yes {
+    if permissions.yes || permissions.within_limit {
         return Ok(());
     }
     let targets = plan_targets(&scenario.targets, typed, catalog)?;

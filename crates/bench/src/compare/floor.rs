@@ -4,10 +4,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use larder_report::{Floor, Point};
-use larder_store::{Catalog, Engine};
+use larder_store::{Catalog, Engine, StoreUrl};
 
 use super::samples::Entry;
 use super::turn::{Amount, Pacing, Turn};
+use crate::guest::INTERPRETER;
 use crate::plan::{Plan, PlannedPoint, PlannedTarget};
 use crate::target::Target;
 
@@ -19,34 +20,57 @@ const AT_MOST: Duration = Duration::from_millis(200);
 /// multiple of them, and on a busy machine a multiple of that.
 const LONG_ENOUGH: Duration = Duration::from_secs(2);
 
+/// The engine that keeps nothing under a target, and the interpreter that the target's URL names for its program.
+struct Ground {
+    engine: &'static Engine,
+    interpreter: Option<String>,
+}
+
+impl Ground {
+    fn of(target: &PlannedTarget, catalog: &Catalog) -> Option<Self> {
+        let engine = catalog.keeps_nothing(target.engine.scheme)?;
+        let named = target.is_guest().then(|| target.url.option(INTERPRETER)).flatten();
+        Some(Self { engine, interpreter: named.map(str::to_owned) })
+    }
+
+    fn url(&self) -> Option<StoreUrl> {
+        let url = StoreUrl::parse(&self.engine.default_url()).ok()?;
+        Some(match &self.interpreter {
+            Some(named) => url.or_option(INTERPRETER, named),
+            None => url,
+        })
+    }
+}
+
 /// Measures the floor at every point where a target stands on it: on the engine that keeps nothing, and for each language
-/// of the plan's guests on the cache of that language that does. Where there is none, there is no floor.
+/// of the plan's guests, by each interpreter of it that runs one, on the cache of that language that does. Where there is none, there is no floor.
 pub(super) fn measure_floors(plan: &Plan, catalog: &Catalog, stop: &AtomicBool) -> Vec<Floor> {
-    let mut engines: Vec<(&'static Engine, Vec<&PlannedTarget>)> = Vec::new();
+    let mut engines: Vec<(Ground, Vec<&PlannedTarget>)> = Vec::new();
     for target in &plan.targets {
-        let Some(engine) = catalog.keeps_nothing(target.engine.scheme) else { continue };
-        match engines.iter_mut().find(|(had, _)| had.scheme == engine.scheme) {
+        let Some(ground) = Ground::of(target, catalog) else { continue };
+        match engines.iter_mut().find(|(had, _)| had.url() == ground.url()) {
             Some((_, targets)) => targets.push(target),
-            None => engines.push((engine, vec![target])),
+            None => engines.push((ground, vec![target])),
         }
     }
-    let floors = engines.into_iter().map(|(engine, targets)| {
+    let floors = engines.into_iter().map(|(ground, targets)| {
         let is_measured = |point: &&PlannedPoint| targets.iter().any(|target| point.is_for(target));
         let points: Vec<&PlannedPoint> = plan.points.iter().filter(is_measured).collect();
-        floors_on(engine, &points, plan, catalog, stop)
+        floors_on(&ground, &points, plan, catalog, stop)
     });
     floors.flatten().collect()
 }
 
 /// The floor at these points, on an engine that keeps nothing. One that cannot be opened has none.
 fn floors_on(
-    engine: &'static Engine,
+    ground: &Ground,
     points: &[&PlannedPoint],
     plan: &Plan,
     catalog: &Catalog,
     stop: &AtomicBool,
 ) -> Vec<Floor> {
-    let Ok(url) = larder_store::StoreUrl::parse(&engine.default_url()) else { return Vec::new() };
+    let Some(url) = ground.url() else { return Vec::new() };
+    let engine = ground.engine;
     let planned = PlannedTarget::new(url, engine.scheme.into(), engine, false, catalog);
     let Ok(mut target) = Target::open(&planned, plan, catalog) else { return Vec::new() };
     let mut floors: Vec<Floor> = Vec::new();

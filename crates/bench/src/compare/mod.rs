@@ -104,6 +104,9 @@ impl Times {
 pub struct Permissions {
     /// Filling a good part of a server that Larder did not start, or nearly all memory or disk.
     pub yes: bool,
+    /// Taking more memory than there is: the scenario repeats an article in the memory of its machine, and a control group
+    /// holds the run to that.
+    pub within_limit: bool,
 }
 
 /// A target of a plan, open or not.

@@ -1,5 +1,7 @@
 //! Java's caches: what they are, what they can do, their options, and how their program becomes one.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ffi::OsString;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -11,9 +13,10 @@ use larder_host::disk;
 use larder_host::managed;
 use larder_host::scratch::ScratchDir;
 use larder_store::{Durability, Engine, Error, Medium, Reach, Recipe, Result, Role, Source, Span};
-use schemars::{JsonSchema, schema_for};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::interpreter::{Interpreter, schema_of};
 use super::options::{self, Connect, Nothing, options_of, seconds};
 use super::{Abilities, Cache, Keeps, Language, Launch, SILENCE};
 
@@ -94,7 +97,7 @@ pub(super) const CACHES: &[Cache] = &[
             example: "java+memcached:?protocol=binary&hashing=ketama&m=64m",
             medium: Medium::Memory,
             capacity_option: Some("m"),
-            options: || schema_for!(Memcached),
+            options: schema_of::<Memcached>,
             ..engine("java+memcached", &[SPYMEMCACHED, JAVA.interpreter])
         },
         language: &JAVA,
@@ -114,7 +117,7 @@ pub(super) const CACHES: &[Cache] = &[
             summary: "Java: pgJDBC with prepared statements; takes the options of `postgresql:` too, which starts the server",
             example: "java+postgresql:?table=logged&synchronous_commit=off",
             medium: Medium::Files,
-            options: || schema_for!(Postgresql),
+            options: schema_of::<Postgresql>,
             ..engine("java+postgresql", &[PGJDBC, JAVA.interpreter])
         },
         language: &JAVA,
@@ -172,17 +175,18 @@ fn jars() -> Option<PathBuf> {
     Some(managed::data_folder()?.join("java").join("lib"))
 }
 
-/// Compiles the program, once for all stores of this process.
-fn prepare(engine: &'static str, home: &Path) -> Result<()> {
-    static COMPILED: Mutex<Option<ScratchDir>> = Mutex::new(None);
+/// Compiles the program, once for all stores of this process that one virtual machine runs: an older one runs no classes of
+/// a newer compiler.
+fn prepare(engine: &'static str, home: &Path, interpreter: &Interpreter) -> Result<()> {
+    static COMPILED: Mutex<BTreeMap<PathBuf, ScratchDir>> = Mutex::new(BTreeMap::new());
     let client = [("java+memcached", &SPYMEMCACHED), ("java+postgresql", &PGJDBC)];
     if let Some((_, client)) = client.iter().find(|(scheme, _)| *scheme == engine) {
         managed::find(engine, client)?;
     }
     let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
-    let folder = match &mut *compiled {
-        Some(folder) => folder,
-        none => none.insert(compile(engine, home)?),
+    let folder = match compiled.entry(interpreter.program.clone()) {
+        Entry::Occupied(folder) => folder.into_mut(),
+        Entry::Vacant(none) => none.insert(compile(engine, home, &interpreter.program)?),
     };
     let link = home.join(CLASSES);
     symlink(folder.path().join(CLASSES), &link)
@@ -190,10 +194,9 @@ fn prepare(engine: &'static str, home: &Path) -> Result<()> {
 }
 
 /// A folder with the compiled program; without what needs a client that is not there.
-fn compile(engine: &'static str, home: &Path) -> Result<ScratchDir> {
-    let java = managed::find(engine, &JAVA.interpreter)?;
+fn compile(engine: &'static str, home: &Path, java: &Path) -> Result<ScratchDir> {
     // On `PATH` there may be no more than a link to one of several.
-    let javac = java.canonicalize().unwrap_or(java).with_file_name("javac");
+    let javac = java.canonicalize().unwrap_or_else(|_| java.into()).with_file_name("javac");
     if !javac.is_file() {
         let what =
             format!("{} is not there: {}", javac.display(), JAVA.interpreter.source.command());

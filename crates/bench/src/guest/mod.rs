@@ -7,6 +7,7 @@
 
 mod executor;
 mod files;
+mod interpreter;
 mod java;
 mod options;
 mod patience;
@@ -32,6 +33,8 @@ use larder_store::{Durability, Engine, Guest, Reach, Recipe, Result, StoreUrl};
 use serde_json::Value;
 
 pub(crate) use executor::GuestExecutor;
+pub(crate) use interpreter::INTERPRETER;
+use interpreter::Interpreter;
 pub(crate) use script::{memory_bytes, plan_bytes};
 use store::PartFile;
 pub(crate) use store::{Demand, GuestStore};
@@ -48,8 +51,8 @@ pub(crate) struct Language {
     interpreter: Recipe,
     /// The arguments of the interpreter, before the folder of `open.json`.
     arguments: fn(&Launch<'_>) -> Vec<OsString>,
-    /// Makes the program ready once its files lie in this folder, for the engine of this scheme.
-    prepare: fn(&'static str, &Path) -> Result<()>,
+    /// Makes the program ready for this interpreter once its files lie in this folder, for the engine of this scheme.
+    prepare: fn(&'static str, &Path, &Interpreter) -> Result<()>,
     /// All files of its program, with their paths.
     program: &'static [(&'static str, &'static [u8])],
     /// The most memory that its program takes, in bytes, for what it is asked to do; 0 where that is no more than what is
@@ -74,7 +77,7 @@ struct Launch<'a> {
 
 /// For a language whose interpreter reads the program as it is.
 #[expect(clippy::unnecessary_wraps, reason = "others may fail")]
-fn as_it_is(_: &'static str, _: &Path) -> Result<()> {
+fn as_it_is(_: &'static str, _: &Path, _: &Interpreter) -> Result<()> {
     Ok(())
 }
 
@@ -223,6 +226,14 @@ impl Cache {
 
     /// A tier may leave out the language, which is that of the whole.
     fn tier(&self, url: StoreUrl) -> Result<(&'static Self, StoreUrl)> {
+        if url.option(INTERPRETER).is_some() {
+            return Err(larder_store::Error::InvalidOptions {
+                engine: self.engine.scheme,
+                reason: format!(
+                    "option `{INTERPRETER}`: one program has all tiers; write it behind the last tier, `…|?{INTERPRETER}=PATH`"
+                ),
+            });
+        }
         let scheme = self.listed().scheme_of(url.scheme());
         let own = |cache: &&'static Self| !matches!(cache.keeps, Keeps::Tiers | Keeps::Nothing);
         let cache = find(&scheme).filter(own).ok_or_else(|| {

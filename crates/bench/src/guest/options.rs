@@ -1,11 +1,12 @@
 //! The shared part of the languages' catalogs, and options of a URL on their way into `open.json`.
 
 use larder_store::{ByteSize, Engine, Medium, Recipe, Result, Span, StoreUrl};
-use schemars::{JsonSchema, schema_for};
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
+use super::interpreter::schema_of;
 use super::store;
 
 /// An engine with what most guests have in common.
@@ -22,7 +23,7 @@ pub(super) const fn engine(
         medium,
         capacity_option: None,
         recipes,
-        options: || schema_for!(Nothing),
+        options: schema_of::<Nothing>,
         open: store::open,
     }
 }

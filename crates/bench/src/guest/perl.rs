@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use larder_store::{ByteSize, Durability, Engine, Medium, Mount, Reach, Recipe, Role, Span};
-use schemars::{JsonSchema, schema_for};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::interpreter::schema_of;
 use super::options::{self, Connect, Nothing, bytes, options_of, seconds};
 use super::{Abilities, Cache, Keeps, Language, SILENCE, as_it_is, as_the_plan};
 
@@ -69,7 +70,7 @@ pub(super) const CACHES: &[Cache] = &[
         engine: Engine {
             summary: "Perl: Cache::FileCache, one file for each key in folders by its hash",
             example: "perl+filecache:/var/tmp?cache_depth=2",
-            options: || schema_for!(FileCache),
+            options: schema_of::<FileCache>,
             ..engine("perl+filecache", &[needs("libcache-cache-perl")])
         },
         language: &PERL,
@@ -82,7 +83,7 @@ pub(super) const CACHES: &[Cache] = &[
         engine: Engine {
             summary: "Perl: Cache::Mmap, buckets in one file that processes map and lock",
             example: "perl+mmap:/dev/shm?size=64m&bucketsize=64k",
-            options: || schema_for!(Mmap),
+            options: schema_of::<Mmap>,
             ..engine("perl+mmap", &[needs("libcache-mmap-perl")])
         },
         language: &PERL,
@@ -103,7 +104,7 @@ pub(super) const CACHES: &[Cache] = &[
         engine: Engine {
             summary: "Perl: Cache::FastMmap, pages in one file that processes map and lock, in C",
             example: "perl+fastmmap:/dev/shm?size=64m&page_size=256k",
-            options: || schema_for!(FastMmap),
+            options: schema_of::<FastMmap>,
             ..engine("perl+fastmmap", &[needs("libcache-fastmmap-perl")])
         },
         language: &PERL,
@@ -124,7 +125,7 @@ pub(super) const CACHES: &[Cache] = &[
             example: "perl+memcached:?connect=operation&m=64m",
             medium: Medium::Memory,
             capacity_option: Some("m"),
-            options: || schema_for!(Memcached),
+            options: schema_of::<Memcached>,
             ..engine("perl+memcached", &[needs("libcache-memcached-fast-perl")])
         },
         language: &PERL,
@@ -144,7 +145,7 @@ pub(super) const CACHES: &[Cache] = &[
             summary: "Perl: the caches above one behind the other; a hit is stored in all that are nearer, where its TTL begins anew",
             example: "perl+tiered:fastmmap:/dev/shm?size=4m|memcached:",
             medium: Medium::Tiers,
-            options: || schema_for!(Tiered),
+            options: schema_of::<Tiered>,
             ..engine("perl+tiered", &[PERL.interpreter])
         },
         language: &PERL,

@@ -7,10 +7,11 @@ use larder_store::{
     ByteSize, Durability, Engine, Error, Medium, Mount, Reach, Recipe, Result, Role, Source, Span,
     StoreUrl,
 };
-use schemars::{JsonSchema, schema_for};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::interpreter::schema_of;
 use super::options::{self, Connect, Nothing, bytes, options_of, seconds};
 use super::store::PartFile;
 use super::{Abilities, Cache, Keeps, Language, Launch, SILENCE, as_it_is, as_the_plan};
@@ -115,7 +116,7 @@ pub(super) const CACHES: &[Cache] = &[
             summary: "PHP: APCu, a table in memory that forked processes share; empties itself when it is full",
             example: "php+apcu:?shm_size=64m",
             capacity_option: Some("shm_size"),
-            options: || schema_for!(Apcu),
+            options: schema_of::<Apcu>,
             ..engine("php+apcu", &[needs("php-apcu")])
         },
         language: &PHP,
@@ -129,7 +130,7 @@ pub(super) const CACHES: &[Cache] = &[
             summary: "PHP: XCache, as APCu, where a PHP has it; its last release is for PHP 5.6",
             example: "php+xcache:?var_size=64m",
             capacity_option: Some("var_size"),
-            options: || schema_for!(Xcache),
+            options: schema_of::<Xcache>,
             ..engine("php+xcache", &[XCACHE])
         },
         language: &PHP,
@@ -143,7 +144,7 @@ pub(super) const CACHES: &[Cache] = &[
             summary: "PHP: the extension memcached, on libmemcached; takes the options of `memcached:` too, which starts the servers",
             example: "php+memcached:?connect=operation&m=64m",
             capacity_option: Some("m"),
-            options: || schema_for!(Memcached),
+            options: schema_of::<Memcached>,
             ..engine("php+memcached", &[needs("php-memcached")])
         },
         language: &PHP,
@@ -157,7 +158,7 @@ pub(super) const CACHES: &[Cache] = &[
             summary: "PHP: the extension memcache, which needs no library; takes the options of `memcached:` too, which starts the servers",
             example: "php+memcache:?chunk_size=8k&m=64m",
             capacity_option: Some("m"),
-            options: || schema_for!(Memcache),
+            options: schema_of::<Memcache>,
             ..engine("php+memcache", &[needs("php-memcache")])
         },
         language: &PHP,
@@ -171,7 +172,7 @@ pub(super) const CACHES: &[Cache] = &[
             summary: "PHP: the extension mongodb; takes the options of `mongodb:` too, which starts a server",
             example: "php+mongodb:?w=0",
             medium: Medium::Files,
-            options: || schema_for!(Mongodb),
+            options: schema_of::<Mongodb>,
             ..engine("php+mongodb", &[needs("php-mongodb")])
         },
         language: &PHP,
@@ -197,7 +198,7 @@ pub(super) const CACHES: &[Cache] = &[
             summary: "PHP: a file for each key, written beside its place and renamed",
             example: "php+file:/dev/shm?depth=2",
             medium: Medium::Files,
-            options: || schema_for!(File),
+            options: schema_of::<File>,
             ..engine("php+file", &[PHP.interpreter])
         },
         language: &PHP,
@@ -380,9 +381,22 @@ fn mongodb(engine: &'static str, url: &StoreUrl) -> Result<Value> {
 struct File {
     /// Folders above each file, by its hash, at most 4; with none, all files lie in one.
     depth: u8,
+    /// `checked`: a file is written beside its place and renamed, and a write that fails is an error; `unchecked`: a file is
+    /// written under its own name, and nobody looks at whether it was, as many a script does. On a full file system that
+    /// leaves empty files, which are read as nothing.
+    writes: Writes,
     /// A file system in memory that is mounted for it on a new folder in its path: `tmpfs:1g`, `tmpfs` or `ramfs`.
     #[serde(skip_serializing)]
     mount: Option<Mount>,
+}
+
+/// Whether a program looks at what became of a file that it wrote.
+#[derive(Debug, Clone, Copy, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Writes {
+    #[default]
+    Checked,
+    Unchecked,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, Serialize, JsonSchema)]

@@ -7,13 +7,13 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use larder_host::managed::{self, Group, last_words};
-use larder_store::{Error, Result, Role};
+use larder_store::{Error, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -48,17 +48,17 @@ pub(super) struct GuestProcess {
 }
 
 impl GuestProcess {
-    /// Starts a program by these arguments of its interpreter, with a folder of its own in which `open.json` says what to
+    /// Starts a program by its interpreter and these arguments, with a folder of its own in which `open.json` says what to
     /// open.
     pub(super) fn start(
         engine: &'static str,
-        (language, arguments): (&Language, Vec<OsString>),
+        language: &Language,
+        (interpreter, arguments): (&Path, Vec<OsString>),
         folder: PathBuf,
         (open, writes_bytes): (&impl Serialize, u64),
     ) -> Result<(Self, Opened)> {
-        let interpreter = interpreter(engine, language)?;
         let failed = |source: io::Error| {
-            let what = format!("{} could not be started", language.interpreter.program);
+            let what = format!("{} could not be started", interpreter.display());
             Error::Io { engine, what, source }
         };
         fs::create_dir(&folder).map_err(failed)?;
@@ -287,17 +287,6 @@ impl GuestProcess {
             .take(SHOWN)
             .collect();
         self.fault(&format!("answered `{shown}`, which docs/guests.md does not know here"))
-    }
-}
-
-/// Where the interpreter of a language is; where it is not there, another that the engine of this scheme can do with.
-fn interpreter(engine: &'static str, language: &Language) -> Result<PathBuf> {
-    let recipes = super::find(engine).map_or(&[][..], |cache| cache.engine.recipes);
-    let others = recipes.iter().filter(|recipe| recipe.role == Role::Interpreter);
-    let mut known = std::iter::once(&language.interpreter).chain(others);
-    match known.find_map(|recipe| managed::find(engine, recipe).ok()) {
-        Some(found) => Ok(found),
-        None => managed::find(engine, recipes.first().unwrap_or(&language.interpreter)),
     }
 }
 

@@ -6,10 +6,11 @@ use larder_store::{
     ByteSize, Durability, Engine, Error, Medium, Mount, Reach, Recipe, Result, Role, Source, Span,
     StoreUrl,
 };
-use schemars::{JsonSchema, schema_for};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::interpreter::schema_of;
 use super::options::{self, Connect, Nothing, bytes, options_of, seconds};
 use super::{Abilities, Cache, Keeps, Language, SILENCE, as_it_is, as_the_plan};
 
@@ -83,7 +84,7 @@ pub(super) const CACHES: &[Cache] = &[
             summary: "Python: diskcache, SQLite with large values in files beside it, shared by processes",
             example: "python+diskcache:/var/tmp?eviction_policy=least-recently-used&shards=8",
             medium: Medium::Files,
-            options: || schema_for!(DiskCache),
+            options: schema_of::<DiskCache>,
             ..engine("python+diskcache", &[ENVIRONMENT, ANY])
         },
         language: &PYTHON,
@@ -104,7 +105,7 @@ pub(super) const CACHES: &[Cache] = &[
             summary: "Python: pymemcache; takes the options of `memcached:` too, which starts the servers",
             example: "python+memcached:?connect=operation&m=64m",
             capacity_option: Some("m"),
-            options: || schema_for!(Memcached),
+            options: schema_of::<Memcached>,
             ..engine("python+memcached", &[ENVIRONMENT, ANY])
         },
         language: &PYTHON,

@@ -20,6 +20,7 @@ use larder_store::{
 use serde::Serialize;
 use serde_json::Value;
 
+use super::interpreter::{INTERPRETER, Interpreter};
 use super::process::GuestProcess;
 use super::reply::{Opened, PROTOCOL};
 use super::session::GuestSession;
@@ -80,6 +81,8 @@ pub(super) struct Shared {
     n_folders: AtomicU64,
     pool: Mutex<Option<(Arc<[u8]>, PathBuf)>>,
     home: ScratchDir,
+    interpreter: Interpreter,
+    language_name: String,
     info: StoreInfo,
 }
 
@@ -149,6 +152,8 @@ impl GuestStore {
     ) -> Result<Self> {
         let engine = cache.engine.scheme;
         has_room(cache, demand)?;
+        let typed = url;
+        let (interpreter, url) = &Interpreter::of(cache, typed)?;
         let options = (cache.options)(engine, &cache.own_options(url))?;
         let parts = match cache.keeps {
             Keeps::Tiers => cache
@@ -166,7 +171,7 @@ impl GuestStore {
                 .and_then(|()| std::fs::write(&file, text))
                 .map_err(|error| disk::io_error(engine, "writing", &file, error))?;
         }
-        (cache.language.prepare)(engine, home.path())?;
+        (cache.language.prepare)(engine, home.path(), interpreter)?;
         let capabilities = capabilities(&parts);
         let keeps = |is: fn(Keeps) -> bool| parts.iter().any(|part| is(part.cache.keeps));
         let is_in_memory = keeps(|keeps| matches!(keeps, Keeps::Memory { .. }));
@@ -183,6 +188,8 @@ impl GuestStore {
             n_folders: AtomicU64::new(0),
             pool: Mutex::new(None),
             home,
+            interpreter: interpreter.clone(),
+            language_name: interpreter.language(cache.language.name),
             program: (is_in_memory || is_shared).then(Arc::default),
             info: StoreInfo::default(),
         };
@@ -191,7 +198,7 @@ impl GuestStore {
             Some(program) if is_shared => *lock(program) = Some((0, process)),
             _ => process.end()?,
         }
-        shared.info = shared.describe(url, opened);
+        shared.info = shared.describe(typed, opened);
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -234,8 +241,13 @@ impl GuestStore {
     }
 
     /// The language that its program is written in.
-    pub(crate) fn language(&self) -> &'static super::Language {
+    fn language(&self) -> &'static super::Language {
         self.shared.cache.language
+    }
+
+    /// The language as reports name it, with the interpreter where the URL names one.
+    pub(crate) fn language_name(&self) -> &str {
+        &self.shared.language_name
     }
 }
 
@@ -272,7 +284,8 @@ impl Shared {
             Launch { home: self.home.path(), parts: file.parts(), plan_bytes: demand.in_program() };
         let started = GuestProcess::start(
             cache.engine.scheme,
-            (cache.language, (cache.language.arguments)(&launch)),
+            cache.language,
+            (&self.interpreter.program, (cache.language.arguments)(&launch)),
             self.new_folder("open"),
             (&file, file.writes_bytes()),
         )?;
@@ -402,6 +415,10 @@ impl Shared {
             part.describe(&mut info);
             let settings = part.settings().into_iter();
             info.settings.extend(settings.map(|(name, text)| (self.of_tier(level, &name), text)));
+        }
+        if self.interpreter.is_named {
+            let program = self.interpreter.program.display().to_string();
+            info.settings.insert(INTERPRETER.into(), program);
         }
         // The lowest tier has everything, so it decides what survives.
         info.durability = self.parts.last().map(Part::durability).unwrap_or_default();

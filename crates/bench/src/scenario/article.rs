@@ -102,6 +102,8 @@ pub struct ClaimSpec {
     pub b_at: Vec<At>,
     /// An operation, or several joined by `+`; all that the part measures, where it is left out.
     pub operation: Option<String>,
+    /// The operation of `b`, where it is another. Then `a` may stand in `b`, and two ways to do the same work are compared.
+    pub b_operation: Option<String>,
     /// The checks that explain it, by their names.
     #[serde(default)]
     pub checks: Vec<String>,
@@ -168,6 +170,10 @@ fn check_claim(claim: &ClaimSpec, known: &Known) -> Result<(), String> {
     let at = if claim.at.is_empty() { &everywhere[..] } else { &claim.at };
     at.iter().chain(&claim.b_at).try_for_each(|at| known.at(part, at))?;
     operations(claim.operation.as_deref())?;
+    operations(claim.b_operation.as_deref())?;
+    if claim.b_operation.is_some() && claim.operation.is_none() {
+        return Err("`b_operation` is what `b` does: say what `a` does with `operation`".into());
+    }
     if let Some(id) = claim.checks.iter().find(|id| !is_known(id)) {
         return Err(format!("no check `{id}`; docs/checks.md lists them"));
     }
@@ -177,15 +183,16 @@ fn check_claim(claim: &ClaimSpec, known: &Known) -> Result<(), String> {
     if let Some(at) = claim.b_at.iter().find(|at| claim.at.contains(at)) {
         return Err(format!("`b_at` has {at}, where `a` is: name other points"));
     }
-    let no_place = claim.at.is_empty() && claim.b_at.is_empty();
+    let no_place = claim.at.is_empty() && claim.b_at.is_empty() && claim.b_operation.is_none();
+    let is_elsewhere = !claim.b_at.is_empty() || claim.b_operation.is_some();
     match (claim.kind, &claim.b[..], claim.factor) {
         (ClaimKind::NeverHits, [], None) if no_place => {}
         (ClaimKind::NeverHits, ..) => {
             return Err(
-                "`never_hits` is about `a` alone: leave out `b`, `factor`, `at` and `b_at`".into(),
+                "`never_hits` is about `a` alone: leave out `b`, `factor`, `at` and `b_at`, and `b_operation`".into(),
             );
         }
-        (kind, [], None) if kind.is_of_values() && claim.b_at.is_empty() => {
+        (kind, [], None) if kind.is_of_values() && !is_elsewhere => {
             let stores = |named: &String| matches!(named.as_str(), "set" | "get_or_set");
             if claim.operation.as_ref().is_some_and(|named| !stores(named)) {
                 return Err("it is about values that are set: give `operation = 'set'`".into());
@@ -193,7 +200,7 @@ fn check_claim(claim: &ClaimSpec, known: &Known) -> Result<(), String> {
         }
         (kind, ..) if kind.is_of_values() => {
             return Err(
-                "what becomes of values is said of `a` alone: leave out `b`, `factor` and `b_at`"
+                "what becomes of values is said of `a` alone: leave out `b`, `factor` and `b_at`, and `b_operation`"
                     .into(),
             );
         }
@@ -201,7 +208,7 @@ fn check_claim(claim: &ClaimSpec, known: &Known) -> Result<(), String> {
         (_, _, Some(factor)) if !factor.is_finite() || factor < 1.0 => {
             return Err(format!("factor = {factor}: so many times, 1 or more"));
         }
-        (_, b, _) if b.contains(&claim.a) && claim.b_at.is_empty() => {
+        (_, b, _) if b.contains(&claim.a) && !is_elsewhere => {
             return Err(format!("`{}` is `a` and in `b`", claim.a));
         }
         _ => {}

@@ -100,6 +100,17 @@ impl Scenario {
         self
     }
 
+    /// The scenario with all memory of the machine, which could not be limited for this reason.
+    pub(crate) fn leave_out_memory(&mut self, reason: &str) {
+        let workloads = self.parts.iter_mut().map(|part| &mut part.workload);
+        for workload in workloads.chain([&mut self.workload]) {
+            workload.memory = None;
+        }
+        let left_out = format!("with all memory of this machine ({reason})");
+        let cut = self.cut.take().map(|cut| format!("{cut}; {left_out}"));
+        self.cut = cut.or(Some(left_out));
+    }
+
     /// The workloads of its parts, each with its name where there is more than one.
     pub(crate) fn workloads(&self) -> Vec<(Option<&str>, WorkloadSpec)> {
         let of = |part: &Part| part.workload.clone().or(self.workload.clone());

@@ -173,8 +173,8 @@ impl Target {
     }
 
     /// The language that its clock and client are written in; `None` where it works in this process.
-    pub(crate) fn language(&self) -> Option<&'static str> {
-        self.guest.as_ref().map(|guest| guest.language().name)
+    pub(crate) fn language(&self) -> Option<&str> {
+        self.guest.as_ref().map(|guest| guest.language_name())
     }
 
     /// Finds out what it really stores, unless it is told to stop.

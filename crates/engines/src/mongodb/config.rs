@@ -15,7 +15,7 @@ pub(super) const DEFAULT_NAME: &str = "larder";
 const LEAST_CACHE: ByteSize = ByteSize(256 << 20);
 
 /// Options that say how a server is started, and so mean nothing for one that runs already.
-const FOR_MANAGED: [&str; 2] = ["memory", "server"];
+const FOR_MANAGED: [&str; 3] = ["memory", "server", "sync_delay"];
 
 /// Options that the driver takes as they are, and that mean something only for servers that the URL names.
 const OF_DRIVER: [&str; 23] = [
@@ -70,6 +70,9 @@ pub(super) struct MongodbConfig {
     pub(super) server: Option<Program>,
     /// Memory of a server that is started: of `mongod` its cache, at least 256m; of the stand-in its heap.
     pub(super) memory: Option<ByteSize>,
+    /// How often a started `mongod` writes what it has in memory to its files; `0` is never, as its `--syncdelay` has it. Its own
+    /// default is 60s. The stand-in has no files, and so takes `0` only.
+    pub(super) sync_delay: Option<Span>,
     /// Encrypt the connections. A server that is started gets a certificate of its own.
     pub(super) tls: Option<bool>,
     /// The same as `tls`.
@@ -143,6 +146,7 @@ impl Default for MongodbConfig {
             via: None,
             server: None,
             memory: None,
+            sync_delay: None,
             tls: None,
             ssl: None,
             tlsCAFile: None,
@@ -235,6 +239,22 @@ impl MongodbConfig {
                     reason: format!(
                         "option `memory`: {memory} is less than the cache of mongod takes, {LEAST_CACHE}; write \
                          memory=256m"
+                    ),
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses to have a server write its files that has none.
+    pub(super) fn check_sync_delay(&self, program: Program) -> Result<()> {
+        match self.sync_delay {
+            Some(delay) if program == Program::StandIn && !delay.0.is_zero() => {
+                Err(Error::InvalidOptions {
+                    engine: SCHEME,
+                    reason: format!(
+                        "option `sync_delay`: {delay} is not supported by the stand-in, which has no files and never writes any; \
+                         write sync_delay=0, or install mongod"
                     ),
                 })
             }
@@ -353,9 +373,22 @@ mod tests {
     }
 
     #[test]
+    fn the_stand_in_takes_no_delay_but_never() {
+        let often = read("mongodb:?sync_delay=10s").unwrap();
+        often.check_sync_delay(Program::Mongod).unwrap();
+        let message = often.check_sync_delay(Program::StandIn).unwrap_err().to_string();
+        let expected = "option `sync_delay`: 10s is not supported by the stand-in";
+        assert!(message.contains(expected), "{message}");
+        let never = read("mongodb:?sync_delay=0").unwrap();
+        never.check_sync_delay(Program::StandIn).unwrap();
+        never.check_sync_delay(Program::Mongod).unwrap();
+    }
+
+    #[test]
     fn what_makes_no_sense_says_what_would() {
         for (url, needle) in [
             ("mongodb://h1?memory=1g", "option `memory` is for a server that larder starts"),
+            ("mongodb://h1?sync_delay=0", "option `sync_delay` is for a server that larder starts"),
             ("mongodb:?replicaSet=rs", "option `replicaSet` is for servers that the URL names"),
             ("mongodb://h1?tls=on&ssl=off", "are one and say both"),
             ("mongodb:?timeout=0", "write 5s"),

@@ -43,6 +43,7 @@ pub(super) fn start(url: &StoreUrl, config: &MongodbConfig) -> Result<Started> {
     }
     let (program, file) = choose(config)?;
     config.check_memory(program)?;
+    config.check_sync_delay(program)?;
     let launch = Launch { url, config, file };
     match program {
         Program::StandIn => launch.stand_in(),
@@ -92,6 +93,9 @@ impl Launch<'_> {
             )]
             let gigabytes = memory.0 as f64 / f64::from(1 << 30);
             command.args(["--wiredTigerCacheSizeGB", &gigabytes.to_string()]);
+        }
+        if let Some(delay) = self.config.sync_delay {
+            command.args(["--syncdelay", &delay.0.as_secs_f64().to_string()]);
         }
         let authority = self.certify(directory.path(), account.as_ref())?;
         if authority.is_some() {

@@ -28,6 +28,9 @@ use crate::network;
 /// The note on a server that only speaks like MongoDB.
 const NO_FIGURE: &str = "a stand-in: says nothing of MongoDB's speed";
 
+/// Its delay between two writes of its files.
+const NO_FILES: &str = "not supported by the stand-in: it has no files";
+
 /// Opens the servers that a URL names, or starts one.
 pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     let config = MongodbConfig::from_url(url)?;
@@ -157,6 +160,11 @@ impl Shared {
         for (name, index) in indexes {
             tell(name, Some(index.clone()));
         }
+        let delay = config.sync_delay.map(|delay| match survey.kind {
+            Kind::StandIn => NO_FILES.into(),
+            _ => delay.to_string(),
+        });
+        tell("sync_delay", delay);
         if survey.kind == Kind::StandIn {
             tell("stand_in", Some(NO_FIGURE.into()));
             tell("ttl_index", Some("none: it removes nothing that has expired".into()));

@@ -70,7 +70,8 @@ fn folders(pattern: &str) -> Vec<PathBuf> {
     versions.into_iter().rev().map(|(_, folder)| folder).collect()
 }
 
-fn is_program(file: &Path) -> bool {
+/// Whether this is a file that can be run.
+pub fn is_program(file: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     file.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }

@@ -82,15 +82,25 @@ fn evidence(claim: &Claim) -> Vec<String> {
             _ => n.checked_rem(names.len()).map_or("", |n| names[n]),
         };
         let (part, operation) = (claim.part.as_deref(), claim.operation.as_str());
+        let [by, b_by] = ways(claim);
+        let (one, other) = (format!("{}{by}", claim.a), format!("{other}{b_by}"));
         if evidence.b_at.is_empty() {
             let at = place_at(part, operation, &evidence.at);
-            return format!("{at}: {}", compared(claim, evidence, (&claim.a, other)));
+            return format!("{at}: {}", compared(claim, evidence, (&one, &other)));
         }
-        let here = [claim.a.as_str(), &at_point(&evidence.at)].concat();
-        let there = [other, &at_point(&evidence.b_at)].concat();
+        let here = [one, at_point(&evidence.at)].concat();
+        let there = [other, at_point(&evidence.b_at)].concat();
         format!("{at}: {}", compared(claim, evidence, (&here, &there)))
     };
     claim.evidence.iter().enumerate().map(sentence).chain(reason).collect()
+}
+
+/// How both sides do their work, where they do it in two ways.
+fn ways(claim: &Claim) -> [String; 2] {
+    match &claim.b_operation {
+        Some(other) => [&claim.operation, other].map(|operation| format!(" by {operation}")),
+        None => Default::default(),
+    }
 }
 
 /// The fate of the values that a target was given.

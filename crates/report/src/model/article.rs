@@ -222,6 +222,9 @@ pub struct Claim {
     pub part: Option<String>,
     /// Its subject: an operation, or several joined by `+`, whose times are added up.
     pub operation: String,
+    /// The operation of those that `a` is compared with, where it is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub b_operation: Option<String>,
     /// By which clock; for `near` not the CPU's, and for what is neither `faster` nor `near` always the wall clock.
     #[serde(default)]
     pub by: Clock,

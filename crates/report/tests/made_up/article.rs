@@ -116,6 +116,7 @@ fn claim(says: &str, kind: ClaimKind, a: &str, b: &[&str], verdict: ClaimVerdict
         kind,
         part: Some("read-heavy".into()),
         operation: "get".into(),
+        b_operation: None,
         by: Clock::Wall,
         a: a.into(),
         b: b.iter().map(|name| (*name).to_owned()).collect(),

@@ -9,8 +9,12 @@ use Larder\Failure;
 use Larder\Order;
 
 /**
- * A file for each key, by PHP's own functions. It is written beside its place and renamed, so that nobody reads half of one,
- * and what is left of a write that failed is no value.
+ * A file for each key, by PHP's own functions. By itself a value is written beside its place and renamed, so that nobody reads
+ * half of one, and what is left of a write that failed is no value.
+ *
+ * With `writes=unchecked` a value is written under its own name, and nobody looks at what `file_put_contents` returns. A full
+ * file system then leaves a file without bytes, or with some of them, and the set counts as done. A file without bytes is read
+ * as nothing, for a script has no use for an empty string.
  */
 final class File extends Cache
 {
@@ -23,6 +27,7 @@ final class File extends Cache
 
     private readonly string $folder;
     private readonly int $depth;
+    private readonly bool $checks;
     private int $written = 0;
     /** What PHP said of the last file that could not be read. */
     private string $said = '';
@@ -34,6 +39,7 @@ final class File extends Cache
         if ($this->depth > self::DEEPEST) {
             throw new Failure('other', "option `depth`: {$this->depth} is more than " . self::DEEPEST);
         }
+        $this->checks = $order->option('writes', 'checked') === 'checked';
     }
 
     public static function opened(Order $order): Cache
@@ -52,7 +58,11 @@ final class File extends Cache
 
     public function settings(): array
     {
-        return ['depth' => (string) $this->depth, 'folder' => $this->folder];
+        return [
+            'depth' => (string) $this->depth,
+            'writes' => $this->checks ? 'checked' : 'unchecked',
+            'folder' => $this->folder,
+        ];
     }
 
     public function get(string $key): string|false
@@ -62,10 +72,10 @@ final class File extends Cache
             $this->said = error_get_last()['message'] ?? '';
             return false;
         }
-        if (!str_ends_with($value, self::MARK)) {
-            return $value;
-        }
         $this->said = '';
+        if (!str_ends_with($value, self::MARK)) {
+            return $value !== '' || $this->checks ? $value : false;
+        }
         return self::hasTime(substr($value, -self::ALL_BYTES)) ? substr($value, 0, -self::ALL_BYTES) : false;
     }
 
@@ -73,16 +83,21 @@ final class File extends Cache
     {
         if ($ttl !== null) {
             $value .= sprintf('%016x', (int) (microtime(true) * 1_000) + $ttl) . self::MARK;
-        } elseif (str_ends_with($value, self::MARK)) {
+        } elseif (str_ends_with($value, self::MARK) || ($value === '' && !$this->checks)) {
+            // An empty value that somebody stores is another thing than a file that a failed write left empty.
             $value .= self::NEVER . self::MARK;
         }
         $path = $this->path($key);
+        if ($this->depth > 0 && !is_dir(dirname($path))) {
+            // Another process may be first.
+            @mkdir(dirname($path), 0777, true);
+        }
+        if (!$this->checks) {
+            @file_put_contents($path, $value);
+            return true;
+        }
         $new = $path . '.' . getmypid() . '.' . $this->written++;
         try {
-            if ($this->depth > 0 && !is_dir(dirname($path))) {
-                // Another process may be first.
-                @mkdir(dirname($path), 0777, true);
-            }
             file_put_contents($new, $value);
             return rename($new, $path);
         } catch (Failure $failure) {
@@ -112,6 +127,12 @@ final class File extends Cache
     public function doubts(): bool
     {
         return true;
+    }
+
+    /** It drops nothing to make room. */
+    public function evictions(\Closure $added): ?int
+    {
+        return 0;
     }
 
     /** What PHP said of the file, unless it is that there is none. */

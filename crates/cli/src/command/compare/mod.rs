@@ -15,6 +15,7 @@ use larder_bench::{
     Claimed, Named, Permissions, Plan, Scenario, SliceSpec, claim, compare, estimate, fit,
     limit_memory, refuse_too_large,
 };
+use larder_host::cgroup::MemoryLimit;
 use larder_report::{ArticleForm, Cell, Format, ReasonKind, Run, render};
 use larder_store::StoreUrl;
 use larder_workload::WorkloadSpec;
@@ -126,6 +127,18 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     }
 }
 
+/// Limits the memory of a run where its scenario or somebody's flag says so, with what the run may do then.
+fn limited(
+    arguments: &Arguments,
+    scenario: &mut Scenario,
+) -> larder_bench::Result<(Option<MemoryLimit>, Permissions)> {
+    let is_typed = arguments.workload.memory.is_some();
+    let limit = limit_memory(scenario, is_typed)?;
+    let is_of_article =
+        scenario.article.is_some() && !is_typed && arguments.targets.is_empty() && limit.is_some();
+    Ok((limit, Permissions { yes: arguments.yes, within_limit: is_of_article }))
+}
+
 /// Runs one comparison.
 fn one(arguments: &Arguments, mut scenario: Scenario) -> anyhow::Result<Exit> {
     let interrupts = Interrupts::listen()?;
@@ -134,10 +147,9 @@ fn one(arguments: &Arguments, mut scenario: Scenario) -> anyhow::Result<Exit> {
     if typed {
         scenario.targets.clone_from(&arguments.targets);
     }
-    let scenario = scenario.with_workload(&arguments.workload);
-    let permissions = Permissions { yes: arguments.yes };
+    let mut scenario = scenario.with_workload(&arguments.workload);
     // Before anything is made of it; and given up after everything else.
-    let _limit = limit_memory(&scenario)?;
+    let (_limit, permissions) = limited(arguments, &mut scenario)?;
     refuse_too_large(&scenario, typed, &CATALOG, permissions)?;
     let mut plan = Plan::new(&scenario, typed, &CATALOG)?;
     if let Some(slice) = arguments.slice {

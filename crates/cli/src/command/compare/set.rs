@@ -6,14 +6,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use larder_bench::{
-    Claimed, Member, Outcome, Permissions, Plan, Scenario, Set, SliceSpec, compare, estimate, fit,
-    limit_memory, refuse_too_large,
+    Claimed, Member, Outcome, Plan, Scenario, Set, SliceSpec, compare, estimate, fit,
+    refuse_too_large,
 };
 use larder_report::{Entry, Index, Run, index_formats, render_index};
 use larder_workload::WorkloadSpec;
 
 use super::describe::{describe, seconds, total};
-use super::{Arguments, RESULTS, claimed, exit, folder, masked_argv, replaced};
+use super::{Arguments, RESULTS, claimed, exit, folder, limited, masked_argv, replaced};
 use crate::catalog::CATALOG;
 use crate::command::gate::Gate;
 use crate::command::print;
@@ -180,8 +180,8 @@ fn measure(
     (results, folder): (&Path, &Path),
     interrupts: &Interrupts,
 ) -> anyhow::Result<(Outcome, Claimed)> {
-    let permissions = Permissions { yes: arguments.yes };
-    let _limit = limit_memory(scenario)?;
+    let scenario = &mut scenario.clone();
+    let (_limit, permissions) = limited(arguments, scenario)?;
     refuse_too_large(scenario, false, &CATALOG, permissions)?;
     let plan = Plan::new(scenario, false, &CATALOG)?;
     let of_all = made(arguments, results);
@@ -201,12 +201,12 @@ fn dry_run(
     members: &[Member],
     interrupts: &Interrupts,
 ) -> anyhow::Result<Exit> {
-    let permissions = Permissions { yes: arguments.yes };
     let (mut all, mut failed) = (Duration::ZERO, false);
     for (number, Member { name, scenario }) in (1..).zip(members) {
         heading(arguments.quiet, number, members.len(), name);
         let progress = Progress::new(arguments.quiet);
-        let described = limit_memory(scenario).and_then(|_limit| {
+        let scenario = &mut scenario.clone();
+        let described = limited(arguments, scenario).and_then(|(_limit, permissions)| {
             refuse_too_large(scenario, false, &CATALOG, permissions)?;
             let plan = Plan::new(scenario, false, &CATALOG)?;
             let stop = &interrupts.stop;

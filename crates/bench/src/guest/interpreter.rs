@@ -1,0 +1,138 @@
+//! The interpreter that runs a guest's program: that of its language, or the one that the URL names, so that two versions of
+//! a language stand side by side.
+
+use std::env;
+use std::path::{Path, PathBuf, absolute};
+
+use larder_host::managed;
+use larder_store::{Error, Result, Role, StoreUrl};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde_json::{Value, json};
+
+use super::Cache;
+
+/// The option of every guest that names it. It is read here, and no program hears of it.
+pub(crate) const INTERPRETER: &str = "interpreter";
+
+/// Its description in lists of options.
+const DESCRIPTION: &str = "The interpreter that runs the program, by its path or by its name on `PATH`; without it, that of \
+                           the language. Two versions of a language stand side by side in a comparison, each above its own floor.";
+
+/// The program that runs a guest's program.
+#[derive(Debug, Clone)]
+pub(super) struct Interpreter {
+    /// Where it is.
+    pub(super) program: PathBuf,
+    /// Whether the URL names it.
+    pub(super) is_named: bool,
+}
+
+impl Interpreter {
+    /// The interpreter that a URL asks for, and the URL without that option.
+    pub(super) fn of(cache: &Cache, url: &StoreUrl) -> Result<(Self, StoreUrl)> {
+        let engine = cache.engine.scheme;
+        let rest = url.for_engine(url.scheme(), |name| name != INTERPRETER);
+        let found = match url.option(INTERPRETER) {
+            Some(named) => Self { program: named_program(engine, named)?, is_named: true },
+            None => Self { program: of_language(cache)?, is_named: false },
+        };
+        Ok((found, rest))
+    }
+
+    /// The language as reports name it: programs that different interpreters run have different floors.
+    pub(super) fn language(&self, name: &str) -> String {
+        match self.is_named {
+            true => format!("{name} by {}", self.program.display()),
+            false => name.to_owned(),
+        }
+    }
+}
+
+/// Where the interpreter of a language is; where it is not there, another that the cache can do with.
+fn of_language(cache: &Cache) -> Result<PathBuf> {
+    let engine = cache.engine.scheme;
+    let recipes = cache.engine.recipes;
+    let others = recipes.iter().filter(|recipe| recipe.role == Role::Interpreter);
+    let mut known = std::iter::once(&cache.language.interpreter).chain(others);
+    match known.find_map(|recipe| managed::find(engine, recipe).ok()) {
+        Some(found) => Ok(found),
+        None => managed::find(engine, recipes.first().unwrap_or(&cache.language.interpreter)),
+    }
+}
+
+/// A path as it is, for the environment of a Python is known by the link that it is started by; a name by itself is looked for
+/// on `PATH`.
+fn named_program(engine: &'static str, named: &str) -> Result<PathBuf> {
+    let invalid = |reason: String| Error::InvalidOptions {
+        engine,
+        reason: format!("option `{INTERPRETER}`: {reason}"),
+    };
+    if named.is_empty() {
+        return Err(invalid("it names nothing; write the path of one".into()));
+    }
+    let is_name = !named.contains('/');
+    let paths = env::var_os("PATH").unwrap_or_default();
+    let mut on_path = env::split_paths(&paths).map(|folder| folder.join(named));
+    let found = if is_name {
+        on_path.find(|file| managed::is_program(file))
+    } else {
+        // A program works in a folder of its own.
+        absolute(Path::new(named)).ok().filter(|file| managed::is_program(file))
+    };
+    found.ok_or_else(|| {
+        let place = if is_name { " on PATH" } else { "" };
+        let what = format!(
+            "option `{INTERPRETER}`: there is no program `{named}`{place}; write the path of one that is there"
+        );
+        Error::Unavailable { engine, what, source: None }
+    })
+}
+
+/// The options of a cache as documentation lists them, with the one that every guest has.
+pub(super) fn schema_of<T: JsonSchema>() -> Schema {
+    let mut schema = SchemaGenerator::default().into_root_schema_for::<T>();
+    let properties = schema.ensure_object().entry("properties").or_insert_with(|| json!({}));
+    if let Value::Object(properties) = properties {
+        let nullable = json!({ "type": ["string", "null"], "description": DESCRIPTION });
+        properties.insert(INTERPRETER.to_owned(), nullable);
+    }
+    schema
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::find;
+    use super::*;
+
+    fn interpreter(url: &str) -> Result<(Interpreter, StoreUrl)> {
+        let url = StoreUrl::parse(url).unwrap();
+        Interpreter::of(find(url.scheme()).unwrap(), &url)
+    }
+
+    #[test]
+    fn a_path_a_name_on_path_and_nothing_are_told_apart() {
+        let (found, rest) = interpreter("perl+mmap:/tmp?interpreter=/bin/sh&size=1m").unwrap();
+        assert_eq!((found.program.as_path(), found.is_named), (Path::new("/bin/sh"), true));
+        assert_eq!((rest.option(INTERPRETER), rest.option("size")), (None, Some("1m")));
+        assert_eq!(found.language("perl"), "perl by /bin/sh");
+        let (found, _) = interpreter("php+null:?interpreter=sh").unwrap();
+        assert!(found.program.ends_with("sh") && found.program.is_absolute(), "{found:?}");
+    }
+
+    #[test]
+    fn what_is_not_there_or_cannot_be_run_is_one_clear_line() {
+        for (url, words) in [
+            (
+                "php+null:?interpreter=/no/such/php",
+                "option `interpreter`: there is no program `/no/such/php`; write the path",
+            ),
+            ("php+null:?interpreter=no-such-php", "there is no program `no-such-php` on PATH"),
+            ("php+null:?interpreter=/tmp", "there is no program `/tmp`; write"),
+            ("php+null:?interpreter=/etc/passwd", "there is no program `/etc/passwd`"),
+            ("php+null:?interpreter=", "it names nothing"),
+        ] {
+            let said = interpreter(url).unwrap_err().to_string();
+            assert!(said.contains(words) && !said.contains('\n'), "{said}");
+        }
+    }
+}
