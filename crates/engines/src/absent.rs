@@ -1,4 +1,5 @@
-//! Engines that this build was made without: they are listed, so that a scenario that names one goes on with a reason.
+//! Engines that this build was made without. The catalog lists them, so that a scenario that names such an engine goes
+//! on and reports the reason.
 
 #![cfg_attr(
     all(feature = "default", not(test)),
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use larder_store::{Catalog, Engine, Error, Medium, Recipe, Result, Role, Source, Store, StoreUrl};
 use schemars::{Schema, json_schema};
 
-/// An engine that only a build with its feature has. `needs` is that feature.
+/// An engine that only a build with its feature has. `needs` names the feature.
 pub(crate) const fn engine(
     scheme: &'static str,
     aliases: &'static [&'static str],
@@ -29,7 +30,7 @@ pub(crate) const fn engine(
     }
 }
 
-/// The feature that brings an engine: it has the engine's name.
+/// The feature that adds an engine: the feature has the engine's name.
 pub(crate) const fn needs(scheme: &'static str) -> Recipe {
     let source = Source::Feature(scheme);
     Recipe { role: Role::Library, server: "", program: scheme, folders: &[], source }

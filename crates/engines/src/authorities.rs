@@ -6,7 +6,7 @@ use larder_store::{Error, Result};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 
-/// The text of a file of certificates in PEM, of which it has at least one, as an option names it.
+/// Reads the PEM file of certificates that an option names; an error where the file has no certificate.
 pub(crate) fn read(engine: &'static str, option: &str, path: &str) -> Result<Vec<u8>> {
     let pem = fs::read(path).map_err(|source| {
         let what = format!("option `{option}`: reading {path}");

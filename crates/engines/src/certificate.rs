@@ -3,9 +3,9 @@
 use larder_store::{Error, Result};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
-/// The certificates by which clients believe a server on this machine, all in PEM.
+/// The certificates by which clients trust a server on this machine, all in PEM.
 pub(crate) struct Certificates {
-    /// The certificate of an authority which nobody else has ever heard of, and whose key is gone already.
+    /// The certificate of an authority that no other program trusts, and whose key is already dropped.
     pub(crate) authority: String,
     /// The server's certificate, signed by the authority.
     pub(crate) server: String,
@@ -14,7 +14,7 @@ pub(crate) struct Certificates {
 }
 
 impl Certificates {
-    /// Makes new ones.
+    /// Makes new certificates.
     pub(crate) fn make(engine: &'static str) -> Result<Self> {
         make().map_err(|error| Error::Unavailable {
             engine,

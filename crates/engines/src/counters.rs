@@ -1,21 +1,21 @@
-//! Counters that cost a session next to nothing: each has its own, and they are added up when somebody asks.
+//! Counters that cost a session next to nothing: each session has its own, and a reader adds them up.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use larder_store::Stats;
 
-/// A number that one session writes and others may read.
+/// A number that one session writes and any thread may read.
 #[derive(Debug, Default)]
 pub struct Count(AtomicU64);
 
 impl Count {
-    /// Counts one more. Only the session that owns it may call this, so a load and a store are enough.
+    /// Counts one more. Only the session that owns the counter may call this, so a load and a store are enough.
     pub fn add_one(&self) {
         self.add(1);
     }
 
-    /// Counts `n` more; for the session that owns it, too.
+    /// Counts `n` more, under the same condition.
     pub fn add(&self, n: u64) {
         self.0.store(self.get() + n, Ordering::Relaxed);
     }
@@ -25,12 +25,12 @@ impl Count {
     }
 }
 
-/// The counters that sessions keep of one thing.
+/// A set of counters that each session keeps.
 pub trait Tally<const N: usize>: Default {
     /// The numbers, always in the same order.
     fn counts(&self) -> [&Count; N];
 
-    /// Their values.
+    /// The values of the counters.
     fn totals(&self) -> [u64; N] {
         self.counts().map(Count::get)
     }
@@ -43,7 +43,7 @@ pub trait Tally<const N: usize>: Default {
 pub struct SessionCounters {
     /// Lookups that found their key.
     pub hits: Count,
-    /// Lookups that did not.
+    /// Lookups that did not find their key.
     pub misses: Count,
     /// Entries that were stored.
     pub sets: Count,
@@ -52,7 +52,7 @@ pub struct SessionCounters {
 }
 
 impl SessionCounters {
-    /// Counts a lookup, and passes its answer on.
+    /// Counts a lookup, and returns its answer.
     pub fn looked_up<T>(&self, answer: Option<T>) -> Option<T> {
         match answer {
             Some(_) => self.hits.add_one(),
@@ -72,7 +72,7 @@ impl Tally<4> for SessionCounters {
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Requests {
-    /// Requests that wait for an answer.
+    /// Requests whose answer the session waits for.
     pub sent: Count,
 }
 
@@ -89,7 +89,7 @@ impl Counters<Requests> {
     }
 }
 
-/// The counters of a store: those of its sessions, and the sum of those that have ended.
+/// The counters of a store: those of its open sessions, and the sums of its ended sessions.
 #[derive(Debug, Default)]
 pub struct Counters<T = SessionCounters> {
     sessions: Mutex<Sessions<T>>,
@@ -137,7 +137,7 @@ impl Counters {
     }
 }
 
-/// Entries that left a store without being deleted. Few leave at a time, so all sessions may count here.
+/// Entries that left a store without being deleted. Few entries leave at a time, so all sessions may count here.
 #[derive(Debug, Default)]
 pub struct Dropped {
     evictions: AtomicU64,
@@ -145,7 +145,7 @@ pub struct Dropped {
 }
 
 impl Dropped {
-    /// Counts entries that made room, and entries whose TTL had passed.
+    /// Counts evicted entries, and entries whose TTL had passed.
     pub fn count(&self, evictions: u64, expirations: u64) {
         for (counter, n) in [(&self.evictions, evictions), (&self.expirations, expirations)] {
             if n > 0 {
@@ -154,7 +154,7 @@ impl Dropped {
         }
     }
 
-    /// Tells what was counted.
+    /// Writes the counts into `stats`.
     pub fn tell(&self, stats: &mut Stats) {
         stats.evictions = Some(self.evictions.load(Ordering::Relaxed));
         stats.expirations = Some(self.expirations.load(Ordering::Relaxed));
@@ -162,7 +162,7 @@ impl Dropped {
 }
 
 impl<T> Sessions<T> {
-    /// Moves what ended sessions counted into the sum; a counter that nobody else holds changes no more.
+    /// Adds the counters of ended sessions to the sums; counters that no session holds change no more.
     fn fold_ended<const N: usize>(&mut self)
     where
         T: Tally<N>,

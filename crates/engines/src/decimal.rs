@@ -1,6 +1,6 @@
-//! The rule by which `incr` counts where the engine has none of its own: memcached's.
+//! memcached's rule for `incr`, for engines that have no rule of their own.
 
-/// The number that `value` spells, changed by `delta`: it stops at 0 and wraps at 2^64. `None` where `value` is
+/// The number that `value` spells, changed by `delta`: the sum stops at 0 and wraps at 2^64. `None` where `value` is
 /// not a decimal number below 2^64.
 pub fn add(value: &[u8], delta: i64) -> Option<u64> {
     // `parse` alone would take a sign.
@@ -20,7 +20,7 @@ pub struct Digits {
 }
 
 impl Digits {
-    /// Spells a number. Twenty digits hold every one below 2^64.
+    /// Spells a number. Twenty digits hold every number below 2^64.
     pub fn new(number: u64) -> Self {
         let mut text = [0; 20];
         let mut start = text.len();

@@ -14,12 +14,12 @@ pub struct Header {
     pub deadline_ms: u64,
     /// A number that no two changes share; never 0.
     pub version: u64,
-    /// The flags it was set with.
+    /// The flags that the entry was set with.
     pub flags: u32,
 }
 
 impl Header {
-    /// The header that was stored; `None` for bytes that cannot be one: a page that a disk lost reads as zeros.
+    /// The header in these bytes; `None` for bytes that cannot be a header: a page that a disk lost reads as zeros.
     pub fn from_bytes(bytes: &[u8; HEADER_LEN]) -> Option<Self> {
         let (deadline, rest) = bytes.split_first_chunk()?;
         let (version, rest) = rest.split_first_chunk()?;
@@ -37,7 +37,7 @@ impl Header {
         Some((Self::from_bytes(header)?, value))
     }
 
-    /// As it is stored.
+    /// The header as stored.
     pub fn to_bytes(self) -> [u8; HEADER_LEN] {
         let mut bytes = [0; HEADER_LEN];
         bytes[..8].copy_from_slice(&self.deadline_ms.to_le_bytes());
@@ -46,8 +46,7 @@ impl Header {
         bytes
     }
 
-    /// The metadata of the entry; `None` when its time has passed. The clock is asked only if there is a
-    /// deadline.
+    /// The metadata of the entry; `None` when the entry has expired. Reads the clock only if there is a deadline.
     pub fn meta(self, now_ms: impl FnOnce() -> u64) -> Option<Meta> {
         let ttl = if self.deadline_ms == 0 {
             Remaining::Forever

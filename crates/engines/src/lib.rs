@@ -1,12 +1,12 @@
 //! The caches that Larder can open, one folder and one feature each.
 //!
-//! A folder holds `mod.rs` (the [`Engine`](larder_store::Engine) constant), `config.rs` (its options), `store.rs`
-//! and `session.rs`, and knows no other engine; `tiered` opens its
-//! parts with the catalog that it is given. What several share stands beside the folders and is built whichever
-//! engines are: [`network`] finds servers, [`counters`] counts, [`decimal`] spells numbers, [`header`] is
-//! what stands before a value. `sql` is what the databases that speak SQL share: all but their drivers; `segment` is what
-//! `memory:` and `mmap:` share: all but where the region lies. What an engine
-//! takes of the machine (a server, a directory) it takes by `larder-host`.
+//! A folder holds `mod.rs` (the [`Engine`](larder_store::Engine) constant), `config.rs` (its options), `store.rs` and
+//! `session.rs`, and knows no other engine; `tiered` opens its parts with the catalog that its caller passes. Modules
+//! that several engines share stand beside the folders. These are built whichever engines are: [`network`] finds
+//! servers, [`counters`] counts, [`decimal`] spells numbers, [`header`] reads and writes the header before a value.
+//! `sql` is the shared part of the engines that speak SQL: all but their drivers. `segment` is the shared part of
+//! `memory:` and `mmap:`: all but the place of the region. An engine takes a server or a directory of the machine
+//! through `larder-host`.
 
 mod absent;
 pub mod counters;
@@ -54,7 +54,7 @@ mod tiered;
 
 use larder_store::Catalog;
 
-/// Lists engines by module, scheme and aliases; one whose feature is off is [`absent`].
+/// Lists engines by module, scheme and aliases; an engine whose feature is off is [`absent`].
 macro_rules! engines {
     ($($module:ident $scheme:literal $([$($alias:literal)+])?),* $(,)?) => {
         /// Every engine, in the order of the documentation.
@@ -65,7 +65,7 @@ macro_rules! engines {
             absent::engine($scheme, &[$($($alias),+)?], &[absent::needs($scheme)]),
         )*]);
 
-        /// Every scheme with its aliases, for a test that the engines have them too.
+        /// Every scheme with its aliases, for a test that each engine has the same aliases.
         #[cfg(test)]
         const LISTED: &[(&str, &[&str])] = &[$(($scheme, &[$($($alias),+)?])),*];
     };

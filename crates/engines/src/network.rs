@@ -9,7 +9,7 @@ use std::time::Duration;
 use larder_host::relay::{Destination, Relay};
 use larder_store::{Error, Result, Span, StoreUrl, Via};
 
-/// The socket of a server that is started, in its directory.
+/// The file of the socket of a server that Larder starts, in the server's directory.
 pub const SOCKET_FILE: &str = "socket";
 
 /// The longest path that a socket can have: the kernel's `sun_path` without its final NUL.
@@ -25,7 +25,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// Where a relay to it leads.
+    /// The destination of a relay to this place.
     pub fn destination(&self, engine: &'static str) -> Result<Destination> {
         match self {
             Self::Tcp(host, port) => resolved(engine, host, *port).map(Destination::Tcp),
@@ -33,7 +33,7 @@ impl Place {
         }
     }
 
-    /// Whether it is on this machine for certain.
+    /// Whether this place is on this machine for certain.
     pub fn is_local(&self) -> bool {
         match self {
             Self::Tcp(host, port) => {
@@ -43,7 +43,7 @@ impl Place {
         }
     }
 
-    /// Whether it is a socket.
+    /// Whether this place is a socket.
     pub fn is_unix(&self) -> bool {
         matches!(self, Self::Unix(_))
     }
@@ -59,11 +59,11 @@ impl Display for Place {
     }
 }
 
-/// The host that a URL names, and its port or this one.
+/// The host that a URL names, and its port or `default`.
 ///
 /// # Errors
 ///
-/// [`Error::InvalidUrl`] where it is no host, with what would be one.
+/// [`Error::InvalidUrl`] where `host` is not a host; the message shows valid ones.
 pub fn host_and_port<'h>(url: &StoreUrl, host: &'h str, default: u16) -> Result<(&'h str, u16)> {
     split_port(host, default).ok_or_else(|| Error::InvalidUrl {
         url: url.to_string(),
@@ -71,7 +71,7 @@ pub fn host_and_port<'h>(url: &StoreUrl, host: &'h str, default: u16) -> Result<
     })
 }
 
-/// Splits `h1:6379`, `h1`, `[::1]:6379` or `::1` into host and port. `None` where it is none of these.
+/// Splits `h1:6379`, `h1`, `[::1]:6379` or `::1` into host and port. `None` for any other text.
 fn split_port(text: &str, default: u16) -> Option<(&str, u16)> {
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => {
@@ -93,7 +93,7 @@ pub fn join_port(host: &str, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
-/// A text as one line of at most so many characters.
+/// A text as one line of at most `longest` characters.
 pub fn one_line(longest: usize, text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(longest) {
@@ -102,12 +102,12 @@ pub fn one_line(longest: usize, text: &str) -> String {
     }
 }
 
-/// The addresses of a host, in the order to be tried.
+/// The addresses of a host, in the order in which a client tries them.
 pub fn addresses(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     (host, port).to_socket_addrs().map(Iterator::collect)
 }
 
-/// The same, with the error of an engine.
+/// As [`addresses`], with the error of an engine.
 pub fn resolved(engine: &'static str, host: &str, port: u16) -> Result<Vec<SocketAddr>> {
     addresses(host, port).map_err(|source| Error::Unavailable {
         engine,
@@ -116,19 +116,19 @@ pub fn resolved(engine: &'static str, host: &str, port: u16) -> Result<Vec<Socke
     })
 }
 
-/// Whether a host with these addresses is this machine for certain: whichever is tried, it is reached by loopback.
+/// Whether a host with these addresses is this machine for certain: every address is a loopback address.
 fn are_local(addresses: &[SocketAddr]) -> bool {
     !addresses.is_empty()
         && addresses.iter().all(|address| address.ip().to_canonical().is_loopback())
 }
 
-/// Where a server that is started in `directory` has its socket; an error when the kernel takes no such path.
+/// The path of the socket of a server that Larder starts in `directory`; an error when the kernel takes no such path.
 pub fn socket_path(engine: &'static str, directory: &Path) -> Result<PathBuf> {
     let path = directory.join(SOCKET_FILE);
     check_socket_path(engine, &path).map(|()| path)
 }
 
-/// Whether the kernel takes the path of a socket that a server is to have.
+/// Checks that the kernel takes the path of a server's socket.
 pub fn check_socket_path(engine: &'static str, path: &Path) -> Result<()> {
     if path.as_os_str().len() > SOCKET_PATH_LEN {
         let reason = format!(
@@ -141,18 +141,18 @@ pub fn check_socket_path(engine: &'static str, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Puts a relay before these servers where an option asks for it. Its addresses are in the order of the servers.
+/// Puts a relay before these servers where the option asks for a relay. Its addresses are in the order of the servers.
 pub fn relay(
     engine: &'static str,
     via: Option<Via>,
     timeout: Duration,
     servers: impl FnOnce() -> Result<Vec<Destination>>,
 ) -> Result<Option<Relay>> {
-    // A new connection takes two round trips until it has its first answer.
+    // A new connection takes two round trips to its first answer.
     relay_for(engine, via, timeout, 2, servers)
 }
 
-/// As above, for servers that a connection takes so many round trips to until it has its first answer.
+/// As [`relay`], for servers to which a new connection takes `round_trips` round trips to its first answer.
 pub fn relay_for(
     engine: &'static str,
     via: Option<Via>,
@@ -174,7 +174,7 @@ pub fn relay_for(
     Relay::start(engine, via, &servers()?).map(Some)
 }
 
-/// The settings of a store that tell of the relay before its servers.
+/// The settings of a store that describe the relay before its servers.
 pub fn relay_settings(
     via: Option<Via>,
     relay: Option<&Relay>,
@@ -192,8 +192,8 @@ pub fn is_local(server: &Destination) -> bool {
     }
 }
 
-/// The values of one thing on several nodes: the first value, and every one that differs with its node, as in
-/// `7.0.15; h2:6379 has 7.2.4`. `None` where nobody tells it.
+/// The values of one setting on several nodes: the first value, and each different value with its node, as in `7.0.15;
+/// h2:6379 has 7.2.4`. `None` where no node reports a value.
 pub fn agreed<N: Display, T: Display + PartialEq>(
     values: impl IntoIterator<Item = (N, Option<T>)>,
 ) -> Option<String> {
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn a_program_that_cannot_be_a_relay_says_so() {
-        // That of these tests does not ask for its role.
+        // The program of these tests never calls `relay::serve_if_asked`.
         let via = Some("delay:2ms".parse().unwrap());
         let refused = relay("test", via, Duration::from_secs(5), || Ok(Vec::new())).unwrap_err();
         let message = refused.to_string();

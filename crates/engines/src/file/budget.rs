@@ -1,17 +1,17 @@
 //! The size limit: room is made by removing the oldest of a sample.
 //!
-//! A store may hold millions of files, so nobody keeps them in order. Instead a pool holds the oldest of those
-//! that were looked at: folder by folder from a random one on, [`SAMPLE`] entries at a time, of which the
-//! [`POOL`] oldest stay (as Redis samples keys for eviction). An entry's age counts from when it was written or,
-//! where that was later, read; most file systems are mounted to record only the first read after a write and
-//! then one a day, so that among entries that are read the order is a coarse one.
+//! A store may hold millions of files, so it keeps no order of them. Instead a pool holds the oldest entries of
+//! samples. A sample takes [`SAMPLE`] entries, folder by folder from a random folder on, and keeps the [`POOL`] oldest
+//! (as Redis samples keys for eviction). An entry's age counts from its last write or, where that was later, its last
+//! read. Most file systems are mounted to record only the first read after a write and then one a day. So the order
+//! among entries that are read is coarse.
 //!
-//! Bytes are counted in whole blocks of the file system, which is what a file takes. Every writer reserves before
-//! it writes, and makes room first. A file that replaces another reserves what it takes more than that one: for a
-//! moment, until the older one is removed, both are on the disk. Nobody waits for room, because whoever waited
-//! would do so with the turn on a key that others may wait for in turn: where all that is left is about to be
-//! changed by others, the count is above the limit until the next store brings it down. Several processes share
-//! the count (`usage.rs`); files that one of them was killed over count too much.
+//! Bytes are counted in whole blocks of the file system, because a file takes whole blocks. Every writer reserves
+//! before it writes, and makes room first. A file that replaces another reserves only the difference: for a moment,
+//! until the older file is removed, both are on the disk. No writer waits for room, because it would hold the turn on a
+//! key for which other writers may wait. Where other writers are about to change all remaining entries, the count is
+//! above the limit until the next store brings it down. Several processes share the count (`usage.rs`); a file whose
+//! writer was killed counts too much.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,7 +30,7 @@ use larder_host::disk;
 /// How many entries are looked at for one sample.
 const SAMPLE: usize = 256;
 
-/// How many of them are kept.
+/// How many entries of a sample are kept.
 const POOL: usize = 64;
 
 /// The size limit of a store.
@@ -39,14 +39,14 @@ pub(super) struct Budget {
     limit: u64,
     block_len: u64,
     usage: Usage,
-    /// Candidates that samples have left, those of each sample together, its oldest last.
+    /// Candidates that samples have left: those of a sample stand together, the oldest last.
     pool: Mutex<Vec<Candidate>>,
     /// Where the next sample starts; steps by a fraction of the whole that visits every region evenly.
     start: AtomicU64,
     evictions: AtomicU64,
 }
 
-/// An entry as it was when it was looked at.
+/// An entry as the sample saw it.
 #[derive(Debug)]
 struct Candidate {
     name: Name,
@@ -54,7 +54,7 @@ struct Candidate {
 }
 
 impl Budget {
-    /// Opens the count, and counts anew where nobody else has the store open.
+    /// Opens the count, and counts again where no other process has the store open.
     pub(super) fn open(folder: &Folder, limit: u64) -> Result<Self> {
         let path = folder.path().join("usage");
         let block_len = block_len(folder);
@@ -103,13 +103,13 @@ impl Budget {
         len.next_multiple_of(self.block_len)
     }
 
-    /// The disk space of a file of this length, less that of the one that it replaces.
+    /// The disk space of a file of this length, less that of the file that it replaces.
     fn growth(&self, len: u64, old: Option<FileStat>) -> u64 {
         self.cost(len).saturating_sub(old.map_or(0, |old| self.cost(old.len)))
     }
 
-    /// Makes room for a file of this length under `name`, in place of `old`, and counts it. The caller has the
-    /// turn on the name from before it looked at `old` until it has told how it ended.
+    /// Makes room for a file of this length under `name`, in place of `old`, and counts it. The caller has the turn on
+    /// the name from before it reads `old` until it calls [`Self::stored`] or [`Self::give_back`].
     pub(super) fn reserve(
         &self,
         folder: &Folder,
@@ -122,8 +122,8 @@ impl Budget {
         while self.usage.bytes() > self.limit {
             match self.evict_one(folder, locks, name) {
                 Ok(true) => {}
-                // Nothing can be removed now. What is still counted is being written by others, or was counted by
-                // somebody who was killed: then the next to open the store alone puts it right.
+                // Nothing can be removed now. The rest of the count is of files that others are writing, or of a
+                // process that was killed. The next process that opens the store alone corrects the count.
                 Ok(false) => break,
                 Err(error) => {
                     self.give_back(len, old);
@@ -139,7 +139,7 @@ impl Budget {
         self.usage.subtract_bytes(self.growth(len, old));
     }
 
-    /// Counts a stored file, which is reserved, and that what it replaced is gone.
+    /// Counts a stored file, whose space is reserved, and the removal of the file that it replaced.
     pub(super) fn stored(&self, len: u64, old: Option<FileStat>) {
         match old {
             Some(old) => {
@@ -155,15 +155,16 @@ impl Budget {
         self.usage.subtract_item();
     }
 
-    /// Removes one of the oldest entries, but not what is under `own`; `false` when there is none, or none that
-    /// nobody is about to change. Takes one sample at most: a second one could meet the same entries for ever.
+    /// Removes one of the oldest entries, but never the entry under `own`. `false` when there is no other entry, or
+    /// when others are about to change all of them. Takes one sample at most: a second could meet the same entries for
+    /// ever.
     fn evict_one(&self, folder: &Folder, locks: &Locks, own: &Name) -> Result<bool> {
         while let Some(candidate) = self.take_candidate() {
             if self.evict(folder, locks, own, &candidate)? {
                 return Ok(true);
             }
         }
-        // In nobody else's reach, so that to come to its end means that there is nothing.
+        // No other thread sees this sample, so its end means that no entry can be removed.
         let mut sample = self.sample(folder)?;
         while let Some(candidate) = sample.pop() {
             if self.evict(folder, locks, own, &candidate)? {
@@ -174,7 +175,7 @@ impl Budget {
         Ok(false)
     }
 
-    /// Removes an entry that is as it was when it was looked at and not under `own`.
+    /// Removes an entry that has not changed since it was sampled and is not under `own`.
     fn evict(
         &self,
         folder: &Folder,
@@ -183,7 +184,7 @@ impl Budget {
         candidate: &Candidate,
     ) -> Result<bool> {
         let Candidate { name, stat } = candidate;
-        // To end a second turn on the same lock would end the caller's.
+        // The end of a second turn on the same lock would end the caller's turn.
         if name.lock_offset() == own.lock_offset() {
             return Ok(false);
         }
@@ -199,7 +200,7 @@ impl Budget {
         Ok(true)
     }
 
-    /// The oldest candidate of the pool. The pool is free again when this returns.
+    /// The oldest candidate of the pool. The pool is unlocked when this returns.
     fn take_candidate(&self) -> Option<Candidate> {
         self.pool().pop()
     }
@@ -210,7 +211,7 @@ impl Budget {
         // The golden ratio of the range: successive starts are far apart and never line up.
         let start = self.start.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed);
         let walked = walk(folder, start, &mut |name| {
-            // One that cannot be looked at is no candidate.
+            // An entry whose record cannot be read is no candidate.
             if let Ok(Some(stat)) = sys::stat(folder.as_fd(), name.path().as_c_str()) {
                 sample.push(Candidate { name, stat });
             }
@@ -228,7 +229,7 @@ impl Budget {
     }
 }
 
-/// The block of the file system; a page where it does not tell.
+/// The block size of the file system; a page where the file system reports no size.
 fn block_len(folder: &Folder) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let block = folder.path().metadata().map_or(0, |folder| folder.blksize());

@@ -9,10 +9,10 @@ use super::format::{Found, TRAILER_LEN, Trailer};
 use super::name::Name;
 use super::sys;
 
-/// How much room a buffer that has none is given before the length of the file is known.
+/// The room that a buffer gets before the length of the file is known.
 const FIRST_ROOM: usize = 1024;
 
-/// Reads the entry under `name`; `value` becomes its value, and is empty where there is none.
+/// Reads the entry under `name`; `value` becomes the entry's value, or empty where there is no entry.
 #[inline]
 pub(super) fn read(folder: &Folder, name: &Name, key: &[u8], value: &mut Vec<u8>) -> Result<Found> {
     value.clear();
@@ -30,7 +30,7 @@ pub(super) fn read(folder: &Folder, name: &Name, key: &[u8], value: &mut Vec<u8>
     Ok(found)
 }
 
-/// As [`read`], without the value: `end` is for the bytes behind it.
+/// As [`read`], without the value: `end` receives the bytes behind the value.
 pub(super) fn look(folder: &Folder, name: &Name, key: &[u8], end: &mut Vec<u8>) -> Result<Found> {
     let Some(file) = open(folder, name)? else { return Ok(Found::Nothing) };
     let len = sys::file_len(file.as_fd())

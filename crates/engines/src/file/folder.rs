@@ -18,7 +18,7 @@ use super::name::Name;
 use super::sys;
 use larder_host::disk;
 
-/// How old a temporary file must be to be nobody's: a writer at work changes it all the time.
+/// The age at which a temporary file counts as abandoned: a writer at work changes its file all the time.
 const ABANDONED_AFTER: Duration = Duration::from_mins(10);
 
 /// The first line of the file `format`.
@@ -85,7 +85,7 @@ impl Folder {
     pub(super) fn error(&self, what: &str, name: &CStr, source: io::Error) -> Error {
         let path = self.path.join(OsStr::from_bytes(name.to_bytes()));
         match (disk::io_error(SCHEME, what, &path, source), self.mount) {
-            // Its path says nothing: it is a new one each time.
+            // The path of a mounted store says nothing: it is a new path each time.
             (Error::Full { engine, .. }, Some(mount)) => {
                 let what = format!("no room left on its {mount}; mount a larger one");
                 Error::Full { engine, what }
@@ -94,7 +94,7 @@ impl Folder {
         }
     }
 
-    /// Puts a file under `name`, whole or not at all. Whoever calls this has the turn on the name.
+    /// Puts a file under `name`, whole or not at all. The caller has the turn on the name.
     pub(super) fn put(
         &self,
         name: &Name,
@@ -105,7 +105,7 @@ impl Folder {
         let written = self.write_temporary(temporary, value, tail);
         let renamed = written.and_then(|()| self.rename(temporary, name));
         renamed.inspect_err(|_| {
-            // A half written file must not stay; where even this fails, the next open sweeps it.
+            // A half written file must not stay; where even the removal fails, the next open sweeps the file.
             let _ = sys::remove(self.as_fd(), &temporary.name);
         })
     }
@@ -114,7 +114,7 @@ impl Folder {
         let file = loop {
             match sys::create_new(self.as_fd(), &temporary.name) {
                 Ok(file) => break file,
-                // Left behind by a process that was killed and had our number.
+                // A killed process that had our process id left this file behind.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     *temporary = Temporary::new();
                 }
@@ -140,9 +140,9 @@ impl Folder {
             .map_err(|error| self.error("writing", path.as_c_str(), error))
     }
 
-    /// Gives a file its name. An older file is exchanged for it and then removed, because a plain rename over it
-    /// makes ext4 write the new one to the disk at once, in case its writer forgot to: of a file that a loss of
-    /// power cut short we notice, and it is a miss.
+    /// Gives a file its name. An older file is exchanged for the new one and then removed, because a plain rename over
+    /// it makes ext4 write the new file to the disk at once. The store needs no such write: readers notice a file that
+    /// a loss of power cut short, and count it as a miss.
     fn take_name(&self, temporary: &CStr, name: &CStr) -> io::Result<()> {
         let folder = self.as_fd();
         match sys::rename_new(folder, temporary, name) {
@@ -158,7 +158,7 @@ impl Folder {
         }
     }
 
-    /// Makes the folders above an entry, the first time that one is stored there.
+    /// Makes the folders above an entry, the first time that an entry is stored there.
     fn make_folders(&self, name: &Name) -> io::Result<()> {
         let mut above = c".".to_owned();
         for folder in name.path().folders() {
@@ -172,7 +172,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Removes the file under `name`; `false` when there is none. Whoever calls this has the turn on the name.
+    /// Removes the file under `name`; `false` when there is no such file. The caller has the turn on the name.
     pub(super) fn remove(&self, name: &Name) -> Result<bool> {
         let removed = match sys::remove(self.as_fd(), name.path().as_c_str()) {
             Ok(()) => self.sync_folder_of(name).map(|()| Some(())),
@@ -183,7 +183,7 @@ impl Folder {
         Ok(removed.is_some())
     }
 
-    /// With `sync`: a name that came or went is on the disk too.
+    /// With `sync`, waits until a name that was added or removed is on the disk too.
     fn sync_folder_of(&self, name: &Name) -> io::Result<()> {
         if !self.sync {
             return Ok(());
@@ -216,7 +216,7 @@ impl Temporary {
     }
 }
 
-/// The text that says what a folder is; `None` for a new one.
+/// The text of the file `format`; `None` for a new folder.
 fn read_format(path: &Path) -> io::Result<Option<String>> {
     fs::read_to_string(path.join("format")).map(Some).or_else(sys::absent_is_none)
 }
@@ -226,13 +226,13 @@ fn parse_format(text: &str) -> Option<u8> {
     (depth <= super::name::MAX_DEPTH).then_some(depth)
 }
 
-/// Makes an empty folder a store. Of two processes that do so at once one wins, and both use its depth.
+/// Makes an empty folder a store. When two processes do so at once, one wins, and both use its depth.
 fn make_format(path: &Path, depth: u8) -> Result<u8> {
     let failed = |what: &'static str, source| disk::io_error(SCHEME, what, path, source);
     let entries = fs::read_dir(path).map_err(|error| failed("reading", error))?;
-    // A process that was killed in this function left no more than this.
+    // A process that was killed in this function left at most the folder `tmp`.
     if entries.flatten().any(|entry| entry.file_name() != "tmp") {
-        // Unless it is another one's work of just now.
+        // Another process may have made the store just now.
         let text = read_format(path).map_err(|error| failed("reading", error))?;
         return text.and_then(|text| parse_format(&text)).ok_or_else(|| foreign(path));
     }
@@ -241,7 +241,7 @@ fn make_format(path: &Path, depth: u8) -> Result<u8> {
     let written = made
         .and_then(|()| fs::write(&temporary, format!("{FORMAT}\ndepth {depth}\n")))
         .and_then(|()| fs::hard_link(&temporary, path.join("format")));
-    // Where this fails, the next open sweeps it.
+    // Where this fails, the next open sweeps the file.
     let _ = fs::remove_file(&temporary);
     match written {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
@@ -263,7 +263,7 @@ fn foreign(path: &Path) -> Error {
     }
 }
 
-/// Removes what writers that were killed left behind. Nothing depends on it, so errors are left alone.
+/// Removes the temporary files of killed writers. Nothing depends on this, so errors are ignored.
 fn sweep(path: &Path) {
     let Ok(entries) = fs::read_dir(path) else { return };
     for entry in entries.flatten().filter(|entry| Temporary::is_one(&entry.file_name())) {

@@ -10,10 +10,10 @@
 //! | 32..36 | check: the low half of the hash of the trailer up to here |
 //! | 36..40 | `Ldr1` |
 //!
-//! The value comes first, so that one plain read puts it where it is wanted and the rest behind it, to be cut off.
-//! The last bytes written say that the file is whole: after a loss of power a file may be shorter than it was, or
-//! end in zeros. The check guards the trailer, and the key guards itself; to hash a large value would cost a reader
-//! more than to read it, so the value is guarded by its length, and by the file system.
+//! The value comes first, so that one plain read puts it at the start of the caller's buffer; the rest behind it is cut
+//! off. The last bytes written prove that the file is whole: after a loss of power a file may be shorter than it was,
+//! or end in zeros. The check guards the trailer, and the key guards itself. To hash a large value would cost a reader
+//! more than to read it, so only its length and the file system guard the value.
 
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_inline};
 
@@ -22,25 +22,25 @@ pub(super) const TRAILER_LEN: usize = 40;
 
 const MAGIC: &[u8; 4] = b"Ldr1";
 
-/// How much of the trailer is checked, and where the check is.
+/// The length of the checked part of the trailer, and the offset of the check.
 const CHECKED_LEN: usize = 32;
 
-/// The header of a file: its entry without value and key.
+/// The trailer of a file: the data of its entry without value and key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Trailer {
     pub(super) version: u64,
-    /// 0 for none.
+    /// 0 for no deadline.
     pub(super) deadline_ms: u64,
     pub(super) value_len: u64,
     pub(super) flags: u32,
 }
 
-/// Whose entry a file is.
+/// What a file holds for the key that a session looks up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
-    /// That of the key that was asked for.
+    /// The entry of the key.
     Entry(Trailer),
-    /// Another key's with the same hash; or nobody's, where there is no file.
+    /// No entry of the key: the entry of another key with the same hash, or no file.
     Nothing,
     /// The file is not whole.
     Broken,
@@ -62,7 +62,7 @@ impl Trailer {
         tail.extend_from_slice(MAGIC);
     }
 
-    /// Reads the end of a file of `file_len` bytes, which should be at least as long as `key` and the trailer.
+    /// Reads the end of a file of `file_len` bytes; `end` should be at least as long as `key` and the trailer.
     #[inline]
     pub(super) fn read(end: &[u8], file_len: u64, key: &[u8]) -> Found {
         let Some((before, trailer)) = end.split_last_chunk::<TRAILER_LEN>() else {

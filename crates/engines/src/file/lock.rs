@@ -1,8 +1,8 @@
-//! Turns: who changes an entry holds the lock of its key, across threads and processes.
+//! Turns: a session that changes an entry holds the lock of its key, across threads and processes.
 //!
-//! All locks are on one file, one byte a key, at an offset made from its hash. They belong to the open file, so
-//! each session opens it for itself, and they end with their process, however it ends. Two keys of one offset
-//! wait for each other, which is harmless: a session waits for one turn at a time.
+//! All locks are on one file, one byte a key, at an offset made from the key's hash. A lock belongs to the open file,
+//! so each session opens the file for itself. A lock ends with its process, however the process ends. Two keys of one
+//! offset wait for each other, which is harmless: a session waits for one turn at a time.
 
 use std::cell::OnceCell;
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,13 +13,13 @@ use super::folder::Folder;
 use super::name::Name;
 use super::sys;
 
-/// The lock file as one session has it open; from its first change on, so that readers need not be able to write.
+/// The lock file of one session. The first change of the session opens it, so that readers need no permission to write.
 #[derive(Debug, Default)]
 pub(super) struct Locks {
     file: OnceCell<OwnedFd>,
 }
 
-/// The turn of a session on one key. Ends when it is dropped.
+/// The turn of a session on one key. The turn ends on drop.
 #[derive(Debug)]
 pub(super) struct Turn<'a> {
     file: &'a OwnedFd,
@@ -36,7 +36,7 @@ impl Locks {
         }
     }
 
-    /// The turn on this key, unless somebody else has it now.
+    /// The turn on this key, unless another session has it now.
     pub(super) fn try_now(&self, folder: &Folder, name: &Name) -> Result<Option<Turn<'_>>> {
         let (file, offset) = (self.open(folder)?, name.lock_offset());
         match sys::lock_byte(file.as_fd(), offset, false) {
@@ -49,7 +49,7 @@ impl Locks {
         if self.file.get().is_none() {
             let file = sys::open_or_create(folder.as_fd(), c"lock")
                 .map_err(|error| folder.error("opening", c"lock", error))?;
-            // Nobody else can have set it: a session belongs to one thread.
+            // No other thread can have set the file: a session belongs to one thread.
             let _ = self.file.set(file);
         }
         Ok(self.file.get().expect("set above"))
@@ -58,7 +58,7 @@ impl Locks {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        // Nothing that can fail here would leave the lock: it ends with the descriptor at the latest.
+        // A failure here keeps no lock: the lock ends with the descriptor at the latest.
         let _ = sys::unlock_byte(self.file.as_fd(), self.offset);
     }
 }

@@ -1,10 +1,10 @@
 //! `file:` — one file a key, in hashed folders: the cache that needs nothing but a file system.
 //!
 //! ```text
-//! PATH/NAMESPACE/format        says that the folder is ours, and how deep it is
+//! PATH/NAMESPACE/format        marks the folder as a store, and holds the depth of its folders
 //! PATH/NAMESPACE/3f/a0/91c2…   an entry; its name is a 64-bit hash of the key (`name.rs`)
 //! PATH/NAMESPACE/tmp/          entries while they are written
-//! PATH/NAMESPACE/lock          whose byte ranges writers of one key lock (`lock.rs`)
+//! PATH/NAMESPACE/lock          writers of one key lock a byte range of this file (`lock.rs`)
 //! PATH/NAMESPACE/usage         with a size limit: bytes and entries, shared by all processes (`usage.rs`)
 //! ```
 //!
@@ -12,8 +12,8 @@
 //! lock and sees an old entry or a new one, whole. An entry holds its key, so a hash collision is a miss, never
 //! another key's value. Nothing but files of this layout is ever touched.
 //!
-//! An entry whose time has passed is a miss. Its file goes when somebody asks for the key, stores under it, or
-//! needs the room; without a size limit a file that nobody asks for stays until the store is cleared.
+//! An expired entry is a miss. A session removes its file when it reads the key, stores under the key, or needs the
+//! room. Without a size limit, a file whose key no session reads stays until the store is cleared.
 
 mod budget;
 mod config;

@@ -10,13 +10,13 @@ pub(super) const MAX_DEPTH: u8 = 4;
 /// How many digits spell a hash.
 const N_DIGITS: usize = 16;
 
-/// The longest path, and the zero behind it.
+/// The length of the longest path and the zero behind it.
 const MAX_LEN: usize = 3 * MAX_DEPTH as usize + N_DIGITS + 1;
 
 /// The place of an entry in a store.
 ///
-/// The hash has 64 bits: of a hundred million keys, two share a place in one store of three thousand. Then the
-/// one that is stored last is there and the other one is a miss.
+/// The hash has 64 bits: with a hundred million keys, one store in three thousand has two keys that share a place. The
+/// key that is stored last is then found, and the other key is a miss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Name {
     hash: u64,
@@ -43,7 +43,7 @@ impl Name {
         Self { hash, depth: depth.min(MAX_DEPTH) }
     }
 
-    /// The place whose digits, folders and all, are these; `None` for names that are not an entry's.
+    /// The place with these digits, those of the folders included; `None` for a name that is not an entry's.
     pub(super) fn from_digits(digits: &[u8], depth: u8) -> Option<Self> {
         let is_digit = |digit: &u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
         if digits.len() != N_DIGITS || !digits.iter().all(is_digit) {
@@ -53,8 +53,9 @@ impl Name {
         Some(Self::new(hash, depth))
     }
 
-    /// How the place is spelled. Every `get` does this between two system calls, where a branch costs more than
-    /// the work it saves: so all four levels are written, and what is not part of the path is written over.
+    /// Spells the place. Every `get` does this between two system calls, where a branch costs more than the work it
+    /// saves. So all four levels are written, and the rest of the digits overwrites the levels that the path does not
+    /// have.
     #[inline]
     pub(super) fn path(&self) -> EntryPath {
         let levels = usize::from(self.depth.min(MAX_DEPTH));
@@ -71,7 +72,7 @@ impl Name {
         EntryPath { text, len: u8::try_from(len).unwrap_or_default(), depth: self.depth }
     }
 
-    /// A number for locks: 62 bits of the hash, so that it and its successor are offsets in a file.
+    /// A number for locks: 62 bits of the hash, so that the number and its successor are offsets in a file.
     pub(super) fn lock_offset(&self) -> i64 {
         (self.hash >> 2).cast_signed()
     }
@@ -92,8 +93,8 @@ impl EntryPath {
     }
 }
 
-/// The low 32 bits in hexadecimal. All digits at once, in one register: each spread to a byte of its own, then 10
-/// to 15 moved on to the letters.
+/// The low 32 bits in hexadecimal. All digits are computed at once, in one register: each is spread to a byte of its
+/// own, then 10 to 15 are moved on to the letters.
 #[inline]
 fn eight_digits(number: u64) -> [u8; 8] {
     const ONES: u64 = 0x0101_0101_0101_0101;
@@ -144,7 +145,7 @@ mod tests {
         assert_eq!(Name::from_digits(b"+0ff123456789abc", 2), None);
     }
 
-    /// Stores on disk would be empty all at once if it did.
+    /// A changed hash would make all stores on disk appear empty.
     #[test]
     fn the_hash_of_a_key_never_changes() {
         assert_eq!(spelled(Name::of(b"", 0)), "0338dc4be2cecdae");

@@ -1,4 +1,4 @@
-//! One thread's handle: reads without a lock, changes in turn.
+//! One thread's handle: reads take no lock, and changes of a key take turns.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use super::walk::walk;
 use crate::counters::SessionCounters;
 use crate::decimal;
 
-/// One thread's handle. Its buffers grow to the largest key and value they met and are then used again.
+/// One thread's handle. Its buffers grow to the largest key and value so far and are then used again.
 #[derive(Debug)]
 pub(super) struct FileSession {
     counters: Arc<SessionCounters>,
-    /// A value that is read for its change, or for a batch.
+    /// A value that is read to be changed, or for a batch.
     value: Vec<u8>,
     locks: Locks,
     writer: Writer,
@@ -57,7 +57,7 @@ impl FileSession {
         Ok(Name::of(key, self.shared.folder.depth()))
     }
 
-    /// `get`, with the place given.
+    /// `get`, for an entry whose name is given.
     pub(super) fn get_at(
         &mut self,
         name: &Name,
@@ -76,7 +76,7 @@ impl FileSession {
         Ok(self.counters.looked_up(meta))
     }
 
-    /// The metadata of a hit; `None` when its time has passed.
+    /// The metadata of a hit; `None` when the entry has expired.
     fn meta(&self, trailer: &Trailer) -> Option<Meta> {
         let ttl = match trailer.deadline_ms {
             0 => Remaining::Forever,
@@ -88,8 +88,8 @@ impl FileSession {
         Some(Meta { flags: trailer.flags, version: Some(trailer.version), ttl })
     }
 
-    /// Removes an entry whose time has passed, unless somebody is about to change it. A reader that may not write
-    /// leaves it where it is.
+    /// Removes an expired entry, unless another session is about to change the entry. A reader that may not write
+    /// leaves the entry in place.
     #[cold]
     fn expire(&mut self, name: &Name, key: &[u8]) {
         let Self { shared, locks, writer, .. } = self;
@@ -103,7 +103,7 @@ impl FileSession {
         }
     }
 
-    /// `set`, with the place given.
+    /// `set`, for an entry whose name is given.
     pub(super) fn set_at(
         &mut self,
         name: &Name,
@@ -132,7 +132,7 @@ impl FileSession {
             (value, flags, deadline_ms) = (joined, old.flags, old.deadline_ms);
         }
         if options.mode != SetMode::Set {
-            // The old entry stays.
+            // A value that is too large leaves the old entry in place.
             shared.check_len(value.len())?;
         }
         let change = Change { version: None, flags, deadline_ms };
@@ -141,7 +141,7 @@ impl FileSession {
         Ok(SetOutcome::Stored)
     }
 
-    /// `delete`, with the place given.
+    /// `delete`, for an entry whose name is given.
     pub(super) fn delete_at(&mut self, name: &Name, key: &[u8]) -> Result<bool> {
         let Self { shared, locks, writer, .. } = self;
         let _turn = locks.wait(&shared.folder, name)?;
@@ -163,14 +163,15 @@ impl FileSession {
 /// The metadata with which an entry is stored.
 #[derive(Debug, Clone, Copy)]
 struct Change {
-    /// A new one where there is none.
+    /// `None` gives the entry a new version.
     version: Option<u64>,
     flags: u32,
     deadline_ms: u64,
 }
 
 impl Writer {
-    /// Stores an entry; one whose time has passed already removes what is there. The caller has the turn.
+    /// Stores an entry. An entry that has already expired or is too large only removes the old one. The caller has the
+    /// turn.
     fn store(
         &mut self,
         shared: &Shared,
@@ -210,7 +211,7 @@ impl Writer {
     }
 }
 
-/// The entry, when it is one and its time has not passed.
+/// The entry, when there is one and it has not expired.
 fn live(shared: &Shared, found: Found) -> Option<Trailer> {
     match found {
         Found::Entry(trailer) => (!trailer.is_expired(|| shared.clock.now_ms())).then_some(trailer),
@@ -218,7 +219,7 @@ fn live(shared: &Shared, found: Found) -> Option<Trailer> {
     }
 }
 
-/// Removes the file under `name`; `false` when there is none. The caller has the turn.
+/// Removes the file under `name`; `false` when there is no such file. The caller has the turn.
 fn remove(shared: &Shared, name: &Name) -> Result<bool> {
     let Some(budget) = &shared.budget else { return shared.folder.remove(name) };
     let old = stat(shared, name)?;
@@ -234,8 +235,8 @@ fn stat(shared: &Shared, name: &Name) -> Result<Option<sys::FileStat>> {
         .map_err(|error| shared.folder.error("looking at", name.path().as_c_str(), error))
 }
 
-/// A number that no entry of this key had before: changes of one key take turns, and each takes longer than the
-/// clock's nanosecond. A key that was deleted in between is covered, which a counter in the entry could not do.
+/// A version that no entry of this key had before: changes of one key take turns, and each takes longer than the
+/// clock's nanosecond. The version stays unique after a delete too, which a counter in the entry could not ensure.
 fn new_version() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos());
     u64::try_from(now).unwrap_or(u64::MAX)
@@ -274,7 +275,7 @@ impl Session for FileSession {
         self.delete_at(&name, key)
     }
 
-    /// Writes the entry anew, because files never change.
+    /// Writes the entry again, because files never change.
     fn touch(&mut self, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
         let name = self.name(key)?;
         let Self { shared, locks, writer, value, .. } = self;
@@ -299,7 +300,7 @@ impl Session for FileSession {
         Ok(Some(sum))
     }
 
-    /// Removes every entry, one by one; what others store meanwhile may stay.
+    /// Removes every entry, one by one; entries that other sessions store meanwhile may stay.
     fn clear(&mut self) -> Result<()> {
         let Self { shared, locks, .. } = self;
         let mut removed = Ok(());

@@ -1,4 +1,4 @@
-//! The open store: its folder, its limit, what its sessions share.
+//! The open store: its folder, its limit, and the state that its sessions share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -45,7 +45,8 @@ pub(super) struct Shared {
     pub(super) expirations: AtomicU64,
     pub(super) clock: Clock,
     config: FileConfig,
-    /// Where it is; vanishes now when it is ours. The last field, so that all else is closed before.
+    /// The place of the store; a temporary place is removed on drop. The last field, so that all files are closed
+    /// before.
     place: Place,
 }
 
@@ -67,7 +68,7 @@ impl Shared {
         })
     }
 
-    /// The largest value: what fits under the size limit together with the longest key.
+    /// The largest value that fits under the size limit together with the longest key.
     pub(super) fn max_value_len(&self) -> Option<usize> {
         const BESIDES: usize = TRAILER_LEN + MAX_KEY_LEN + (64 << 10);
         let limit = usize::try_from(self.budget.as_ref()?.limit()).unwrap_or(usize::MAX);
@@ -141,8 +142,9 @@ impl Store for FileStore {
         Ok(Box::new(FileSession::new(Arc::clone(&self.shared))))
     }
 
-    /// The counters of this store's sessions; with a size limit also what all processes hold. Without one nobody
-    /// counts what is held: it would have to be walked through. What was mounted for it bounds it too.
+    /// The counters of this store's sessions; with a size limit also the entries and bytes of all processes. Without a
+    /// size limit no counter holds these, and counting would take a walk through all files. A file system that is
+    /// mounted for the store limits the capacity too.
     fn stats(&self) -> Result<Stats> {
         let mut stats = self.shared.counters.stats();
         stats.expirations = Some(self.shared.expirations.load(Ordering::Relaxed));
@@ -155,7 +157,7 @@ impl Store for FileStore {
                 stats.capacity_bytes = Some(budget.limit());
             }
         }
-        // A budget larger than what was mounted is none.
+        // A mounted file system that is smaller than the size limit is the real limit.
         let room = self.shared.place.limit_bytes().into_iter().chain(stats.capacity_bytes).min();
         stats.capacity_bytes = room;
         Ok(stats)

@@ -15,12 +15,12 @@ pub(super) fn open_read(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<Owned
     open(folder, name, libc::O_RDONLY | libc::O_NOFOLLOW)
 }
 
-/// Makes `name` under `folder` and opens it for writing; an error when it is there.
+/// Makes `name` under `folder` and opens it for writing; an error when the file exists.
 pub(super) fn create_new(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
     open(folder, name, libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL)
 }
 
-/// Opens `name` under `folder` for reading and writing, and makes it where it is not there.
+/// Opens `name` under `folder` for reading and writing, and makes the file where it is missing.
 pub(super) fn open_or_create(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
     open(folder, name, libc::O_RDWR | libc::O_CREAT | libc::O_NOFOLLOW)
 }
@@ -32,25 +32,25 @@ fn open(folder: BorrowedFd<'_>, name: &CStr, flags: libc::c_int) -> io::Result<O
     let open = || unsafe { libc::openat(folder.as_raw_fd(), name.as_ptr(), flags, FILE_MODE) };
     let fd = retried(|| open() as isize)?;
     let fd = i32::try_from(fd).expect("what openat returned");
-    // SAFETY: openat has just made this descriptor and nobody else knows it.
+    // SAFETY: openat has just made this descriptor, and no other code knows it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// The most that one call reads or writes, however much is asked for.
+/// The most bytes that one call reads or writes, even with more room.
 const MOST_AT_ONCE: usize = 0x7fff_f000;
 
-/// Reads all of `file` behind what `buffer` holds, into its free room first: where that is enough, one call is.
+/// Appends all of `file` to `buffer`. One call does, where the file fits into the free room of the buffer.
 #[inline]
 pub(super) fn read_whole(file: BorrowedFd<'_>, buffer: &mut Vec<u8>) -> io::Result<()> {
     loop {
         let room = buffer.spare_capacity_mut().len();
         let n = read_at_most(file, buffer, None)?;
-        // A regular file gives less than it can at its end only.
+        // A read of a regular file returns less than it can only at the file's end.
         if n < room.min(MOST_AT_ONCE) {
             return Ok(());
         }
         let len = usize::try_from(file_len(file)?).map_err(io::Error::other)?;
-        // One byte more, to find the end without another call.
+        // One byte more finds the end without another call.
         buffer.reserve(len.saturating_sub(buffer.len()) + 1);
     }
 }
@@ -68,7 +68,7 @@ pub(super) fn read_end(
     read_at_most(file, buffer, Some(i64::try_from(start).map_err(io::Error::other)?)).map(drop)
 }
 
-/// Fills the free room of `buffer` with one call: from an offset, or from where the file is.
+/// Fills the free room of `buffer` with one call: from an offset, or from the position of the file.
 #[inline]
 fn read_at_most(
     file: BorrowedFd<'_>,
@@ -118,12 +118,12 @@ pub(super) fn sync(file: BorrowedFd<'_>) -> io::Result<()> {
     retried(|| unsafe { libc::fsync(file.as_raw_fd()) } as isize).map(drop)
 }
 
-/// Gives `from` the name `to`, both under `folder`; what had that name is gone.
+/// Gives `from` the name `to`, both under `folder`; a file that had that name is gone.
 pub(super) fn rename(folder: BorrowedFd<'_>, from: &CStr, to: &CStr) -> io::Result<()> {
     rename_with(folder, from, to, 0)
 }
 
-/// As [`rename`], unless something has that name already.
+/// As [`rename`], but an error when a file has that name already.
 pub(super) fn rename_new(folder: BorrowedFd<'_>, from: &CStr, to: &CStr) -> io::Result<()> {
     rename_with(folder, from, to, libc::RENAME_NOREPLACE)
 }
@@ -156,7 +156,7 @@ pub(super) fn remove(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
     retried(|| unsafe { libc::unlinkat(folder.as_raw_fd(), name.as_ptr(), 0) } as isize).map(drop)
 }
 
-/// Makes the folder `name` under `folder`; one that is there is well.
+/// Makes the folder `name` under `folder`; a folder that exists is no error.
 pub(super) fn make_folder(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
     // SAFETY: `name` ends with a zero byte and outlives the call.
     let make = || unsafe { libc::mkdirat(folder.as_raw_fd(), name.as_ptr(), FOLDER_MODE) };
@@ -170,13 +170,13 @@ pub(super) fn make_folder(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<()>
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileStat {
     pub(super) len: u64,
-    /// Its number in the file system: another one after each rename over it.
+    /// The file's number in the file system: a rename over the file changes the number of its name.
     pub(super) inode: u64,
-    /// When it was written or, where that was later and the file system records it, read; in nanoseconds.
+    /// The time of the last write or, where later and recorded by the file system, of the last read; in nanoseconds.
     pub(super) used_ns: i128,
 }
 
-/// The system's record of `name` under `folder`; `None` when it is not there.
+/// The system's record of `name` under `folder`; `None` when there is no such file.
 pub(super) fn stat(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<Option<FileStat>> {
     let mut answer = std::mem::MaybeUninit::<libc::stat>::uninit();
     let fd = folder.as_raw_fd();
@@ -212,8 +212,8 @@ pub(super) fn absent_is_none<T>(error: io::Error) -> io::Result<Option<T>> {
     if error.kind() == io::ErrorKind::NotFound { Ok(None) } else { Err(error) }
 }
 
-/// Locks the one byte at `offset` for this open file, against every other open file of it; `false` when another
-/// has it and `wait` is off. Such a lock ends with its process.
+/// Locks the one byte at `offset` for this open file, against every other open file of it. `false` when another open
+/// file has the lock and `wait` is off. Such a lock ends with its process.
 pub(super) fn lock_byte(file: BorrowedFd<'_>, offset: i64, wait: bool) -> io::Result<bool> {
     let command = if wait { libc::F_OFD_SETLKW } else { libc::F_OFD_SETLK };
     match change_lock(file, offset, libc::F_WRLCK, command) {

@@ -1,4 +1,4 @@
-//! Cases that show from inside only: two keys of one name, files that are not whole, time that a test moves.
+//! Cases that only the inside shows: two keys of one name, files that are not whole, time that a test moves.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
@@ -115,12 +115,12 @@ fn set(session: &mut FileSession, key: &[u8], len: usize) {
     session.set(key, &vec![b'v'; len], &SetOptions::default()).unwrap();
 }
 
-/// Runs what must not take for ever. Where it does, its thread ends with the test program.
+/// Runs a case that must end soon. The thread of a case that hangs ends with the test program.
 fn in_time(run: impl FnOnce() + Send + 'static) {
     let (done, is_done) = mpsc::channel();
     let thread = std::thread::spawn(move || {
         run();
-        // Nobody listens any more when it took too long.
+        // The receiver is gone when the case took too long.
         let _ = done.send(());
     });
     let ended = is_done.recv_timeout(Duration::from_secs(30));
@@ -161,7 +161,7 @@ fn entries_that_others_are_about_to_change_are_not_waited_for() {
         assert_eq!((budget.usage().items(), budget.evictions()), (2, 0));
         assert!(budget.usage().bytes() > budget.limit());
         drop(turn);
-        // Once they are free again, the next store brings the count down.
+        // Once the entries are free again, the next store brings the count down.
         set(&mut session, b"mine", 700_001);
         assert_eq!((budget.usage().items(), budget.evictions()), (1, 1));
         assert!(budget.usage().bytes() <= budget.limit());

@@ -1,4 +1,4 @@
-//! How much a store with a size limit holds, in numbers that all its processes share.
+//! The bytes and entries of a store with a size limit, in counters that all its processes share.
 //!
 //! Two counters in a mapped file: each process adds what it stores and subtracts what it removes. A process that
 //! is killed between the two steps of a change leaves them too high, never too low, because it adds before it
@@ -28,7 +28,7 @@ const LEN: usize = size_of::<Counters>();
 #[derive(Debug)]
 pub(super) struct Usage {
     counters: NonNull<Counters>,
-    /// Held open for its shared lock, by which others see that the counters are in use.
+    /// Open for its shared lock, which tells other processes that the counters are in use.
     file: File,
 }
 
@@ -39,8 +39,8 @@ unsafe impl Send for Usage {}
 unsafe impl Sync for Usage {}
 
 impl Usage {
-    /// Opens the counters in the file `path`. Where nobody else has them open they are set to what `count`
-    /// finds: bytes and items.
+    /// Opens the counters in the file `path`. When no other opener has the file, the counters are set to the result of
+    /// `count`: bytes and items.
     pub(super) fn open(
         path: &Path,
         count: impl FnOnce() -> io::Result<(u64, u64)>,
@@ -113,7 +113,7 @@ impl Usage {
     }
 }
 
-/// Subtracts, down to 0: a count that others began anew meanwhile must not become huge.
+/// Subtracts, down to 0: a count that another process started again meanwhile must not become huge.
 fn subtract(counter: &AtomicU64, n: u64) {
     let less = |count: u64| Some(count.saturating_sub(n));
     // Always `Ok`: the closure never declines.
@@ -132,7 +132,7 @@ fn map(file: &File) -> io::Result<NonNull<Counters>> {
 
 impl Drop for Usage {
     fn drop(&mut self) {
-        // SAFETY: the mapping that `map` made, and nobody can use it any more.
+        // SAFETY: `map` made this mapping, and no reference to it is left.
         unsafe { libc::munmap(self.counters.as_ptr().cast(), LEN) };
     }
 }

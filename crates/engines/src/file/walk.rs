@@ -1,4 +1,4 @@
-//! Going through the entries of a store, folder by folder. Only what has the layout of a store is seen.
+//! Going through the entries of a store, folder by folder. A walk sees only names with the layout of a store.
 
 use std::fs;
 use std::io;
@@ -12,8 +12,8 @@ use super::sys;
 /// The visit of each entry.
 type Visit<'a> = dyn FnMut(Name) -> ControlFlow<()> + 'a;
 
-/// Visits entries until told to stop: first the folders from `start` on, one byte a level, then those before.
-/// Entries that come or go meanwhile may be seen or not.
+/// Visits entries until a visit breaks: first the folders from `start` on, one byte a level, then those before. The
+/// walk may see or miss entries that come or go meanwhile.
 pub(super) fn walk(folder: &Folder, start: u64, visit: &mut Visit<'_>) -> io::Result<()> {
     let start = start.to_be_bytes();
     let mut digits = Vec::new();
