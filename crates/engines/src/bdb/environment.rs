@@ -1,4 +1,4 @@
-//! A folder that this process has open, and BerkeleyDB's errors in a person's words.
+//! A folder that this process has open, and BerkeleyDB's errors as messages.
 
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -15,13 +15,14 @@ use super::SCHEME;
 use super::config::{BdbConfig, Kind};
 use super::shim::{Bdb, Fault, Loaded, Terms};
 
-/// The lock file, which marks the folder as one of larder's. The process that has the environment open holds it exclusively.
+/// The lock file, which marks the folder as Larder's. The process that has the environment open holds it exclusively.
 const LOCK_FILE: &str = "larder.lock";
 
 /// An open folder.
 #[derive(Debug)]
 pub(super) struct Environment {
-    /// Closed before the lock is given up, and the lock before a folder of our own vanishes.
+    /// Fields drop in this order: the database closes before the lock ends, and the lock ends before a temporary folder
+    /// goes.
     bdb: Bdb,
     _lock: Lock,
     folder: PathBuf,
@@ -29,8 +30,8 @@ pub(super) struct Environment {
 }
 
 impl Environment {
-    /// Opens a folder, made when it is missing. One that another process has open, or that another program has made, is
-    /// refused untouched: to open an environment that somebody works with would destroy it.
+    /// Opens a folder, made when it is missing. A folder that another process has open, or that another program has
+    /// made, is refused untouched: to open an environment that is in use would destroy it.
     pub(super) fn open(place: Place, config: &BdbConfig) -> Result<Self> {
         let loaded = Loaded::get()?;
         let failed = |source| disk::io_error(SCHEME, "opening", place.path(), source);
@@ -59,30 +60,30 @@ impl Environment {
         &self.bdb
     }
 
-    /// Where it is.
+    /// The folder of the environment.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Whether it stays when it is closed.
+    /// Whether the folder stays when the environment is closed.
     pub(super) fn is_kept(&self) -> bool {
         matches!(self.place, Place::Given(_))
     }
 
-    /// The error that ended its use.
+    /// An error of an operation, as a message.
     pub(super) fn error(&self, fault: Fault) -> Error {
         in_words(&self.folder, fault)
     }
 }
 
-/// The lock of a folder. It is given up by name: a child that this process is about to start has the file open, too, until
-/// its own program runs.
+/// The lock of a folder. Dropping it unlocks explicitly: a child that this process is about to start has the file open,
+/// too, until the child's own program runs.
 #[derive(Debug)]
 struct Lock(File);
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // When the file is closed it is given up in any case.
+        // Closing the file ends the lock in any case.
         let _ = self.0.unlock();
     }
 }
@@ -111,7 +112,7 @@ fn lock(folder: &Path) -> Result<Lock> {
     }
 }
 
-/// Whether a folder has what may belong to an environment of BerkeleyDB.
+/// Whether a folder has files that may belong to an environment of BerkeleyDB.
 fn holds_databases(folder: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(folder)? {
         let name = entry?.file_name();
@@ -123,10 +124,10 @@ fn holds_databases(folder: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Why a folder could not be opened.
+/// The error of a folder that could not be opened.
 fn refused(folder: &Path, fault: Fault) -> Error {
     match fault {
-        // The error numbers of BerkeleyDB for files that are not its own.
+        // BerkeleyDB's error number for files that are not its own.
         Fault::Failed { code, words } if code == libc::EINVAL => {
             let what = format!(
                 "{} cannot be opened ({words}); delete it or choose another",
@@ -155,7 +156,8 @@ fn in_words(folder: &Path, fault: Fault) -> Error {
         Fault::Failed { code, words } if code > 0 => {
             let cause = io::Error::from_raw_os_error(code);
             let number = cause.to_string();
-            // Its own words say more than those of the number, of which it has many meanings; often they are the same.
+            // BerkeleyDB's words say more than those of the number, which has many meanings; often the two are the
+            // same.
             let text =
                 if number.starts_with(&words) { number } else { format!("{number}: {words}") };
             disk::io_error(SCHEME, "using", folder, io::Error::new(cause.kind(), text))

@@ -1,14 +1,14 @@
 //! `bdb:`: entries in a BerkeleyDB environment, for one process at a time.
 //!
-//! BerkeleyDB 5.3 is the transactional store that `MemcacheDB` stands on: a B-tree or a hash table of pages in a cache of
-//! its own, a log that every commit is written to, locks of pages, and checkpoints that bring the pages to the disk and
-//! let the log be forgotten. It knows neither expiry nor a limit of bytes. Entries carry their deadline, and a thread
-//! gives back the expired ones and makes the checkpoints; nothing is evicted: the disk is the limit, and a full one an
-//! error.
+//! BerkeleyDB 5.3 is the transactional store under `MemcacheDB`: a B-tree or a hash table of pages in a cache of its
+//! own, a log of every commit, and locks of pages. Checkpoints write the pages to the disk, so that older log files can
+//! be removed. BerkeleyDB knows neither expiry nor a limit of bytes. Entries carry their deadline, and a thread removes
+//! the expired ones and makes the checkpoints. Nothing is evicted: the disk is the limit, and a full disk is an error.
 //!
-//! The library is the system's `libdb5.3`, under the Sleepycat licence, which asks of a program that is given away
-//! together with it that its source is open. Larder neither contains nor ships it: `./setup.sh --with bdb` installs it and compiles
-//! a small library (`shim.c`) that is loaded when a store is opened. See [`shim`] for all that is unsafe.
+//! The library is the system's `libdb5.3`, under the Sleepycat licence. The licence asks of a program that is
+//! distributed with the library that its source is open. Larder neither contains nor ships the library: `./setup.sh
+//! --with bdb` installs it and compiles a small library (`shim.c`), which is loaded when a store is opened. See
+//! [`shim`] for all unsafe code.
 
 mod config;
 mod environment;

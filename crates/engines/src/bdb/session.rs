@@ -1,4 +1,4 @@
-//! One thread's handle: transactions that are begun anew when they lose a deadlock, and buffers.
+//! One thread's handle: transactions that are tried again after a deadlock, and buffers.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,17 +15,17 @@ use crate::counters::SessionCounters;
 use crate::decimal::{self, Digits};
 use crate::header::{HEADER_LEN, Header};
 
-/// How often a transaction that lost a deadlock is begun anew. The loser of each is the one that has done least, so that
-/// somebody always comes to an end; who loses so often has had a second for it.
+/// How often a transaction is tried when it loses a deadlock. The loser is the transaction that has done least, so some
+/// transaction always commits; one that loses this often has tried for a second.
 const TRIES: u32 = 1000;
 
-/// Up to so many tries it only gives way; after that it sleeps, so that those whom it meets can end.
+/// The tries that only yield the processor; later tries sleep, so that the transactions in the way can end.
 const TRIES_AT_ONCE: u32 = 10;
 
 /// Length of a deadline in the expiry index, before the key.
 const DEADLINE_LEN: usize = 8;
 
-/// How long the key of the expiry index is.
+/// Length of a key of the expiry index.
 pub(super) const fn expiry_key_len(key_len: usize) -> usize {
     DEADLINE_LEN + key_len
 }
@@ -34,9 +34,9 @@ pub(super) const fn expiry_key_len(key_len: usize) -> usize {
 pub(super) struct BdbSession {
     shared: Arc<Shared>,
     counters: Arc<SessionCounters>,
-    /// A record, as it is read or as it is going to be written.
+    /// A record, as read or to be written.
     record: Vec<u8>,
-    /// A record as it was found, where a new one is made of it.
+    /// The old record, where the new record is made of it.
     found: Vec<u8>,
 }
 
@@ -73,7 +73,7 @@ impl BdbSession {
     }
 }
 
-/// Does what may lose a deadlock until it does not.
+/// Tries `work` again as long as it loses a deadlock.
 fn again<T>(core: &Core, mut work: impl FnMut() -> Outcome<T>) -> Result<T> {
     for n in 1..TRIES {
         match work() {
@@ -89,7 +89,7 @@ fn again<T>(core: &Core, mut work: impl FnMut() -> Outcome<T>) -> Result<T> {
 fn deadline_ms(core: &Core, ttl: Option<Duration>) -> u64 {
     match ttl {
         None => 0,
-        // Long past, whatever happens to the clock.
+        // Long past, even if the clock is set back.
         Some(Duration::ZERO) => 1,
         Some(ttl) => core.clock.deadline_ms(ttl),
     }
@@ -110,18 +110,18 @@ impl Writer<'_> {
         Ok(head.and_then(|head| Header::from_bytes(&head)))
     }
 
-    /// The header under `key` if a write must know it: to take it out of the expiry index.
+    /// The header under `key`, where a write needs it: to remove the entry from the expiry index.
     fn replaced(&self, key: &[u8]) -> Outcome<Option<Header>> {
         let may_have_deadline = self.core.has_deadlines.load(Ordering::Relaxed);
         if may_have_deadline { self.header(key) } else { Ok(None) }
     }
 
-    /// Whether an entry is there for whoever asks now.
+    /// Whether an entry has not expired.
     fn is_live(&self, header: Header) -> bool {
         header.meta(|| self.core.clock.now_ms()).is_some()
     }
 
-    /// Reads the record under `key` into `found`; its header, if it is there for whoever asks now.
+    /// Reads the record under `key` into `found`; returns its header, if the entry exists and has not expired.
     fn find(&mut self, key: &[u8]) -> Outcome<Option<Header>> {
         if !self.txn.get(key, self.found)? {
             return Ok(None);
@@ -130,7 +130,7 @@ impl Writer<'_> {
         Ok(header.filter(|header| self.is_live(*header)))
     }
 
-    /// Stores the header and the value in two parts, in place of what was under the key with this deadline.
+    /// Stores the header and a value of two parts. The old entry of the key, if any, had `old_deadline_ms`.
     fn put(
         &mut self,
         key: &[u8],
@@ -147,7 +147,7 @@ impl Writer<'_> {
         self.list(key, old_deadline_ms, deadline_ms)
     }
 
-    /// Joins a value to the one that was found, and stores that with what the entry was set with.
+    /// Joins a value to the one in `found`, and stores both with the old deadline and flags.
     fn put_joined(&mut self, key: &[u8], old: Header, mode: SetMode, value: &[u8]) -> Outcome<()> {
         let found = std::mem::take(self.found);
         let other = &found[HEADER_LEN..];
@@ -163,13 +163,13 @@ impl Writer<'_> {
         self.list(key, old.deadline_ms, deadline_ms)
     }
 
-    /// Removes the entry that was found under `key`.
+    /// Removes the entry under `key`, whose header is `old`.
     fn remove(&mut self, key: &[u8], old: Header) -> Outcome<()> {
         self.txn.delete(Table::Entries, key)?;
         self.list(key, old.deadline_ms, 0)
     }
 
-    /// Moves an entry in the expiry index; 0 is in no place of it.
+    /// Moves an entry in the expiry index; an entry with deadline 0 is not in the index.
     fn list(&mut self, key: &[u8], old_deadline_ms: u64, deadline_ms: u64) -> Outcome<()> {
         if old_deadline_ms == deadline_ms {
             return Ok(());
@@ -185,7 +185,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The set itself.
+    /// A set, inside its transaction.
     fn set(&mut self, key: &[u8], value: &[u8], mode: SetMode, terms: (u64, u32)) -> Outcome<Set> {
         let is_joined = matches!(mode, SetMode::Append | SetMode::Prepend);
         let old = match mode {

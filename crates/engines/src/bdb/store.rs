@@ -30,7 +30,7 @@ struct BdbStore {
     shared: Arc<Shared>,
 }
 
-/// The state that the sessions of a store share; with the last of them ends the upkeep.
+/// The state that the sessions of a store share; the upkeep ends with the last session.
 #[derive(Debug)]
 pub(super) struct Shared {
     _upkeep: Upkeep,
@@ -45,9 +45,9 @@ pub(super) struct Core {
     pub(super) clock: Clock,
     pub(super) counters: Counters,
     pub(super) dropped: Dropped,
-    /// The last version that was given.
+    /// The last version that was assigned.
     version: AtomicU64,
-    /// Whether any entry has had a deadline. As long as none has, a write need not look what it replaces.
+    /// Whether any entry has had a deadline. While no entry has, a write need not read the entry that it replaces.
     pub(super) has_deadlines: AtomicBool,
 }
 
@@ -75,14 +75,14 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     Ok(Arc::new(BdbStore { url: url.to_string(), shared }))
 }
 
-/// Versions go on from the time in nanoseconds: none is given twice, as nobody makes so many changes in a second.
+/// Versions count up from the time in nanoseconds: none repeats, because no store has a change every nanosecond.
 fn first_version() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX / 2).max(1)
 }
 
 impl Core {
-    /// A version that nothing has yet.
+    /// A version that no entry has yet.
     pub(super) fn next_version(&self) -> u64 {
         self.version.fetch_add(1, Ordering::Relaxed) + 1
     }
@@ -94,7 +94,7 @@ impl Core {
             ("sync".into(), self.config.sync.as_str().into()),
             ("checkpoint".into(), self.checkpoints()),
         ]);
-        // One that cannot be read is left out.
+        // Settings that cannot be read are left out.
         if let Ok((cache, log_file)) = bdb.settings() {
             settings.insert("cache".into(), ByteSize(cache).to_string());
             settings.insert("log_file".into(), ByteSize(log_file.into()).to_string());
@@ -114,7 +114,7 @@ impl Core {
         }
     }
 
-    /// The durability of an acknowledged write. A checkpoint bounds what a loss of power costs; on a file system in memory
+    /// The durability of an acknowledged write. A checkpoint bounds the loss at a power cut; on a file system in memory
     /// nothing does.
     fn durability(&self, under: Option<&FileSystem>) -> Durability {
         let is_memory = under.is_some_and(FileSystem::is_memory);
@@ -140,7 +140,7 @@ impl Store for BdbStore {
             settings: core.settings(),
             durability: core.durability(file_system.as_ref()),
             ownership: Ownership::Embedded,
-            // The log comes and goes in files of its own.
+            // Log files come and go, so the folder stands for all files.
             data_paths: vec![folder.to_owned()],
             file_system,
             ..StoreInfo::default()
@@ -181,7 +181,7 @@ impl Store for BdbStore {
         let mut stats = core.counters.stats();
         core.dropped.tell(&mut stats);
         stats.evictions = Some(0);
-        // How many entries there are BerkeleyDB knows only by counting them.
+        // BerkeleyDB knows the number of entries only by counting them.
         let (pages, page_size) =
             environment.bdb().pages().map_err(|fault| environment.error(fault))?;
         stats.bytes = Some(u64::from(pages) * u64::from(page_size));

@@ -1,4 +1,4 @@
-//! The thread that works for all sessions: it makes checkpoints and gives expired entries back.
+//! The thread that works for all sessions: it makes checkpoints and removes expired entries.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -13,20 +13,20 @@ use super::shim::{Outcome, Table};
 use super::store::Core;
 use crate::header::{HEADER_LEN, Header};
 
-/// How often it looks at what has expired and how much has been logged, at most.
+/// The longest time between two checks for expired entries and for the size of the log.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How many entries one transaction gives back: so few that nobody waits long for the pages that it holds.
+/// How many entries one transaction removes: so few that no session waits long for its pages.
 const EXPIRED_AT_ONCE: usize = 64;
 
-/// The thread. It ends when this is dropped.
+/// The upkeep thread, which ends on drop.
 #[derive(Debug)]
 pub(super) struct Upkeep {
     ending: Arc<Ending>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Whether the store ends, and what wakes the thread then.
+/// Whether the store ends, and the condition that wakes the thread then.
 #[derive(Debug, Default)]
 struct Ending {
     is_here: Mutex<bool>,
@@ -34,7 +34,7 @@ struct Ending {
 }
 
 impl Ending {
-    /// Waits so long; `true` when the store ends.
+    /// Waits for the end of the store, at most for `pause`; `true` when the store ends.
     fn within(&self, pause: Duration) -> bool {
         let is_here = self.is_here.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.came.wait_timeout_while(is_here, pause, |is_here| !*is_here);
@@ -63,13 +63,14 @@ impl Drop for Upkeep {
         *self.ending.is_here.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.ending.came.notify_all();
         if let Some(thread) = self.thread.take() {
-            // It has nothing to tell.
+            // The thread returns nothing.
             let _ = thread.join();
         }
     }
 }
 
-/// Until the store ends. A failure is no end: the next look tries again, and whatever is the matter meets those who write.
+/// Works until the store ends. A failure does not end the thread: it tries again later, and sessions that write meet
+/// the same failure.
 fn work(core: &Core, ending: &Ending) {
     let bdb = core.environment.bdb();
     let every = Some(core.config.checkpoint.0).filter(|every| !every.is_zero());
@@ -80,7 +81,7 @@ fn work(core: &Core, ending: &Ending) {
         if is_due {
             last = Instant::now();
         }
-        // Without an amount it is made in any case, with one only where so much was logged.
+        // Without an amount the checkpoint is always made, with an amount only after so much log.
         let _ = bdb.checkpoint(if is_due { 0 } else { log_kilobytes });
         while let Ok(EXPIRED_AT_ONCE) = expire(core) {
             if ending.within(Duration::ZERO) {
@@ -89,12 +90,12 @@ fn work(core: &Core, ending: &Ending) {
         }
     }
     if core.environment.is_kept() {
-        // The next process that opens it has nothing to recover.
+        // Then the next process that opens the folder has nothing to recover.
         let _ = bdb.checkpoint(0);
     }
 }
 
-/// Gives expired entries back, a bounded number of them; says how many it looked at.
+/// Removes a bounded number of expired entries; returns how many index entries it looked at.
 fn expire(core: &Core) -> Outcome<usize> {
     let txn = core.environment.bdb().begin()?;
     let now_ms = core.clock.now_ms();
@@ -108,7 +109,7 @@ fn expire(core: &Core) -> Outcome<usize> {
             break;
         }
         let head: Option<[u8; HEADER_LEN]> = txn.head(key)?;
-        // The entry may have been written anew since it was listed.
+        // The entry may have been written again since it was listed.
         if head
             .and_then(|head| Header::from_bytes(&head))
             .is_some_and(|it| it.deadline_ms == deadline_ms)

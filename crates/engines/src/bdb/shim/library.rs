@@ -1,4 +1,4 @@
-//! The library of `shim.c`: where its functions are, and what their errors mean.
+//! The library of `shim.c`: its functions, and the meaning of their errors.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::Path;
@@ -10,7 +10,7 @@ use libloading::Library;
 
 use super::super::{RECIPE, SCHEME};
 
-/// The interface that this module is written for, as `shim.c` tells it.
+/// The interface version that this module is written for, as `shim.c` reports it.
 const INTERFACE: c_int = 3;
 
 const DB_KEYEMPTY: c_int = -30995;
@@ -18,10 +18,10 @@ const DB_LOCK_DEADLOCK: c_int = -30993;
 const DB_LOCK_NOTGRANTED: c_int = -30992;
 const DB_NOTFOUND: c_int = -30988;
 
-/// A structure of BerkeleyDB's, of which nothing but its place is known.
+/// An opaque structure of BerkeleyDB.
 pub(super) type Handle = *mut c_void;
 
-/// The functions of the library. They stay in memory with it until the process ends.
+/// The functions of the library. The library stays in memory until the process ends.
 pub(super) struct Shim {
     pub(super) version: unsafe extern "C" fn(*mut c_int, *mut c_int, *mut c_int),
     words: unsafe extern "C" fn(c_int) -> *const c_char,
@@ -82,8 +82,8 @@ impl Shim {
             ),
             source: None,
         };
-        // SAFETY: the library has no initialisers of its own, and those of libdb do no more than any program's that is
-        // linked to it.
+        // SAFETY: the library has no initialisers of its own, and those of libdb do no more than in any program that is
+        // linked to libdb.
         let library =
             unsafe { Library::new(file) }.map_err(|error| unavailable(error.to_string()))?;
         // SAFETY: a function of this name takes nothing and returns an int in every version of shim.c.
@@ -102,7 +102,7 @@ impl Shim {
 
     /// # Safety
     ///
-    /// The library is made of a shim.c whose interface is [`INTERFACE`].
+    /// The library must be compiled from a shim.c whose interface is [`INTERFACE`].
     unsafe fn functions(library: Library) -> Result<Self, String> {
         // SAFETY: the types are those of shim.c, as the caller promises.
         unsafe {
@@ -130,7 +130,7 @@ impl Shim {
         }
     }
 
-    /// The meaning of an error number; `Ok` of none.
+    /// The meaning of an error number; `Ok` for 0.
     pub(super) fn check(&self, code: c_int) -> Outcome<()> {
         match code {
             0 => Ok(()),
@@ -144,7 +144,7 @@ impl Shim {
         }
     }
 
-    /// The same where a key may be missing: `false` when it is.
+    /// As [`Self::check`], where a key may be missing: `false` when it is.
     pub(super) fn check_found(&self, code: c_int) -> Outcome<bool> {
         match code {
             DB_NOTFOUND | DB_KEYEMPTY => Ok(false),
@@ -163,16 +163,17 @@ unsafe fn function<T: Copy>(library: &Library, name: &str) -> Result<T, String> 
     unsafe { library.get::<T>(name) }.map(|symbol| *symbol).map_err(|error| error.to_string())
 }
 
-/// Why BerkeleyDB did not do something.
+/// Why an operation of BerkeleyDB failed.
 #[derive(Debug)]
 pub(in super::super) enum Fault {
-    /// Two waited for each other, and this one was to give way: the transaction is to be begun anew.
+    /// Two transactions waited for each other, and BerkeleyDB chose this one to give way: the caller must begin it
+    /// again.
     Deadlock,
-    /// The entries are of the other type than they were to be opened as: a hash table or not.
+    /// The entries have the other type than the caller asked for: they are a hash table or not.
     OfType { is_hash: bool },
-    /// An error, by its number (a positive one is the system's) and in BerkeleyDB's words.
+    /// An error: its number (a positive number is the system's) and BerkeleyDB's words.
     Failed { code: c_int, words: String },
 }
 
-/// The answers of BerkeleyDB.
+/// The result of a call of BerkeleyDB.
 pub(in super::super) type Outcome<T> = std::result::Result<T, Fault>;

@@ -1,6 +1,6 @@
-//! BerkeleyDB, by way of a small library that is compiled on this machine: all that is unsafe in this engine.
+//! BerkeleyDB, through a small library that is compiled on this machine: all unsafe code of this engine.
 //!
-//! `shim.c` has the counterpart of each function, and the reasons. Nothing here knows what a record is.
+//! `shim.c` has the counterpart of each function, and the reasons. This module does not know what a record contains.
 
 mod library;
 
@@ -15,7 +15,7 @@ use super::config::Sync;
 
 const DB_BUFFER_SMALL: c_int = -30999;
 
-/// The first room for a record that is read into memory which has none yet.
+/// The first capacity of a buffer for a record.
 const FIRST_ROOM: usize = 4096;
 
 /// The file of the entries.
@@ -30,7 +30,7 @@ pub(super) struct Terms {
     pub(super) sync: Sync,
     /// Whether the entries are in a hash table.
     pub(super) is_hash: bool,
-    /// Bytes of a page; 0 is the file system's.
+    /// Bytes of a page; 0 takes the file system's block size.
     pub(super) page_size: u32,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Terms {
 pub(super) enum Table {
     /// Key to record.
     Entries,
-    /// Deadline and key, in this order: a B-tree in any case.
+    /// Deadline and key, in this order: always a B-tree.
     Expiry,
 }
 
@@ -69,12 +69,12 @@ impl std::fmt::Debug for Bdb {
 pub(super) struct Loaded(&'static Shim);
 
 impl Loaded {
-    /// The library, loaded when it is first needed; the error names the command that makes it.
+    /// The library, loaded when it is first needed; the error names the command that compiles it.
     pub(super) fn get() -> Result<Self> {
         Shim::get().map(Self)
     }
 
-    /// Opens the environment in a folder that no other process has open, and brings it back to its last commit.
+    /// Opens the environment in a folder that no other process has open, and recovers it to its last commit.
     pub(super) fn open(self, folder: &CStr, terms: Terms) -> Outcome<Bdb> {
         let Self(shim) = self;
         let sync = match terms.sync {
@@ -103,7 +103,7 @@ impl Loaded {
             opened(shim, code, db)
         };
         let close = |fault| {
-            // SAFETY: the environment is open, and nothing else of it is.
+            // SAFETY: the environment is open, and none of its databases is.
             unsafe { (shim.close_environment)(env.as_ptr()) };
             fault
         };
@@ -111,7 +111,7 @@ impl Loaded {
             .map_err(|fault| of_type(shim, env, terms.is_hash).unwrap_or(fault))
             .map_err(close)?;
         let expiry = database(c"expiry.db", false).map_err(|fault| {
-            // SAFETY: the database is open, and nobody else knows of it.
+            // SAFETY: the database is open, and no other code has its handle.
             unsafe { (shim.close_database)(entries.as_ptr()) };
             close(fault)
         })?;
@@ -119,7 +119,7 @@ impl Loaded {
     }
 }
 
-/// Why entries could not be opened as a hash table, or as none, if that is because they are the other.
+/// The fault of entries that have the other type than the wanted one; `None` where their type is not the cause.
 fn of_type(shim: &Shim, env: NonNull<c_void>, wanted: bool) -> Option<Fault> {
     let mut is_hash = 0;
     // SAFETY: the environment is open, the name ends with a zero, and `is_hash` is room for a number.
@@ -128,7 +128,7 @@ fn of_type(shim: &Shim, env: NonNull<c_void>, wanted: bool) -> Option<Fault> {
     (code == 0 && is_hash != wanted).then_some(Fault::OfType { is_hash })
 }
 
-/// The handle that an `open` made.
+/// The handle from an `open`.
 fn opened(shim: &Shim, code: c_int, handle: Handle) -> Outcome<NonNull<c_void>> {
     shim.check(code)?;
     let words = || "no handle was made".to_owned();
@@ -144,7 +144,7 @@ impl Bdb {
         format!("{major}.{minor}.{patch}")
     }
 
-    /// Bytes of the cache, and of one file of the log.
+    /// Bytes of the cache, and of one log file.
     pub(super) fn settings(&self) -> Outcome<(u64, u32)> {
         let (mut cache, mut log_file) = (0, 0);
         // SAFETY: the environment is open, and both are room for a number.
@@ -153,7 +153,7 @@ impl Bdb {
         self.shim.check(code).map(|()| (cache, log_file))
     }
 
-    /// How many pages the entries take, and the bytes of one.
+    /// How many pages the entries take, and the bytes of one page.
     pub(super) fn pages(&self) -> Outcome<(u32, u32)> {
         let (mut pages, mut page_size) = (0, 0);
         let is_hash = c_int::from(self.is_hash);
@@ -163,13 +163,13 @@ impl Bdb {
         self.shim.check(code).map(|()| (pages, page_size))
     }
 
-    /// Brings what commits have changed to the disk; with `kilobytes`, only after so much log.
+    /// Writes committed changes to the disk; with `kilobytes`, only after so much log.
     pub(super) fn checkpoint(&self, kilobytes: u32) -> Outcome<()> {
         // SAFETY: the environment is open.
         self.shim.check(unsafe { (self.shim.checkpoint)(self.env.as_ptr(), kilobytes) })
     }
 
-    /// Begins a transaction, which ends without a trace unless it is committed.
+    /// Begins a transaction, which is undone unless it is committed.
     pub(super) fn begin(&self) -> Outcome<Transaction<'_>> {
         let mut txn = null_mut();
         // SAFETY: the environment is open, and `txn` is room for a handle.
@@ -177,7 +177,7 @@ impl Bdb {
         Ok(Transaction { bdb: self, txn: opened(self.shim, code, txn)? })
     }
 
-    /// Copies the record of an entry into `record`; `false` when it is not there.
+    /// Copies the record of an entry into `record`; `false` when the entry is missing.
     pub(super) fn get(&self, key: &[u8], record: &mut Vec<u8>) -> Outcome<bool> {
         self.copy(null_mut(), key, record)
     }
@@ -202,7 +202,7 @@ impl Bdb {
             }
             let found = self.shim.check_found(code)?;
             if found {
-                // SAFETY: so many bytes of the record's memory have been written.
+                // SAFETY: the call has written `len` bytes of the record's memory.
                 unsafe { record.set_len(len as usize) };
             }
             return Ok(found);
@@ -219,8 +219,8 @@ impl Bdb {
 
 impl Drop for Bdb {
     fn drop(&mut self) {
-        // SAFETY: transactions borrow this, so none is open; the databases are closed before their environment, and
-        // nothing uses a handle after it. Nobody is left to tell of a failure.
+        // SAFETY: transactions borrow this, so none is open. The databases are closed before their environment, and no
+        // code uses a handle after this. There is no caller left to report a failure to.
         unsafe {
             (self.shim.close_database)(self.expiry.as_ptr());
             (self.shim.close_database)(self.entries.as_ptr());
@@ -229,19 +229,19 @@ impl Drop for Bdb {
     }
 }
 
-/// A transaction. It belongs to one thread, and is undone when it is dropped before it was committed.
+/// A transaction. It belongs to one thread, and dropping it before a commit undoes it.
 pub(super) struct Transaction<'b> {
     bdb: &'b Bdb,
     txn: NonNull<c_void>,
 }
 
 impl Transaction<'_> {
-    /// Copies the record of an entry that is going to be changed; `false` when it is not there.
+    /// Copies the record of an entry, to change the entry; `false` when the entry is missing.
     pub(super) fn get(&self, key: &[u8], record: &mut Vec<u8>) -> Outcome<bool> {
         self.bdb.copy(self.txn.as_ptr(), key, record)
     }
 
-    /// The beginning of the record of an entry that is going to be changed; `None` when it is not there, or shorter.
+    /// The beginning of the record of an entry, to change the entry; `None` when the entry is missing or shorter.
     pub(super) fn head<const N: usize>(&self, key: &[u8]) -> Outcome<Option<[u8; N]>> {
         let mut head = [0; N];
         let (room, mut len) = (length(&head), 0);
@@ -271,7 +271,7 @@ impl Transaction<'_> {
         self.put_part(table, key, value, 0)
     }
 
-    /// Replaces the beginning of the record of an entry that is there.
+    /// Replaces the beginning of the record of an existing entry.
     pub(super) fn put_head(&self, key: &[u8], head: &[u8]) -> Outcome<()> {
         self.put_part(Table::Entries, key, head, length(head))
     }
@@ -294,14 +294,14 @@ impl Transaction<'_> {
         })
     }
 
-    /// Removes a record; `false` when it is not there.
+    /// Removes a record; `false` when it is missing.
     pub(super) fn delete(&self, table: Table, key: &[u8]) -> Outcome<bool> {
         let (shim, db) = (self.bdb.shim, self.bdb.table(table));
         // SAFETY: database and transaction are open, and key is memory of the given length.
         shim.check_found(unsafe { (shim.delete)(db, self.txn.as_ptr(), key.as_ptr(), length(key)) })
     }
 
-    /// Copies the first key of the expiry index, which is no longer than `N`; `None` when it is empty.
+    /// Copies the first key of the expiry index into `key`, which must be large enough; `None` when the index is empty.
     pub(super) fn first_to_expire<'k>(&self, key: &'k mut [u8]) -> Outcome<Option<&'k [u8]>> {
         let (shim, db) = (self.bdb.shim, self.bdb.table(Table::Expiry));
         let mut len = 0;
@@ -315,28 +315,28 @@ impl Transaction<'_> {
     /// Removes every record.
     pub(super) fn truncate(&self, table: Table) -> Outcome<()> {
         let (shim, db) = (self.bdb.shim, self.bdb.table(table));
-        // SAFETY: database and transaction are open, and no cursor of the transaction is.
+        // SAFETY: database and transaction are open, and the transaction has no open cursor.
         shim.check(unsafe { (shim.truncate)(db, self.txn.as_ptr()) })
     }
 
-    /// Has what was done stay.
+    /// Commits the transaction.
     pub(super) fn commit(self) -> Outcome<()> {
         let shim = self.bdb.shim;
         let txn = self.txn.as_ptr();
         std::mem::forget(self);
-        // SAFETY: the transaction is open, and ends by this, whatever is answered.
+        // SAFETY: the transaction is open, and this call ends it, even with an error.
         shim.check(unsafe { (shim.commit)(txn) })
     }
 }
 
 impl Drop for Transaction<'_> {
     fn drop(&mut self) {
-        // SAFETY: the transaction is open: only a commit ends it before, which forgets it.
+        // SAFETY: the transaction is open: only a commit ends it before, and a commit forgets it.
         unsafe { (self.bdb.shim.abort)(self.txn.as_ptr()) };
     }
 }
 
-/// A length as BerkeleyDB counts. Keys and values are checked before they come here, and are shorter.
+/// A length as BerkeleyDB counts. Callers check keys and values first, so that their lengths fit.
 fn length(bytes: &[u8]) -> u32 {
     u32::try_from(bytes.len()).expect("keys and values have lengths of 32 bits")
 }
