@@ -8,17 +8,17 @@ use larder_store::{Error, Result};
 use super::SCHEME;
 use super::environment::Environment;
 
-/// How many namespaces of one folder a process can have open. Each transaction has room for all of them, which
-/// costs every read a little.
+/// How many namespaces of one folder a process can have open. Each transaction has room for all of them, which costs
+/// every read a little.
 pub(super) const NAMESPACES: u32 = 8;
 
-/// Named databases that an environment has room for: three a namespace.
+/// Named databases that an environment has room for: three for each namespace.
 pub(super) const DATABASES: u32 = 3 * NAMESPACES;
 
-/// The key of the main database that says whose file it is, and the format it says.
+/// The key of the main database that marks the file as Larder's, and its value, the format.
 const FORMAT_KEY: &str = "larder";
 const FORMAT: &[u8] = b"2";
-/// The format before there were tags. Its records are records of this one that have none.
+/// The format before tags existed. Its records are valid in this format, without tags.
 const FORMAT_WITHOUT_TAGS: &[u8] = b"1";
 
 /// The databases of a namespace.
@@ -36,7 +36,7 @@ pub(super) struct Databases {
 }
 
 impl Databases {
-    /// Opens the databases of a namespace, made when they are missing. A file of somebody else is refused.
+    /// Opens the databases of a namespace, made when they are missing. A file of another program is refused.
     pub(super) fn open(environment: &Environment, namespace: &str) -> Result<Self> {
         let opened = environment.write(|| {
             let txn = environment.env().write_txn()?;
@@ -79,11 +79,11 @@ impl Databases {
         Err(Error::Unavailable { engine: SCHEME, what, source: None })
     }
 
-    /// Whether the entries and their indexes take more than so many pages.
+    /// Whether the entries and their indexes take more than `limit` pages.
     ///
-    /// The index of tags is asked only where it matters, because an asked database costs a write a look into the
-    /// directory: a pair of it is no longer than its entry and no page is less than a quarter full, so it never has more
-    /// than four times the pages of the entries.
+    /// The tag index is read only where it can matter, because reading one more database costs a write a lookup in the
+    /// directory. A pair of the index is no longer than its entry, and no page is less than a quarter full. So the
+    /// index never has more than four times the pages of the entries.
     pub(super) fn exceed(&self, txn: &RoTxn, limit: usize) -> heed::Result<bool> {
         let pages =
             |stat: heed::DatabaseStat| stat.branch_pages + stat.leaf_pages + stat.overflow_pages;

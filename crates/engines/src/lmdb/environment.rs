@@ -40,11 +40,11 @@ static OPEN: Mutex<BTreeMap<PathBuf, Weak<Environment>>> = Mutex::new(BTreeMap::
 #[derive(Debug)]
 pub(super) struct Environment {
     env: Env,
-    /// Locked by the thread of this process that writes, and its file by the process.
+    /// The writing thread of this process locks the mutex, and the process locks the file.
     writer: Mutex<File>,
     folder: PathBuf,
     sync: bool,
-    // Declared after `env`, so that a folder of our own vanishes when its files are closed.
+    // Declared after `env`, so that a temporary folder is removed after its files are closed.
     _place: Place,
 }
 
@@ -96,18 +96,18 @@ impl Environment {
         &self.env
     }
 
-    /// Where it is.
+    /// The folder of the environment.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Its files.
+    /// The files of the environment.
     pub(super) fn files(&self) -> Vec<PathBuf> {
         vec![self.folder.join(DATA_FILE), self.folder.join(LOCK_FILE)]
     }
 
-    /// Begins to read. It costs a few loads and one store in a slot that belongs to this thread; the first time
-    /// in a thread, the slot is taken, and slots of processes that died are given back when there is none left.
+    /// Begins a read. A read costs a few loads and one store in a slot of this thread. The first read of a thread takes
+    /// the slot; when all slots are taken, those of dead processes are freed.
     pub(super) fn read(&self) -> Result<RoTxn<'_, heed::WithTls>> {
         let begun = match self.env.read_txn() {
             Err(heed::Error::Mdb(MdbError::ReadersFull)) => {
@@ -118,13 +118,13 @@ impl Environment {
         begun.map_err(|error| self.error(error))
     }
 
-    /// Does `work` while nobody else writes to the folder.
+    /// Does `work` while no other thread or process writes to the folder.
     ///
-    /// LMDB has a lock of its own for this, in memory that the processes share, and it is not enough: when of three
-    /// processes one dies that waits for it, another may wait for ever, because the call to wake up went to the
-    /// dead. A lock of the file is the kernel's, which knows who died. Whoever holds it finds LMDB's lock free.
+    /// LMDB's own lock for this, in memory that the processes share, is not enough. When one of several waiting
+    /// processes dies, another may wait for ever, because the wake-up call went to the dead process. The kernel manages
+    /// a file lock and frees the lock of a dead process. The holder of the file lock finds LMDB's lock free.
     pub(super) fn write<T>(&self, work: impl FnOnce() -> heed::Result<T>) -> heed::Result<T> {
-        // Only a file is under this lock, so a panic elsewhere does not spoil it.
+        // The lock guards only a file, so a panic elsewhere does not spoil it.
         let file = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         flock(&file, libc::LOCK_EX)?;
         let done = work();
@@ -132,7 +132,7 @@ impl Environment {
         done
     }
 
-    /// An error of LMDB in a person's words.
+    /// An error of LMDB as a message.
     pub(super) fn error(&self, error: heed::Error) -> Error {
         in_words(&self.folder, Some(&self.env), error)
     }
@@ -143,22 +143,22 @@ fn open_env(folder: &Path, config: &LmdbConfig) -> heed::Result<Env> {
     options.max_readers(config.readers).max_dbs(DATABASES);
     if !config.sync {
         // SAFETY: NO_SYNC leaves out fsync and nothing else; every page is still written, and before the page that
-        // makes it reachable. Only a loss of power can show them in another order, which the option's text says.
+        // makes it reachable. Only a loss of power can reorder the writes, which the option's text says.
         unsafe { options.flags(EnvFlags::NO_SYNC) };
     }
-    // An environment that was dropped a moment ago is closed by another thread, or soon.
+    // An environment that was just dropped may still be closing on another thread.
     let closing = heed::env_closing_event(folder);
     if closing.as_ref().is_none_or(|closing| closing.wait_timeout(Duration::from_secs(1))) {
         reserve_lock_file(&folder.join(LOCK_FILE), config.readers)?;
     }
-    // SAFETY: the map is written by LMDB only, under its locks; whoever else changes the file breaks it, as with
-    // any database. The folder is open only once in this process: `OPEN` is locked.
+    // SAFETY: only LMDB writes to the map, under its locks; any other program that changes the file breaks it, as with
+    // any database. This process has the folder open only once: `OPEN` is locked.
     let env = unsafe { options.open(folder) }?;
     complete(&env)?;
-    // The file remembers the size of its map. One that is smaller than wanted grows, a larger one stays: another
+    // The file remembers the size of its map. A map smaller than wanted grows; a larger map stays, because another
     // process may have written that far.
     if config.map_bytes() > env.info().map_size {
-        // SAFETY: nobody has the environment yet, so no transaction is active.
+        // SAFETY: no other code has the environment yet, so no transaction is active.
         unsafe { env.resize(config.map_bytes()) }?;
     }
     env.clear_stale_readers()?;
@@ -169,7 +169,7 @@ fn open_lock_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
-/// Locks or unlocks a file, however long it takes.
+/// Locks or unlocks a file; waits as long as it takes.
 fn flock(file: &File, operation: libc::c_int) -> io::Result<()> {
     loop {
         // SAFETY: the descriptor is open, and no memory is passed.
@@ -183,27 +183,26 @@ fn flock(file: &File, operation: libc::c_int) -> io::Result<()> {
     }
 }
 
-/// Takes room for the lock file. LMDB maps it sparse and writes to it as readers come; on a full disk such a write
-/// would end the process, not fail.
+/// Reserves disk space for the lock file. LMDB maps the file sparse and writes to it as readers come; on a full disk
+/// such a write would kill the process instead of failing.
 fn reserve_lock_file(path: &Path, readers: u32) -> io::Result<()> {
     let file = open_lock_file(path)?;
     let len = LOCK_HEADER + u64::from(readers) * LOCK_SLOT;
     let len = libc::off_t::try_from(len).unwrap_or(libc::off_t::MAX);
-    // The length stays as it is: it tells LMDB how many slots there are.
+    // The length stays unchanged, because it tells LMDB the number of slots.
     // SAFETY: the descriptor is open, and no memory is passed.
     if unsafe { libc::fallocate(file.as_raw_fd(), libc::FALLOC_FL_KEEP_SIZE, 0, len) } == 0 {
         return Ok(());
     }
     match io::Error::last_os_error() {
-        // The file system cannot; then it is as LMDB leaves it.
+        // The file system cannot reserve space, so the file stays sparse.
         error if error.kind() == io::ErrorKind::Unsupported => Ok(()),
         error => Err(error),
     }
 }
 
-/// Makes the file as long as LMDB believes it to be, so that reading never leaves it: that would be a signal. Pages
-/// that a transaction took and gave back may never have been written; if more than those are missing, the file was
-/// cut off.
+/// Makes the file as long as LMDB expects, because a read beyond the end would raise a signal. Pages that a transaction
+/// took and gave back may never have been written; if more pages than those are missing, the file was cut off.
 fn complete(env: &Env) -> heed::Result<()> {
     const MAX_UNWRITTEN: u64 = 64;
     let page_size = u64::from(env.unnamed_database_stat().page_size);
@@ -230,7 +229,7 @@ fn in_words(folder: &Path, env: Option<&Env>, error: heed::Error) -> Error {
     let busy = |what: String| Error::Busy { engine: SCHEME, what };
     let other = |source| disk::io_error(SCHEME, "using", folder, source);
     match error {
-        // LMDB calls a write that was cut short an error of the device.
+        // LMDB reports a short write as an error of the device.
         heed::Error::Io(source)
             if source.raw_os_error() == Some(libc::EIO) && disk::has_no_room(folder) =>
         {

@@ -1,7 +1,7 @@
-//! Reads by prefix, which is how the entries are sorted, and by tag, for which there is an index.
+//! Reads by prefix, because the entries are sorted by key, and by tag, through an index.
 //!
-//! The index is changed in the transaction that changes the entry, and the entry says which tag it has: a pair that the
-//! index has too many finds nothing.
+//! The transaction that changes an entry changes the index too. The entry itself names its tag, so a surplus pair of
+//! the index finds nothing.
 
 use heed::RoTxn;
 use larder_store::{Error, FoundEntry, Groups, Result, SetMode, SetOptions, SetOutcome, check_tag};
@@ -58,7 +58,7 @@ impl LmdbSession {
         found: &mut FoundEntry<'_>,
     ) -> heed::Result<()> {
         let entries = &self.shared.databases.entries;
-        // LMDB has no empty keys, so that it cannot look for one.
+        // LMDB has no empty keys, and cannot look up an empty prefix.
         if prefix.is_empty() {
             for entry in entries.iter(txn)? {
                 let (key, stored) = entry?;
@@ -92,7 +92,7 @@ impl LmdbSession {
         Ok(())
     }
 
-    /// Tells whoever asked of an entry, unless it has expired.
+    /// Passes an entry to the caller, unless it has expired.
     fn hand_out(&self, key: &[u8], record: Record<'_>, found: &mut FoundEntry<'_>) {
         if let Some(meta) = meta(record, || self.shared.clock.now_ms()) {
             self.counters.hits.add_one();

@@ -1,18 +1,18 @@
 //! `lmdb:`: entries in an LMDB file, shared by the processes of a host.
 //!
-//! LMDB is a B+ tree in a memory map, written copy-on-write: readers take no lock and copy nothing but the value,
-//! one writer at a time works on pages that nobody reads, and a process that is killed leaves the last whole
-//! state behind. It knows neither expiry nor a limit of bytes; both are made here, out of what LMDB is good at:
+//! LMDB is a B+ tree in a memory map, written copy-on-write. Readers take no lock and copy only the value, and one
+//! writer at a time works on pages that no reader uses. A killed process leaves the last whole state behind. LMDB knows
+//! neither expiry nor a limit of bytes, so this engine adds both:
 //!
-//! - Each entry's record begins with its deadline, version and flags. A second tree orders the entries that have
-//!   a deadline by it, so that writers give expired ones back without a scan.
+//! - Each entry's record begins with its deadline, version and flags. A second tree orders the entries with a
+//!   deadline by that deadline, so that writers remove expired entries without a scan.
 //! - Reads must not write, so there is no order of use. When there is no room, a hand that sweeps the keys looks
-//!   at the next five entries and drops the one that was written longest ago: sampling, as Redis does it, with
+//!   at the next five entries and drops the oldest write. This is sampling, as Redis does it, with
 //!   neighbours for random keys, because neighbours share a page.
-//! - A third tree has the keys of each tag, for those that have one.
+//! - A third tree has the keys of each tag.
 //!
-//! Processes queue to write at a lock of a file, because LMDB's own can leave the living asleep when one that waits
-//! is killed; see [`environment`].
+//! Processes queue for writes at a file lock, because LMDB's own lock can leave live processes asleep when a waiting
+//! process is killed; see [`environment`].
 
 mod config;
 mod databases;

@@ -1,4 +1,4 @@
-//! The record of an entry: a header of fixed size, the tag where it has one, then the value.
+//! The record of an entry: a header of fixed size, the tag if there is one, then the value.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use larder_store::{MAX_TAG_LEN, Remaining};
 /// Length of the header: deadline, version with the length of the tag, flags.
 pub(super) const HEADER_LEN: usize = 8 + 8 + 4;
 
-/// The length of the tag is the highest byte of the number that has the version below it: 2^56 transactions are more
-/// than a disk lives to see, and an entry without a tag is stored as it was before there were any.
+/// The highest byte of the version field is the length of the tag, the rest is the version: a disk wears out before
+/// 2^56 transactions. An entry without a tag is stored as before tags existed.
 const VERSION_BITS: u32 = 56;
 const _: () = assert!(MAX_TAG_LEN <= u8::MAX as usize, "the length of a tag is one byte");
 
@@ -23,12 +23,12 @@ pub(super) type Terms = (u64, u32);
 pub(super) struct Header {
     /// When the entry expires, in milliseconds since 1970; 0 is never.
     pub(super) deadline_ms: u64,
-    /// The transaction that wrote the value. LMDB counts them from 1 and a transaction writes an entry once, so
-    /// that no two changes share a version.
+    /// The transaction that wrote the value. LMDB counts transactions from 1, and a transaction writes an entry once,
+    /// so no two changes share a version.
     pub(super) version: u64,
-    /// The flags it was set with.
+    /// The flags that the entry was set with.
     pub(super) flags: u32,
-    /// How long its tag is; 0 where it has none.
+    /// Length of the tag; 0 for an entry without a tag.
     pub(super) tag_len: u8,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Splits what is stored into its parts.
+    /// Splits a stored record into its parts.
     pub(super) fn split(stored: &'a [u8]) -> heed::Result<Self> {
         let parts = || {
             let (deadline, rest) = stored.split_first_chunk()?;
@@ -63,7 +63,7 @@ impl<'a> Record<'a> {
 }
 
 impl Header {
-    /// As it is stored.
+    /// The header as stored.
     pub(super) fn to_bytes(self) -> [u8; HEADER_LEN] {
         let mut bytes = [0; HEADER_LEN];
         bytes[..8].copy_from_slice(&self.deadline_ms.to_le_bytes());
@@ -78,8 +78,7 @@ impl Header {
         (self.deadline_ms, self.flags)
     }
 
-    /// How long the entry will live; `None` when its time has passed. The clock is asked only if there is a
-    /// deadline.
+    /// The remaining lifetime of the entry; `None` when it has expired. Reads the clock only if there is a deadline.
     pub(super) fn remaining(self, now_ms: impl FnOnce() -> u64) -> Option<Remaining> {
         if self.deadline_ms == 0 {
             return Some(Remaining::Forever);
@@ -89,7 +88,7 @@ impl Header {
     }
 }
 
-/// The bytes by which an entry counts towards the byte limit: its key, and what is stored behind the header.
+/// The bytes by which an entry counts towards the byte limit: its key, its tag and value, and the overhead.
 pub(super) fn entry_bytes(key_len: usize, stored_len: usize) -> u64 {
     (key_len + stored_len + ENTRY_OVERHEAD) as u64
 }
@@ -111,7 +110,7 @@ mod tests {
         }
     }
 
-    /// The record of before there were tags.
+    /// The format of records before tags existed.
     #[test]
     fn a_record_without_a_tag_is_what_it_always_was() {
         let header = Header { deadline_ms: 1, version: 2, flags: 3, tag_len: 0 };

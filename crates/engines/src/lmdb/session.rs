@@ -17,12 +17,12 @@ use super::writer::{Buffers, Found, Tag, Writer};
 use crate::counters::SessionCounters;
 use crate::decimal::{self, Digits};
 
-/// How often a write that finds no free pages tries again, a millisecond apart. Mostly a reader that lost its
-/// processor still holds the pages of its time, and other writers take what it lets go of.
+/// How often a write that finds no free pages tries again, a millisecond apart. Usually a descheduled reader still
+/// holds old pages, and other writers take the pages that it frees.
 const TRIES_WHEN_FULL: u32 = 1000;
 
-/// After so many tries something else is the matter: a process that died while it read, or the entries themselves
-/// fill the map. Then slots are given back and room is made.
+/// After so many tries there is another cause: a process that died during a read, or entries that fill the map. Then
+/// the write frees reader slots and makes room.
 const TRIES_BEFORE_MAKING_ROOM: u32 = 100;
 
 /// One thread's handle on an LMDB store.
@@ -67,7 +67,7 @@ impl LmdbSession {
             if n.is_multiple_of(TRIES_BEFORE_MAKING_ROOM) {
                 let cleared = environment.env().clear_stale_readers();
                 match cleared.and_then(|_| self.transaction(&mut |writer| writer.free(room))) {
-                    // Not even room for making room: only waiting is left.
+                    // The map has no room even for removing entries, so only waiting is left.
                     Err(heed::Error::Mdb(MdbError::MapFull)) => {}
                     freed => freed.map_err(|error| environment.error(error))?,
                 }
@@ -84,7 +84,7 @@ impl LmdbSession {
         let Shared { environment, databases, usage_key, limits, clock, dropped, .. } = &**shared;
         environment.write(|| {
             let txn = environment.env().write_txn()?;
-            // Asked when the lock is held: waiting for it may have taken longer than some entry had left.
+            // Read under the lock: an entry may have expired during the wait for the lock.
             let now_ms = clock.now_ms();
             let mut writer = Writer::new(txn, *databases, usage_key, *limits, now_ms, buffers)?;
             writer.expire()?;
@@ -100,7 +100,7 @@ impl LmdbSession {
     fn deadline_ms(&self, ttl: Option<Duration>) -> u64 {
         match ttl {
             None => 0,
-            // Long past, whatever happens to the clock.
+            // Long past, even if the clock is set back.
             Some(Duration::ZERO) => 1,
             Some(ttl) => self.shared.clock.deadline_ms(ttl),
         }
@@ -108,7 +108,7 @@ impl LmdbSession {
 }
 
 impl LmdbSession {
-    /// A set in any mode; the entry has this tag from then on, or none where it is empty.
+    /// A set in any mode; the entry then has this tag, or no tag where it is empty.
     pub(super) fn store(
         &mut self,
         key: &[u8],
@@ -251,7 +251,7 @@ fn check_key(key: &[u8]) -> Result<()> {
     }
 }
 
-/// The value of an entry and what is known of it; `None` when it has expired.
+/// The metadata and value of an entry; `None` when it has expired.
 fn live(stored: &[u8], now_ms: impl FnOnce() -> u64) -> heed::Result<Option<(Meta, &[u8])>> {
     let record = Record::split(stored)?;
     Ok(meta(record, now_ms).map(|meta| (meta, record.value)))
@@ -264,7 +264,7 @@ pub(super) fn meta(record: Record<'_>, now_ms: impl FnOnce() -> u64) -> Option<M
     header.remaining(now_ms).map(meta)
 }
 
-/// The set itself, when its condition holds.
+/// Stores the entry, when its condition holds.
 fn set(
     writer: &mut Writer<'_>,
     key: &[u8],
@@ -273,7 +273,7 @@ fn set(
     (old, there): (Option<Found>, Option<Found>),
     limit: usize,
 ) -> heed::Result<Set> {
-    // Append and prepend keep what the entry was set with, its tag too.
+    // Append and prepend keep the deadline, flags and tag of the entry.
     let joined = there.filter(|_| matches!(mode, SetMode::Append | SetMode::Prepend));
     let len = value.len() + joined.map_or(0, |found| found.value_len);
     if len > limit {

@@ -33,7 +33,7 @@ pub(super) struct LmdbStore {
 pub(super) struct Shared {
     pub(super) environment: Arc<Environment>,
     pub(super) databases: Databases,
-    /// Where the namespace's usage is kept. No database and no other namespace has a name of this form.
+    /// The key of the namespace's usage record. No database and no other namespace has a name of this form.
     pub(super) usage_key: String,
     pub(super) limits: Limits,
     pub(super) clock: Clock,
@@ -51,7 +51,7 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     let map_pages = environment.env().info().map_size / page_size;
     let limits = Limits {
         bytes: config.size.0,
-        // A quarter stays free for the copies that a write makes, without which nothing could even be deleted.
+        // A quarter stays free for the pages that a write copies; without it not even a delete would work.
         pages: map_pages - map_pages / 4,
         value_len: config.max_value_len(),
     };

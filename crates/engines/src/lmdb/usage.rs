@@ -1,6 +1,6 @@
 //! The size of a namespace and the progress of its eviction: one small record, written with every change.
 
-/// The usage record: the bytes of all entries, then the key at which the hand stands.
+/// The usage record: the bytes of all entries, then the key at which the eviction hand stands.
 #[derive(Debug)]
 pub(super) struct Usage(Vec<u8>);
 
@@ -13,14 +13,14 @@ impl Default for Usage {
 }
 
 impl Usage {
-    /// Takes over what is stored; nothing is an empty namespace.
+    /// Loads a stored record; `None` means an empty namespace.
     pub(super) fn load(&mut self, record: Option<&[u8]>) {
         self.0.clear();
         self.0.extend_from_slice(record.unwrap_or_default());
         self.0.resize(self.0.len().max(BYTES_LEN), 0);
     }
 
-    /// As it is stored.
+    /// The record as stored.
     pub(super) fn record(&self) -> &[u8] {
         &self.0
     }
@@ -45,7 +45,7 @@ impl Usage {
     }
 }
 
-/// The bytes that a stored record tells.
+/// The bytes in a stored record.
 pub(super) fn bytes(record: &[u8]) -> u64 {
     record.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }

@@ -10,14 +10,14 @@ use super::databases::Databases;
 use super::record::{Header, Record, Terms, entry_bytes};
 use super::usage::Usage;
 
-/// How many expired entries a write gives back at most. Each write adds at most one, so the expired never pile up.
+/// How many expired entries a write removes at most. Each write adds at most one, so expired entries never pile up.
 const EXPIRED_PER_WRITE: usize = 16;
 
-/// How many neighbours eviction chooses from. Five is what Redis samples; of five whose ages have nothing to do with
-/// each other, the oldest is in the older half of all entries in 31 cases of 32.
+/// The number of neighbours from which eviction chooses. Redis samples five too. Of five unrelated ages, the oldest is
+/// in the older half of all entries in 31 cases of 32.
 const SAMPLE: usize = 5;
 
-/// The most that a namespace may take.
+/// The limits of a namespace.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     /// Bytes of all entries.
@@ -28,29 +28,29 @@ pub(super) struct Limits {
     pub(super) value_len: usize,
 }
 
-/// Memory that a session lends to its write transactions, so that none is allocated for each.
+/// Memory that a session lends to its write transactions, so that no transaction allocates its own.
 #[derive(Debug, Default)]
 pub(super) struct Buffers {
-    /// The namespace's usage, as it will be stored.
+    /// The namespace's usage, to be stored.
     pub(super) usage: Usage,
-    /// The value that a new one is joined to.
+    /// The old value to which a new value is joined.
     pub(super) value: Vec<u8>,
-    /// The tag of an entry that changes or goes.
+    /// The tag of an entry that is changed or removed.
     tag: Vec<u8>,
-    /// The key of an entry that goes without having been named.
+    /// The key of an entry that eviction, expiry or a tag removes.
     victim: Vec<u8>,
 }
 
 /// The tag of an entry that is stored in place of another.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Tag<'a> {
-    /// The one of the entry that was there, if it had one.
+    /// The tag of the old entry, if any.
     Same,
-    /// This one; empty is none.
+    /// This tag; an empty tag means no tag.
     New(&'a [u8]),
 }
 
-/// An entry as it is found before it is changed.
+/// An entry as the transaction found it, before a change.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Found {
     pub(super) header: Header,
@@ -62,7 +62,7 @@ impl Found {
         Self { header: record.header, value_len: record.value.len() }
     }
 
-    /// The bytes by which it counts towards the byte limit.
+    /// The bytes by which the entry counts towards the byte limit.
     fn bytes(self, key: &[u8]) -> u64 {
         entry_bytes(key.len(), usize::from(self.header.tag_len) + self.value_len)
     }
@@ -78,7 +78,7 @@ pub(super) struct Writer<'s> {
     txn: RwTxn<'s>,
     pub(super) buffers: &'s mut Buffers,
     changed: bool,
-    /// Entries dropped to make room, and entries given back because they had expired.
+    /// Entries evicted to make room, and entries removed because they had expired.
     pub(super) evictions: u64,
     pub(super) expirations: u64,
 }
@@ -106,7 +106,7 @@ impl<'s> Writer<'s> {
         })
     }
 
-    /// The version that this transaction gives.
+    /// The version of the entries that this transaction writes.
     fn version(&self) -> u64 {
         self.txn.id() as u64
     }
@@ -117,12 +117,12 @@ impl<'s> Writer<'s> {
         stored.map(|stored| Record::split(stored).map(Found::new)).transpose()
     }
 
-    /// Whether an entry is there for whoever asks now.
+    /// Whether an entry has not expired.
     pub(super) fn is_live(&self, found: Found) -> bool {
         found.header.remaining(|| self.now_ms).is_some()
     }
 
-    /// Copies the value under `key` into the buffer for it.
+    /// Copies the value under `key` into the buffer for values.
     pub(super) fn read_value(&mut self, key: &[u8]) -> heed::Result<()> {
         self.buffers.value.clear();
         if let Some(record) = self.databases.entries.get(&self.txn, key)? {
@@ -131,7 +131,7 @@ impl<'s> Writer<'s> {
         Ok(())
     }
 
-    /// Stores an entry in place of what was found under its key. The value comes in two parts.
+    /// Stores an entry in place of `old`, the entry under its key. The value comes in two parts.
     pub(super) fn put(
         &mut self,
         key: &[u8],
@@ -208,7 +208,7 @@ impl<'s> Writer<'s> {
         Ok(())
     }
 
-    /// Removes the entry that was found under `key`.
+    /// Removes the entry under `key`, which is `old`.
     pub(super) fn remove(&mut self, key: &[u8], old: Found) -> heed::Result<()> {
         self.changed = true;
         let tag = self.take_tag(key, Some(old))?;
@@ -221,7 +221,7 @@ impl<'s> Writer<'s> {
         Ok(())
     }
 
-    /// Removes every entry with this tag; says how many of them were live.
+    /// Removes every entry with this tag; returns how many of them were live.
     pub(super) fn remove_tagged(&mut self, tag: &[u8]) -> heed::Result<u64> {
         let mut n_live = 0;
         while let Some(key) = self.databases.tags.get(&self.txn, tag)? {
@@ -233,7 +233,7 @@ impl<'s> Writer<'s> {
                     n_live += u64::from(self.is_live(found));
                     self.remove(&victim, found)?;
                 }
-                // The index knows more than the entries: mend it, or this would not end.
+                // The index has a pair without an entry: remove the pair, or the loop would not end.
                 _ => self.untag(&victim, tag)?,
             }
             self.buffers.victim = victim;
@@ -246,7 +246,7 @@ impl<'s> Writer<'s> {
         Ok(stored.map(Record::split).transpose()?.is_some_and(|record| record.tag == tag))
     }
 
-    /// The tag of the entry that was found under `key`, in the buffer for it; empty where it has none.
+    /// The tag of the entry under `key`, in the buffer for tags; empty for an entry without a tag.
     fn take_tag(&mut self, key: &[u8], found: Option<Found>) -> heed::Result<Vec<u8>> {
         let mut tag = std::mem::take(&mut self.buffers.tag);
         tag.clear();
@@ -258,7 +258,7 @@ impl<'s> Writer<'s> {
         Ok(tag)
     }
 
-    /// Takes an entry out of the index of tags.
+    /// Removes an entry from the index of tags.
     fn untag(&mut self, key: &[u8], tag: &[u8]) -> heed::Result<()> {
         if !tag.is_empty() {
             self.changed = true;
@@ -267,7 +267,7 @@ impl<'s> Writer<'s> {
         Ok(())
     }
 
-    /// Takes an entry out of the expiry index.
+    /// Removes an entry from the expiry index.
     fn unlist(&mut self, key: &[u8], deadline_ms: u64) -> heed::Result<()> {
         if deadline_ms != 0 {
             self.databases.expiry.delete_one_duplicate(&mut self.txn, &deadline_ms, key)?;
@@ -275,7 +275,7 @@ impl<'s> Writer<'s> {
         Ok(())
     }
 
-    /// Removes everything.
+    /// Removes all entries.
     pub(super) fn clear(&mut self) -> heed::Result<()> {
         self.changed = true;
         self.databases.entries.clear(&mut self.txn)?;
@@ -286,7 +286,7 @@ impl<'s> Writer<'s> {
         Ok(())
     }
 
-    /// Gives expired entries back, a bounded number of them; says how many.
+    /// Removes expired entries, a bounded number of them; returns how many index entries it handled.
     pub(super) fn expire(&mut self) -> heed::Result<usize> {
         for n in 0..EXPIRED_PER_WRITE {
             let Some((deadline_ms, key)) = self.databases.expiry.first(&self.txn)? else {
@@ -303,7 +303,7 @@ impl<'s> Writer<'s> {
                     self.expirations += 1;
                     self.remove(&victim, found)
                 }
-                // The index knows more than the entries: mend it, or it would stay first for ever.
+                // The index has a pair without an entry: remove the pair, or it would stay first for ever.
                 _ => self.unlist(&victim, deadline_ms),
             };
             self.buffers.victim = victim;
@@ -312,12 +312,12 @@ impl<'s> Writer<'s> {
         Ok(EXPIRED_PER_WRITE)
     }
 
-    /// Drops entries until all is within the limits: the expired first, then the old.
+    /// Drops entries until the namespace is within its limits: expired entries first, then old ones.
     pub(super) fn make_room(&mut self) -> heed::Result<()> {
         self.drop_down_to(self.limits.bytes)
     }
 
-    /// Drops entries until at least `bytes` are free that were not.
+    /// Drops entries until at least `bytes` more are free.
     pub(super) fn free(&mut self, bytes: u64) -> heed::Result<()> {
         self.drop_down_to(self.buffers.usage.bytes().saturating_sub(bytes))
     }
@@ -333,9 +333,9 @@ impl<'s> Writer<'s> {
         Ok(())
     }
 
-    /// Drops the oldest of the next entries at the hand; `false` when there is none but this transaction's own.
+    /// Drops the oldest of the next entries at the hand; `false` when all entries are this transaction's own.
     fn evict(&mut self) -> heed::Result<bool> {
-        // The second look starts over, at the first key.
+        // The second try starts over, at the first key.
         for _ in 0..2 {
             if let Some(found) = self.sample()? {
                 let victim = std::mem::take(&mut self.buffers.victim);
@@ -349,7 +349,7 @@ impl<'s> Writer<'s> {
         Ok(false)
     }
 
-    /// Looks at the next entries behind the hand and moves it past them. The oldest of them becomes the victim.
+    /// Reads the next entries behind the hand and moves the hand past them. The oldest becomes the victim.
     fn sample(&mut self) -> heed::Result<Option<Found>> {
         let own = self.version();
         let Buffers { usage, victim, .. } = &mut *self.buffers;
@@ -374,7 +374,7 @@ impl<'s> Writer<'s> {
         Ok(oldest)
     }
 
-    /// Commits what was changed; a transaction that changed nothing leaves no trace.
+    /// Commits the changes; a transaction without changes leaves no trace.
     pub(super) fn commit(mut self) -> heed::Result<()> {
         if !self.changed {
             self.txn.abort();
@@ -392,7 +392,7 @@ mod tests {
     use crate::lmdb::environment::Environment;
     use larder_host::scratch::{Place, ScratchDir};
 
-    /// The same of tags.
+    /// As the test below, for tags.
     #[test]
     fn the_index_of_tags_lists_an_entry_once_or_not_at_all() {
         let place = Place::Own(ScratchDir::create("lmdb").unwrap());
@@ -411,7 +411,7 @@ mod tests {
             writer.commit().unwrap();
             pairs
         };
-        // Each step: how the entry is stored and the tag that it has then, or its end.
+        // Each step: the tag to store the entry with and the tag that it then has, or the end of the entry.
         let steps: [(Option<Tag<'_>>, &[u8]); 9] = [
             (Some(Tag::New(b"")), b""),
             (Some(Tag::Same), b""),
@@ -439,7 +439,7 @@ mod tests {
             assert_eq!(listed, wanted, "{step:?}");
         }
         assert_eq!(buffers.usage.bytes(), 0);
-        // A pair too many, as no transaction of ours leaves it, ends no removal and counts as nothing.
+        // A surplus pair, which no transaction leaves, neither stops a removal nor counts as an entry.
         let listed = write(&mut buffers, &mut |writer| {
             writer.databases.tags.put(&mut writer.txn, b"one", b"no entry").unwrap();
             writer.put(b"key", None, (0, 0), Tag::New(b"another"), [b"value", b""]).unwrap();
@@ -449,7 +449,7 @@ mod tests {
         assert_eq!(listed, [b"another"]);
     }
 
-    /// A deadline that stayed behind in the index would not be seen from outside: only the file would grow.
+    /// A deadline left behind in the index has no effect outside: only the file would grow.
     #[test]
     fn the_index_lists_an_entry_once_or_not_at_all() {
         let place = Place::Own(ScratchDir::create("lmdb").unwrap());
@@ -457,7 +457,7 @@ mod tests {
         let databases = Databases::open(&environment, "test").unwrap();
         let limits = Limits { bytes: 1 << 20, pages: 1 << 10, value_len: 1 << 10 };
         let mut buffers = Buffers::default();
-        // Each step: a deadline (0 is never) to store under the key, or the entry's end.
+        // Each step: a deadline (0 is never) to store under the key, or the end of the entry.
         let steps = [Some(0), Some(50), Some(50), Some(70), Some(0), Some(60), None, Some(80)];
         for step in steps {
             let txn = environment.env().write_txn().unwrap();
