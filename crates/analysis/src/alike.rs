@@ -1,5 +1,5 @@
-//! Conditions that must be alike where figures are set side by side that were measured at different times or on different
-//! machines: slices of a plan, and runs of which one is compared with the other.
+//! The conditions that must be alike before figures of different times or machines stand side by side: in the slices of
+//! a plan, and in two compared runs.
 
 use larder_report::{Environment, Run};
 use larder_store::ByteSize;
@@ -13,10 +13,10 @@ pub struct Circumstances<'a> {
     pub larder: &'a str,
 }
 
-/// A circumstance by its name; `None` where it is not known, or where there is nothing of the kind.
+/// A circumstance by its name; `None` where the value is unknown or the machine has no such thing.
 pub type Fact = (&'static str, Option<String>);
 
-/// The circumstances of a run: those of each slice where it was put together of such.
+/// The circumstances of a run: those of each slice where the run was merged from slices.
 pub fn circumstances(run: &Run) -> Vec<Circumstances<'_>> {
     if run.parts.is_empty() {
         return vec![Circumstances { environment: &run.environment, larder: &run.larder }];
@@ -27,7 +27,7 @@ pub fn circumstances(run: &Run) -> Vec<Circumstances<'_>> {
         .collect()
 }
 
-/// The conditions of each of these, always in the same order.
+/// The facts of all these circumstances, always in the same order.
 pub(crate) fn facts(all: &[Circumstances<'_>]) -> Vec<[Fact; 9]> {
     let size = |bytes: Option<u64>| bytes.map(|bytes| ByteSize(bytes).to_string());
     let of_one = |Circumstances { environment, larder }: &Circumstances<'_>| {
@@ -47,19 +47,19 @@ pub(crate) fn facts(all: &[Circumstances<'_>]) -> Vec<[Fact; 9]> {
     all.iter().map(of_one).collect()
 }
 
-/// Whether all of these are alike.
+/// Whether all these circumstances are alike.
 pub fn are_alike(all: &[Circumstances<'_>]) -> bool {
     facts(all).windows(2).all(|pair| pair[0] == pair[1])
 }
 
-/// The memory of the first machine that has as much: what a kernel tells of one and the same varies.
+/// The memory of the first machine of the same size: a kernel reports slightly different sizes for one machine.
 fn first_alike(all: &[Circumstances<'_>], bytes: u64) -> u64 {
     let sizes = all.iter().filter_map(|one| one.environment.memory_bytes);
     sizes.into_iter().find(|other| is_same_memory(*other, bytes)).unwrap_or(bytes)
 }
 
-/// The versions of a target that were measured, by its URL, each once; of a slice in which it could not be opened there is
-/// none.
+/// The measured versions of the target with this URL, each once. A slice that could not open the target adds no
+/// version.
 pub(crate) fn versions<'a>(run: &'a Run, url: &str) -> Vec<&'a str> {
     let of_target = run.target(url).and_then(|target| target.version.as_deref());
     if run.parts.is_empty() {
@@ -75,8 +75,8 @@ pub(crate) fn versions<'a>(run: &'a Run, url: &str) -> Vec<&'a str> {
     versions
 }
 
-/// Whether two sizes may be those of one machine's memory: from one start to the next a kernel tells up to a hundredth more or
-/// less of it.
+/// Whether two sizes may be the memory of one machine: from one boot to the next a kernel reports up to a hundredth
+/// more or less.
 fn is_same_memory(a: u64, b: u64) -> bool {
     a.abs_diff(b) <= a.max(b) / 100
 }

@@ -1,8 +1,8 @@
-//! Conclusions about a run that was measured: functions of a [`Run`](larder_report::Run), and of nothing else.
+//! Conclusions about a measured run: functions of a [`Run`](larder_report::Run), and of nothing else.
 //!
-//! [`statistics`] says how sure a figure is, and whether two differ. [`check`] looks for the ways in which a figure misleads.
-//! [`diff()`] sets one run against another. Nothing here runs anything or knows a clock, so a run of an older version can be
-//! looked at anew.
+//! [`statistics`] computes how sure a figure is, and whether two figures differ. [`check`] looks for the ways in which
+//! a figure misleads. [`diff()`] sets one run against another. Nothing here measures or reads a clock, so a run of an
+//! older version can be checked again.
 
 pub mod alike;
 pub mod check;

@@ -8,7 +8,8 @@ use super::{About, Check, Needs, Report, is_bounded, keeps_all, measured};
 
 pub(super) struct Capacity;
 
-/// That a target held more than it was to: by its own count, or as an LRU that hits more often than it could otherwise.
+/// The sentence about a target that held more than its capacity: by its own count, or as an LRU that hits more often
+/// than an exact one.
 fn held_more(run: &Run, cell: &Cell) -> Option<String> {
     if let Some(above) = held_above(run, cell) {
         let (held, share) = (ByteSize(above.held_bytes), percent(above.share));
@@ -56,7 +57,7 @@ impl Check for Capacity {
                 report.cell(Severity::Warn, cell, text);
             }
         }
-        // Where a capacity was asked for, that not everything fits is what is to be seen.
+        // Where a capacity was asked for, evictions are the subject of the measurement.
         for cell in measured(run).filter(|cell| !is_bounded(cell)) {
             let Some(target) =
                 run.target(&cell.target).filter(|target| target.stores == Some(true))

@@ -5,7 +5,7 @@ use larder_report::{Run, Severity, floor_share, operation_ns};
 
 use super::{About, Check, Needs, Report, measured};
 
-/// Above this share of an operation the cost of the measuring deserves a word.
+/// Above this share of an operation the cost of the measuring is worth a warning.
 const NOTICEABLE: f64 = 0.2;
 
 pub(super) struct ClientCost;

@@ -1,4 +1,4 @@
-//! CLIPPED: operations longer than a histogram can tell.
+//! CLIPPED: operations longer than the longest time of a histogram.
 
 use larder_report::{Run, Severity};
 

@@ -7,17 +7,17 @@ use larder_report::{Cell, Operation, Point, Run, Sample, Severity};
 use super::{About, Check, Needs, Report, measured};
 use crate::statistics::{median, median_ci95};
 
-/// By this factor must one be slower in what it takes at least, beyond what the rounds leave open, ...
+/// The slower target must be slower by this factor in its least time, beyond the uncertainty of the rounds, ...
 const SLOWER: f64 = 1.1;
-/// ... and the other one dearer: a client's processor time depends more on what else the machine does.
+/// ... and the faster target dearer by this factor: a client's processor time depends more on the machine's other work.
 const DEARER: f64 = 1.2;
 
-/// From this share of its time on that a target waited for a processor, it is said that it is left out.
+/// From this share of waiting for a processor on, the finding says that the waits are left out.
 const MUCH: f64 = 0.05;
-/// From which the intervals are drawn: a check says the same of the same run.
+/// The seed of the intervals, fixed so that the check finds the same in the same run.
 const SEED: u64 = 0;
 
-/// Where targets are compared: a point, an operation, and how many work on it.
+/// The place of a comparison: a point, an operation, and the number of workers.
 type Place<'a> = (&'a Point, Operation, u32);
 
 pub(super) struct CpuWall;
@@ -53,7 +53,7 @@ impl Check for CpuWall {
     }
 }
 
-/// Two targets of which one is faster by wall clock and dearer by CPU time.
+/// Two targets, one of which is faster by wall clock and dearer by CPU time.
 struct Contradiction<'a> {
     slower: &'a str,
     faster: &'a str,
@@ -61,17 +61,17 @@ struct Contradiction<'a> {
     by_wall: f64,
     /// How many times dearer.
     by_cpu: f64,
-    /// How much of the wall-clock time of the slower one is not the client's CPU.
+    /// The share of the slower target's wall-clock time that is not the client's CPU time.
     off_cpu: f64,
-    /// The times are without what both waited for a processor, because that is much.
+    /// The times leave out the waits of both for a processor, because these are long.
     without_waits: bool,
 }
 
 impl<'a> Contradiction<'a> {
-    /// That `b` is faster than `a` and dearer, where both are sure. Others who take the processors make everybody slower,
-    /// whoever works more the more; which of the two is faster is asked without that, as if each had found a processor free
-    /// whenever it wanted one. Of the slower one, what its servers waited is left out too, so that it is not slower for what
-    /// others did to these; of the faster one it is not, for servers wait beside each other, and for nobody as well.
+    /// The contradiction that `b` is surely faster than `a` and surely dearer. Other programs on the processors slow
+    /// down every client, and busier clients more. So the times leave out the clients' waits, as if a processor were
+    /// always free. Of the slower target they leave out its servers' waits too, because other programs caused these. Of
+    /// the faster target they do not: server threads wait side by side, and also while no client waits for them.
     fn between(run: &'a Run, a: &'a Cell, b: &'a Cell) -> Option<Self> {
         let wanted = Spent::of(run, a, true).zip(Spent::of(run, b, false));
         let (a_spent, b_spent) = match wanted {
@@ -115,12 +115,13 @@ impl<'a> Contradiction<'a> {
 struct Spent {
     wall: Spread,
     cpu: Spread,
-    /// The part of the wall-clock time that was left out.
+    /// The share of the wall-clock time that was left out.
     waited: f64,
 }
 
 impl Spent {
-    /// Without what the client waited for a processor, and the servers where that is wanted; `None` where it is not known.
+    /// The times without the client's waits for a processor, and without the servers' waits if `without_servers`;
+    /// `None` where these are unknown.
     fn of(run: &Run, cell: &Cell, without_servers: bool) -> Option<Self> {
         let ownership = run.target(&cell.target)?.ownership.as_deref();
         let has_servers = matches!(ownership, Some("managed" | "external"));
@@ -129,12 +130,12 @@ impl Spent {
                 None if has_servers => return None,
                 waited => waited.filter(|_| without_servers).unwrap_or(0.0),
             };
-            // Each of the workers waited for its part of both, beside the others.
+            // The workers wait side by side, so each waited for its share of both.
             Some((sample.client_wait_s? + servers) / f64::from(cell.workers.max(1)))
         })
     }
 
-    /// As it was.
+    /// The times as measured.
     fn with_waits(cell: &Cell) -> Option<Self> {
         Self::new(cell, |_| Some(0.0))
     }
@@ -145,7 +146,7 @@ impl Spent {
             #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
             let ops = sample.counts.ops as f64;
             let (cpu, waited) = (sample.client_cpu_s?, waited_s(sample)?);
-            // Threads of a server wait beside each other, and beside a network: together for longer than it took.
+            // Threads of a server wait side by side and while the network is busy, so their sum can exceed the round.
             let wall = (sample.wall_s - waited).max(least_s(cell, sample, cpu));
             walls.push(wall / ops);
             cpus.push(cpu / ops);
@@ -157,8 +158,8 @@ impl Spent {
     }
 }
 
-/// The least time of a round, whatever the machine does: its processor time, and as often as something succeeded the time
-/// of the fastest.
+/// The least time of a round on any machine: the client's processor time, or the fastest operation's time for every
+/// success, whichever is longer.
 fn least_s(cell: &Cell, sample: &Sample, cpu_s: f64) -> f64 {
     let is_one_by_one = sample.paced.is_none() && !cell.operation.is_of_many_keys();
     let fastest = sample.latency_ns.filter(|_| is_one_by_one);
@@ -169,15 +170,15 @@ fn least_s(cell: &Cell, sample: &Sample, cpu_s: f64) -> f64 {
         / f64::from(cell.workers.max(1))
 }
 
-/// The median of a figure over the rounds, and between which figures it is for sure: its interval, and of too few rounds for
-/// one, all of them.
+/// The median of a figure over the rounds, and its sure range: the interval, or the range of all values where the
+/// rounds are too few for an interval.
 struct Spread {
     median: f64,
     between: [f64; 2],
 }
 
 impl Spread {
-    /// `None` of one value, which is sure of nothing.
+    /// `None` for a single value, which is sure of nothing.
     fn of(values: &[f64]) -> Option<Self> {
         if values.len() < 2 {
             return None;
@@ -188,7 +189,7 @@ impl Spread {
         Some(Self { median: median(values)?, between })
     }
 
-    /// How many times greater it is than another one, where that is sure and more than `margin`.
+    /// How many times greater this figure is than the other, where that is sure and more than `margin`.
     fn clearly_above(&self, other: &Self, margin: f64) -> Option<f64> {
         let times = self.median / other.median;
         (self.between[0] > other.between[1] && times > margin).then_some(times)
@@ -201,8 +202,8 @@ mod tests {
 
     use super::*;
 
-    /// The times of an operation in one round, in µs: wall clock, the client's CPU, what the client waited for a processor, and
-    /// what the servers waited.
+    /// The times of an operation in one round, in µs: wall clock, the client's CPU, the client's waits for a processor,
+    /// and the servers' waits.
     type Round = (f64, f64, f64, Option<f64>);
 
     fn found(rounds: &[(&str, [Round; 3]); 2]) -> Vec<String> {
@@ -214,7 +215,7 @@ mod tests {
             ..Target::default()
         };
         let cell = |(url, rounds): &(&str, [Round; 3])| {
-            // The network takes this long.
+            // The least time over the network.
             let least_ns = if *url == "far:" { 1_500_000 } else { 1000 };
             let sample = |(wall, cpu, client, servers): &Round| {
                 let mut sample = Sample {
@@ -259,7 +260,7 @@ mod tests {
         // However long a server and a relay waited, no operation was faster than the network.
         let waited = far.map(|(wall, cpu, client, _)| (wall, cpu, client, Some(1300.0)));
         assert_eq!(found(&[("files:", files), ("far:", waited)]).len(), 1);
-        // Nothing says that it is the machine: then the clock is right, by which neither is faster.
+        // Without a sign that the machine is the cause, the wall clock is right, and by it neither is faster.
         let unknown = files.map(|(wall, cpu, _, servers)| (wall, cpu, 0.0, servers));
         assert_eq!(found(&[("files:", unknown), ("far:", far)]), [""; 0]);
     }

@@ -20,7 +20,7 @@ impl Check for Damaged {
     }
 
     fn look(&self, run: &Run, report: &mut Report<'_>) {
-        // Some do not tell how a value was wrong.
+        // Some stores do not report how a value was wrong.
         let number = |counts: &Counts| counts.damaged + counts.wrong_unnamed();
         let what = "came back with bytes or flags that were never stored";
         wrong_values(run, report, "damaged", number, what);

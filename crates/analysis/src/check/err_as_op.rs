@@ -4,7 +4,7 @@ use larder_report::{OVERWRITES_FAILED, Run, Severity};
 
 use super::{About, Check, Needs, Report, example, lacks_room, measured, percent};
 
-/// Above this share of failures, in percent, a rate is no result.
+/// Above this share of failures, in percent, a rate is not a result.
 const TOLERABLE: f64 = 0.1;
 
 pub(super) struct ErrAsOp;
@@ -31,7 +31,7 @@ impl Check for ErrAsOp {
                     "{failed} of {all} keys that were there could not be set once more after the rounds{}",
                     example(cell, OVERWRITES_FAILED)
                 );
-                // A store without room refuses a set as it evicts.
+                // A store without room refuses a set where another store would evict.
                 let is_full = lacks_room(run, cell);
                 let severity =
                     if is_full { Severity::Note } else { severity(percent(failed, all)) };
@@ -66,7 +66,7 @@ fn severity(share: f64) -> Severity {
     if share > TOLERABLE { Severity::Error } else { Severity::Note }
 }
 
-/// A share in percent; one that is not zero never reads as 0.
+/// A share in percent; a share above zero never reads as 0.
 fn shown(share: f64) -> String {
     const SMALLEST: f64 = 0.01;
     if share < SMALLEST { "below 0.01 %".to_owned() } else { format!("{share:.2} %") }

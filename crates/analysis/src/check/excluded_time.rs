@@ -5,10 +5,10 @@ use larder_report::{Cell, Run, Severity, Stalls, highest_told};
 
 use super::{About, Check, Needs, Report, measured};
 
-/// Where half of all operations take longer than this, half of the bound, so long is what an operation takes.
+/// Where the median operation is slower than this, half of the bound, slowness is the target's normal speed.
 const SLOW_NS: u64 = 50_000_000;
 
-/// Below this share of the time of the workers a stall changes no figure that anybody reads.
+/// Below this share of the workers' time, stalls change no reported figure.
 const NOTICEABLE: f64 = 0.01;
 
 pub(super) struct ExcludedTime;
@@ -52,7 +52,7 @@ fn stalls(cell: &Cell) -> Stalls {
     all
 }
 
-/// Whether so long is what an operation takes here, and no stall.
+/// Whether such long times are normal here, and not stalls.
 fn all_are_slow(cell: &Cell) -> bool {
     let service = cell.paced.as_ref().map_or(cell.latency_ns, |paced| paced.service_ns);
     service.is_some_and(|service| service.p50 > SLOW_NS)

@@ -51,7 +51,7 @@ impl Check for FsKind {
     }
 }
 
-/// Whether a setting says what was mounted for a target or for one of its tiers.
+/// Whether a setting names the mount of a target or of one of its tiers.
 fn is_mount(name: &str) -> bool {
     name.rsplit('.').next() == Some("mount")
 }

@@ -6,11 +6,11 @@ use larder_report::{Cell, Run, Severity, Target};
 use super::{About, Check, Needs, Report, measured};
 use crate::statistics::median;
 
-/// Of the latency's p99, so much may be the schedule's own lateness.
+/// The schedule's own lateness may be up to this share of the latency's p99.
 const TOLERABLE_LAG: f64 = 0.1;
-/// From this share on a p99 tells more of the schedule than of the target.
+/// From this share on, a p99 measures the schedule more than the target.
 const MOST: f64 = 0.5;
-/// A worker that has the processor for a greater share of its time waits for nobody.
+/// A worker that has the processor for a greater share of its time hardly waits for the target.
 const BUSY: f64 = 0.8;
 
 pub(super) struct GenBound;
@@ -43,8 +43,8 @@ impl Check for GenBound {
     }
 }
 
-/// Whether all of it lies behind a server: what lies inside this process is client CPU and nothing else, a tier of a stack
-/// too.
+/// Whether all the target's work is behind a server: work inside this process, a tier's too, is client CPU time and
+/// nothing else.
 fn is_behind_a_server(target: &Target) -> bool {
     let is_elsewhere = matches!(target.ownership.as_deref(), Some("managed" | "external"));
     is_elsewhere && target.language.is_none() && target.engine != "tiered"
@@ -67,8 +67,8 @@ fn late(cell: &Cell) -> Option<String> {
     })
 }
 
-/// The busiest of the client's threads, where it hardly ever waits in most rounds: one is enough to be the limit. It is
-/// known of mixed work too.
+/// The busiest of the client's threads, where it hardly ever waits in most rounds: a single busy thread can be the
+/// limit. Mixed work has this figure too.
 fn busiest(cell: &Cell) -> Option<String> {
     let whole = cell.samples.iter().filter(|sample| sample.complete);
     let share = median(&whole.filter_map(|sample| sample.client_busy).collect::<Vec<_>>())?;
@@ -81,7 +81,7 @@ fn busiest(cell: &Cell) -> Option<String> {
     })
 }
 
-/// The client's processor time, that of a library's own threads too, where all of it is hardly ever spent waiting.
+/// The client's processor time, including a library's own threads, where the client hardly ever waits.
 fn busy(cell: &Cell) -> Option<String> {
     let available = cell.wall_s? * f64::from(cell.workers.max(1));
     let share = cell.client_cpu_s? / available;
@@ -103,7 +103,7 @@ mod tests {
 
     use super::*;
 
-    /// A thread that had the processor for so much of ten seconds, before a target of this ownership.
+    /// The findings about a thread that had the processor for `cpu_s` of ten seconds, with a target of this ownership.
     fn found(cpu_s: f64, ownership: &str) -> Vec<String> {
         let target = Target {
             url: "t:".into(),

@@ -1,12 +1,12 @@
-//! HIDDEN-CODEC: a client that compresses moves less than it seems to.
+//! HIDDEN-CODEC: a client that compresses moves fewer bytes than its values have.
 
 use larder_report::{Cell, Operation, Run, Severity, Target, Wire};
 use larder_store::ByteSize;
 
 use super::{About, Check, Needs, Report, measured, percent};
 
-/// The bytes on the wire have a header before each value, so that they are more than the values unless something made them
-/// smaller; below this share of them, something did.
+/// Below this share of the values' bytes, in percent, something compressed them: each value on the wire also has a
+/// header.
 const LESS: f64 = 95.0;
 
 pub(super) struct HiddenCodec;
@@ -28,7 +28,7 @@ impl Check for HiddenCodec {
         for cell in measured(run) {
             let way: (fn(&Wire) -> u64, _) = match cell.operation {
                 Operation::Set => (|wire| wire.sent_bytes, "sent"),
-                // Answers of a nearer tier do not go over the wire.
+                // Reads that a nearer tier answers do not go over the wire.
                 operation
                     if operation.reads() && cell.counts.misses == 0 && cell.tiers.is_empty() =>
                 {
@@ -36,7 +36,7 @@ impl Check for HiddenCodec {
                 }
                 _ => continue,
             };
-            // Values that were lost on the way, or are wrong, were not moved either.
+            // Lost or wrong values were not moved either.
             if cell.counts.errors + cell.counts.wrong > 0 || cell.bytes == 0 {
                 continue;
             }
@@ -53,14 +53,14 @@ impl Check for HiddenCodec {
     }
 }
 
-/// The traffic over the wire in the rounds behind the figures; `None` where one of them does not tell.
+/// The traffic over the wire in the rounds behind the figures; `None` where one of these rounds has no count.
 fn moved(cell: &Cell, of: fn(&Wire) -> u64) -> Option<u64> {
     let whole = cell.samples.iter().any(|sample| sample.complete);
     let behind = cell.samples.iter().filter(|sample| sample.complete || !whole);
     behind.map(|sample| sample.wire.as_ref().map(of)).sum()
 }
 
-/// The target's own setting of it.
+/// The target's own compression settings.
 fn codec(target: &Target) -> String {
     let says = |(name, value): &(&String, &String)| {
         let is_off = ["", "0", "off", "no", "none", "false"].contains(&value.as_str());

@@ -1,18 +1,17 @@
-//! HIDDEN-WORK: operations of which each is several requests, and work that is put off until others have their turn.
+//! HIDDEN-WORK: operations that each take several requests, and work that is deferred to the turns of other targets.
 
 use larder_report::{Cell, Operation, Run, Severity};
 
 use super::{About, Check, Needs, Report, measured};
 
-/// More requests an operation than this are not chance: a connection that broke off, a key that was sent on.
+/// More requests for each operation than this are not chance, such as a reconnect or a key that was forwarded.
 const TOLERABLE: f64 = 1.05;
 
-/// As much of a processor, all the time that others have their turns, is more than a server needs that is not asked for
-/// anything.
+/// An idle server needs less than this much of a processor while other targets have their turns.
 const BUSY: f64 = 0.1;
-/// As much of a processor is not: what keeps time, looks for connections and cleans up.
+/// This much of a processor is normal for an idle server: timers, connections and cleaning up.
 const IDLE: f64 = 0.02;
-/// So much CPU time, in seconds, is no matter of chance.
+/// This much CPU time, in seconds, is no longer chance.
 const LEAST_CPU_S: f64 = 0.5;
 
 pub(super) struct HiddenWork;
@@ -35,7 +34,8 @@ impl Check for HiddenWork {
     fn look(&self, run: &Run, report: &mut Report<'_>) {
         for target in &run.targets {
             let (Some(cpu), Some(turns)) = (target.beside_cpu_s, target.beside_s) else { continue };
-            // Work that is put off does not grow with the number of other targets: it is compared with the target's own turns.
+            // Deferred work does not grow with the number of other targets, so it is compared with the target's own
+            // turns.
             let own = target.own_turns_s.unwrap_or(turns).min(turns);
             if cpu > LEAST_CPU_S && cpu > own * (BUSY - IDLE) + turns * IDLE {
                 let others = match target.ownership.as_deref() {
@@ -67,20 +67,20 @@ impl Check for HiddenWork {
     }
 }
 
-/// As many requests as an operation is in the words of its caller; `None` where that cannot be told.
+/// The expected number of requests for the operations of a cell; `None` where it cannot be known.
 fn due(run: &Run, cell: &Cell) -> Option<u64> {
     let counts = &cell.counts;
     match cell.operation {
-        // Every miss was followed by a set.
+        // A set followed every miss.
         Operation::GetOrSet => Some(counts.ops + counts.misses),
-        // Each node of a pool has its part of the keys.
+        // Each node of a pool has its share of the keys.
         Operation::GetMany => {
             let keys: u64 = run.workload.get("multiget")?.parse().ok().filter(|keys| *keys > 0)?;
             let settings = run.target(&cell.target)?.settings.get("nodes");
             let nodes = settings.map_or(1, |nodes| nodes.split(',').count() as u64);
             Some(counts.ops.div_ceil(keys) * nodes.min(keys))
         }
-        // Of how many keys a group is, a part of a plan may say otherwise.
+        // A part of a plan may set another number of keys for each group.
         Operation::GetTag => None,
         _ => Some(counts.ops),
     }

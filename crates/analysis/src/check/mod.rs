@@ -1,8 +1,8 @@
 //! Checks: rules that look for ways in which a figure misleads.
 //!
-//! A check is a function of a [`Run`], so that it can be made to fire on any run, and a file of its own. A new one is a
-//! file and a line in [`CHECKS`]. What counts is what they find in the finished run; those that can judge a part of it are
-//! asked while it goes on too, so that nobody waits an hour for figures that are no result.
+//! A check is a function of a [`Run`], so that a test can make it fire on any run, and has its own file. A new check is
+//! a file and a line in [`CHECKS`]. Only the findings in the finished run count. Checks that can judge a part of a run
+//! also look at it while it goes on, so that a faulty run shows early.
 
 mod ack_parity;
 mod capacity;
@@ -48,7 +48,7 @@ pub trait Check: Sync {
     /// Its description and its use.
     fn about(&self) -> &'static About;
 
-    /// Looks at a run and reports what it finds.
+    /// Looks at a run and reports its findings.
     fn look(&self, run: &Run, report: &mut Report<'_>);
 }
 
@@ -57,26 +57,26 @@ pub trait Check: Sync {
 pub struct About {
     /// Its stable name.
     pub id: &'static str,
-    /// The severities of its findings, worst first: one that depends on what it sees has several.
+    /// The severities of its findings, worst first; a check has several where the severity depends on the evidence.
     pub severities: &'static [Severity],
-    /// The fault that it sees, in one sentence.
+    /// The fault that it detects, in one sentence.
     pub sees: &'static str,
-    /// Where the mistake was made.
+    /// The articles and tools with this fault.
     pub seen_in: &'static str,
-    /// How it is mended, in one sentence.
+    /// The fix, in one sentence.
     pub advice: &'static str,
-    /// How much it must have seen before it can judge.
+    /// The part of a run that it needs before it can judge.
     pub needs: Needs,
-    /// Whether what it sees follows from the plan: then it fires in every run of the plan, or in none. Otherwise it hangs
-    /// on how fast things were, on what else the machine did, or on what is installed there.
+    /// Whether the fault follows from the plan, so that the check fires in every run of the plan or in none. Otherwise
+    /// it depends on speed, on the machine's other work, or on the installed software.
     pub repeats: bool,
 }
 
-/// How much of a run a check must have seen before it can judge.
+/// The part of a run that a check needs before it can judge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
-    /// Some rounds: it counts what happened in them. What it finds holds so far; where it is a share of the operations,
-    /// the rounds to come may make it smaller.
+    /// Some rounds: the check counts events in them. Its findings hold so far; a share of the operations may become
+    /// smaller in later rounds.
     SomeRounds,
     /// The whole run: it weighs the rounds against each other, or asks how the run ended.
     WholeRun,
@@ -126,7 +126,7 @@ pub fn run_all(run: &Run) -> Vec<Finding> {
     look(CHECKS.iter(), run, false)
 }
 
-/// Looks at the rounds so far of a run that is still going, with every check that can judge them.
+/// Looks at the rounds so far of an unfinished run, with every check that can judge them.
 pub fn run_early(run: &Run) -> Vec<Finding> {
     let early = CHECKS.iter().filter(|check| check.about().needs == Needs::SomeRounds);
     look(early, run, true)
@@ -145,23 +145,23 @@ fn look<'a>(
     findings
 }
 
-/// Takes down what a check finds.
+/// Collects the findings of a check.
 #[derive(Debug)]
 pub struct Report<'a> {
     about: &'static About,
-    /// The run is still going: what is worked out at its end is not there yet.
+    /// Whether the run is unfinished: results that are computed at its end are missing.
     is_early: bool,
     findings: &'a mut Vec<Finding>,
 }
 
 impl Report<'_> {
-    /// Something about one cell.
+    /// Adds a finding about one cell.
     fn cell(&mut self, severity: Severity, cell: &Cell, text: String) {
         let (point, operation) = (Some(cell.point.clone()), Some(cell.operation));
         self.add(severity, Some(cell.target.clone()), point, operation, text);
     }
 
-    /// Something about what a cell has stored: whatever reads there stands on it.
+    /// Adds a finding about the values that a cell stored; it also applies to the reads of these values.
     fn stored(&mut self, severity: Severity, cell: &Cell, text: String) {
         self.cell(severity, cell, text);
         if let Some(finding) = self.findings.last_mut() {
@@ -169,17 +169,17 @@ impl Report<'_> {
         }
     }
 
-    /// Something about the run as a whole.
+    /// Adds a finding about the run as a whole.
     fn run(&mut self, severity: Severity, text: String) {
         self.add(severity, None, None, None, text);
     }
 
-    /// Something about one target, everywhere.
+    /// Adds a finding about one target, everywhere.
     fn target(&mut self, severity: Severity, target: &Target, text: String) {
         self.add(severity, Some(target.url.clone()), None, None, text);
     }
 
-    /// Something about all targets at one point, for one operation.
+    /// Adds a finding about all targets at one point, for one operation.
     fn place(&mut self, severity: Severity, point: &Point, operation: Operation, text: String) {
         self.add(severity, None, Some(point.clone()), Some(operation), text);
     }
@@ -211,13 +211,13 @@ impl Report<'_> {
 
 /// The cells that have figures.
 fn measured(run: &Run) -> impl Iterator<Item = &Cell> {
-    // That nothing succeeded is for the checks to explain.
+    // Cells without any success stay: the checks explain them.
     let kept = |kind| matches!(kind, None | Some(ReasonKind::NothingSucceeded));
     run.cells.iter().filter(move |cell| kept(cell.reason_kind) && cell.counts.ops > 0)
 }
 
-/// Reports the cells in which values came back that are wrong in one way: how many of all that were compared, with an example.
-/// `what` says of them what is wrong.
+/// Reports the cells with values that are wrong in one way: their number among all compared values, and an example.
+/// `what` describes the fault.
 fn wrong_values(
     run: &Run,
     report: &mut Report<'_>,
@@ -236,7 +236,7 @@ fn wrong_values(
     }
 }
 
-/// The first wrong value of a kind, as the end of a sentence; empty where none is known.
+/// The first wrong value of a kind, as the end of a sentence; empty where no example is known.
 fn example(cell: &Cell, kind: &str) -> String {
     cell.wrong_examples
         .get(kind)
@@ -250,28 +250,28 @@ fn is_too_small(run: &Run, cell: &Cell) -> bool {
     capacity.is_some_and(|capacity| cell.working_set_bytes > capacity)
 }
 
-/// The cells of the same target at the same point, itself among them.
+/// The cells of the same target at the same point, including this cell.
 fn at_point_of<'a>(run: &'a Run, cell: &Cell) -> impl Iterator<Item = &'a Cell> {
     run.cells.iter().filter(move |other| other.target == cell.target && other.point == cell.point)
 }
 
-/// Whether nothing had to go for what else was stored at this point, in this operation or one before it. That is not known of
-/// one that does not tell.
+/// Whether the store evicted nothing at this point, in this operation or an earlier one. `false` where the store does
+/// not report evictions.
 fn keeps_all(run: &Run, cell: &Cell) -> bool {
     at_point_of(run, cell).all(|other| other.counts.evictions == Some(0))
 }
 
-/// Whether entries had to go to make room at the point of a cell, or would have to: CAPACITY says so.
+/// Whether entries were evicted at the point of a cell, or the working set does not fit: CAPACITY reports both.
 fn lacks_room(run: &Run, cell: &Cell) -> bool {
     is_too_small(run, cell) || at_point_of(run, cell).any(|other| other.counts.evictions > Some(0))
 }
 
-/// Whether a capacity was asked for: what a store drops then it drops as told.
+/// Whether a capacity was asked for: then the store drops entries as configured.
 fn is_bounded(cell: &Cell) -> bool {
     cell.point.contains_key(CAPACITY)
 }
 
-/// The targets that keep what is set and have figures for such an operation, each pair once.
+/// The pairs of targets that keep their values and have figures for such an operation, each pair once.
 fn pairs(
     run: &Run,
     operation: impl Fn(Operation) -> bool,

@@ -1,4 +1,4 @@
-//! NEVER-HITS: operations that do not find what is there time the path of a miss.
+//! NEVER-HITS: operations that miss existing keys measure the path of a miss.
 
 use larder_report::{CAPACITY, Cell, HitCurve, PointValue, Run, Severity};
 
@@ -6,12 +6,12 @@ use super::{
     About, Check, Needs, Report, at_point_of, is_bounded, keeps_all, lacks_room, measured,
 };
 
-/// A ratio that differs from the predicted one by more than this deserves a word.
+/// A ratio that differs from the predicted ratio by more than this is worth a finding.
 const TOLERANCE: f64 = 0.02;
 
 pub(super) struct NeverHits;
 
-/// The share of the reads that something was found for: that it is wrong is for other checks to say.
+/// The share of the reads that returned a value; other checks report wrong values.
 #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
 fn found(cell: &Cell) -> Option<f64> {
     let found = cell.counts.hits + cell.counts.wrong;
@@ -32,7 +32,7 @@ fn lost(run: &Run, cell: &Cell) -> u64 {
     }
 }
 
-/// Whether an exact LRU of the capacity of a cell is known to hit next to never, as in a scan of more keys than fit.
+/// Whether an exact LRU of a cell's capacity is known to hit next to never, as in a scan of more keys than fit.
 fn hits_rarely(run: &Run, cell: &Cell) -> bool {
     let Some(PointValue::Number(capacity)) = cell.point.get(CAPACITY) else { return false };
     let mut point = cell.point.clone();
@@ -60,7 +60,7 @@ impl Check for NeverHits {
     fn look(&self, run: &Run, report: &mut Report<'_>) {
         for cell in measured(run).filter(|cell| cell.operation.can_miss()) {
             let (counts, reads, lost) = (&cell.counts, cell.operation.reads(), lost(run, cell));
-            // The hits of an LRU are worked out when the run is over.
+            // The hits of an LRU are computed at the end of the run.
             if is_bounded(cell) && (report.is_early || hits_rarely(run, cell)) {
                 continue;
             }
@@ -97,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    /// A cell of a given capacity in which nothing hit, and what an LRU hits with it.
+    /// A run with one cell of a given capacity without hits, and the hit ratio of an LRU of this capacity.
     fn run(lru: Option<f64>) -> Run {
         let point = Point::from([(CAPACITY.to_owned(), PointValue::Number(1000))]);
         let mut cell = Cell { operation: Operation::Get, point, ..Cell::default() };

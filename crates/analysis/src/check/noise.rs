@@ -1,24 +1,23 @@
-//! NOISE: what else the machine did while the run was on.
+//! NOISE: other activity of the machine during the run.
 
 use larder_report::{MachineUsage, Run, Severity, Usage, UsageOf};
 use larder_store::ByteSize;
 
 use super::{About, Check, Needs, Report};
 
-/// A run shorter than this was hardly looked at: processors are counted in hundredths of a second.
+/// A shorter run has too few samples: the kernel counts processor time in hundredths of a second.
 const SEEN_S: f64 = 0.5;
-/// Others are in the way from this part of a processor on. Less is what any system does by itself.
+/// Other processes disturb from this share of a processor on; any system uses less by itself.
 const BUSY: f64 = 0.1;
-/// As long as so much of a processor was idle besides, whoever wanted one had it.
+/// While this much of a processor was also idle, every thread that wanted a processor had one.
 const LEFT: f64 = 0.5;
-/// The share of the run from which on it shows in its figures: a tenth of the time is beyond what a median leaves out.
+/// The share of disturbed time from which the figures show it: a median does not leave out a tenth of the time.
 const OFTEN: f64 = 0.1;
-/// The share of its time that a processor may be gone, to other machines or behind a quota, before percentiles show it.
+/// A processor may be gone for this share of its time, to other machines or behind a quota, before percentiles show it.
 const GONE: f64 = 0.02;
-/// Pages that came back from swap space are reported from this number on. A page here and there comes back on any machine
-/// that has swapped once.
+/// Swap-ins are reported from this many bytes on. Any machine that has swapped once reads back a page here and there.
 const SWAPPED: u64 = 1 << 20;
-/// From here on, if the run's own memory was swapped out, its times are those of a disk.
+/// From this many bytes on, swapping of the run's own memory is an error: its times are then those of a disk.
 const SWAPPED_MUCH: u64 = 64 << 20;
 
 /// Its name.
@@ -56,7 +55,7 @@ impl Check for Noise {
     }
 }
 
-/// Whether something kept the run from the processors or from its memory, so that what drifted may be the machine.
+/// Whether the machine kept processors or memory from the run, so that the machine may be the cause of a drift.
 pub(super) fn is_disturbed(run: &Run) -> bool {
     !disturbances(run).is_empty()
 }
@@ -81,7 +80,7 @@ fn length_s(usage: &Usage) -> Option<f64> {
     Some(usage.at_s.last()? - usage.at_s.first()?)
 }
 
-/// Other processes that were at work while no processor was left for them.
+/// The sentence about other processes that worked while no processor was idle.
 fn others(run: &Run, usage: &Usage, machine: &MachineUsage, length: f64) -> Option<String> {
     let (mut disturbed_s, mut taken_s) = (0.0, 0.0);
     for at in 1..usage.at_s.len() {
@@ -110,7 +109,7 @@ fn others(run: &Run, usage: &Usage, machine: &MachineUsage, length: f64) -> Opti
         text = format!("{text}: {}", named.join(", "));
     }
     if let Some(waited) = waited(run) {
-        // Threads that work beside those that are timed wait too, as of a client's library.
+        // Threads beside the timed threads wait too, such as those of a client's library.
         text = if waited < 1.0 {
             format!("{text}; the client waited for a processor {:.0} % of its time", waited * 100.0)
         } else {
@@ -122,7 +121,7 @@ fn others(run: &Run, usage: &Usage, machine: &MachineUsage, length: f64) -> Opti
     Some(text)
 }
 
-/// The share of their time that the client's threads could have run and did not.
+/// The share of their time in which the client's threads were ready to run and had no processor.
 fn waited(run: &Run) -> Option<f64> {
     let samples = run.cells.iter().flat_map(|cell| {
         let workers = f64::from(cell.workers);

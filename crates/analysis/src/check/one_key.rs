@@ -1,4 +1,4 @@
-//! ONE-KEY: so few keys that everything is answered from the nearest cache.
+//! ONE-KEY: so few keys that the nearest cache answers every operation.
 
 use std::collections::BTreeSet;
 
@@ -6,9 +6,9 @@ use larder_report::{Run, Severity};
 
 use super::{About, Check, Needs, Report, measured, percent};
 
-/// Fewer keys than this are hardly a workload.
+/// A workload has at least this many keys.
 const FEW: u64 = 100;
-/// And neither is one of which one key has more than this share, in percent.
+/// In a workload no key has more than this share of the operations, in percent.
 const MOST: f64 = 50.0;
 
 pub(super) struct OneKey;
@@ -27,7 +27,7 @@ impl Check for OneKey {
     }
 
     fn look(&self, run: &Run, report: &mut Report<'_>) {
-        // Every target gets the same keys, so one word for all of them is enough.
+        // Every target gets the same keys, so one finding covers all of them.
         let mut said = BTreeSet::new();
         for cell in measured(run) {
             let counts = &cell.counts;

@@ -7,7 +7,7 @@ use larder_report::{Cell, Operation, Point, Run, Severity, Trend, Verdict};
 
 use super::{About, Check, Needs, Report, measured, noise};
 
-/// A change over the whole run below this is none that would turn a comparison.
+/// A smaller change over the whole run cannot turn a comparison.
 const MATTERS: f64 = 0.05;
 
 pub(super) struct Order;
@@ -40,7 +40,7 @@ impl Check for Order {
             let alike = drifting
                 .iter()
                 .all(|(_, trend)| (trend.change > 1.0) == (drifting[0].1.change > 1.0));
-            // All that were measured there, and more than one: what they have in common is the machine.
+            // Where all of several targets drift, their common cause is the machine.
             if drifting.len() > 1 && drifting.len() == cells.len() && alike {
                 report.place(Severity::Warn, point, operation, together(&drifting));
                 continue;
@@ -58,14 +58,14 @@ impl Check for Order {
     }
 }
 
-/// The trend of a cell that is sure and matters.
+/// The trend of a cell, where it is significant and large enough to matter.
 fn drift(cell: &Cell) -> Option<Trend> {
     let by = |trend: &Trend| trend.change.max(trend.change.recip()) - 1.0;
     cell.trend.filter(|trend| trend.p < Verdict::SIGNIFICANCE && by(trend) > MATTERS)
 }
 
-/// Why so many of all the targets there drifted, as far as that can be told. On a machine that others disturbed no drift is
-/// surely the store's: what disturbs touches some more than others.
+/// The possible cause, where `drifting` of `all` targets drifted. On a disturbed machine no drift is surely the
+/// store's: a disturbance affects some targets more than others.
 fn reason((drifting, all): (usize, usize), is_disturbed: bool) -> String {
     const STORE: &str = "the store: one that fills, warms up or wears";
     let others = match (drifting, all) {
@@ -107,7 +107,7 @@ fn figure(cell: &Cell) -> &'static str {
     if cell.is_paced() { "p99" } else { "rate" }
 }
 
-/// The last over the first of it. A trend is one of how fast a target is: a p99 falls where that rises.
+/// The last figure over the first. A trend is one of speed, so a p99 falls where the speed rises.
 fn change(cell: &Cell, trend: &Trend) -> f64 {
     if cell.is_paced() { trend.change.recip() } else { trend.change }
 }
@@ -127,8 +127,8 @@ mod tests {
 
     use super::*;
 
-    /// The findings about two targets of which one slows down over ten rounds, while others used so much of a machine of two
-    /// processors.
+    /// The findings about two targets, one of which slows down over ten rounds, while other processes use `others` of a
+    /// machine with two processors.
     fn said(others: f64) -> Vec<String> {
         let cell = |url: &str, change: f64, p: f64| {
             let mut cell = Cell {

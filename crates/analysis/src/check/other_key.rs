@@ -1,4 +1,4 @@
-//! OTHER-KEY: the value of one key comes back for another.
+//! OTHER-KEY: the value of one key comes back for another key.
 
 use larder_report::{Run, Severity};
 

@@ -1,4 +1,4 @@
-//! REACH-PARITY: a cache inside the process ranked against one that others can reach.
+//! REACH-PARITY: a cache inside the process ranked against a cache that other processes can reach.
 
 use larder_report::{Run, Severity};
 

@@ -4,7 +4,7 @@ use larder_report::{Run, Severity};
 
 use super::{About, Check, Needs, Report, measured, percent};
 
-/// Above this share of operations, in percent, opening connections is part of what is measured.
+/// Above this share of operations, in percent, opening connections is part of the measurement.
 const TOLERABLE: f64 = 1.0;
 
 pub(super) struct Reconnect;
@@ -24,8 +24,8 @@ impl Check for Reconnect {
 
     fn look(&self, run: &Run, report: &mut Report<'_>) {
         for cell in measured(run) {
-            // Each thread, or process of a guest, connects once to each node at the start, in a stack to those of each tier; only what comes on top is
-            // repeated.
+            // Each thread, or process of a guest, connects once to each node at the start, in a stack to those of each
+            // tier. Only further connections are repeated.
             let settings = run.target(&cell.target).map(|target| target.settings.iter());
             let lists = settings.into_iter().flatten().filter(|(name, _)| is_nodes(name));
             let nodes = lists.map(|(_, list)| list.split(',').count()).sum::<usize>().max(1);

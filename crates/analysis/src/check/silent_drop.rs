@@ -4,10 +4,10 @@ use larder_report::{Run, Severity};
 
 use super::{About, Check, Needs, Report, is_bounded, is_too_small, measured, percent};
 
-/// Where only some keys were read back, how many of those evicted are among them is chance: so many standard deviations
-/// above the expected number are still that, and so are as many in all.
+/// In a sample of the keys the number of evicted keys is chance: this many standard deviations above the expected
+/// number, plus this many keys, are explained.
 const DEVIATIONS: f64 = 5.0;
-/// Of the expected number, so much more is explained too: a store may count what it evicts a little later.
+/// This much more of the expected number is explained too: a store may count its evictions a little later.
 const LATE: f64 = 0.25;
 
 pub(super) struct SilentDrop;
@@ -41,7 +41,7 @@ impl Check for SilentDrop {
             let why = match explained {
                 Some(explained) if absent <= explained => continue,
                 Some(explained) => format!("evictions explain {explained} of them at most"),
-                // A cache with a small capacity has dropped it; CAPACITY says so.
+                // A cache with a small capacity has dropped the values; CAPACITY reports that.
                 None if is_bounded(cell) || is_too_small(run, cell) => continue,
                 None => "the store does not tell what it evicts".into(),
             };
@@ -50,7 +50,7 @@ impl Check for SilentDrop {
     }
 }
 
-/// How many absent keys among those read back so many evictions explain at most.
+/// The greatest number of absent keys among `read` keys that so many evictions explain.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -62,7 +62,7 @@ fn explained(evictions: u64, read: u64, stored: u64) -> u64 {
         return 0;
     }
     let expected = evictions as f64 * read as f64 / stored.max(read).max(1) as f64;
-    // Of all keys nothing is chance.
+    // Where all keys were read back, nothing is left to chance.
     let chance = if stored > read { DEVIATIONS * expected.sqrt() + DEVIATIONS } else { 0.0 };
     (expected + chance.max(expected * LATE)) as u64
 }
@@ -73,7 +73,8 @@ mod tests {
 
     use super::*;
 
-    /// The finding about so many absent keys of 20,000 read back, where 100,000 were stored and so many evicted.
+    /// The finding about `absent` of 20,000 keys that were read back, where 100,000 were stored and `evictions`
+    /// evicted.
     fn found(absent: u64, evictions: u64) -> Vec<String> {
         let mut cell = Cell { operation: Operation::Set, rounds: 1, ..Cell::default() };
         cell.counts.ops = 100_000;

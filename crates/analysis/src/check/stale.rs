@@ -1,4 +1,4 @@
-//! STALE: values that were right once.
+//! STALE: values that were once right.
 
 use larder_report::{Run, Severity};
 

@@ -1,10 +1,10 @@
-//! STAND-IN: a server that speaks another's protocol in its place.
+//! STAND-IN: a server that answers in another server's place, over the same protocol.
 
 use larder_report::{Run, Severity};
 
 use super::{About, Check, Needs, Report};
 
-/// Its name: whatever is concluded from the times of a stand-in, it withholds.
+/// Its name: conclusions from the times of a stand-in are withheld.
 pub const ID: &str = "STAND-IN";
 
 pub(super) struct StandIn;

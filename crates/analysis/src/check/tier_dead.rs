@@ -1,14 +1,15 @@
-//! TIER-DEAD: a tier that answers next to nothing, so that each read costs what all tiers cost.
+//! TIER-DEAD: a tier that answers next to nothing, so that each read costs as much as all tiers.
 
 use larder_report::{Run, Severity, TierCounts};
 
 use super::{About, Check, Needs, Report, measured, percent};
 
-/// A tier that is asked so often for each key has had the chance to answer: the first time it may have to learn it.
+/// A tier with this many look-ups for each key has had the chance to answer: the first look-up may only fill it.
 const LOOKUPS_A_KEY: u64 = 2;
-/// A tier that does not answer one of so many reads that it could have answered might as well not be there.
+/// A tier that answers less than one of this many possible reads might as well not be there.
 const FEWEST_HITS: u64 = 100;
-/// A tier that fails, is not asked or does not take more than this share, in percent, deserves a word.
+/// A tier that fails, is skipped or refuses values in more than this share of operations, in percent, is worth a
+/// warning.
 const TOLERABLE: f64 = 1.0;
 
 pub(super) struct TierDead;
@@ -31,7 +32,7 @@ impl Check for TierDead {
             // A round begins with empty tiers, so a key repeats only within one.
             let first = cell.counts.distinct_keys * u64::from(cell.rounds.max(1));
             for level in 0..cell.tiers.len() {
-                // The lowest tier is the truth, and NEVER-HITS looks after it.
+                // The lowest tier holds all values; NEVER-HITS checks it.
                 let [tier, below @ ..] = &cell.tiers[level..] else { continue };
                 if below.is_empty() {
                     continue;
@@ -47,8 +48,8 @@ impl Check for TierDead {
     }
 }
 
-/// The finding about a tier that answered next to nothing, although it was asked often enough and those below
-/// answered. So many look-ups, `first`, were the first of their key, which somebody below has to answer.
+/// The finding about a tier that answered next to nothing, although it had enough look-ups and lower tiers answered.
+/// The `first` look-ups of the keys must be answered by a lower tier.
 fn is_dead(tier: &TierCounts, below: &[TierCounts], keys: u64, first: u64) -> Option<String> {
     let answered: u64 = below.iter().map(|tier| tier.hits).sum();
     let TierCounts { name, hits, .. } = tier;
@@ -72,7 +73,7 @@ fn is_ailing(tier: &TierCounts) -> Option<String> {
     (!told.is_empty()).then(|| format!("{} {}", tier.name, told.join(", ")))
 }
 
-/// The fault that befell more than this share, in percent, of a tier's operations.
+/// The faults that affected more than this share, in percent, of a tier's operations.
 fn ailments(tier: &TierCounts, share: f64) -> impl Iterator<Item = String> {
     let TierCounts { dropped, errors, not_asked, refused, .. } = *tier;
     let (reads, values) = (tier.lookups(), tier.values());
@@ -97,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_tier_is_dead_when_it_answers_next_to_nothing_of_what_it_could() {
-        // Of 200 keys each was read five times: 800 reads might have been answered by L1.
+        // Each of 200 keys was read five times, so L1 could have answered 800 reads.
         let told = |hits: u64| {
             let below = [tier("L2", 1000 - hits, 0)];
             is_dead(&tier("L1", hits, 1000 - hits), &below, 200, 200)

@@ -6,13 +6,13 @@ use larder_report::{Cell, Counts, Run, Severity, operations_for, tells};
 use super::{About, Check, Needs, Report, measured};
 use crate::statistics::{half_width, median};
 
-/// A round must last this many readings of the clock: then what they take, and by how much they err, is no more than a
+/// A round must last this many readings of the clock: then the cost and the error of the readings are at most a
 /// hundredth.
 const READINGS: f64 = 100.0;
-/// A round shorter than this, in seconds, is shorter than the time for which a system lets another program have the
-/// processor: whether that happened decides what is measured.
+/// A round shorter than this, in seconds, is shorter than a scheduler's time slice: a single preemption decides the
+/// result.
 const SHORT_S: f64 = 0.001;
-/// Where the interval is narrower than this all the same, nothing has happened. Where there is none, that is not known.
+/// An interval narrower than this shows that there was no preemption; without an interval that is unknown.
 const UNSURE: f64 = 0.05;
 /// The percentiles that reports show.
 const PERCENTILES: [(&str, f64); 3] = [("p99.9", 0.999), ("p99", 0.99), ("p50", 0.5)];
@@ -46,7 +46,7 @@ impl Check for TooShort {
     }
 }
 
-/// A target that keeps nothing is there to show how short a round can be.
+/// Whether the target keeps its values; a target that keeps nothing shows how short a round can be.
 fn keeps(run: &Run, cell: &Cell) -> bool {
     run.target(&cell.target).is_none_or(|target| target.stores != Some(false))
 }
@@ -74,7 +74,7 @@ fn too_short(cell: &Cell, clock_ns: f64) -> Option<String> {
     }
 }
 
-/// Which percentiles are not shown, and of how many cells; `None` where all are.
+/// The percentiles that are not shown, each with its number of cells; `None` where all are shown.
 fn withheld(run: &Run) -> Option<String> {
     let timed: Vec<&Cell> = measured(run).filter(|cell| cell.latency_ns.is_some()).collect();
     let texts = PERCENTILES.into_iter().filter_map(|(name, quantile)| {
@@ -90,7 +90,7 @@ fn withheld(run: &Run) -> Option<String> {
     (!texts.is_empty()).then(|| format!("not shown: {}", texts.join("; ")))
 }
 
-/// How many times there are of a cell, and of what where that is not each of its operations.
+/// The number of times of a cell, and their unit where they are not one for each operation.
 fn times(cell: &Cell) -> (u64, &'static str) {
     let Counts { ops, misses, planned_misses, .. } = cell.counts;
     let unit = match cell.operation {

@@ -1,4 +1,4 @@
-//! TTL-TRUTH: keys that live longer than they were told to, or not as long.
+//! TTL-TRUTH: keys that outlive their TTL, or end before it.
 
 use std::time::Duration;
 
@@ -68,7 +68,7 @@ impl Check for TtlTruth {
                     trial.middle_keys,
                     span(trial.middle_ttl_s)
                 );
-                // One or two may have had to make room without being counted.
+                // One or two keys may have been evicted without being counted.
                 let is_rule = trial.middle_early * 2 > trial.middle_keys;
                 report.target(if is_rule { proven } else { Severity::Warn }, target, text);
             }
@@ -95,7 +95,7 @@ impl Check for TtlTruth {
                 );
                 report.target(Severity::Error, target, text);
             }
-            // One that ignores all TTLs is told above.
+            // A store that ignores all TTLs is reported above.
             if trial.read_late > 0 && trial.late == 0 {
                 let text = format!(
                     "{} of {} keys with a TTL of {short} that were read meanwhile still answered {asked} after they were set",

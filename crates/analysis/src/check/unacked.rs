@@ -1,4 +1,4 @@
-//! UNACKED: writes that nobody waits for.
+//! UNACKED: writes that no client waits for.
 
 use larder_report::figures::{percent, seconds};
 use larder_report::{Cell, Operation, Run, Severity};

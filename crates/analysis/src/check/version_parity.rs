@@ -1,7 +1,7 @@
-//! VERSION-PARITY: figures set side by side that different programs made.
+//! VERSION-PARITY: figures of different programs side by side.
 //!
-//! Within a run all targets are measured by one Larder on one machine, so what is left is one engine in several versions,
-//! which may be just what is compared. A run that was put together of slices may be anything.
+//! Within a run one Larder measures all targets on one machine, so only one engine in several versions is left, which
+//! may be the purpose. A run that was merged from slices may mix anything.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use larder_report::{Part, Run, Severity, Target};
 use super::{About, Check, Needs, Report};
 use crate::alike::{circumstances, facts};
 
-/// A value and who has it.
+/// A value and the name of its owner.
 pub(crate) type Having<'a> = (&'a str, &'a str);
 
-/// Slices that began further apart than this ran on other days.
+/// Slices that began further apart than this ran on different days.
 const DAY_S: i64 = 24 * 60 * 60;
 
 pub(super) struct VersionParity;
@@ -48,8 +48,8 @@ impl Check for VersionParity {
     }
 }
 
-/// The engines of which there are several versions, a sentence each. Two servers that speak one protocol are no versions of
-/// each other, and neither are two stacks of other tiers.
+/// The engines with several versions, a sentence each. Two servers that speak one protocol are not versions of each
+/// other, and neither are two stacks of different tiers.
 fn engines(targets: &[Target]) -> Vec<String> {
     let mut engines: BTreeMap<(&str, String), Vec<Having<'_>>> = BTreeMap::new();
     for target in targets.iter().filter(|target| target.stand_in().is_none()) {
@@ -64,14 +64,15 @@ fn engines(targets: &[Target]) -> Vec<String> {
     said.collect()
 }
 
-/// The product of a version, by the text beside its numbers: `InnoDB memcached plugin` of `5.6.14 InnoDB memcached plugin`.
+/// The product of a version, taken from the words without digits: `InnoDB memcached plugin` of `5.6.14 InnoDB memcached
+/// plugin`.
 fn program(version: &str) -> String {
     let words = version.split_whitespace();
     let names = words.filter(|word| !word.contains(|letter: char| letter.is_ascii_digit()));
     names.collect::<Vec<_>>().join(" ")
 }
 
-/// The difference between the slices of a run, in a sentence; `None` where they do not.
+/// The differences between the slices of a run, in a sentence; `None` where they are alike.
 fn parts(run: &Run) -> Option<String> {
     let parts = &run.parts;
     let all = circumstances(run);
@@ -81,7 +82,7 @@ fn parts(run: &Run) -> Option<String> {
         let facts = facts
             .into_iter()
             .map(|(name, value)| (name.to_owned(), value.unwrap_or_else(|| "unknown".into())));
-        // A target that could not be opened has a reason in its cells.
+        // The cells of a target that could not be opened name the reason.
         let versions = part
             .versions
             .iter()
@@ -106,7 +107,7 @@ fn parts(run: &Run) -> Option<String> {
     })
 }
 
-/// Values with those that have them: `1.6.18 (a, b) and 1.6.38 (c)`; `None` where all have the same.
+/// Values with their owners: `1.6.18 (a, b) and 1.6.38 (c)`; `None` where all values are the same.
 pub fn grouped(values: &[Having<'_>]) -> Option<String> {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for (value, of) in values {
@@ -120,7 +121,7 @@ pub fn grouped(values: &[Having<'_>]) -> Option<String> {
     (said.len() > 1).then(|| said.join(" and "))
 }
 
-/// How far apart the slices began, where that is more than a day.
+/// The time between the first and the last start of the slices, where it is more than a day.
 fn apart(parts: &[Part]) -> Option<String> {
     let began = parts.iter().filter_map(|part| part.started.parse::<Timestamp>().ok());
     let began: Vec<i64> = began.map(Timestamp::as_second).collect();

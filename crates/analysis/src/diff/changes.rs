@@ -1,4 +1,4 @@
-//! How the figures of a cell changed, and how sure that is.
+//! The change in the figures of a cell, and its certainty.
 
 use larder_report::{
     Cell, Change, ChangeVerdict, DiffCell, DiffFigure, DiffMeasure, Latency, Run, Sample, Verdict,
@@ -7,14 +7,14 @@ use larder_report::{
 
 use crate::statistics::{Difference, holm, mann_whitney, median, median_ci95};
 
-/// Why two cells are not compared, or not in all.
+/// The reason why two cells are not compared, or not in all figures.
 pub(super) struct Reason {
     pub(super) text: String,
-    /// Cells that are not compared may have become worse.
+    /// Whether the cell may have become worse although it is not compared.
     pub(super) may_be_worse: bool,
 }
 
-/// Why two cells are not compared; `None` where they are.
+/// The reason why two cells are not compared; `None` where they are.
 pub(super) fn reason(old: (&Run, &Cell), new: (&Run, &Cell)) -> Option<Reason> {
     let of_old = no_result("old", old).map(|text| (text, false));
     let of_new = || no_result("new", new).map(|text| (text, true));
@@ -27,7 +27,7 @@ pub(super) fn reason(old: (&Run, &Cell), new: (&Run, &Cell)) -> Option<Reason> {
     Some(Reason { text, may_be_worse })
 }
 
-/// Why a cell of one side has no result.
+/// The reason why a cell of one side has no result.
 fn no_result(side: &str, (run, cell): (&Run, &Cell)) -> Option<String> {
     if let Some(reason) = &cell.reason {
         return Some(format!("no figures in {side}: {reason}"));
@@ -39,7 +39,7 @@ fn no_result(side: &str, (run, cell): (&Run, &Cell)) -> Option<String> {
     Some(format!("no result in {side}: {}", check.id))
 }
 
-/// Changes before they are corrected for being many.
+/// Changes before the correction for their number.
 pub(super) struct Changes {
     seed: u64,
     found: Vec<Change>,
@@ -50,8 +50,8 @@ impl Changes {
         Self { seed, found: Vec::new() }
     }
 
-    /// Compares a cell with what it was. Where it hits less or more often than it did, its times are those of other work, and
-    /// the hits alone are compared: returns why.
+    /// Compares a cell with its older one. Where its hit ratio changed, its times are those of other work: then only
+    /// the hits are compared, and the reason is returned.
     pub(super) fn push(&mut self, place: &DiffCell, old: &Cell, new: &Cell) -> Option<Reason> {
         self.found.extend(hits(place, old, new));
         if !old.finds_as_often_as(new) {
@@ -85,8 +85,8 @@ impl Changes {
         changed(place, DiffMeasure::OpsPerS, (&rates(old), &rates(new)), self.seed)
     }
 
-    /// The changes with their verdicts. The changes of one measure are a family: whoever reads down its column picks those
-    /// that stand out.
+    /// The changes with their verdicts. The changes of one measure are a family: a reader of its column picks the
+    /// outstanding ones.
     pub(super) fn judged(mut self) -> Vec<Change> {
         for measure in DiffMeasure::ALL {
             let of_measure = |change: &&mut Change| change.measure == measure;
@@ -101,14 +101,14 @@ impl Changes {
     }
 }
 
-/// A figure of each round that was carried out to its end.
+/// A figure of each complete round.
 fn each(cell: &Cell, figure: impl Fn(&Sample) -> Option<f64>) -> Vec<f64> {
     let whole = cell.samples.iter().filter(|sample| sample.complete);
     whole.filter_map(figure).collect()
 }
 
-/// A percentile: the median of those of the rounds, so that figure, interval and test are of the same quantity. `None` where
-/// too few operations lie beyond it to say anything of it.
+/// A percentile: the median of the rounds' percentiles, so that figure, interval and test are of the same quantity.
+/// `None` where too few operations lie beyond it.
 fn latency(
     place: &DiffCell,
     (old, new): (&Cell, &Cell),
@@ -124,7 +124,7 @@ fn latency(
     changed(place, measure, (&rounds(old), &rounds(new)), seed)
 }
 
-/// How the median of the rounds changed.
+/// The change in the median of the rounds.
 fn changed(
     place: &DiffCell,
     measure: DiffMeasure,
@@ -148,7 +148,7 @@ fn changed(
     })
 }
 
-/// The hit ratio, where it is another one.
+/// The change in the hit ratio, where there is one.
 fn hits(place: &DiffCell, old: &Cell, new: &Cell) -> Option<Change> {
     let (before, after) = (old.hit_ratio()?, new.hit_ratio()?);
     if before.total_cmp(&after).is_eq() {
@@ -175,15 +175,15 @@ fn of_round(sample: &Sample) -> Option<f64> {
     (answered > 0).then(|| sample.counts.hits as f64 / answered as f64)
 }
 
-/// The verdict on a change whose p is corrected. A percentile moves in steps of the clock and the histogram, so that
-/// ranks alone would tell a step that is within its interval.
+/// The verdict on a change with a corrected p. A percentile moves in steps of the clock and the histogram, so ranks
+/// alone would report a step within its interval.
 fn verdict(change: &Change) -> ChangeVerdict {
     let Some(ratio) = change.ratio else { return of_nothing(change) };
     let (is_more, size) = (ratio > 1.0, ratio.max(ratio.recip()) - 1.0);
     let is_latency = matches!(change.measure, DiffMeasure::P50Ns | DiffMeasure::P99Ns);
     let within = |[low, high]: [f64; 2]| low <= 1.0 && 1.0 <= high;
     let enough = match change.measure {
-        // A share of hits is counted, not timed: the layout of a binary does not move it.
+        // Hits are counted, not timed: the layout of a binary does not change them.
         DiffMeasure::HitRatio => true,
         _ => size > Verdict::MIN_DIFFERENCE,
     };
@@ -197,7 +197,7 @@ fn verdict(change: &Change) -> ChangeVerdict {
     }
 }
 
-/// A change from nothing, which has no ratio: a cell whose reads never hit now hits.
+/// The verdict on a change from zero, which has no ratio: reads of the cell hit for the first time.
 fn of_nothing(change: &Change) -> ChangeVerdict {
     if change.p < Verdict::SIGNIFICANCE {
         ChangeVerdict::Better

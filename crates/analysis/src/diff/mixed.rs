@@ -1,4 +1,4 @@
-//! Whether two runs are alike in all but what is to be compared.
+//! Whether two runs are alike except in the compared figures.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,11 +6,11 @@ use larder_report::{Cell, Differing, Run};
 
 use crate::alike::{Fact, circumstances, facts, versions};
 
-/// Options that only say how long a workload is measured: the figures of more rounds are surer, not others.
+/// Options that only set how long a workload is measured: more rounds make figures surer, not different.
 const LENGTH: [&str; 3] = ["max-time", "rounds", "until"];
 
-/// In what the runs differ besides the figures: the machine, the program, the workload, the versions of the targets of the
-/// cells that are compared.
+/// The differences between the runs besides the figures: the machine, the program, the workload, and the versions of
+/// the compared cells' targets.
 pub(super) fn mixed(old: &Run, new: &Run, compared: &[(&Cell, &Cell)]) -> Vec<Differing> {
     let mut found = machine(old, new);
     found.extend(workload(old, new, compared));
@@ -28,8 +28,8 @@ pub(super) fn mixed(old: &Run, new: &Run, compared: &[(&Cell, &Cell)]) -> Vec<Di
     found
 }
 
-/// In what the machines, the builds and the versions of Larder differ. A run that was put together of slices has those of
-/// each of them.
+/// The differences between the machines, the builds and the versions of Larder; a run that was merged from slices has
+/// those of every slice.
 pub(super) fn machine(old: &Run, new: &Run) -> Vec<Differing> {
     let of_old = circumstances(old);
     let all = facts(&[of_old.clone(), circumstances(new)].concat());
@@ -41,7 +41,7 @@ pub(super) fn machine(old: &Run, new: &Run) -> Vec<Differing> {
     names.filter_map(|(at, name)| differing(name, values(old, at), values(new, at))).collect()
 }
 
-/// The options of the workload that are not coordinates: of these the common cells have the same anyway.
+/// The options of the workload that are not coordinates: common cells have the same coordinates anyway.
 fn workload(old: &Run, new: &Run, compared: &[(&Cell, &Cell)]) -> Vec<Differing> {
     let is_coordinate = |option: &str| {
         let name = option.replace('-', "_");
@@ -61,7 +61,7 @@ fn workload(old: &Run, new: &Run, compared: &[(&Cell, &Cell)]) -> Vec<Differing>
     options.filter(|option| !is_coordinate(option)).filter_map(differs).collect()
 }
 
-/// The value of an option, given or not; `None` where it has no meaning until it is given.
+/// The value of an option, given or default; `None` where the option has no effect until it is given.
 fn resolved(workload: &BTreeMap<String, String>, option: &str) -> Option<String> {
     let given = |option: &str| workload.get(option).filter(|value| !value.is_empty()).cloned();
     let is_replayed = || given("key-pattern").is_some_and(|pattern| pattern.starts_with("trace:"));
@@ -79,7 +79,7 @@ fn resolved(workload: &BTreeMap<String, String>, option: &str) -> Option<String>
     })
 }
 
-/// In what values differ that each run may have several of, in whatever order; those of none are unknown.
+/// The difference between two sets of values, in any order; an empty set reads as unknown.
 fn differing<T: Ord + ToString>(name: &str, old: Vec<T>, new: Vec<T>) -> Option<Differing> {
     let (old, new): (BTreeSet<T>, BTreeSet<T>) =
         (old.into_iter().collect(), new.into_iter().collect());

@@ -1,8 +1,8 @@
-//! One run set against another: what changed from the old to the new, in the cells that both have.
+//! One run set against another: the changes from old to new, in the common cells.
 //!
-//! Rounds of one run are not independent of what that day was like, and two runs are two days: a change may be told and yet
-//! be the machine's. So nothing is said of runs whose circumstances are known to differ unless the reader asks for it
-//! ([`mixed`]), and what changes between runs of the same thing is seen only by comparing several.
+//! Rounds of one run share the conditions of that day, and two runs are two days: a reported change may be the
+//! machine's. So runs of known different circumstances are compared only if the reader asks for it ([`mixed`]). The
+//! spread between runs of the same thing shows only in several of them.
 
 mod changes;
 mod mixed;
@@ -16,7 +16,7 @@ use larder_report::{
 use crate::alike::{are_alike, circumstances};
 use changes::{Changes, Reason, reason};
 
-/// A run and what it was named by.
+/// A run and its path.
 #[derive(Debug, Clone, Copy)]
 pub struct DiffOf<'a> {
     /// Its folder, or its file.
@@ -25,7 +25,7 @@ pub struct DiffOf<'a> {
     pub run: &'a Run,
 }
 
-/// Why two runs cannot be compared as was asked: one line that names the fix.
+/// The reason why two runs cannot be compared as requested: one line that names the fix.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct NotComparable(String);
@@ -33,17 +33,18 @@ pub struct NotComparable(String);
 /// How the targets of two runs are matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MatchBy {
-    /// By what was typed.
+    /// By their URLs, as typed.
     Url,
-    /// By the label that reports show, as where the same cache lay at two paths.
+    /// By the label that reports show, for example where one cache was at two paths.
     Name,
 }
 
-/// The changes from `old` to `new`. Runs of different circumstances are compared as well: [`Diff::mixed`] says which.
+/// The changes from `old` to `new`. Runs of different circumstances are compared as well: [`Diff::mixed`] lists the
+/// differences.
 ///
 /// # Errors
 ///
-/// A usage error where the two have no cell in common, or where targets are matched by names that are not unique.
+/// A usage error where the two runs have no cell in common, or where targets are matched by names that are not unique.
 pub fn diff(old: DiffOf<'_>, new: DiffOf<'_>, by: MatchBy) -> Result<Diff, NotComparable> {
     if by == MatchBy::Name {
         unique_names(old)?;
@@ -89,7 +90,7 @@ pub fn diff(old: DiffOf<'_>, new: DiffOf<'_>, by: MatchBy) -> Result<Diff, NotCo
     Ok(found)
 }
 
-/// The note on hit ratios whose runs drew other keys.
+/// The note on hit ratios of runs with different keys.
 fn of_seeds(diff: &Diff) -> Option<String> {
     let (old, new) = (diff.old.seed, diff.new.seed);
     let are_hits = |change: &Change| change.measure == DiffMeasure::HitRatio;
@@ -134,7 +135,7 @@ fn unique_names(of: DiffOf<'_>) -> Result<(), NotComparable> {
     }
 }
 
-/// Two runs of which nothing can be compared: in one line why not, or where no target is in both, what each has.
+/// The error for two runs without a common cell: the reason, or the targets of both where no target is in both.
 fn nothing_in_common(diff: &Diff, by: MatchBy) -> NotComparable {
     let key = |cell: &DiffCell| match by {
         MatchBy::Url => cell.target.clone(),
@@ -160,7 +161,7 @@ fn nothing_in_common(diff: &Diff, by: MatchBy) -> NotComparable {
     NotComparable(text)
 }
 
-/// In what the cells of two runs differ, but for their targets: `data_size 1 KiB against 2 KiB`.
+/// The differences between the cells of two runs, besides their targets: `data_size 1 KiB against 2 KiB`.
 fn differing(diff: &Diff) -> Vec<String> {
     let all = |cells: &[DiffCell]| {
         let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -193,11 +194,11 @@ fn differing(diff: &Diff) -> Vec<String> {
         .collect()
 }
 
-/// The facts that the two share, as far as they concern the common cells.
+/// The facts that both runs share, as far as they concern the common cells.
 fn common_to(diff: &Diff, old: &Run, new: &Run) -> BTreeMap<String, String> {
     let mut common = BTreeMap::new();
     if mixed::machine(old, new).is_empty() && are_alike(&circumstances(new)) {
-        // Its load was that of one of the two.
+        // The load belongs to one of the two runs only.
         let environment = Environment { load: None, ..new.environment.clone() };
         common.insert("machine".to_owned(), larder_report::machine(&environment));
     }
@@ -209,7 +210,7 @@ fn common_to(diff: &Diff, old: &Run, new: &Run) -> BTreeMap<String, String> {
             common.insert(name.clone(), value.clone());
         }
     }
-    // Where the cells lie at one place only, that place says more than what was swept.
+    // Where all cells have one value of a coordinate, that value says more than the list of the sweep.
     let points = || diff.changes.iter().map(|change| &change.cell.point);
     for (name, value) in points().next().into_iter().flatten() {
         if points().all(|point| point.get(name) == Some(value)) {

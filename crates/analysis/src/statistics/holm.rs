@@ -1,10 +1,10 @@
 //! Many comparisons at once: the correction of Holm (1979).
 
-/// The p of each comparison, corrected for there being so many, in the order given.
+/// The p of each comparison, corrected for the number of comparisons, in the order given.
 ///
-/// Without it, of a hundred comparisons between equals one would come out at p < 0.01 by chance. Corrected,
-/// that is the probability of *any* false verdict in the run. It is never weaker than Bonferroni's correction
-/// and assumes as little: nothing about how the comparisons depend on each other.
+/// Without the correction, one of a hundred comparisons between equal targets would have p < 0.01 by chance. A
+/// corrected p bounds the probability of *any* false verdict in the run. The correction is never weaker than
+/// Bonferroni's and assumes as little: nothing about how the comparisons depend on each other.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&x, &y| p[x].total_cmp(&p[y]));

@@ -12,13 +12,13 @@ use super::bootstrap::{LEAST, interval};
 /// The 95 % percentile-bootstrap intervals of the percentiles of all rounds merged, in the unit of the histograms. The
 /// same rounds and seed give the same intervals.
 ///
-/// Rounds are drawn again, not operations: those of one round have its circumstances in common, and drawn one by one they
-/// would make the intervals far too narrow. Each draw is merged and read as the figure is, so that the interval is the
+/// Rounds are resampled, not operations: the operations of a round share its circumstances, and resampling them would
+/// make the intervals far too narrow. Each draw is merged and read as the figure is, so that the interval is the
 /// figure's own. The median of the rounds' percentiles would be another figure: where a few rounds have all the slow
 /// operations, its interval does not even contain the merged p99.
 ///
-/// Of fewer than [`LEAST`] rounds there is none, for the reason that [`median_ci95`](super::median_ci95) gives; nor where
-/// so many rounds are empty that a draw is.
+/// `None` for fewer than [`LEAST`] rounds, for the reason that [`median_ci95`](super::median_ci95) gives, or where so
+/// many rounds are empty that a draw can be empty.
 pub fn percentiles_ci95(rounds: &[Histogram<u64>], seed: u64) -> Option<LatencyIntervals> {
     if rounds.len() < LEAST {
         return None;
@@ -39,10 +39,10 @@ pub fn percentiles_ci95(rounds: &[Histogram<u64>], seed: u64) -> Option<LatencyI
     Some(LatencyIntervals { p50: of(0.5)?, p90: of(0.9)?, p99: of(0.99)?, p999: of(0.999)? })
 }
 
-/// Histograms side by side, to be merged again and again with each of them any number of times. What a merged histogram
-/// would cost is avoided: it has tens of thousands of counters, of which these have a few hundred in use.
+/// Histograms side by side, to be merged again and again, each any number of times. A merged histogram would have tens
+/// of thousands of counters; these histograms use a few hundred.
 struct Merged {
-    /// Every value that is in one of them, rising, and how many of each histogram are at most so large.
+    /// Every value of any histogram, rising, with the number of values of each histogram that are at most this large.
     rows: Vec<(u64, Vec<u64>)>,
 }
 
@@ -65,7 +65,7 @@ impl Merged {
         Self { rows: rows.collect() }
     }
 
-    /// The percentile of the histograms taken so many `times` each, as a merged histogram has it; `None` of nothing.
+    /// The percentile of the histograms, each taken `times` times, as a merged histogram has it; `None` for no values.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -155,7 +155,7 @@ mod tests {
             rounds in prop::collection::vec((prop::collection::vec(1_u64..3000, 1..60), 0_u32..12), 6..12),
             seed: u64,
         ) {
-            // Rounds of different speed, some of them far slower.
+            // Rounds of different speed, some far slower.
             let rounds: Vec<_> = rounds
                 .iter()
                 .map(|(round, slower)| {

@@ -4,14 +4,14 @@ use super::quantile::median;
 
 /// Beyond this score a figure is called an outlier, as its authors recommend.
 pub const OUTLYING: f64 = 3.5;
-/// Of fewer figures the median distance says too little of how far they usually lie apart.
+/// With fewer figures the median distance is a poor estimate of their spread.
 pub const LEAST_FOR_OUTLIERS: usize = 8;
-/// Nearer to the median than this share of it, nothing is called an outlier: where all others lie within a hundredth, two
-/// hundredths are far by any score, and matter to nobody.
+/// A figure nearer to the median than this share of it is never an outlier: where all others lie within a hundredth,
+/// two hundredths score high and do not matter.
 const NEAR: f64 = 0.1;
 
-/// How far each figure lies from the median, in units in which a normal distribution has a standard deviation of 1. `None`
-/// where more than half of them are the same, so that there is no unit.
+/// The distance of each figure from the median, in units in which a normal distribution has a standard deviation of 1.
+/// `None` where more than half of the figures are the same, because there is no unit.
 pub fn modified_z(values: &[f64]) -> Option<Vec<f64>> {
     let centre = median(values)?;
     let distances: Vec<f64> = values.iter().map(|value| (value - centre).abs()).collect();
@@ -19,7 +19,7 @@ pub fn modified_z(values: &[f64]) -> Option<Vec<f64>> {
     Some(values.iter().map(|value| 0.6745 * (value - centre) / unit).collect())
 }
 
-/// The outliers among figures above zero: which, over the median of all, and their score.
+/// The outliers among figures above zero: the index, the ratio to the median of all, and the score of each.
 pub fn outliers(values: &[f64]) -> Vec<(usize, f64, f64)> {
     let centre = median(values).filter(|centre| *centre > 0.0);
     let (Some(centre), Some(scores)) = (centre, modified_z(values)) else { return Vec::new() };

@@ -1,20 +1,20 @@
 //! Whether two samples come from the same distribution: the test of Mann and Whitney (1947).
 //!
-//! It looks at ranks only: in how many pairs the value of the one sample is above that of the other. So an
-//! outlier counts as one value however far out it lies.
+//! The test uses ranks only: in how many pairs the value of one sample is above that of the other. So an outlier counts
+//! as one value, however far out it lies.
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
 use libm::erfc;
 
-/// Up to this size of both samples the distribution of the pairs is counted out, where no two values are
-/// equal. Beyond, or with ties, the normal approximation is used, which errs on the side of caution: from
-/// here on a p near 0.01 comes out a tenth too large at most.
+/// Up to this size of both samples, and without ties, the distribution of the pairs is exact. Beyond, or with ties, the
+/// normal approximation is used. It errs on the side of caution: from here on a p near 0.01 comes out a tenth too large
+/// at most.
 pub const EXACT_UP_TO: usize = 20;
 
 /// The two-sided probability that samples from one distribution differ in rank as much as `a` and `b` do.
 ///
-/// 1 where one of them is empty: nothing was seen that would speak against it.
+/// 1 where a sample is empty: there is no evidence of a difference.
 pub fn mann_whitney(a: &[f64], b: &[f64]) -> f64 {
     if a.is_empty() || b.is_empty() {
         return 1.0;
@@ -27,10 +27,9 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> f64 {
     }
 }
 
-/// The evidence of the values' places in the common order.
+/// The evidence in the values' places in the common order.
 struct Ranking {
-    /// In how many pairs the value of the one is above that of the other, for the one that is above more
-    /// often; a tie is half a pair.
+    /// The number of pairs won by the sample that wins more often; a tie is half a pair.
     wins: f64,
     /// The sum of t³ − t over all groups of t equal values.
     ties: f64,
@@ -67,9 +66,9 @@ fn exact(ranking: &Ranking, n: usize, m: usize) -> f64 {
     (2.0 * as_clear / orders.iter().sum::<f64>()).min(1.0)
 }
 
-/// For each number of pairs won, from 0 to `n * m`, in how many orders of all values it comes about: the
-/// coefficients of the Gaussian binomial, as the product over i of (1 − x^(m+i)) / (1 − x^i). Whole numbers
-/// far below 2^53, so that floats hold them exactly.
+/// For each number of pairs won, from 0 to `n * m`, the number of orders of all values that give it: the coefficients
+/// of the Gaussian binomial, as the product over i of (1 − x^(m+i)) / (1 − x^i). They are whole numbers far below 2^53,
+/// so floats hold them exactly.
 fn orders_by_wins(n: usize, m: usize) -> Vec<f64> {
     let mut orders = vec![0.0; n * m + 1];
     orders[0] = 1.0;
@@ -84,12 +83,12 @@ fn orders_by_wins(n: usize, m: usize) -> Vec<f64> {
     orders
 }
 
-/// By the normal distribution, with the corrections for continuity and for ties.
+/// The p by the normal distribution, with the corrections for continuity and for ties.
 fn approximate(ranking: &Ranking, n: usize, m: usize) -> f64 {
     let (n, m) = (real(n), real(m));
     let all = n + m;
     let variance = n * m / 12.0 * (all + 1.0 - ranking.ties / (all * (all - 1.0)));
-    // All values equal: they do not vary at all. The limit is a rounding error's.
+    // All values are equal and do not vary at all; the limit allows for rounding errors.
     if variance < 1e-9 {
         return 1.0;
     }

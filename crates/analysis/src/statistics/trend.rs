@@ -6,23 +6,23 @@ use super::bootstrap::LEAST;
 use super::quantile::quantile_in_place;
 use libm::erfc;
 
-/// Up to so many figures the distribution of the pairs is counted out, where no two are equal.
+/// Up to this many figures, and without ties, the distribution of the pairs is exact.
 pub const TREND_EXACT_UP_TO: usize = 30;
 
-/// A trend, or that there is none.
+/// A trend of figures over time, or its absence.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Drift {
     /// Kendall's tau: rising pairs minus falling ones, over all pairs.
     pub tau: f64,
     /// The two-sided p of the test, not corrected.
     pub p: f64,
-    /// The last over the first, along the median of all slopes between logarithms.
+    /// The last figure over the first, along the median of all slopes between logarithms.
     pub change: f64,
 }
 
 impl Drift {
-    /// That of figures in the order of time. `None` of fewer than [`LEAST`], of which no order is improbable, and where one is
-    /// not above zero.
+    /// The trend of figures in the order of time. `None` for fewer than [`LEAST`] figures, of which no order is
+    /// improbable, or where a figure is not above zero.
     pub fn of(values: &[f64]) -> Option<Self> {
         let usable = values.len() >= LEAST && values.iter().all(|value| *value > 0.0);
         usable.then_some(())?;
@@ -33,7 +33,7 @@ impl Drift {
     }
 }
 
-/// Kendall's tau of figures against time, and the two-sided probability of one so far from zero where there is no trend.
+/// Kendall's tau of figures against time, and the two-sided probability of a tau so far from zero without a trend.
 pub fn mann_kendall(values: &[f64]) -> (f64, f64) {
     let n = values.len();
     if n < 2 {
@@ -56,7 +56,7 @@ pub fn mann_kendall(values: &[f64]) -> (f64, f64) {
     (score / real(pairs), p)
 }
 
-/// The median of the slopes between all pairs, a step of time; `None` of fewer than two figures.
+/// The median of the slopes between all pairs, for each step of time; `None` for fewer than two figures.
 pub fn sen_slope(values: &[f64]) -> Option<f64> {
     let pairs = values.iter().enumerate().flat_map(|(at, value)| {
         let later = values[at + 1..].iter().enumerate();
@@ -65,8 +65,8 @@ pub fn sen_slope(values: &[f64]) -> Option<f64> {
     quantile_in_place(&mut pairs.collect::<Vec<_>>(), 0.5)
 }
 
-/// Twice the share of all orders of `n` figures in which at most so many pairs stand the wrong way round: inserting the
-/// i-th figure into an order of those before adds 0 to i − 1 such pairs, each as likely.
+/// Twice the share of all orders of `n` figures with at most `wrong` pairs in the wrong order: inserting the i-th
+/// figure into an order of those before adds 0 to i − 1 such pairs, each number as likely.
 fn exact(n: usize, wrong: usize) -> f64 {
     let mut chances = vec![0.0; wrong + 1];
     chances[0] = 1.0;
@@ -79,7 +79,7 @@ fn exact(n: usize, wrong: usize) -> f64 {
     (2.0 * chances.iter().sum::<f64>()).min(1.0)
 }
 
-/// By the normal distribution, with the corrections for continuity and for ties.
+/// The p by the normal distribution, with the corrections for continuity and for ties.
 fn approximate(values: &[f64], score: f64) -> f64 {
     let spread = |n: f64| n * (n - 1.0) * (2.0 * n + 5.0);
     let mut sorted = values.to_vec();
