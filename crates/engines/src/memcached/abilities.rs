@@ -1,25 +1,25 @@
-//! The abilities of a server, out of those of memcached.
+//! The abilities of a server, compared with memcached's.
 
 use larder_protocol::key::MAX_KEY_LEN;
 
 use super::config::{MemcachedConfig, Program};
 
-/// The abilities of a server, out of those of memcached; sessions refuse the rest.
+/// The abilities of a server, compared with memcached's; sessions refuse the rest.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts, not one state")]
 pub(super) struct Abilities {
     /// Entries expire, and are then absent for every command.
     pub(super) ttl: bool,
-    /// Takes a negative number for a TTL that has passed.
+    /// The server takes a negative number for a TTL that has passed.
     pub(super) negative_ttl: bool,
     pub(super) touch: bool,
     pub(super) append: bool,
     pub(super) incr: bool,
-    /// Makes room by dropping entries.
+    /// The server makes room by dropping entries.
     pub(super) evicts: bool,
-    /// The item limit that it tells is that of the values that it keeps whole.
+    /// The item limit that the server reports holds for the values that it keeps whole.
     pub(super) tells_limit: bool,
-    /// Its count of entries is true.
+    /// The server counts its entries correctly.
     pub(super) counts_items: bool,
     /// The longest key.
     pub(super) max_key_len: usize,
@@ -40,12 +40,13 @@ impl Abilities {
         };
         match config.server {
             Program::Memcached => whole,
-            // It passes on all else that a session asks; statistics and the flush come from behind it.
+            // The proxy passes on all other requests of a session; statistics and the flush go to the servers behind
+            // it.
             Program::Twemproxy => Self { negative_ttl: false, ..whole },
             // As 5.6.14 answers. An expired row is a miss for `get` alone: `add` finds it. `touch` is unknown, `append`
-            // drops the flags, and `incr` of an absent key stores a number that nobody chose. Where values are cut short
-            // and acknowledged, no limit of theirs can be told; nor can keys be longer than their column, because those that
-            // begin alike would be one. Its counts of items are of a cache that it does not use.
+            // drops the flags, and `incr` of an absent key stores an arbitrary number. A column that cuts values short
+            // and acknowledges them has no limit to report. Keys cannot be longer than their column, because keys with
+            // the same beginning would be one key. The item counts are of a cache that the plugin does not use.
             Program::Innodb => Self {
                 ttl: false,
                 negative_ttl: false,

@@ -1,4 +1,4 @@
-//! Where a node is.
+//! The address of a node.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -10,23 +10,23 @@ use larder_store::{Error, Result, StoreUrl};
 use super::SCHEME;
 use crate::network;
 
-/// Where a node is, and the name by which the pool places keys on it.
+/// The address of a node, and the name by which the pool places keys on the node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Node {
-    /// Where it is.
+    /// The address of the node itself.
     address: Destination,
-    /// The same as a person writes it.
+    /// The address as a person writes it.
     shown: String,
-    /// The relay before it, where one stands there.
+    /// The relay before the node, if any.
     relay: Option<Destination>,
-    /// Its host as ketama hashes it: as the pool's clients spell it.
+    /// The node's host as ketama hashes it: in the spelling of the pool's clients.
     pub(super) pool_host: String,
-    /// Its port as ketama hashes it; 0 for a socket.
+    /// The node's port as ketama hashes it; 0 for a socket.
     pub(super) pool_port: u16,
 }
 
 impl Node {
-    /// The nodes that a URL names; none for a managed server.
+    /// The nodes that a URL names; empty for a managed server.
     pub(super) fn from_url(url: &StoreUrl) -> Result<Vec<Self>> {
         let invalid =
             |reason: &str| Error::InvalidUrl { url: url.to_string(), reason: reason.into() };
@@ -60,22 +60,22 @@ impl Node {
         Ok(Self { address, shown, relay: None, pool_host: host.into(), pool_port: port })
     }
 
-    /// The same node, reached through a relay. Keys are placed on it as before.
+    /// The same node, reached through a relay. The relay does not change the placement of keys.
     pub(super) fn through(&self, relay: SocketAddr) -> Self {
         Self { relay: Some(Destination::Tcp(vec![relay])), ..self.clone() }
     }
 
-    /// Where connections to it go.
+    /// The address to which connections go.
     pub(super) fn reached_at(&self) -> &Destination {
         self.relay.as_ref().unwrap_or(&self.address)
     }
 
-    /// Where it is, whatever is before it.
+    /// The address of the node itself, even with a relay before it.
     pub(super) fn destination(&self) -> &Destination {
         &self.address
     }
 
-    /// Whether it is on this machine for certain.
+    /// Whether the node is on this machine for certain.
     pub(super) fn is_local(&self) -> bool {
         network::is_local(&self.address)
     }

@@ -1,7 +1,7 @@
 //! A connection to one node, and the error that each of its failures becomes.
 //!
-//! The steps of a `get` are `#[inline]` all the way: what follows a system call runs with cold caches, and a step in
-//! a function of its own cost as much again as what it does (see the benchmark `floor_memcached`).
+//! The steps of a `get` are `#[inline]` all the way: code after a system call runs with cold caches. A call of a
+//! separate function cost as much again as its work (see the benchmark `floor_memcached`).
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use super::SCHEME;
 use super::address::Node;
 use super::socket::Socket;
 
-/// Room for what is received. Larger values are read to where they belong; it must hold the longest line.
+/// Room for received bytes; it must hold the longest line. Larger values are read straight into the caller's buffer.
 const INPUT_LEN: usize = 16 * 1024;
 const _: () = assert!(INPUT_LEN > larder_protocol::MAX_LINE_LEN, "a line must fit the buffer");
 
-/// Up to here a value is copied behind its header, which is cheaper than to send two slices.
+/// Up to this length a value is copied behind its header, which is cheaper than sending two slices.
 const COPIED_LEN: usize = 4 * 1024;
 
-/// How a node is spoken to.
+/// The terms of the conversation with a node.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Terms {
     /// The protocol.
@@ -31,7 +31,7 @@ pub(super) struct Terms {
     pub(super) timeout: Duration,
     /// Whether a connection is kept after an operation.
     pub(super) keep: bool,
-    /// The node's item limit, where it tells.
+    /// The node's item limit, if the node reports it.
     pub(super) max_value_len: Option<usize>,
 }
 
@@ -48,7 +48,8 @@ pub(super) struct Connection {
     node: Arc<Node>,
     pub(super) terms: Terms,
     socket: Option<Socket>,
-    /// Whether it is open and every request has been answered, so that the next answer is the next request's.
+    /// Whether the connection is open and every request has been answered, so that the next answer is the next
+    /// request's.
     in_step: bool,
     input: Box<[u8]>,
     /// The bytes received and not yet read are `input[start..end]`.
@@ -75,7 +76,7 @@ impl Connection {
         }
     }
 
-    /// Begins an operation: makes sure that there is a connection. True when it had to be opened.
+    /// Begins an operation: makes sure that there is a connection. True when the connection had to be opened.
     #[inline]
     pub(super) fn begin(&mut self) -> Result<bool> {
         self.request.clear();
@@ -91,8 +92,8 @@ impl Connection {
         Ok(true)
     }
 
-    /// Ends an operation. After an error in mid-answer the connection is closed; one whose operation was never
-    /// ended is opened anew by the next.
+    /// Ends an operation. After an error in mid-answer the connection is closed. A connection whose operation never
+    /// ended is opened again by the next operation.
     #[inline]
     pub(super) fn end<T>(&mut self, result: &Result<T>) {
         let is_answered = match result {
@@ -113,7 +114,7 @@ impl Connection {
         self.socket()?.send(&self.request).map_err(|error| self.failed(error))
     }
 
-    /// The rest of an earlier answer would be taken for the next one's.
+    /// Refuses the rest of an earlier answer, which would be taken for the next answer.
     #[inline]
     fn nothing_left(&mut self) -> Result<()> {
         if self.start != self.end {
@@ -196,7 +197,7 @@ impl Connection {
         self.receive_rest(len, tail, value)
     }
 
-    /// Reads what has not arrived of a value straight to where it belongs.
+    /// Reads the rest of a value straight into the caller's buffer.
     fn receive_rest<const N: usize>(
         &mut self,
         len: usize,
@@ -216,7 +217,7 @@ impl Connection {
         if end == *tail { Ok(()) } else { Err(self.no_end(&end)) }
     }
 
-    /// Reads what has arrived, or waits until something does.
+    /// Reads the bytes that have arrived, or waits for some.
     #[expect(clippy::inline_always, reason = "measured: see the head of this file")]
     #[inline(always)]
     fn fill(&mut self) -> Result<()> {
@@ -241,7 +242,7 @@ impl Connection {
         self.socket.as_ref().ok_or_else(|| closed(&self.node))
     }
 
-    /// An error of the system in a person's words.
+    /// An error of the system as a message.
     #[cold]
     fn failed(&self, source: io::Error) -> Error {
         let node = &self.node;
@@ -262,7 +263,7 @@ impl Connection {
         Error::Unavailable { engine: SCHEME, what, source: Some(source) }
     }
 
-    /// A refusal by the server in the words of the contract.
+    /// A refusal by the server as an error of the contract.
     #[cold]
     fn refused(&self, refusal: Refusal<'_>) -> Error {
         let (word, reason): (_, &[u8]) = match refusal {
@@ -306,7 +307,7 @@ fn closed(node: &Node) -> Error {
     Error::Unavailable { engine: SCHEME, what: format!("{node} is not connected"), source: None }
 }
 
-/// Whether an error came as a whole answer. Other refusals may have been about a part of a request only.
+/// Whether an error is a whole answer. Other refusals may concern only a part of a request.
 fn is_whole_answer(error: &Error) -> bool {
     matches!(error, Error::ValueTooLarge { .. } | Error::Full { .. } | Error::NotANumber { .. })
 }

@@ -13,9 +13,9 @@ use super::connection::{Connection, Wire};
 pub(super) struct Header {
     /// Length of the value.
     pub(super) len: usize,
-    /// Its metadata.
+    /// Metadata of the value.
     pub(super) meta: Meta,
-    /// Its key's place among those that wait for an answer.
+    /// The place of the value's key among the keys that wait for an answer.
     pub(super) place: usize,
 }
 
@@ -124,8 +124,8 @@ impl Connection {
     }
 }
 
-/// Reads a line of the answer to `gets`; `None` is its end. `place` finds the key among those that wait for an
-/// answer: what it does not find was never asked for.
+/// Reads a line of the answer to `gets`; `None` is its end. `place` finds the key among those that wait for an answer;
+/// a key that it does not find was never asked for.
 pub(super) fn text_header(
     input: &[u8],
     place: impl FnOnce(&[u8]) -> Option<usize>,
@@ -168,7 +168,7 @@ fn meta_value(len: usize, flags: meta::ReplyFlags) -> Header {
     Header { len, meta, place: 0 }
 }
 
-/// A server that keeps no versions says 0, which is none.
+/// A server that keeps no versions sends 0, which is no version.
 fn known(version: Option<u64>) -> Option<u64> {
     version.filter(|version| *version != 0)
 }

@@ -1,4 +1,4 @@
-//! Starts memcached, and what stands before it or in its place.
+//! Starts memcached, and the proxy before it or the server in its place.
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -19,27 +19,27 @@ use larder_host::scratch::ScratchDir;
 /// How long a memcached may take to answer; it takes some milliseconds.
 pub(super) const START: Duration = Duration::from_secs(10);
 
-/// Where a memcached writes the port that it was given.
+/// The file to which a memcached writes its port.
 pub(super) const PORT_FILE: &str = "port";
 
 /// The processes that were started.
 #[derive(Debug, Default)]
 pub(super) struct Started {
-    /// All of it; what depends on others comes first, and so ends first.
+    /// All processes; a process that depends on others comes first, and so ends first.
     pub(super) servers: Vec<Server>,
-    /// The nodes that sessions speak to.
+    /// The nodes to which sessions connect.
     pub(super) nodes: Vec<Node>,
-    /// The nodes that are surveyed and emptied, where sessions speak to others.
+    /// The nodes that are surveyed and emptied, where sessions connect to others.
     pub(super) behind: Vec<Node>,
-    /// The addition to the version number that servers tell.
+    /// An addition to the version number that servers report.
     pub(super) version: Option<String>,
-    /// Settings that no server tells.
+    /// Settings that no server reports.
     pub(super) settings: Vec<(&'static str, String)>,
-    /// Where values lie on a disk.
+    /// The folder of the values, if they lie on a disk.
     pub(super) data: Option<PathBuf>,
 }
 
-/// Starts what the options say, and waits until it answers.
+/// Starts the servers that the options name, and waits until they answer.
 pub(super) fn start(config: &MemcachedConfig) -> Result<Started> {
     match config.server {
         Program::Memcached => {
@@ -51,7 +51,7 @@ pub(super) fn start(config: &MemcachedConfig) -> Result<Started> {
     }
 }
 
-/// Starts as many memcached as the options say.
+/// Starts as many memcached as the options ask for.
 pub(super) fn start_nodes(config: &MemcachedConfig) -> Result<Vec<(Server, Node)>> {
     let servers: Vec<Server> = (0..config.nodes).map(|_| launch(config)).collect::<Result<_>>()?;
     let nodes = servers.into_iter().zip(0..).map(|(mut server, number)| {
@@ -60,8 +60,8 @@ pub(super) fn start_nodes(config: &MemcachedConfig) -> Result<Vec<(Server, Node)
             let node = if config.socket { socket_node(&path) } else { port_node(&path)? };
             survey::answers(&Arc::new(node.clone()), config.timeout.0).then_some(node)
         })?;
-        // Its real name differs from run to run. Under this one it has the same keys in every run: those that it would
-        // have in a pool of 127.0.0.1:11211, 127.0.0.1:11212 …
+        // The node's real name differs from run to run. Under this name the node has the same keys in every run: those
+        // of 127.0.0.1:11211, 127.0.0.1:11212 … in a pool.
         node.pool_host = Ipv4Addr::LOCALHOST.to_string();
         node.pool_port = DEFAULT_PORT + number;
         Ok((server, node))
@@ -99,7 +99,7 @@ fn launch(config: &MemcachedConfig) -> Result<Server> {
         command.args(["-l", "127.0.0.1", "-p", "-1"]);
         command.env("MEMCACHED_PORT_FILENAME", directory.path().join(PORT_FILE));
     }
-    // Its entries end with it in any case.
+    // The entries of a memcached end with it in any case.
     Server::start(SCHEME, command, directory, account.as_ref()).map(Server::without_grace)
 }
 
@@ -107,7 +107,7 @@ fn socket_node(directory: &Path) -> Node {
     Node::unix(&directory.join(SOCKET_FILE).to_string_lossy())
 }
 
-/// Where a server listens, once it has written so: `TCP INET: 34879`.
+/// The node of a server that has written its port, as `TCP INET: 34879`.
 pub(super) fn port_node(directory: &Path) -> Option<Node> {
     let text = std::fs::read_to_string(directory.join(PORT_FILE)).ok()?;
     let port = text.lines().find_map(|line| line.strip_prefix("TCP INET: ")?.parse().ok())?;

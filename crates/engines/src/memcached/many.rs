@@ -1,4 +1,4 @@
-//! Many keys at once: one request and one answer a node.
+//! Many keys at once: one request and one answer for each node.
 
 use std::ops::Range;
 
@@ -8,21 +8,21 @@ use larder_store::{Meta, Result};
 use super::connection::{Connection, Wire};
 use super::exchange::{Header, meta_header, text_header};
 
-/// A request is not longer than this, so that a node has read all of it before its answers fill the connection:
-/// two that both wait for the other to read would wait for ever. Longer batches take several requests.
+/// A request is not longer than this, so that a node has read all of it before its answers fill the connection: two
+/// sides that each wait for the other to read would wait for ever. Longer batches take several requests.
 const REQUEST_LEN: usize = 32 * 1024;
 
 /// The most bytes that a key takes in a request besides itself: `mg  v f c t\r\n`.
 const AROUND_KEY: usize = 13;
 
-/// The part of a batch that one node has.
+/// The part of a batch for one node.
 #[derive(Debug, Default)]
 pub(super) struct Part {
-    /// Which of the keys.
+    /// The part's keys, as indices into the batch.
     indices: Vec<usize>,
-    /// Which of `indices` have been asked for and not answered; what is before them is done.
+    /// The range of `indices` that is asked for and not answered; the keys before it are done.
     asked: Range<usize>,
-    /// Which of those asked for were passed over by the answer so far.
+    /// The asked keys that the answer has passed over so far.
     skipped: Vec<usize>,
 }
 
@@ -36,12 +36,12 @@ impl Part {
         self.indices.push(index);
     }
 
-    /// Whether there is more to ask for.
+    /// Whether keys are left to ask for.
     pub(super) fn is_open(&self) -> bool {
         self.asked.end < self.indices.len()
     }
 
-    /// Whether an answer is to come.
+    /// Whether an answer is still due.
     pub(super) fn is_asked(&self) -> bool {
         !self.asked.is_empty()
     }
@@ -88,8 +88,8 @@ impl Connection {
         Ok(())
     }
 
-    /// The values of the keys that are there, and then an end. A server answers in the order of the request; a proxy
-    /// joins the answers of several, and where keys are missing in one the order is another.
+    /// Reads the values of the keys that exist, and then an end. A server answers in the order of the request. A proxy
+    /// joins the answers of several servers, and where keys are missing in one answer the order differs.
     fn answer_text(
         &mut self,
         keys: &[&[u8]],
@@ -118,7 +118,7 @@ impl Connection {
         Ok(())
     }
 
-    /// A value or a miss for every key, in the order of the request.
+    /// Reads a value or a miss for every key, in the order of the request.
     fn answer_meta(
         &mut self,
         asked: &[usize],

@@ -1,12 +1,12 @@
 //! `memcached:` — one memcached, or a pool of them, over the text or the meta protocol.
 //!
-//! A session has a connection to every node that it has asked something of, blocking and without Nagle's delay.
-//! A request is one write and its answer normally one read; a value is copied once, from the receive buffer to
-//! where the caller wants it, and what does not fit that buffer is read there directly. No error of a server is
-//! swallowed, and a connection on which an answer did not come to its end is not used again.
+//! A session has a connection to every node that it has sent a request, blocking and without Nagle's delay. A request
+//! is one write and its answer normally one read. A value is copied once, from the receive buffer to the caller's; the
+//! part that does not fit the receive buffer is read into the caller's directly. No error of a server is swallowed, and
+//! a connection whose answer did not come to its end is not used again.
 //!
-//! Two other servers speak the protocol in part, and are started where the URL says so: MySQL's plugin over InnoDB
-//! ([`innodb`]), and a proxy before a pool ([`twemproxy`]). What each leaves out is in [`abilities`].
+//! Two other servers speak part of the protocol, and are started where the URL says so: MySQL's plugin over InnoDB
+//! ([`innodb`]), and a proxy before a pool ([`twemproxy`]). [`abilities`] has the operations that each leaves out.
 
 mod abilities;
 mod address;

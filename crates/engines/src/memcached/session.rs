@@ -14,20 +14,20 @@ use super::many::Part;
 use super::store::Shared;
 use crate::counters::Requests;
 
-/// The longest value that a server takes for one: it reads 31 bits, and would read what follows a longer number
-/// as commands.
+/// The longest value whose length the server reads correctly: it reads 31 bits. After a longer number it would read the
+/// value as commands.
 const LONGEST_SENT: usize = i32::MAX as usize - 2;
 
-/// A date that has passed: the first one that is not taken for a number of seconds from now.
+/// A date that has passed: the first number that is not a number of seconds from now.
 const LONG_AGO: i64 = LONGEST_RELATIVE.cast_signed() + 1;
 
-/// A connection to each node, opened when it is first needed and anew after an error.
+/// A connection to each node, opened when it is first needed and again after an error.
 #[derive(Debug)]
 pub(super) struct MemcachedSession {
     shared: Arc<Shared>,
     connections: Vec<Connection>,
     requests: Arc<Requests>,
-    /// The requests of a batch to each node, kept for their memory.
+    /// The requests of a batch to each node, kept to reuse their memory.
     parts: Vec<Part>,
     /// A value of a batch that does not fit a receive buffer.
     large: Vec<u8>,
@@ -67,7 +67,7 @@ impl MemcachedSession {
         result
     }
 
-    /// A TTL as the server takes it.
+    /// A TTL as a number for the server.
     fn exptime(&self, ttl: Option<Duration>) -> Result<i64> {
         let abilities = self.shared.abilities();
         able(abilities.ttl || ttl.is_none(), "a TTL")?;
@@ -75,7 +75,7 @@ impl MemcachedSession {
         Ok(if number < 0 && !abilities.negative_ttl { LONG_AGO } else { number })
     }
 
-    /// Asks every node that has keys left, then reads the answers; again while a node has keys left.
+    /// Asks every node that has keys left, then reads the answers; repeats while a node has keys left.
     fn ask_and_answer(
         &mut self,
         keys: &[&[u8]],
@@ -178,7 +178,7 @@ impl Session for MemcachedSession {
     }
 }
 
-/// Refuses what the server cannot do.
+/// Refuses an operation that the server does not have.
 fn able(is_able: bool, operation: &'static str) -> Result<()> {
     if is_able { Ok(()) } else { Err(Error::Unsupported { engine: SCHEME, operation }) }
 }

@@ -1,7 +1,7 @@
 //! A blocking socket, with the system calls that the standard library does not offer.
 //!
-//! Writes never raise SIGPIPE and can gather several slices; a value can be read into memory that nobody has
-//! written yet, together with what stands behind it, by one call.
+//! Writes never raise SIGPIPE and can gather several slices. One call can read a value into uninitialised memory,
+//! together with the bytes behind it.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::net::TcpStream;
@@ -12,6 +12,7 @@ use std::time::Duration;
 use larder_host::relay::Destination;
 
 /// A connection of either kind. The kernel keeps the time: a call that waits longer than the timeout fails with
+/// [`ErrorKind::WouldBlock`].
 /// [`ErrorKind::WouldBlock`].
 #[derive(Debug)]
 pub(super) struct Socket(OwnedFd);
@@ -61,7 +62,7 @@ impl Socket {
     pub(super) fn send_slices(&self, mut slices: &mut [IoSlice<'_>]) -> io::Result<()> {
         while !slices.is_empty() {
             let mut message = empty_message();
-            // An IoSlice is by its documentation the same in memory as an iovec; sendmsg does not write to it.
+            // An IoSlice is documented to be the same in memory as an iovec; sendmsg does not write to it.
             message.msg_iov = slices.as_mut_ptr().cast();
             message.msg_iovlen = slices.len();
             // SAFETY: the message points to slices that outlive the call, and to nothing else.
@@ -76,7 +77,7 @@ impl Socket {
     /// Waits for bytes and reads as many as have arrived and fit. The end of the connection is an error.
     #[inline]
     pub(super) fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        // SAFETY: the pointer and the length are those of one slice, which is ours alone during the call.
+        // SAFETY: the pointer and the length are those of one slice, borrowed exclusively during the call.
         let received = again(|| unsafe {
             libc::recv(self.fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0)
         })?;
@@ -105,7 +106,8 @@ impl Socket {
             let mut message = empty_message();
             message.msg_iov = slices.as_mut_ptr();
             message.msg_iovlen = slices.len();
-            // SAFETY: the message points to two slices that are ours alone during the call, and to nothing else.
+            // SAFETY: the message points to two slices that are borrowed exclusively during the call, and to nothing
+            // else.
             let count =
                 again(|| unsafe { libc::recvmsg(self.fd(), &raw mut message, libc::MSG_WAITALL) })?;
             if count == 0 {

@@ -25,7 +25,7 @@ use larder_host::disk;
 use larder_host::managed::Server;
 use larder_host::relay::{Destination, Relay};
 
-/// Settings that are read back, by memcached's own names.
+/// Settings that are read from the servers, by memcached's own names.
 const READ_BACK: [&str; 10] = [
     "maxbytes",
     "maxconns",
@@ -39,7 +39,7 @@ const READ_BACK: [&str; 10] = [
     "lru_maintainer_thread",
 ];
 
-/// Those of them that mean something in MySQL's plugin.
+/// The settings among them that mean something in MySQL's plugin.
 const READ_BACK_OF_INNODB: [&str; 3] = ["maxconns", "num_threads", "cas_enabled"];
 
 /// Opens the pool that a URL names, or starts one.
@@ -54,7 +54,7 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     let shared = |nodes: Vec<Node>| -> Vec<Arc<Node>> { nodes.into_iter().map(Arc::new).collect() };
     let mut nodes = shared(std::mem::take(&mut started.nodes));
     let behind = shared(std::mem::take(&mut started.behind));
-    // Without the relay that may come before them, so that a node which does not answer is told of by what it does.
+    // The surveys bypass the relay, so that an error describes the failure of the node itself.
     let asked = if behind.is_empty() { &nodes } else { &behind };
     let surveys: Vec<Result<Survey>> =
         asked.iter().map(|node| Survey::of(node, config.timeout.0)).collect();
@@ -77,11 +77,11 @@ struct MemcachedStore {
     info: StoreInfo,
 }
 
-/// The state that sessions share; the servers and the relay that were started for them end with the last of it.
+/// The state that sessions share; the started servers and the relay end with the last session.
 #[derive(Debug)]
 pub(super) struct Shared {
     nodes: Vec<Arc<Node>>,
-    /// The servers behind a proxy, which are asked about themselves and emptied in its place.
+    /// The servers behind a proxy: surveys and the flush go to them, and not to the proxy.
     behind: Vec<Arc<Node>>,
     abilities: Abilities,
     ring: Ketama,
@@ -94,7 +94,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Settles how the pool is spoken to. Some node must answer; one that does not may come back.
+    /// Decides how sessions talk to the pool. Some node must answer; a silent node may come back.
     fn new(
         nodes: Vec<Arc<Node>>,
         behind: Vec<Arc<Node>>,
@@ -148,7 +148,7 @@ impl Shared {
         })
     }
 
-    /// Which node has `key`.
+    /// The index of the node that has `key`.
     pub(super) fn node_of(&self, key: &[u8]) -> usize {
         if self.nodes.len() == 1 { 0 } else { self.ring.server(key) }
     }
@@ -162,7 +162,7 @@ impl Shared {
         self.n_connections.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether the servers are ours.
+    /// Whether Larder started the servers.
     pub(super) fn is_managed(&self) -> bool {
         !self.servers.is_empty()
     }
@@ -177,7 +177,7 @@ impl Shared {
         self.abilities
     }
 
-    /// Whether the nodes that sessions speak to are not those that have the entries.
+    /// Whether sessions connect to nodes that do not have the entries themselves.
     pub(super) fn is_behind_proxy(&self) -> bool {
         !self.behind.is_empty()
     }
@@ -192,7 +192,7 @@ impl Shared {
         self.behind.iter().try_for_each(|node| survey::flush(node, self.terms.timeout))
     }
 
-    /// The smallest item limit of the nodes that tell theirs.
+    /// The smallest item limit that the nodes report.
     pub(super) fn max_value_len(&self) -> Option<usize> {
         self.terms.max_value_len
     }
@@ -315,7 +315,7 @@ impl Store for MemcachedStore {
         Ok(self.stats_of(&self.ask(survey::counters)?))
     }
 
-    /// Its nodes, where Larder has not started them, with what they have free: that takes a second question.
+    /// The statistics of external nodes, with their free memory, which takes a second request.
     fn external_stats(&self) -> Result<Vec<Stats>> {
         if self.shared.is_managed() {
             return Ok(Vec::new());
@@ -341,7 +341,7 @@ impl MemcachedStore {
 
     fn stats_of(&self, counters: &[Told]) -> Stats {
         let shared = &self.shared;
-        // A sum is known when every node tells its part.
+        // A sum is known when every node reports its part.
         let sum = |name: &str| -> Option<u64> {
             counters.iter().map(|node| node.get(name)?.parse::<u64>().ok()).sum()
         };
@@ -362,7 +362,7 @@ impl MemcachedStore {
     }
 }
 
-/// The error of a pool in which nobody answers: the first node's, and how many more there are.
+/// The error of a pool in which no node answers: the first node's error, and the number of nodes.
 fn nobody_answers(nodes: &[Arc<Node>], surveys: &[Result<Survey>]) -> Error {
     let what = match surveys.iter().find_map(|survey| survey.as_ref().err()) {
         Some(Error::Unavailable { what, .. }) => what.clone(),

@@ -11,24 +11,24 @@ use larder_store::{Error, Result};
 use super::address::Node;
 use super::connection::{Connection, Terms, Wire};
 
-/// The first version whose meta commands are today's: `ms` takes the length behind the key.
+/// The first version with today's meta commands: `ms` takes the length behind the key.
 const FIRST_META: [u32; 3] = [1, 6, 10];
 
-/// The name in `stats slabs` of the memory that pages of all classes take.
+/// The name in `stats slabs` of the memory in pages of all classes.
 const GIVEN_TO_SLABS: &str = "total_malloced";
-/// The size of a page; one in the global pool belongs to no class.
+/// The size of a page; a page in the global pool belongs to no class.
 const PAGE: u64 = 1 << 20;
 
 /// The survey of a node when the store was opened.
 #[derive(Debug)]
 pub(super) struct Survey {
-    /// Its version, where it tells.
+    /// The node's version, if it reports one.
     pub(super) version: Option<String>,
-    /// Its settings by memcached's own names; empty where it tells none.
+    /// The node's settings by memcached's own names; empty where it reports none.
     pub(super) settings: BTreeMap<String, String>,
-    /// Its process id, when it is a memcached on this machine.
+    /// The node's process id, when it is a memcached on this machine.
     pub(super) pid: Option<u32>,
-    /// Whether it speaks the meta protocol.
+    /// Whether the node speaks the meta protocol.
     pub(super) speaks_meta: bool,
 }
 
@@ -52,24 +52,24 @@ pub(super) fn counters(node: &Arc<Node>, timeout: Duration) -> Result<BTreeMap<S
     ask_stats(&mut control(node, timeout), "")
 }
 
-/// The same, and how much memory it has given to slabs.
+/// As [`counters`], with the memory that the node has given to slabs.
 pub(super) fn counters_with_slabs(
     node: &Arc<Node>,
     timeout: Duration,
 ) -> Result<BTreeMap<String, String>> {
     let mut control = control(node, timeout);
     let mut counters = ask_stats(&mut control, "")?;
-    // A server that speaks less than memcached may not know the group.
+    // A server with fewer commands than memcached may not know the group.
     let slabs = optional(ask_stats(&mut control, "slabs"))?.unwrap_or_default();
     let given = slabs.into_iter().find(|(name, _)| name == GIVEN_TO_SLABS);
     counters.extend(given);
     Ok(counters)
 }
 
-/// Bytes that every node has for new entries of any size; `None` where one does not tell.
+/// Bytes that the pool has for new entries of any size; `None` where a node does not report its part.
 ///
-/// Only memory in no slab class counts: a page that a class has stays with it, and its free chunks are of no use to
-/// entries of another size. A node that has evicted has none left.
+/// Only memory in no slab class counts: a page of a class stays with the class, and its free chunks are of no use to
+/// entries of another size. A node that has evicted has no free memory.
 pub(super) fn free(counters: &[BTreeMap<String, String>]) -> Option<u64> {
     let of_node = |node: &BTreeMap<String, String>| -> Option<u64> {
         let number = |name: &str| node.get(name)?.parse::<u64>().ok();
@@ -148,7 +148,7 @@ fn lossy(text: &[u8]) -> String {
     String::from_utf8_lossy(text).into_owned()
 }
 
-/// `None` for what a server does not know: proxies and MySQL's plugin speak less than memcached.
+/// `None` for a request that the server does not know: proxies and MySQL's plugin have fewer commands than memcached.
 fn optional<T>(result: Result<T>) -> Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -157,7 +157,7 @@ fn optional<T>(result: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// Whether a version is that of a memcached, and not too old.
+/// Whether a version is memcached's, and not too old.
 fn has_todays_meta(version: &str) -> bool {
     let mut numbers = [0; 3];
     let parts = version.split(|c: char| !c.is_ascii_digit());
@@ -167,8 +167,8 @@ fn has_todays_meta(version: &str) -> bool {
     numbers >= FIRST_META
 }
 
-/// Whether a process of this machine is a memcached: a server behind a port may be in another container, whose
-/// process ids mean others here.
+/// Whether a process of this machine is a memcached. A server behind a port may be in another container, whose process
+/// ids mean other processes here.
 fn is_memcached(pid: u32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/comm"))
         .is_ok_and(|name| name.trim() == "memcached")

@@ -1,8 +1,8 @@
 //! Starts twemproxy before a pool of memcached.
 //!
-//! Sessions speak to the proxy alone, which places the keys on the servers behind it and keeps one connection to each.
-//! It passes on what concerns keys, and closes the connection of whoever asks for statistics or a flush: both come from
-//! the servers themselves.
+//! Sessions connect only to the proxy, which places the keys on the servers behind it and keeps one connection to each.
+//! The proxy passes on the commands about keys, and closes the connection of a client that asks for statistics or a
+//! flush. Both of these go to the servers themselves.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -22,10 +22,10 @@ use super::managed::{START, Started, start_nodes};
 use super::{SCHEME, TWEMPROXY, survey};
 use crate::network::{self, SOCKET_FILE};
 
-/// Its configuration.
+/// The file of the proxy's configuration.
 const CONFIG_FILE: &str = "twemproxy.yml";
 
-/// Starts the pool and the proxy, and waits until it answers.
+/// Starts the pool and the proxy, and waits until the proxy answers.
 pub(super) fn start(config: &MemcachedConfig) -> Result<Started> {
     let program = managed::find(SCHEME, &TWEMPROXY)?;
     let (pool, behind): (Vec<Server>, Vec<Node>) = start_nodes(config)?.into_iter().unzip();
@@ -56,7 +56,7 @@ fn start_proxy(
     let text = configuration(&listen, config, behind);
     fs::write(directory.path().join(CONFIG_FILE), text).map_err(io)?;
     let mut command = Command::new(program);
-    // Its statistics cannot be turned off, and would be for everybody.
+    // The proxy's statistics cannot be turned off, and would be open to every host.
     command.args([
         "-c",
         CONFIG_FILE,
@@ -75,8 +75,8 @@ fn start_proxy(
     Ok((server, node))
 }
 
-/// The configuration of the proxy. Keys are placed by the names of the servers, which are the same in every run, and not by
-/// their ports. One that does not answer stays in the pool: its keys fail, and go to nobody else.
+/// The configuration of the proxy. Keys are placed by the names of the servers, which are the same in every run, and
+/// not by their ports. A server that does not answer stays in the pool: its keys fail, and no other server gets them.
 fn configuration(listen: &str, config: &MemcachedConfig, behind: &[Node]) -> String {
     let mut text = format!(
         "larder:\n  listen: {listen}\n  hash: fnv1a_64\n  distribution: ketama\n  auto_eject_hosts: false\n  \
