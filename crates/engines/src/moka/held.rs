@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug, Default)]
 pub(super) struct Held {
     bytes: AtomicU64,
-    /// The most since the cache was opened or cleared.
+    /// The highest weight since the cache was opened or cleared.
     peak: AtomicU64,
 }
 
 impl Held {
-    /// An entry is about to come in; what it may replace counts as well until it has.
+    /// Adds an entry that is about to be stored; an entry that it replaces counts until then. Returns the new weight.
     pub(super) fn add(&self, weight: u64) -> u64 {
         let now = self.bytes.fetch_add(weight, Ordering::Relaxed) + weight;
         if now > self.peak.load(Ordering::Relaxed) {
@@ -24,7 +24,7 @@ impl Held {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// An entry has gone, whatever it went for.
+    /// Subtracts an entry that is gone, whatever the cause.
     pub(super) fn remove(&self, weight: u64) {
         self.bytes.fetch_sub(weight, Ordering::Relaxed);
     }
@@ -33,7 +33,7 @@ impl Held {
         self.peak.load(Ordering::Relaxed)
     }
 
-    /// The peak is that of what comes from now on.
+    /// Starts a new peak at the present weight.
     pub(super) fn forget_peak(&self) {
         self.peak.store(self.now(), Ordering::Relaxed);
     }
@@ -47,7 +47,7 @@ mod tests {
 
     use super::super::store::{ENTRY_OVERHEAD, SLACK, open};
 
-    /// The most that a cache held while it was filled with twice what it takes, in entries of one size.
+    /// The peak weight of a cache that is filled with twice its capacity, in entries of one size.
     fn peak(url: &str, entries: u64, n_threads: u64) -> (u64, u64) {
         let store = open(&StoreUrl::parse(url).unwrap(), &Catalog::new(&[])).unwrap();
         let capacity = store.stats().unwrap().capacity_bytes.unwrap();
@@ -60,7 +60,7 @@ mod tests {
                     for number in 0..2 * entries {
                         let key = format!("{thread:02}{number:06}");
                         session.set(key.as_bytes(), value, &SetOptions::default()).unwrap();
-                        // A read that moka has not noted yet keeps nothing in.
+                        // A read that moka has not noted yet keeps no entry in.
                         session.get(key.as_bytes(), &mut Vec::new()).unwrap();
                     }
                 });

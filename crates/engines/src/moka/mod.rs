@@ -1,9 +1,9 @@
 //! `moka:` — the cache that many Rust programs use: a concurrent map in the memory of the process, with `TinyLFU`
 //! admission.
 //!
-//! Set up as a careful user would: a byte limit through the weigher, a TTL per entry, lookups that borrow the
-//! key, values that are shared and not copied until they reach the caller. moka promises nothing about a read and
-//! a write of one key together, so writers of one key take turns (see `store.rs`).
+//! The cache is set up as a careful user would: a byte limit through the weigher, a TTL per entry, lookups that borrow
+//! the key, values that are shared and not copied until they reach the caller. moka promises nothing about a read and a
+//! write of one key together, so writers of one key take turns (see `store.rs`).
 
 mod config;
 mod held;

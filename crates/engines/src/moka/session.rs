@@ -30,7 +30,7 @@ impl MokaSession {
         }
     }
 
-    /// Refuses a value that no entry can hold; the older one goes with one that is set in any case.
+    /// Refuses a value that no entry can hold; a plain set removes the older entry too.
     fn check_len(&self, key: &[u8], mode: SetMode, len: usize) -> Result<()> {
         let limit = self.shared.max_value_len;
         if len > limit {
@@ -43,7 +43,7 @@ impl MokaSession {
     }
 }
 
-/// When an entry that is stored now will end; a time that no clock reaches is never.
+/// The deadline of an entry that is stored now; a time beyond the range of the clock means never.
 fn deadline(ttl: Option<Duration>) -> Option<Instant> {
     Instant::now().checked_add(ttl?)
 }
@@ -62,7 +62,7 @@ impl Session for MokaSession {
         }))
     }
 
-    /// There is no request to save, but here the values need no copy before they are shown.
+    /// There is no round trip to save, but the caller reads the values without a copy.
     fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
         for (i, key) in keys.iter().enumerate() {
             if let Some(entry) = self.counters.looked_up(self.shared.cache.get(*key)) {
@@ -106,7 +106,7 @@ impl Session for MokaSession {
 
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
         let _turn = self.shared.lock(key);
-        // moka also hands out an entry whose time has passed and that it has not swept away yet.
+        // moka also returns an expired entry that it has not removed yet.
         let now = Instant::now();
         let removed = self.shared.cache.remove(key);
         let there = removed.is_some_and(|entry| entry.deadline.is_none_or(|end| end > now));

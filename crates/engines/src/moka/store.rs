@@ -18,21 +18,21 @@ use super::held::Held;
 use super::session::MokaSession;
 use crate::counters::Counters;
 
-/// The version of moka, which itself does not tell it.
+/// The version of moka; the crate does not report it.
 const VERSION: &str = "0.12.16";
 
 /// The size of an entry besides its key and value, as an allocator counted it over a million entries: 293 bytes,
 /// and 333 with a TTL.
 pub(super) const ENTRY_OVERHEAD: usize = 300;
 
-/// A cache is swept once it holds more than one part in so many above its size: 1 %.
+/// A cache is swept once it is above its size by one part in `SLACK`: 1 %.
 ///
-/// moka evicts later than it stores, after 64 writes or 0.3 s: a cache of 20 entries would hold 40 on average, and hit more
-/// often than one of 20 does. What takes longer than moka's own batches is left to them, because 64 entries of a large
-/// cache are nothing.
+/// moka evicts later than it stores, after 64 writes or 0.3 s: a cache of 20 entries would hold 40 on average, and hit
+/// more often than a cache of 20 does. A large cache is left to moka's own batches, because 64 of its entries are less
+/// than 1 %.
 pub(super) const SLACK: u64 = 100;
 
-/// How often a cache that was cleared is asked to free what it held.
+/// How often a cleared cache runs its pending tasks to free the old entries.
 const EPOCHS: u32 = 8;
 
 /// How many keys can be written at once. A power of two, several times the threads of a large machine.
@@ -47,7 +47,7 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     Ok(Arc::new(MokaStore { url: url.to_string(), config, shared: Arc::new(Shared::new(config)) }))
 }
 
-/// The smallest size that is taken.
+/// The smallest accepted `size`.
 const MIN_SIZE: u64 = 4096;
 
 /// An open cache.
@@ -77,12 +77,12 @@ pub(super) struct Shared {
     dropped: Arc<Dropped>,
     held: Arc<Held>,
     max_weight: u32,
-    /// How much may be held before a sweep.
+    /// The weight above which the cache is swept.
     most: u64,
     sweeping: Mutex<()>,
 }
 
-/// The weight of an entry, as moka is told. Its weights are 32 bits wide.
+/// The weight of an entry for moka, whose weights are 32 bits wide.
 fn weight(key: &[u8], entry: &Entry, most: u32) -> u32 {
     let bytes = key.len().saturating_add(entry.value.len()).saturating_add(ENTRY_OVERHEAD);
     u32::try_from(bytes).unwrap_or(u32::MAX).min(most)
@@ -100,8 +100,8 @@ impl Shared {
         let dropped = Arc::<Dropped>::default();
         let held = Arc::<Held>::default();
         let (counts, holds) = (Arc::clone(&dropped), Arc::clone(&held));
-        // An entry that would weigh more than moka can count must not come in. A key that does not fit on top of the
-        // largest value counts up to there.
+        // An entry heavier than moka can count must not come in. A key that does not fit on top of the largest value
+        // counts up to the limit.
         let max_weight = u32::try_from(config.size.0).unwrap_or(u32::MAX);
         let cache = Cache::<Box<[u8]>, Entry>::builder()
             .name(SCHEME)
@@ -137,7 +137,7 @@ impl Shared {
         }
     }
 
-    /// Stores an entry, and has moka evict where more is held than should be.
+    /// Stores an entry, and runs moka's eviction where the cache is too far above its size.
     pub(super) fn insert(&self, key: Box<[u8]>, entry: Entry) {
         let now = self.held.add(u64::from(weight(&key, &entry, self.max_weight)));
         self.cache.insert(key, entry);
@@ -146,7 +146,7 @@ impl Shared {
         }
     }
 
-    /// Has moka evict, unless another thread has had it meanwhile.
+    /// Runs moka's eviction, unless another thread has just run it.
     fn sweep(&self) {
         let _alone = self.sweeping.lock().unwrap_or_else(PoisonError::into_inner);
         if self.held.now() > self.most {
@@ -154,22 +154,22 @@ impl Shared {
         }
     }
 
-    /// Removes everything at once, instead of while something else is stored.
+    /// Removes all entries at once, instead of during later writes.
     pub(super) fn clear(&self) {
         self.cache.invalidate_all();
-        // moka removes for a tenth of a second at most each time.
+        // Each run removes entries for a tenth of a second at most.
         let mut before = u64::MAX;
         while (1..before).contains(&self.held.now()) {
             before = self.held.now();
             self.cache.run_pending_tasks();
         }
-        // A removed entry is freed when no thread can look at it any more, two epochs later at the earliest.
+        // A removed entry is freed when no thread can read it any more, two epochs later at the earliest.
         (0..EPOCHS).for_each(|_| self.cache.run_pending_tasks());
         self.held.forget_peak();
     }
 
-    /// Makes other writers of this key wait. The guard holds the last version that was given to a key of the same
-    /// stripe, so that versions of one key never come again.
+    /// Makes other writers of this key wait. The guard holds the last version of all keys of the stripe, so that
+    /// versions of one key never repeat.
     pub(super) fn lock(&self, key: &[u8]) -> MutexGuard<'_, u64> {
         let hash = rapidhash::v3::rapidhash_v3(key);
         let stripe = usize::try_from(hash % N_STRIPES as u64).unwrap_or_default();
@@ -177,11 +177,11 @@ impl Shared {
     }
 }
 
-/// In what steps moka counts the time at which an entry ends: it keeps the upper 52 bits of the nanoseconds.
+/// The step in which moka counts deadlines: it keeps the upper 52 bits of the nanoseconds.
 const STEP: Duration = Duration::from_nanos(1 << 12);
 
-/// Hands moka the deadline of each entry, from which it takes care of the rest. moka rounds down to a whole step, and no entry
-/// may end before its TTL has passed: each gets a step more.
+/// Gives moka the deadline of each entry; moka does the rest. moka rounds down to a whole step, and no entry may end
+/// before its TTL has passed, so each deadline gets a step more.
 struct Deadlines;
 
 impl Expiry<Box<[u8]>, Entry> for Deadlines {
@@ -245,7 +245,7 @@ impl Store for MokaStore {
         Ok(Box::new(MokaSession::new(Arc::clone(&self.shared))))
     }
 
-    /// Has moka do the housekeeping that it has put off, so that the levels are those of now.
+    /// Runs moka's pending tasks first, so that the counts are up to date.
     fn stats(&self) -> Result<Stats> {
         let Shared { cache, counters, dropped, held, .. } = &*self.shared;
         cache.run_pending_tasks();
