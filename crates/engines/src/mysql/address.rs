@@ -1,4 +1,4 @@
-//! Where a server is, and how a connection to it begins.
+//! The address of a server, and the beginning of a connection to it.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -16,11 +16,11 @@ use crate::network::{self, Place};
 /// The port of a server whose URL names none.
 const DEFAULT_PORT: u16 = 3306;
 
-/// Where a server is, whom it is told that we are, and how it is spoken to.
+/// The address of a server, the account, and the options of a connection.
 #[derive(Clone)]
 pub(super) struct Address {
     place: Place,
-    /// The relay before it, where there is one.
+    /// The relay before the server, if any.
     relay: Option<SocketAddr>,
     user: String,
     password: Option<String>,
@@ -28,12 +28,12 @@ pub(super) struct Address {
     tls: SslMode,
     authorities: Option<PathBuf>,
     timeout: Duration,
-    /// The longest packet that it takes, once that is known.
+    /// The longest packet that the server takes, once that is known.
     packet_len: Option<usize>,
 }
 
 impl Address {
-    /// The server that a URL names; none for a managed one.
+    /// The server that a URL names; `None` for a managed server.
     pub(super) fn from_url(url: &StoreUrl, config: &MysqlConfig) -> Result<Option<Self>> {
         let invalid = |reason: String| Error::InvalidUrl { url: url.to_string(), reason };
         let user = url.user().filter(|user| !user.is_empty());
@@ -64,7 +64,7 @@ impl Address {
         }
         let user = user
             .ok_or_else(|| invalid("no user; write mysql://user:password@host/database".into()))?;
-        // The library would take a file without a certificate.
+        // The library would accept a file without a certificate.
         if let Some(path) = &config.ssl_ca {
             authorities::read(SCHEME, "ssl-ca", path)?;
         }
@@ -81,7 +81,7 @@ impl Address {
         }))
     }
 
-    /// A server that was started with this account and database; with TLS where there is an authority to trust.
+    /// A managed server with this account and database; with TLS where there is an authority to trust.
     pub(super) fn managed(
         place: Place,
         account: &str,
@@ -108,8 +108,8 @@ impl Address {
         self
     }
 
-    /// The same server, of which this has been found out: what was preferred is required from then on, and no connection
-    /// asks for the longest packet again.
+    /// The same server, with the results of the survey: preferred encryption is now required or disabled, and no
+    /// connection asks for the longest packet again.
     pub(super) fn settled(mut self, is_encrypted: bool, packet_len: usize) -> Self {
         self.packet_len = Some(packet_len);
         if self.tls == SslMode::Preferred {
@@ -120,8 +120,8 @@ impl Address {
 
     /// The options for the library.
     pub(super) fn opts(&self, tls: SslMode) -> Opts {
-        // A wait for a lock ends with "busy" a second before we would give up. A server that counts in more than whole
-        // seconds, MariaDB, ends what is given up here in any case.
+        // A wait for a lock ends with "busy" a second before the client gives up. MariaDB counts in parts of a second,
+        // and also ends a statement that the client gives up.
         let lock_wait = self.timeout.as_secs().saturating_sub(1).max(1);
         let init = format!(
             "SET NAMES binary, autocommit = 1, sql_mode = 'STRICT_ALL_TABLES', \
@@ -136,9 +136,9 @@ impl Address {
             .read_timeout(Some(self.timeout))
             .write_timeout(Some(self.timeout))
             .tcp_connect_timeout(Some(self.timeout))
-            // Another socket than the one that was named would be another road than the one that is measured.
+            // A switch to another socket would measure another path than the one that the URL names.
             .prefer_socket(false)
-            // Which program this is is nobody's business on an external server.
+            // An external server need not know which program connects.
             .connect_attrs(None::<std::collections::HashMap<String, String>>)
             .stmt_cache_size(0)
             .max_allowed_packet(self.packet_len)
@@ -177,17 +177,17 @@ impl Address {
         &self.database
     }
 
-    /// Whether it is on a socket and no relay is before it.
+    /// Whether the server is on a socket and no relay is before it.
     pub(super) fn is_unix(&self) -> bool {
         self.relay.is_none() && self.place.is_unix()
     }
 
-    /// Where it is, whatever is before it.
+    /// The address of the server itself, even with a relay before it.
     pub(super) fn place(&self) -> &Place {
         &self.place
     }
 
-    /// Where connections go, as a person writes it.
+    /// The address to which connections go, as a person writes it.
     pub(super) fn reached_at(&self) -> String {
         self.relay.map_or_else(|| self.to_string(), |relay| relay.to_string())
     }

@@ -14,13 +14,13 @@ use super::refusal;
 use super::store::Shared;
 use crate::sql::connection::{Connection, Row, Statement, Value};
 
-/// How often a statement is done again that the server has given up because of another transaction.
+/// How often a statement is tried that the server gives up because of another transaction.
 const ATTEMPTS: usize = 3;
 
-/// A connection to a server, opened when it is first needed and anew after an error.
+/// A connection to a server, opened when it is first needed and again after an error.
 pub(super) struct MysqlConnection {
     address: Arc<Address>,
-    /// The state that it counts itself with and keeps alive; `None` for a connection that is no session's.
+    /// The state of the store, which counts the connection and lives as long; `None` for a connection of no session.
     shared: Option<Arc<Shared>>,
     /// The statements for each new connection.
     greeting: Vec<String>,
@@ -30,14 +30,14 @@ pub(super) struct MysqlConnection {
 /// An open connection.
 struct Link {
     conn: Conn,
-    /// By the place of each statement.
+    /// The prepared statements, by the id of each statement.
     prepared: Vec<Option<mysql::Statement>>,
 }
 
 /// The reason why a statement ends early.
 enum Failure {
     Driver(mysql::Error),
-    /// The reader of the rows wants no more of them.
+    /// The reader of the rows returned an error.
     Reader(Error),
 }
 
@@ -59,12 +59,12 @@ impl MysqlConnection {
         Self { address, shared: None, greeting: Vec::new(), link: None }
     }
 
-    /// A connection that is greeted by these statements each time it is opened.
+    /// A connection that runs these statements each time it is opened.
     pub(super) fn greeted(address: Arc<Address>, greeting: Vec<String>) -> Self {
         Self { greeting, ..Self::control(address) }
     }
 
-    /// Whether it is encrypted; it is opened for that.
+    /// Whether the connection is encrypted; opens it to find out.
     pub(super) fn is_encrypted(&mut self) -> Result<bool> {
         let cipher = self.ask("SHOW SESSION STATUS LIKE 'Ssl_cipher'")?;
         Ok(cipher.iter().any(|row| row.get(1).is_some_and(|cipher| !cipher.is_empty())))
@@ -84,7 +84,7 @@ impl MysqlConnection {
         .map_err(|error| self.in_words(error))
     }
 
-    /// Does what a text says.
+    /// Runs a statement given as text.
     pub(super) fn order(&mut self, sql: &str) -> Result<(), mysql::Error> {
         let done = self.with_link(|link, _| Ok(link.conn.query_drop(sql)?));
         done.map_err(|failure| match failure {
@@ -93,12 +93,12 @@ impl MysqlConnection {
         })
     }
 
-    /// An error of the library in the words of the contract.
+    /// An error of the library as an error of the contract.
     pub(super) fn explain(&self, error: &mysql::Error) -> Error {
         refusal::failed(&self.address, error)
     }
 
-    /// Does a prepared statement, and has its answer read.
+    /// Runs a prepared statement, and passes its answer to `read`.
     fn execute<T>(
         &mut self,
         statement: &Statement,
@@ -120,7 +120,7 @@ impl MysqlConnection {
         })
     }
 
-    /// Does something on the connection, which is not used again when its end has come.
+    /// Runs `act` on the connection; an error that ends the connection closes it.
     fn with_link<T>(
         &mut self,
         act: impl FnOnce(&mut Link, &Address) -> Result<T, Failure>,
@@ -153,7 +153,7 @@ impl MysqlConnection {
 }
 
 impl Link {
-    /// Ends the connection without a last word, for which the library would wait if the server reads nothing.
+    /// Closes the connection without the library's last message: the library would wait if the server reads nothing.
     fn hang_up(self) {
         // SAFETY: the descriptor is open, because the connection that owns it lives until after the call, which touches
         // no memory.
@@ -175,7 +175,7 @@ fn connect(address: &Address, shared: Option<&Shared>) -> Result<Link, mysql::Er
     Ok(Link { conn, prepared: Vec::new() })
 }
 
-/// A value as the library takes it, which is its own copy.
+/// A value for the library, which takes its own copy.
 fn to_driver(value: Value<'_>) -> mysql::Value {
     match value {
         Value::Bytes(bytes) => mysql::Value::Bytes(bytes.to_vec()),
@@ -214,7 +214,7 @@ impl Connection for MysqlConnection {
     }
 }
 
-/// A row that was found.
+/// A row of an answer.
 struct Found<'a> {
     row: mysql::Row,
     address: &'a Address,

@@ -20,31 +20,31 @@ use crate::network::{self, Place, SOCKET_FILE};
 /// The program that fills an empty directory with the tables of MariaDB's accounts.
 const INSTALLER: Recipe = Recipe::server("mariadb-install-db", "mariadb-server");
 
-/// How long a server may take to make its files, and then to answer; either takes less than a second.
+/// How long a server may take to make its files, and then to answer; each step takes less than a second.
 const START: Duration = Duration::from_mins(1);
 
-/// The account that is made, and its database.
+/// The name of the store's account, and of its database.
 const ACCOUNT: &str = "larder";
 
-/// Accounts that a server needs for itself, and that nobody can log in to.
+/// Accounts that a server needs for itself; no client can log in to them.
 const INTERNAL: &str = "'mariadb.sys', 'mysql.sys', 'mysql.session', 'mysql.infoschema'";
 
-/// Where its files are, and what it does before it lets anybody in.
+/// The directory of the server's files, and the file of statements that it runs before it lets a client in.
 const DATA: &str = "data";
 const INIT_FILE: &str = "accounts.sql";
 
-/// The certificates, and the key of the server, when it has TLS.
+/// The files of the certificates and of the server's key, with TLS.
 const AUTHORITY_FILE: &str = "authority.pem";
 const SERVER_FILE: &str = "server.pem";
 const KEY_FILE: &str = "key.pem";
 
-/// Starts a server as the options say, on another port while somebody takes the one that was free, and waits until it
-/// answers.
+/// Starts a server as the options say, and waits until it answers. Tries another port when another process has taken
+/// the free one.
 pub(super) fn start(config: &MysqlConfig) -> Result<(Server, Address)> {
     managed::on_free_port(|| attempt_start(config))
 }
 
-/// Where it keeps the tables of our database.
+/// The directory of the tables of the store's database.
 pub(super) fn tables(server: &Server) -> PathBuf {
     server.directory().join(DATA).join(ACCOUNT)
 }
@@ -78,15 +78,15 @@ fn attempt_start(config: &MysqlConfig) -> Result<(Server, Address)> {
     run_as(account.as_ref(), &mut command);
     let authorities = config.tls.then(|| path.join(AUTHORITY_FILE));
     let address = Address::managed(place, ACCOUNT, &password, authorities, config.timeout.0);
-    // Its entries end with it in any case.
+    // The server's entries end with it in any case.
     let mut server = Server::start(SCHEME, command, directory, account.as_ref())?.without_grace();
     let asked = Arc::new(address.clone());
-    // Another server may have taken the port, which does not let this account in.
+    // Another server may have taken the port; it does not let this account in.
     server.answer(START, || MysqlConnection::control(Arc::clone(&asked)).ask("SELECT 1").ok())?;
     Ok((server, address))
 }
 
-/// MySQL's own server. Where MariaDB is installed it goes by this name too.
+/// MySQL's own server. An error where the program of this name is MariaDB's.
 fn find_mysql() -> Result<PathBuf> {
     let program = managed::find(SCHEME, &MYSQL)?;
     let version = Command::new(&program).arg("--version").output();
@@ -98,7 +98,7 @@ fn find_mysql() -> Result<PathBuf> {
     Ok(program)
 }
 
-/// Has the server make its files. Until it has done so, nothing is worth to be synced to the disk.
+/// Has the server make its files. Until they are complete, a sync to the disk would be worth nothing.
 fn install(
     config: &MysqlConfig,
     program: &Path,
@@ -113,7 +113,7 @@ fn install(
             command.args(["--no-defaults", &data, &temporary]).args([
                 "--auth-root-authentication-method=normal",
                 "--skip-test-db",
-                // Does not ask for the name of this machine, which may take seconds.
+                // Skips the look-up of this machine's name, which may take seconds.
                 "--force",
                 "--loose-debug-no-sync",
             ]);
@@ -130,8 +130,8 @@ fn install(
     managed::run(SCHEME, command, directory, account, START)
 }
 
-/// Where a server has its temporary tables. It takes away those of others that it finds there when it starts, and so this
-/// must be its own.
+/// The directory of a server's temporary tables. A server removes all temporary tables that it finds there at its
+/// start, so each server needs a directory of its own.
 fn temporary(directory: &Path) -> String {
     format!("--tmpdir={}", directory.display())
 }
@@ -149,7 +149,7 @@ fn user_option(account: Option<&Account>) -> Option<String> {
     root.map(|account| format!("--user={}", account.name))
 }
 
-/// The settings of a server. Those which only one of the two knows are marked as such.
+/// The settings of a server. A `loose` setting is one that only MariaDB or only MySQL knows.
 fn settings(config: &MysqlConfig, directory: &Path, place: &Place) -> Vec<String> {
     let file = |name: &str| directory.join(name).display().to_string();
     let mut settings = vec![
@@ -162,9 +162,9 @@ fn settings(config: &MysqlConfig, directory: &Path, place: &Place) -> Vec<String
         format!("--innodb-flush-log-at-trx-commit={}", config.flush.as_str()),
         format!("--innodb-buffer-pool-size={}", config.buffer_pool.0),
         format!("--max-allowed-packet={}", config.packet.0),
-        // As many as a memcached lets in.
+        // As many connections as memcached lets in.
         "--max-connections=1024".into(),
-        // Nobody replicates from it, and nobody looks at its statistics.
+        // No replica reads from this server, and no monitor reads its statistics.
         "--skip-log-bin".into(),
         "--performance-schema=OFF".into(),
         "--skip-name-resolve".into(),
@@ -188,8 +188,8 @@ fn settings(config: &MysqlConfig, directory: &Path, place: &Place) -> Vec<String
     settings
 }
 
-/// Leaves no account but ours, which is let in from this machine only. The server does this before it listens to anybody:
-/// a new one would let everybody in as root.
+/// The statements that leave only the store's account, which may log in from this machine only. The server runs them
+/// before it listens: a new server would let every client in as root.
 fn accounts(password: &str) -> String {
     let account = |host: &str| {
         format!(

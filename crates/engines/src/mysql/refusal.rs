@@ -1,4 +1,4 @@
-//! Faults between here and a server, as errors of the contract.
+//! Failures between the client and a server, as errors of the contract.
 
 use std::error::Error as _;
 use std::io::{self, ErrorKind};
@@ -38,7 +38,7 @@ mod code {
     pub(super) const INSECURE_TRANSPORT: u16 = 3159;
 }
 
-/// An error of the library: of the system, of the way a connection begins, or one that a server has answered.
+/// An error of the library: an error of the system, of the start of a connection, or an answer of a server.
 #[cold]
 pub(super) fn failed(address: &Address, error: &mysql::Error) -> Error {
     match error {
@@ -56,7 +56,7 @@ pub(super) fn failed(address: &Address, error: &mysql::Error) -> Error {
     }
 }
 
-/// Whether the connection has come to its end with this error, or nobody knows what would come next on it.
+/// Whether the connection ends with this error, or its next answer is unknown.
 pub(super) fn ends_connection(error: &mysql::Error) -> bool {
     match error {
         mysql::Error::MySqlError(error) => {
@@ -68,7 +68,7 @@ pub(super) fn ends_connection(error: &mysql::Error) -> bool {
     }
 }
 
-/// Whether a transaction was given up because of another one, and has done nothing.
+/// Whether the server gave up a transaction because of another one, without any effect.
 pub(super) fn is_deadlock(error: &mysql::Error) -> bool {
     matches!(error, mysql::Error::MySqlError(error) if error.code == code::DEADLOCK)
 }
@@ -88,7 +88,7 @@ pub(super) fn lacks_tls(error: &mysql::Error) -> bool {
     matches!(error, mysql::Error::DriverError(DriverError::TlsNotSupported))
 }
 
-/// The connection is lost, or was not to be had.
+/// The error of a connection that is lost, or cannot be opened.
 fn lost(address: &Address, error: &io::Error) -> Error {
     let text = one_line(LONGEST, &error.to_string());
     match error.kind() {
@@ -105,7 +105,7 @@ fn lost(address: &Address, error: &io::Error) -> Error {
     }
 }
 
-/// An error that the server has answered.
+/// The error for an error answer of the server.
 fn refused(address: &Address, error: &MySqlError) -> Error {
     let said = one_line(LONGEST, &error.message);
     let answered = format!("{address} answered: {said}");
@@ -132,7 +132,7 @@ fn refused(address: &Address, error: &MySqlError) -> Error {
         code::TOO_MANY_CONNECTIONS | code::TOO_MANY_OF_USER | code::LOCK_WAIT | code::DEADLOCK => {
             Error::Busy { engine: SCHEME, what: answered }
         }
-        // A full disk is met at many places, each with a number of its own.
+        // A full disk has many numbers, one for each place in the server that meets it.
         code::TABLE_FULL | 1021 | 1037 | 1038 | 1041 => {
             Error::Full { engine: SCHEME, what: answered }
         }
@@ -146,7 +146,7 @@ fn refused(address: &Address, error: &MySqlError) -> Error {
     }
 }
 
-/// An error that the library has found.
+/// The error for an error of the library itself.
 fn of_driver(address: &Address, error: &DriverError) -> Error {
     match error {
         DriverError::ConnectTimeout | DriverError::Timeout => timeout(address),
@@ -188,7 +188,7 @@ fn unavailable(what: String) -> Error {
     Error::Unavailable { engine: SCHEME, what, source: None }
 }
 
-/// An answer that is none to what was asked.
+/// The error of an answer that does not fit the request.
 #[cold]
 pub(super) fn protocol(address: &Address, message: String) -> Error {
     Error::Protocol { engine: SCHEME, peer: address.to_string(), message }

@@ -25,22 +25,22 @@ use crate::sql::session::SqlSession;
 use crate::sql::statements::Statements;
 use crate::sql::table::{Limits, Table};
 
-/// The most that a request or a row has beside its value: a key, a tag, some numbers, and how long each of them is.
+/// The largest size of a request or a row beside its value: a key, a tag, some numbers, and the length of each.
 const AROUND_VALUE: usize = 4096;
 
-/// How long rows may stay that have expired. Nobody reads them.
+/// How long expired rows may stay. No session reads them.
 const EXPIRY: Duration = Duration::from_secs(1);
 
 /// Opens the server that a URL names, or starts one.
 pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     let config = MysqlConfig::from_url(url)?;
-    // The first caller has chosen for the whole process, and any choice will do.
+    // An error means that another caller has chosen for the whole process, and any choice will do.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let (server, address) = match Address::from_url(url, &config)? {
         Some(address) => (None, address),
         None => managed::start(&config).map(|(server, address)| (Some(server), address))?,
     };
-    // Without the relay that may come before it, so that a server which does not answer is told of by what it does.
+    // The survey bypasses the relay, so that an error describes the failure of the server itself.
     let mut control = MysqlConnection::control(Arc::new(address.clone()));
     let survey = Survey::of(&mut control, &address)?;
     if survey.packet_len <= AROUND_VALUE {
@@ -96,8 +96,8 @@ struct MysqlStore {
     info: StoreInfo,
 }
 
-/// The state that sessions share. It ends with the last of them, in the order of its fields: nobody works on the table any more
-/// when it is taken away.
+/// The state that sessions share. It ends with the last session, in the order of its fields: no thread uses the table
+/// any more when it is dropped.
 #[derive(Debug)]
 pub(super) struct Shared {
     #[expect(dead_code, reason = "works until it is dropped")]
@@ -110,10 +110,10 @@ pub(super) struct Shared {
     server: Option<Server>,
 }
 
-/// A table that was made, perhaps, and is taken away again when this is dropped, if it is empty and nobody else's.
+/// The store's table: dropped with this value, if this store made the table, and it is empty and no other store's.
 #[derive(Debug)]
 struct OurTable {
-    /// `None` where it was there already, or ends with its server.
+    /// `None` where the table existed before, or ends with its server.
     drop_from: Option<Address>,
     name: String,
 }
@@ -122,7 +122,7 @@ impl Drop for OurTable {
     fn drop(&mut self) {
         if let Some(address) = self.drop_from.take() {
             let mut control = MysqlConnection::control(Arc::new(address));
-            // Nobody is left to tell of a failure; an empty table harms nobody.
+            // There is no caller left to report a failure to, and an empty table does no harm.
             let now_ms = i64::try_from(Clock::system().now_ms()).unwrap_or(i64::MAX);
             let _ = table::drop_if_unused(&mut control, &self.name, now_ms);
         }
@@ -130,7 +130,7 @@ impl Drop for OurTable {
 }
 
 impl Shared {
-    /// Where the server is.
+    /// The address of the server.
     pub(super) fn address(&self) -> &Arc<Address> {
         &self.address
     }

@@ -1,4 +1,4 @@
-//! The survey of a server: version, settings, the process that it is.
+//! The survey of a server: version, settings, process id.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::address::Address;
 use super::connection::MysqlConnection;
 use super::refusal;
 
-/// Settings that are read back, by the names of MariaDB and MySQL; each has some that the other has not.
+/// Settings that are read from the server, by the names of MariaDB and MySQL; each has some that the other lacks.
 const READ_BACK: [&str; 13] = [
     "innodb_flush_log_at_trx_commit",
     "innodb_flush_method",
@@ -26,19 +26,19 @@ const READ_BACK: [&str; 13] = [
     "transaction_isolation",
 ];
 
-/// The settings that are asked for beside them, and not shown.
+/// Variables that are read too, but not shown.
 const ASKED: [&str; 3] = ["version", "pid_file", "datadir"];
 
-/// Programs that may stand behind a process id which a server tells.
+/// The names of the programs whose process id a server may report.
 const PROGRAMS: [&str; 2] = ["mariadbd", "mysqld"];
 
 /// The survey of a server when the store was opened.
 #[derive(Debug)]
 pub(super) struct Survey {
     variables: BTreeMap<String, String>,
-    /// The longest packet that it takes.
+    /// The longest packet that the server takes.
     pub(super) packet_len: usize,
-    /// Whether what is said to it is encrypted.
+    /// Whether connections to the server are encrypted.
     pub(super) is_encrypted: bool,
 }
 
@@ -60,7 +60,7 @@ impl Survey {
         Ok(Self { variables, packet_len, is_encrypted: connection.is_encrypted()? })
     }
 
-    /// The settings that were read back.
+    /// The settings that the server reported.
     pub(super) fn settings(&self) -> BTreeMap<String, String> {
         let known = READ_BACK.into_iter();
         let told = known.filter_map(|name| Some((name.to_owned(), self.get(name)?.to_owned())));
@@ -70,7 +70,7 @@ impl Survey {
     /// The kind of the server, and its version.
     pub(super) fn version(&self) -> Option<String> {
         let version = self.get("version")?;
-        // The prefix is for clients that know no such high version.
+        // The prefix is for clients that do not know so high a version.
         let version = version.strip_prefix("5.5.5-").unwrap_or(version);
         Some(match version.split_once("-MariaDB") {
             Some((version, _)) => format!("MariaDB {version}"),
@@ -82,18 +82,18 @@ impl Survey {
     pub(super) fn durability(&self) -> Durability {
         let flush = self.get("innodb_flush_log_at_trx_commit");
         match (self.get("innodb_flush_method"), flush) {
-            // For up to a second nobody but the server has it, and the disk is told nothing then either.
+            // For up to a second only the server has a write, and even then the disk is not told to sync.
             (Some("nosync"), Some("0")) => Durability::Volatile,
-            // It is never told to bring anything to the disk.
+            // The disk is never told to sync.
             (Some("nosync"), _) => Durability::OsCache,
-            // MariaDB counts to 3, which is 1 of its early days.
+            // MariaDB also has 3, the form of 1 from its early days.
             (_, Some("1" | "3")) => Durability::FsyncEach,
-            // At 0 a second of writes is lost with the process, too.
+            // At 0 a second of writes is lost with the server's process, too.
             _ => Durability::FsyncBatch,
         }
     }
 
-    /// Its process id, when it runs on this machine and says where it has written it.
+    /// The server's process id, when it runs on this machine and reports the file of its id.
     pub(super) fn pid(&self, address: &Address) -> Option<u32> {
         let file = Path::new(self.get("datadir")?).join(self.get("pid_file")?);
         let pid = std::fs::read_to_string(file).ok()?.trim().parse().ok()?;
@@ -105,8 +105,8 @@ impl Survey {
     }
 }
 
-/// Whether a process of this machine is such a server: one behind a port may be in another container, whose process
-/// ids and files mean others here.
+/// Whether a process of this machine is such a server. A server behind a port may be in another container, whose
+/// process ids and files mean others here.
 fn is_server(pid: u32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/comm"))
         .is_ok_and(|name| PROGRAMS.contains(&name.trim()))

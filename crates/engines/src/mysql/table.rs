@@ -1,5 +1,5 @@
-//! Our own table: made where it is missing, refused where it is somebody else's, taken away again where it was made here
-//! and nobody has left anything in it.
+//! The store's table: made where it is missing, refused where another program made it, dropped again by the store that
+//! made it if the table is empty.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::sql::dialect::MYSQL_MAX_KEY_LEN;
 /// The options of the table. Only rows of this format have keys of the longest length.
 pub(super) const OPTIONS: &str = "ENGINE = InnoDB ROW_FORMAT = DYNAMIC";
 
-/// The longest key of an index of MySQL 5.6 and before, where nobody has allowed longer ones.
+/// The longest key of an index in MySQL 5.6 and before, unless the server is set to allow longer ones.
 const SHORT_KEY_LEN: usize = 767;
 
 /// The columns, with their types.
@@ -28,19 +28,19 @@ const COLUMNS: [(&str, &str); 6] = [
     ("value", "longblob"),
 ];
 
-/// How often a table is looked for that others drop meanwhile.
+/// How often the table is made again after other clients have dropped it.
 const ATTEMPTS: usize = 10;
 
-/// The table as it was found or made.
+/// The table, found or made.
 #[derive(Debug)]
 pub(super) struct Found {
-    /// Whether it was made.
+    /// Whether this store made the table.
     pub(super) is_new: bool,
-    /// The longest key that it takes.
+    /// The longest key that the table takes.
     pub(super) key_len: usize,
 }
 
-/// Makes sure that there is a table of this name and of our layout, with the statements that make it.
+/// Makes sure that there is a table of this name with this layout; `create` has the statements that make it.
 pub(super) fn prepare(
     connection: &mut MysqlConnection,
     address: &Address,
@@ -57,15 +57,15 @@ pub(super) fn prepare(
     }
 }
 
-/// As [`prepare`], and nobody else of us drops the table as long as what is returned lives.
+/// As [`prepare`], and no other store drops the table as long as the returned connection lives.
 pub(super) fn prepare_and_hold(
     connection: &mut MysqlConnection,
     address: &Address,
     table: &str,
     create: &[String],
 ) -> Result<(Found, MysqlConnection)> {
-    // A transaction that has named a table keeps its metadata until it ends. At this level of isolation it keeps no old
-    // rows for that.
+    // A transaction that has named a table holds the table's metadata lock until it ends. At this level of isolation
+    // the transaction keeps no old rows.
     let greeting = [
         "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
         "SET SESSION autocommit = 0",
@@ -84,8 +84,8 @@ pub(super) fn prepare_and_hold(
     }
 }
 
-/// The connection that removes expired rows and holds the table meanwhile. It comes often enough to hold it again soon where
-/// the server was started again.
+/// The connections that remove expired rows and hold the table. They work often enough to hold the table again soon
+/// after a restart of the server.
 pub(super) struct Sweeper {
     pub(super) rows: MysqlConnection,
     /// `None` on a server that ends with the store.
@@ -110,7 +110,7 @@ impl Connection for Sweeper {
     }
 }
 
-/// Makes the table; `false` where somebody else was faster.
+/// Makes the table; `false` where another client was faster.
 fn make(connection: &mut MysqlConnection, create: &[String]) -> Result<bool> {
     const EXISTS: &str = "1050";
     let mut is_new = true;
@@ -129,7 +129,7 @@ fn make(connection: &mut MysqlConnection, create: &[String]) -> Result<bool> {
     Ok(is_new)
 }
 
-/// The longest key of a table of our layout; `None` where there is no table of this name.
+/// The longest key of a table with this layout; `None` where there is no table of this name.
 fn look_at(
     connection: &mut MysqlConnection,
     address: &Address,
@@ -156,7 +156,7 @@ fn look_at(
     }
 }
 
-/// Takes the table away if nothing is in it that has not expired, and nobody else of us has it open.
+/// Drops the table if all its entries have expired, and no other store has it open.
 pub(super) fn drop_if_unused(
     connection: &mut MysqlConnection,
     table: &str,
@@ -168,11 +168,12 @@ pub(super) fn drop_if_unused(
     let is_empty = |connection: &mut MysqlConnection| {
         connection.ask(&question).is_ok_and(|rows| rows.is_empty())
     };
-    // A client that comes after one that waits for this lock waits too, so that it is not asked for in vain.
+    // Later clients queue behind a request for this lock, so a table with entries is not locked.
     if !is_empty(connection) {
         return Ok(());
     }
-    // The server may take a moment to end a connection that was just closed here; those who hold the table do so for longer.
+    // The server may take a moment to end a connection that was just closed here; other holders keep the table for
+    // longer.
     connection.order("SET lock_wait_timeout = 1")?;
     connection.order(&format!("LOCK TABLES `{table}` WRITE"))?;
     if is_empty(connection) {
@@ -181,7 +182,7 @@ pub(super) fn drop_if_unused(
     connection.order("UNLOCK TABLES")
 }
 
-/// The bytes that a table takes with its indices, as InnoDB estimates them; `None` where it does not say.
+/// The bytes that a table takes with its indices, as InnoDB estimates them; `None` where InnoDB does not say.
 pub(super) fn n_bytes(connection: &mut MysqlConnection, table: &str) -> Result<Option<u64>> {
     let rows = connection.ask(&format!(
         "SELECT data_length + index_length FROM information_schema.tables \
