@@ -1,7 +1,7 @@
-//! `null:` — the store that keeps nothing: what is left of a measurement when the cache is taken out of it.
+//! `null:` — the store that keeps nothing: it measures the harness without a cache.
 //!
-//! A `get` hands out the value of the last `set`, whatever the key: it makes the same copy as a real hit and
-//! nothing else. It accepts every operation, so that any plan runs on it; its results mean nothing.
+//! A `get` returns the value of the last `set`, whatever the key: it makes the same copy as a real hit and nothing
+//! else. The store accepts every operation, so that any plan runs on it; its results mean nothing.
 
 mod config;
 mod session;

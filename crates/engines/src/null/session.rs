@@ -8,9 +8,9 @@ use larder_store::{Meta, Remaining, Result, Session, SetOptions, SetOutcome};
 use super::SCHEME;
 use super::store::Shared;
 
-/// Replays the last value that it was given itself. While it has been given none, it replays what another session
-/// set first: a reader beside a writer then makes its copies too. Threads share no memory that changes while they
-/// are measured.
+/// Replays the last value that was set in this session. Before its first set it replays the first value of another
+/// session: a reader beside a writer then makes copies too. Threads share no memory that changes while they are
+/// measured.
 #[derive(Debug)]
 pub(super) struct NullSession {
     last: Vec<u8>,
@@ -25,7 +25,7 @@ impl NullSession {
         Self { last: Vec::new(), flags: 0, has_set: false, seen_changes: 0, shared }
     }
 
-    /// Whether there is anything to replay.
+    /// Whether there is a value to replay.
     fn has_value(&mut self) -> bool {
         if !self.has_set {
             let changes = self.shared.changes();

@@ -1,4 +1,4 @@
-//! The open store: its name, and the value for sessions that have set none.
+//! The open store: its name, and the value for sessions that have not set one.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,7 @@ struct NullStore {
     shared: Arc<Shared>,
 }
 
-/// The knowledge that sessions share: the first value that each of them set.
+/// The state that sessions share: the first value that each session set.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     /// How often the value was replaced; read by each `get` of a session that has set nothing itself.
@@ -52,7 +52,7 @@ impl Store for NullStore {
         StoreInfo { scheme: SCHEME, url: self.url.clone(), ..StoreInfo::default() }
     }
 
-    /// Every operation is there, so that a plan which uses it can run; that nothing is stored says the rest.
+    /// Lists every operation, so that any plan runs; `stores: false` says that nothing is kept.
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             stores: false,
