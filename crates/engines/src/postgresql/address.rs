@@ -1,4 +1,4 @@
-//! Where the server is, and how a connection to it begins.
+//! The address of the server, and the beginning of a connection to it.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -13,17 +13,18 @@ use super::config::{PostgresqlConfig, SslMode};
 use super::{SCHEME, tls};
 use crate::network::{self, Place};
 
-/// The port of a server whose URL names none. It is in the name of a Unix socket too.
+/// The port of a server whose URL names none. The name of a Unix socket has the port too.
 pub(super) const DEFAULT_PORT: u16 = 5432;
 
-/// Where Debian's server has its socket, and where libpq there looks for it.
+/// The folder of the socket of Debian's server, in which Debian's libpq looks for it.
 const SOCKET_FOLDER: &str = "/run/postgresql";
 
-/// Where the server is, how connections to it begin, and what sessions set for themselves.
+/// The address of the server, the beginning of connections to it, and the settings of sessions.
 #[derive(Clone)]
 pub(super) struct Peer {
     place: Place,
-    /// The driver's configuration: where connections go (which may be a relay), for whom, and whether with TLS.
+    /// The driver's configuration: the destination of connections (which may be a relay), the login, and whether TLS is
+    /// used.
     driver: Config,
     tls: MakeRustlsConnect,
     /// The first statement of each connection.
@@ -33,22 +34,22 @@ pub(super) struct Peer {
     relay: Option<SocketAddr>,
 }
 
-/// Where the driver finds a server.
+/// The destination of a server for the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Host {
     /// A port of a host.
     Tcp(String, u16),
-    /// The folder of a socket of this machine, and the port that is in its name.
+    /// The folder of a socket of this machine, and the port in the socket's name.
     Unix(PathBuf, u16),
 }
 
-/// Whom a server lets in, and where.
+/// The login at a server, and the database.
 #[derive(Clone)]
 pub(super) struct Login {
-    /// Without it, the user of this process.
+    /// `None` means the user of this process.
     pub(super) user: Option<String>,
     pub(super) password: Option<String>,
-    /// Without it, that of the user's name.
+    /// `None` means the database with the user's name.
     pub(super) database: Option<String>,
 }
 
@@ -73,7 +74,7 @@ impl Login {
 }
 
 impl Peer {
-    /// The server that a URL names; none for a managed server.
+    /// The server that a URL names; `None` for a managed server.
     pub(super) fn from_url(url: &StoreUrl, config: &PostgresqlConfig) -> Result<Option<Self>> {
         let Some(host) = Host::from_url(url, config)? else { return Ok(None) };
         let is_unix = matches!(host, Host::Unix(..));
@@ -91,7 +92,7 @@ impl Peer {
         Ok(Some(peer))
     }
 
-    /// A server at a place.
+    /// A server at `host`.
     pub(super) fn new(
         host: &Host,
         login: &Login,
@@ -119,7 +120,7 @@ impl Peer {
         Self { place: host.place(), driver, tls, greeting, timeout, relay: None }
     }
 
-    /// The same server, reached through a relay. A certificate is still to be for the host of the URL.
+    /// The same server, reached through a relay. A certificate must still be for the host of the URL.
     pub(super) fn through(mut self, relay: SocketAddr) -> Self {
         let host = match &self.place {
             Place::Tcp(host, _) => host.clone(),
@@ -157,8 +158,8 @@ impl Peer {
         self.timeout
     }
 
-    /// How many round trips a connection takes until it has its first answer: one to ask for TLS and two for that, four
-    /// to be let in, one for the greeting.
+    /// How many round trips a connection takes to its first answer: one to ask for TLS and two for TLS itself, four for
+    /// the login, one for the greeting.
     pub(super) fn round_trips(&self) -> u32 {
         match self.driver.get_ssl_mode() {
             tokio_postgres::config::SslMode::Disable => 5,
@@ -166,23 +167,23 @@ impl Peer {
         }
     }
 
-    /// Where connections go, as a person writes it.
+    /// The address to which connections go, as a person writes it.
     pub(super) fn reached_at(&self) -> String {
         self.relay.map_or_else(|| self.place.to_string(), |relay| relay.to_string())
     }
 
-    /// Where it is, whatever is before it.
+    /// The address of the server itself, even with a relay before it.
     pub(super) fn place(&self) -> &Place {
         &self.place
     }
 
-    /// Whether it is on a socket of this machine, with nothing between.
+    /// Whether the server is on a socket of this machine, with no relay before it.
     pub(super) fn is_unix(&self) -> bool {
         self.place.is_unix() && self.relay.is_none()
     }
 }
 
-/// The settings of a session. The time limit of the server ends what this side has given up already.
+/// The settings of a session. The server's time limit ends a statement that the client has already given up.
 fn greeting(config: &PostgresqlConfig) -> String {
     let timeout = config.timeout.0.as_millis().min(i32::MAX.unsigned_abs().into());
     let limit = format!("SET statement_timeout = {timeout}");
@@ -203,8 +204,8 @@ pub(super) fn socket_file(port: u16) -> String {
 }
 
 impl Host {
-    /// The place that a URL names: a host before its path, `?host=` behind it, or only a database; none for a managed
-    /// server. A folder stands for a host, as libpq has it.
+    /// The address that a URL names: a host before its path, `?host=` behind it, or only a database; `None` for a
+    /// managed server. A folder may stand for a host, as in libpq.
     fn from_url(url: &StoreUrl, config: &PostgresqlConfig) -> Result<Option<Self>> {
         let invalid = |reason: String| Error::InvalidUrl { url: url.to_string(), reason };
         let port = config.port.unwrap_or(DEFAULT_PORT);
@@ -239,7 +240,7 @@ impl Host {
 }
 
 impl fmt::Display for Peer {
-    /// Where it is, as a person writes it.
+    /// The address of the server, as a person writes it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.place.fmt(f)
     }

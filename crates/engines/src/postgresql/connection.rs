@@ -23,40 +23,40 @@ use super::{SCHEME, refusal};
 use crate::sql::connection::{Connection, Row, Statement, Value};
 use crate::sql::places::Kind;
 
-/// How often a statement that the server gave up because of another transaction is done in all.
+/// How often a statement is tried that the server gives up because of another transaction.
 const ATTEMPTS: usize = 5;
 
-/// How long a connection may take to say that it ends.
+/// How long a connection may take to report its end to the server.
 const FAREWELL: Duration = Duration::from_millis(100);
 
 /// The task that reads and writes the socket when it is polled.
 type Wire =
     tokio_postgres::Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
 
-/// A connection to the server, opened when it is first needed and anew after an error.
+/// A connection to the server, opened when it is first needed and again after an error.
 pub(super) struct PostgresqlConnection {
     peer: Arc<Peer>,
-    /// In this thread alone: nothing moves but while an operation waits.
+    /// Runs in this thread alone: nothing makes progress except while an operation waits.
     runtime: Runtime,
     link: Option<Link>,
-    /// The statements for each new connection, beside the greeting.
+    /// The statements for each new connection, after the greeting.
     held: String,
-    /// The state that lives as long as a session does, and counts its connections.
+    /// The state that lives as long as the session, and counts its connections.
     shared: Option<Arc<Shared>>,
 }
 
-/// An open connection, and what is prepared on it.
+/// An open connection, and its prepared statements.
 struct Link {
     client: Client,
     wire: Pin<Box<Wire>>,
     prepared: Prepared,
 }
 
-/// The prepared statements of a connection, by the places of the statements.
+/// The prepared statements of a connection, by the ids of the statements.
 type Prepared = Vec<Option<tokio_postgres::Statement>>;
 
 impl PostgresqlConnection {
-    /// A connection that is yet to be opened: of a session, or of the store itself.
+    /// A connection that is not open yet: of a session, or of the store itself.
     pub(super) fn new(peer: Arc<Peer>, shared: Option<Arc<Shared>>) -> Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|source| {
@@ -66,7 +66,7 @@ impl PostgresqlConnection {
         Ok(Self { peer, runtime, link: None, held: String::new(), shared })
     }
 
-    /// Does statements now, and again on each connection that is opened after this one: a lock is lost with its
+    /// Runs statements now, and again on each connection that is opened after this one: a lock is lost with its
     /// connection.
     pub(super) fn hold(&mut self, sql: String) -> Result<()> {
         self.simple(&sql)?;
@@ -79,7 +79,7 @@ impl PostgresqlConnection {
         &self.peer
     }
 
-    /// Does statements that are not prepared, and returns the rows of the last as texts.
+    /// Runs statements without preparing them, and returns the rows of the last one as texts.
     pub(super) fn simple(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>> {
         let messages = self.exchange(&async |client, _| client.simple_query(sql).await)?;
         let rows = messages.iter().filter_map(|message| match message {
@@ -117,8 +117,8 @@ impl PostgresqlConnection {
         Ok(())
     }
 
-    /// Does something on the connection, which is not used again when that fails, unless the server only answered with
-    /// an error. What the server gave up because of another transaction is done again.
+    /// Runs `act` on the connection. An error closes the connection, unless it is an answer of the server that leaves
+    /// the connection usable. A statement that the server gave up because of another transaction is tried again.
     fn exchange<T>(
         &mut self,
         act: &impl AsyncFn(&Client, &mut Prepared) -> Result<T, tokio_postgres::Error>,
@@ -163,7 +163,7 @@ impl Connection for PostgresqlConnection {
         row: &mut dyn FnMut(&dyn Row) -> Result<()>,
     ) -> Result<()> {
         let peer = Arc::clone(&self.peer);
-        // Each row is handed out once: only a read that has no rows yet is done again.
+        // Each row is passed on once: only a read that has no rows yet is tried again.
         let row = RefCell::new(row);
         self.exchange(&async |client, prepared| {
             let mut rows = pin!(query(client, prepared, statement, values).await?);
@@ -177,7 +177,7 @@ impl Connection for PostgresqlConnection {
     }
 }
 
-/// Sends a statement, which is prepared if it is not yet, with its values.
+/// Sends a statement with its values, and prepares it first if necessary.
 async fn query(
     client: &Client,
     prepared: &mut Prepared,
@@ -213,7 +213,7 @@ fn type_of(kind: Kind) -> Type {
     }
 }
 
-/// A value as the driver takes it.
+/// A value for the driver.
 fn parameter<'v>(value: &'v Value<'_>, kind: Kind) -> &'v (dyn ToSql + Sync) {
     match (value, kind) {
         (Value::Bytes(bytes), _) => bytes,
@@ -224,7 +224,7 @@ fn parameter<'v>(value: &'v Value<'_>, kind: Kind) -> &'v (dyn ToSql + Sync) {
     }
 }
 
-/// A row of an answer, and whose answer it is.
+/// A row of an answer, and the server that sent it.
 struct FoundRow<'a> {
     row: &'a tokio_postgres::Row,
     peer: &'a Peer,
@@ -241,7 +241,7 @@ impl Row for FoundRow<'_> {
 }
 
 impl Link {
-    /// Does something that waits for the server, and meanwhile reads and writes the socket.
+    /// Runs `act`, which waits for the server, and meanwhile reads and writes the socket.
     async fn drive<T>(
         &mut self,
         act: impl AsyncFnOnce(&Client, &mut Prepared) -> Result<T, tokio_postgres::Error>,
@@ -253,13 +253,13 @@ impl Link {
                 return Poll::Ready(answer);
             }
             let ended = wire.as_mut().poll(cx);
-            // The bytes that have been read may be the whole answer, or the reason why there is an end.
+            // The bytes that were read may be the whole answer, or the reason of the end.
             if let Poll::Ready(answer) = act.as_mut().poll(cx) {
                 return Poll::Ready(answer);
             }
             match ended {
                 Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-                // It ends without an error when its client is gone, and that is here.
+                // The connection ends without an error when its client is gone, but the client is still here.
                 Poll::Ready(Ok(())) | Poll::Pending => Poll::Pending,
             }
         })
@@ -268,11 +268,11 @@ impl Link {
 }
 
 impl Drop for PostgresqlConnection {
-    /// Tells the server that the connection ends: one that just breaks off is written to its log.
+    /// Tells the server that the connection ends: the server logs a connection that breaks off.
     fn drop(&mut self) {
         if let Some(Link { client, wire, .. }) = self.link.take() {
             drop(client);
-            // A server that does not even take that finds out by itself.
+            // A server that does not even take the message notices the end by itself.
             let _ = self.runtime.block_on(async { timeout(FAREWELL, wire).await });
         }
     }

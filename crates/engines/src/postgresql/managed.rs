@@ -1,7 +1,7 @@
 //! Starts PostgreSQL.
 //!
-//! A data folder is made by `initdb` and filled by nobody else. Whoever is on this machine may come to the port, or to
-//! the socket, so that the server lets nobody in without the password, which is made for it alone unless the URL has one.
+//! `initdb` makes the data folder, and no other program fills it. Every user of this machine can reach the port or the
+//! socket, so the server demands a password. The password is made for this server alone, unless the URL has one.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -22,25 +22,24 @@ use super::{RECIPE, SCHEME, tls};
 use crate::certificate::Certificates;
 use crate::network;
 
-/// How long the data folder may take to be made, and the server to answer; on a machine with nothing else to do it is a
-/// second for both.
+/// How long `initdb` may take, and the server until it answers; on an idle machine both together take a second.
 const START: Duration = Duration::from_mins(1);
 
 /// The data folder, in the server's directory.
 const DATA_FOLDER: &str = "data";
 
-/// The password of the superuser, which nobody needs once the data folder is made.
+/// The file of the superuser's password, which is not needed once the data folder is made.
 const PASSWORD_FILE: &str = "password";
 
 /// The certificate and the key of the server, in its directory, when it has TLS.
 const CERTIFICATE_FILE: &str = "server.pem";
 const KEY_FILE: &str = "key.pem";
 
-/// The user whose the server is where the URL names none, and the database that `initdb` makes.
+/// The superuser where the URL names no user, and the database that `initdb` makes.
 const USER: &str = "larder";
 const DATABASE: &str = "postgres";
 
-/// How many sessions a server takes at once, besides those that are kept for its superuser.
+/// How many sessions a server takes at once, besides those that are reserved for its superuser.
 const MAX_CONNECTIONS: u32 = 500;
 
 /// Starts a server as the options say, and waits until it answers.
@@ -54,12 +53,12 @@ pub(super) fn start(url: &StoreUrl, config: &PostgresqlConfig) -> Result<(Server
     managed::on_free_port(|| launch.attempt())
 }
 
-/// Where a server that was started has its data.
+/// The data folder of a server that was started.
 pub(super) fn data_folder(server: &Server) -> PathBuf {
     server.directory().join(DATA_FOLDER)
 }
 
-/// The programs of one version, from one folder: those of two versions do not fit.
+/// The programs of one version, from one folder: those of two versions do not fit each other.
 struct Programs {
     initdb: PathBuf,
     postgres: PathBuf,
@@ -67,7 +66,7 @@ struct Programs {
 
 impl Programs {
     fn find() -> Result<Self> {
-        // On `PATH` there may be no more than a link to one of them.
+        // `PATH` may have only a link to one of the programs.
         let postgres = managed::find(SCHEME, &RECIPE)?;
         let postgres = postgres.canonicalize().unwrap_or(postgres);
         let initdb = postgres.with_file_name("initdb");
@@ -114,18 +113,18 @@ impl Launch<'_> {
         };
         let encryption = if self.config.tls { SslMode::Require } else { SslMode::Disable };
         let peer = Peer::new(&host, &login, connector, encryption, self.config);
-        // Asked to end as usual it would write down what is going to vanish.
+        // A shutdown as usual would write data that is then deleted.
         let server = Server::start(SCHEME, command, directory, account.as_ref())?;
         let mut server = server.ended_by(libc::SIGQUIT);
         let mut control = PostgresqlConnection::new(Arc::new(peer.clone()), None)?;
-        // Nobody else knows the password, or has it.
+        // No other server accepts this password.
         server.answer(START, || control.connect().ok())?;
         drop(control);
         forget_segment(&data_folder(&server));
         Ok((server, peer))
     }
 
-    /// Whom the URL names, or somebody with a password that nobody can guess.
+    /// The login in the URL, or the default user with a random password.
     fn login(&self) -> Result<Login> {
         let named =
             |text: Option<&str>| text.filter(|text| !text.is_empty()).map(ToOwned::to_owned);
@@ -159,7 +158,7 @@ impl Launch<'_> {
             .args(["--pgdata", DATA_FOLDER, "--pwfile", PASSWORD_FILE])
             .args(["--username", login.user.as_deref().unwrap_or(USER)])
             .args(["--auth", "scram-sha-256", "--encoding", "UTF8", "--locale", "C"])
-            // The folder does not outlive the machine.
+            // The folder need not survive a crash of the machine.
             .arg("--no-sync");
         prepare(&mut command, account);
         managed::run(SCHEME, command, directory, account, START)?;
@@ -169,7 +168,7 @@ impl Launch<'_> {
         })
     }
 
-    /// Where the server is to be.
+    /// The address for the server.
     fn host(&self, directory: &Path) -> Result<Host> {
         if self.config.socket {
             network::check_socket_path(SCHEME, &address::socket_in(directory, DEFAULT_PORT))?;
@@ -179,7 +178,7 @@ impl Launch<'_> {
     }
 }
 
-/// The account that the server runs under; `None` is that of this process.
+/// The account that the server runs under; `None` means the account of this process.
 fn account(directory: &Path) -> Result<Option<Account>> {
     let account = Account::for_server(&["postgres", "nobody"], directory);
     if account.as_ref().is_some_and(|account| account.name == "root") {
@@ -192,9 +191,9 @@ fn account(directory: &Path) -> Result<Option<Account>> {
     Ok(account)
 }
 
-/// The part that is the same for both programs.
+/// The preparations that are the same for both programs.
 fn prepare(command: &mut Command, account: Option<&Account>) {
-    // Other settings of the environment are for another server.
+    // PostgreSQL settings in the environment are for another server.
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("PG") {
             command.env_remove(name);
@@ -206,8 +205,8 @@ fn prepare(command: &mut Command, account: Option<&Account>) {
     }
 }
 
-/// The settings of a server, as arguments. What no option names is as PostgreSQL has it by itself, but for the number of
-/// sessions, and for what would remain when the server is killed: memory that is shared by name.
+/// The settings of a server, as arguments. Settings without an option have PostgreSQL's defaults, with two exceptions:
+/// the number of sessions, and memory that is shared by name, which would remain after the server is killed.
 fn settings(config: &PostgresqlConfig, host: &Host) -> Vec<String> {
     let (hosts, port, folder) = match host {
         Host::Tcp(host, port) => (host.as_str(), *port, String::new()),
@@ -234,11 +233,13 @@ fn settings(config: &PostgresqlConfig, host: &Host) -> Vec<String> {
 }
 
 /// Has the kernel drop the one segment of System V memory that a server makes, once the server and all its children are
-/// gone: one that is killed does not get to it. The segment only says whose the data folder is, which nobody else wants.
+/// gone: a killed server does not drop it. The segment only marks the data folder as in use, which no other program
+/// needs.
 fn forget_segment(data_folder: &Path) {
     let pid_file = fs::read_to_string(data_folder.join("postmaster.pid")).unwrap_or_default();
     if let Some(segment) = segment_in(&pid_file) {
-        // SAFETY: IPC_RMID takes no structure, and so no memory is read or written. What is still attached stays.
+        // SAFETY: IPC_RMID takes no structure, and so no memory is read or written. Attached memory stays until it is
+        // detached.
         unsafe { libc::shmctl(segment, libc::IPC_RMID, std::ptr::null_mut()) };
     }
 }

@@ -1,12 +1,13 @@
 //! `postgresql:` — entries as rows of a table of PostgreSQL, through the driver `tokio-postgres`.
 //!
-//! The statements and what a cache needs beyond them are those of every SQL engine ([`crate::sql`]). Here is what only
-//! PostgreSQL has: its addresses as libpq writes them, TLS, the server that is started when a URL names none, and the
-//! driver. That is asynchronous and a session is not: each session has a small runtime of its own, in its own thread, and
-//! drives its connection only while it waits for an answer. So an operation wakes nobody else, and has a time limit on
-//! this side whatever the server does.
+//! The statements and the cache logic around them are those of every SQL engine ([`crate::sql`]). This module has only
+//! PostgreSQL's own part: its addresses as libpq writes them, TLS, the server that is started when a URL names none,
+//! and the driver. The driver is asynchronous and a session is not: each session has a small runtime in its own thread,
+//! and drives its connection only while it waits for an answer. So an operation wakes no other thread, and has a time
+//! limit in the client whatever the server does.
 //!
-//! Entries expire by the clock of each client, not by that of the server: clients that share a table want clocks that agree.
+//! Entries expire by the clock of each client, not by that of the server, so clients that share a table need clocks
+//! that agree.
 
 mod address;
 mod config;
@@ -23,7 +24,7 @@ use larder_store::{Engine, Medium, Recipe};
 /// The scheme, and the name in messages.
 const SCHEME: &str = "postgresql";
 
-/// The server that is started when the URL names none. Debian puts its programs where no `PATH` leads.
+/// The server that is started when the URL names none. Debian puts its programs into a folder outside `PATH`.
 const RECIPE: Recipe =
     Recipe { folders: &["/usr/lib/postgresql/*/bin"], ..Recipe::server("postgres", "postgresql") };
 
@@ -34,7 +35,7 @@ pub(crate) const ENGINE: Engine = Engine {
     summary: "PostgreSQL: rows of a table, logged or not; with no host, a server is started",
     example: "postgresql://user:password@h1:5432/database?table=unlogged&sslmode=require",
     medium: Medium::Files,
-    // A table grows with what it is given; a server has no option that bounds it.
+    // A table grows with its entries; a server has no option that limits it.
     capacity_option: None,
     recipes: &[RECIPE],
     options: config::schema,

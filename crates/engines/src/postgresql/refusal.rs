@@ -1,4 +1,4 @@
-//! Faults between here and the server, as errors of the contract.
+//! Failures between the client and the server, as errors of the contract.
 
 use std::error::Error as _;
 use std::io;
@@ -13,7 +13,7 @@ use crate::network::one_line;
 /// A message is cut to this length.
 const LONGEST: usize = 160;
 
-/// An error of the driver: of the system, of the way a connection begins, or one that the server has answered.
+/// The error for an error of the driver: of the system, of the start of a connection, or an answer of the server.
 #[cold]
 pub(super) fn failed(peer: &Peer, error: &tokio_postgres::Error) -> Error {
     if let Some(refusal) = error.as_db_error() {
@@ -49,14 +49,14 @@ pub(super) fn failed(peer: &Peer, error: &tokio_postgres::Error) -> Error {
     Error::Unavailable { engine: SCHEME, what, source: None }
 }
 
-/// Whether the connection is still what it was after this error: the server has answered, and goes on.
+/// Whether the connection is still usable after this error: the server has answered, and goes on.
 pub(super) fn is_harmless(error: &tokio_postgres::Error) -> bool {
     error.as_db_error().is_some_and(|refusal| {
         let goes_on = match refusal.parsed_severity() {
             Some(severity) => severity == Severity::Error,
             None => refusal.severity() == "ERROR",
         };
-        // A statement that is no longer prepared, or not for this table, is so for ever.
+        // A statement that is no longer prepared, or not for this table, never becomes valid again on this connection.
         let code = refusal.code();
         goes_on
             && *code != SqlState::INVALID_SQL_STATEMENT_NAME
@@ -64,14 +64,14 @@ pub(super) fn is_harmless(error: &tokio_postgres::Error) -> bool {
     })
 }
 
-/// Whether the server gave a statement up, unfinished, in favour of another transaction.
+/// Whether the server gave up a statement, unfinished, in favour of another transaction.
 pub(super) fn is_deadlock(error: &tokio_postgres::Error) -> bool {
     let code = error.code();
     code == Some(&SqlState::T_R_DEADLOCK_DETECTED)
         || code == Some(&SqlState::T_R_SERIALIZATION_FAILURE)
 }
 
-/// An error that the server has answered.
+/// The error for an error answer of the server.
 #[cold]
 fn refused(peer: &Peer, refusal: &DbError) -> Error {
     let code = refusal.code();
@@ -86,9 +86,9 @@ fn refused(peer: &Peer, refusal: &DbError) -> Error {
         "57014" if said.contains("timeout") => {
             Error::Timeout { engine: SCHEME, peer: peer.to_string(), after: peer.timeout() }
         }
-        // Too many connections, or a transaction of somebody else in the way.
+        // Too many connections, or a transaction of another client in the way.
         "53300" | "55P03" | "40P01" | "40001" => Error::Busy { engine: SCHEME, what: answered() },
-        // It is being shut down, has crashed, or is starting up.
+        // The server is shutting down, has crashed, or is starting up.
         class if class.starts_with("57P") => unavailable(answered()),
         class if class.starts_with("08") => unavailable(answered()),
         "25006" => protocol(peer, format!("{said}; name its primary")),
@@ -105,13 +105,13 @@ fn wants_password(peer: &Peer) -> String {
     format!("{peer} asks for a password; write postgresql://user:password@host/database")
 }
 
-/// An answer that is none.
+/// The error of an answer that does not fit the request.
 #[cold]
 pub(super) fn protocol(peer: &Peer, message: String) -> Error {
     Error::Protocol { engine: SCHEME, peer: peer.to_string(), message }
 }
 
-/// No answer in time.
+/// The error of a server that does not answer in time.
 #[cold]
 pub(super) fn timeout(peer: &Peer) -> Error {
     Error::Timeout { engine: SCHEME, peer: peer.to_string(), after: peer.timeout() }

@@ -28,11 +28,11 @@ use crate::sql::session::SqlSession;
 use crate::sql::statements::Statements;
 use crate::sql::table::{Limits, Table};
 
-/// The largest value. A field takes up to 1 GiB, but a statement must fit into as much with all that is made of it on the
-/// way, several times over.
+/// The largest value. A field takes up to 1 GiB, but a statement has the same limit for all the copies of a value that
+/// the server makes on the way.
 const MAX_VALUE_LEN: usize = 256 << 20;
 
-/// How often expired rows are looked for.
+/// The time between two searches for expired rows.
 const EXPIRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Opens the server that a URL names, or starts one.
@@ -86,11 +86,11 @@ struct PostgresqlStore {
     info: StoreInfo,
 }
 
-/// The state that sessions share; the server and the relay that were started for them end with the last of it.
+/// The state that sessions share; the started server and the relay end with the last session.
 #[derive(Debug)]
 pub(super) struct Shared {
     expiry: Option<Expiry>,
-    /// For questions about the store, which nobody measures.
+    /// For unmeasured questions about the store.
     control: Arc<Mutex<PostgresqlConnection>>,
     own: OwnTable,
     table: Arc<Table>,
@@ -100,8 +100,8 @@ pub(super) struct Shared {
     server: Option<Server>,
 }
 
-/// The control connection, for the thread that removes expired rows: that comes often enough to open it again soon where
-/// the server was started again, and so to hold the table.
+/// The control connection, for the thread that removes expired rows. The thread works often enough to open the
+/// connection again soon after a restart of the server, and so to hold the table.
 struct Sweeper(Arc<Mutex<PostgresqlConnection>>);
 
 impl Connection for Sweeper {
@@ -170,8 +170,8 @@ impl Drop for Shared {
         if self.server.is_none() {
             let now_ms = self.table.now_ms();
             let close = || self.own.close(&mut self.control(), now_ms);
-            // A server that was started again since has cut the connection off. One that is gone keeps its table, and
-            // nobody is left to be told.
+            // A server that was restarted has cut the connection off, so try again. A server that is gone keeps its
+            // table, and no caller is left to report a failure to.
             let _ = close().or_else(|_| close());
         }
     }
@@ -185,7 +185,7 @@ impl Store for PostgresqlStore {
     fn capabilities(&self) -> Capabilities {
         let Shared { table, peer, server, .. } = &*self.shared;
         Capabilities {
-            // A table that is not logged stays until its server crashes.
+            // An unlogged table stays until its server crashes.
             persistent: server.is_none(),
             reach: if peer.is_unix() { Reach::Host } else { Reach::Network },
             ..table.capabilities()

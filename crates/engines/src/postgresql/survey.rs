@@ -8,7 +8,7 @@ use larder_store::{Durability, Result};
 use super::config::Persistence;
 use super::connection::PostgresqlConnection;
 
-/// Settings that are read back, by PostgreSQL's own names.
+/// Settings that are read from the server, by PostgreSQL's own names.
 const READ_BACK: [&str; 9] = [
     "autovacuum",
     "fsync",
@@ -25,11 +25,11 @@ const READ_BACK: [&str; 9] = [
 #[derive(Debug)]
 pub(super) struct Survey {
     pub(super) version: Option<String>,
-    /// Its settings as this session has them; those that it does not have are absent.
+    /// The server's settings as this session has them; settings that the server lacks are absent.
     pub(super) settings: BTreeMap<String, String>,
-    /// The version of TLS on this connection; `None` is without.
+    /// The version of TLS on this connection; `None` without TLS.
     pub(super) tls: Option<String>,
-    /// The process that has started the one of this connection, when it runs on this machine.
+    /// The parent of the server process of this connection, when it runs on this machine.
     pub(super) pid: Option<u32>,
 }
 
@@ -56,11 +56,11 @@ impl Survey {
         Ok(Self { version: version.map(|text| shortened(&text)), settings, tls, pid })
     }
 
-    /// The durability of an acknowledged write there, in a table that is logged or not.
+    /// The durability of an acknowledged write in a table that is logged or not.
     ///
-    /// A table that is not logged is emptied when the server has crashed. A write that does not wait for the log is in
-    /// the server's memory for up to three times `wal_writer_delay`; when it is then not synced either, there is no
-    /// point from which it would be safe from the server's own end.
+    /// An unlogged table is emptied after a crash of the server. A write that does not wait for the log is in the
+    /// server's memory for up to three times `wal_writer_delay`. If the log is then not synced either, the write is at
+    /// no point safe from the end of the server itself.
     pub(super) fn durability(&self, table: Persistence) -> Durability {
         let is = |name: &str, value: &str| self.settings.get(name).is_some_and(|it| it == value);
         match (table, is("fsync", "off"), is("synchronous_commit", "off")) {
@@ -72,13 +72,13 @@ impl Survey {
     }
 }
 
-/// The only text of an answer.
+/// The first text of an answer.
 fn one(connection: &mut PostgresqlConnection, question: &str) -> Result<Option<String>> {
     let rows = connection.simple(question)?;
     Ok(rows.into_iter().next().and_then(|row| row.into_iter().next().flatten()))
 }
 
-/// `15.4` of `PostgreSQL 15.4 (Debian …) on …`; of another server that speaks its protocol, the name too.
+/// `15.4` of `PostgreSQL 15.4 (Debian …) on …`; for another server that speaks the protocol, its name too.
 fn shortened(version: &str) -> String {
     let words: Vec<&str> = version.split(' ').take(2).collect();
     match words[..] {
@@ -87,8 +87,8 @@ fn shortened(version: &str) -> String {
     }
 }
 
-/// The server that a process of this machine is a child of. A process behind a port may be in another container, whose
-/// process ids mean others here.
+/// The server process whose child a process of this machine is. A server behind a port may be in another container,
+/// whose process ids mean other processes here.
 fn postmaster_of(pid: u32) -> Option<u32> {
     let parent = |pid: u32| -> Option<u32> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;

@@ -1,4 +1,4 @@
-//! The table on a server that may be somebody's: made where there is none, and dropped again where nothing is in it.
+//! The table on a server: made where it is missing, and dropped again by the store that made it where it is empty.
 
 use larder_store::{Error, Result};
 
@@ -7,29 +7,29 @@ use super::config::{Persistence, PostgresqlConfig};
 use super::connection::PostgresqlConnection;
 use crate::sql::statements::Statements;
 
-/// The columns of the table by name, as the server tells of them.
+/// The columns of the table by name, as the server lists them.
 const COLUMNS: &str =
     "deadline_ms bigint, flags bigint, key bytea, tag bytea, value bytea, version bigint";
 
-/// Whose advisory locks these are, among those of everybody. Who makes or drops a table has the one for itself, who uses
-/// it shares the other.
+/// The numbers of Larder's advisory locks, among those of other programs. A store that makes or drops a table holds the
+/// first exclusively; a store that uses the table shares the second.
 const MAKING: i32 = 0x6c61_7264;
 const USING: i32 = MAKING + 1;
 
-/// A table that is there.
+/// A table that exists.
 #[derive(Debug)]
 pub(super) struct OwnTable {
-    /// Its name, which needs no escapes.
+    /// The table's name, which needs no escapes.
     name: String,
     pub(super) persistence: Persistence,
-    /// Whether it was made for this store.
+    /// Whether this store made the table.
     is_new: bool,
 }
 
 impl OwnTable {
-    /// Finds the table, or makes it. One with other columns, or of another persistence than `wanted`, is refused.
+    /// Finds the table, or makes it. A table with other columns, or of another persistence than `wanted`, is refused.
     ///
-    /// As long as the connection lasts, and on each that is opened in its place, nobody else of us drops it.
+    /// As long as the connection lasts, and on each that is opened in its place, no other store drops the table.
     pub(super) fn open(
         connection: &mut PostgresqlConnection,
         config: &PostgresqlConfig,
@@ -52,7 +52,7 @@ impl OwnTable {
         Ok(Self { name: name.clone(), persistence, is_new })
     }
 
-    /// Drops the table if it was made for this store, nothing is in it, and nobody else of us has it open.
+    /// Drops the table if this store made it, it is empty, and no other store has it open.
     pub(super) fn close(&self, connection: &mut PostgresqlConnection, now_ms: i64) -> Result<()> {
         if !self.is_new {
             return Ok(());
@@ -82,7 +82,7 @@ fn lock(purpose: i32, name: &str) -> String {
     format!("{purpose}, hashtext('{name}')")
 }
 
-/// The table of this name as it is, if it is there and can be used.
+/// The persistence of the table of this name, if the table exists and can be used.
 fn find(
     connection: &mut PostgresqlConnection,
     name: &str,

@@ -1,4 +1,4 @@
-//! Whom a connection trusts.
+//! The certificates that a connection trusts.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use super::SCHEME;
 use super::config::{PostgresqlConfig, SslMode};
 use crate::authorities;
 
-/// Whose certificates are believed, and for which host.
+/// The certificates that a connection trusts, and for which host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trust {
-    /// Anybody's: it is encrypted, and nobody knows for whom.
+    /// Every certificate: the connection is encrypted, but the server is not authenticated.
     Anybody,
-    /// One of a known authority, for any host.
+    /// A certificate of a known authority, for any host.
     Authority,
-    /// One of a known authority, for this host.
+    /// A certificate of a known authority, for this host.
     Host,
 }
 
@@ -33,7 +33,7 @@ pub(super) fn connector(config: &PostgresqlConfig) -> Result<MakeRustlsConnect> 
     let trust = match config.sslmode {
         SslMode::VerifyFull => Trust::Host,
         SslMode::VerifyCa => Trust::Authority,
-        // As libpq has it.
+        // As in libpq.
         SslMode::Require if config.sslrootcert.is_some() => Trust::Authority,
         _ => Trust::Anybody,
     };
@@ -45,7 +45,7 @@ pub(super) fn connector(config: &PostgresqlConfig) -> Result<MakeRustlsConnect> 
     connector_of(trust, authorities)
 }
 
-/// The TLS that believes only this authority, whose certificate is in PEM.
+/// The TLS that trusts only this authority, whose certificate is in PEM.
 pub(super) fn trusting(authority: &str) -> Result<MakeRustlsConnect> {
     connector_of(Trust::Host, certificates(authority.as_bytes()))
 }
@@ -87,7 +87,7 @@ fn connector_of(
     Ok(MakeRustlsConnect::new(config))
 }
 
-/// Believes certificates for any host: those of known authorities, or anybody's.
+/// Trusts certificates for any host: those of known authorities, or every certificate.
 #[derive(Debug)]
 struct AnyHost {
     authorities: Option<Arc<WebPkiServerVerifier>>,
@@ -114,7 +114,7 @@ impl ServerCertVerifier for AnyHost {
             now,
         );
         match verified {
-            // The name is what is looked at last, when everything else was right.
+            // The name is checked last, after all other checks have passed.
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) => Ok(ServerCertVerified::assertion()),
