@@ -1,4 +1,4 @@
-//! The file system under a path: the kind, size and free room of its file system, and errors in a person's words.
+//! The file system under a path: its kind, size and free room, and its errors in plain words.
 
 use std::ffi::CString;
 use std::io;
@@ -58,7 +58,7 @@ pub fn has_no_room(folder: &Path) -> bool {
     free.is_some_and(|free| free < SOME_PAGES)
 }
 
-/// An I/O error on `path` in a person's words; a full disk is [`Error::Full`].
+/// An I/O error on `path` in plain words; a full disk is [`Error::Full`].
 pub fn io_error(engine: &'static str, what: &str, path: &Path, source: io::Error) -> Error {
     let what = format!("{what} {}", path.display());
     match source.kind() {

@@ -1,8 +1,8 @@
-//! Resources that Larder takes of the machine for a while, and gives back however it ends.
+//! Resources that Larder borrows from the machine and gives back, however it ends.
 //!
-//! [`scratch`] makes directories that vanish with the process and [`mount`] file systems that do, [`managed`] starts real
-//! servers and stops them again, [`relay`] puts a longer wire before them, [`cgroup`] limits the memory of all of it, and
-//! [`disk`] asks about file systems. A watchdog process cleans up after one that is killed.
+//! [`scratch`] makes directories, and [`mount`] file systems, that vanish with the process. [`managed`] starts real
+//! servers and stops them again, [`relay`] puts a longer wire before them, and [`cgroup`] limits the memory of them
+//! all. [`disk`] asks about file systems. A watchdog process cleans up after a killed process.
 
 pub mod cgroup;
 pub mod disk;

@@ -1,7 +1,7 @@
 //! File systems in memory that are mounted for a store and vanish with it.
 //!
-//! The kernel lets root mount, and whoever is root in a user namespace of his own. A capability without being root is not
-//! enough here: the watchdog unmounts by `umount`, which asks for root, and nothing may be mounted that could be left.
+//! The kernel lets root mount, also root of a user namespace. A capability without root is not enough here: the
+//! watchdog unmounts by `umount`, which asks for root, and a mount must never be left behind.
 
 use std::ffi::{CString, c_ulong};
 use std::fs::OpenOptions;
@@ -19,20 +19,20 @@ use crate::disk;
 use crate::managed::watchdog;
 use crate::scratch;
 
-/// Nothing in it is run, and nothing in it has rights of its own.
+/// No file in it can be executed or grant privileges.
 const FLAGS: c_ulong = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-/// How often unmounting is tried until it is left to the kernel, and how long it is waited in between: a program that was
-/// told to end may still have a file open.
+/// How often unmounting is tried before it is left to the kernel, and the pause in between: an ending program may still
+/// have a file open.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// A file system on a private directory, unmounted and removed when it is dropped, and by a watchdog when this process ends
+/// A file system on a private directory. Dropping it unmounts and removes it; a watchdog does so when this process ends
 /// before that.
 #[derive(Debug)]
 pub struct Mounted {
     path: PathBuf,
     what: Mount,
-    /// Otherwise only its directory was made.
+    /// Whether it is mounted; otherwise only its directory exists.
     is_there: bool,
     limit_bytes: Option<u64>,
 }
@@ -45,7 +45,7 @@ impl Mounted {
             return Err(refusal(engine, what));
         }
         let path = scratch::make(engine, parent, watchdog::watch_mount, watchdog::forget_mount)?;
-        // From here on, whatever happens, dropping it tidies up.
+        // From here on, dropping `mounted` cleans up, whatever happens.
         let mut mounted = Self { path, what, is_there: false, limit_bytes: None };
         mount(&mounted.path, what).map_err(|source| {
             if let Some(libc::EPERM | libc::EACCES) = source.raw_os_error() {
@@ -61,7 +61,7 @@ impl Mounted {
         Ok(mounted)
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -71,7 +71,7 @@ impl Mounted {
         self.what
     }
 
-    /// How much it holds, as the system says; `None` where it has no limit.
+    /// Its size, as the system reports it; `None` where it has no limit.
     pub fn limit_bytes(&self) -> Option<u64> {
         self.limit_bytes
     }
@@ -79,8 +79,8 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        // Nobody is left to tell of a failure; the watchdog tries again when the process ends. A directory that is not
-        // empty is not what was made here, and stays.
+        // No caller is left to report a failure to; the watchdog tries again when the process ends. A directory that is
+        // not empty was not made here, and stays.
         let unmounted = if self.is_there { unmount(&self.path) } else { Ok(()) };
         let removed = unmounted.and_then(|()| std::fs::remove_dir(&self.path));
         if removed.is_ok() {
@@ -89,11 +89,11 @@ impl Drop for Mounted {
     }
 }
 
-/// Mounts a file system on a directory of this user's. The size of a ramfs is handed on like any other: that it is ignored
-/// is the kernel's.
+/// Mounts a file system on a directory of this user's. The size of a ramfs is passed on like any other, and the kernel
+/// ignores it.
 fn mount(path: &Path, what: Mount) -> io::Result<()> {
-    // Where others may write in its parent, there may be something else of this name by now: what was looked at is what is
-    // mounted on.
+    // If other users may write to the parent, another file may have taken this name. So the mount goes on the directory
+    // that was opened and checked.
     let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
     let directory = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     // SAFETY: geteuid has no arguments and touches no memory.
@@ -111,7 +111,7 @@ fn mount(path: &Path, what: Mount) -> io::Result<()> {
     if mounted == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Unmounts what is on a directory.
+/// Unmounts the file system on a directory.
 fn unmount(path: &Path) -> io::Result<()> {
     let name = CString::new(path.as_os_str().as_bytes())?;
     let unmount = |flags| {
@@ -125,11 +125,11 @@ fn unmount(path: &Path) -> io::Result<()> {
             done => return done,
         }
     }
-    // It is out of sight at once, and gone when the last file in it is closed.
+    // The file system vanishes from view at once, and is gone when its last file is closed.
     unmount(libc::MNT_DETACH)
 }
 
-/// The advice for a user who may not mount.
+/// The advice for a user without the right to mount.
 fn refusal(engine: &'static str, what: Mount) -> Error {
     let kind = what.kind();
     let shared = Path::new("/dev/shm");

@@ -11,15 +11,15 @@ use crate::disk;
 use crate::managed::watchdog;
 use crate::mount::Mounted;
 
-/// A private directory under the system's temporary one, removed with everything in it when it is dropped, and
-/// by a watchdog when this process ends before that.
+/// A private directory under the system's temporary directory. Dropping it removes it with everything in it; a watchdog
+/// does so when this process ends before that.
 #[derive(Debug)]
 pub struct ScratchDir {
     path: PathBuf,
 }
 
 impl ScratchDir {
-    /// Makes a new directory that only this user may read, under the system's temporary one.
+    /// Makes a new directory that only this user may read, under the system's temporary directory.
     pub fn create(engine: &'static str) -> Result<Self> {
         Self::create_in(engine, &std::env::temp_dir())
     }
@@ -31,13 +31,13 @@ impl ScratchDir {
         Ok(Self { path })
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
-/// Makes a new directory under `parent` that only this user may read, and has it watched from before it is there.
+/// Makes a new directory under `parent` that only this user may read, and registers it with `watch` before that.
 pub(crate) fn make(
     engine: &'static str,
     parent: &Path,
@@ -57,27 +57,27 @@ pub(crate) fn make(
     match std::fs::DirBuilder::new().mode(0o700).create(&path) {
         Ok(()) => Ok(path),
         Err(source) => {
-            // Files that are not ours must stay.
+            // Files of other owners must stay.
             let _ = forget(&path);
             Err(failed(&path, source))
         }
     }
 }
 
-/// Where an engine that keeps files keeps them.
+/// The place of an engine's files.
 #[derive(Debug)]
 pub enum Place {
-    /// At the path that the URL names; what is there stays when the store is closed.
+    /// At the path of the URL; the files stay when the store is closed.
     Given(PathBuf),
     /// In a directory that vanishes with the store.
     Own(ScratchDir),
-    /// In a file system that is mounted for the store, and vanishes with it.
+    /// In a file system that is mounted for the store and vanishes with it.
     Mounted(Mounted),
 }
 
 impl Place {
-    /// The place that a URL asks for: its path; without one, or where the URL asks for a store that vanishes, a new
-    /// directory under the temporary one, or under the path or the folder it lies in.
+    /// The place that a URL asks for: its path. Without a path, or where the URL asks for a store that vanishes, it is
+    /// a new directory. That directory is under the temporary one, or under the path or its parent folder.
     pub fn of(engine: &'static str, url: &StoreUrl) -> Result<Self> {
         refuse_host(engine, url)?;
         let path = Path::new(url.path());
@@ -87,7 +87,7 @@ impl Place {
         ScratchDir::create_in(engine, &Self::parent(engine, url)?).map(Self::Own)
     }
 
-    /// As [`Place::of`] for an engine that has the option `mount`: where it is given, a file system that is mounted on a new
+    /// As [`Place::of`] for an engine with the option `mount`: where it is given, a file system is mounted on a new
     /// directory in that place, whatever else the URL asks for.
     pub fn on(engine: &'static str, url: &StoreUrl, mount: Option<Mount>) -> Result<Self> {
         match mount {
@@ -99,7 +99,7 @@ impl Place {
         }
     }
 
-    /// The folder in which a directory that vanishes is made.
+    /// The parent folder of a directory that vanishes.
     fn parent(engine: &'static str, url: &StoreUrl) -> Result<PathBuf> {
         if url.path().is_empty() {
             return Ok(std::env::temp_dir());
@@ -124,13 +124,13 @@ impl Place {
         }
     }
 
-    /// The file system that it lies on, once it is there.
+    /// The file system of the place, once it exists.
     pub fn file_system(&self) -> Option<FileSystem> {
         let system = disk::file_system(self.path()).ok()?;
         Some(FileSystem { is_own: matches!(self, Self::Mounted(_)), ..system })
     }
 
-    /// The mount that was made for it.
+    /// The kind of mount that was made for the place.
     pub fn mount(&self) -> Option<Mount> {
         match self {
             Self::Mounted(mounted) => Some(mounted.what()),
@@ -138,7 +138,7 @@ impl Place {
         }
     }
 
-    /// How much fits into what was mounted for it; `None` where nothing was, or where that has no limit.
+    /// The size of the file system that was mounted for the place; `None` without a mount or without a limit.
     pub fn limit_bytes(&self) -> Option<u64> {
         match self {
             Self::Mounted(mounted) => mounted.limit_bytes(),
@@ -149,14 +149,14 @@ impl Place {
 
 impl Drop for ScratchDir {
     fn drop(&mut self) {
-        // Nobody is left to tell of a failure; the watchdog tries again when the process ends.
+        // No caller is left to report a failure to; the watchdog tries again when the process ends.
         if std::fs::remove_dir_all(&self.path).is_ok() {
             let _ = watchdog::forget_directory(&self.path);
         }
     }
 }
 
-/// Files have a path alone: what stands where a host would is the beginning of one that was typed with a slash too many.
+/// Refuses a URL with a host: files have only a path, and an apparent host is a path with a slash too many.
 fn refuse_host(engine: &'static str, url: &StoreUrl) -> Result<()> {
     if url.hosts().is_empty() {
         return Ok(());

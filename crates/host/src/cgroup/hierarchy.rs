@@ -1,4 +1,4 @@
-//! Where the groups are: which this process is in, and which are above it.
+//! The control groups' folders: the group that this process is in, and the groups above it.
 
 use std::fs;
 use std::io;
@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Version 1 writes the largest number of whole pages where there is no limit; no machine has an eighth of it.
 const NO_LIMIT: u64 = 1 << 60;
 
-/// By what a group of version 2 may bound what is in it.
+/// The files by which a group of version 2 may bound its processes.
 const LIMITS: [&str; 7] = [
     "memory.max",
     "memory.high",
@@ -19,7 +19,7 @@ const LIMITS: [&str; 7] = [
     "pids.max",
 ];
 
-/// The two versions, which call the same by other names.
+/// The two versions, which use different names for the same files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Version {
     One,
@@ -31,25 +31,25 @@ pub(super) enum Version {
 pub(super) struct Group {
     pub(super) version: Version,
     pub(super) path: PathBuf,
-    /// The topmost that is seen from here.
+    /// The topmost group that is visible from here.
     top: PathBuf,
 }
 
 impl Group {
-    /// The one for memory that this process is in; `None` where the system has none, or none that is seen from here.
+    /// This process's group for memory; `None` where the system has no such group, or shows none here.
     pub(super) fn own() -> Option<Self> {
         Self::own_for("memory")
     }
 
-    /// The same for what `controller` has to give.
+    /// The same for another `controller`.
     pub(super) fn own_for(controller: &str) -> Option<Self> {
         let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
         let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
         Self::find(controller, &groups, &mounts)
     }
 
-    /// From the texts of `/proc/self/cgroup`, whose lines are `4:memory:/path` and for version 2 `0::/path`, and of
-    /// `/proc/self/mountinfo`: `35 31 0:32 /root /mount/point options … - cgroup source options`.
+    /// Finds the group from the texts of `/proc/self/cgroup`, whose lines are `4:memory:/path` and for version 2
+    /// `0::/path`, and of `/proc/self/mountinfo`: `35 31 0:32 /root /mount/point options … - cgroup source options`.
     fn find(controller: &str, groups: &str, mounts: &str) -> Option<Self> {
         let lines = || groups.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'));
         let is_for_it = |list: &str| list.split(',').any(|name| name == controller);
@@ -68,7 +68,7 @@ impl Group {
             };
             is_it.then_some((Path::new(root), Path::new(point)))
         });
-        // A part of the hierarchy may be mounted, as a container sees it.
+        // Only a part of the hierarchy may be mounted, as in a container.
         let path = Path::new(path);
         let (below, point) =
             mounted.find_map(|(root, point)| Some((path.strip_prefix(root).ok()?, point)))?;
@@ -83,13 +83,13 @@ impl Group {
         Self { version: Version::Two, path: path.into(), top: top.into() }
     }
 
-    /// It and those above it, the nearest first: the limit of each holds.
+    /// This group and the groups above it, the nearest first: the limit of each applies.
     pub(super) fn chain(&self) -> impl Iterator<Item = Self> {
         let above = self.path.ancestors().take_while(|path| path.starts_with(&self.top));
         above.map(|path| Self { path: path.into(), ..self.clone() })
     }
 
-    /// A group below it, whether it is there or not.
+    /// A group below this one, whether it exists or not.
     pub(super) fn below(&self, name: &str) -> Self {
         Self { path: self.path.join(name), ..self.clone() }
     }
@@ -106,13 +106,13 @@ impl Group {
         fs::read_to_string(self.file(one, two)).ok()
     }
 
-    /// Its own limit.
+    /// Its own memory limit.
     pub(super) fn limit_bytes(&self) -> Option<u64> {
         let limit = self.read("memory.limit_in_bytes", "memory.max")?;
         limit.trim().parse().ok().filter(|limit| *limit < NO_LIMIT)
     }
 
-    /// The rest of its own limit.
+    /// The free rest of its own limit.
     pub(super) fn free_bytes(&self) -> Option<u64> {
         let used: u64 =
             self.read("memory.usage_in_bytes", "memory.current")?.trim().parse().ok()?;
@@ -125,7 +125,7 @@ impl Group {
         Some(self.limit_bytes()?.saturating_sub(used.saturating_sub(cached)))
     }
 
-    /// How long what is in it was kept from the processors by its own quota.
+    /// How long its own quota kept its processes from the processors.
     pub(super) fn throttled(&self) -> Option<Duration> {
         let stat = self.read("cpu.stat", "cpu.stat")?;
         match self.version {
@@ -134,21 +134,21 @@ impl Group {
         }
     }
 
-    /// How many processes were killed in it for want of memory.
+    /// How many of its processes the kernel killed for lack of memory.
     pub(super) fn n_killed(&self) -> Option<u64> {
         number(&self.read("memory.oom_control", "memory.events")?, "oom_kill")
     }
 
-    /// Whether a group below it has a limit of its own: in version 2 only where it hands memory on, which none with
-    /// processes does but the root of all.
+    /// Whether a group below it can have a limit of its own: in version 2 only where it delegates memory, which no
+    /// group with processes except the root does.
     pub(super) fn hands_on(&self) -> bool {
         self.version == Version::One
             || fs::read_to_string(self.path.join("cgroup.subtree_control"))
                 .is_ok_and(|list| list.split_whitespace().any(|name| name == "memory"))
     }
 
-    /// The file of a limit by which it bounds what is in it: what leaves it would be rid of that. In version 1 only memory
-    /// is left by leaving it, and what bounds that is above as well.
+    /// The file of a limit on its processes, which a process would escape by leaving the group. In version 1 a process
+    /// leaves only the memory group, and the limits on memory are in the groups above as well.
     pub(super) fn limiting_file(&self) -> Option<PathBuf> {
         let bounds = |file: &PathBuf| {
             let limit = fs::read_to_string(file).unwrap_or_default();
@@ -159,7 +159,7 @@ impl Group {
         files.map(|file| self.path.join(file)).find(bounds)
     }
 
-    /// Gives its limits of memory up.
+    /// Lifts its limits of memory.
     pub(super) fn lift(&self) -> io::Result<()> {
         let (files, none): (&[_], _) = match self.version {
             Version::One => (&["memory.memsw.limit_in_bytes", "memory.limit_in_bytes"], "-1"),
@@ -170,7 +170,7 @@ impl Group {
         files.try_for_each(|file| if file.exists() { fs::write(file, none) } else { Ok(()) })
     }
 
-    /// Moves this process, all its threads, into it.
+    /// Moves this process, with all its threads, into the group.
     pub(super) fn enter(&self) -> io::Result<()> {
         fs::write(self.path.join("cgroup.procs"), std::process::id().to_string())
     }

@@ -1,4 +1,4 @@
-//! A limit for this process and all that it starts.
+//! A memory limit for this process and all its children.
 
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
@@ -13,12 +13,13 @@ use super::hierarchy::{Group, Version};
 use super::limit_bytes;
 use crate::managed::watchdog;
 
-/// How often it is tried to remove the group, and how long it is waited in between: what was in it may just be ending.
+/// How often the removal of the group is tried, and the pause in between: its last processes may just be ending.
 const TRIES: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Holds this process, and all that it has started since, in a group with a limit of memory. When it is dropped this process
-/// goes back to where it was, and the group is removed; by a watchdog when this process ends before that.
+/// Holds this process, and all the processes that it has started since, in a group with a limit of memory. Dropping it
+/// moves this process back to its old group and removes the group. A watchdog removes the group when this process ends
+/// before that.
 #[derive(Debug)]
 pub struct MemoryLimit {
     group: Group,
@@ -27,8 +28,8 @@ pub struct MemoryLimit {
 }
 
 impl MemoryLimit {
-    /// Makes the group and moves this process into it. Swap is no way around the limit: memory and swap together have it, or
-    /// there is no swap in the group. The error says what is missing, and what helps.
+    /// Makes the group and moves this process into it. Swap does not evade the limit: memory and swap share it, or the
+    /// group has no swap. The error names the obstacle and the fix.
     pub fn enter(limit: ByteSize) -> Result<Self, String> {
         let home = Group::own().ok_or(
             "there is no control group for memory here; mount them (/sys/fs/cgroup), or leave it out",
@@ -45,7 +46,7 @@ impl MemoryLimit {
                 "{path} and the control groups above it hand no memory on to groups below; {outside}"
             )
         })?;
-        // In version 2 the group is not below this process's own, but beside it.
+        // In version 2 the new group is beside this process's own group, not below it.
         let left = |group: &Group| *group != parent;
         let limited = home.chain().take_while(left).find_map(|group| group.limiting_file());
         if let Some(file) = limited {
@@ -69,15 +70,15 @@ impl MemoryLimit {
                 _ => format!("{what} {path}: {error}; {}", from_outside(limit)),
             }
         };
-        // Registered first: what is made and not yet registered would outlive a `kill -9`. It also starts the watchdog, if
-        // nobody has, while this process is still outside.
+        // Registered first: a group that is made and not yet registered would outlive a `kill -9`. Registering also
+        // starts the watchdog, if none runs yet, while this process is still outside the group.
         watchdog::watch_group_of_memory(&group.path).map_err(failed("watching", &group.path))?;
         if let Err(error) = fs::create_dir(&group.path) {
-            // Files that are not ours must stay.
+            // Files of other owners must stay.
             let _ = watchdog::forget_group_of_memory(&group.path);
             return Err(failed("making", &group.path)(error));
         }
-        // From here on, whatever happens, dropping it tidies up.
+        // From here on, dropping `entered` cleans up, whatever happens.
         let mut entered = Self { group, home, has_swap: false };
         entered.set(limit).map_err(failed("limiting", &entered.group.path))?;
         entered.group.enter().map_err(failed("entering", &entered.group.path))?;
@@ -95,15 +96,15 @@ impl MemoryLimit {
         Ok(())
     }
 
-    /// Whether what is beyond the limit may go into swap, because this kernel does not count swap by groups.
+    /// Whether memory beyond the limit may go into swap, because this kernel does not count swap by groups.
     pub fn has_swap(&self) -> bool {
         self.has_swap
     }
 }
 
 impl MemoryLimit {
-    /// Goes back to where this process was; where that is gone, because nobody was in it any more, to the nearest group above
-    /// it that is not beyond the one that the limit was made in. False where none of them lets it in.
+    /// Moves this process back to its old group. A group that vanished when its last process left is replaced by the
+    /// nearest group above it, up to the parent of the limit's group. False where no group accepts the process.
     fn leave(&self) -> bool {
         let bound = self.group.path.parent();
         let mut chain = self
@@ -117,12 +118,13 @@ impl MemoryLimit {
 impl Drop for MemoryLimit {
     fn drop(&mut self) {
         if !self.leave() {
-            // In version 2 a group that hands memory on has no processes. This one stays until the process ends, with no
-            // limit that the next one would be measured by; where even that fails, the next is refused for that limit.
+            // In version 2 a group that delegates memory takes no processes. This group stays until the process ends,
+            // without a limit that the next `MemoryLimit` would find. Where even that fails, the next one is refused
+            // because of the old limit.
             let _ = self.group.lift();
             return;
         }
-        // Nobody is left to tell of a failure; the watchdog tries again when the process ends.
+        // No caller is left to report a failure to; the watchdog tries again when the process ends.
         for _ in 0..TRIES {
             match fs::remove_dir(&self.group.path) {
                 Err(error) if error.kind() == io::ErrorKind::ResourceBusy => sleep(PAUSE),
@@ -136,7 +138,7 @@ impl Drop for MemoryLimit {
     }
 }
 
-/// How the limit is had without a group of Larder's.
+/// The command that sets the limit without a group of Larder's.
 fn from_outside(limit: ByteSize) -> String {
     let short = limit.typed().to_uppercase();
     format!(
@@ -150,7 +152,8 @@ mod tests {
     use super::*;
     use crate::scratch::ScratchDir;
 
-    /// Folders stand for groups: a process is in what has its id in a file, and nothing is written where no folder is.
+    /// Folders stand for groups: a process is in the groups whose file has its id, and no file is written where no
+    /// folder is.
     #[test]
     fn whose_group_is_gone_goes_to_the_nearest_that_lets_it_in() {
         let top = ScratchDir::create("cgroup").unwrap();
@@ -171,7 +174,7 @@ mod tests {
         fs::remove_dir_all(&session).unwrap();
         drop(limited());
         assert!(of_slice.exists() && !slice.join("larder-1").exists());
-        // Nobody is let in here: what should be a file is a folder.
+        // This group accepts no process: a folder is in the place of its file.
         fs::remove_file(&of_slice).unwrap();
         fs::create_dir(&of_slice).unwrap();
         let stays = limited();

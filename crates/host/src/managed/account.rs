@@ -16,11 +16,11 @@ pub struct Account {
 }
 
 impl Account {
-    /// The first of these accounts that exists and can reach `directory`, which it will be given; `None` unless this
-    /// process is root.
+    /// The first of these accounts that exists and can reach its future `directory`; `None` unless this process is
+    /// root.
     ///
-    /// Under a temporary directory that only root may enter no other account can work: then the server is root too, as it
-    /// would be for a user's own directory the user's.
+    /// If only root may enter the temporary directory, no other account can work there: then the server runs as root
+    /// too.
     pub fn for_server(names: &[&str], directory: &Path) -> Option<Self> {
         // SAFETY: geteuid has no arguments and touches no memory.
         if unsafe { libc::geteuid() } != 0 {
@@ -51,14 +51,14 @@ impl Account {
         std::os::unix::fs::chown(path, Some(self.uid), Some(self.gid))
     }
 
-    /// Has a program start under this account: for a server that has no option for it.
+    /// Makes a program start under this account: for a server without an option for it.
     pub fn run(&self, command: &mut Command) {
         command.uid(self.uid).gid(self.gid);
     }
 }
 
-/// The account in the text of `/etc/passwd`: `name:x:uid:gid:…` a line. Servers' accounts are always there, other
-/// sources of accounts hold people.
+/// The account in the text of `/etc/passwd`: `name:x:uid:gid:…` a line. Servers' accounts are always in this file;
+/// other sources of accounts hold people.
 fn find(accounts: &str, name: &str) -> Option<Account> {
     accounts.lines().find_map(|line| {
         let mut fields = line.split(':');
@@ -100,7 +100,7 @@ mod tests {
             fs::set_permissions(&outer, fs::Permissions::from_mode(mode)).unwrap();
             (owner.reaches(&inner), other.reaches(&inner))
         });
-        // Whether the temporary directory itself can be passed is the machine's affair.
+        // Whether the temporary directory itself can be passed depends on the machine.
         assert_eq!((reachable[0].1, reachable[1].0), (false, reachable[0].0));
         assert_eq!(reachable[1].1, other.reaches(&outer));
     }

@@ -6,8 +6,8 @@ use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 use super::watchdog;
 
-/// A program that this process has started, and all that it starts in turn: they are killed when this is dropped, and by
-/// a watchdog when this process ends before that.
+/// A program that this process has started, with all its children. Dropping it kills them; a watchdog kills them when
+/// this process ends before that.
 #[derive(Debug)]
 pub struct Group {
     leader: Child,
@@ -19,18 +19,18 @@ impl Group {
         watchdog::spawn(command).map(|leader| Self { leader })
     }
 
-    /// The process id of its leader, which is that of the group too.
+    /// The process id of its leader, which is the group's id too.
     pub fn pid(&self) -> u32 {
         self.leader.id()
     }
 
-    /// The ends of the pipes to its leader's standard input, output and error, as far as it has any. Each is handed out
+    /// The ends of the pipes to its leader's standard input, output and error, where it has them. Each is handed out
     /// once.
     pub fn take_pipes(&mut self) -> (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>) {
         (self.leader.stdin.take(), self.leader.stdout.take(), self.leader.stderr.take())
     }
 
-    /// How the leader has ended, if it has. It is not reaped, so that its id stays its own.
+    /// How the leader ended, if it did. The leader is not reaped, so that its id stays its own.
     pub fn ended(&self) -> Option<String> {
         ended(self.pid())
     }
@@ -44,7 +44,7 @@ impl Group {
     }
 }
 
-/// How a child of this process has ended, if it has and was not reaped; `None` for whoever is no child of it.
+/// How an unreaped child of this process ended; `None` while it runs, and for any other process.
 pub fn ended(pid: u32) -> Option<String> {
     let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
     let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
@@ -64,8 +64,8 @@ pub fn ended(pid: u32) -> Option<String> {
 impl Drop for Group {
     fn drop(&mut self) {
         self.signal(libc::SIGKILL);
-        // Taken back before the id can belong to somebody else. Nobody is left to tell of a failure: without a
-        // watchdog there is nothing to take back, and a process that has been killed can be waited for.
+        // Taken back before the id can belong to another process. A failure is ignored: without a watchdog there is
+        // nothing to take back, and a killed process can be waited for.
         let _ = watchdog::forget_group(self.pid());
         let _ = self.leader.wait();
     }

@@ -1,7 +1,7 @@
 //! Real servers that Larder starts for itself and stops again.
 //!
-//! A [`Server`] is private: in a process group and a temporary directory of its own. It ends when its handle is
-//! dropped, also by a panic; and when this process is killed a watchdog ends it.
+//! A [`Server`] is private: it has its own process group and temporary directory. It ends when its handle is dropped,
+//! also by a panic; a watchdog ends it when this process is killed.
 
 mod account;
 mod group;
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 use larder_store::{Error, Recipe, Result, Source};
 
-/// Where the program of a recipe is; the error names the command that brings it.
+/// The path of a recipe's program; the error names the command that installs it.
 pub fn find(engine: &'static str, recipe: &Recipe) -> Result<PathBuf> {
     let found = match recipe.source {
         Source::Debian(_) | Source::Page(_) => {
@@ -46,8 +46,8 @@ pub fn find(engine: &'static str, recipe: &Recipe) -> Result<PathBuf> {
     })
 }
 
-/// Where `setup.sh --with` puts what no package of the system brings: `larder` in the user's data folder. `None` where
-/// that user has no home.
+/// The folder into which `setup.sh --with` puts programs without a system package: `larder` in the user's data folder.
+/// `None` where the user has no home.
 pub fn data_folder() -> Option<PathBuf> {
     let named = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
     let named = named.filter(|folder| folder.is_absolute());
@@ -55,7 +55,7 @@ pub fn data_folder() -> Option<PathBuf> {
     Some(named.or_else(home)?.join("larder"))
 }
 
-/// The folders that a pattern with at most one `*` as a component means, the newest version first.
+/// The folders that match a pattern with at most one `*` as a component, the newest version first.
 fn folders(pattern: &str) -> Vec<PathBuf> {
     let Some((above, below)) = pattern.split_once('*') else { return vec![pattern.into()] };
     let entries = std::fs::read_dir(above).into_iter().flatten().flatten();

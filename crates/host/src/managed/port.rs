@@ -1,4 +1,4 @@
-//! Ports for servers that cannot be told to find one: one that is free now may be somebody's when the server takes it.
+//! Ports for servers that cannot choose one themselves: another process may take a free port before the server does.
 
 use std::net::{Ipv4Addr, TcpListener};
 
@@ -7,10 +7,10 @@ use larder_store::{Error, Result};
 /// The error of a server for a port that is in use, in the words of the C library.
 pub(super) const IN_USE: &str = "Address already in use";
 
-/// How often another free port is looked for.
+/// How many free ports are tried.
 const ATTEMPTS: usize = 10;
 
-/// A port of 127.0.0.1 that nobody listens on now.
+/// A port of 127.0.0.1 that is free now.
 pub fn free_port(engine: &'static str) -> Result<u16> {
     let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|it| it.local_addr());
     port.map(|address| address.port()).map_err(|source| Error::Io {
@@ -20,8 +20,8 @@ pub fn free_port(engine: &'static str) -> Result<u16> {
     })
 }
 
-/// Starts a server on a port that it finds free, and again on another where somebody has taken that meanwhile, as the
-/// server's [last words](super::last_words) tell. Other errors are the caller's.
+/// Starts a server on a free port, and again on another port where another process has taken it meanwhile. The server's
+/// [last words](super::last_words) reveal that. Other errors are returned.
 pub fn on_free_port<T>(mut start: impl FnMut() -> Result<T>) -> Result<T> {
     for _ in 1..ATTEMPTS {
         match start() {
@@ -41,7 +41,7 @@ mod tests {
     use crate::managed::Server;
     use crate::scratch::ScratchDir;
 
-    /// A server that listens on a port, or says of it what PostgreSQL says.
+    /// A server that listens on a port, or fails with PostgreSQL's messages.
     const SERVER: &str = r#"
         use IO::Socket::INET;
         my $listener = IO::Socket::INET->new(LocalAddr => "127.0.0.1:$ARGV[0]", Listen => 1);

@@ -1,4 +1,4 @@
-//! Secrets of a server: its files, and the password to it.
+//! Secrets of a server: its files, and its password.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
@@ -9,7 +9,7 @@ use larder_store::{Error, Result};
 
 use super::Account;
 
-/// Writes a new file that only the server may read, which runs under this account.
+/// Writes a new file that only the server, which runs under this account, may read.
 pub fn write_private(
     engine: &'static str,
     path: &Path,
@@ -26,7 +26,7 @@ pub fn write_private(
     })
 }
 
-/// A password that nobody can guess: 128 random bits as text.
+/// A password that cannot be guessed: 128 random bits as text.
 pub fn random_password(engine: &'static str) -> Result<String> {
     let mut bits = [0; 16];
     let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bits));

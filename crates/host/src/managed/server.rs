@@ -13,31 +13,31 @@ use super::port::IN_USE;
 use super::{Account, Group};
 use crate::scratch::ScratchDir;
 
-/// How long a server may take to end after it was asked to; then it is killed.
+/// The time that a server has to end after the request; then it is killed.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// The file of a server's output, in its directory.
 const LOG: &str = "server.log";
 
-/// How a program ends that did what it was to do, as [`Group::ended`] tells it.
+/// The status of a program that succeeded, as [`Group::ended`] returns it.
 const SUCCESS: &str = "exit status 0";
 
-/// How often somebody looks whether a program has come so far.
+/// The interval between looks at the progress of a program.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// A server that this process has started. It ends when this is dropped.
+/// A server that this process has started. Dropping it ends the server.
 #[derive(Debug)]
 pub struct Server {
     process: Process,
     directory: ScratchDir,
-    /// The signal that asks it to end, and the time for it.
+    /// The signal that asks the server to end, and the time that it has for it.
     farewell: (libc::c_int, Duration),
 }
 
-/// Runs a program to its end: what makes the data folder of a server before that can start.
+/// Runs a program to its end, such as the program that makes the data folder of a server.
 ///
-/// Its output goes to a file in `directory`, which `account` gets; changing to it is the caller's affair. When the
-/// program fails, or takes longer than `within`, the error tells in one line what it said.
+/// Its output goes to a file in `directory`, which `account` gets; the caller changes to the account. When the program
+/// fails, or takes longer than `within`, the error quotes its last words in one line.
 pub fn run(
     engine: &'static str,
     command: Command,
@@ -61,7 +61,7 @@ pub fn run(
     }
 }
 
-/// A program that was started, and what it is called.
+/// A started program and its name.
 #[derive(Debug)]
 struct Process {
     engine: &'static str,
@@ -105,10 +105,10 @@ impl Process {
 }
 
 impl Server {
-    /// Starts a server in a process group of its own, whose files are to be in `directory`.
+    /// Starts a server in a process group of its own; its files belong in `directory`.
     ///
-    /// Its output goes to a file there. `account` gets the directory; changing to it is the server's affair,
-    /// because each has its own option for that.
+    /// Its output goes to a file there. `account` gets the directory; the server itself changes to the account, because
+    /// each server has its own option for that.
     pub fn start(
         engine: &'static str,
         command: Command,
@@ -119,24 +119,24 @@ impl Server {
         Ok(Self { process, directory, farewell: (libc::SIGTERM, GRACE) })
     }
 
-    /// Has it killed in the end without being asked to end first: for a server with nothing to save, which may
-    /// take a second to notice that it was asked.
+    /// Kills the server in the end without a request to end: for a server with nothing to save, which may take a second
+    /// to notice the request.
     #[must_use]
     pub fn without_grace(mut self) -> Self {
         self.farewell.1 = Duration::ZERO;
         self
     }
 
-    /// Has it asked to end by this signal: for a server that takes the usual one for leave to finish its work.
+    /// Sets the signal that asks the server to end: for a server that first finishes its work on the usual signal.
     #[must_use]
     pub fn ended_by(mut self, signal: libc::c_int) -> Self {
         self.farewell.0 = signal;
         self
     }
 
-    /// Asks until the server answers, and returns the answer.
+    /// Calls `ask` until the server answers, and returns the answer.
     ///
-    /// When it ends instead, or does not answer within `within`, the error tells in one line what it said.
+    /// When the server ends instead, or does not answer within `within`, the error quotes its last words in one line.
     pub fn answer<T>(&mut self, within: Duration, mut ask: impl FnMut() -> Option<T>) -> Result<T> {
         let deadline = Instant::now() + within;
         loop {
@@ -154,7 +154,7 @@ impl Server {
         }
     }
 
-    /// Its process id, which is that of its process group too.
+    /// Its process id, which is its process group's id too.
     pub fn pid(&self) -> u32 {
         self.process.group.pid()
     }
@@ -166,14 +166,14 @@ impl Server {
 }
 
 impl Drop for Server {
-    /// Asks the server to end and waits a little; what is left of its group is killed with it.
+    /// Asks the server to end and waits a little; dropping the group then kills the rest of it.
     fn drop(&mut self) {
         let (signal, grace) = self.farewell;
         if grace.is_zero() {
             return;
         }
         self.process.group.signal(signal);
-        // One that somebody has stopped does as it is asked once it goes on.
+        // A stopped server ends once it continues.
         self.process.group.signal(libc::SIGCONT);
         let deadline = Instant::now() + grace;
         while self.process.group.ended().is_none() && Instant::now() < deadline {
@@ -182,8 +182,8 @@ impl Drop for Server {
     }
 }
 
-/// The last lines of a log as one, not too long; those that are called errors there, where any are. Whatever a server says
-/// after its port was taken follows from that.
+/// The last lines of a log as one short line; only the lines with `ERROR` where there are any. If the port was taken,
+/// that line alone counts, because later messages follow from it.
 pub fn last_words(log: &[u8]) -> String {
     const LINES: usize = 3;
     const LONGEST: usize = 300;

@@ -1,9 +1,9 @@
 //! A small process that cleans up after this one, even when this one is killed.
 //!
-//! It is a shell that reads a pipe of which only this process holds the other end. When this process ends, in
-//! order or by `kill -9`, the pipe ends, and the watchdog stops the process groups, unmounts the file systems and removes
-//! the directories and control groups that have been registered and not taken back. It runs in a session of its own and ignores Ctrl-C and
-//! SIGTERM, so what ends this process does not end the watchdog before its work is done.
+//! The watchdog is a shell that reads a pipe; only this process holds the other end. When this process ends, in order
+//! or by `kill -9`, the pipe ends. Then the watchdog stops the registered process groups, unmounts the file systems,
+//! and removes the directories and control groups that were not taken back. It runs in its own session and ignores
+//! Ctrl-C and SIGTERM, so a signal that ends this process does not end the watchdog before its work is done.
 
 use std::io::{self, PipeWriter, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
@@ -13,17 +13,17 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-/// The one watchdog of this process, once something needs it. The pipe is never closed by us.
+/// The one watchdog of this process, once a resource needs it. This process never closes the pipe.
 static WATCHDOG: Mutex<Option<Watchdog>> = Mutex::new(None);
 
 #[derive(Debug)]
 struct Watchdog {
     pipe: PipeWriter,
-    /// Outlives this process, so nobody waits for it.
+    /// Outlives this process, so this process does not wait for it.
     _process: Child,
 }
 
-/// Has `path` removed, with everything in it, when this process ends. Call before it is made.
+/// Has the watchdog remove `path`, with everything in it, when this process ends. Call before the directory is made.
 pub(crate) fn watch_directory(path: &Path) -> io::Result<()> {
     tell("directory ", path.as_os_str().as_bytes())
 }
@@ -33,7 +33,7 @@ pub(crate) fn forget_directory(path: &Path) -> io::Result<()> {
     tell("forget directory ", path.as_os_str().as_bytes())
 }
 
-/// Has the file system at `path` unmounted and its directory removed when this process ends. Call before it is made.
+/// Has the watchdog unmount `path` and remove its directory when this process ends. Call before the mount.
 pub(crate) fn watch_mount(path: &Path) -> io::Result<()> {
     tell("mount ", path.as_os_str().as_bytes())
 }
@@ -43,8 +43,8 @@ pub(crate) fn forget_mount(path: &Path) -> io::Result<()> {
     tell("forget mount ", path.as_os_str().as_bytes())
 }
 
-/// Has what is left in a control group killed and the group removed when this process ends. Call before it is made, and
-/// before this process is in it: what the watchdog is in cannot be removed.
+/// Has the watchdog kill the processes left in a control group, and remove the group, when this process ends. Call
+/// before the group is made and this process enters it: the watchdog cannot remove its own group.
 pub(crate) fn watch_group_of_memory(path: &Path) -> io::Result<()> {
     tell("cgroup ", path.as_os_str().as_bytes())
 }
@@ -54,15 +54,14 @@ pub(crate) fn forget_group_of_memory(path: &Path) -> io::Result<()> {
     tell("forget cgroup ", path.as_os_str().as_bytes())
 }
 
-/// Takes a process group back that a child has registered, once nothing is left of it.
+/// Takes back a process group that a child has registered, once all its processes are gone.
 pub(crate) fn forget_group(pid: u32) -> io::Result<()> {
     tell("forget group ", pid.to_string().as_bytes())
 }
 
-/// Starts `command` as the leader of a session and process group of its own, which ends when this process does.
+/// Starts `command` as the leader of its own session and process group, which ends when this process does.
 ///
-/// The child registers itself before it becomes the program, so there is no moment in which it runs and nobody
-/// would stop it.
+/// The child registers itself before it becomes the program, so it never runs without a watchdog.
 pub(crate) fn spawn(command: &mut Command) -> io::Result<Child> {
     let watchdog = with_watchdog(|pipe| Ok(pipe.as_raw_fd()))?;
     let (mut registered, pipe) = io::pipe()?;
@@ -78,7 +77,8 @@ pub(crate) fn spawn(command: &mut Command) -> io::Result<Child> {
     let spawned = command.spawn();
     drop(pipe);
     if spawned.is_err() {
-        // The child may have registered and then not become the program; its id can soon be somebody else's.
+        // The child may have registered and then failed to become the program; its id may soon belong to another
+        // process.
         let mut line = Vec::new();
         registered.read_to_end(&mut line)?;
         if let Some(entry) = line.strip_suffix(b"\n") {
@@ -117,7 +117,7 @@ fn register_group(pipes: [RawFd; 2]) -> io::Result<()> {
 
 /// Writes one line to the watchdog.
 fn tell(words: &str, argument: &[u8]) -> io::Result<()> {
-    // It would end the line early.
+    // A newline would end the line early.
     if argument.contains(&b'\n') {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "a newline in the path"));
     }
@@ -125,7 +125,7 @@ fn tell(words: &str, argument: &[u8]) -> io::Result<()> {
     with_watchdog(|pipe| pipe.write_all(&line))
 }
 
-/// Calls `act` with the pipe of the watchdog, which is started when it is first needed.
+/// Calls `act` with the pipe of the watchdog, which starts when it is first needed.
 fn with_watchdog<T>(act: impl FnOnce(&mut PipeWriter) -> io::Result<T>) -> io::Result<T> {
     let mut watchdog = WATCHDOG.lock().unwrap_or_else(PoisonError::into_inner);
     let watchdog = match &mut *watchdog {
@@ -144,10 +144,10 @@ fn start() -> io::Result<Watchdog> {
         .stdin(reader)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        // The directory that this process was started in may be removed or unmounted.
+        // The current directory of this process may be removed or unmounted.
         .current_dir("/");
     // SAFETY: between fork and exec only setsid and signal are called, which are async-signal-safe and use no
-    // memory of ours. An ignored signal stays ignored in the shell and in what it starts.
+    // memory of ours. An ignored signal stays ignored in the shell and in its children.
     unsafe {
         command.pre_exec(|| {
             new_session()?;

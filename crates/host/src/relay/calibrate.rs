@@ -1,4 +1,4 @@
-//! How much a relay adds to a round trip, by round trips through it and past it.
+//! The time that a relay adds to a round trip, from round trips through it and past it.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
@@ -9,47 +9,47 @@ use std::time::{Duration, Instant};
 /// The length of a request and of its answer.
 const LEN: usize = 64;
 
-/// How long round trips are made to find out what the relay costs, and how often. The least of these costs counts: what
-/// else the machine does can only add to it, and is not the relay's to make up for.
+/// How long round trips measure the relay's cost, and how often. The least cost counts: other work of the machine can
+/// only add to it, and the relay must not make up for that.
 const SEARCH: Duration = Duration::from_millis(40);
 const N_SEARCHES: usize = 3;
 
-/// How long they are made to find out what it then adds.
+/// How long round trips measure the delay that the relay then adds.
 const PROOF: Duration = Duration::from_millis(210);
 
-/// The longest delay that what the relay costs is sought with: it does not grow with the delay, and is known the better
-/// the more round trips there are.
+/// The longest delay for measuring the relay's cost: the cost does not grow with the delay, and more round trips make
+/// it surer.
 const LONGEST_SEARCHED: Duration = Duration::from_millis(2);
 
-/// Round trips through the relay at least, and how many go past it, which take next to no time, before them and again
-/// after them.
+/// The least number of round trips through the relay, and the number past it. Round trips past it take next to no time,
+/// and run both before and after the others.
 const FEWEST: usize = 5;
 const N_PAST: usize = 100;
 
-/// From so many round trips on there is a 99th percentile.
+/// A 99th percentile takes this many round trips.
 const FEWEST_FOR_P99: usize = 100;
 
-/// By how many per cent the median may be off before somebody is told so.
+/// The median may be off by this many per cent before reports mention it.
 const TOLERABLE: f64 = 5.0;
 
 /// The time that a relay adds to a round trip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Added {
-    /// The time that it was asked to add.
+    /// The requested time.
     pub asked: Duration,
     /// At the median.
     pub median: Duration,
     /// At the 99th percentile; with less than 100 round trips, at most.
     pub p99: Duration,
-    /// How many round trips were made.
+    /// The number of round trips.
     pub n_round_trips: usize,
-    /// Whether it runs before whatever else the machine computes, client and servers included, which only some users may
-    /// have it do. On a machine with few processors the same work then takes another time.
+    /// Whether the relay preempts all other work of the machine, client and servers included, which only some users may
+    /// allow. On a machine with few processors the same work then takes a different time.
     pub is_realtime: bool,
 }
 
 impl Added {
-    /// By how many per cent the median is longer than asked for, where that is more than a little; below 0 it is shorter.
+    /// By how many per cent the median is longer than requested, where the difference matters; below 0 it is shorter.
     pub fn percent_off(&self) -> Option<f64> {
         let off = (self.median.as_secs_f64() / self.asked.as_secs_f64() - 1.0) * 100.0;
         (off.is_finite() && off.abs() > TOLERABLE).then_some(off)
@@ -57,7 +57,8 @@ impl Added {
 }
 
 impl fmt::Display for Added {
-    /// `2.01 ms at the median, 2.14 ms at p99; at ordinary priority`, and in between how far the median is off, if it is.
+    /// `2.01 ms at the median, 2.14 ms at p99; at ordinary priority`, and in between the error of the median, if it
+    /// matters.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let p99 = if self.n_round_trips < FEWEST_FOR_P99 { "most" } else { "p99" };
         write!(f, "{} at the median, {} at {p99}", Shown(self.median), Shown(self.p99))?;
@@ -90,10 +91,9 @@ impl fmt::Display for Shown {
     }
 }
 
-/// Has the relay hold for so long that it adds `delay` at the median, and returns what it adds.
+/// Makes the relay add `delay` at the median, and returns the time that it really adds.
 ///
-/// `through` is the address of the relay to `echo`; `hold` gives the relay its order. How the relay runs is for the caller to
-/// say.
+/// `through` is the address of the relay to `echo`; `hold` sends the relay its order. The caller sets `is_realtime`.
 pub(super) fn calibrate(
     delay: Duration,
     echo: &TcpListener,
@@ -124,7 +124,7 @@ fn measure(
     delay: Duration,
     time: Duration,
 ) -> io::Result<Added> {
-    // The first one may come before the order does.
+    // The first round trip may arrive before the order does.
     round_trip(through)?;
     let mut base = round_trips(past, N_PAST)?;
     let n_within = time.as_nanos() / delay.as_nanos().max(1);
@@ -154,21 +154,21 @@ fn round_trip(stream: &mut TcpStream) -> io::Result<Duration> {
     Ok(start.elapsed())
 }
 
-/// The smallest of these times that so many per cent are not longer than; they are put in order.
+/// The smallest of these times that at least `per_cent` per cent do not exceed; sorts the times.
 fn percentile(times: &mut [Duration], per_cent: usize) -> Duration {
     times.sort_unstable();
     let rank = (times.len() * per_cent).div_ceil(100);
     times.get(rank.saturating_sub(1)).copied().unwrap_or_default()
 }
 
-/// A connection to `echo`, at its own address or at one that leads there, at whose other end everything is sent back.
+/// A connection to `echo`, directly or through a relay, whose other end sends everything back.
 fn connect(address: SocketAddr, echo: &TcpListener, patience: Duration) -> io::Result<TcpStream> {
     let stream = TcpStream::connect(address)?;
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(patience))?;
     let mut other_end = accept(echo, patience)?;
     other_end.set_nodelay(true)?;
-    // It ends when this end is closed, or the relay.
+    // The thread ends when this end or the relay closes the connection.
     thread::Builder::new().name("echo".into()).spawn(move || {
         let mut buffer = [0; LEN];
         while other_end.read_exact(&mut buffer).is_ok() && other_end.write_all(&buffer).is_ok() {}
@@ -176,7 +176,7 @@ fn connect(address: SocketAddr, echo: &TcpListener, patience: Duration) -> io::R
     Ok(stream)
 }
 
-/// Waits for a connection, for a time.
+/// Waits up to `patience` for a connection.
 fn accept(listener: &TcpListener, patience: Duration) -> io::Result<TcpStream> {
     listener.set_nonblocking(true)?;
     let deadline = Instant::now() + patience;

@@ -4,26 +4,26 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::Instant;
 
-/// How much may be held in one direction of a connection; then nothing more is read, as with a window of TCP that is full.
+/// The most bytes held in one direction of a connection; then reading stops, as with a full TCP window.
 const CAPACITY: usize = 16 << 20;
 
-/// Room that is kept when nothing is held.
+/// The room that stays allocated when no bytes are held.
 const KEPT: usize = 256 << 10;
 
 /// One direction of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Held {
     bytes: VecDeque<u8>,
-    /// When each chunk is due, and its length, in the order of arrival.
+    /// The due time and the length of each chunk, in the order of arrival.
     chunks: VecDeque<(Instant, usize)>,
-    /// When the end is due, once the sender has ended.
+    /// The due time of the end, once the sender has ended.
     end: Option<Instant>,
-    /// The end has been passed on, or nobody takes the bytes any more.
+    /// Whether the end has been passed on, or the receiver takes no more bytes.
     is_over: bool,
 }
 
 impl Held {
-    /// Holds what has arrived until `due`, which is not before that of an earlier chunk.
+    /// Holds bytes until `due`, which is not before the due time of an earlier chunk.
     pub(super) fn push(&mut self, bytes: &[u8], due: Instant) {
         if !self.is_over {
             self.bytes.extend(bytes);
@@ -31,12 +31,12 @@ impl Held {
         }
     }
 
-    /// Nothing more comes. The end is passed on when it is due, behind all bytes.
+    /// Marks the end of the bytes. The end is passed on when it is due, behind all bytes.
     pub(super) fn end(&mut self, due: Instant) {
         self.end.get_or_insert(due);
     }
 
-    /// Nobody takes the bytes any more.
+    /// Drops all bytes, because the receiver takes no more.
     pub(super) fn discard(&mut self) {
         *self = Self { is_over: true, ..Self::default() };
     }
@@ -51,8 +51,8 @@ impl Held {
         self.is_over
     }
 
-    /// Passes on what is due: bytes by `send`, the end by `shut`. Stops where an error of either says so; what was
-    /// not taken stays.
+    /// Passes on all that is due: bytes by `send`, the end by `shut`. Stops at an error of either; bytes not taken
+    /// stay.
     pub(super) fn pass_on(
         &mut self,
         now: Instant,
@@ -77,7 +77,7 @@ impl Held {
         Ok(())
     }
 
-    /// Takes away the first bytes.
+    /// Removes the first bytes.
     fn forget(&mut self, mut len: usize) {
         self.bytes.drain(..len);
         while let Some((_, left)) = self.chunks.front_mut() {
@@ -110,7 +110,7 @@ mod tests {
         for (millis, all, is_over) in [(1, ""), (2, "abc"), (3, "abcdefg"), (4, "abcdefg")]
             .map(|(millis, all)| (millis, all, millis == 4))
         {
-            // Two bytes at most are taken at once.
+            // The receiver takes at most two bytes at once.
             let send = |bytes: &[u8]| {
                 let len = bytes.len().min(2);
                 passed.extend_from_slice(&bytes[..len]);

@@ -1,4 +1,4 @@
-//! One connection of a client, and the one that the relay has to the server in its place.
+//! One connection of a client, and the relay's connection to the server in its place.
 
 use std::io::{self, ErrorKind, Read as _};
 use std::os::fd::AsFd as _;
@@ -32,12 +32,12 @@ impl Side {
 pub(super) struct Link {
     client: Peer,
     server: Peer,
-    /// Nothing passes before: the time that it takes to connect.
+    /// The time at which the connection counts as open; no bytes pass before.
     opens: Instant,
     is_connecting: bool,
-    /// How many addresses of the server have been tried.
+    /// The number of server addresses tried so far.
     n_tried: usize,
-    /// When the wire to the client has carried all that was put on it.
+    /// The time at which the wire to the client has carried all its bytes.
     wire_is_free: Instant,
 }
 
@@ -45,9 +45,9 @@ pub(super) struct Link {
 #[derive(Debug)]
 struct Peer {
     socket: Socket,
-    /// The bytes that have come from it.
+    /// The bytes received from this end.
     held: Held,
-    /// It takes no more bytes for now.
+    /// Whether this end takes no more bytes for now.
     is_blocked: bool,
     interest: u32,
 }
@@ -59,7 +59,7 @@ impl Peer {
 }
 
 impl Link {
-    /// A client that has been accepted, and the beginning of a connection to its server.
+    /// Links an accepted client to a server, and begins the connection to the server.
     pub(super) fn new(
         client: Socket,
         destination: &Destination,
@@ -73,8 +73,8 @@ impl Link {
         Ok(Self { client, server, opens, is_connecting: true, n_tried, wire_is_free: opens })
     }
 
-    /// Does what can be done now that something has happened at this side: goes on with a connection that is being
-    /// made, writes what it did not take, reads what has come. Returns when that is due, where it did not pass at once.
+    /// Handles an event at this side: continues a pending connection, writes bytes that were blocked, and reads new
+    /// bytes. Returns the due time of bytes that did not pass at once.
     pub(super) fn turn(
         &mut self,
         side: Side,
@@ -96,7 +96,7 @@ impl Link {
 
     fn go_on_connecting(&mut self, destination: &Destination) -> io::Result<()> {
         if self.server.socket.take_error()?.is_some() {
-            // The old socket leaves the set of those that are waited for with its last descriptor.
+            // The old socket leaves the epoll set when its last descriptor closes.
             self.server = Peer::new(connect(destination, &mut self.n_tried)?, true);
         } else if self.server.socket.peer_addr().is_ok() {
             self.is_connecting = false;
@@ -121,7 +121,7 @@ impl Link {
             Ok(len) => peer.held.push(&buffer[..len], due),
             Err(error) if is_for_now(&error) => return None,
             Err(_) => {
-                // The bytes that it sent before are still on their way; bytes on their way to it are lost.
+                // Bytes that this side sent before are still on their way; bytes on their way to it are lost.
                 peer.held.end(due);
                 self.peer(side.other()).held.discard();
             }
@@ -133,7 +133,7 @@ impl Link {
         None
     }
 
-    /// When the wire to the client has carried so many bytes that come now, behind those before them.
+    /// The time at which the wire to the client has carried these new bytes, behind all earlier bytes.
     fn carried(&mut self, now: Instant, bytes: usize, rate: u64) -> Instant {
         if rate == 0 {
             return now;
@@ -143,7 +143,7 @@ impl Link {
         self.wire_is_free
     }
 
-    /// Passes on what has come from this side and is due.
+    /// Passes on the bytes from this side that are due.
     pub(super) fn pass_on(&mut self, from: Side, now: Instant) {
         let (from, to) = match from {
             Side::Client => (&mut self.client, &mut self.server),
@@ -166,7 +166,7 @@ impl Link {
         self.client.held.is_over() && self.server.held.is_over()
     }
 
-    /// Waits for what the link can do something about.
+    /// Waits for the events that the link can handle.
     pub(super) fn watch(&mut self, epoll: &Epoll, token: impl Fn(Side) -> u64) -> io::Result<()> {
         let is_connecting = self.is_connecting;
         for side in [Side::Client, Side::Server] {
@@ -189,12 +189,12 @@ impl Link {
     }
 }
 
-/// Whether the same may be done later.
+/// Whether the operation may succeed later.
 fn is_for_now(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
-/// Begins a connection to the first address that has not been tried and does not fail at once.
+/// Begins a connection to the first untried address that does not fail at once.
 fn connect(destination: &Destination, n_tried: &mut usize) -> io::Result<Socket> {
     let mut failed = io::Error::from(ErrorKind::AddrNotAvailable);
     loop {

@@ -1,15 +1,16 @@
-//! A wire of any length: a process of its own between a client and its servers, by which every round trip takes longer.
+//! A wire of any length: a separate process between a client and its servers that makes every round trip longer.
 //!
-//! It is this program again, started under another role, so that its work is not on the client's account nor on the
-//! servers', and so that a client in any language can go through it. Each chunk of bytes is stamped when it arrives and
-//! passed on when it is due, so that any number of requests are under way at once and no throughput is lost.
+//! It is this program, started in another role, so that its work counts neither as the client's nor as the servers',
+//! and so that a client in any language can use it. Each chunk of bytes is stamped on arrival and passed on when it is
+//! due. So any number of requests are under way at once and no throughput is lost.
 //!
-//! A rate bounds the way to the client: what is read is large, what is asked is small. Each connection has a wire of its own.
+//! A rate bounds the way to the client, because answers are large and requests small. Each connection has a wire of its
+//! own.
 //!
-//! The whole delay is held on the way to the server, and answers pass at once, or at the rate: that is one timer a round
-//! trip instead of two, and half as much of what makes a timer late. What the relay costs by being there (two more hops,
-//! four more times that somebody is woken) is measured when it starts and held less, and what is then really added is
-//! measured again and told.
+//! The whole delay is held on the way to the server; answers pass at once, or at the rate. That takes one timer for a
+//! round trip instead of two, and halves the lateness of timers. The relay's own cost (two more hops, four more
+//! wake-ups) is measured at its start and subtracted from the delay. The really added time is then measured again and
+//! reported.
 
 mod calibrate;
 mod held;
@@ -33,16 +34,16 @@ use process::Order;
 pub use calibrate::Added;
 pub use process::serve_if_asked;
 
-/// Where a relay leads to.
+/// The destination of a relay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Destination {
     /// The addresses of a host's name, tried in this order.
     Tcp(Vec<SocketAddr>),
-    /// A socket of this machine.
+    /// A Unix socket of this machine.
     Unix(PathBuf),
 }
 
-/// A relay that this process has started. It ends when this is dropped.
+/// A relay that this process has started. Dropping it ends the relay.
 #[derive(Debug)]
 pub struct Relay {
     process: Group,
@@ -52,10 +53,10 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Starts a relay to these servers, and measures what it adds.
+    /// Starts a relay to these servers, and measures the time that it adds.
     ///
-    /// The program must have called [`serve_if_asked`]. A server need not answer yet: while it does not, a connection to
-    /// its relay is closed at once.
+    /// The program must have called [`serve_if_asked`]. A server need not answer yet: until it does, the relay closes
+    /// connections to it at once.
     pub fn start(engine: &'static str, via: Via, servers: &[Destination]) -> Result<Self> {
         let failed = |source: io::Error| Error::Unavailable {
             engine,
@@ -70,12 +71,12 @@ impl Relay {
         Ok(relay)
     }
 
-    /// Where clients reach the servers through it, in the order of the servers.
+    /// The relay's addresses for clients, in the order of the servers.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// The time that it adds to a round trip, as measured when it was started.
+    /// The time that it added to a round trip when it was started.
     pub fn added(&self) -> Added {
         self.added
     }
@@ -86,7 +87,7 @@ impl Relay {
     }
 
     fn launch<'a>(servers: impl Iterator<Item = &'a Destination>) -> io::Result<Self> {
-        // The file that this process runs, even if another lies at its path by now.
+        // The file that this process runs, even if another file is at its path by now.
         let mut command = Command::new("/proc/self/exe");
         command
             .arg(process::ROLE)
@@ -106,8 +107,8 @@ impl Relay {
         Ok(Self { process, orders, addresses, added })
     }
 
-    /// Finds out how much less than the delay is to be held, and what is then added. The last address leads to `echo`,
-    /// and is nobody's afterwards. The rate is for what comes then.
+    /// Measures how much of the delay to hold, and the time that the relay then adds. The last address leads to `echo`,
+    /// and is not used afterwards. The rate applies only to later traffic.
     fn calibrate(&mut self, via: Via, echo: &TcpListener) -> io::Result<()> {
         let through = self.addresses.pop().ok_or(io::ErrorKind::AddrNotAvailable)?;
         let orders = &mut self.orders;

@@ -1,11 +1,11 @@
-//! How a program becomes a relay, and how the two processes speak with each other.
+//! How a program becomes a relay, and the protocol between the two processes.
 //!
-//! The relay is told its servers as arguments, one each: `tcp:192.0.2.1:11211,[::1]:11211` or `unix:/path`. It answers
-//! on standard output with one line, `ports rr 40001 40002`, how it is scheduled (`rr` before all others, or `other`) and a
-//! port for each server; or `failed` and why. On standard input it
-//! then reads orders, `hold DELAY HELD RATE`, the first two in nanoseconds: a new connection waits for DELAY more, and every
-//! chunk on its way to a server is held for HELD. Answers pass at no more than RATE bytes a second on each connection; 0 is
-//! any number. Where standard input ends, so does the relay.
+//! The relay gets its servers as arguments, one each: `tcp:192.0.2.1:11211,[::1]:11211` or `unix:/path`. It answers on
+//! standard output with one line, `ports rr 40001 40002`: its scheduling (`rr` before all others, or `other`) and a
+//! port for each server; or `failed` and the reason. On standard input it then reads orders, `hold DELAY HELD RATE`,
+//! the first two in nanoseconds. A new connection waits for DELAY more, and every chunk on its way to a server is held
+//! for HELD. Answers pass at no more than RATE bytes a second on each connection; 0 is any number. The relay ends when
+//! its standard input ends.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
@@ -18,17 +18,17 @@ use super::Destination;
 use super::serve::Server;
 use super::system;
 
-/// The first argument of a program that is to be a relay; nobody types it.
+/// The first argument of a relay process; users do not type it.
 pub(super) const ROLE: &str = "__larder-relay";
 
-/// How the relay is scheduled, by the system's names.
+/// The relay's scheduling classes, by the system's names.
 const REALTIME: &str = "rr";
 const ORDINARY: &str = "other";
 
-/// Whether this program asks for its role, so that it may be started in another one.
+/// Whether this program calls [`serve_if_asked`], so that it may be started as a relay.
 static CAN_BE_RELAY: AtomicBool = AtomicBool::new(false);
 
-/// Serves as a relay if this program was started as one, and then never returns.
+/// Serves as a relay if this program was started as a relay, and then never returns.
 ///
 /// A program that may start a [`Relay`](super::Relay) calls this first thing in its `main`, before it looks at its
 /// arguments.
@@ -42,7 +42,7 @@ pub fn serve_if_asked() {
     }
 }
 
-/// An error where this program would take the role for an argument like any other.
+/// An error where this program would read the role as an ordinary argument.
 pub(super) fn can_be_relay() -> io::Result<()> {
     if CAN_BE_RELAY.load(Ordering::Relaxed) {
         return Ok(());
@@ -52,7 +52,7 @@ pub(super) fn can_be_relay() -> io::Result<()> {
 }
 
 fn serve(arguments: &[OsString]) -> io::Result<()> {
-    // It is called `exe` otherwise, as the file by which it was started. Where it stays so, nothing else is wrong.
+    // Otherwise its name is `exe`, after the path of its start. A failure here changes nothing else.
     let _ = std::fs::write("/proc/self/comm", "larder-relay");
     let server = arguments
         .iter()
@@ -76,7 +76,7 @@ fn serve(arguments: &[OsString]) -> io::Result<()> {
     }
 }
 
-/// Whether the relay runs before all others, and where it listens, as its line on standard output tells.
+/// Whether the relay runs before all others, and its addresses, from its line on standard output.
 pub(super) fn read_answer(line: &str) -> io::Result<(bool, Vec<SocketAddr>)> {
     let answer = line.strip_suffix('\n').unwrap_or_default();
     if let Some(reason) = answer.strip_prefix("failed ") {
@@ -91,14 +91,14 @@ pub(super) fn read_answer(line: &str) -> io::Result<(bool, Vec<SocketAddr>)> {
     told().ok_or_else(|| io::Error::other("it ended at once"))
 }
 
-/// What a relay does to the bytes that pass.
+/// The treatment of the bytes that pass a relay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Order {
-    /// A new connection waits for so much more.
+    /// The additional wait of a new connection.
     pub(super) delay: Duration,
-    /// Every chunk on its way to a server is held for so long.
+    /// How long every chunk on its way to a server is held.
     pub(super) held: Duration,
-    /// So many bytes a second pass to a client on one connection; 0 is any number.
+    /// The most bytes a second to a client on one connection; 0 is any number.
     pub(super) rate: u64,
 }
 
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_program_that_does_not_ask_for_its_role_is_not_started() {
-        // The program of these tests does not.
+        // The program of these tests does not call it.
         let error = can_be_relay().unwrap_err().to_string();
         assert!(error.contains("does not call relay::serve_if_asked"), "{error}");
     }

@@ -19,37 +19,37 @@ const ORDERS: u64 = 1;
 const FIRST_DOOR: u64 = 2;
 const FIRST_LINK: u64 = 1 << 32;
 
-/// How long no connections are taken after one could not be: most likely no descriptors were left, and nobody says when
-/// there are.
+/// How long no connections are accepted after an accept failed: most likely no descriptors were left, and no event
+/// tells when one is free.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The most that is read at once.
+/// The most bytes read at once.
 const BUFFER_LEN: usize = 64 << 10;
 
-/// A relay that listens.
+/// A listening relay.
 #[derive(Debug)]
 pub(super) struct Server {
     epoll: Epoll,
     timer: Timer,
-    /// When the timer ends, if it is set.
+    /// The time at which the timer ends, if it is set.
     timer_end: Option<Instant>,
     orders: Orders,
     doors: Vec<Door>,
-    /// Until when no new connections are waited for, if they are not.
+    /// The end of a pause without new connections, during such a pause.
     pause_end: Option<Instant>,
-    /// A descriptor that is kept for the server of the next connection, so that none is taken that leads nowhere.
+    /// A descriptor reserved for the server of the next connection, so that no client is accepted without one.
     spare: Option<OwnedFd>,
-    /// By the first of their two numbers.
+    /// The links by the first of their two numbers.
     links: HashMap<u64, (Link, usize)>,
     next_link: u64,
-    /// When what has come from which side of which link is due, the earliest first.
+    /// The due times of held bytes with their link and side, the earliest first.
     due: BinaryHeap<Reverse<(Instant, u64, Side)>>,
     /// The latest order.
     order: Order,
     buffer: Box<[u8]>,
 }
 
-/// Where clients come in, and where they are led.
+/// A listener for clients, and their destination.
 #[derive(Debug)]
 struct Door {
     listener: TcpListener,
@@ -57,7 +57,7 @@ struct Door {
 }
 
 impl Server {
-    /// Listens for each destination on a port of its own, which is returned.
+    /// Listens for each destination on a port of its own, and returns the ports.
     pub(super) fn new(destinations: Vec<Destination>) -> io::Result<(Self, Vec<u16>)> {
         system::raise_open_files();
         let doors = destinations.into_iter().map(|destination| {
@@ -89,12 +89,12 @@ impl Server {
         Ok((server, ports))
     }
 
-    /// Serves until there will be no more orders.
+    /// Serves until the orders end.
     pub(super) fn run(mut self) -> io::Result<()> {
         let mut tokens = Vec::new();
         loop {
             self.epoll.wait(&mut tokens)?;
-            // First of all, because this is what must not be late.
+            // First of all, because these bytes must not be late.
             self.pass_on_due()?;
             for token in &tokens {
                 match *token {
@@ -117,7 +117,7 @@ impl Server {
         }
     }
 
-    /// Takes the clients that wait at a door.
+    /// Accepts a client that waits at a door.
     fn accept(&mut self, token: u64) -> io::Result<()> {
         let place = usize::try_from(token - FIRST_DOOR).unwrap_or(usize::MAX);
         let Some(door) = self.doors.get(place).filter(|_| self.pause_end.is_none()) else {
@@ -134,7 +134,7 @@ impl Server {
                 let id = self.next_link;
                 self.next_link += 2;
                 self.links.insert(id, (link, place));
-                // The bytes that it has sent already are stamped now. A server that is near is connected to already.
+                // This stamps bytes that the client has sent already. A near server is already connected.
                 self.turn(id)?;
                 self.turn(id + 1)
             }
@@ -147,13 +147,13 @@ impl Server {
         }
     }
 
-    /// Keeps a descriptor for the next connection; while there is none, no connection is taken.
+    /// Reserves a descriptor for the next connection; without one, no connection is accepted.
     fn keep_spare(&mut self) -> io::Result<()> {
         self.spare = self.timer.fd().try_clone_to_owned().ok();
         if self.spare.is_some() { Ok(()) } else { self.pause() }
     }
 
-    /// Ceases to wait for new connections for a while. They wait at their doors.
+    /// Stops accepting new connections for a while. They wait at their doors.
     fn pause(&mut self) -> io::Result<()> {
         if self.pause_end.replace(Instant::now() + PAUSE).is_none() {
             self.watch_doors(READABLE, 0)?;
@@ -161,7 +161,7 @@ impl Server {
         Ok(())
     }
 
-    /// Waits for new connections again, if there is a descriptor for one.
+    /// Accepts new connections again, if a descriptor is free.
     fn accept_again(&mut self) -> io::Result<()> {
         self.keep_spare()?;
         if self.spare.is_some() && self.pause_end.take().is_some() {
@@ -177,7 +177,7 @@ impl Server {
         Ok(())
     }
 
-    /// Has a link do what it can at one of its sides.
+    /// Lets a link handle an event at one of its sides.
     fn turn(&mut self, token: u64) -> io::Result<()> {
         let (id, side) = (token & !1, if token & 1 == 0 { Side::Client } else { Side::Server });
         let Some((link, door)) = self.links.get_mut(&id) else { return Ok(()) };
@@ -207,7 +207,7 @@ impl Server {
         Ok(())
     }
 
-    /// Waits for what a link needs next, or lets go of it.
+    /// Waits for the next events of a link, or removes the link when it is over.
     fn settle(&mut self, id: u64) -> io::Result<()> {
         let Some((link, _)) = self.links.get_mut(&id) else { return Ok(()) };
         if link.is_over() {
@@ -225,7 +225,7 @@ impl Server {
     fn set_timer(&mut self) -> io::Result<()> {
         let due = self.due.peek().map(|Reverse((due, ..))| *due);
         let next = due.into_iter().chain(self.pause_end).min();
-        // One that has ended is set again, too, for it would be told of for ever.
+        // An expired timer is set again, too; otherwise epoll would report it for ever.
         if next != self.timer_end {
             self.timer.set(next.map(|due| due.saturating_duration_since(Instant::now())))?;
             self.timer_end = next;
@@ -234,7 +234,7 @@ impl Server {
     }
 }
 
-/// The orders of the process that has started this one.
+/// The orders from the process that started this relay.
 #[derive(Debug)]
 struct Orders {
     input: File,
@@ -244,12 +244,12 @@ struct Orders {
 
 impl Orders {
     fn new() -> io::Result<Self> {
-        // Not by `io::stdin`, in whose buffer a line would wait without being told of.
+        // Not `io::stdin`: a line in its buffer would wait without an event.
         let input = io::stdin().as_fd().try_clone_to_owned()?.into();
         Ok(Self { input, line: Vec::new() })
     }
 
-    /// The orders that have come. `None` at their end.
+    /// The orders received so far; `None` at their end.
     fn read(&mut self) -> io::Result<Option<Vec<Order>>> {
         let mut buffer = [0; 256];
         let len = self.input.read(&mut buffer)?;

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd as _, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
-/// Interest in bytes to read, and in room to write.
+/// Events: bytes to read, and room to write.
 pub(super) const READABLE: u32 = libc::EPOLLIN as u32;
 pub(super) const WRITABLE: u32 = libc::EPOLLOUT as u32;
 
@@ -18,8 +18,8 @@ impl Epoll {
         owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) }).map(Self)
     }
 
-    /// Changes what is waited for on a descriptor from one set to another. Without any interest, not even its end is
-    /// told, which otherwise cannot be left out.
+    /// Changes the events to wait for on a descriptor from one set to another. With an empty set, the descriptor is
+    /// removed, because epoll otherwise always reports its end.
     pub(super) fn watch(
         &self,
         fd: BorrowedFd<'_>,
@@ -41,7 +41,7 @@ impl Epoll {
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Waits until something happens, and puts the tokens of what has happened into `tokens`.
+    /// Waits until an event occurs, and puts the tokens of all events into `tokens`.
     pub(super) fn wait(&self, tokens: &mut Vec<u64>) -> io::Result<()> {
         const N_EVENTS: u16 = 64;
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; N_EVENTS as usize];
@@ -59,8 +59,7 @@ impl Epoll {
     }
 }
 
-/// A timer to be waited for with [`Epoll`], whose own timeouts are whole milliseconds and may be late by the slack that
-/// the system allows itself.
+/// A timer for [`Epoll`]. Epoll's own timeouts are whole milliseconds and may be late by the system's timer slack.
 #[derive(Debug)]
 pub(super) struct Timer(OwnedFd);
 
@@ -71,9 +70,9 @@ impl Timer {
         owned(unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, flags) }).map(Self)
     }
 
-    /// Becomes readable after this time, and not before; `None` is never. What was set before is forgotten.
+    /// Becomes readable after this time, and not before; `None` is never. Replaces an earlier setting.
     pub(super) fn set(&self, after: Option<Duration>) -> io::Result<()> {
-        // Zero would be never.
+        // Zero would disarm the timer.
         let after = after.map_or(Duration::ZERO, |after| after.max(Duration::from_nanos(1)));
         // SAFETY: an itimerspec of zeroes is a valid one.
         let mut time: libc::itimerspec = unsafe { std::mem::zeroed() };
@@ -95,11 +94,11 @@ fn owned(fd: libc::c_int) -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor is open, and nobody else has it.
+    // SAFETY: the descriptor is open, and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Lets this process have as many open files as it may: a connection takes two.
+/// Raises this process's limit of open files to the maximum: a connection takes two.
 pub(super) fn raise_open_files() {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: both calls read or write this one structure. Where they fail, the limit stays as it was.
@@ -111,9 +110,9 @@ pub(super) fn raise_open_files() {
     }
 }
 
-/// Has this process run as soon as it is woken, whatever else the machine computes: a wire is no slower for that. Only
-/// who may do this does it; as measured beside two busy loops on two processors, a delay of 2 ms could otherwise become
-/// one of 4 ms. Says whether it is so.
+/// Makes this process run as soon as it is woken, before all other work of the machine, so that such work does not slow
+/// down the wire. Only some users may do this. Beside two busy loops on two processors, a delay of 2 ms could otherwise
+/// become 4 ms. Returns whether it succeeded.
 pub(super) fn run_before_others() -> bool {
     let lowest = libc::sched_param { sched_priority: 1 };
     // SAFETY: the call reads this one structure. Where it is refused, nothing changes.
