@@ -12,7 +12,7 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
-/// The next step of somebody who has typed nothing but the name.
+/// The next step of a user who types only the program's name.
 const BEGIN: &str =
     "Begin with `larder compare`: the caches that most people begin with, in 45 seconds.";
 

@@ -1,29 +1,29 @@
-//! Exit codes, and how an error is told: in one line.
+//! Exit codes, and one-line messages of errors.
 
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use larder_store::Error as StoreError;
 
-/// How the program ends.
+/// The result of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// The command has done its work.
+    /// The command succeeded.
     Done = 0,
-    /// It could not be done.
+    /// The command failed.
     Failed = 1,
-    /// It was asked for wrongly.
+    /// The arguments were wrong.
     Usage = 2,
     /// A check of severity error fired, with `--strict`.
     Misleading = 3,
-    /// An assertion failed, or `larder diff --fail-on` found what it was to find.
+    /// An assertion failed, or `larder diff --fail-on` found such a change.
     NotAsserted = 4,
-    /// Interrupted; what was measured is kept.
+    /// Interrupted; the measurements so far are kept.
     Interrupted = 130,
 }
 
 impl Exit {
-    /// Tells an error in one line and chooses the code for it.
+    /// Reports an error in one line and chooses its exit code.
     pub(crate) fn of_error(error: &anyhow::Error) -> Self {
         anstream::eprintln!("larder: {}", told(error));
         let usage = error.chain().any(|cause| {
@@ -55,12 +55,12 @@ impl std::fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
-/// An error as it is told: one line with what caused it.
+/// An error with its causes, in one line.
 pub(crate) fn told(error: &anyhow::Error) -> String {
     one_line(&with_causes(error))
 }
 
-/// An error with what caused it, each but once: some errors tell their cause in their own message.
+/// An error with its causes, each once: some errors quote their cause in their own message.
 fn with_causes(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
@@ -71,7 +71,7 @@ fn with_causes(error: &anyhow::Error) -> String {
     text
 }
 
-/// Help and version go out as they are; a wrong argument is one line.
+/// Help and version are printed unchanged; a wrong argument gives one line.
 pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
     if matches!(
         error.kind(),
@@ -79,7 +79,7 @@ pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
             | ErrorKind::DisplayVersion
             | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     ) {
-        // A pipe that is closed early is no reason to complain.
+        // A pipe that closes early is not an error.
         let _ = error.print();
         let asked = error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
         return if asked { Exit::Done } else { Exit::Usage }.into();
@@ -92,7 +92,7 @@ pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
     Exit::Usage.into()
 }
 
-/// Lines joined and spaces folded, so that a message stays one line whoever wrote it.
+/// Lines joined and spaces folded, so that any message fits in one line.
 pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,4 +1,4 @@
-//! Signals that end a comparison: the first in order, with what was measured until then; a later one at once.
+//! Signals that end a comparison: the first in order, keeping the measurements so far; a later one at once.
 
 use std::io::{Write, stderr};
 use std::path::PathBuf;
@@ -13,11 +13,11 @@ use signal_hook::low_level::exit;
 
 use crate::exit::Exit;
 
-/// One key pressed may arrive more than once: `timeout` signals its child and then the group that the child is in.
-/// Nobody presses it again, and means it, within this time.
+/// One key press may arrive more than once: `timeout` signals its child and then the child's group. A deliberate second
+/// press comes later than this.
 const SAME: Duration = Duration::from_millis(500);
 
-/// Waits for signals. What they leave behind is cleaned up by the watchdog, even where the end is at once.
+/// Waits for signals. The watchdog cleans up after the run, even where the end is at once.
 #[derive(Debug)]
 pub(crate) struct Interrupts {
     /// Set by the first signal.
@@ -25,14 +25,14 @@ pub(crate) struct Interrupts {
     results: Arc<Mutex<Results>>,
 }
 
-/// How far the results of the run are.
+/// The progress of the run's results.
 #[derive(Debug)]
 enum Results {
-    /// There are none yet, and these folders were made for them.
+    /// There are no results yet; these folders were made for them.
     Missing(Vec<PathBuf>),
-    /// Those of the scenarios before are there, and these folders were made for the next one's.
+    /// The results of earlier scenarios exist; these folders were made for the next ones.
     Partial(Vec<PathBuf>),
-    /// They are being written.
+    /// The results are being written.
     Begun,
 }
 
@@ -60,7 +60,7 @@ impl Interrupts {
         Ok(Self { stop, results })
     }
 
-    /// These folders are made for the results that come next; without them they go again.
+    /// Registers the folders for the next results; they are removed if no results come.
     pub(crate) fn made(&self, folders: Vec<PathBuf>) {
         let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
         *results = match *results {
@@ -69,19 +69,19 @@ impl Interrupts {
         };
     }
 
-    /// The results come into their folders from now on.
+    /// From now on, results are written into their folders.
     pub(crate) fn writing(&self) {
         *self.results.lock().unwrap_or_else(PoisonError::into_inner) = Results::Begun;
     }
 
-    /// There will be no results.
+    /// Removes the folders, because no results will come.
     pub(crate) fn discard(&self) {
         self.results.lock().unwrap_or_else(PoisonError::into_inner).discard();
     }
 }
 
 impl Results {
-    /// Removes the folders that were made for nothing; one with content stays.
+    /// Removes the folders without results; a folder with content stays.
     fn discard(&self) {
         if let Self::Missing(folders) | Self::Partial(folders) = self {
             for folder in folders {
@@ -91,7 +91,7 @@ impl Results {
     }
 }
 
-/// Ends the program here and now, and says what that costs.
+/// Ends the program at once, and reports the loss.
 fn end(results: &Mutex<Results>, ending: &AtomicBool) -> ! {
     let results = results.lock().unwrap_or_else(PoisonError::into_inner);
     results.discard();
@@ -102,10 +102,10 @@ fn end(results: &Mutex<Results>, ending: &AtomicBool) -> ! {
         }
         Results::Begun => "the results may be incomplete",
     };
-    // Where nobody takes the line, as behind a pipe that is full, yet another signal ends it without.
+    // If the line blocks, as on a full pipe, another signal ends the program without it.
     ending.store(true, Ordering::SeqCst);
     let mut err = stderr().lock();
     let _ = writeln!(err, "larder: interrupted again: {lost}");
-    // Still locked, so that no progress is drawn over it.
+    // The lock stays, so that no progress is drawn over the line.
     exit(Exit::Interrupted as i32)
 }

@@ -5,10 +5,10 @@ use std::io::{IsTerminal, stdout};
 use anstream::{AutoStream, ColorChoice};
 use larder_report::Style;
 
-/// The width of a table where nobody says: a file, a pipe, a pull request.
+/// The width of a table without a terminal: for a file, a pipe or a pull request.
 const USUAL_WIDTH: usize = 120;
 
-/// How standard output should be written to.
+/// The style for writing to standard output.
 pub(crate) fn style() -> Style {
     let out = stdout();
     let colour = AutoStream::choice(&out) != ColorChoice::Never;

@@ -1,4 +1,4 @@
-//! `larder diff`: what changed from one result to another.
+//! `larder diff`: the changes from one result to another.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -49,10 +49,10 @@ Examples:
   larder diff larder-results/2026-11-21T20-41-07-quick larder-results/2026-11-22T20-41-07-quick --format markdown
   larder diff before after --mixed --fail-on slower:5%";
 
-/// The change that is not to be.
+/// The change that fails the command.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct FailOn {
-    /// By how much a rate must have fallen, as a share of what it was.
+    /// The least fall of a rate, as a share of the old rate.
     least: f64,
 }
 
@@ -74,7 +74,7 @@ impl FromStr for FailOn {
 }
 
 impl FailOn {
-    /// Whether a change is one that is not to be.
+    /// Whether a change fails the command.
     fn is(self, change: &Change) -> bool {
         let slower = change.verdict == ChangeVerdict::Worse;
         let fell = change.ratio.is_some_and(|ratio| 1.0 - ratio >= self.least);
@@ -104,7 +104,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     Ok(arguments.fail_on.map_or(Exit::Done, |fail_on| judge(&found, fail_on)))
 }
 
-/// Tells every change that was not to be, and every cell that may hide one, a line each.
+/// Reports every failing change, and every cell that may hide one, a line each.
 fn judge(diff: &Diff, fail_on: FailOn) -> Exit {
     let mut exit = Exit::Done;
     if let Some(few) = diff.too_few_rounds() {
@@ -130,7 +130,7 @@ fn judge(diff: &Diff, fail_on: FailOn) -> Exit {
     exit
 }
 
-/// A cell in a line of standard error.
+/// The name of a cell in a line of standard error.
 fn named(cell: &DiffCell) -> String {
     let names: Vec<&str> = cell.point.keys().map(String::as_str).collect();
     format!("{} of {} ({})", cell.operation, cell.name, label(&cell.point, &names))

@@ -1,4 +1,4 @@
-//! `larder engines`: what can be compared, and what can run here.
+//! `larder engines`: the caches that can be compared, and those that can run here.
 
 use clap::Args;
 use larder_host::managed;
@@ -28,7 +28,7 @@ struct Listed {
     version: Option<String>,
     limits: Limits,
     reason: Option<String>,
-    /// The other servers that do the same work, by the option `server`.
+    /// The other servers of this engine, by the option `server`.
     servers: Vec<OtherServer>,
 }
 
@@ -37,7 +37,7 @@ struct Listed {
 struct OtherServer {
     server: &'static str,
     runnable: bool,
-    /// The package that brings it, where it is missing.
+    /// The package to install, where the server is missing.
     reason: Option<String>,
 }
 
@@ -107,8 +107,9 @@ fn other_server(engine: &Engine, recipe: &Recipe) -> OtherServer {
     }
 }
 
-/// Why an engine cannot run here, with what brings what is missing. What says that of a server behind it or of its
-/// interpreter has the command of that already, and this one's own would be no help.
+/// The reason why an engine cannot run here, with the command that installs the missing program. An error about a
+/// server behind the engine, or about its interpreter, already has that command. Then the engine's own command would
+/// not help.
 fn reason(engine: &Engine, error: &Error) -> String {
     let text = error.to_string();
     let mut known = CATALOG.iter().flat_map(|engine| engine.recipes);
@@ -121,8 +122,8 @@ fn reason(engine: &Engine, error: &Error) -> String {
     }
 }
 
-/// Two lines an engine: can it run and how large may things be; what it is, or why it cannot. One more for each other
-/// server.
+/// Two lines for each engine: whether it runs here and its size limits; then its description, or the reason. Each other
+/// server adds a line.
 fn lines(engine: &Engine, row: &Listed) -> String {
     let limit = |limit: Option<usize>| {
         limit

@@ -85,8 +85,8 @@ pub(crate) fn delete(arguments: &Delete) -> anyhow::Result<Exit> {
     Ok(Exit::Failed)
 }
 
-/// Refuses a store that is made for this command and goes with it, before its server is started: nothing lies there, and
-/// nothing stays.
+/// Refuses a store that exists only for this command, before its server is started: no entry is there, and no entry
+/// stays.
 fn has_place(url: &StoreUrl) -> anyhow::Result<()> {
     let keeper = keeper(url);
     CATALOG.find(keeper.scheme())?;
@@ -96,7 +96,7 @@ fn has_place(url: &StoreUrl) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A value stored where nobody will find it again is a mistake of the URL.
+/// Refuses to store a value that is lost with this command: the URL is a mistake.
 fn lasts(url: &StoreUrl, store: &dyn Store) -> Result<(), Usage> {
     let info = store.info();
     let is_kept = info.durability > Durability::Volatile && store.capabilities().persistent;
@@ -106,7 +106,7 @@ fn lasts(url: &StoreUrl, store: &dyn Store) -> Result<(), Usage> {
     Err(ends_with_the_command(&info.url))
 }
 
-/// The store that keeps the entries: of a stack the lowest tier, which has everything.
+/// The store that keeps the entries: of a stack the lowest tier, which has every entry.
 fn keeper(url: &StoreUrl) -> &StoreUrl {
     url.tiers().last().unwrap_or(url)
 }

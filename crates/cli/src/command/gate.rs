@@ -1,4 +1,4 @@
-//! Conditions on a result, for scripts: `--strict` and `--assert`, wherever there is a result.
+//! Conditions on a result, for scripts: `--strict` and `--assert`, for every command with a result.
 
 use clap::Args;
 use larder_report::figures::count;
@@ -41,7 +41,7 @@ impl Gate {
         Ok(())
     }
 
-    /// Says that figures are no results where nothing else does: a script that only looks at the exit code sees a success.
+    /// Reports wrong results where no other message does: a script that only looks at the exit code sees a success.
     pub(crate) fn tell_errors(runs: &[&Run]) {
         let errors =
             runs.iter().flat_map(|run| &run.checks).filter(|check| is_error(check)).count();
@@ -53,8 +53,8 @@ impl Gate {
         }
     }
 
-    /// Tells every cell that does not come up to an assertion, a line each, and chooses the exit code: what is no result
-    /// goes before what is not good enough.
+    /// Reports every cell that fails an assertion, a line each, and chooses the exit code: a wrong result takes
+    /// precedence over a failed assertion.
     pub(crate) fn judge(&self, runs: &[&Run]) -> Exit {
         let mut holds = true;
         for assertion in &self.assertions {

@@ -1,4 +1,4 @@
-//! `larder completions` and `larder man`: made from the arguments themselves.
+//! `larder completions` and `larder man`: both are generated from the arguments.
 
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;

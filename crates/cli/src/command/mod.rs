@@ -25,7 +25,7 @@ fn open(url: &str) -> Result<Arc<dyn Store>> {
     CATALOG.open(&StoreUrl::parse(url)?)
 }
 
-/// Opens a store that is there: to look at one must not make one.
+/// Opens an existing store: a command that only looks must not create a store.
 fn open_existing(text: &str) -> anyhow::Result<Arc<dyn Store>> {
     let url = StoreUrl::parse(text)?;
     for part in [std::slice::from_ref(&url), url.tiers()].concat() {
@@ -39,7 +39,7 @@ fn open_existing(text: &str) -> anyhow::Result<Arc<dyn Store>> {
     Ok(CATALOG.open(&url)?)
 }
 
-/// Writes to standard output. A reader that has gone away (`| head`) is no error.
+/// Writes to standard output. A reader that closes early (`| head`) is not an error.
 fn print(bytes: &[u8]) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {

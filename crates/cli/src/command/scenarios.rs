@@ -1,4 +1,4 @@
-//! `larder scenarios`: what is built in.
+//! `larder scenarios`: the built-in scenarios.
 
 use std::iter;
 
@@ -17,7 +17,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let text = match &arguments.name {
         Some(name) => {
-            // A wrong name, and a wrong file, is told as `compare --scenario` tells it.
+            // A wrong name, or a wrong file, gives the same error as in `compare --scenario`.
             Named::find(name)?;
             Named::text(name)?.into_owned()
         }
@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// All of them, a line each.
+/// All scenarios and sets, a line each.
 fn list() -> anyhow::Result<String> {
     let mut text = String::new();
     for (name, _) in BUILT_IN {
@@ -46,7 +46,7 @@ fn list() -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// A scenario or a set in a line: what it shows, and the flags for which all of its scenarios have another form.
+/// A scenario or a set in a line: its summary, and the flags that give all its scenarios another form.
 fn line<'a>(
     name: &str,
     summary: &str,

@@ -32,7 +32,7 @@ fn json(mut stats: Value, own: &[Counter]) -> String {
     format!("{stats:#}\n")
 }
 
-/// A line for each counter that is known, those of this kind of store behind the others.
+/// A line for each known counter; those of this kind of store follow the common ones.
 fn lines(stats: &Value, own: &[Counter]) -> String {
     let known = stats.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
     let common = known.map(|(name, value)| format!("{name:16} {value}\n"));

@@ -16,25 +16,25 @@ pub(super) struct Board {
     pub(super) stage: String,
     /// The targets, in the order they were given.
     pub(super) rows: Vec<Row>,
-    /// The measured operations of each, in their order.
+    /// The measured operations of each target, in their order.
     pub(super) operations: Vec<Operation>,
     /// Every point of the sweep.
     points: Vec<Point>,
-    /// The point at which the last turn was.
+    /// The point of the last turn.
     at: usize,
-    /// The target that has its turn.
+    /// The target whose turn it is.
     pub(super) current: Option<usize>,
-    /// The round that goes on, and how many there are; with `until`, at least.
+    /// The current round, and the number of rounds; with `until`, the least number.
     pub(super) round: (u32, u32),
-    /// How many turns are over, and how many there are; with `until`, at least.
+    /// The turns that are over, and the number of turns; with `until`, the least number.
     pub(super) turns: (u64, u64),
-    /// How exact the rates are to be, where that decides how many rounds there are.
+    /// The requested precision of the rates, where it decides the number of rounds.
     pub(super) until: Option<Until>,
-    /// When the last round will have begun, so long after the start.
+    /// The time since the start by which the last round begins.
     end: Option<Duration>,
-    /// How long turns take.
+    /// The durations of turns.
     pub(super) pace: Pace,
-    /// The checks that have found something, but for notes; the worst first.
+    /// The checks that fired, except notes; the worst first.
     pub(super) fired: Vec<Fired>,
 }
 
@@ -42,9 +42,9 @@ pub(super) struct Board {
 #[derive(Debug, Default)]
 pub(super) struct Row {
     pub(super) name: String,
-    /// Why it has no more turns.
+    /// The reason why it has no more turns.
     out: Option<String>,
-    /// Why it cannot do what is asked of it at a point.
+    /// The reason why it cannot do the work at a point.
     refused: BTreeMap<usize, String>,
     /// Its rounds, by point and operation.
     rounds: BTreeMap<(usize, Operation), Vec<Round>>,
@@ -63,18 +63,18 @@ pub(super) struct Round {
 pub(super) struct Fired {
     pub(super) severity: Severity,
     pub(super) id: String,
-    /// How often.
+    /// The number of findings.
     pub(super) times: usize,
-    /// The last of it: where and what.
+    /// The last finding: its place and its text.
     pub(super) last: String,
 }
 
 impl Board {
-    /// Takes in what an observer is told, so long after the start.
+    /// Applies an observer's event; `now` is the time since the start.
     pub(super) fn note(&mut self, event: Event<'_>, now: Duration) {
         match event {
             Event::Opening { target } => {
-                // One that is opened with several capacities is one target all the same.
+                // A target that is opened with several capacities is still one target.
                 if self.row(target).is_none() {
                     self.rows.push(Row { name: target.to_owned(), ..Row::default() });
                 }
@@ -122,7 +122,7 @@ impl Board {
         }
     }
 
-    /// Something about the plan itself.
+    /// Adds a message about the plan itself.
     fn note_plan(&mut self, severity: Severity, id: &str, text: &str) {
         self.fired.push(Fired { severity, id: id.into(), times: 1, last: text.to_owned() });
     }
@@ -140,7 +140,7 @@ impl Board {
         self.pace = Pace::new(plan.own_rounds(), self.points.len(), runs);
     }
 
-    /// About how long it will take from now on; with `until`, at most. `None` before anything is known of it.
+    /// The estimated time left; with `until`, an upper bound. `None` without an estimate.
     pub(super) fn left(&self, now: Duration) -> Option<Duration> {
         let end = self.end.map(|end| end.saturating_sub(now));
         match (self.until, end) {
@@ -175,18 +175,18 @@ impl Board {
         }
     }
 
-    /// Where the last turn was, in words; empty where there is one point only.
+    /// The place of the last turn, in words; empty where there is only one point.
     pub(super) fn place(&self) -> String {
         let point = self.points.get(self.at);
         point.map_or_else(String::new, |point| label(point, &swept(&self.points)))
     }
 
-    /// Why a target has no rounds where the last turn was.
+    /// The reason why a target has no rounds at the point of the last turn.
     pub(super) fn reason<'r>(&self, row: &'r Row) -> Option<&'r str> {
         row.out.as_ref().or_else(|| row.refused.get(&self.at)).map(String::as_str)
     }
 
-    /// The rounds of a target so far, where the last turn was.
+    /// The rounds of a target so far, at the point of the last turn.
     pub(super) fn rounds<'r>(&self, row: &'r Row, operation: Operation) -> &'r [Round] {
         row.rounds.get(&(self.at, operation)).map_or(&[], Vec::as_slice)
     }
@@ -209,7 +209,7 @@ pub(super) fn finding(target: Option<&str>, check: &Check, points: &[Point]) -> 
     let place = [target.map(str::to_owned), operation, point];
     let place: Vec<String> = place.into_iter().flatten().filter(|part| !part.is_empty()).collect();
     let place = place.join(", ");
-    // Many a target's name brings its own colon.
+    // The names of many targets end with a colon.
     let colon = if place.is_empty() || place.ends_with(':') { "" } else { ":" };
     let space = if place.is_empty() { "" } else { " " };
     format!("{place}{colon}{space}{}", check.text)

@@ -1,4 +1,4 @@
-//! Progress as plain lines, for a file or a pipe: a line for each round that was asked for, and one when a check fires.
+//! Progress as plain lines, for a file or a pipe: a line for each planned round, and a line for each check that fires.
 
 use larder_bench::Event;
 use larder_report::{Point, Severity};
@@ -12,12 +12,12 @@ pub(super) struct Lines {
     /// The last round.
     round: u32,
     points: Vec<Point>,
-    /// How exact the rates are to be, where that decides how many rounds there are.
+    /// The requested precision of the rates, where it decides the number of rounds.
     until: Option<Until>,
 }
 
 impl Lines {
-    /// The line for an event; `None` where it deserves none.
+    /// The line for an event; `None` for an event without a line.
     pub(super) fn line(&mut self, event: Event<'_>) -> Option<String> {
         match event {
             Event::Opening { target } => Some(format!("opening {target}")),
@@ -36,7 +36,7 @@ impl Lines {
             }
             Event::Turn { round, rounds, .. } => {
                 let new = std::mem::replace(&mut self.round, round) != round;
-                // Of rounds of which nobody knows how many there will be, a log has only each tenth.
+                // Of rounds beyond the planned number, a log has only each tenth.
                 let tells = new && (round <= rounds || round.is_multiple_of(10));
                 tells.then(|| match self.until {
                     Some(until) if round > rounds => format!("round {round}, until {until}"),

@@ -1,4 +1,4 @@
-//! The view on the terminal, and the thread that lets its time go on.
+//! The view on the terminal, and the thread that keeps its time running.
 
 use std::io::stderr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,14 +15,14 @@ use super::look::Look;
 use super::screen::Screen;
 use super::view::view;
 
-/// How often the view is drawn when nothing happens.
+/// The interval between redraws without events.
 const TICK: Duration = Duration::from_secs(1);
 
-/// A view that is drawn until it is dropped, and taken away then.
+/// A view that is redrawn until it is dropped, and is then cleared.
 #[derive(Debug)]
 pub(super) struct Live {
     shared: Arc<Mutex<Shared>>,
-    /// Dropped, it ends the thread.
+    /// Dropping it ends the thread.
     alive: Option<Sender<()>>,
     ticker: Option<JoinHandle<()>>,
 }
@@ -33,7 +33,7 @@ struct Shared {
     screen: Screen,
     look: Look,
     began: Instant,
-    /// The program was stopped and goes on: a shell has written below what was drawn.
+    /// The program was stopped and continues: a shell has written below the view.
     continued: Arc<AtomicBool>,
 }
 
@@ -41,7 +41,7 @@ impl Live {
     pub(super) fn start(look: Look) -> Self {
         let (board, screen) = (Board::default(), Screen::default());
         let continued = Arc::new(AtomicBool::new(false));
-        // Where it cannot be known, a view is drawn over what the shell wrote, and that is all.
+        // Without this handler, a continued view is drawn over the shell's output, with no other harm.
         let _ = signal_hook::flag::register(SIGCONT, Arc::clone(&continued));
         let began = Instant::now();
         let shared = Arc::new(Mutex::new(Shared { board, screen, look, began, continued }));
@@ -52,7 +52,7 @@ impl Live {
                 ticking.lock().unwrap_or_else(PoisonError::into_inner).draw();
             }
         };
-        // Without a thread the time stands still between two events; there is nothing else to it.
+        // Without the thread, the time only stands still between two events.
         let ticker = std::thread::Builder::new().name("progress".into()).spawn(tick).ok();
         Self { shared, alive: Some(alive), ticker }
     }
@@ -66,7 +66,7 @@ impl Live {
 }
 
 impl Shared {
-    /// Draws what has changed. A terminal that is gone is no reason to stop measuring.
+    /// Redraws the changes. A vanished terminal does not stop the measurement.
     fn draw(&mut self) {
         self.look = self.look.resized();
         if self.continued.swap(false, Ordering::Relaxed) {

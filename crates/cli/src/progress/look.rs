@@ -9,7 +9,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::terminal::speaks_unicode;
 
-/// The size of a terminal that does not tell.
+/// The size of a terminal that does not report its size.
 const USUAL: (usize, usize) = (80, 24);
 
 /// The abilities of standard error.
@@ -18,12 +18,12 @@ pub(super) struct Look {
     pub(super) columns: usize,
     pub(super) rows: usize,
     pub(super) colour: bool,
-    /// Otherwise nothing but ASCII.
+    /// Otherwise the view uses only ASCII.
     pub(super) unicode: bool,
 }
 
 impl Look {
-    /// That of standard error now; `None` where it is no terminal, or one on which nothing can be drawn anew.
+    /// The look of standard error now; `None` where it is not a terminal, or is a terminal that cannot redraw.
     pub(super) fn of_stderr() -> Option<Self> {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
         if !stderr().is_terminal() || dumb {
@@ -34,7 +34,7 @@ impl Look {
         Some(Self { columns: USUAL.0, rows: USUAL.1, colour, unicode }.resized())
     }
 
-    /// The same with the size that the terminal has now.
+    /// The same look with the current size of the terminal.
     pub(super) fn resized(self) -> Self {
         let size = terminal_size::terminal_size_of(stderr());
         let size = size.filter(|(width, height)| width.0 > 0 && height.0 > 0);
@@ -48,7 +48,7 @@ impl Look {
         if self.unicode { unicode } else { ascii }
     }
 
-    /// Shortens text from its middle: both ends of a URL tell more than its middle.
+    /// Shortens text in its middle: both ends of a URL say more than its middle.
     pub(super) fn shorten(self, text: &str, limit: usize) -> String {
         let text = self.clean(text);
         if text.width() <= limit {
@@ -61,7 +61,8 @@ impl Look {
         format!("{head}{gap}{tail}")
     }
 
-    /// Makes a text harmless: nothing that steers the terminal, and what the terminal cannot show is a question mark.
+    /// Makes a text harmless: control characters become spaces, and characters that the terminal cannot show become
+    /// question marks.
     fn clean(self, text: &str) -> String {
         let shown = |c: char| match c {
             c if steers(c) => ' ',
@@ -72,7 +73,7 @@ impl Look {
     }
 }
 
-/// The beginning of a text that is at most so wide.
+/// The longest beginning of a text within `limit` columns.
 fn fitting(text: impl Iterator<Item = char>, limit: usize) -> String {
     let mut left = limit;
     text.take_while(|c| {
@@ -101,7 +102,7 @@ impl Line {
         self.0.iter().map(|(_, text)| text.width()).sum()
     }
 
-    /// The line as the terminal takes it, cut to so many columns.
+    /// The line as text for the terminal, cut to `columns`.
     pub(super) fn text(&self, look: Look, columns: usize) -> String {
         let whole = self.width() <= columns;
         let mut left = if whole { columns } else { columns.saturating_sub(1) };
@@ -121,7 +122,7 @@ impl Line {
             if part.len() < text.len() {
                 break;
             }
-            // A text may be wider than its characters are one by one.
+            // A text may be wider than the sum of its characters' widths.
             left = left.saturating_sub(part.width());
         }
         if !whole {

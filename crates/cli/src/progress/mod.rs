@@ -1,7 +1,7 @@
-//! Progress on standard error: a view that is drawn anew on a terminal, plain lines elsewhere.
+//! Progress on standard error: a redrawn view on a terminal, plain lines elsewhere.
 //!
-//! The view is drawn when something has happened, which is between measurements, and otherwise once a second by a thread
-//! of its own, so that the time left goes on. That takes about a tenth of a millisecond of CPU time a second.
+//! The view is redrawn after events, which come between measurements. Otherwise a thread redraws it once a second, so
+//! that the time left keeps running. That takes about a tenth of a millisecond of CPU time a second.
 
 mod board;
 mod lines;
@@ -22,7 +22,7 @@ use lines::Lines;
 use live::Live;
 use look::Look;
 
-/// Tells a person who waits how far it is.
+/// Shows the progress to a waiting user.
 #[derive(Debug)]
 pub(crate) struct Progress(Kind);
 
@@ -43,13 +43,13 @@ impl Progress {
         })
     }
 
-    /// Whether it leaves a line about a target that fails.
+    /// Whether it prints a line about a failing target.
     pub(crate) fn tells_failures(&self) -> bool {
         matches!(self.0, Kind::Lines(_))
     }
 }
 
-/// Tells which of several scenarios comes next; what is known of it follows below. Nothing with `quiet`.
+/// Announces the next of several scenarios; its progress follows below. Prints nothing with `quiet`.
 pub(crate) fn heading(quiet: bool, number: usize, all: usize, name: &str) {
     if !quiet {
         anstream::eprintln!("scenario {number} of {all}: {name}");

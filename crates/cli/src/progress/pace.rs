@@ -1,20 +1,20 @@
-//! How much time is left: what each target took at each point so far, for every turn that it still has there.
+//! The time left: the mean duration of each target's turns at each point so far, for each of its remaining turns there.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How long turns take.
+/// The durations of turns.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     rounds: u32,
-    /// The turns of each target at each point so far: how many, and how long in all.
+    /// The finished turns of each target at each point: their number and their total time.
     took: BTreeMap<(usize, usize), (u32, Duration)>,
-    /// The turn that goes on: whose, where, since when.
+    /// The current turn: its target, its point, and its start.
     current: Option<(usize, usize, Duration)>,
 }
 
 impl Pace {
-    /// For targets of which some run, at so many points.
+    /// For the targets that `runs` marks, at this number of points.
     pub(super) fn new(rounds: u32, points: usize, runs: impl Iterator<Item = bool>) -> Self {
         let running = runs.enumerate().filter_map(|(row, runs)| runs.then_some(row));
         let pairs = running.flat_map(|row| (0..points).map(move |at| (row, at)));
@@ -35,17 +35,17 @@ impl Pace {
         }
     }
 
-    /// A target has no more turns.
+    /// Removes a target that has no more turns.
     pub(super) fn drop(&mut self, row: usize) {
         self.took.retain(|(of, _), _| *of != row);
     }
 
-    /// About how long it will take from now on; `None` before the first turn is over.
+    /// The estimated time left; `None` before the first turn is over.
     pub(super) fn left(&self, now: Duration) -> Option<Duration> {
         let all = mean(self.took.values())?;
         let mut left = Duration::ZERO;
         for ((row, _), (turns, time)) in &self.took {
-            // Where it has had no turn, one is taken to be as long as those of the target elsewhere, or as all.
+            // A target without a turn at a point takes as long there as at other points, or as all targets do.
             let elsewhere =
                 || mean(self.took.range((*row, 0)..(*row + 1, 0)).map(|(_, took)| took));
             let each = mean([&(*turns, *time)].into_iter()).or_else(elsewhere).unwrap_or(all);
@@ -56,7 +56,7 @@ impl Pace {
     }
 }
 
-/// How long a turn is; `None` of none.
+/// The mean duration of a turn; `None` without turns.
 fn mean<'a>(took: impl Iterator<Item = &'a (u32, Duration)>) -> Option<Duration> {
     let (turns, time) =
         took.fold((0, Duration::ZERO), |sum, took| (sum.0 + took.0, sum.1 + took.1));

@@ -1,7 +1,7 @@
-//! Draws a view over the one before, in one write: nothing is blanked first, so nothing flickers.
+//! Draws a view over the previous one, in one write: nothing is blanked first, so nothing flickers.
 //!
-//! The cursor stays visible and below the view, and no mode of the terminal is changed: a process that is killed leaves a
-//! prompt where a prompt belongs, and has nothing to put back.
+//! The cursor stays visible and below the view, and no mode of the terminal is changed: after a kill the prompt is in
+//! its usual place, and nothing needs to be restored.
 
 use std::io::{self, Write};
 
@@ -15,21 +15,21 @@ const REST_OF_SCREEN: &str = "\x1b[J";
 /// The lines on the screen.
 #[derive(Debug, Default)]
 pub(super) struct Screen {
-    /// The width of each line that was drawn.
+    /// The width of each drawn line.
     drawn: Vec<usize>,
-    /// The last bytes of it, to leave alone what has not changed.
+    /// The last look and text, so that an unchanged view is not written again.
     last: (Option<Look>, String),
 }
 
 impl Screen {
-    /// Draws these lines where the ones before are.
+    /// Draws these lines in the place of the previous ones.
     pub(super) fn draw(
         &mut self,
         out: &mut dyn Write,
         lines: &[Line],
         look: Look,
     ) -> io::Result<()> {
-        // A terminal that is full to its last column behaves in its own way.
+        // Terminals differ in their behaviour at a full last column.
         let columns = look.columns.saturating_sub(1);
         let mut text = String::new();
         for line in lines {
@@ -45,7 +45,7 @@ impl Screen {
         out.flush()
     }
 
-    /// Takes everything away.
+    /// Clears the whole view.
     pub(super) fn clear(&mut self, out: &mut dyn Write, look: Look) -> io::Result<()> {
         if self.drawn.is_empty() {
             return Ok(());
@@ -56,7 +56,7 @@ impl Screen {
         out.flush()
     }
 
-    /// Brings the cursor to the first line. A terminal that has become narrower has wrapped the lines.
+    /// Moves the cursor to the first line. A narrower terminal has wrapped the lines.
     fn home(&self, look: Look) -> String {
         let rows = |width: &usize| width.div_ceil(look.columns.max(1)).max(1);
         match self.drawn.iter().map(rows).sum::<usize>() {

@@ -1,8 +1,8 @@
 //! The view of a comparison while it runs, as lines: a function of the state and of the terminal's abilities.
 //!
 //! A row is a target, with a sparkline and a rate for each operation at the point of the last turn. A sparkline has a
-//! bar a round, from zero to the fastest round of its own cell: it shows how steady a target is, and the rate beside it
-//! how fast. Where there is little room, sparklines go first, then the operations that were measured last.
+//! bar for each round, from zero to the fastest round of its own cell. It shows how steady a target is, and the rate
+//! beside it how fast. Where there is little room, sparklines go first, then the operations that were measured last.
 
 use std::time::Duration;
 
@@ -20,14 +20,14 @@ const DOUBT: Style = AnsiColor::Yellow.on_default();
 
 /// The width of the longest rate: `0.500 /s`.
 const RATE: usize = 8;
-/// The width of the longest hit ratio: `<0.0001 %`, and what it is.
+/// The width of the longest hit ratio: `<0.0001 %`, and its label.
 const HITS: usize = 14;
-/// Between two columns.
+/// The gap between two columns.
 const GAP: usize = 2;
-/// A sparkline of fewer rounds than this says nothing, one of more than that says no more.
+/// The number of bars: fewer rounds show no trend, and more add nothing.
 const SPARKS: std::ops::RangeInclusive<usize> = 3..=20;
 
-/// The lines of a view: fewer than the terminal has rows, each to be cut to its width.
+/// The lines of a view: fewer than the terminal has rows, each still to be cut to its width.
 pub(super) fn view(board: &Board, look: Look, now: Duration) -> Vec<Line> {
     let mut lines = vec![status(board, look, now)];
     let columns = Columns::of(board, look);
@@ -43,7 +43,7 @@ pub(super) fn view(board: &Board, look: Look, now: Duration) -> Vec<Line> {
     lines
 }
 
-/// How far it is.
+/// The progress of the comparison.
 fn status(board: &Board, look: Look, now: Duration) -> Line {
     let (done, all) = board.turns;
     if all == 0 || !board.stage.is_empty() {
@@ -62,8 +62,8 @@ fn status(board: &Board, look: Look, now: Duration) -> Line {
         .then(STRONG, format!("{:GAP$}{text}", ""))
 }
 
-/// The round, the turns, and the time that is left. Where the rounds end by how exact the rates are, nobody knows how many
-/// there will be, only how many at least and how long at most.
+/// The round, the turns, and the time left. Where the precision of the rates ends the rounds, only their least number
+/// and the longest time are known.
 fn counted(board: &Board, now: Duration) -> (String, String, String) {
     let ((round, rounds), (done, all)) = (board.round, board.turns);
     let left = board.left(now).map(time);
@@ -81,19 +81,19 @@ fn counted(board: &Board, now: Duration) -> (String, String, String) {
     }
 }
 
-/// A time that is left: it is not known to the tenth of a second.
+/// The time left, in whole seconds because it is only an estimate.
 fn time(left: Duration) -> String {
     let seconds = left.as_secs_f64().round().max(1.0);
     if seconds < 60.0 { format!("{seconds} s") } else { figures::seconds(seconds) }
 }
 
-/// Which columns there is room for.
+/// The columns that fit.
 struct Columns {
     /// The width of a target's name.
     name: usize,
-    /// The operations shown, of each whether its hits are.
+    /// The shown operations, each with whether its hits are shown.
     operations: Vec<(Operation, bool)>,
-    /// How many are not.
+    /// The number of operations that are not shown.
     hidden: usize,
     /// The width of a sparkline; 0 is none.
     spark: usize,
@@ -103,7 +103,7 @@ impl Columns {
     fn of(board: &Board, look: Look) -> Self {
         let longest = board.rows.iter().map(|row| Line::of(PLAIN, &*row.name).width()).max();
         let name = longest.unwrap_or(0).min((look.columns / 3).max(10));
-        // The last column stays empty, because a terminal that is full to it behaves in its own way.
+        // The last column stays empty, because terminals differ in their behaviour at a full last column.
         let room = look.columns.saturating_sub(1 + GAP + name);
         let shown = board.operations.len().min((room / (GAP + RATE)).max(1));
         let mut left = room.saturating_sub(shown * (GAP + RATE));
@@ -129,7 +129,7 @@ impl Columns {
         spark + RATE + if hits { HITS } else { 0 }
     }
 
-    /// The point of the last turn, and the operations; in two lines where one has no room for both.
+    /// The point of the last turn, and the operations; in two lines where they do not fit in one.
     fn heading(&self, board: &Board) -> Vec<Line> {
         let place = board.place();
         let fits = Line::of(PLAIN, &*place).width() <= self.name;
@@ -147,7 +147,7 @@ impl Columns {
     }
 }
 
-/// A row a target; of more than there is room for the first, and how many are not shown.
+/// A row for each target. Where they do not fit, the first targets and the number of the others.
 fn targets(board: &Board, look: Look, columns: &Columns, room: usize) -> Vec<Line> {
     let all = board.rows.len();
     let shown = if all > room { room.saturating_sub(1) } else { all };
@@ -165,7 +165,7 @@ fn target(board: &Board, look: Look, columns: &Columns, at: usize, row: &Row) ->
     let current = board.current == Some(at);
     let mark = if current { look.either("▸ ", "> ") } else { "  " };
     let name = look.shorten(&row.name, columns.name);
-    // A name may be wider than its characters are one by one.
+    // A name may be wider than the sum of its characters' widths.
     let padding = " ".repeat(columns.name.saturating_sub(Line::of(PLAIN, &*name).width()));
     let style = if current { STRONG } else { PLAIN };
     let line = Line::of(style, format!("{mark}{name}{padding}"));
@@ -190,7 +190,7 @@ fn target(board: &Board, look: Look, columns: &Columns, at: usize, row: &Row) ->
     })
 }
 
-/// A bar for each of the last rates, from zero to the highest of all; as wide as it was told, padded.
+/// A bar for each of the last rates, from zero to the highest of all; padded to `width`.
 fn sparkline(rates: &[f64], width: usize, look: Look) -> String {
     let bars = look.either("▁▂▃▄▅▆▇█", "_.:-=+*#");
     let most = rates.iter().copied().fold(0.0, f64::max);
@@ -208,7 +208,7 @@ fn sparkline(rates: &[f64], width: usize, look: Look) -> String {
     format!("{line:width$}")
 }
 
-/// The checks that fired, below how often; each in a line with the last that it found.
+/// The number of findings by severity, then a line for each check with its last finding.
 fn findings(fired: &[Fired], look: Look, room: usize) -> Vec<Line> {
     if fired.is_empty() || room < 2 {
         return Vec::new();

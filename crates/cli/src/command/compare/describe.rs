@@ -1,4 +1,4 @@
-//! A plan in words, for `--dry-run`: what it does and what it would take.
+//! A plan in words, for `--dry-run`: its work and its costs.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -53,7 +53,7 @@ pub(super) fn describe(plan: &Plan, estimates: &[Estimate], few: Option<&str>) -
     text
 }
 
-/// How many there will be.
+/// The number of rounds.
 fn rounds(plan: &Plan) -> String {
     if let Some(Slice { number, of, rounds, .. }) = &plan.slice {
         return format!("{} of {rounds}, as slice {number} of {of}", plan.own_rounds());
@@ -71,7 +71,7 @@ pub(super) fn total(estimates: &[Estimate]) -> Duration {
     estimates.iter().filter_map(|estimate| estimate.time).sum()
 }
 
-/// A time as long as that of a plan.
+/// A time of a plan's magnitude.
 pub(super) fn seconds(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     if seconds < 100.0 { format!("{seconds:.1} s") } else { format!("{:.1} min", seconds / 60.0) }

@@ -1,4 +1,4 @@
-//! `larder compare`: the main job.
+//! `larder compare`: runs a comparison.
 
 mod describe;
 mod next;
@@ -30,11 +30,11 @@ use crate::interrupt::Interrupts;
 use crate::progress::Progress;
 use crate::terminal;
 
-/// The scenario that runs when nothing is named.
+/// The scenario that runs when no target and no scenario is named.
 const DEFAULT_SCENARIO: &str = "quick";
-/// The name of a comparison that was typed.
+/// The scenario name of a comparison with typed targets.
 const TYPED: &str = "custom";
-/// Where results go when nobody says, a folder for each run.
+/// The default folder of results, with a folder for each run.
 const RESULTS: &str = "larder-results";
 
 /// Measures several caches on the same verified work, side by side.
@@ -155,7 +155,7 @@ fn one(arguments: &Arguments, mut scenario: Scenario) -> anyhow::Result<Exit> {
     if let Some(slice) = arguments.slice {
         plan = plan.sliced(slice)?;
     }
-    // Nobody waits for a run to be told that an assertion was about none of it.
+    // An assertion about no cell is refused before the run, not after it.
     arguments.gate.names_cells(&[&plan.outline()])?;
     if arguments.dry_run {
         let progress = Progress::new(arguments.quiet);
@@ -181,7 +181,7 @@ fn one(arguments: &Arguments, mut scenario: Scenario) -> anyhow::Result<Exit> {
     let outcome = outcome.inspect_err(|_| interrupts.discard())?;
     interrupts.writing();
     let written = larder_bench::write(&folder, &outcome);
-    // Even where they cannot be kept, what was measured is shown.
+    // The results are shown even where they cannot be kept.
     super::print(render(&outcome.run, arguments.format, terminal::style()).as_bytes())?;
     let missing = written?;
     for missing in &missing {
@@ -210,14 +210,14 @@ fn one(arguments: &Arguments, mut scenario: Scenario) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-/// Takes the folder of the results, and says which result goes for them.
+/// Takes the folder of the results, and reports the earlier result that it replaces.
 fn claimed(
     arguments: &Arguments,
     folder: &Path,
     interrupts: &Interrupts,
 ) -> anyhow::Result<Claimed> {
     let claimed = claim(folder).inspect_err(|error| {
-        // One that is somebody else's stays as it is.
+        // A folder with files of other origin stays as it is.
         if !error.is_usage() {
             interrupts.made(vec![folder.to_owned()]);
             interrupts.discard();
@@ -229,14 +229,14 @@ fn claimed(
     Ok(claimed)
 }
 
-/// The word for an earlier result where nothing was said before the run.
+/// The note about a replaced result, for quiet runs without the earlier message.
 fn replaced(arguments: &Arguments, claimed: &Claimed) -> String {
     let earlier = claimed.earlier.as_ref().filter(|_| arguments.quiet);
     let word = |earlier: &String| format!(" (replaced the result of {})", began(earlier));
     earlier.map(word).unwrap_or_default()
 }
 
-/// When a run began, as the clock here showed it: without the date where that is today's.
+/// When a run began, in local time; without the date where that is today's.
 fn began(started: &str) -> String {
     let Ok(started) = started.parse::<jiff::Timestamp>() else { return started.to_owned() };
     let now = jiff::Zoned::now();
@@ -245,7 +245,7 @@ fn began(started: &str) -> String {
     started.strftime(if is_today { "%H:%M" } else { "%Y-%m-%d %H:%M" }).to_string()
 }
 
-/// Where the results of what has this name go.
+/// The folder for the results of a scenario or set with this name.
 fn folder(arguments: &Arguments, name: &str) -> anyhow::Result<PathBuf> {
     if let Some(folder) = &arguments.output {
         return Ok(folder.clone());
@@ -260,7 +260,7 @@ fn folder(arguments: &Arguments, name: &str) -> anyhow::Result<PathBuf> {
         .context("no free name for the results")
 }
 
-/// How it ends: what was broken off, then what failed, then what the results must come up to.
+/// The exit code: interruption comes first, then failure, then the conditions on the results.
 fn exit(arguments: &Arguments, failed: bool, runs: &[&Run], stop: &AtomicBool) -> Exit {
     let judged = arguments.gate.judge(runs);
     if stop.load(Ordering::Relaxed) {
@@ -272,7 +272,7 @@ fn exit(arguments: &Arguments, failed: bool, runs: &[&Run], stop: &AtomicBool) -
     }
 }
 
-/// Why targets failed, a line for each.
+/// The reasons why targets failed, a line for each.
 fn failures(run: &Run) -> impl Iterator<Item = String> {
     run.targets.iter().filter_map(|target| {
         if let Some(reason) = &target.reason {
@@ -292,7 +292,7 @@ fn failures(run: &Run) -> impl Iterator<Item = String> {
     })
 }
 
-/// The command line with every password masked, of targets and of those that an option names.
+/// The command line with every password masked, in targets and in URLs of options.
 fn masked_argv() -> Vec<String> {
     std::env::args_os().map(|argument| StoreUrl::mask(&argument.to_string_lossy())).collect()
 }

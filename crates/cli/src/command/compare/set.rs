@@ -1,4 +1,4 @@
-//! A set of scenarios: each is run as it would be alone, and an index lies over their reports.
+//! A set of scenarios: each runs as it would alone, and an index lies over their reports.
 
 use std::iter;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use crate::interrupt::Interrupts;
 use crate::progress::{Progress, heading};
 use crate::terminal;
 
-/// Runs the scenarios of a set, one after the other. One that cannot run leaves its reason, and the others run.
+/// Runs the scenarios of a set, one after the other. A scenario that cannot run leaves its reason, and the others run.
 pub(super) fn run(arguments: &Arguments, set: &Set) -> anyhow::Result<Exit> {
     refuse(arguments, set)?;
     // All are read before the first one runs: nobody waits an hour to be told of a typing error.
@@ -39,7 +39,7 @@ pub(super) fn run(arguments: &Arguments, set: &Set) -> anyhow::Result<Exit> {
     let names = members.iter().map(|member| &*member.name);
     let mut index = Index::of_scenarios(&set.name, &set.summary, names);
     let mut failed = false;
-    // Nobody waits an hour either to be told of a folder that cannot be written.
+    // The folder is made first too, so that an unwritable folder does not cost an hour.
     let _claimed = claimed(arguments, &folder, &interrupts)?;
     let folders = made(arguments, &folder);
     interrupts.made(folders.clone());
@@ -53,11 +53,11 @@ pub(super) fn run(arguments: &Arguments, set: &Set) -> anyhow::Result<Exit> {
         heading(arguments.quiet, at + 1, members.len(), name);
         let entry = &mut index.scenarios[at];
         failed |= !member(arguments, scenario, entry, &folder, &interrupts);
-        // After each, so that there is one whatever becomes of the next.
+        // After each scenario, so that there is an index whatever happens in the next.
         interrupts.writing();
         written = larder_bench::write_index(&folder, &index);
     }
-    // Even where it cannot be kept, it is shown.
+    // The index is shown even where it cannot be kept.
     let shown = render_index(&index, arguments.format, terminal::style());
     print(shown.unwrap_or_default().as_bytes())?;
     written?;
@@ -70,7 +70,7 @@ pub(super) fn run(arguments: &Arguments, set: &Set) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-/// Refuses what would be said of one comparison and has no meaning for several.
+/// Refuses options of a single comparison that have no meaning for several.
 fn refuse(arguments: &Arguments, set: &Set) -> anyhow::Result<()> {
     let name = &set.name;
     let wrong = |text: String| anyhow::anyhow!(Usage(text));
@@ -89,7 +89,7 @@ fn refuse(arguments: &Arguments, set: &Set) -> anyhow::Result<()> {
             "--assert: `{name}` is a set of comparisons; name one scenario, or assert it of the results with larder report"
         )));
     }
-    // How often, and with which draws, may be said of all of them.
+    // The number of rounds and the seed apply to every scenario of a set.
     let repeated = WorkloadSpec {
         rounds: arguments.workload.rounds,
         until: arguments.workload.until,
@@ -113,7 +113,7 @@ fn refuse(arguments: &Arguments, set: &Set) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs one of them, keeps it, and notes what became of it. Returns whether all went well.
+/// Runs one scenario, keeps its results, and notes the outcome. Returns whether all went well.
 fn member(
     arguments: &Arguments,
     scenario: &Scenario,
@@ -135,7 +135,8 @@ fn member(
     interrupts.writing();
     let written = larder_bench::write(&folder, &outcome);
     let written = written.map_err(anyhow::Error::from);
-    // For whoever makes the index anew, and finds nothing there; here it is shown all the same.
+    // A later index of the folder finds no run there and needs the reason; the present index shows the run all the
+    // same.
     let lost = |error| format!("it ran, and could not be kept: {}", told(error));
     entry.reason = written.as_ref().err().map(lost);
     let missing = written.as_ref().map_or(&[][..], Vec::as_slice);
@@ -155,14 +156,14 @@ fn member(
     kept.is_ok() && is_whole
 }
 
-/// The folders that are made for all of them, each before the one that it lies in.
+/// The folders for all results, each before its parent.
 fn made(arguments: &Arguments, results: &Path) -> Vec<PathBuf> {
     let exports = arguments.export_svg.iter().chain(&arguments.export_png).cloned();
     let parent = arguments.output.is_none().then(|| PathBuf::from(RESULTS));
     exports.chain([results.to_owned()]).chain(parent).collect()
 }
 
-/// Leaves the charts of one of them where they were asked for, in folders of its name.
+/// Exports the charts of one scenario where requested, in folders of its name.
 fn export(arguments: &Arguments, name: &str, run: &Run) -> anyhow::Result<()> {
     if let Some(folder) = &arguments.export_svg {
         export_svg(&folder.join(name), run)?;
@@ -173,7 +174,7 @@ fn export(arguments: &Arguments, name: &str, run: &Run) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs one of them.
+/// Runs one scenario.
 fn measure(
     arguments: &Arguments,
     scenario: &Scenario,
@@ -195,7 +196,7 @@ fn measure(
     Ok((outcome.inspect_err(|_| interrupts.discard())?, claimed))
 }
 
-/// Each plan with what it would take, and the time of all of them.
+/// Each plan with its costs, and the time of all plans.
 fn dry_run(
     arguments: &Arguments,
     members: &[Member],

@@ -1,7 +1,7 @@
 //! `larder inspect`: how full the segments of a region in a file are, and how old.
 //!
-//! The file is read by `larder-segment` itself and not through a store: to open a store is to be one of the region's users,
-//! who make its locks anew where they are alone, and empty it where it was lost with the machine.
+//! `larder-segment` itself reads the file, not a store: opening a store makes the process one of the region's users. A
+//! lone user reinitialises its locks, and empties the region where it was lost with the machine.
 
 mod ages;
 mod facts;
@@ -70,7 +70,7 @@ fn file_of(url: &StoreUrl) -> anyhow::Result<&Path> {
 
 fn told(url: &StoreUrl, refused: Refused) -> anyhow::Error {
     match refused {
-        // It names the file.
+        // This error already names the file.
         Refused::Io { .. } => refused.into(),
         _ => anyhow!("{url}: {refused}"),
     }

@@ -9,7 +9,7 @@ use super::{Seen, json, page};
 
 const PLAIN: Look = Look { width: 80, colour: false, unicode: false };
 
-/// The first of a queue, of which so many of 256 parts are alive and a quarter of the others dead.
+/// A segment of a queue: `alive` of 256 parts are alive, and a quarter of the others dead.
 fn segment(queue: Queue, order: u64, alive: u32) -> SegmentSurvey {
     let written = alive + (256 - alive) / 4;
     SegmentSurvey {
@@ -31,7 +31,7 @@ fn free() -> SegmentSurvey {
     SegmentSurvey { written: 0, alive: 0, records: 0, ..segment(Queue::Free, 0, 0) }
 }
 
-/// A partition with so many segments in its main queue, the older the emptier. They do not lie in this order.
+/// A partition with `main` segments in its main queue, the older the emptier, stored in another order.
 fn partition(main: u64) -> PartitionSurvey {
     let share = |order: u64| u32::try_from(256 * order / main).unwrap();
     let mut segments: Vec<_> =

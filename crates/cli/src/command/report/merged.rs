@@ -1,4 +1,4 @@
-//! Slices of one plan, put together.
+//! Slices of one plan, merged.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use larder_bench::{Sliced, claim, merge};
 use super::{Found, Results};
 use crate::exit::Usage;
 
-/// Puts slices together and leaves the whole in a folder of its own, or only in memory where none is named.
+/// Merges slices, and writes the whole run to a folder of its own, or keeps it only in memory without a folder.
 pub(super) fn merged(found: Vec<Found>, folder: Option<&Path>) -> anyhow::Result<Found> {
     let slices: Vec<Results> = found.into_iter().flat_map(Found::into_runs).collect();
     let shown = slices.first().map(|slice| slice.folder.clone()).unwrap_or_default();
@@ -36,7 +36,7 @@ pub(super) fn merged(found: Vec<Found>, folder: Option<&Path>) -> anyhow::Result
     }
     if let Some(folder) = folder {
         let _claimed = claim(folder)?;
-        // All that is missing in one line: the slices are there, so that the same command makes it.
+        // All that is missing in one line: the slices stay, so that the same command can be repeated.
         let missing = larder_bench::write(folder, &outcome)?;
         if !missing.is_empty() {
             bail!("{}", missing.join("; "));

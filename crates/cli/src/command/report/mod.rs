@@ -1,4 +1,4 @@
-//! `larder report`: what a comparison left, shown again.
+//! `larder report`: shows the results of a comparison again.
 
 mod merged;
 mod set;
@@ -19,10 +19,10 @@ use super::gate::Gate;
 use crate::exit::{Exit, Usage};
 use crate::terminal;
 
-/// The file of a folder of results that all else is made from.
+/// The file in a folder of results from which all other files are made.
 const RUN: &str = "run.json";
 
-/// Formats of which a file holds one: no program reads two, one after the other.
+/// Formats in which a file holds a single run: programs cannot read two in a row.
 const SINGLE: [Format; 3] = [Format::HTML, Format::JSON, Format::CSV];
 
 /// Which results, and what to make of them.
@@ -69,7 +69,7 @@ Examples:
   larder report slice-1 slice-2 slice-3 --merge whole
   larder report larder-results/* --index larder-results";
 
-/// A run that was read, and where it lay.
+/// A run and the folder that it was read from.
 pub(super) struct Results {
     folder: PathBuf,
     pub(super) run: Run,
@@ -92,7 +92,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             "{index}: an index and no run; name a folder that `larder compare` made"
         )));
     }
-    // All are read before anything is written, so that a wrong name among them changes nothing.
+    // All results are read before any file is written, so that a wrong name among them changes nothing.
     let mut found: Vec<Found> =
         paths.iter().map(|path| find(path)).collect::<anyhow::Result<_>>()?;
     let sliced = is_of_one_plan(&runs_of(&found)) && arguments.index.is_none();
@@ -109,7 +109,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             (Found::Run(results), Some(format)) => {
                 super::print(render(&results.run, format, terminal::style()).as_bytes())?;
             }
-            // The whole has just been written.
+            // The merged run has just been written.
             (Found::Run(_), None) if merges => {}
             (Found::Run(results), None) => write(results)?,
             (Found::Set(set), Some(format)) => set.print(format)?,
@@ -139,12 +139,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     Ok(arguments.gate.judge(&runs))
 }
 
-/// The runs of all that was found.
+/// The runs of all these results.
 fn runs_of(found: &[Found]) -> Vec<&Run> {
     found.iter().flat_map(Found::runs).collect()
 }
 
-/// Refuses to print several runs in a format of which a file holds one.
+/// Refuses to print several runs in a format that holds a single run.
 fn refuse_single(arguments: &Arguments, runs: usize) -> anyhow::Result<()> {
     match arguments.format.filter(|format| SINGLE.contains(format)) {
         Some(format) => {
@@ -172,7 +172,7 @@ impl Found {
     }
 }
 
-/// Reads what is there: a set where there is an index and no run.
+/// Reads the results at a path: a set where there is an index and no run.
 fn find(path: &Path) -> anyhow::Result<Found> {
     if path.join(set::INDEX).exists() && !path.join(RUN).exists() {
         return Ok(Found::Set(SetResults::read(path)?));
@@ -187,12 +187,12 @@ fn write(Results { folder, run }: &Results) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Leaves each chart of a run as SVG in a folder.
+/// Writes each chart of a run as SVG into a folder.
 pub(super) fn export_svg(folder: &Path, run: &Run) -> anyhow::Result<()> {
     export(folder, run, "svg", |chart| svg(chart, Ground::White).into_bytes())
 }
 
-/// Leaves each chart of a run as PNG in a folder.
+/// Writes each chart of a run as PNG into a folder.
 pub(super) fn export_png(folder: &Path, run: &Run) -> anyhow::Result<()> {
     export(folder, run, "png", png)
 }
@@ -222,7 +222,7 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Results> {
         Err(error) => return Err(error).context(format!("reading {}", file.display())),
     };
     let run = Run::from_json(&text).map_err(|error| match error {
-        // Another file may be what was meant; for one of another version no other name helps.
+        // Another path may have been meant; for a run of another version no other path helps.
         Error::NotARun { .. } => anyhow!(Usage(format!("{}: {error}", file.display()))),
         error => anyhow!(error).context(file.display().to_string()),
     })?;
@@ -230,7 +230,7 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Results> {
     Ok(Results { folder: folder.unwrap_or(Path::new(".")).to_owned(), run })
 }
 
-/// The names of several runs' folders where they stand side by side; a run alone needs none.
+/// The names of several runs' folders, to tell them apart; a single run needs no name.
 fn names(results: &[Results]) -> Vec<Option<String>> {
     let mut taken: Vec<String> = Vec::new();
     for Results { folder, .. } in results {

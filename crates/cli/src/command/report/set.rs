@@ -1,4 +1,4 @@
-//! The results of a set of scenarios, and an index over runs that were made one by one.
+//! The results of a set of scenarios, and an index over separate runs.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -11,17 +11,17 @@ use crate::command::print;
 use crate::exit::Usage;
 use crate::terminal;
 
-/// The file of a folder that leads to several runs.
+/// The file in a folder that links to several runs.
 pub(super) const INDEX: &str = "index.json";
 
-/// A set that was read, and where it lay.
+/// A set and the folder that it was read from.
 pub(super) struct SetResults {
     folder: PathBuf,
     index: Index,
 }
 
 impl SetResults {
-    /// Reads an index and the runs that it leads to.
+    /// Reads an index and the runs that it lists.
     pub(super) fn read(folder: &Path) -> anyhow::Result<Self> {
         let file = folder.join(INDEX);
         let shown = file.display();
@@ -62,7 +62,7 @@ impl SetResults {
         self.index.runs().collect()
     }
 
-    /// The runs by themselves.
+    /// The runs, each with its folder.
     pub(super) fn into_runs(self) -> Vec<Results> {
         let folder = self.folder;
         let entries = self.index.scenarios.into_iter();
@@ -73,7 +73,7 @@ impl SetResults {
     }
 }
 
-/// Whether this is a file of the index in `folder`: who names all that lies there names it as well.
+/// Whether this is a file of the index in `folder`: a shell pattern for the whole folder names it as well.
 pub(super) fn is_of_index(folder: &Path, path: &Path) -> bool {
     let is_named = |name: &str| path.file_name().is_some_and(|found| found == name);
     let parent =
@@ -82,7 +82,7 @@ pub(super) fn is_of_index(folder: &Path, path: &Path) -> bool {
     larder_bench::index_names().any(is_named) && parent.and_then(is_there) == Some(true)
 }
 
-/// Writes an index over all that was found into a folder of its own.
+/// Writes an index over all these results into a folder of its own.
 pub(super) fn index(folder: &Path, found: &[Found]) -> anyhow::Result<()> {
     larder_bench::prepare(folder)?;
     let here = folder.canonicalize()?;
@@ -115,7 +115,7 @@ fn write_index(folder: &Path, index: &Index) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How one folder is reached from another; both are whole paths.
+/// The path from one folder to another; both are absolute.
 fn relative(there: &Path, here: &Path) -> PathBuf {
     let common = there.components().zip(here.components()).take_while(|(a, b)| a == b).count();
     let up = here.components().skip(common).map(|_| Component::ParentDir);

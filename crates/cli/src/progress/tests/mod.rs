@@ -18,7 +18,7 @@ use crate::catalog::CATALOG;
 const WIDE: Look = Look { columns: 80, rows: 24, colour: false, unicode: true };
 const NARROW: Look = Look { columns: 40, ..WIDE };
 
-/// A comparison that is being told to a board.
+/// A comparison whose events go to a board.
 struct Told {
     plan: Plan,
     board: Board,
@@ -59,7 +59,7 @@ impl Told {
         self.tell(Event::Turn { round, rounds, target, point: &point });
     }
 
-    /// A whole turn that took two seconds, with the rate of each operation and its misses in a thousand.
+    /// A whole turn of two seconds, with the rate of each operation and its misses in a thousand.
     fn turn(&mut self, round: u32, target: &str, at: usize, rates: &[(f64, u64)]) {
         self.begin(round, target, at);
         self.seconds += 2;
@@ -114,7 +114,7 @@ fn check(id: &str, severity: Severity, operation: Operation, text: &str) -> Chec
     }
 }
 
-/// Three targets in their third round, one that cannot run, and three checks that fired.
+/// Three targets in their third round, a target that cannot run, and three checks that fired.
 fn three() -> Told {
     let targets = ["moka:", "lmdb:", "memcached:?name=a-cache-with-a-long-name", "redis:"];
     let mut told = Told::new(&targets, "keys = 1000\nrounds = 8");
@@ -253,7 +253,7 @@ fn after_the_rounds_too() {
     assert!(told.shown(WIDE).starts_with("closing the targets\n  "));
 }
 
-/// Twelve targets at the second of three points, with every operation that there is.
+/// Twelve targets at the second of three points, with every operation.
 fn twelve() -> Told {
     let names: Vec<String> = (1..=12).map(|n| format!("moka:?name=cache-{n}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();

@@ -1,4 +1,4 @@
-//! Tests of the effect of drawing a view on a terminal.
+//! Tests of the bytes that draw a view on a terminal.
 
 use super::super::look::{Line, Look};
 use super::super::screen::Screen;
