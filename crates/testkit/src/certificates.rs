@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
-/// A new authority's certificate, the one that it has given a server of this name, and the key of that.
+/// The certificate of a new authority, a certificate from it for a server of this name, and that server's key.
 pub fn certificates(name: &str) -> [String; 3] {
     make(name).expect("what rcgen makes by default is valid")
 }
 
-/// The same in files of a folder.
+/// The same certificates in files of a folder.
 pub fn certificate_files(folder: &Path, name: &str) -> [PathBuf; 3] {
     let files = ["authority.pem", "server.pem", "key.pem"].map(|file| folder.join(file));
     for (file, text) in files.iter().zip(certificates(name)) {

@@ -1,6 +1,6 @@
-//! A second process that holds a store open and is killed: what is left of its servers then must be nothing.
+//! A second process that holds a store open and is killed: afterwards nothing may be left of its servers.
 //!
-//! That process is the test binary again, told by its environment what to open.
+//! The process is the test binary again; its environment tells it which URL to open.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use larder_host::scratch::ScratchDir;
 use larder_store::{Catalog, SetOptions, StoreUrl};
 
-/// The store that a second process is to open and write to.
+/// The URL of the store that a second process opens and writes to.
 const HOLD: &str = "LARDER_TEST_HOLD";
 
-/// How long something may take that a busy machine delays, and that is never waited for in vain.
+/// The longest wait for an event that always comes, though a busy machine may delay it.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A second process that holds a store.
@@ -27,7 +27,7 @@ pub struct Holder {
     nodes: Vec<String>,
 }
 
-/// In the second process: opens a store of this catalog, says which servers it has, and writes until it is killed. The first
+/// In the second process: opens a store of this catalog, prints its servers, and writes until it is killed. The first
 /// line of a `main` that calls [`Holder::start`].
 #[expect(clippy::print_stdout, reason = "how a second process answers the first")]
 pub fn hold_if_asked(catalog: &Catalog) {
@@ -51,10 +51,10 @@ pub fn hold_if_asked(catalog: &Catalog) {
 }
 
 impl Holder {
-    /// Starts it for this URL and waits until its servers run.
+    /// Starts the process for this URL and waits until its servers run.
     pub fn start(url: &str) -> Self {
         let folder = ScratchDir::create("t").expect("a temporary directory");
-        // The servers are another user than this one, when it is root, and must get through.
+        // Where this user is root, the servers run as another user and must be able to enter.
         let open = fs::Permissions::from_mode(0o755);
         fs::set_permissions(folder.path(), open).expect("a folder of one's own");
         let mut process = Command::new(std::env::current_exe().expect("this program"))
@@ -80,19 +80,19 @@ impl Holder {
         &self.pids
     }
 
-    /// Where its nodes listen, as the store tells it.
+    /// The addresses of its nodes, as the store reports them.
     pub fn nodes(&self) -> &[String] {
         &self.nodes
     }
 
-    /// How many of its servers run, and how many folders are there.
+    /// The number of its running servers, and the number of its folders.
     pub fn left(&self) -> (usize, usize) {
         let running = self.pids.iter().filter(|pid| is_running(pid)).count();
         let folders = fs::read_dir(self.folder.path()).expect("its folder").count();
         (running, folders)
     }
 
-    /// Kills it, and waits until nothing is left of its servers and folders, and nothing of what `others` counts.
+    /// Kills it, and waits until its servers and folders are gone, and `others` counts 0.
     pub fn kill(mut self, others: impl Fn() -> usize) {
         self.process.kill().expect("it runs");
         self.process.wait().expect("it ends");
@@ -102,20 +102,20 @@ impl Holder {
     }
 }
 
-/// Has a second process open this URL, for which so many servers run in a folder each, and kills it.
+/// Has a second process open this URL, with this number of servers in a folder each, and kills it.
 pub fn nothing_is_left_after_kill_9(url: &str, n_servers: usize) {
     let holder = Holder::start(url);
     assert_eq!(holder.left(), (n_servers, n_servers), "{url}");
     holder.kill(|| 0);
 }
 
-/// Whether a process runs. One that has ended and is waited for by nobody does not.
+/// Whether a process runs. An ended process that was not reaped does not run.
 pub fn is_running(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
     stat.is_ok_and(|stat| !stat.contains(") Z ") && !stat.contains(") X "))
 }
 
-/// Waits until `condition` holds; false when it does not within this time.
+/// Waits until `condition` holds; false when it does not hold within this time.
 pub fn within(time: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + time;
     while !condition() {

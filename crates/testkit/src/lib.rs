@@ -1,7 +1,7 @@
-//! The promises of every engine, as cases that can be run; and stores that break promises on purpose.
+//! The promises of every engine, as test cases; and stores that break promises on purpose.
 //!
-//! [`contract`] is the whole `main` of an engine's contract test. [`stores`] holds small engines with one fault
-//! each, against which the contract itself and the checks of a comparison are tested; [`traps`] holds servers of that kind.
+//! [`contract`] is the whole `main` of an engine's contract test. [`stores`] holds small engines with one fault each,
+//! which test the contract itself and the checks of a comparison; [`traps`] holds servers of that kind.
 
 mod certificates;
 mod contract;

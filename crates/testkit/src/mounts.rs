@@ -5,7 +5,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 
-/// Runs a program whose mounts nobody else sees. Root may; others can in a user namespace of their own.
+/// Runs a program whose mounts stay invisible to all others. Root may do so; other users can in their own user
+/// namespace.
 pub fn with_mounts(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("unshare");
     if !is_root() {

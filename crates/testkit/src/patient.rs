@@ -2,10 +2,11 @@
 
 use larder_store::{Catalog, Engine, StoreUrl};
 
-/// How long an answer may take that is not to fail for what else the machine does.
+/// The longest wait for an answer that must not fail because of the machine's other work.
 const PATIENCE: &str = "60s";
 
-/// The URL with a timeout that is never waited for in vain, where the engine has one and the URL does not say it.
+/// The URL with a timeout that no sound answer reaches, where the engine has such an option and the URL does not set
+/// it.
 #[must_use]
 pub fn patient(catalog: &Catalog, url: StoreUrl) -> StoreUrl {
     let docs = catalog.find(url.scheme()).map(Engine::option_docs).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A PostgreSQL that is somebody's: started, stopped, killed and started again at the same place by a test.
+//! An external PostgreSQL: a test starts, stops, kills and restarts it at the same place.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,15 +12,15 @@ use larder_store::{Recipe, Result};
 
 use crate::holder::{is_running, within};
 
-/// The package that brings its programs.
+/// The package with its programs.
 pub const POSTGRES: Recipe =
     Recipe { folders: &["/usr/lib/postgresql/*/bin"], ..Recipe::server("postgres", "postgresql") };
 
-/// How long something may take that a busy machine delays, and that is never waited for in vain.
+/// The longest wait for an event that always comes, though a busy machine may delay it.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A server on a port of 127.0.0.1, where it asks for a password, and on a socket in its folder, where it does not. It ends
-/// when this is dropped.
+/// A server on a port of 127.0.0.1, which asks for a password, and on a socket in its folder, which does not. Dropping
+/// it ends the server.
 #[derive(Debug)]
 pub struct Postgres {
     server: Option<Server>,
@@ -55,7 +55,7 @@ impl Postgres {
         made
     }
 
-    /// Where a file of a setting may lie, for the server to read.
+    /// The folder for files of settings that the server can read.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -71,7 +71,7 @@ impl Postgres {
         }
     }
 
-    /// The port of 127.0.0.1 that it listens on, which is in the name of its socket too.
+    /// Its port of 127.0.0.1, which is in the name of its socket too.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -81,12 +81,12 @@ impl Postgres {
         format!("postgresql://me:s%40crt@127.0.0.1:{}/postgres", self.port)
     }
 
-    /// The id of the process that has started the others.
+    /// The id of the process that started its other processes.
     pub fn pid(&self) -> u32 {
         self.server.as_ref().expect("it runs").pid()
     }
 
-    /// Its answer to a query of its superuser, a row a line, columns with `|` between.
+    /// Its answer to a query of its superuser: a line for each row, with `|` between columns.
     pub fn ask(&self, question: &str) -> String {
         let psql = Command::new(self.programs.join("psql"))
             .args(["-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-U", "me", "-d", "postgres"])
@@ -103,13 +103,13 @@ impl Postgres {
         self.signal("STOP");
     }
 
-    /// Has its processes go on.
+    /// Continues all its processes.
     pub fn go_on(&self) {
         self.signal("CONT");
     }
 
-    /// Kills all its processes, and waits until they have let go of what they shared: with a block of memory that one of
-    /// them still has, it would not start again.
+    /// Kills all its processes, and waits until they have released what they shared: it would not start again while a
+    /// process still holds a block of shared memory.
     pub fn kill(&mut self) {
         self.signal("STOP");
         let first = self.pid();
@@ -117,7 +117,7 @@ impl Postgres {
             let stat = fs::read_to_string(format!("/proc/{first}/stat"));
             stat.is_ok_and(|stat| stat.contains(") T "))
         };
-        // Before that it may start another one.
+        // Before that it may still start another process.
         assert!(within(PATIENCE, has_stopped), "postgres does not stop");
         let others = self.others();
         self.signal("KILL");
@@ -169,8 +169,8 @@ impl Postgres {
         Ok(())
     }
 
-    /// Has the kernel drop the segment of memory that a server leaves when it is killed, once nobody has it any more: the
-    /// seventh line of the file names its key and its number.
+    /// Makes the kernel drop the shared memory that a killed server leaves, once no process holds it: the seventh line
+    /// of the file has its key and its number.
     fn forget_segment(&self) {
         let file = fs::read_to_string(self.folder.path().join("data/postmaster.pid"));
         let file = file.expect("a server that runs has it");
@@ -188,16 +188,16 @@ impl Postgres {
         command
     }
 
-    /// Sends a signal to all its processes, each of which leads a group of its own, as far as there are any.
+    /// Sends a signal to all its running processes, each of which leads a group of its own.
     fn signal(&self, name: &str) {
         let Some(pid) = self.server.as_ref().map(Server::pid) else { return };
         let mut kill = Command::new("kill");
         kill.args(["-s", name, &pid.to_string()]).args(self.others());
-        // One of them may have ended meanwhile, and a test that fails is told why by itself.
+        // A process may have ended meanwhile; a failing test shows its own reason.
         let _ = kill.output();
     }
 
-    /// The ids of the processes that the first one has started.
+    /// The ids of the processes that the first process started.
     fn others(&self) -> Vec<String> {
         let Some(pid) = self.server.as_ref().map(Server::pid) else { return Vec::new() };
         let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));

@@ -1,11 +1,12 @@
 //! Reproducible draws for tests.
 
-/// `SplitMix64` (Steele, Lea and Flood, 2014): one addition and a mix a draw, the same stream for a seed everywhere.
+/// `SplitMix64` (Steele, Lea and Flood, 2014): one addition and a mix for each draw, the same stream for a seed
+/// everywhere.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
 impl Random {
-    /// A stream that is fixed by its seed.
+    /// A stream that its seed determines.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -24,7 +25,7 @@ impl Random {
         usize::try_from(self.next_u64() % end as u64).expect("below a usize")
     }
 
-    /// Bytes of every kind, so that a value holds what text would not.
+    /// Bytes of every kind, so that values also have bytes that text lacks.
     pub fn bytes(&mut self, len: usize) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(len + 8);
         while bytes.len() < len {

@@ -1,4 +1,4 @@
-//! Trials that need something of the machine: a server, a privilege.
+//! Trials that need a server or a privilege of the machine.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use larder_host::managed;
 use larder_store::Recipe;
 use libtest_mimic::{Completion, Failed, Trial};
 
-/// Whether nothing may be left out: `LARDER_REQUIRE=all` in the environment, as continuous integration sets it.
+/// Whether every trial must run: `LARDER_REQUIRE=all` in the environment, as continuous integration sets it.
 pub fn everything_is_required() -> bool {
     std::env::var("LARDER_REQUIRE").is_ok_and(|what| what == "all")
 }
@@ -28,12 +28,12 @@ pub fn trial_where(
     })
 }
 
-/// The need for the program of a recipe: what is missing, and the package that brings it.
+/// The need for the program of a recipe; the error names the missing program and its package.
 pub fn has_program(recipe: &Recipe) -> Result<(), String> {
     managed::find("test", recipe).map(drop).map_err(|error| error.to_string())
 }
 
-/// The need for PHP with these extensions: which is missing.
+/// The need for PHP with these extensions; the error names a missing extension.
 pub fn has_php_extensions(names: &[&str]) -> Result<(), String> {
     let loaded = match Command::new("php").arg("-m").output() {
         Ok(output) => String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -43,7 +43,7 @@ pub fn has_php_extensions(names: &[&str]) -> Result<(), String> {
     missing.map_or(Ok(()), |name| Err(format!("PHP has no extension {name} here")))
 }
 
-/// The need for Perl with these modules: what Perl says of the first that is missing.
+/// The need for Perl with these modules; the error is Perl's message about the first missing module.
 pub fn has_perl_modules(names: &[&str]) -> Result<(), String> {
     let uses = names.iter().flat_map(|name| ["-e".to_owned(), format!("use {name};")]);
     match Command::new("perl").args(uses).output() {

@@ -53,7 +53,8 @@ fn cas_of_an_absent_key_says_not_found(fixture: &Fixture) -> Result<(), Failed> 
     lacks(&mut *session, &key)
 }
 
-/// A version must not return with a new entry under the old key, or a slow writer overwrites what it never saw.
+/// A version must not come back with a new entry under the old key: otherwise a slow writer overwrites a value that it
+/// never saw.
 fn cas_after_delete_and_set_is_refused(fixture: &Fixture) -> Result<(), Failed> {
     let mut session = fixture.session()?;
     let key = fixture.key("a");

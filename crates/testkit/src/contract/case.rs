@@ -1,4 +1,4 @@
-//! A case, and what a store must have for it.
+//! A case, and its needs of a store.
 
 use larder_store::{Capabilities, Durability, Engine, Medium, Reach};
 use libtest_mimic::Failed;
@@ -9,15 +9,15 @@ use super::fixture::Fixture;
 pub(super) struct Case {
     /// The promise as a sentence, underscores for spaces.
     pub(super) name: &'static str,
-    /// All of what the store must have; where one is missing the case is ignored.
+    /// The needs of the case; where the store lacks one, the case is ignored.
     pub(super) needs: &'static [Need],
-    /// Whether it starts this program a second time.
+    /// Whether the case starts this program a second time.
     pub(super) spawns: bool,
-    /// Tries it.
+    /// Runs the case.
     pub(super) run: fn(&Fixture) -> Result<(), Failed>,
 }
 
-/// Pairs a function with its name, so that the two cannot differ. Whoever stores nothing has cases of its own.
+/// Pairs a function with its name, so that the two cannot differ. Stores of nothing have their own cases.
 macro_rules! case {
     ($run:ident $(, $need:ident)*) => {
         $crate::contract::case::Case {
@@ -35,7 +35,7 @@ pub(super) struct Subject {
     pub(super) engine: &'static Engine,
     pub(super) capabilities: Capabilities,
     pub(super) durability: Durability,
-    /// The capabilities when it is opened with a byte limit; `None` where it takes none.
+    /// The capabilities when the store is opened with a byte limit; `None` where it takes no limit.
     pub(super) bounded: Option<Capabilities>,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Subject {
 pub(super) struct Need {
     /// Whether the store has it.
     pub(super) has: fn(&Subject) -> bool,
-    /// The reason where it has not.
+    /// The reason to show where the store lacks it.
     pub(super) otherwise: &'static str,
 }
 
@@ -52,7 +52,7 @@ const fn need(has: fn(&Subject) -> bool, otherwise: &'static str) -> Need {
     Need { has, otherwise }
 }
 
-/// The largest limits that are tried exactly; beyond them a test would be about the machine's memory.
+/// The largest limits that are tried exactly; beyond them a test would measure the machine's memory.
 pub(super) const TRIED_VALUE_LEN: usize = 8 << 20;
 /// As above, for values that are refused before they are written anywhere.
 pub(super) const REFUSED_VALUE_LEN: usize = 256 << 20;

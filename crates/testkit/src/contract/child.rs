@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 use larder_store::{Catalog, SetOptions, StoreUrl};
 use libtest_mimic::Failed;
 
-/// Its job, in the environment: a URL, the key to read and delete, the key to write its value to.
+/// Its job, in the environment: a URL, the key to read and delete, and the key to write the value to.
 const JOB: [&str; 3] = ["LARDER_CONTRACT_URL", "LARDER_CONTRACT_READ", "LARDER_CONTRACT_WRITE"];
 
 /// Starts this program again to open `url`, copy the value under `read` to `write`, and delete `read`.
@@ -21,7 +21,7 @@ pub(super) fn answer(url: &str, read: &str, write: &str) -> Result<(), Failed> {
     Err(Failed::from(format!("the other process ended with {}: {}", output.status, text.trim())))
 }
 
-/// In that process: does the job. `None` in every other.
+/// In the second process: does the job. `None` in every other process.
 pub(super) fn run_if_asked(catalog: &Catalog) -> Option<ExitCode> {
     let [url, read, write] = JOB.map(|name| std::env::var(name).ok());
     let (url, read, write) = (url?, read?, write?);
@@ -29,7 +29,7 @@ pub(super) fn run_if_asked(catalog: &Catalog) -> Option<ExitCode> {
         Ok(()) => ExitCode::SUCCESS,
         Err(failed) => {
             let message = failed.message().unwrap_or("a failure");
-            // Nobody is left to tell when standard error is closed.
+            // A closed standard error leaves no other way to report.
             let _ = writeln!(std::io::stderr(), "{message}");
             ExitCode::FAILURE
         }

@@ -1,4 +1,4 @@
-//! Refusals: of options, and of operations that an engine does not have.
+//! Refusals: of options, and of operations that an engine lacks.
 
 use std::time::Duration;
 

@@ -21,13 +21,13 @@ fn value(i: usize) -> Vec<u8> {
     Random::new(i as u64).bytes(VALUE_LEN)
 }
 
-/// Whether it says of itself that it makes room by dropping everything.
+/// Whether the store declares that it makes room by dropping everything.
 fn wipes(store: &Arc<dyn Store>) -> bool {
     store.info().settings.get("when_full").is_some_and(|what| what == "drops everything")
 }
 
-/// Four times the limit goes in. What is found afterwards must be right, and a good part must be found: making
-/// room is not wiping out, unless the store says that it is.
+/// Four times the limit is stored. Afterwards every found value must be right, and a good part must be found: making
+/// room is not wiping, unless the store declares that it wipes.
 fn a_store_that_evicts_keeps_within_its_byte_limit(fixture: &Fixture) -> Result<(), Failed> {
     let store = fixture.bounded()?;
     let mut session = store.session()?;
@@ -54,14 +54,14 @@ fn a_store_that_evicts_keeps_within_its_byte_limit(fixture: &Fixture) -> Result<
     ensure!(held <= most, "answers {held} bytes of values, and its limit is {most}");
     let least = if wipes(&store) { 1 } else { limit / 4 };
     ensure!(held >= least, "answers only {held} bytes of values of a limit of {limit}");
-    // Only now: what is answered takes room in a server too, and may have made it drop another entry.
+    // Read only now: a server's answers take room too, and may have evicted another entry.
     if let Some(evictions) = store.stats()?.since(&before).evictions {
         let gone = n_values as u64 - n_found;
         ensure!(evictions >= gone, "{gone} values are gone, and {evictions} evictions are counted");
         let written = n_values as u64;
         ensure!(evictions <= written, "{evictions} evictions of {written} values");
     }
-    // Room can be made for one more, and it is found.
+    // The store makes room for another entry, and finds it.
     let key = fixture.key("last");
     put(&mut *session, &key, b"small")?;
     holds(&mut *session, &key, b"small").map(drop)

@@ -27,7 +27,7 @@ macro_rules! ensure_eq {
 }
 pub(super) use ensure_eq;
 
-/// Stores a value that nothing speaks against.
+/// Stores a value that the store must accept.
 pub(super) fn put(session: &mut dyn Session, key: &[u8], value: &[u8]) -> Result<(), Failed> {
     put_with(session, key, value, &SetOptions::default())
 }
@@ -73,7 +73,7 @@ pub(super) fn is_there(session: &mut dyn Session, key: &[u8]) -> Result<bool, Fa
     Ok(session.get(key, &mut Vec::new())?.is_some())
 }
 
-/// Two values are equal; the message is short even where they are long.
+/// Two values are equal; the message is short even for long values.
 pub(super) fn same(key: &[u8], found: &[u8], wanted: &[u8]) -> Result<(), Failed> {
     if found == wanted {
         return Ok(());
@@ -103,7 +103,7 @@ pub(super) fn fails_with<T: std::fmt::Debug>(
     }
 }
 
-/// A key for messages: text as text, long ones cut.
+/// A key for messages: as text, cut where it is long.
 pub(super) fn shown(key: &[u8]) -> String {
     let cut = &key[..key.len().min(48)];
     let more = if cut.len() < key.len() { "…" } else { "" };

@@ -1,4 +1,4 @@
-//! The fixture of a case: the store of its URL, shared with the other cases or opened anew.
+//! The fixture of a case: the store of its URL, shared with the other cases or opened separately.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,12 +28,12 @@ struct Open {
     subject: Subject,
 }
 
-/// Why a target has no store.
+/// The reason why a target has no store.
 #[derive(Clone)]
 pub(super) enum Refusal {
-    /// The engine cannot run on this machine: something is not installed.
+    /// The engine cannot run on this machine, because a program or library is not installed.
     Unavailable(String),
-    /// It should run and does not.
+    /// The engine should run and does not.
     Failed(String),
 }
 
@@ -51,7 +51,7 @@ impl Target {
         Self { catalog, url: url.into(), open: OnceLock::new() }
     }
 
-    /// The facts about the store; opens it when nobody has yet.
+    /// The facts about the store; the first call opens it.
     pub(super) fn subject(&self) -> Result<&Subject, Refusal> {
         self.opened().as_ref().map(|open| &open.subject).map_err(Refusal::clone)
     }
@@ -66,7 +66,7 @@ impl Target {
                 Some(option) => {
                     let url = url.or_option(option, &SMALL_LIMIT.to_string());
                     let store = self.catalog.open(&url)?;
-                    // A store that has such an option and tells no capacity is not bounded by it.
+                    // A store with such an option but without a reported capacity is not bounded by it.
                     store.stats()?.capacity_bytes.map(|_| store.capabilities())
                 }
                 None => None,
@@ -83,7 +83,7 @@ pub(super) struct Fixture {
 }
 
 impl Fixture {
-    /// For a case of a target whose store is open.
+    /// The fixture of a case whose target has an open store.
     pub(super) fn new(target: Arc<Target>, case: &'static str) -> Self {
         Self { target, case }
     }
@@ -92,8 +92,8 @@ impl Fixture {
         self.target.opened().as_ref().map_err(|_| Failed::from("the store is not open"))
     }
 
-    /// The store that all cases of the URL share. Keys come from [`Fixture::key`], so that cases do not meet;
-    /// what concerns the whole store (counters, limits, `clear`) wants [`Fixture::fresh`].
+    /// The store that all cases of the URL share. Keys come from [`Fixture::key`], so that cases do not collide. A case
+    /// about the whole store (counters, limits, `clear`) needs [`Fixture::fresh`].
     pub(super) fn store(&self) -> Result<&Arc<dyn Store>, Failed> {
         Ok(&self.open()?.store)
     }
@@ -108,7 +108,7 @@ impl Fixture {
         Ok(self.open()?.subject.capabilities)
     }
 
-    /// A key that no other case has, nor another run on the same server.
+    /// A key that no other case and no other run on the same server uses.
     pub(super) fn key(&self, name: impl std::fmt::Display) -> Vec<u8> {
         let case = self.case.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -116,7 +116,7 @@ impl Fixture {
         format!("{:x}-{:x}-{name}", run_id(), case & 0xffff_ffff).into_bytes()
     }
 
-    /// A store that only this case has. With a path or a host in the URL it still holds what others put there.
+    /// A store for this case alone. With a path or a host in the URL it still holds entries of others.
     pub(super) fn fresh(&self) -> Result<Arc<dyn Store>, Failed> {
         Ok(self.open_url(&self.target.url)?)
     }
@@ -153,7 +153,7 @@ impl Fixture {
 pub(super) struct TestDir(PathBuf);
 
 impl TestDir {
-    /// Makes a new one.
+    /// Makes a new directory.
     pub(super) fn create() -> Result<Self, Failed> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let n = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -171,12 +171,12 @@ impl TestDir {
 
 impl Drop for TestDir {
     fn drop(&mut self) {
-        // A test that could not tidy up has not failed.
+        // A failed clean-up does not fail the test.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// A number for this run: the time, mixed with the process, so that two runs on one server do not meet.
+/// A number for this run: the time mixed with the process id, so that two runs on one server do not collide.
 fn run_id() -> u64 {
     static ID: OnceLock<u64> = OnceLock::new();
     *ID.get_or_init(|| {

@@ -20,7 +20,7 @@ pub(super) const CASES: &[Case] = &[
     case!(incr_loses_no_count_of_many_threads, INCR),
 ];
 
-/// The value as a number. A server may pad a number that became shorter with spaces behind it.
+/// The value as a number. A server may pad a number that became shorter with trailing spaces.
 fn number(session: &mut dyn Session, key: &[u8]) -> Result<String, Failed> {
     let mut value = Vec::new();
     session.get(key, &mut value)?.ok_or("the number is gone")?;

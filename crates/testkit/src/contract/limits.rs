@@ -59,7 +59,7 @@ fn a_value_beyond_the_limit_is_an_error_that_names_it(fixture: &Fixture) -> Resu
     holds(&mut *session, &key, b"the session works on").map(drop)
 }
 
-/// Otherwise a reader would go on to see a value that its writer has long replaced.
+/// Otherwise readers would still see a value that its writer has long replaced.
 fn a_refused_large_value_leaves_no_older_value_behind(fixture: &Fixture) -> Result<(), Failed> {
     let limit = fixture.capabilities()?.max_value_len.ok_or("no value limit")?;
     let mut session = fixture.session()?;
@@ -70,7 +70,7 @@ fn a_refused_large_value_leaves_no_older_value_behind(fixture: &Fixture) -> Resu
     lacks(&mut *session, &key)
 }
 
-/// Whether an engine looks at the length or at the key first is its own affair.
+/// An engine may check the length or the key first.
 fn a_refused_large_add_leaves_the_value_that_is_there(fixture: &Fixture) -> Result<(), Failed> {
     let mut session = fixture.session()?;
     let key = fixture.key("a");
@@ -94,7 +94,7 @@ fn a_refused_large_append_leaves_the_value_that_is_there(fixture: &Fixture) -> R
     stays(fixture, |_| SetMode::Append)
 }
 
-/// A value that is set in a mode, which the version of the one that is there may be part of, is refused.
+/// A large value is refused in a mode that may depend on the existing version, and the old value stays.
 fn stays(fixture: &Fixture, in_mode: fn(Option<u64>) -> SetMode) -> Result<(), Failed> {
     let mut session = fixture.session()?;
     let key = fixture.key("a");

@@ -1,11 +1,11 @@
 //! The contract suite: every case against every URL, as trials of libtest-mimic.
 //!
-//! A case knows no engine by name. What an engine cannot do, it says in its capabilities; such a case, and every
+//! A case knows no engine by name. An engine declares its limits in its capabilities. A case beyond them, and every
 //! case of an engine that cannot run on this machine, shows as *ignored* with its reason, never as *ok*:
 //!
-//! - `ignored (no ttl)`: the engine does not promise it;
-//! - `ignored (cannot run here: …)`: it promises it, but nobody has looked. With `LARDER_REQUIRE=all` in the
-//!   environment this is a failure.
+//! - `ignored (no ttl)`: the engine does not promise this;
+//! - `ignored (cannot run here: …)`: the engine promises this, but the case did not run. With `LARDER_REQUIRE=all` in
+//!   the environment this is a failure.
 
 mod add_replace;
 mod append;
@@ -47,7 +47,7 @@ use crate::require::everything_is_required;
 use case::Case;
 use fixture::{Fixture, Refusal, Target};
 
-/// Every case, in the order in which they are listed.
+/// Every case, in the order of the list.
 const CASES: &[&[Case]] = &[
     get::CASES,
     set::CASES,
@@ -76,7 +76,7 @@ const CASES: &[&[Case]] = &[
     nothing::CASES,
 ];
 
-/// So many cases more than there are seats may have begun: those that wait for a TTL.
+/// The number of started cases beyond the seats: they wait for a TTL.
 const WAITING: usize = 32;
 
 /// Runs every case on every URL, as the `main` of a test with `harness = false`.
@@ -87,8 +87,8 @@ pub fn contract(catalog: &Catalog, urls: &[&str]) -> ExitCode {
     contract_one_by_one(catalog, urls, &[], &[])
 }
 
-/// The same, where targets with some of these URLs have one case after the other, and are not asked to bear what several
-/// threads do at once: the cases of these names are ignored.
+/// The same suite, where targets with the URLs in `one_by_one` run one case at a time. They do not run the cases named
+/// in `together`, which need several threads at once: these are ignored.
 pub fn contract_one_by_one(
     catalog: &Catalog,
     urls: &[&str],
@@ -99,15 +99,15 @@ pub fn contract_one_by_one(
         return code;
     }
     let mut arguments = Arguments::from_args();
-    // Many cases wait for a disk or a program that starts.
+    // Many cases wait for a disk or a starting program.
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
     let seats = arguments.test_threads.unwrap_or(2 * processors);
-    // One at a time is one after the other, in the order of the list.
+    // A single seat runs the cases one after the other, in the order of the list.
     arguments.test_threads = Some(if seats > 1 { seats + WAITING } else { seats });
     seats::put_up(seats);
     let required = everything_is_required();
-    // Runners that start a process per test (nextest) learn from the list what will be ignored. Otherwise it is
-    // found out when a case runs, so that a filter opens no more than it names.
+    // Runners with a process for each test (nextest) learn the ignored cases from the list. Otherwise a case finds out
+    // when it runs, so that a filter opens only the stores that it names.
     let ask_first = arguments.list || arguments.ignored;
     let mut trials = Vec::new();
     for url in urls {
@@ -141,25 +141,25 @@ pub fn contract_one_by_one(
 /// The outcome of one case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It holds.
+    /// The promise holds.
     Ok,
-    /// It was not tried, for this reason.
+    /// The case did not run, for this reason.
     Ignored(String),
-    /// It does not hold.
+    /// The promise does not hold.
     Failed(String),
 }
 
-/// One case and what became of it.
+/// A case and its outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// The sentence that the case states.
+    /// The promise of the case, as a sentence.
     pub case: &'static str,
     /// Whether it holds.
     pub outcome: Outcome,
 }
 
-/// Runs every case on one URL in this thread and tells the outcomes instead of printing them: for tests of the
-/// contract itself. Cases that need a second process are not among them.
+/// Runs every case on one URL in this thread and returns the outcomes instead of printing them: for tests of the
+/// contract itself. Cases that need a second process are left out.
 pub fn judge(catalog: &Catalog, url: &str) -> Vec<Report> {
     let target = Arc::new(Target::new(*catalog, url));
     let judged = CASES.iter().copied().flatten().filter(|case| !case.spawns);

@@ -1,5 +1,5 @@
-//! Random operations against a map: an entry may vanish where the store evicts, a wrong or old value never
-//! comes back, and a tag finds what was stored with it.
+//! Random operations against a map: an entry may vanish where the store evicts, a wrong or old value never comes back,
+//! and a tag finds the entries stored with it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -68,7 +68,7 @@ impl Model {
         }
     }
 
-    /// A value that says whose it is; some are numbers, for `incr`.
+    /// A value that names its key; some values are numbers, for `incr`.
     fn value(&mut self, i: usize, step: usize) -> Vec<u8> {
         if self.random.below(4) == 0 {
             // Below 2^63: memcached 1.6.18 searches a larger number for a minus sign beyond its end.
@@ -80,7 +80,7 @@ impl Model {
         value
     }
 
-    /// The store has no entry where the model has one: only making room explains that.
+    /// The store has no entry where the model has one: only eviction explains that.
     fn vanished(&mut self, i: usize) -> Result<(), Failed> {
         let known = self.entries.remove(&i).is_some();
         ensure!(!known || self.capabilities.evicts, "key {i} is gone, and the store evicts none");
@@ -126,7 +126,7 @@ impl Model {
         Ok(())
     }
 
-    /// One of what concerns tags. Every other thing that happens to an entry keeps or takes its tag, too.
+    /// An operation on tags. All other operations on an entry also keep or remove its tag.
     fn group(&mut self, i: usize, step: usize) -> Result<(), Failed> {
         let tag = self.random.below(TAGS);
         match self.random.below(10) {
@@ -152,7 +152,7 @@ impl Model {
         self.are_those(&found, |_, entry| entry.tag == Some(tag))
     }
 
-    /// A key is the beginning of itself, and of others where it ends in a digit.
+    /// A key is a prefix of itself, and of other keys where it ends in a digit.
     fn get_prefix(&mut self, i: usize) -> Result<(), Failed> {
         let prefix = self.keys[i].clone();
         let found = by_prefix(&mut *self.session, &prefix)?;
@@ -169,7 +169,7 @@ impl Model {
         Ok(())
     }
 
-    /// The found entries are those of the model, but for evicted ones.
+    /// The found entries are those of the model, except evicted ones.
     fn are_those(
         &mut self,
         found: &BTreeMap<Vec<u8>, (Vec<u8>, Meta)>,
@@ -213,7 +213,7 @@ impl Model {
     }
 
     fn append(&mut self, i: usize, step: usize) -> Result<(), Failed> {
-        // Nothing that begins with a space: behind one, servers take what is before it for the number.
+        // No tail begins with a space: servers read only the digits before a space as the number.
         let tail = format!("+step {step}").into_bytes();
         let front = self.random.below(2) == 0;
         let join = if front { SetMode::Prepend } else { SetMode::Append };

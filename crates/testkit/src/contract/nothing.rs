@@ -1,4 +1,4 @@
-//! Stores that keep nothing: what measures the cost of measuring.
+//! Stores that keep nothing: they measure the cost of measuring.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ fn a_store_of_nothing_replays_the_last_set_whatever_the_key(
     Ok(())
 }
 
-/// The floor of a comparison runs the same plan as its targets, so nothing in a plan may stop it.
+/// The floor of a comparison runs the same plan as its targets, so no part of a plan may stop it.
 fn a_store_of_nothing_answers_every_operation_of_a_plan(fixture: &Fixture) -> Result<(), Failed> {
     let mut session = fixture.session()?;
     for mode in [SetMode::Set, SetMode::Add, SetMode::Replace, SetMode::Append, SetMode::Prepend] {

@@ -1,4 +1,4 @@
-//! Files: what is there after a store is opened again, here or in another process.
+//! Files: the entries after a store is opened again, here or in another process.
 
 use std::time::Duration;
 

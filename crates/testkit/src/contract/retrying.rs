@@ -1,7 +1,7 @@
-//! A store whose sessions try again what finds a lock taken.
+//! A store whose sessions retry operations that find a lock taken.
 //!
-//! Cases run beside each other, on machines that may be busy: a thread can be kept from working while it holds a lock of the
-//! store that they share. That is [`Error::Busy`], with nothing done, and says nothing of the promise that a case is about.
+//! Cases run beside each other, on machines that may be busy: a thread may be kept from working while it holds a lock
+//! of the shared store. The result is [`Error::Busy`], with nothing done, and does not concern the promise of the case.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,15 +11,15 @@ use larder_store::{
     Store, StoreInfo, TierStats,
 };
 
-/// An operation is tried so often: each attempt has waited for as long as the engine does.
+/// The attempts of an operation: each attempt has waited as long as the engine waits.
 const ATTEMPTS: u32 = 50;
 
-/// The same store, with sessions that try again.
+/// The same store, with sessions that retry.
 pub(super) fn retrying(store: Arc<dyn Store>) -> Arc<dyn Store> {
     Arc::new(Retrying(store))
 }
 
-/// A store whose sessions try again.
+/// A store whose sessions retry.
 #[derive(Debug)]
 struct Retrying(Arc<dyn Store>);
 
@@ -53,7 +53,7 @@ impl Store for Retrying {
     }
 }
 
-/// A session that tries again.
+/// A session that retries.
 struct RetryingSession(Box<dyn Session>);
 
 impl Session for RetryingSession {
@@ -68,7 +68,7 @@ impl Session for RetryingSession {
     fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
         let mut found = Vec::new();
         when_free(|| {
-            // An attempt that ends early has told of some keys already.
+            // An attempt that ends early has already passed on some keys.
             found.clear();
             self.0.get_many(keys, &mut |i, value, meta| found.push((i, value.to_vec(), meta)))
         })?;
@@ -107,7 +107,7 @@ impl Session for RetryingSession {
     }
 }
 
-/// The result of an operation once no lock is in its way.
+/// The result of an operation once no lock blocks it.
 fn when_free<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
     for _ in 1..ATTEMPTS {
         match attempt() {

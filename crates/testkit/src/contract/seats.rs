@@ -1,7 +1,7 @@
-//! Seats: how many cases work at once. Whoever only waits for a TTL leaves its seat to others meanwhile.
+//! Seats: the number of cases that work at once. A case that only waits for a TTL gives its seat to another meanwhile.
 //!
-//! Most of the time of a suite is such waiting. More cases at work would shorten it as well, but then a server that has
-//! to answer within seconds shares the processors with a dozen others.
+//! Most of the time of a suite is such waiting. More cases at work would shorten it as well, but then a server with a
+//! deadline of seconds shares the processors with a dozen others.
 
 use std::cell::Cell;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ static SEATS: Seats =
     Seats { state: Mutex::new(State { free: 0, back: 0 }), changed: Condvar::new() };
 
 thread_local! {
-    /// Whether this thread has a seat. A case that is judged by itself has none and needs none.
+    /// Whether this thread has a seat. A case that runs by itself has no seat and needs none.
     static IS_SEATED: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -23,14 +23,14 @@ struct Seats {
 
 struct State {
     free: usize,
-    /// Those that want their seat back. They come first, for what they have to look at changes.
+    /// The cases that want their seat back. They come first, because the entries that they check change with time.
     back: usize,
 }
 
 /// A seat, until it is dropped.
 pub(super) struct Seat(());
 
-/// Puts up so many seats.
+/// Adds this number of seats.
 pub(super) fn put_up(seats: usize) {
     SEATS.lock().free += seats;
     SEATS.changed.notify_all();
@@ -45,7 +45,7 @@ pub(super) fn take() -> Seat {
     Seat(())
 }
 
-/// Waits so long without a seat, and then until one is free again.
+/// Waits for this time without a seat, and then until a seat is free again.
 pub(super) fn wait(time: Duration) {
     if !IS_SEATED.get() {
         return sleep(time);
@@ -92,7 +92,7 @@ mod tests {
     fn whoever_waits_leaves_its_seat_to_others() {
         const TIME: Duration = Duration::from_millis(300);
         let started = Instant::now();
-        // The only seat of this process, for no suite runs in it.
+        // The only seat of this process, because no suite runs in it.
         put_up(1);
         let most = Mutex::new((0, 0));
         let at_work = |change: i32| {

@@ -51,8 +51,8 @@ fn a_session_may_move_to_another_thread(fixture: &Fixture) -> Result<(), Failed>
     there.join().map_err(|_| "a panic")?
 }
 
-/// Every thread owns its keys, so it knows what each must hold. Bounded by time as well as by count, because a
-/// store that syncs each write to a disk does few in a second.
+/// Every thread owns its keys, so it knows the value of each. Bounded by time as well as by count: a store that syncs
+/// each write to a disk completes few in a second.
 fn eight_threads_read_back_what_they_wrote(fixture: &Fixture) -> Result<(), Failed> {
     const KEYS: usize = 16;
     const ROUNDS: usize = 400;
@@ -94,8 +94,8 @@ fn eight_threads_read_back_what_they_wrote(fixture: &Fixture) -> Result<(), Fail
     })
 }
 
-/// Values are one byte repeated, of changing length; a reader that catches a write half done would see two bytes
-/// or a length that belongs to another.
+/// Each value is one byte repeated, of changing length: a reader that catches a half-done write would see two bytes, or
+/// the length of another value.
 fn readers_of_a_changing_entry_see_whole_values(fixture: &Fixture) -> Result<(), Failed> {
     let store = fixture.store()?;
     let key = &fixture.key("changing");

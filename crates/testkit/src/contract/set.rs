@@ -54,8 +54,8 @@ fn set_takes_values_around_powers_of_two(fixture: &Fixture) -> Result<(), Failed
     Ok(())
 }
 
-/// Some engines limit the item, that is the value with its key and a header of their own. They may refuse a value
-/// of exactly the limit, but one that leaves room for those must go in.
+/// Some engines limit the item, which is the value with its key and a header. They may refuse a value of exactly the
+/// limit, but must take a value that leaves room for both.
 fn set_takes_values_up_to_the_value_limit(fixture: &Fixture) -> Result<(), Failed> {
     const HEADER_LEN: usize = 256;
     let mut session = fixture.session()?;
@@ -110,7 +110,7 @@ fn set_overwrites_with_shorter_and_longer_values(fixture: &Fixture) -> Result<()
     Ok(())
 }
 
-/// Some protocols cannot carry every byte in a key. Whoever takes such a key must also find it again.
+/// Some protocols cannot carry every byte in a key. A store that takes such a key must also find it again.
 fn set_with_keys_of_any_bytes_works_or_is_refused(fixture: &Fixture) -> Result<(), Failed> {
     let mut session = fixture.session()?;
     let base = fixture.key("a");

@@ -1,4 +1,4 @@
-//! Counters. One that is given must be exact; one that is not known is `None`.
+//! Counters. A given counter must be exact; an unknown counter is `None`.
 
 use larder_store::{Counter, Ownership};
 use libtest_mimic::Failed;
@@ -40,7 +40,7 @@ fn counters_that_are_given_are_exact(fixture: &Fixture) -> Result<(), Failed> {
     ] {
         ensure!(counted.is_none_or(|n| n == wanted), "{name}: {counted:?}, not {wanted}");
     }
-    // On a server that others use too, only they know how much it holds.
+    // An external server may also hold entries of other users, so its totals are unknown.
     if store.info().ownership != Ownership::External {
         ensure!(after.items.is_none_or(|n| n == 2), "items: {:?}, not 2", after.items);
         ensure!(after.bytes.is_none_or(|n| n >= 10), "bytes: {:?}, below 10", after.bytes);

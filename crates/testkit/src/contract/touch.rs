@@ -22,7 +22,7 @@ fn touch_extends_the_ttl(fixture: &Fixture) -> Result<(), Failed> {
     let mut session = fixture.session()?;
     let key = fixture.key("a");
     let ttl = short_ttl(fixture)?;
-    // Long enough not to pass before the touch, however slow this thread is.
+    // Long enough not to end before the touch, however slow this thread is.
     let first = ttl + Duration::from_secs(1);
     put_with(&mut *session, &key, b"value", &with_ttl(first))?;
     let touched = session.touch(&key, Some(first + Duration::from_secs(100)))?;

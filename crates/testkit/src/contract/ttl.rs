@@ -1,4 +1,4 @@
-//! Times to live: none, short, zero; how much is left.
+//! TTLs: none, short, zero; and the remaining time.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ pub(super) const CASES: &[Case] = &[
     case!(a_ttl_of_years_is_kept, TTL),
 ];
 
-/// A TTL that the engine can tell from none, and no longer than that.
+/// The shortest TTL that the engine can tell from no TTL.
 pub(super) fn short_ttl(fixture: &Fixture) -> Result<Duration, Failed> {
     Ok((2 * fixture.capabilities()?.ttl_resolution).max(Duration::from_millis(100)))
 }
@@ -34,21 +34,22 @@ pub(super) fn with_ttl(ttl: Duration) -> SetOptions {
     SetOptions { ttl: Some(ttl), ..SetOptions::default() }
 }
 
-/// Waits until a TTL given before now has passed for certain.
+/// Waits until a TTL that was given before now has surely passed.
 pub(super) fn outlive(fixture: &Fixture, ttl: Duration) -> Result<(), Failed> {
     seats::wait(ttl + slack(fixture.capabilities()?.ttl_resolution));
     Ok(())
 }
 
-/// How late an entry may vanish: its TTL rounded up, by a clock of that step.
+/// The greatest delay of an entry's end: its TTL rounded up, by a clock of this resolution.
 fn slack(resolution: Duration) -> Duration {
     resolution + (resolution / 4).max(Duration::from_millis(20))
 }
 
-/// Watches a key whose TTL was given between `before` and `after`: there until its time has come, then not.
+/// Watches a key whose TTL was given between `before` and `after`: the key must be there until its TTL ends, and then
+/// be gone.
 ///
-/// Only what no delay of this thread, and none of a clock that ticks in such steps, could explain is a failure: an answer
-/// "not there" that came too early, or a question that was asked late and still answered "there".
+/// Failures are only results that neither a delay of this thread nor the clock's resolution explains. These are an
+/// early answer "not there", and a late question that was still answered "there".
 pub(super) fn expires(
     session: &mut dyn Session,
     key: &[u8],
@@ -193,7 +194,7 @@ fn the_remaining_ttl_is_told(fixture: &Fixture) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Thirty days is where memcached begins to read a number as a date; nobody may fall into that hole.
+/// From thirty days on memcached reads a number as a date; no engine may misread such a TTL.
 fn a_ttl_of_years_is_kept(fixture: &Fixture) -> Result<(), Failed> {
     let mut session = fixture.session()?;
     for days in [29, 31, 366, 3660] {

@@ -37,7 +37,7 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    /// The added cost of an operation, after so many.
+    /// Adds the fault's cost to an operation, after `operations` earlier ones.
     pub(super) fn pass_time(self, operations: impl FnOnce() -> u32) {
         match self {
             Self::Sleeps { time, spread } => sleep(time + part_of(spread, operations())),
@@ -52,7 +52,7 @@ impl Fault {
         }
     }
 
-    /// Whether this operation is one that fails.
+    /// Whether this operation fails.
     pub(super) fn fail(self, engine: &'static str, operations: u64) -> Result<()> {
         match self {
             Self::Fails { every } if operations.is_multiple_of(every) => {
@@ -62,7 +62,7 @@ impl Fault {
         }
     }
 
-    /// The kept part of every so many-th value.
+    /// The part of a value that the store keeps.
     pub(super) fn kept(self, mut value: Vec<u8>, sets: u64) -> Vec<u8> {
         match self {
             Self::Truncates { keep } => value.truncate(keep),
@@ -106,7 +106,7 @@ impl Fault {
         !matches!(self, Self::Undead { every } if operations.is_multiple_of(every))
     }
 
-    /// Whether no entry is ever found.
+    /// Whether every read misses.
     pub(super) fn hides(self) -> bool {
         matches!(self, Self::Misses)
     }
@@ -121,7 +121,7 @@ impl Fault {
         }
     }
 
-    /// The tag of an entry that is set with this one, in place of one with that.
+    /// The stored tag of an entry that is set with `tag`, in place of an entry with the tag `old`.
     pub(super) fn tag<'a>(
         self,
         sets: u64,
@@ -135,7 +135,7 @@ impl Fault {
         }
     }
 
-    /// The prefix that is really looked for.
+    /// The prefix that the store really looks for.
     pub(super) fn looked_for(self, prefix: &[u8]) -> &[u8] {
         match self {
             Self::Spills => &prefix[..prefix.len().saturating_sub(1)],
@@ -143,7 +143,7 @@ impl Fault {
         }
     }
 
-    /// Whether an entry with this tag of its own is found by that one.
+    /// Whether a read by `tag` finds an entry with the tag `own`.
     pub(super) fn finds(self, own: &[u8], tag: &[u8]) -> bool {
         match self {
             Self::Spills => own.starts_with(self.looked_for(tag)),
@@ -151,12 +151,12 @@ impl Fault {
         }
     }
 
-    /// Whether a read of a group leaves one of its entries out and hands out one of another's.
+    /// Whether a read of a group omits one of its entries and returns an entry of another group.
     pub(super) fn trades(self) -> bool {
         matches!(self, Self::Trades)
     }
 
-    /// The answer to a hit: the value, or another key's of the same length where there is one.
+    /// The answer to a hit: the value, or another key's value of the same length where there is one.
     pub(super) fn answered<'a>(self, map: &'a Map, key: &[u8], value: &'a [u8]) -> &'a [u8] {
         match self {
             Self::Swaps { every } if map.operations.is_multiple_of(every) => {
@@ -241,9 +241,9 @@ impl Default for SpinOptions {
     }
 }
 
-/// Some part of a time: another one in each operation, and of each other time; the same ones in each run.
+/// A part of a time that differs by operation and by time, and is the same in each run.
 fn part_of(whole: Duration, operation: u32) -> Duration {
-    // Fibonacci hashing twice over, so that a row of them has no even spread.
+    // Fibonacci hashing twice, so that consecutive operations have no even spread.
     let seed = u64::from(whole.subsec_micros());
     let mixed = (seed << 32 | u64::from(operation)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -252,10 +252,10 @@ fn part_of(whole: Duration, operation: u32) -> Duration {
 
 /// How long the first operation of `tires:` takes.
 const FRESH: Duration = Duration::from_micros(100);
-/// How much longer each operation of `tires:` takes than the one before.
+/// The additional time of each operation of `tires:` over the previous one.
 const TIRING: Duration = Duration::from_micros(5);
 
-/// Checks `every`, which divides.
+/// Checks `every`, which is a divisor.
 fn every(engine: &'static str, url: &larder_store::StoreUrl) -> Result<u64> {
     let EveryOptions { every } = url.options(engine)?;
     if every == 0 {

@@ -1,4 +1,4 @@
-//! The store that keeps every promise: a map behind a lock, with whatever fault it was opened with.
+//! The store that keeps every promise: a map behind a lock, with the fault it was opened with.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -44,7 +44,7 @@ struct Shared {
     map: Mutex<Map>,
 }
 
-/// The entries, and how often each thing happened.
+/// The entries, and the counts of operations.
 #[derive(Debug, Default)]
 pub(super) struct Map {
     pub(super) entries: HashMap<Vec<u8>, Entry>,
@@ -135,8 +135,8 @@ impl Shared {
         self.map.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The beginning of every operation: the fault's share of time or failure, then the lock, then nothing
-    /// expired under the key.
+    /// The beginning of every operation: the fault's delay or failure, then the lock, then the removal of an expired
+    /// entry under the key.
     fn begin(&self, key: &[u8]) -> Result<MutexGuard<'_, Map>> {
         self.fault.pass_time(|| u32::try_from(self.lock().operations).unwrap_or(u32::MAX));
         let mut map = self.lock();
@@ -164,7 +164,7 @@ struct MapSession {
 }
 
 impl MapSession {
-    /// A set in any mode; the entry has this tag from then on, or none.
+    /// A set in any mode; afterwards the entry has this tag, or no tag.
     fn store(
         &mut self,
         key: &[u8],
@@ -205,7 +205,7 @@ impl MapSession {
         Ok(SetOutcome::Stored)
     }
 
-    /// Hands out the value of a key that is there, without a copy.
+    /// Passes on the value of an existing key, without a copy.
     fn look(&self, key: &[u8], hit: &mut dyn FnMut(&[u8], Meta)) -> Result<()> {
         let shared = &self.shared;
         let mut map = shared.begin(key)?;
@@ -219,7 +219,7 @@ impl MapSession {
         Ok(())
     }
 
-    /// Hands out the entries that are wanted and there.
+    /// Passes on the existing entries that `is_wanted` selects.
     fn find(
         &self,
         is_wanted: impl Fn(&[u8], &Entry) -> bool,

@@ -1,7 +1,6 @@
-//! Small stores for tests: one that keeps every promise, and one for each way of breaking them.
+//! Small stores for tests: a store that keeps every promise, and a store for each way of breaking them.
 //!
-//! A check that never fires is as bad as a figure that nobody checked, so each fault here is one that a check or
-//! the contract has to find:
+//! A check that never fires is as bad as an unchecked figure, so a check or the contract must find each fault here:
 //!
 //! | engine | what it does |
 //! |---|---|
@@ -17,12 +16,12 @@
 //! | `spins:` | works 25 µs in each operation |
 //! | `tires:` | sleeps longer in each operation than in the one before |
 //! | `misses:` | acknowledges every set and finds nothing |
-//! | `lingers:` | answers what has expired |
+//! | `lingers:` | answers expired entries |
 //! | `hurries:` | takes the seconds of a TTL for milliseconds |
 //! | `clings:` | keeps the tag of an entry that is set without one |
 //! | `untags:` | keeps each tenth entry without its tag |
-//! | `spills:` | leaves the last byte of a prefix or tag out when it reads by it |
-//! | `trades:` | leaves one entry of a prefix or tag out when it reads by it, and hands out one of another |
+//! | `spills:` | drops the last byte of a prefix or tag before it reads by it |
+//! | `trades:` | omits an entry of a prefix or tag when it reads by it, and returns an entry of another |
 
 mod faults;
 mod map;
@@ -35,10 +34,10 @@ use schemars::Schema;
 pub use faults::{DrownOptions, EveryOptions, KeepOptions, SleepOptions, SpinOptions};
 pub use map::MapOptions;
 
-/// The test engines as a catalog of their own.
+/// The test engines as a separate catalog.
 pub const ENGINES: Catalog = Catalog::new(LIST);
 
-/// The test engines, to be joined with others.
+/// The test engines, to be joined with other engines.
 pub const LIST: &[Engine] = &[
     engine(map::SCHEME, "map:", "Keeps what is set, in a map", map::schema, map::open),
     faults::DROPS,
@@ -63,7 +62,7 @@ pub const LIST: &[Engine] = &[
     faults::TRADES,
 ];
 
-/// How an engine opens its stores.
+/// The function that opens the stores of an engine.
 type Open = fn(&StoreUrl, &Catalog) -> Result<Arc<dyn Store>>;
 
 /// The shared part of all test engines.

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::fault::{Fault, Kept};
 
-/// Memory for entries, as the server tells it.
+/// The memory for entries, as the server reports it.
 pub(super) const CAPACITY_BYTES: usize = 64 << 20;
-/// The size of an entry besides its key and its value.
+/// The size of an entry without its key and its value.
 const ENTRY_BYTES: usize = 48;
-/// A longer TTL is a date: 30 days, as memcached has it.
+/// A longer TTL is a date: 30 days, as in memcached.
 const LONGEST_RELATIVE_S: i64 = 30 * 24 * 60 * 60;
 
 /// The entry under a key.
@@ -17,20 +17,20 @@ const LONGEST_RELATIVE_S: i64 = 30 * 24 * 60 * 60;
 pub(super) struct Entry {
     pub(super) flags: u32,
     pub(super) value: Vec<u8>,
-    /// Another one for each set; entries of lower versions are older.
+    /// A new number for each set; entries with lower versions are older.
     pub(super) version: u64,
-    /// When it ends, by the server's clock.
+    /// The end of the entry, by the server's clock.
     ends: Option<Duration>,
-    /// How long it was to live when it was set.
+    /// The TTL of its set.
     ttl: Option<Duration>,
-    /// The value that it took the place of.
+    /// The value that it replaced.
     before: Option<Vec<u8>>,
 }
 
 /// A set that was acknowledged and is carried out later.
 #[derive(Debug)]
 struct Waiting {
-    /// At this request.
+    /// The number of the request at which the set is carried out.
     due: u64,
     key: Vec<u8>,
     flags: u32,
@@ -67,21 +67,22 @@ pub(super) struct Cache {
     bytes: usize,
     version: u64,
     started: Instant,
-    /// Sets that are not carried out yet, the oldest first.
-    /// Values that were answered to requests for several keys.
+    /// The values that were answered to requests for several keys.
     copies: HashMap<Vec<u8>, Vec<u8>>,
+    /// Sets that are not carried out yet, the oldest first.
     waiting: VecDeque<Waiting>,
-    /// Entries that were deleted and that come back, and how many connections there had been.
+    /// Deleted entries that come back, with the number of connections at the delete.
     deleted: HashMap<Vec<u8>, (u64, Entry)>,
-    /// Entries that were deleted and that other connections still find: until which request, and the connection that deleted.
+    /// Deleted entries that other connections still find, with the last request that finds them and the connection of
+    /// the delete.
     lingering: HashMap<Vec<u8>, (u64, u64, Entry)>,
     /// The connection of the request, by its number.
     connection: u64,
-    /// How many keys the request asks for.
+    /// The number of keys in the request.
     pub(super) asked_together: usize,
-    /// The last request about entries was a set.
+    /// Whether the last request about entries was a set.
     follows_set: bool,
-    /// A key that was there was set.
+    /// Whether an existing key was set.
     pub(super) has_overwritten: bool,
 }
 
@@ -106,7 +107,7 @@ impl Cache {
         }
     }
 
-    /// Begins a request about entries on the connection of this number.
+    /// Begins a request about entries on the connection with this number.
     pub(super) fn begin(&mut self, connection: u64) {
         self.counts.requests += 1;
         self.connection = connection;
@@ -134,7 +135,7 @@ impl Cache {
         self.fault.clock(self.started.elapsed())
     }
 
-    /// The entry of a key that has not ended.
+    /// The entry of a key, if it has not ended.
     pub(super) fn find(&mut self, key: &[u8]) -> Option<&Entry> {
         let key = self.fault.key(key);
         self.bring_back(key);
@@ -153,7 +154,7 @@ impl Cache {
         self.entries.get(key)
     }
 
-    /// Whether the connection of this request still finds an entry that another one has deleted.
+    /// Whether the connection of this request still finds an entry that another connection deleted.
     fn lingers(&self, key: &[u8]) -> bool {
         let lingering = self.lingering.get(key).filter(|_| !self.entries.contains_key(key));
         lingering.is_some_and(|(until, deleter, _)| {
@@ -161,7 +162,7 @@ impl Cache {
         })
     }
 
-    /// The value that a hit answers, with its flags and version.
+    /// The answer to a hit: the flags, the value and the version.
     pub(super) fn answer(&mut self, key: &[u8]) -> Option<(u32, Vec<u8>, u64)> {
         let fault = self.fault;
         let follows_set = std::mem::take(&mut self.follows_set);
@@ -205,7 +206,7 @@ impl Cache {
         Some((fault.flags(hits, flags), fault.value(hits, answered), version))
     }
 
-    /// Stores a value, or only says so; without a TTL an entry keeps the end that it had.
+    /// Stores a value, or only acknowledges it; without a TTL an entry keeps its old end.
     pub(super) fn store(&mut self, key: &[u8], flags: u32, value: Vec<u8>, exptime: Option<i64>) {
         self.counts.sets += 1;
         self.follows_set = true;
@@ -266,7 +267,7 @@ impl Cache {
         }
     }
 
-    /// Removes an entry, or only says so; whether it was there.
+    /// Removes an entry, or only acknowledges it; returns whether the entry was there.
     pub(super) fn delete(&mut self, key: &[u8]) -> bool {
         if self.find(key).is_none() {
             return false;
@@ -288,7 +289,7 @@ impl Cache {
         !self.fault.denies_delete(self.counts.deletes)
     }
 
-    /// Has an entry back that was deleted so many connections ago.
+    /// Restores a deleted entry once enough connections were opened since.
     fn bring_back(&mut self, key: &[u8]) {
         if let (Some(after), Some((since, _))) = (self.fault.returns_after(), self.deleted.get(key))
             && self.counts.connections >= since + after
@@ -297,7 +298,7 @@ impl Cache {
         }
     }
 
-    /// Has a deleted entry back.
+    /// Restores a deleted entry.
     fn revive(&mut self, key: &[u8]) {
         if let Some((_, entry)) = self.deleted.remove(key) {
             self.by_age.insert(entry.version, key.to_vec());
@@ -306,7 +307,7 @@ impl Cache {
         }
     }
 
-    /// Gives an entry another end, or only says so; whether it was there.
+    /// Changes the end of an entry, or only acknowledges it; returns whether the entry was there.
     pub(super) fn touch(&mut self, key: &[u8], exptime: i64) -> bool {
         let Some((len, before)) = self.find(key).map(|entry| (entry.value.len(), entry.ends))
         else {
@@ -319,7 +320,7 @@ impl Cache {
         }
         let (fault, key) = (self.fault, self.fault.key(key).to_vec());
         if let Some(entry) = self.entries.get_mut(&key).filter(|_| fault.touches()) {
-            // What keeps its first TTL does so where it is set again.
+            // `KeepsFirstTtl` keeps the first TTL only on a repeated set, not on a touch.
             entry.ends = match fault {
                 Fault::KeepsFirstTtl => ends,
                 fault => fault.end((before, ends), len),
@@ -328,7 +329,7 @@ impl Cache {
         true
     }
 
-    /// Removes everything, or only says so.
+    /// Removes everything, or only acknowledges it.
     pub(super) fn flush(&mut self) {
         if self.fault.flushes() {
             self.remove_all();
@@ -351,8 +352,8 @@ impl Cache {
         Some(entry)
     }
 
-    /// When an entry with this TTL, a key and a value of these lengths ends, by the server's clock: at once where it is
-    /// negative, never where it is 0.
+    /// The end of an entry with this TTL and these lengths of key and value, by the server's clock: at once for a
+    /// negative TTL, never for 0.
     fn ends(&self, exptime: i64, key_len: usize, len: usize) -> Option<Duration> {
         let now = self.uptime();
         match exptime {

@@ -4,11 +4,12 @@ use super::cache::{CAPACITY_BYTES, Cache};
 use super::fault::Fault;
 use super::request::{Request, Verb};
 
-/// The largest item, key and header included: smaller than memcached's, so that who looks for the limit moves fewer bytes.
+/// The largest item, key and header included: smaller than memcached's, so that a search for the limit moves fewer
+/// bytes.
 pub(super) const ITEM_SIZE_MAX: usize = 64 << 10;
 /// The bytes of an item that are neither key nor value.
 const ITEM_HEADER: usize = 56;
-/// The version that the server reports: one without the meta protocol.
+/// The version that the server reports: a version without the meta protocol.
 const VERSION: &str = "1.5.0";
 const MIB: usize = 1 << 20;
 
@@ -17,7 +18,7 @@ pub(super) fn is_too_large(key: &[u8], len: usize) -> bool {
     key.len() + len + ITEM_HEADER > ITEM_SIZE_MAX
 }
 
-/// Carries a request out and appends the answer. `value` is what followed the request.
+/// Carries a request out and appends the answer. `value` is the data block of the request.
 pub(super) fn answer(cache: &mut Cache, request: Request, value: Vec<u8>, out: &mut Vec<u8>) {
     match request {
         Request::Get { keys, with_version, touch } => get(cache, &keys, with_version, touch, out),
@@ -98,7 +99,7 @@ fn store(
     value: Vec<u8>,
 ) -> &'static str {
     if is_too_large(key, value.len()) {
-        // As memcached does: what was there before is not there any more.
+        // As in memcached, a refused value also removes the old one.
         cache.delete(key);
         return "SERVER_ERROR object too large for cache\r\n";
     }
@@ -129,7 +130,7 @@ fn store(
     "STORED\r\n"
 }
 
-/// Adds to a number; below zero it stays zero, and above its end it begins again, as in memcached.
+/// Adds to a number; it stops at zero and wraps at its upper end, as in memcached.
 fn add(cache: &mut Cache, key: &[u8], delta: i128) -> String {
     let Some(older) = cache.find(key).cloned() else { return "NOT_FOUND\r\n".into() };
     let text = String::from_utf8(older.value).unwrap_or_default();

@@ -1,11 +1,11 @@
-//! The faults of a server, and the step of each.
+//! The faults of a server, and their effect on each step.
 
 use std::time::Duration;
 
-/// The fault of a server. `every: n` is at each n-th time that it could be done; counts run over all connections.
+/// The fault of a server. `every: n` means each n-th occasion; counts run over all connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing: the server is sound, and nothing may be said of it.
+    /// No fault: the server is sound, and no check may fire.
     None,
     /// Acknowledges deletes and does not carry them out. NOT-EMPTIED, and STALE where a deleted key is read.
     IgnoresDeletes {
@@ -14,16 +14,16 @@ pub enum Fault {
     },
     /// Keeps the first value of a key until it is deleted, and acknowledges every later one. STALE.
     KeepsFirst,
-    /// Answers a set of a key that is there with an error. ERR-AS-OP, for the read-back sets some once more.
+    /// Answers a set of an existing key with an error. ERR-AS-OP, because the read-back sets some keys again.
     RefusesOverwrites,
-    /// Answers nothing any more once a key that is there is set. The target is lost, with the reason.
+    /// Stops answering once an existing key is set. The target is lost, with the reason.
     HangsOnOverwrites,
     /// Acknowledges sets and forgets some. SILENT-DROP.
     DropsSets {
         /// Which of the sets.
         every: u64,
     },
-    /// The same, and counts each as an eviction. A client cannot tell that from a small cache: CAPACITY.
+    /// The same, and counts each as an eviction. A client cannot tell the server from a small cache: CAPACITY.
     DropsAndCounts {
         /// Which of the sets.
         every: u64,
@@ -35,23 +35,24 @@ pub enum Fault {
     },
     /// Acknowledges every set and stores nothing. SILENT-DROP and NEVER-HITS.
     NeverStores,
-    /// Is right until it holds so many entries; then each new one takes the place of the oldest, and no counter tells.
+    /// Is right until it holds this many entries; then each new entry replaces the oldest, and no counter reports it.
     /// SILENT-DROP.
     DropsWhenFull {
-        /// How many entries it holds.
+        /// The most entries that it holds.
         entries: usize,
     },
-    /// Loses all entries now and then, as one does that is started again. SILENT-DROP.
+    /// Loses all entries now and then, like a server that restarts. SILENT-DROP.
     Restarts {
-        /// At which of the requests.
+        /// Which of the requests.
         every: u64,
     },
-    /// Answers some hits as misses. SILENT-DROP, because the read-back asks for what it finds absent only once.
+    /// Answers some hits as misses. SILENT-DROP, because the read-back asks for absent keys only once.
     Misses {
         /// Which of the hits.
         every: u64,
     },
-    /// Leaves the last key out of the answer to a request for several. NEVER-HITS where the plan reads several at once.
+    /// Leaves the last key out of the answer to a request for several keys. NEVER-HITS where the plan reads several at
+    /// once.
     LeavesOut,
     /// Flips one bit of a value that it answers. DAMAGED.
     FlipsBits {
@@ -65,7 +66,7 @@ pub enum Fault {
     },
     /// Keeps the beginning of each value. TRUNCATED.
     CutsValues {
-        /// So many bytes are kept.
+        /// The number of bytes kept.
         keep: usize,
     },
     /// Answers the value of another key. OTHER-KEY.
@@ -73,30 +74,30 @@ pub enum Fault {
         /// Which of the hits.
         every: u64,
     },
-    /// Leaves the last character of a key out, so that keys of several namespaces are one entry. OTHER-KEY.
+    /// Ignores the last character of a key, so that keys of several namespaces share an entry. OTHER-KEY.
     FoldsKeys,
-    /// Answers the value that a key had before it was overwritten, as a replica does that lags behind. STALE.
+    /// Answers with the overwritten value of a key, like a lagging replica. STALE.
     AnswersOld {
         /// Which of the hits on keys that were overwritten.
         every: u64,
     },
-    /// Carries a set out so many requests after it has acknowledged it. STALE, or SILENT-DROP where the key is new.
+    /// Carries a set out only after this many further requests. STALE, or SILENT-DROP where the key is new.
     Lags {
-        /// After so many further requests.
+        /// The number of further requests.
         by: u64,
     },
-    /// Has a deleted entry back once it was asked for. STALE where a plan asks for deleted keys twice.
+    /// Restores a deleted entry after the first request for it. STALE where a plan asks for deleted keys twice.
     Revives,
-    /// Has a deleted entry back once two more connections were opened, as one that fails over to an old copy. NOT-EMPTIED,
-    /// because what was removed is looked for once more before the next turn.
+    /// Restores a deleted entry after two more connections, like a failover to an old copy. NOT-EMPTIED, because
+    /// removed keys are looked up again before the next turn.
     ReturnsLater,
-    /// Lets connections other than the one that deleted an entry find it for so many requests more, as replicas that lag
-    /// behind. STALE where several threads mix deletes with reads.
+    /// Lets other connections find a deleted entry for this many more requests, like lagging replicas. STALE where
+    /// several threads mix deletes with reads.
     LingersElsewhere {
-        /// For so many further requests.
+        /// The number of further requests.
         by: u64,
     },
-    /// Acknowledges sets of keys whose last byte is odd and stores nothing, as a shard that is down. SILENT-DROP and
+    /// Acknowledges sets of keys whose last byte is odd and stores nothing, like a shard that is down. SILENT-DROP and
     /// NEVER-HITS.
     DropsOddKeys,
     /// Answers some hits that follow a set as misses, though never two in a row. NEVER-HITS.
@@ -104,41 +105,43 @@ pub enum Fault {
         /// Which of these hits.
         every: u64,
     },
-    /// Takes TTLs and keeps entries for ever. TTL-TRUTH.
+    /// Accepts TTLs and keeps entries for ever. TTL-TRUTH.
     IgnoresTtl,
     /// Has a clock that runs twice as fast, so that entries live half as long. TTL-TRUTH.
     RunsFast,
-    /// Ends every other entry a second early, as a server may whose clock ticks once a second, memcached's for one. It is
-    /// sound: nothing may be said of it.
+    /// Ends every other entry a second early, as servers with a clock of whole seconds may, memcached included. The
+    /// server is sound: no check may fire.
     TicksOnceASecond,
-    /// Acknowledges touches and leaves the TTL as it was. TTL-TRUTH.
+    /// Acknowledges touches and leaves the TTL unchanged. TTL-TRUTH.
     IgnoresTouch,
-    /// Leaves the TTL of an entry as it was where it is set again. TTL-TRUTH.
+    /// Leaves the TTL of an entry unchanged when it is set again. TTL-TRUTH.
     KeepsFirstTtl,
-    /// Gives an entry that is read its TTL anew. TTL-TRUTH.
+    /// Renews the TTL of an entry when it is read. TTL-TRUTH.
     Slides,
-    /// Keeps entries for ever while it holds more than so many. TTL-TRUTH where reads go on for longer than the TTL.
+    /// Keeps entries for ever while it holds more than this many. TTL-TRUTH where reads go on for longer than the TTL.
     ExpiresWhenFew {
-        /// How many entries are few.
+        /// The number of entries up to which TTLs apply.
         entries: usize,
     },
-    /// Keeps values that are longer than so many bytes for ever. TTL-TRUTH, because the trial has values of the plan's size.
+    /// Keeps values longer than this many bytes for ever. TTL-TRUTH, because the trial has values of the plan's size.
     KeepsLargeForEver {
-        /// The longest value that ends.
+        /// The longest value with a working TTL.
         bytes: usize,
     },
-    /// Keeps entries whose keys are longer than so many bytes for ever. TTL-TRUTH, because the trial has keys of the plan's length.
+    /// Keeps entries whose keys are longer than this many bytes for ever. TTL-TRUTH, because the trial has keys of the
+    /// plan's length.
     KeepsLongKeysForEver {
-        /// The longest key that ends.
+        /// The longest key with a working TTL.
         bytes: usize,
     },
-    /// Acknowledges sets and touches that would prolong an entry with a long value, and leaves its end as it was. TTL-TRUTH.
+    /// Acknowledges sets and touches that would prolong an entry with a long value, and leaves its end unchanged.
+    /// TTL-TRUTH.
     NeverProlongsLarge {
-        /// The longest value that is prolonged.
+        /// The longest value that can be prolonged.
         bytes: usize,
     },
-    /// Answers requests for so many keys from copies that no set replaces. STALE, because the read-back asks for several keys
-    /// by one request before and after it sets them again.
+    /// Answers requests for this many keys from copies that no set replaces. STALE, because the read-back asks for
+    /// several keys in one request before and after it sets them again.
     AnswersCopiesTogether {
         /// The fewest keys of such a request.
         keys: usize,
@@ -147,19 +150,19 @@ pub enum Fault {
     AnswersEndedTogether,
     /// Keeps no flags: every value comes back with 0. DAMAGED, because the read-back sets some values with other flags.
     ForgetsFlags,
-    /// Says of some keys that are there that they are not, where they are touched. NEVER-HITS.
+    /// Denies some existing keys when they are touched. NEVER-HITS.
     DeniesTouches {
         /// Which of the touches.
         every: u64,
     },
-    /// Says of some keys that are there that they are not, where they are deleted, and deletes them. NEVER-HITS.
+    /// Denies some existing keys when they are deleted, and deletes them. NEVER-HITS.
     DeniesDeletes {
         /// Which of the deletes.
         every: u64,
     },
-    /// Answers touches with an error, and keeps entries for ever. TTL-TRUTH, whatever becomes of the touches.
+    /// Answers touches with an error, and keeps entries for ever. TTL-TRUTH, whatever happens to the touches.
     FailsTouches,
-    /// Acknowledges `flush_all` and does nothing. Larder never flushes the server of somebody else: nothing is said.
+    /// Acknowledges `flush_all` and does nothing. Larder never flushes an external server, so no check fires.
     IgnoresFlush,
     /// Answers some requests after half a second. EXCLUDED-TIME.
     Stalls {
@@ -171,12 +174,12 @@ pub enum Fault {
         /// Which of the requests.
         every: u64,
     },
-    /// Answers nothing any more, on any connection. The target is lost, with the reason.
+    /// Stops answering, on any connection. The target is lost, with the reason.
     Hangs {
-        /// After so many requests.
+        /// The number of requests before that.
         after: u64,
     },
-    /// Answers some requests with a line that is no answer. ERR-AS-OP.
+    /// Answers some requests with an invalid line. ERR-AS-OP.
     AnswersGarbage {
         /// Which of the requests.
         every: u64,
@@ -186,7 +189,7 @@ pub enum Fault {
         /// Which of the hits.
         every: u64,
     },
-    /// Answers a read with what was answered last on another connection, as a proxy does that mixes up its pool. ERR-AS-OP,
+    /// Answers a read with the last answer of another connection, like a proxy that mixes up its pool. ERR-AS-OP,
     /// because the `VALUE` line names a key that was not asked for.
     CrossesConnections {
         /// Which of the reads.
@@ -204,37 +207,37 @@ pub enum Fault {
     },
 }
 
-/// The fate of a set that is acknowledged.
+/// The fate of an acknowledged set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kept {
-    /// It is stored.
+    /// The value is stored.
     Stored,
-    /// It is forgotten.
+    /// The value is forgotten.
     Forgotten,
-    /// It is forgotten, and counted as an eviction.
+    /// The value is forgotten, and counted as an eviction.
     Evicted,
 }
 
 /// The fate of an answer on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sent {
-    /// It is sent.
+    /// The answer is sent.
     Whole,
-    /// It is sent after so long.
+    /// The answer is sent after this time.
     Later(Duration),
     /// The connection is closed.
     Closed,
-    /// Nothing is sent.
+    /// No answer is sent.
     Nothing,
-    /// Something else is sent.
+    /// An invalid line is sent instead.
     Garbage,
 }
 
-/// How long a stall lasts.
+/// The length of a stall.
 const STALL: Duration = Duration::from_millis(500);
 
 impl Fault {
-    /// The key that an entry really has.
+    /// The key under which the server really stores an entry.
     pub(super) fn key(self, key: &[u8]) -> &[u8] {
         match self {
             Self::FoldsKeys => &key[..key.len().saturating_sub(1)],
@@ -271,7 +274,7 @@ impl Fault {
         value
     }
 
-    /// How many entries there may be, and whether their evictions are counted.
+    /// The most entries that the server holds; their evictions are not counted.
     pub(super) fn room(self) -> Option<usize> {
         match self {
             Self::DropsWhenFull { entries } => Some(entries),
@@ -289,7 +292,7 @@ impl Fault {
         matches!(self, Self::Restarts { every } if n.is_multiple_of(every))
     }
 
-    /// Whether the `n`-th hit is answered as a miss; the `n`-th that follows a set, where it is one.
+    /// Whether the `n`-th hit is answered as a miss. `after_set` is its number among the hits that follow a set.
     pub(super) fn misses(self, n: u64, after_set: Option<u64>) -> bool {
         match self {
             Self::Misses { every } => n.is_multiple_of(every),
@@ -300,12 +303,12 @@ impl Fault {
         }
     }
 
-    /// How many of so many keys are looked for by one request.
+    /// The number of keys that a request for `keys` keys looks up.
     pub(super) fn asks_for(self, keys: usize) -> usize {
         if self == Self::LeavesOut && keys > 1 { keys - 1 } else { keys }
     }
 
-    /// How many requests later a set is carried out; `None` for at once.
+    /// The number of requests by which a set is delayed; `None` for no delay.
     pub(super) fn lag(self) -> Option<u64> {
         match self {
             Self::Lags { by } => Some(by),
@@ -313,22 +316,22 @@ impl Fault {
         }
     }
 
-    /// Whether a deleted entry is there again once it was asked for.
+    /// Whether a deleted entry comes back after the first request for it.
     pub(super) fn revives(self) -> bool {
         self == Self::Revives
     }
 
-    /// After how many further connections a deleted entry is there again; `None` for never.
+    /// The number of further connections after which a deleted entry comes back; `None` for never.
     pub(super) fn returns_after(self) -> Option<u64> {
         (self == Self::ReturnsLater).then_some(2)
     }
 
-    /// Whether requests for so many keys are answered from copies.
+    /// Whether requests for this many keys are answered from copies.
     pub(super) fn answers_copies(self, keys: usize) -> bool {
         matches!(self, Self::AnswersCopiesTogether { keys: fewest } if keys >= fewest)
     }
 
-    /// The end of an entry with a value of this length that had another end before; `None` is never.
+    /// The new end of an entry with a value of this length, given the old end and the requested end; `None` is never.
     pub(super) fn end(
         self,
         (before, after): (Option<Duration>, Option<Duration>),
@@ -343,7 +346,7 @@ impl Fault {
         }
     }
 
-    /// Whether the TTL of a value of this length counts under a key of this length.
+    /// Whether the TTL applies to a value of this length under a key of this length.
     pub(super) fn expires(self, key_len: usize, len: usize) -> bool {
         match self {
             Self::KeepsLongKeysForEver { bytes } => key_len <= bytes,
@@ -353,7 +356,7 @@ impl Fault {
         }
     }
 
-    /// For how many further requests a deleted entry is there on other connections; `None` for none.
+    /// The number of further requests in which other connections find a deleted entry; `None` for no such delay.
     pub(super) fn lingers(self) -> Option<u64> {
         match self {
             Self::LingersElsewhere { by } => Some(by),
@@ -361,32 +364,32 @@ impl Fault {
         }
     }
 
-    /// Whether a request for so many keys finds entries that have ended.
+    /// Whether a request for this many keys finds ended entries.
     pub(super) fn finds_ended(self, keys: usize) -> bool {
         self == Self::AnswersEndedTogether && keys > 1
     }
 
-    /// Whether an entry that has ended goes while there are so many.
+    /// Whether an ended entry is removed while there are this many entries.
     pub(super) fn drops_ended(self, entries: usize) -> bool {
         !matches!(self, Self::ExpiresWhenFew { entries: few } if entries > few)
     }
 
-    /// Whether a read gives an entry its TTL anew.
+    /// Whether a read renews the TTL of an entry.
     pub(super) fn slides(self) -> bool {
         self == Self::Slides
     }
 
-    /// Whether the `n`-th touch of a key that is there says that it is not.
+    /// Whether the `n`-th touch of an existing key denies that the key is there.
     pub(super) fn denies_touch(self, n: u64) -> bool {
         matches!(self, Self::DeniesTouches { every } if n.is_multiple_of(every))
     }
 
-    /// Whether the `n`-th delete of a key that is there says that it is not.
+    /// Whether the `n`-th delete of an existing key denies that the key was there.
     pub(super) fn denies_delete(self, n: u64) -> bool {
         matches!(self, Self::DeniesDeletes { every } if n.is_multiple_of(every))
     }
 
-    /// Whether a server of this kind falls silent some time.
+    /// Whether a server with this fault stops answering at some point.
     pub fn hangs(self) -> bool {
         matches!(self, Self::Hangs { .. } | Self::HangsOnOverwrites)
     }
@@ -445,7 +448,7 @@ impl Fault {
         matches!(self, Self::NamesOtherKey { every } if n.is_multiple_of(every))
     }
 
-    /// Whether the `n`-th read is answered with what another connection was.
+    /// Whether the `n`-th read gets the answer of another connection.
     pub(super) fn crosses(self, n: u64) -> bool {
         matches!(self, Self::CrossesConnections { every } if n.is_multiple_of(every))
     }

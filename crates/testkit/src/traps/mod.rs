@@ -1,11 +1,11 @@
-//! Small servers for tests that speak memcached's text protocol over loopback: one that keeps every promise, and one for
-//! each way of breaking them that a comparison has to find out.
+//! Small servers for tests that speak memcached's text protocol over loopback: a sound server, and a server for each
+//! broken promise that a comparison must detect.
 //!
-//! A hostile user who doubts a benchmark would write such servers. Unlike [`stores`](crate::stores) they stand at the other
-//! end of a connection, where a cache may also close it, stay silent, or answer what nobody asked for. Each fault happens
-//! at fixed places of the row of requests, so that a run with one thread is reproducible.
+//! A hostile user who doubts a benchmark would write such servers. Unlike [`stores`](crate::stores) they are at the
+//! other end of a connection, where a cache may also close it, stay silent, or send unrequested answers. Each fault
+//! occurs at fixed requests, so that a run with one thread is reproducible.
 //!
-//! `cargo run -p larder-testkit --example trap -- nodelete` serves one of them for a person.
+//! `cargo run -p larder-testkit --example trap -- nodelete` serves one trap for manual use.
 
 mod cache;
 mod commands;
@@ -16,10 +16,10 @@ mod server;
 pub use fault::Fault;
 pub use server::TrapServer;
 
-/// A fault by its name, as the example program and the tests' table know it.
+/// A fault by its name in the example program and in the tests' table.
 #[derive(Debug, Clone, Copy)]
 pub struct Trap {
-    /// Its name: one word.
+    /// The name: one word.
     pub name: &'static str,
     /// The behaviour of the server.
     pub fault: Fault,

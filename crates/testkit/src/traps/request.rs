@@ -1,4 +1,4 @@
-//! A line of a request, in its parts.
+//! A request line, in its parts.
 
 use std::str::FromStr;
 
@@ -38,11 +38,11 @@ pub(super) enum Verb {
     Cas(u64),
 }
 
-/// The longest key, as memcached has it.
+/// The longest key, as in memcached.
 const MAX_KEY_LEN: usize = 250;
 
 impl Request {
-    /// Reads a line without its end; `None` is what the server does not know.
+    /// Reads a line without its end; `None` for a line that the server does not know.
     pub(super) fn parse(line: &[u8]) -> Option<Self> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let mut words: Vec<&[u8]> =
@@ -96,7 +96,7 @@ impl Request {
         }
     }
 
-    /// Whether it asks for no answer.
+    /// Whether the request asks for no answer.
     pub(super) fn is_quiet(&self) -> bool {
         matches!(
             self,
@@ -108,7 +108,7 @@ impl Request {
         )
     }
 
-    /// Whether it is about entries, and not about the server.
+    /// Whether the request concerns entries, and not the server.
     pub(super) fn is_of_entries(&self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! The server: a thread that accepts connections, and one for each of them.
+//! The server: a thread that accepts connections, and a thread for each connection.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -12,10 +12,10 @@ use super::commands::{ITEM_SIZE_MAX, answer};
 use super::fault::{Fault, Sent};
 use super::request::Request;
 
-/// A longer line is no request; one for many keys has 32 KiB.
+/// A longer line is not a request; a request for many keys has 32 KiB.
 const MAX_LINE_LEN: u64 = 64 << 10;
 
-/// A server on a free port of 127.0.0.1, in threads of this process. It ends when it is dropped.
+/// A server on a free port of 127.0.0.1, in threads of this process. Dropping it ends the server.
 #[derive(Debug)]
 pub struct TrapServer {
     address: SocketAddr,
@@ -27,7 +27,7 @@ pub struct TrapServer {
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// Told when the server ends, so that a stall ends too.
+    /// Signalled when the server ends, so that a stall ends too.
     ended: Condvar,
 }
 
@@ -35,13 +35,13 @@ struct Shared {
 struct State {
     cache: Cache,
     has_ended: bool,
-    /// Requests that it left without an answer.
+    /// The number of requests without an answer.
     unanswered: u64,
     /// The open connections, by their numbers.
     open: BTreeMap<u64, TcpStream>,
     /// The last answer to a read, and the connection that it went to.
     read: Option<(u64, Vec<u8>)>,
-    /// The last answer to a read on any connection but that one.
+    /// The last answer to a read on any other connection.
     read_elsewhere: Option<Vec<u8>>,
 }
 
@@ -64,12 +64,12 @@ impl TrapServer {
         Ok(Self { address, shared, accepts: Some(accepts) })
     }
 
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// How many requests it has not answered, because it hangs.
+    /// The number of requests that it has not answered, because it hangs.
     pub fn unanswered(&self) -> u64 {
         self.shared.lock().unanswered
     }
@@ -87,15 +87,15 @@ impl Drop for TrapServer {
         let mut state = self.shared.lock();
         state.has_ended = true;
         for connection in state.open.values() {
-            // One that the client has closed is as good as shut down.
+            // A failure is harmless: the client has already closed the connection.
             let _ = connection.shutdown(Shutdown::Both);
         }
         drop(state);
         self.shared.ended.notify_all();
-        // Wakes the thread that accepts.
+        // Wakes the accepting thread.
         let _ = TcpStream::connect(self.address);
         if let Some(accepts) = self.accepts.take() {
-            // Had it panicked, the test has failed by then.
+            // If the thread panicked, the test has failed already.
             let _ = accepts.join();
         }
     }
@@ -106,7 +106,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Serves connections until the server ends, and then waits for those that are open.
+    /// Serves connections until the server ends, and then waits for the open ones.
     fn accept(self: Arc<Self>, listener: &TcpListener) {
         let mut threads = Vec::new();
         for (number, stream) in (0..).zip(listener.incoming()) {
@@ -121,7 +121,7 @@ impl Shared {
             drop(state);
             let shared = Arc::clone(&self);
             threads.push(std::thread::spawn(move || {
-                // The client has gone: that is how a connection ends.
+                // The client has closed the connection, which is its normal end.
                 let _ = shared.serve(number, &stream);
                 let _ = stream.shutdown(Shutdown::Both);
                 shared.lock().open.remove(&number);
@@ -177,7 +177,7 @@ impl Shared {
         }
     }
 
-    /// Carries a request out; the answer, and what becomes of it.
+    /// Carries a request out; returns the answer and its fate.
     fn answer(&self, number: u64, request: Request, value: Vec<u8>) -> (Vec<u8>, Sent) {
         let mut out = Vec::new();
         let mut state = self.lock();
@@ -191,7 +191,7 @@ impl Shared {
         if is_read {
             state.cross(number, &mut out);
         }
-        // A server that hangs does not tell its version either.
+        // A hanging server does not answer `version` either.
         let sent =
             match state.cache.fault.sends(state.cache.counts.requests, state.cache.has_overwritten)
             {
@@ -203,7 +203,7 @@ impl Shared {
         (out, sent)
     }
 
-    /// Waits, or until the server ends.
+    /// Waits for this time, or until the server ends.
     fn wait(&self, time: Duration) {
         let state = self.lock();
         let waited = self.ended.wait_timeout_while(state, time, |state| !state.has_ended);
@@ -212,7 +212,7 @@ impl Shared {
 }
 
 impl State {
-    /// Puts what another connection was answered in the place of an answer, where the fault is that.
+    /// Replaces an answer with the answer of another connection, where the fault demands it.
     fn cross(&mut self, number: u64, out: &mut Vec<u8>) {
         if let Some((last, answer)) = self.read.replace((number, out.clone()))
             && last != number
@@ -227,8 +227,8 @@ impl State {
     }
 }
 
-/// Reads a value and the end of its line; `None` where the line does not end there. One that is too large is read too, and
-/// its beginning alone is kept: that is enough to be refused.
+/// Reads a value and the end of its line; `None` where the line does not end there. Of a too large value only the
+/// beginning is kept, which is enough to refuse it.
 fn read_value(input: &mut impl BufRead, len: usize) -> io::Result<Option<Vec<u8>>> {
     let mut value = vec![0; len.min(2 * ITEM_SIZE_MAX)];
     input.read_exact(&mut value)?;

@@ -12,7 +12,7 @@ pub(super) mod refusals;
 pub(super) mod tags;
 pub(super) mod together;
 
-/// The entries that were found, by their keys, each of which came once.
+/// The found entries by their keys, each once.
 type Found = BTreeMap<Vec<u8>, (Vec<u8>, Meta)>;
 
 /// The interface of a session for groups, which its capabilities promise.
@@ -48,7 +48,7 @@ pub(super) fn by_tag(session: &mut dyn Session, tag: &[u8]) -> Result<Found, Fai
     collect(|found| groups(session)?.get_tag(tag, found))
 }
 
-/// Stores a tagged value that nothing speaks against.
+/// Stores a tagged value that the store must accept.
 pub(super) fn put_tagged(
     session: &mut dyn Session,
     key: &[u8],
@@ -60,7 +60,7 @@ pub(super) fn put_tagged(
     Ok(())
 }
 
-/// A tagged set in this mode, and what became of it.
+/// A tagged set in this mode, and its outcome.
 fn set_tagged(
     session: &mut dyn Session,
     key: &[u8],
@@ -80,7 +80,7 @@ fn holds_exactly(
     agrees(&by_tag(session, tag)?, wanted)
 }
 
-/// The found entries are the wanted ones: each key with its value, and no other.
+/// The found entries are exactly the wanted ones, each key with its value.
 pub(super) fn agrees(found: &Found, wanted: &[(&[u8], &[u8])]) -> Result<(), Failed> {
     for (key, value) in wanted {
         let (found, _) = found.get(*key).ok_or_else(|| format!("{} is missing", shown(key)))?;

@@ -38,7 +38,7 @@ fn a_prefix_finds_exactly_the_keys_that_begin_with_it(fixture: &Fixture) -> Resu
     Ok(())
 }
 
-/// A character with a meaning in a query language is a byte like any other here.
+/// A character with a meaning in a query language is an ordinary byte here.
 fn a_prefix_is_bytes_and_not_a_pattern(fixture: &Fixture) -> Result<(), Failed> {
     let mut session = fixture.session()?;
     let base = fixture.key("");
@@ -64,7 +64,7 @@ fn a_prefix_is_bytes_and_not_a_pattern(fixture: &Fixture) -> Result<(), Failed> 
     for tail in tails {
         for end in [&b""[..], b"x"] {
             let key = [&base, tail, end].concat();
-            // Some protocols cannot carry every byte in a key, and say so.
+            // Some protocols cannot carry every byte in a key, and refuse it.
             match session.set(&key, &key, &larder_store::SetOptions::default()) {
                 Err(error) if error.kind() == "invalid_key" => {}
                 done => {
@@ -85,7 +85,7 @@ fn a_prefix_is_bytes_and_not_a_pattern(fixture: &Fixture) -> Result<(), Failed> 
     Ok(())
 }
 
-/// The end of a range is the prefix with its last byte counted up, and 0xff has no next.
+/// The end of a range is the prefix with its last byte incremented, and 0xff has no successor.
 fn a_prefix_of_the_highest_bytes_finds_its_keys(fixture: &Fixture) -> Result<(), Failed> {
     let mut session = fixture.session()?;
     let base = fixture.key("");
@@ -100,7 +100,7 @@ fn a_prefix_of_the_highest_bytes_finds_its_keys(fixture: &Fixture) -> Result<(),
         b"\xff\xff\xff\x01",
     ];
     let keys = tails.map(|tail| [&base, tail].concat());
-    // Above every other key of the store, where a range has no end at all.
+    // A key above all others of the store, where a range has no end.
     let top = [&[0xff; 3], &base[..]].concat();
     for key in keys.iter().chain([&top]) {
         match session.set(key, key, &larder_store::SetOptions::default()) {
@@ -132,7 +132,7 @@ fn an_empty_prefix_finds_every_entry(fixture: &Fixture) -> Result<(), Failed> {
     for key in &keys {
         put(&mut *session, key, b"value")?;
     }
-    // A server may hold what is others' beside them.
+    // A server may also hold entries of other users.
     let found = by_prefix(&mut *session, b"")?;
     let n_found = keys.iter().filter(|key| found.contains_key(*key)).count();
     ensure_eq!(n_found, keys.len(), "entries that were found");

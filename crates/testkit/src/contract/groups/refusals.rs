@@ -1,4 +1,4 @@
-//! Tagged sets that store nothing, and tags that are none.
+//! Tagged sets that store nothing, and invalid tags.
 
 use larder_store::{SetMode, SetOutcome};
 use libtest_mimic::Failed;

@@ -1,4 +1,4 @@
-//! Which entries a tag finds, and what becomes of the tag when they change.
+//! The entries that a tag finds, and the effect of changed entries on the tag.
 
 use larder_store::{Session, SetMode, SetOutcome};
 use libtest_mimic::Failed;
@@ -45,7 +45,7 @@ fn a_tag_finds_exactly_its_entries(fixture: &Fixture) -> Result<(), Failed> {
         holds_exactly(&mut *session, tag, &wanted)?;
     }
     holds_exactly(&mut *session, &fixture.key("no such tag"), &[])?;
-    // A tag is no key, and a key is no tag.
+    // A tag is not a key, and a key is not a tag.
     lacks(&mut *session, &tags[0])?;
     holds_exactly(&mut *session, &keys[0], &[])
 }
@@ -261,7 +261,7 @@ fn tags_are_there_when_the_store_is_opened_again(fixture: &Fixture) -> Result<()
     let mut session = store.session()?;
     holds_exactly(&mut *session, &tag, &[(&key, b"first")])?;
     holds_exactly(&mut *session, &other, &[(&moved, b"second")])?;
-    // Later writes find the tags from before.
+    // Later writes find the tags written earlier.
     put(&mut *session, &key, b"third")?;
     holds_exactly(&mut *session, &tag, &[])
 }

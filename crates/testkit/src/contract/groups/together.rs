@@ -18,7 +18,7 @@ pub(in super::super) const CASES: &[Case] = &[
     case!(two_stores_on_one_path_see_each_others_tags, GROUPS, SHARES_FILES),
 ];
 
-/// Bounded by time as well as by count, because a store that syncs each write to a disk does few in a second.
+/// Bounded by time as well as by count: a store that syncs each write to a disk completes few in a second.
 fn a_group_of_a_thousand_is_found_and_removed_whole(fixture: &Fixture) -> Result<(), Failed> {
     let mut session = fixture.session()?;
     let tag = fixture.key("tag");
@@ -49,7 +49,7 @@ fn a_group_of_a_thousand_is_found_and_removed_whole(fixture: &Fixture) -> Result
     )
 }
 
-/// Values are one byte repeated, of changing length, and a reader sees each whole and once.
+/// Each value is one byte repeated, of changing length, and a reader sees each value whole and once.
 fn readers_of_a_changing_group_see_whole_values(fixture: &Fixture) -> Result<(), Failed> {
     const KEYS: usize = 20;
     let store = fixture.store()?;
@@ -95,8 +95,8 @@ fn readers_of_a_changing_group_see_whole_values(fixture: &Fixture) -> Result<(),
     })
 }
 
-/// An entry goes from one tag to another and back, and its value says which it has: no reader of a tag may see the
-/// value of the other.
+/// An entry moves from one tag to another and back, and its value names its tag. No reader of a tag may see the value
+/// of the other tag.
 fn readers_of_a_tag_see_only_what_was_written_with_it(fixture: &Fixture) -> Result<(), Failed> {
     let store = fixture.store()?;
     let key = &fixture.key("key");
