@@ -1,4 +1,4 @@
-//! Within which latency the highest rate is looked for.
+//! The bound on the latency for the search of the highest rate.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,16 +9,16 @@ use larder_store::Span;
 /// A quantile of the latency that must not be longer than this: `p99:1ms`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bound {
-    /// 0 to 1; 1 is the slowest of all.
+    /// From 0 to 1; 1 is the slowest operation.
     pub quantile: f64,
-    /// From the intended start.
+    /// The bound, from the intended start.
     pub within: Duration,
 }
 
 impl Bound {
-    /// Operations beyond a quantile that make it a figure.
+    /// The number of operations beyond a quantile that it needs.
     const BEYOND: f64 = 10.0;
-    /// The operations that make a `max` a figure, though no number is enough for one.
+    /// The number of operations for a `max`, though no number is enough for a maximum.
     const FOR_THE_MAX: u64 = 10_000;
 
     /// The name of the quantile: `p99.9`, `max`.
@@ -26,7 +26,7 @@ impl Bound {
         if self.quantile < 1.0 { format!("p{}", percent(self.quantile)) } else { "max".to_owned() }
     }
 
-    /// How many operations a trial must have at least, so that the quantile is one.
+    /// The least number of operations of a trial that gives this quantile.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

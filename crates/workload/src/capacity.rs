@@ -1,11 +1,11 @@
-//! How much a target may hold, as it is typed.
+//! The capacity of a target, as typed.
 
 use std::fmt;
 use std::str::FromStr;
 
 use larder_store::ByteSize;
 
-/// A capacity: a share of what is to be stored, or a size.
+/// A capacity: a share of the bytes to be stored, or a size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Capacity {
     /// A share of the bytes of all keys and values, in percent, above 0.
@@ -15,7 +15,7 @@ pub enum Capacity {
 }
 
 impl Capacity {
-    /// In bytes, where all keys and values take so many; at least one.
+    /// The capacity in bytes, given the bytes of all keys and values; at least one.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,

@@ -1,10 +1,10 @@
-//! Keys: an index becomes bytes, the same ones on every target.
+//! Keys: an index becomes the same bytes on every target.
 
 use super::sizes::SizeSpec;
 
 /// The keys of a run: a prefix, then the index in as many digits as the key's length asks for.
 ///
-/// On a server that Larder did not start, the prefix is the run's own, so that nobody else's key is ever touched.
+/// On a server that Larder did not start, the run has its own prefix, so that it never touches the keys of others.
 #[derive(Debug, Clone)]
 pub struct KeySpace {
     prefix: Vec<u8>,
@@ -14,16 +14,16 @@ pub struct KeySpace {
     seed: u64,
 }
 
-/// How long each key is, in bytes.
+/// The length of each key, in bytes.
 #[derive(Debug, Clone)]
 pub enum Lengths {
-    /// By a distribution, drawn per key.
+    /// Drawn from a distribution for each key.
     Drawn(SizeSpec),
-    /// As a trace recorded it; 0 where it did not.
+    /// As a trace recorded it; 0 where it recorded no length.
     Recorded {
         /// Length of the key with this index.
         by_key: Vec<u32>,
-        /// Length where none was recorded.
+        /// Length where the trace recorded no length.
         otherwise: u32,
     },
 }
@@ -35,12 +35,12 @@ impl KeySpace {
         Self { prefix: prefix.to_vec(), count, digits, lengths, seed }
     }
 
-    /// How many keys there are.
+    /// The number of keys.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// The shortest key that can tell all keys apart, in bytes.
+    /// The shortest length that tells all keys apart, in bytes.
     pub fn shortest(&self) -> usize {
         self.prefix.len() + self.digits
     }
@@ -67,7 +67,7 @@ impl KeySpace {
         &self.prefix
     }
 
-    /// The key with this index as messages show it.
+    /// The key with this index, as messages show it.
     pub fn shown(&self, index: u32) -> String {
         let mut key = Vec::new();
         self.write(index, &mut key);
@@ -86,8 +86,8 @@ impl KeySpace {
         (length as usize).max(self.shortest())
     }
 
-    /// The index of a key; `None` for one that cannot be any of these. Whether it is that key to the last byte, only
-    /// [`KeySpace::write`] can say.
+    /// The index of a key; `None` where it cannot be a key of this space. Only [`KeySpace::write`] can tell whether
+    /// every byte matches.
     pub fn index_of(&self, key: &[u8]) -> Option<u32> {
         let digits = &key[key.len().checked_sub(self.digits)?..];
         let index = digits.iter().try_fold(0_u32, |index, digit| {

@@ -1,6 +1,7 @@
 //! The work for a cache: keys, values, and operations on them, drawn from a law or read from a [`trace`].
 //!
-//! Everything follows from a seed, so that the same work can be done twice. Nothing here does it, and nothing measures.
+//! Everything follows from a seed, so that the same work can be done twice. This crate only describes work; it runs and
+//! measures nothing.
 
 mod bound;
 mod capacity;

@@ -11,13 +11,13 @@ pub enum OnMiss {
     Skip,
     /// The value is stored.
     Fill,
-    /// A value is stored, but under the key after the one that was read: a loop that counts its keys up between get and
-    /// set never reads what it stored.
+    /// A value is stored under the key after the missed key: a loop that counts its keys up between get and set never
+    /// reads what it stored.
     FillNext,
 }
 
 impl OnMiss {
-    /// Whether anything is stored.
+    /// Whether a value is stored.
     pub fn fills(self) -> bool {
         self != Self::Skip
     }

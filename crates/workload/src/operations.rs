@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use larder_report::Operation;
 
-/// Phases to measure, one after another; what one phase does to each key before the next key.
+/// The phases to measure, one after another; a phase of several operations does them all to each key before the next
+/// key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operations(pub Vec<Vec<Operation>>);
 

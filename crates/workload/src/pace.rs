@@ -1,17 +1,17 @@
-//! How fast operations come, and how regularly, where that is not the target's to say.
+//! The rate and the regularity of operations, where the target does not set them.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::spec::Count;
 
-/// How operations of a given rate are spread over time.
+/// The spread of operations of a given rate over time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ArrivalKind {
     /// At the same distance.
     #[default]
     Fixed,
-    /// Independent of each other, as those of many callers are: now and then several come at once.
+    /// Independent of each other, like those of many callers: now and then several arrive at once.
     Exponential,
     /// As a trace recorded them.
     Trace,
@@ -49,7 +49,7 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// The most rates of a scan: each is a point of its own.
+    /// The most rates of a scan: each rate is a separate point.
     const MOST: u32 = 1000;
 
     /// The rates, rising.

@@ -1,4 +1,4 @@
-//! Published statistics: the user's own file, or one that is built in.
+//! Published statistics: a user's file or a built-in one.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -7,15 +7,15 @@ use std::path::Path;
 
 use larder_store::ByteSize;
 
-/// No published file is longer. Another file, such as a device, is not read to its end.
+/// The size limit: no published file is longer, and another file, such as a device, is not read to its end.
 const MAX_FILE: ByteSize = ByteSize(64 << 20);
-/// The beginning of a name that is no file's.
+/// The prefix of built-in names.
 const BUILT_IN: &str = "builtin:";
 
 /// The built-in files: a name behind `builtin:`, and the text.
 pub(super) type BuiltIn = (&'static str, &'static str);
 
-/// The text of a file, or of what is built in under `builtin:NAME`.
+/// The text of a file, or of the built-in text under `builtin:NAME`.
 pub(super) fn read(path: &Path, built_in: &[BuiltIn]) -> Result<Cow<'static, str>, String> {
     let Some(name) = path.to_str().and_then(|path| path.strip_prefix(BUILT_IN)) else {
         return read_file(path).map(Cow::Owned).map_err(|error| error.to_string());
@@ -36,13 +36,13 @@ fn read_file(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// The rows of a text of lines, each with its number: without empty lines, comments, and the line that names the columns.
+/// The rows of a text, each with its line number: without empty lines, comments, and the header of column names.
 pub(super) fn rows<'a>(text: &'a str, columns: &str) -> impl Iterator<Item = (usize, &'a str)> {
     let lines = (1..).zip(text.lines()).map(|(number, line)| (number, line.trim()));
     lines.filter(move |(_, line)| !line.is_empty() && !line.starts_with('#') && *line != columns)
 }
 
-/// As much of a line as a message shows.
+/// The part of a line that a message shows.
 pub(super) fn shown(line: &str) -> String {
     line.chars().take(40).collect()
 }

@@ -1,9 +1,9 @@
-//! How many sets, gets and deletes are mixed.
+//! The mix of sets, gets and deletes.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Sets to gets to deletes, as memtier's `--ratio` has it with a third number added: `1:10`, `1:8:1`.
+/// Sets to gets to deletes, like memtier's `--ratio` with a third number: `1:10`, `1:8:1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ratio {
     /// Shares of sets.
@@ -43,7 +43,7 @@ impl FromStr for Ratio {
 }
 
 impl fmt::Display for Ratio {
-    /// With its words, because tools disagree on which side the sets are: `1 set : 10 get`.
+    /// The ratio with its words, because tools differ in the order of sets and gets: `1 set : 10 get`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} set : {} get", self.sets, self.gets)?;
         if self.deletes > 0 {

@@ -1,11 +1,11 @@
-//! Fields of a scenario, read as their flags would be typed.
+//! Fields of a scenario, in the form of their flags.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
 
-/// Reads a scenario's field as its flag would be typed: text, a number, true or false, or a list for a comma.
+/// Reads a scenario's field in the form of its flag: text, a number, true or false, or a list in place of commas.
 pub fn text<'de, D: Deserializer<'de>, T: FromStr>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     T::Err: fmt::Display,
@@ -14,7 +14,7 @@ where
     text.parse().map(Some).map_err(de::Error::custom)
 }
 
-/// Any scalar as text, a list with commas between.
+/// Any scalar as text; a list as text with commas in between.
 struct Typed(String);
 
 impl<'de> Deserialize<'de> for Typed {
@@ -45,7 +45,7 @@ impl<'de> Deserialize<'de> for Typed {
                 while let Some(Typed(part)) = list.next_element()? {
                     parts.push(part);
                 }
-                // A comma belongs to a distribution's own text; a sweep over such is separated by semicolons.
+                // A distribution's own text has commas, so a sweep over distributions is separated by semicolons.
                 let separator = if parts.iter().any(|part| part.contains(':')) { ";" } else { "," };
                 Ok(Typed(parts.join(separator)))
             }

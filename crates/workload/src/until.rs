@@ -1,18 +1,18 @@
-//! How exact the rates are to be.
+//! The requested precision of the rates.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Rounds go on until the interval of every rate lies within this share of it, above 0 and below 1; written in percent.
+/// Rounds go on until the interval of every rate lies within this share of the rate, above 0 and below 1; written in
+/// percent.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Until(pub f64);
 
 impl Until {
-    /// How exactly the ratio of two rates is to be known: as it is by itself where both are known so exactly and vary apart
-    /// from each other.
+    /// The precision of the ratio of two rates that are each known to this precision and vary independently.
     ///
-    /// Not so where most rounds of a target lie close together and some far away. The median then has a narrow interval
-    /// long before a test can tell it from one that lies a little beside it.
+    /// It does not hold where most rounds of a target lie close together and some far away. The median then has a
+    /// narrow interval long before a test can tell it from a slightly different median.
     pub fn of_ratio(self) -> f64 {
         self.0 * std::f64::consts::SQRT_2
     }

@@ -1,4 +1,4 @@
-//! Which keys are touched, and how often.
+//! The keys of operations, and how often each is used.
 
 mod picker;
 mod popularity;
@@ -14,7 +14,7 @@ use crate::trace::TraceSource;
 pub use self::picker::Picker;
 pub use self::popularity::Popularity;
 
-/// Where the keys of operations come from: drawn from a distribution, or recorded in a trace.
+/// The source of the operations' keys: drawn from a distribution, or recorded in a trace.
 #[derive(Debug, Clone, PartialEq)]
 pub enum KeyPattern {
     /// Drawn.
@@ -23,7 +23,7 @@ pub enum KeyPattern {
     Trace(TraceSource),
 }
 
-/// How often which key is drawn.
+/// The frequency of each key.
 ///
 /// | text | keys | memtier |
 /// |---|---|---|
@@ -33,18 +33,17 @@ pub enum KeyPattern {
 /// | `zipf:θ` | the r-th most frequent 1/r^θ as often as the first; θ from 0 to 10, 0.99 if left out | `Z` (θ = 1) |
 /// | `gauss` | a bell around one key, a sixth of the keys wide, cut off at its ends | `G` |
 /// | `hotspot:K,O` | the share K of the keys gets the share O of the operations; 0.2,0.8 if left out | |
-/// | `latest` | `zipf:0.99`, most frequent the key that was inserted last | |
-/// | `popularity:FILE` | as somebody measured it: `CacheLib`'s `pop.json`, or lines of `keys,requests` | |
-/// | `popularity:builtin:kvcache` | that of a production cache, after that file of `CacheLib` | |
+/// | `latest` | `zipf:0.99`, the last inserted key most frequent | |
+/// | `popularity:FILE` | as measured: `CacheLib`'s `pop.json`, or lines of `keys,requests` | |
+/// | `popularity:builtin:kvcache` | the keys of a production cache, after that file of `CacheLib` | |
 ///
-/// Frequent keys are scattered over all keys by a permutation that follows from the seed, except with `seq`,
-/// `first`, `uniform` and `latest`: neighbours in a B-tree or on a page would otherwise be hot together, which real
-/// caches do not see.
+/// Frequent keys are scattered over all keys by a permutation that follows from the seed, except with `seq`, `first`,
+/// `uniform` and `latest`. Otherwise neighbours in a B-tree or on a page would be hot together, unlike in real caches.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Distribution {
     /// One after the other.
     Sequential,
-    /// Always the same one: what a loop with a key written into it does.
+    /// Always the same key, like a loop with a fixed key.
     First,
     /// Each equally often.
     Uniform,
@@ -64,15 +63,15 @@ pub enum Distribution {
     },
     /// By a power of the age.
     Latest,
-    /// As it was measured.
+    /// As measured.
     Popularity(Popularity),
 }
 
-/// The exponent of YCSB's workloads, and of most measured caches nearly.
+/// The exponent of YCSB's workloads, and nearly that of most measured caches.
 const COMMON_THETA: f64 = 0.99;
-/// The exponent of memtier's `Z` where none is given.
+/// The exponent of memtier's `Z` by default.
 const MEMTIER_THETA: f64 = 1.0;
-/// Beyond, all operations go to one key anyway: at 10, 999 of 1000.
+/// At higher exponents nearly all operations go to one key: at 10, 999 of 1000.
 const MAX_THETA: f64 = 10.0;
 
 const KNOWN: &str =

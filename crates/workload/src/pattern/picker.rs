@@ -8,8 +8,7 @@ use super::scatter::Scatter;
 use super::zipf::{Zipf, unit};
 use super::{COMMON_THETA, Distribution, Popularity};
 
-/// Draws the indices of keys, from 0. What it draws follows from the generator handed in, so threads may
-/// share it.
+/// Draws the indices of keys, from 0. The draws follow from the given generator, so threads may share the picker.
 #[derive(Debug, Clone)]
 pub struct Picker {
     n: u32,
@@ -31,7 +30,7 @@ enum Law {
 }
 
 impl Picker {
-    /// A picker of `n_keys` keys; 0 counts as 1. The seed decides which keys are the frequent ones.
+    /// A picker of `n_keys` keys; 0 counts as 1. The seed chooses the frequent keys.
     pub fn new(distribution: Distribution, n_keys: u32, seed: u64) -> Self {
         let n = n_keys.max(1);
         let law = match distribution {
@@ -39,7 +38,7 @@ impl Picker {
             Distribution::First => Law::First,
             Distribution::Uniform => Law::Uniform,
             Distribution::Zipf { theta } => Law::Zipf(Zipf::new(n, theta)),
-            // As memtier has it.
+            // As in memtier.
             Distribution::Gauss => {
                 Law::Gauss { mean: f64::from(n) / 2.0, deviation: f64::from(n) / 6.0 }
             }
@@ -58,7 +57,7 @@ impl Picker {
         Self { n, law, scatter: Scatter::new(n, seed) }
     }
 
-    /// How many keys there are.
+    /// The number of keys.
     pub fn n_keys(&self) -> u32 {
         self.n
     }
@@ -102,7 +101,7 @@ impl Picker {
         }
     }
 
-    /// How many different keys `n_ops` operations touch, on average. So a cache that starts empty and keeps
+    /// The average number of different keys that `n_ops` operations touch. So a cache that starts empty and keeps
     /// everything answers `n_ops` get-or-sets with `n_ops` minus this many hits.
     #[expect(clippy::cast_precision_loss, reason = "an average")]
     pub fn expected_distinct(&self, n_ops: u64) -> f64 {
@@ -122,7 +121,7 @@ impl Picker {
                 runs(self.n).map(|(middle, keys)| touched(keys, zipf.weight(middle) / all)).sum()
             }
             Law::Gauss { mean, deviation } => {
-                // How likely the normal law is to stay below a place.
+                // The probability that the normal law stays below a place.
                 let upto =
                     |place: f64| 0.5 * libm::erfc((mean - place) / deviation * FRAC_1_SQRT_2);
                 let all = upto(n) - upto(0.0);
@@ -150,9 +149,8 @@ impl Picker {
     }
 }
 
-/// The numbers from 1 to `n` as runs of about equal weight in a smooth distribution: the middle of each and
-/// its length. A run is at most a thousandth of where it begins, so a sum over all takes thousands of steps,
-/// not millions.
+/// The numbers from 1 to `n` as runs of about equal weight in a smooth distribution: the middle and the length of each
+/// run. A run is at most a thousandth of its start, so a sum over all takes thousands of steps, not millions.
 fn runs(n: u32) -> impl Iterator<Item = (f64, f64)> {
     let n = u64::from(n);
     let mut start = 1_u64;
@@ -168,7 +166,7 @@ fn runs(n: u32) -> impl Iterator<Item = (f64, f64)> {
     })
 }
 
-/// A number below `n`, each equally often but for a share of n / 2^64.
+/// A number below `n`, each equally often except for a share of n / 2^64.
 #[inline]
 fn below(n: u32, rng: &mut impl Rng) -> u32 {
     #[expect(clippy::cast_possible_truncation, reason = "below n")]
@@ -184,7 +182,7 @@ fn place(among_all: f64, n: u32) -> u32 {
     key.min(n - 1)
 }
 
-/// A place from 0 to below `n` under a bell; one that falls outside is drawn again.
+/// A place from 0 to below `n` under a bell; a place outside is drawn again.
 fn bell(mean: f64, deviation: f64, n: u32, rng: &mut impl Rng) -> u32 {
     loop {
         let draw: f64 = StandardNormal.sample(rng);

@@ -1,4 +1,4 @@
-//! How often which key is asked for, as somebody measured it.
+//! The measured frequency of each key.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ const BUILT_IN: &[BuiltIn] =
 /// The columns of a file of lines.
 const COLUMNS: &str = "keys,requests";
 
-/// The content of `CacheLib`'s `pop.json`: so many keys with so many requests together.
+/// The content of `CacheLib`'s `pop.json`: numbers of keys, each with the number of their requests.
 #[derive(Deserialize)]
 struct CacheLib {
     #[serde(rename = "popularityBuckets")]
@@ -22,18 +22,18 @@ struct CacheLib {
     requests: Vec<f64>,
 }
 
-/// A measured popularity: which share of the keys had which share of the requests. Copies share it.
+/// A measured popularity: the share of the requests for each share of the keys. Copies share the data.
 ///
-/// Of another number of keys, the same share has the same requests, as `CacheBench` scales it: with fewer keys than were
-/// measured, one stands for several, and the most frequent one has more of the requests.
+/// For another number of keys, the same share of them has the same requests, as `CacheBench` scales it. With fewer keys
+/// than measured, a key stands for several, and the most frequent key has more of the requests.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Popularity {
     path: PathBuf,
-    /// The most frequent keys first; the last is all keys and all requests.
+    /// The most frequent keys first; the last entry is all keys and all requests.
     upto: Arc<[Share]>,
 }
 
-/// The most frequent keys and what was asked of them, each as a share of all, from 0 to 1.
+/// The most frequent keys and their requests, each as a share of all, from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Share {
     keys: f64,
@@ -41,7 +41,7 @@ struct Share {
 }
 
 impl Popularity {
-    /// Reads a file, `pop.json` of `CacheLib` or lines of `keys,requests`, or what is built in under `builtin:NAME`.
+    /// Reads a file, `pop.json` of `CacheLib` or lines of `keys,requests`, or a built-in text under `builtin:NAME`.
     pub(super) fn read(path: &Path) -> Result<Self, String> {
         let text = published::read(path, BUILT_IN)?;
         let is_json = text.trim_start().starts_with('{');
@@ -49,12 +49,12 @@ impl Popularity {
         Ok(Self { path: path.into(), upto: cumulated(groups)? })
     }
 
-    /// Where it was read.
+    /// The path that it was read from.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The place of a key among all, from 0 for the most frequent to 1, that a place among all requests belongs to.
+    /// The place of a key among all keys, from 0 for the most frequent to 1, for a place among all requests.
     #[inline]
     pub(super) fn key_at(&self, requests: f64) -> f64 {
         let (before, to) = self.around(|share| share.requests <= requests);
@@ -62,14 +62,14 @@ impl Popularity {
         before.keys + part * (to.keys - before.keys)
     }
 
-    /// The share of the requests that this share of the keys has, the most frequent ones.
+    /// The share of the requests for this share of the most frequent keys.
     pub(super) fn requests_upto(&self, keys: f64) -> f64 {
         let (before, to) = self.around(|share| share.keys <= keys);
         let part = (keys - before.keys) / (to.keys - before.keys);
         (before.requests + part * (to.requests - before.requests)).min(1.0)
     }
 
-    /// The last share for which this holds, and the next; of all, the last two.
+    /// The last share for which `holds` is true, and the next; at the end, the last two.
     #[inline]
     fn around(&self, holds: impl Fn(&Share) -> bool) -> (Share, Share) {
         let at = self.upto.partition_point(holds).min(self.upto.len() - 1);

@@ -3,18 +3,18 @@
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::SplitMix64;
 
-/// A permutation of the numbers below `n`, made of steps that can each be undone.
+/// A permutation of the numbers below `n`, made of invertible steps.
 ///
-/// First a multiplication by a number that has no divisor in common with `n`, and an addition, modulo `n`.
-/// That parts neighbours, but evenly; so the numbers below the largest power of two in `n` are then mixed
-/// among themselves, by an odd factor and a shift combined by exclusive or. It costs a few nanoseconds and
-/// has no loop: a permutation of a larger range, walked until it is back below `n`, costs several times that,
-/// because the processor cannot guess how often it walks.
+/// First comes a multiplication by a number that is coprime to `n`, and an addition, modulo `n`. That separates
+/// neighbours, but evenly. So the numbers below the largest power of two in `n` are then mixed among themselves, by an
+/// odd factor and a shift combined by exclusive or. The steps cost a few nanoseconds and have no loop. A permutation of
+/// a larger range, walked until it is back below `n`, costs several times that, because the processor cannot predict
+/// the number of steps.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scatter {
     n: u64,
-    /// The multiplier as a share of `n`, in 2^-64, rounded up. Times a number below 2^32 it is wrong by less
-    /// than 2^-32 of the whole, and so the product modulo `n` is exact.
+    /// The multiplier as a share of `n`, in 2^-64, rounded up. Times a number below 2^32 the error is less than 2^-32
+    /// of the whole, and so the product modulo `n` is exact.
     step: u64,
     /// The addend, below `n`.
     offset: u64,
@@ -47,7 +47,7 @@ impl Scatter {
         }
     }
 
-    /// Replaces each number, all of them below `n`, by what it becomes.
+    /// Replaces each number by its image; all numbers must be below `n`.
     pub(super) fn apply(&self, numbers: &mut [u32]) {
         for number in numbers {
             *number = self.at(*number);
@@ -70,7 +70,7 @@ impl Scatter {
     }
 }
 
-/// As much of `n` as `part` is of 2^64, rounded down.
+/// The same share of `n` as `part` is of 2^64, rounded down.
 #[inline]
 fn share(part: u64, n: u64) -> u64 {
     ((u128::from(part) * u128::from(n)) >> 64) as u64
@@ -103,7 +103,7 @@ mod tests {
         let near = (0..1000).filter(|&i| a.at(i).abs_diff(a.at(i + 1)) < n / 100).count();
         assert!(near < 60, "{near} of 1000 neighbours stay within 1 %, where 20 would by chance");
         assert!((0..1000).filter(|&i| a.at(i) == b.at(i)).count() < 10);
-        // Of the first thousand, as many land in each tenth of the range as chance would have it.
+        // Each tenth of the range gets about as many of the first thousand as chance gives it.
         for tenth in 0..10 {
             let range = tenth * (n / 10)..(tenth + 1) * (n / 10);
             let count = (0..1000).filter(|&i| range.contains(&a.at(i))).count();

@@ -1,9 +1,8 @@
-//! Ranks by Zipf's law, one draw and two logarithms each, whatever the number of ranks.
+//! Ranks by Zipf's law, one draw and two logarithms each, for any number of ranks.
 //!
-//! Rejection-inversion: W. Hörmann and G. Derflinger, "Rejection-inversion to generate variates from monotone
-//! discrete distributions", 1996. Exact for every exponent from 0, with 1 no special case, and without a
-//! table. The Zipf of `rand_distr` needs up to nine times as long, because it rejects more and takes more
-//! powers.
+//! Rejection-inversion: W. Hörmann and G. Derflinger, "Rejection-inversion to generate variates from monotone discrete
+//! distributions", 1996. The method is exact for every exponent from 0, without a special case at 1 and without a
+//! table. The Zipf of `rand_distr` needs up to nine times as long, because it rejects more and takes more powers.
 
 use rand::Rng;
 
@@ -14,7 +13,7 @@ pub(super) struct Zipf {
     theta: f64,
     /// The area under the hat left of rank 1, and of all ranks.
     area: [f64; 2],
-    /// A draw this near below its rank is under the histogram, without looking.
+    /// A draw this near below its rank is under the histogram without a further test.
     sure: f64,
 }
 
@@ -45,7 +44,7 @@ impl Zipf {
         }
     }
 
-    /// How often a rank comes, compared with rank 1.
+    /// The frequency of a rank, compared with rank 1.
     pub(super) fn weight(&self, rank: f64) -> f64 {
         (-self.theta * rank.ln()).exp()
     }
@@ -66,7 +65,7 @@ impl Zipf {
     }
 }
 
-/// Below, (e^x − 1) / x and ln(1 + x) / x are 1 to the last digit.
+/// Below this value, (e^x − 1) / x and ln(1 + x) / x are 1 to the last digit.
 const TINY: f64 = f64::EPSILON;
 
 /// A number from 0 to below 1.
@@ -83,8 +82,8 @@ mod tests {
 
     use super::*;
 
-    /// The sum over all ranks of (seen − expected)² / expected, and the degrees of freedom, ranks that are
-    /// expected less than ten times counted as one.
+    /// The sum over all ranks of (seen − expected)² / expected, and the degrees of freedom. Ranks expected less than
+    /// ten times count together as one.
     fn chi_square(n: u32, theta: f64, draws: u32) -> (f64, f64) {
         let zipf = Zipf::new(n, theta);
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(u64::from(n));

@@ -15,8 +15,8 @@ const BUILT_IN: &[BuiltIn] =
 /// The columns of a file of lines.
 const COLUMNS: &str = "size,weight";
 
-/// The content of `CacheLib`'s `sizes.json`: as many weights as sizes, or one less, and then each is of the sizes
-/// from one to before the next.
+/// The content of `CacheLib`'s `sizes.json`: as many weights as sizes, or one less. With one less, each weight is for
+/// the range from a size to before the next.
 #[derive(Deserialize)]
 struct CacheLib {
     #[serde(rename = "valSizeRange")]
@@ -25,7 +25,7 @@ struct CacheLib {
     weights: Vec<f64>,
 }
 
-/// Reads a histogram: JSON where its first letter is `{`, else lines of `size,weight`; or what is built in.
+/// Reads a histogram: JSON where its first letter is `{`, otherwise lines of `size,weight`; or a built-in histogram.
 pub(super) fn read(path: &Path) -> Result<Table, String> {
     let text = published::read(path, BUILT_IN)?;
     let buckets = if text.trim_start().starts_with('{') { cachelib(&text)? } else { lines(&text)? };

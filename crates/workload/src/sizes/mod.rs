@@ -1,7 +1,7 @@
 //! Sizes of values and lengths of keys: a small language of distributions, drawn per key.
 //!
-//! A size follows from a seed and an index alone. So a key has the same size whenever, by whichever thread
-//! and on whichever target it is used, and nothing needs to be remembered.
+//! A size follows from a seed and an index alone. So a key has the same size at any time, in any thread and on any
+//! target, and no size needs to be stored.
 
 mod histogram;
 mod sweep;
@@ -27,18 +27,18 @@ pub use self::sweep::Sweep;
 ///
 /// | text | sizes |
 /// |---|---|
-/// | `4k`, `fixed:4k` | always that |
+/// | `4k`, `fixed:4k` | always this size |
 /// | `uniform:1k-64k` | each from 1 KiB to 64 KiB equally often |
 /// | `normal:4k,1k` | mean and standard deviation; below zero becomes zero |
-/// | `list:4k:1,72k:3` | these, by weight; a weight left out is 1 |
+/// | `list:4k:1,72k:3` | these sizes, by weight; a weight left out is 1 |
 /// | `gpareto:LOCATION,SCALE,SHAPE` | generalized Pareto; also `pareto:`, as mutilate spells it |
 /// | `gev:LOCATION,SCALE,SHAPE` | generalized extreme value |
 /// | `fb_value`, `fb_key` | values and keys of Facebook's ETC pool, with mutilate's figures |
 /// | `histogram:FILE` | `valSizeRange` and `valSizeRangeProbability` of `CacheLib`'s `sizes.json`, or lines of `size,weight` |
 /// | `histogram:builtin:kvcache` | the values of a production cache, after that file of `CacheLib` |
 ///
-/// Sizes are in the syntax of [`ByteSize`]. No size is above [`SizeSpec::LIMIT`]: one that is written larger
-/// is an error, one that is drawn larger becomes the limit. A histogram is read when its name is parsed.
+/// Sizes are in the syntax of [`ByteSize`]. No size is above [`SizeSpec::LIMIT`]: a larger written size is an error, a
+/// larger drawn size becomes the limit. A histogram is read when its name is parsed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SizeSpec(Shape);
 
@@ -56,7 +56,7 @@ enum Shape {
 }
 
 impl SizeSpec {
-    /// As a coordinate of a point of a sweep: a number where every size is the same, otherwise the text.
+    /// The coordinate of a point of a sweep: a number where every size is the same, otherwise the text.
     pub fn coordinate(&self) -> PointValue {
         self.as_fixed().map_or_else(
             || PointValue::Text(self.to_string()),
@@ -64,10 +64,10 @@ impl SizeSpec {
         )
     }
 
-    /// The largest size there is: 1 GiB.
+    /// The largest possible size: 1 GiB.
     pub const LIMIT: u32 = 1 << 30;
 
-    /// Always the same size; one above [`SizeSpec::LIMIT`] becomes the limit.
+    /// Always the same size; a size above [`SizeSpec::LIMIT`] becomes the limit.
     pub fn fixed(size: u32) -> Self {
         Self(Shape::Fixed(size.min(Self::LIMIT)))
     }
@@ -77,7 +77,7 @@ impl SizeSpec {
         if let Shape::Fixed(size) = self.0 { Some(size) } else { None }
     }
 
-    /// The size that belongs to an index.
+    /// The size for an index.
     pub fn size_of(&self, seed: u64, index: u64) -> u32 {
         if let Shape::Fixed(size) = self.0 {
             return size;
@@ -101,8 +101,8 @@ impl SizeSpec {
         }
     }
 
-    /// No size is above this one. Of a distribution with a tail it is far out, where no key may ever come:
-    /// what a run really uses is [`SizeSpec::largest`].
+    /// An upper bound of all sizes. In a distribution with a tail it is so far out that it may never occur; the largest
+    /// size of a run is [`SizeSpec::largest`].
     pub fn max(&self) -> u32 {
         const LAST: f64 = 1.0 - FIRST;
         match &self.0 {
@@ -137,7 +137,7 @@ impl SizeSpec {
         }
     }
 
-    /// The largest of the first `n` sizes; 0 of none.
+    /// The largest of the first `n` sizes; 0 for `n` = 0.
     pub fn largest(&self, seed: u64, n: u64) -> u32 {
         match self.as_fixed() {
             Some(size) => size,
@@ -194,7 +194,7 @@ impl fmt::Display for SizeSpec {
     }
 }
 
-/// A size exactly and shortly, in the syntax that [`ByteSize`] reads: `4k`, `1m`, `1000`.
+/// An exact and short form of a size, in the syntax that [`ByteSize`] reads: `4k`, `1m`, `1000`.
 struct Plain(u32);
 
 impl fmt::Display for Plain {
@@ -259,20 +259,20 @@ fn list(text: &str) -> Result<Shape, String> {
 /// The smallest number that [`unit`] returns; the largest is one minus this.
 const FIRST: f64 = f64::EPSILON / 2.0;
 
-/// A number between 0 and 1, neither of which it ever is, so that its logarithm is finite on both sides.
+/// A number strictly between 0 and 1, so that its logarithm is finite on both sides.
 #[expect(clippy::cast_precision_loss, reason = "52 bits fit")]
 fn unit(bits: u64) -> f64 {
     (bits >> 12) as f64 * f64::EPSILON + FIRST
 }
 
-/// The size at the place `u` (0 to 1) of those from `min` to `max`.
+/// The size at the place `u` (0 to 1) in the range from `min` to `max`.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below the width")]
 fn between(min: u32, max: u32, u: f64) -> u32 {
     let width = f64::from(max - min) + 1.0;
     max.min(min + (u * width) as u32)
 }
 
-/// The nearest size there is.
+/// The nearest possible size.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
 fn whole(size: f64) -> u32 {
     size.round().clamp(0.0, f64::from(SizeSpec::LIMIT)) as u32

@@ -4,11 +4,10 @@ use std::fmt;
 use std::ops::Deref;
 use std::str::FromStr;
 
-/// The values that an option takes in turn, in the order given; at least one.
+/// The values of an option, measured in turn, in the order given; at least one.
 ///
-/// They are separated by `;`. Where the text has neither `;` nor `:`, a comma separates them too. So `4k,72k`
-/// sweeps two sizes, `list:4k:1,72k:1` is one distribution that mixes them, and `4k;list:4k:1,72k:1` sweeps
-/// both.
+/// A `;` separates them. Where the text has neither `;` nor `:`, a comma separates them too. So `4k,72k` sweeps two
+/// sizes, `list:4k:1,72k:1` is one distribution that mixes them, and `4k;list:4k:1,72k:1` sweeps both.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sweep<T>(Vec<T>);
 
@@ -19,7 +18,7 @@ impl<T> From<T> for Sweep<T> {
 }
 
 impl<T> FromIterator<T> for Sweep<T> {
-    /// Of at least one value.
+    /// Requires at least one value.
     fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
         Self(values.into_iter().collect())
     }

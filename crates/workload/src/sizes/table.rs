@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Plain, between};
 
-/// The sizes from `min` to `max`, each equally often, and the weight of all of them together.
+/// The sizes from `min` to `max`, each equally often, and their common weight.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Bucket {
     pub(super) min: u32,
@@ -27,12 +27,12 @@ impl Bucket {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Table {
     buckets: Arc<[Bucket]>,
-    /// The weights of all buckets up to and with this one.
+    /// The cumulated weights, up to and including each bucket.
     upto: Arc<[f64]>,
 }
 
 impl Table {
-    /// Fails where a weight is no weight, or all are 0.
+    /// Fails where a weight is invalid, or all weights are 0.
     pub(super) fn new(mut buckets: Vec<Bucket>) -> Result<Self, String> {
         let mut total = 0.0;
         for Bucket { weight, .. } in &buckets {

@@ -1,5 +1,5 @@
-//! Distributions with a tail, as mutilate has them, and Facebook's figures for its ETC pool (Atikoglu et al.,
-//! "Workload analysis of a large-scale key-value store", SIGMETRICS 2012).
+//! Distributions with a tail, as in mutilate, and Facebook's figures for its ETC pool (Atikoglu et al., "Workload
+//! analysis of a large-scale key-value store", SIGMETRICS 2012).
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub(super) const FACEBOOK_KEY: Tail = Tail { location: 30.7984, scale: 8.20449, 
 /// The sizes of values from 15 bytes on.
 pub(super) const FACEBOOK_VALUE: Tail = Tail { location: 15.0, scale: 214.476, shape: 0.348_238 };
 
-/// How often a value has 0, 1, … 14 bytes.
+/// The shares of values with 0, 1, … 14 bytes.
 const FACEBOOK_SMALL_VALUES: [f64; 15] = [
     0.00536, 0.00047, 0.17820, 0.09239, 0.00018, 0.02740, 0.00065, 0.00606, 0.00023, 0.00837,
     0.00837, 0.08989, 0.00092, 0.00326, 0.01980,
@@ -61,7 +61,7 @@ impl fmt::Display for Tail {
     }
 }
 
-/// A size of a value of the ETC pool: one of the small ones by `u`, else from the tail by `v`.
+/// The size of a value of the ETC pool: a small size by `u`, otherwise from the tail by `v`.
 pub(super) fn facebook_value(u: f64, v: f64) -> f64 {
     let mut upto = 0.0;
     for (size, share) in (0_u8..).zip(FACEBOOK_SMALL_VALUES) {

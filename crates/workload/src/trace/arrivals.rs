@@ -1,4 +1,4 @@
-//! When the operations of a trace were recorded.
+//! The recorded times of a trace's operations.
 
 use std::sync::Arc;
 
@@ -7,23 +7,23 @@ use super::Trace;
 const NS_A_MS: u64 = 1_000_000;
 
 impl Trace {
-    /// When each operation came, in nanoseconds from the first, and how long all of them took; `None` where not all have a
-    /// time, or all have the same.
+    /// The time of each operation, in nanoseconds from the first, and the total time; `None` where a time is missing,
+    /// or all times are equal.
     ///
-    /// Traces tell whole seconds, in which thousands of operations came. Those of one time are spread evenly until the next
-    /// one: all at once is what the clock of the recording says, and nobody has seen.
+    /// Traces have whole seconds, each with thousands of operations. The operations of one time are spread evenly until
+    /// the next time: that all came at once is an artefact of the recording clock.
     pub fn arrivals(&self) -> Option<(Arc<[u64]>, u64)> {
         let mut times: Vec<u64> = Vec::with_capacity(self.len());
         for at in 0..self.len() {
             let time = u64::from(self.times_ms.get(at)?) * NS_A_MS;
-            // A clock that was set back has them come at once.
+            // After a clock was set back, operations arrive at once.
             times.push(time.max(times.last().copied().unwrap_or(0)));
         }
         let mut begins: Vec<usize> =
             (1..times.len()).filter(|at| times[*at] > times[at - 1]).collect();
         let last = *begins.last()?;
         begins.insert(0, 0);
-        // Of the last time it is not known how long it took: as long as the one before.
+        // The duration of the last time is unknown: it is taken to be that of the time before.
         let before = begins[begins.len() - 2];
         let end = times[last] + (times[last] - times[before]);
         for (n, first) in begins.iter().enumerate() {
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn operations_of_one_second_are_spread_over_it() {
         let trace = "op_time,key\n100,a\n100,b\n101,c\n103,d\n103,e\n";
-        // The last time lasts as long as the one before it, two seconds.
+        // The last time lasts as long as the time before it, two seconds.
         let expected = (vec![0, 500, 1000, 3000, 4000], 5000);
         assert_eq!(arrivals(trace), Some(expected));
         let repeated = "time,key,op_count\n7.5,a,3\n8,b,1\n";

@@ -1,5 +1,5 @@
-//! The traces of cache2k's benchmarks (Jens Wilke, headissue): nothing but keys, each a 32-bit number, the
-//! high byte first. Every access is a read.
+//! The traces of cache2k's benchmarks (Jens Wilke, headissue): nothing but keys, each a 32-bit number, the high byte
+//! first. Every access is a read.
 
 use std::io::{BufRead, Read};
 

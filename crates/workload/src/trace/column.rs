@@ -1,10 +1,10 @@
 //! A column of numbers, some or all of which may be missing.
 
-/// Numbers by place. A column that was never given one takes no memory.
+/// Numbers by place. A column without any number takes no memory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Column(Vec<u32>);
 
-/// Stands for a number that is missing. No size or time of ours is that large.
+/// Marks a missing number. No recorded size or time is that large.
 const MISSING: u32 = u32::MAX;
 
 impl Column {

@@ -1,10 +1,9 @@
-//! Comma-separated values under a header that names the columns; Meta's traces of key-value caches are such
-//! files.
+//! Comma-separated values under a header that names the columns; Meta's traces of key-value caches are such files.
 //!
-//! Known columns, in any order: `key`, which must be there, `op` (all are gets without it), `size` or
-//! `value_size`, `key_size`, `ttl` in seconds, `op_count` (how often the operation is repeated), `op_time` or `time` in
-//! seconds. Others are left aside. Without `key_size` a key is as long as its text. A field may be quoted, and then have commas in it; it never reaches over the end of a line, so
-//! that a stray quote spoils one line only and is found there.
+//! The known columns, in any order: `key` (required), `op` (without it all are gets), `size` or `value_size`,
+//! `key_size`, `ttl` in seconds, `op_count` (the number of repetitions), `op_time` or `time` in seconds. Other columns
+//! are ignored. Without `key_size` a key is as long as its text. A field may be quoted, and may then have commas in it.
+//! It never extends beyond its line, so that a stray quote spoils one line only and is found there.
 
 use std::io::BufRead;
 
@@ -36,7 +35,7 @@ fn read(input: &mut dyn BufRead, recorder: &mut Recorder) -> Result<(), Stop> {
     Ok(())
 }
 
-/// At which place which column stands.
+/// The columns by their places.
 struct Columns(Vec<Column>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +75,7 @@ impl Columns {
         Ok(Self(columns))
     }
 
-    /// The operation in a line, and how often it is repeated.
+    /// The operation in a line, and its number of repetitions.
     fn record<'a>(&self, line: &'a [u8]) -> Result<(Record<'a>, u32), String> {
         let mut record = Record::default();
         let mut times = 1;
@@ -105,8 +104,7 @@ impl Columns {
     }
 }
 
-/// The fields of a line, without blanks around them and without their quotes. A comma between quotes
-/// separates nothing.
+/// The fields of a line, without surrounding blanks and without their quotes. A comma between quotes separates nothing.
 fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut quoted = false;
     let separates = move |byte: &u8| {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::MAX_OPS;
 use super::format::known;
 
-/// A trace that cannot be read: which file, and why.
+/// An unreadable trace: the file and the fault.
 #[derive(Debug, thiserror::Error)]
 #[error("trace {}: {fault}", path.display())]
 pub struct TraceError {
@@ -16,14 +16,14 @@ pub struct TraceError {
     pub fault: TraceFault,
 }
 
-/// Why a trace cannot be read.
+/// The reason why a trace cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceFault {
-    /// The file is not there, may not be read, or its compressed data are broken or cut off.
+    /// The file is missing or not readable, or its compressed data are broken or cut off.
     #[error("{0}")]
     Read(io::Error),
-    /// A line of a text format is not what it should be.
+    /// A line of a text format is invalid.
     #[error("line {line}: {reason}")]
     Line {
         /// Number of the line, from 1.
@@ -31,7 +31,7 @@ pub enum TraceFault {
         /// The fault.
         reason: String,
     },
-    /// A record of a binary format is not what it should be.
+    /// A record of a binary format is invalid.
     #[error("byte {offset}: {reason}")]
     Byte {
         /// Where the record begins, from 0, after decompression.
@@ -39,23 +39,23 @@ pub enum TraceFault {
         /// The fault.
         reason: String,
     },
-    /// Neither its name nor its beginning is that of a format.
+    /// Neither its name nor its beginning matches a format.
     #[error("of no known format; name it by `?format=`, one of {}", known())]
     UnknownFormat,
-    /// Its first line is not the header of a table, though it may have been meant so.
+    /// Its first line is not a header with commas, though it may have been meant as a header.
     #[error(
         "{reason}; a CSV needs a first line that names the columns with commas between, `key` among them, such as \
          key,op,size; other formats are named by `?format=`, one of {}",
         known()
     )]
     Header {
-        /// The format that it has instead.
+        /// The form of the first line instead.
         reason: String,
     },
-    /// There is no operation in it.
+    /// The trace has no operation.
     #[error("has no operation")]
     Empty,
-    /// There are more operations than fit.
+    /// The trace has more operations than fit.
     #[error("more than {MAX_OPS} operations; replay its beginning with --requests")]
     TooLong,
 }

@@ -19,11 +19,11 @@ pub struct TraceFormat {
     pub name: &'static str,
     /// A description, in one line.
     pub summary: &'static str,
-    /// Whether it can say how large values are.
+    /// Whether the format can have the sizes of values.
     pub has_sizes: bool,
     /// Whether a trace is probably of this format.
     pub(super) detect: fn(&Head<'_>) -> bool,
-    /// Hands every operation to the recorder.
+    /// Passes every operation to the recorder.
     pub(super) read: fn(&mut dyn BufRead, &mut Recorder) -> Result<(), Stop>,
 }
 
@@ -36,13 +36,13 @@ pub(super) struct Head<'a> {
 }
 
 impl Head<'_> {
-    /// The first line, or as much of it as there is.
+    /// The first line, or the available part of it.
     pub(super) fn line(&self) -> &[u8] {
         let end = self.bytes.iter().position(|&byte| byte == b'\n');
         self.bytes[..end.unwrap_or(self.bytes.len())].trim_ascii_end()
     }
 
-    /// Why no format is recognised, as far as that shows what was meant.
+    /// The reason why no format matches, with a hint where the first line shows the intended one.
     fn not_known(&self) -> TraceFault {
         let line = String::from_utf8_lossy(self.line()).to_ascii_lowercase();
         let columns = |separator: char| line.split(separator).any(|name| name.trim() == "key");

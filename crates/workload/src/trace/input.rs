@@ -7,16 +7,16 @@ use liblzma::bufread::XzDecoder;
 use ruzstd::decoding::FrameDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 
-/// How much of the beginning is looked at to recognise a format. Lines of headers are far shorter.
+/// The number of bytes that are read to recognise a format. Header lines are far shorter.
 const HEAD: u64 = 4096;
 
 const XZ: &[u8] = b"\xfd7zXZ\0";
 const GZIP: &[u8] = b"\x1f\x8b\x08";
 const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
-/// The last three bytes of a skippable frame's magic number, with which files of several frames may begin.
+/// The last three bytes of a skippable frame's magic number; files of several frames may begin with such a frame.
 const ZSTD_SKIPPABLE: &[u8] = b"\x2a\x4d\x18";
 
-/// The beginning of the decompressed data, and all of them including that.
+/// The beginning of the decompressed data, and all the data including it.
 pub(super) fn decompressed<'a>(
     input: impl Read + 'a,
 ) -> io::Result<(Vec<u8>, Box<dyn BufRead + 'a>)> {
@@ -36,14 +36,14 @@ pub(super) fn decompressed<'a>(
     Ok((head, Box::new(all)))
 }
 
-/// The first bytes of an input, and all of it including them.
+/// The first bytes of an input, and the whole input including them.
 fn peek<'a>(mut input: impl Read + 'a, length: u64) -> io::Result<(Vec<u8>, impl BufRead + 'a)> {
     let mut head = Vec::new();
     input.by_ref().take(length).read_to_end(&mut head)?;
     Ok((head.clone(), BufReader::new(io::Cursor::new(head).chain(input))))
 }
 
-/// Says in its errors which decompression failed, and where.
+/// A reader whose errors name the failed compression and the offset.
 struct Named<R> {
     compression: &'static str,
     data: R,
@@ -75,7 +75,7 @@ impl<R: Read> Read for Named<R> {
     }
 }
 
-/// All frames of a zstd file. The library decodes one, and leaves checksums and skippable frames to its caller.
+/// All frames of a zstd file. The library decodes one frame, and leaves checksums and skippable frames to its caller.
 struct Zstd<R> {
     input: R,
     decoder: FrameDecoder,

@@ -1,17 +1,17 @@
-//! Lines of text formats, and what stands in their fields.
+//! Lines of text formats, and the values of their fields.
 
 use std::io::{BufRead, Read};
 
 use super::recorder::{Operation, Stop};
 use crate::SizeSpec;
 
-/// A longer line is none: a file without line breaks is not read into memory whole.
+/// The longest line: a file without line breaks is not read into memory whole.
 const MAX_LINE: u64 = 64 * 1024;
 
-/// No cache has longer keys.
+/// The longest key of any cache.
 pub(super) const MAX_KEY: u32 = u16::MAX as u32;
 
-/// Seconds; no trace has times to live of more than a century.
+/// In seconds; no trace has TTLs of more than a century.
 const MAX_TTL: u32 = u32::MAX - 1;
 
 /// A reader of lines.
@@ -61,12 +61,12 @@ pub(super) fn key_size(field: &[u8]) -> Result<Option<u32>, String> {
     number(field, "key size", MAX_KEY)
 }
 
-/// A time to live.
+/// A TTL.
 pub(super) fn ttl(field: &[u8]) -> Result<Option<u32>, String> {
     number(field, "TTL", MAX_TTL)
 }
 
-/// A time in seconds of any clock, whole or not; `None` where the field is empty.
+/// A time in seconds of any clock, whole or fractional; `None` where the field is empty.
 pub(super) fn time(field: &[u8]) -> Result<Option<f64>, String> {
     if field.is_empty() {
         return Ok(None);
@@ -88,7 +88,7 @@ pub(super) fn number(field: &[u8], what: &str, limit: u32) -> Result<Option<u32>
     }
 }
 
-/// A field as a message shows it: in one line, not at any length.
+/// A field as a message shows it: escaped and cut.
 fn shown(field: &[u8]) -> String {
     const LONGEST: usize = 40;
     let text = field[..field.len().min(LONGEST)].escape_ascii().to_string();

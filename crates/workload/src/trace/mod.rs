@@ -1,8 +1,8 @@
 //! Traces: recorded accesses to a real cache, read as they are published and kept small in memory.
 //!
-//! [`Trace::open`] recognises compression by its magic bytes and the format by its header or name, and
-//! streams: a trace of a billion lines is never in memory as text. What stays is at most 18 bytes an
-//! operation, and 6 where a trace has only keys.
+//! [`Trace::open`] recognises compression by its magic bytes and the format by its header or name. It streams, so a
+//! trace of a billion lines is never in memory as text. In memory an operation takes at most 18 bytes, and 6 where a
+//! trace has only keys.
 //!
 //! A format is one file here and one line in [`FORMATS`].
 
@@ -30,7 +30,7 @@ pub use self::error::{TraceError, TraceFault};
 pub use self::format::{FORMATS, TraceFormat};
 pub use self::source::TraceSource;
 
-/// The most operations that one trace may have: with their sizes, TTLs and times they take 4.8 GB.
+/// The most operations of a trace: with their sizes, TTLs and times they take 4.8 GB.
 pub const MAX_OPS: usize = 1 << 28;
 
 /// Recorded operations, in order. Keys are numbers, from 0 in the order of their first appearance.
@@ -67,14 +67,14 @@ pub struct TraceOp {
     pub key: u32,
     /// Its kind.
     pub kind: TraceKind,
-    /// Size of the value in bytes, where it was recorded. A get of 0 bytes counts as not recorded: that is
-    /// how traces write a miss.
+    /// Size of the value in bytes, where it was recorded. A get of 0 bytes counts as not recorded, because traces write
+    /// a miss that way.
     pub value_size: Option<u32>,
-    /// Time to live in seconds, where there was one.
+    /// TTL in seconds, where there was one.
     pub ttl: Option<u32>,
 }
 
-/// How many operations of which kind a trace has, and on how many keys.
+/// The numbers of operations by kind, and the number of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TraceStats {
     /// All operations.
@@ -89,8 +89,8 @@ pub struct TraceStats {
     pub touches: u64,
     /// Different keys.
     pub keys: u64,
-    /// Operations of a kind that a replay does not have, taken for their nearest: `add`, `replace`, `cas`,
-    /// `append`, `prepend`, `incr` and `decr` for a set, `gat` for a get.
+    /// Operations without a counterpart in a replay, counted as the nearest kind: `add`, `replace`, `cas`, `append`,
+    /// `prepend`, `incr` and `decr` as a set, `gat` as a get.
     pub approximated: u64,
 }
 
@@ -107,7 +107,7 @@ impl Trace {
         Self::read(&name, file, format, at_most).map_err(failed)
     }
 
-    /// Reads a trace from anywhere. Its name only serves to recognise the format, where `format` is not given.
+    /// Reads a trace from any reader. Its name only serves to recognise the format, where `format` is not given.
     pub fn read(
         name: &str,
         input: impl Read,
@@ -126,18 +126,18 @@ impl Trace {
         }
     }
 
-    /// How many operations there are; at least one.
+    /// The number of operations; at least one.
     #[expect(clippy::len_without_is_empty, reason = "a trace without operations is an error")]
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// How many different keys there are.
+    /// The number of different keys.
     pub fn n_keys(&self) -> u32 {
         self.n_keys
     }
 
-    /// The operation at a place below [`Trace::len`]; beyond it panics.
+    /// The operation at a place below [`Trace::len`]; panics beyond.
     #[inline]
     pub fn op(&self, at: usize) -> TraceOp {
         TraceOp {
@@ -163,7 +163,7 @@ impl Trace {
         self.key_sizes.get(key as usize)
     }
 
-    /// For each key the size of its value in bytes as it was first recorded; `None` where it never was.
+    /// For each key the first recorded size of its value in bytes; `None` where no size was recorded.
     pub fn first_value_sizes(&self) -> Vec<Option<u32>> {
         let mut sizes = vec![None; self.n_keys as usize];
         for op in self.ops() {
@@ -173,8 +173,8 @@ impl Trace {
         sizes
     }
 
-    /// How many operations find nothing under their key in a store that begins empty and keeps everything. With `fills`, a read
-    /// that misses stores its key and does not count.
+    /// The number of operations that miss in a store that begins empty and keeps everything. With `fills`, a read that
+    /// misses stores its key and does not count.
     pub fn misses_from_empty(&self, fills: bool) -> u64 {
         let mut stored = vec![false; self.n_keys as usize];
         let mut missed = 0;
@@ -191,7 +191,7 @@ impl Trace {
         missed
     }
 
-    /// Whether anything but reads was recorded.
+    /// Whether the trace has operations other than reads.
     pub fn writes(&self) -> bool {
         self.ops().any(|op| op.kind != TraceKind::Get)
     }

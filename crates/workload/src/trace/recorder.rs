@@ -1,4 +1,4 @@
-//! Collects what the readers of the formats find.
+//! Collects the operations that the formats' readers parse.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use rapidhash::RapidHashMap;
 use super::error::TraceFault;
 use super::{MAX_OPS, Trace, TraceKind};
 
-/// A trace in the making.
+/// An unfinished trace.
 pub(super) struct Recorder {
     numbers: RapidHashMap<Box<[u8]>, u32>,
     trace: Trace,
@@ -16,16 +16,16 @@ pub(super) struct Recorder {
     began_s: Option<f64>,
 }
 
-/// Why a reader stops before the end.
+/// The reason why a reader stops before the end.
 pub(super) enum Stop {
-    /// As many operations as were asked for have been read.
+    /// The requested number of operations has been read.
     Enough,
     /// The trace is broken.
     Fault(TraceFault),
 }
 
 impl Stop {
-    /// A line is not what it should be.
+    /// The fault of an invalid line.
     pub(super) fn line(line: u64, reason: String) -> Self {
         Self::Fault(TraceFault::Line { line, reason })
     }
@@ -43,7 +43,7 @@ impl From<TraceFault> for Stop {
     }
 }
 
-/// An operation as a reader finds it.
+/// An operation as read from a trace.
 #[derive(Default)]
 pub(super) struct Record<'a> {
     pub(super) key: &'a [u8],
@@ -51,11 +51,11 @@ pub(super) struct Record<'a> {
     pub(super) value_size: Option<u32>,
     pub(super) key_size: Option<u32>,
     pub(super) ttl: Option<u32>,
-    /// When it was, in seconds of any clock.
+    /// Its time, in seconds of any clock.
     pub(super) time_s: Option<f64>,
 }
 
-/// The kind of an operation, and whether it is only the nearest that a replay has.
+/// The kind of an operation, and whether it is only the nearest kind that a replay has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Operation {
     pub(super) kind: TraceKind,
@@ -88,7 +88,7 @@ const OPERATIONS: &[(&str, TraceKind, bool)] = &[
 ];
 
 impl Operation {
-    /// The operation of a name, in whichever letters.
+    /// The operation of a name, in upper or lower case.
     pub(super) fn parse(name: &[u8]) -> Option<Self> {
         let known = |(known, ..): &&(&str, _, _)| known.as_bytes().eq_ignore_ascii_case(name);
         let &(_, kind, nearest) = OPERATIONS.iter().find(known)?;
@@ -106,7 +106,7 @@ impl Recorder {
         Self { numbers: RapidHashMap::default(), trace: Trace::default(), at_most, began_s: None }
     }
 
-    /// Appends an operation, `times` times. Stops as soon as there are as many as were asked for.
+    /// Appends an operation, `times` times. Stops at the requested number of operations.
     pub(super) fn push(&mut self, record: &Record<'_>, times: u32) -> Result<(), Stop> {
         let asked = self.at_most.unwrap_or(usize::MAX);
         let times = (times as usize).min(asked - self.trace.len());
@@ -151,7 +151,7 @@ impl Recorder {
         if self.trace.len() == 0 { Err(TraceFault::Empty) } else { Ok(self.trace) }
     }
 
-    /// The number of a key: the next one, where it is new.
+    /// The number of a key; a new key gets the next number.
     fn number(&mut self, key: &[u8]) -> u32 {
         if let Some(&number) = self.numbers.get(key) {
             return number;

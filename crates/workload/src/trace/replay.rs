@@ -5,18 +5,17 @@ use super::{Trace, TraceKind};
 impl Trace {
     /// The trace without the sets that a replay with fill on miss does by itself.
     ///
-    /// An application that reads aside of its cache follows a miss with a set. Such a set is in the trace,
-    /// and a replay that fills on its own misses would carry it out a second time, even where its get has
-    /// hit: so a set is left out when the access to its key just before it was a get. Its value's size and
-    /// TTL go to that get and the gets directly before it, as far as they have none, because what they fill
-    /// is that value.
+    /// An application with a look-aside cache follows a miss with a set. Such a set is in the trace, and a replay that
+    /// fills its own misses would repeat it, even where the get was a hit. So a set is left out when the previous
+    /// access to its key was a get. Its value size and TTL go to that get and the gets directly before it where they
+    /// have none, because these gets fill that value.
     ///
-    /// Traces do not say why a set happened. An update that follows a read is taken for a fill too.
+    /// Traces do not give the reason for a set. An update that follows a read counts as a fill too.
     #[must_use]
     pub fn fills_removed(&self) -> Self {
         let mut trace = self.clone();
         let mut is_fill = vec![false; self.len()];
-        // For each key the next access that is a set, or that is a get which this set fills.
+        // For each key the next set, where only gets lie in between: this set fills them.
         let mut set_after: Vec<Option<usize>> = vec![None; self.n_keys as usize];
         for (at, op) in self.ops().enumerate().rev() {
             let next = &mut set_after[op.key as usize];
@@ -36,11 +35,10 @@ impl Trace {
         trace
     }
 
-    /// How many gets find their key in a look-aside cache that starts empty, keeps everything, and is filled
-    /// after each miss. What a cache without limit must reach, and no cache can exceed; TTLs are not
-    /// regarded.
+    /// The number of gets that hit in a look-aside cache that starts empty, keeps everything, and is filled after each
+    /// miss. A cache without limit must reach this number, and no cache can exceed it; TTLs are ignored.
     ///
-    /// Where all operations are gets, this is their number less that of the keys.
+    /// Where all operations are gets, this is their number minus the number of keys.
     pub fn lookaside_hits(&self) -> u64 {
         let mut present = vec![false; self.n_keys as usize];
         let mut hits = 0;
@@ -59,7 +57,7 @@ impl Trace {
         hits
     }
 
-    /// Keeps the operations at some places, in order; the numbers of the keys stay.
+    /// Keeps the operations at the places that `keep` selects, in order; the numbers of the keys stay.
     fn retain(&mut self, keep: impl Fn(usize) -> bool) {
         let mut kept = 0;
         for at in 0..self.len() {

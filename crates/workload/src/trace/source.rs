@@ -1,4 +1,4 @@
-//! A trace as it is typed.
+//! A trace as typed.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use super::{Trace, TraceError, TraceFormat};
 
-/// Where a trace is: `FILE`, or `FILE?format=NAME` where its format cannot be recognised. Nothing is read
-/// before [`TraceSource::open`].
+/// The path of a trace: `FILE`, or `FILE?format=NAME` where its format cannot be recognised. Only [`TraceSource::open`]
+/// reads the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceSource {
     /// The file.
@@ -17,12 +17,12 @@ pub struct TraceSource {
 }
 
 impl TraceSource {
-    /// Reads it: all of it, or its first `at_most` operations.
+    /// Reads the trace: all of it, or its first `at_most` operations.
     pub fn open(&self, at_most: Option<usize>) -> Result<Trace, TraceError> {
         Trace::open(&self.path, self.format, at_most)
     }
 
-    /// Whether its format is one that says how large values are, as far as its name tells.
+    /// Whether the trace may have the sizes of values, judged by its format or its name.
     pub fn may_have_sizes(&self) -> bool {
         let by_name = || TraceFormat::detect(&self.path.to_string_lossy(), b"").ok();
         self.format.or_else(by_name).is_none_or(|format| format.has_sizes)

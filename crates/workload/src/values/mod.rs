@@ -1,8 +1,8 @@
-//! Values that describe themselves, made without being made.
+//! Values that describe themselves, cut from one pool instead of generated.
 //!
-//! A value is a header and then a slice of one pool of bytes; where the slice begins follows from the key and the
-//! version. So ten gigabytes of values take no room, a `set` hands out a slice without copying it, and a `get` is
-//! verified by comparing bytes: a value that is wrong, old, cut short or another key's is seen.
+//! A value is a header and then a slice of one pool of bytes; the start of the slice follows from the key and the
+//! version. So ten gigabytes of values take no room, a `set` passes a slice without copying it, and a `get` is verified
+//! by comparing bytes. Verification detects wrong, old and cut values, and values of other keys.
 
 mod wrong;
 
@@ -19,26 +19,26 @@ pub use wrong::Asked;
 /// Key tag, version, length and checksum, little-endian: the first bytes of every value that has room for them.
 pub const HEADER_LEN: usize = 24;
 
-/// How far apart slices may begin. Small enough to stay in the second-level cache, so that the pool costs every
-/// target the same little; large enough that slices differ.
+/// The range of slice starts. It is small enough to stay in the second-level cache, so that the pool costs every target
+/// the same little, and large enough that slices differ.
 pub const SPAN: usize = 256 * 1024;
 
-/// The versions of one turn are counted from a base, this far apart, so that a value of an earlier turn is old.
+/// The distance between the base versions of turns, so that a value of an earlier turn is old.
 const VERSIONS_PER_TURN: u32 = 1 << 20;
-/// So many bases fit below 2^32 with room behind the last; then they come again.
+/// The number of bases below 2^32 with room behind the last; then they repeat.
 const BASES: u32 = 4094;
 
-/// The version from which the sets of a turn count. Turns are numbered from 0.
+/// The base version for the sets of a turn. Turns are numbered from 0.
 pub fn base_version(turn: u32) -> u32 {
     (turn % BASES + 1) * VERSIONS_PER_TURN
 }
 
-/// A short value is the bare slice of some version. Of this length it is hardly ever that of two by chance.
+/// A short value is the bare slice of some version. Values of this length hardly ever match two versions by chance.
 const TELLING_LEN: usize = 8;
-/// Among so many versions before the oldest that is right a short value is looked for that is wrong.
+/// The number of versions before the oldest right version that are tried for a wrong short value.
 const OLDER_VERSIONS: u32 = 16;
 
-/// In place of the oldest version that is right: nothing is there, so no value is right. No value has this version.
+/// In place of the oldest right version where no value is right, because the key is absent. No value has this version.
 pub const NOTHING: u32 = u32::MAX;
 
 /// All values of a run, as a pool and a rule.
@@ -49,16 +49,16 @@ pub struct Values {
     seed: u64,
 }
 
-/// How large each value is, in bytes.
+/// The size of each value, in bytes.
 #[derive(Debug, Clone)]
 pub enum Sizes {
-    /// By a distribution, drawn per key.
+    /// Drawn from a distribution for each key.
     Drawn(SizeSpec),
-    /// As a trace recorded it; 0 where it did not.
+    /// As a trace recorded it; 0 where it recorded no size.
     Recorded {
         /// Size of the value under the key with this index.
         by_key: Arc<[u32]>,
-        /// Distribution where none was recorded.
+        /// Distribution where the trace recorded no size.
         otherwise: SizeSpec,
     },
 }
@@ -85,7 +85,7 @@ impl Sizes {
     }
 }
 
-/// Sizes are drawn from a stream of their own, so that long keys do not have long values.
+/// Sizes come from their own random stream, so that long keys do not have long values.
 fn size_seed(seed: u64) -> u64 {
     mix(seed ^ 0x7661_6c75_6573)
 }
@@ -93,20 +93,20 @@ fn size_seed(seed: u64) -> u64 {
 /// The result of a verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finding {
-    /// It is the value that was stored.
+    /// The value is the stored value.
     Right,
-    /// It begins as a value of the key and ends too early.
+    /// The value begins as a value of the key and ends too early.
     Truncated,
-    /// It is a whole value of the key that should have gone: a newer one was acknowledged since, or a delete.
+    /// The value is a whole but old value of the key: a newer set or a delete was acknowledged since.
     Stale,
-    /// It is a value of another key of the run, whole or cut short.
+    /// The value belongs to another key of the run, whole or cut short.
     OtherKey,
-    /// It is no value of the run: bytes that were never stored, or more bytes than were.
+    /// The value is not of this run: it has bytes that were never stored, or more bytes than were stored.
     Damaged,
 }
 
 impl Finding {
-    /// The name of a wrong one in `run.json`; `None` of a right one.
+    /// The name of a wrong value in `run.json`; `None` for a right value.
     pub fn name(self) -> Option<&'static str> {
         match self {
             Self::Right => None,
@@ -117,7 +117,7 @@ impl Finding {
         }
     }
 
-    /// Counts a wrong one by what is wrong with it.
+    /// Counts a wrong value by its fault.
     pub fn count(self, counts: &mut Counts) {
         match self {
             Self::Right => {}
@@ -149,7 +149,7 @@ impl Values {
         Self { pool: pool.into(), sizes, seed }
     }
 
-    /// Values cut from a user's own bytes, repeated as often as needed. `payload` must not be empty.
+    /// Values cut from a user's own bytes, repeated to fill the pool. `payload` must not be empty.
     pub fn payload(sizes: Sizes, max_len: usize, payload: &[u8], seed: u64) -> Self {
         let pool: Vec<u8> = payload.iter().copied().cycle().take(SPAN + max_len).collect();
         Self { pool: pool.into(), sizes, seed }
@@ -165,7 +165,7 @@ impl Values {
         self.sizes.of(index, self.seed)
     }
 
-    /// The longest value there can be, in bytes.
+    /// The longest possible value, in bytes.
     pub fn longest(&self) -> usize {
         self.pool.len() - SPAN
     }
@@ -180,8 +180,8 @@ impl Values {
         self.seed
     }
 
-    /// For somebody who makes the values elsewhere: where in the pool the value of a key and version begins, and the header
-    /// that is written over its beginning when it has room for one.
+    /// The place in the pool where the value of a key and version begins, for a program that composes values itself.
+    /// Also the header that is written over its beginning where it has room.
     pub fn recipe_of(&self, index: u32, version: u32) -> (usize, [u8; HEADER_LEN]) {
         let tag = self.tag(index);
         let len = u32::try_from(self.len_of(index)).unwrap_or(u32::MAX);
@@ -191,10 +191,10 @@ impl Values {
         (offset(tag, version), header)
     }
 
-    /// Compares what a store returned under a key with what was stored there: any version from `oldest` on is right.
+    /// Compares a store's answer for a key with the stored value: any version from `oldest` on is right.
     ///
-    /// The bytes are compared before the key is, so that the work is the same whatever comes back. `newest` is the latest
-    /// version that anybody has drawn; only a value without room for a header needs it.
+    /// The bytes are compared before the key, so that the work is the same for any answer. `newest` is the latest
+    /// version drawn by any thread; only a value without room for a header needs it.
     pub fn verify(
         &self,
         index: u32,
@@ -217,7 +217,7 @@ impl Values {
         self.verify_wrong(index, &header, intact, value)
     }
 
-    /// Names what is wrong with a value that has a header and is not right.
+    /// Names the fault of a wrong value with a header.
     #[cold]
     fn verify_wrong(&self, index: u32, header: &Header, intact: bool, value: &[u8]) -> Finding {
         match (intact, header.tag == self.tag(index)) {
@@ -228,7 +228,7 @@ impl Values {
         }
     }
 
-    /// Whether this is the whole value of *some* key and version: what a store that replays returns.
+    /// Whether this is the whole value of *some* key and version, as a replaying store returns.
     pub fn verify_any(&self, value: &[u8]) -> Finding {
         let Some(header) = Header::read(value) else { return Finding::Right };
         let at = offset(header.tag, header.version);
@@ -238,8 +238,8 @@ impl Values {
         if intact { Finding::Right } else { Finding::Damaged }
     }
 
-    /// A value without room for a header is the bare slice of one of its versions, most likely the newest. Where values have
-    /// room for one, it is what is left of a header.
+    /// Verifies a value without a header, which is the bare slice of one of its versions, most likely the newest. Where
+    /// values have room for a header, such a value is a cut header.
     fn verify_short(&self, index: u32, oldest: u32, newest: u32, value: &[u8]) -> Finding {
         let tag = self.tag(index);
         let expected = self.len_of(index);
@@ -263,7 +263,7 @@ impl Values {
         Finding::Damaged
     }
 
-    /// Whether a value that is shorter than a header begins as one of its key does: with the tag, as far as it goes.
+    /// Whether a value that is shorter than a header begins like a value of its key: with the tag, as far as it goes.
     fn begins_header(&self, index: u32, value: &[u8]) -> bool {
         let tag = self.tag(index).to_le_bytes();
         let part = &value[..value.len().min(tag.len())];
@@ -275,22 +275,23 @@ impl Values {
     }
 }
 
-/// One thread's maker of values: a copy of the pool, into which headers are written and taken out again.
+/// Composes the values of one thread in a copy of the pool, into which headers are written and taken out again.
 #[derive(Debug)]
 pub struct Composer {
     values: Values,
     pool: Vec<u8>,
-    /// Where a header stands in `pool` now.
+    /// The place of the header that is in `pool` now.
     written: Option<Range<usize>>,
 }
 
 impl Composer {
-    /// A maker of the same values.
+    /// A composer of the same values.
     pub fn new(values: &Values) -> Self {
         Self { values: values.clone(), pool: values.pool.to_vec(), written: None }
     }
 
-    /// The value of a key in a version; `len` is [`Values::len_of`] the key. Costs a header, whatever the size.
+    /// The value of a key in a version; `len` is [`Values::len_of`] the key. The cost is that of a header, for any
+    /// size.
     pub fn compose(&mut self, index: u32, version: u32, len: u32) -> &[u8] {
         let tag = self.values.tag(index);
         if let Some(written) = self.written.take() {
@@ -340,7 +341,7 @@ impl Header {
     }
 }
 
-/// Where in the pool the value of a key and version begins.
+/// The place in the pool where the value of a key and version begins.
 #[expect(clippy::cast_possible_truncation, reason = "below SPAN")]
 fn offset(tag: u64, version: u32) -> usize {
     (mix(tag ^ u64::from(version)) % SPAN as u64) as usize

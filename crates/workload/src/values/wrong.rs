@@ -1,4 +1,4 @@
-//! The explanation of a wrong value: the request, and the value that came back.
+//! The explanation of a wrong value: the request, and the returned value.
 
 use super::{Finding, Header, NOTHING, VERSIONS_PER_TURN, Values};
 use crate::KeySpace;
@@ -8,14 +8,14 @@ use crate::KeySpace;
 pub struct Asked {
     /// Index of the key.
     pub key: u32,
-    /// The oldest version that is right; [`NOTHING`] where none is.
+    /// The oldest right version; [`NOTHING`] where no value is right.
     pub oldest: u32,
     /// The version from which the turn counts.
     pub base: u32,
 }
 
 impl Asked {
-    /// `version 3`, counted from the turn's first; one of before the turn has no such number.
+    /// `version 3`, counted from the turn's first version; a version from before the turn has no such number.
     fn version_shown(self, version: u32) -> String {
         match version.checked_sub(self.base) {
             Some(number) if number < VERSIONS_PER_TURN => format!("version {number}"),
@@ -25,7 +25,7 @@ impl Asked {
 }
 
 impl Values {
-    /// Says in words what is wrong with a value: what was asked for and what came back. `keys` names both.
+    /// Explains a wrong value in words: the request and the answer. `keys` names both.
     #[cold]
     pub fn describe(
         &self,
@@ -74,7 +74,7 @@ impl Values {
         }
     }
 
-    /// At which byte a damaged value departs from the version that it is likest.
+    /// The byte at which a damaged value departs from the most similar version.
     fn describe_damage(&self, key: &str, asked: Asked, value: &[u8]) -> String {
         let known = Header::read(value).filter(|header| header.tag == self.tag(asked.key));
         let oldest = if asked.oldest == NOTHING { asked.base + 1 } else { asked.oldest };
