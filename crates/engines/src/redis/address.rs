@@ -1,4 +1,4 @@
-//! Where a node is, and how it is connected to.
+//! The address of a node, and the beginning of a connection to it.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -17,12 +17,12 @@ use crate::network::{self, Place};
 /// The port of a node whose URL names none.
 pub(super) const DEFAULT_PORT: u16 = 6379;
 
-/// Where a node is, and how a connection to it begins.
+/// The address of a node, and the beginning of a connection to it.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
-    /// As the library wants to know it: where connections go, and what is said first.
+    /// The library's client: the destination of connections, and their first commands.
     client: Client,
-    /// Where it is; connections may go to a relay before it.
+    /// The address of the node itself; connections may go to a relay before it.
     place: Place,
 }
 
@@ -31,16 +31,16 @@ pub(super) struct Node {
 pub(super) struct Greeting {
     redis: RedisConnectionInfo,
     tls: Option<Trust>,
-    /// The relay before each node, by the node's address as a person writes it; empty where there are none.
+    /// The relay before each node, by the node's address as a person writes it; empty without relays.
     relays: Vec<(String, SocketAddr)>,
 }
 
-/// Whose certificates are believed.
+/// The certificates that a connection trusts.
 #[derive(Debug, Clone)]
 struct Trust {
     /// Certificates of authorities, in PEM; without them, this system's authorities.
     authorities: Option<Vec<u8>>,
-    /// Anybody's.
+    /// Whether every certificate is trusted.
     anybody: bool,
 }
 
@@ -57,7 +57,7 @@ impl Greeting {
             })?,
             _ => config.db,
         };
-        // The library's own name and version are nobody's business on an external server.
+        // An external server need not know the library's name and version.
         let mut redis = RedisConnectionInfo::default().set_db(db.into()).set_skip_set_lib_name();
         match (url.user().filter(|user| !user.is_empty()), url.password()) {
             (Some(_), None) => {
@@ -75,13 +75,13 @@ impl Greeting {
         Ok(Self { redis, tls: config.is_encrypted().then_some(trust), relays: Vec::new() })
     }
 
-    /// The same, where only this authority is believed.
+    /// The same greeting, where only this authority is trusted.
     pub(super) fn trusting(mut self, authority: String) -> Self {
         self.tls = Some(Trust { authorities: Some(authority.into()), anybody: false });
         self
     }
 
-    /// The same, where each of these nodes is reached through a relay, and no other node is reached.
+    /// The same greeting, with a relay before each of these nodes; no other node is reached.
     pub(super) fn through<'a>(
         mut self,
         nodes: impl IntoIterator<Item = &'a Arc<Node>>,
@@ -92,7 +92,7 @@ impl Greeting {
         self
     }
 
-    /// The relay before a node, where there are any.
+    /// The relay before a node; `None` without relays.
     fn relay_of(&self, shown: &str) -> Result<Option<SocketAddr>> {
         let relay = self.relays.iter().find(|(node, _)| node == shown);
         match relay {
@@ -113,7 +113,7 @@ impl Greeting {
 }
 
 impl Node {
-    /// The nodes that a URL names; none for a managed server.
+    /// The nodes that a URL names; empty for a managed server.
     pub(super) fn from_url(url: &StoreUrl, greeting: &Greeting) -> Result<Vec<Self>> {
         let invalid = |reason: String| Error::InvalidUrl { url: url.to_string(), reason };
         match (url.hosts(), url.path()) {
@@ -182,22 +182,22 @@ impl Node {
         Ok(Self { client, place })
     }
 
-    /// The client that connects to it.
+    /// The client that connects to the node.
     pub(super) fn client(&self) -> &Client {
         &self.client
     }
 
-    /// Where it is.
+    /// The address of the node itself.
     pub(super) fn place(&self) -> &Place {
         &self.place
     }
 
-    /// The same node, reached as another greeting says.
+    /// The same node, with another greeting.
     pub(super) fn greeted(&self, greeting: &Greeting) -> Result<Self> {
         Self::at(self.place.clone(), greeting)
     }
 
-    /// Its host and port, where it is not on a socket.
+    /// The node's host and port, unless it is on a socket.
     pub(super) fn host_and_port(&self) -> Option<(&str, u16)> {
         match &self.place {
             Place::Tcp(host, port) => Some((host, *port)),
@@ -205,12 +205,12 @@ impl Node {
         }
     }
 
-    /// Its host, where it is not on a socket.
+    /// The node's host, unless it is on a socket.
     pub(super) fn host(&self) -> Option<&str> {
         self.host_and_port().map(|(host, _)| host)
     }
 
-    /// Where connections to it go, as a person writes it.
+    /// The address to which connections go, as a person writes it.
     pub(super) fn reached_at(&self) -> String {
         match self.client.get_connection_info().addr() {
             ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
@@ -220,7 +220,7 @@ impl Node {
         }
     }
 
-    /// Whether what is said to it is encrypted.
+    /// Whether connections to the node are encrypted.
     pub(super) fn is_encrypted(&self) -> bool {
         matches!(self.client.get_connection_info().addr(), ConnectionAddr::TcpTls { .. })
     }

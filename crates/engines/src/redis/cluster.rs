@@ -11,10 +11,10 @@ use super::layout::N_SLOTS;
 use super::{SCHEME, survey};
 use larder_host::managed::Server;
 
-/// How long a cluster may take to come about; its nodes wait for two seconds before they take writes.
+/// How long a cluster may take to form; its nodes wait for two seconds before they take writes.
 const START: Duration = Duration::from_secs(30);
 
-/// Spreads the slots evenly over the nodes, has the nodes meet each other, and waits until every one of them says that
+/// Spreads the slots evenly over the nodes, has the nodes meet each other, and waits until each of them reports that
 /// the cluster is whole.
 pub(super) fn form(servers: &mut [Server], nodes: &[Node], timeout: Duration) -> Result<()> {
     let nodes: Vec<Arc<Node>> = nodes.iter().cloned().map(Arc::new).collect();
@@ -28,7 +28,7 @@ pub(super) fn form(servers: &mut [Server], nodes: &[Node], timeout: Duration) ->
         let mut command = vec!["CLUSTER", "ADDSLOTS"];
         command.extend(slots.iter().map(String::as_str));
         ask(node, &command)?;
-        // Otherwise they would have to settle among themselves whose word on the slots is the latest.
+        // Without distinct epochs the nodes would have to settle which of them has the latest slots.
         ask(node, &["CLUSTER", "SET-CONFIG-EPOCH", &(place + 1).to_string()])?;
         for other in &nodes[..place] {
             let (host, port) = other.host_and_port().ok_or_else(|| no_port(other))?;

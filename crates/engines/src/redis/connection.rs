@@ -11,7 +11,7 @@ use super::address::Node;
 use super::refusal;
 use super::request::Request;
 
-/// How a node is spoken to.
+/// The terms of a connection to a node.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Terms {
     /// How long the node may be silent.
@@ -20,12 +20,12 @@ pub(super) struct Terms {
     pub(super) keep: bool,
 }
 
-/// A connection to one node, opened when it is first needed and anew after an error.
+/// A connection to one node, opened when it is first needed and again after an error.
 pub(super) struct Connection {
     node: Arc<Node>,
     terms: Terms,
     link: Option<redis::Connection>,
-    /// How many answers are to come, so that the next one would not be the next request's.
+    /// How many answers are still due; above 0, the next answer is not the next request's.
     n_awaited: usize,
 }
 
@@ -39,7 +39,7 @@ impl Connection {
         &self.node
     }
 
-    /// Begins an operation: makes sure that there is a connection. True when it had to be opened.
+    /// Begins an operation: makes sure that there is a connection. True when the connection had to be opened.
     pub(super) fn begin(&mut self) -> Result<bool> {
         if self.link.is_some() && self.n_awaited == 0 { Ok(false) } else { self.connect() }
     }
@@ -70,8 +70,7 @@ impl Connection {
         }
     }
 
-    /// Sends a request of one command, with the value that its gap is for, and waits for its answer, which may be a
-    /// refusal.
+    /// Sends a request of one command, with the value for its gap, and waits for the answer, which may be a refusal.
     pub(super) fn exchange(&mut self, request: &Request, value: &[u8]) -> Result<Value> {
         self.with_link(|link| {
             send(link, request, value)?;
@@ -79,7 +78,7 @@ impl Connection {
         })
     }
 
-    /// Sends a request of any number of commands, each of whose answers is to be received.
+    /// Sends a request of any number of commands; the caller must receive each answer.
     pub(super) fn send(&mut self, request: &Request, value: &[u8]) -> Result<()> {
         self.n_awaited = request.n_commands();
         self.with_link(|link| send(link, request, value))
@@ -92,7 +91,7 @@ impl Connection {
         Ok(answer)
     }
 
-    /// Does something on the connection, which is not used again when that fails.
+    /// Runs `act` on the connection; an error closes the connection.
     fn with_link<T>(
         &mut self,
         act: impl FnOnce(&mut redis::Connection) -> RedisResult<T>,
@@ -105,7 +104,7 @@ impl Connection {
     }
 }
 
-/// Sends a request, with the value that its gap is for.
+/// Sends a request, with the value for its gap.
 fn send(link: &mut redis::Connection, request: &Request, value: &[u8]) -> RedisResult<()> {
     match request.around_gap() {
         None => link.send_packed_command(request.bytes()),

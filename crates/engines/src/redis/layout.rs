@@ -1,4 +1,4 @@
-//! Which node has a key.
+//! The nodes and slots of a cluster, and the node of each key.
 
 use std::sync::Arc;
 
@@ -12,26 +12,26 @@ use super::session::Doubt;
 /// A cluster has this many slots, over which its keys are spread.
 pub(super) const N_SLOTS: u16 = 16384;
 
-/// The text in place of the host of a node that is known by no name.
+/// The text in place of the host of a node without a known name.
 pub(super) const UNKNOWN_HOST: &str = "?";
 
-/// The nodes, and which of them has which slots.
+/// The nodes, and the slots of each node.
 #[derive(Debug, Clone)]
 pub(super) struct Layout {
     nodes: Vec<Arc<Node>>,
-    /// The place of each slot's node; empty where there is no cluster.
+    /// The place of each slot's node; empty without a cluster.
     owners: Arc<[u16]>,
-    /// The server that told this.
+    /// The node that reported this layout.
     teller: Arc<Node>,
 }
 
 impl Layout {
-    /// One server.
+    /// The layout of one server.
     pub(super) fn single(node: Arc<Node>) -> Self {
         Self { nodes: vec![Arc::clone(&node)], owners: Arc::default(), teller: node }
     }
 
-    /// The cluster that the answer of `teller` to `CLUSTER SLOTS` describes. `None` where the answer is another.
+    /// The cluster that the answer of `teller` to `CLUSTER SLOTS` describes. `None` where the answer has another form.
     pub(super) fn read(
         answer: &Value,
         teller: &Arc<Node>,
@@ -49,7 +49,7 @@ impl Layout {
             };
             let [host, Value::Int(port), more @ ..] = &primary[..] else { return None };
             let host = match text(host).unwrap_or_default() {
-                // It has no name where names are preferred; it may still have an address.
+                // The cluster prefers names and the node has no name; it may still have an address.
                 UNKNOWN_HOST => address_in(more).unwrap_or(UNKNOWN_HOST),
                 host => host,
             };
@@ -66,8 +66,8 @@ impl Layout {
         (!ranges.is_empty()).then_some(Ok(layout))
     }
 
-    /// The place of the node at an address, as `teller` named it: without a host, its own is meant. A node that is not
-    /// known yet comes behind the others.
+    /// The place of the node at an address, as `teller` named it: an empty host means the teller's own. A node that is
+    /// not known yet comes behind the others.
     pub(super) fn place_of(
         &mut self,
         host: &str,
@@ -88,18 +88,18 @@ impl Layout {
         Ok(self.nodes.len() - 1)
     }
 
-    /// The nodes that have slots, and those that requests have been sent on to since.
+    /// The nodes that have slots, and the nodes to which requests have been redirected since.
     pub(super) fn nodes(&self) -> &[Arc<Node>] {
         &self.nodes
     }
 
-    /// Whether both come from the same answer.
+    /// Whether both layouts come from the same answer.
     pub(super) fn is_as_told(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.owners, &other.owners)
     }
 
-    /// Whom to ask for a newer layout, one after the other: who gave rise to `doubt` first or last, else who told this
-    /// one, then its other nodes and those of the URL.
+    /// The nodes to ask for a newer layout, in this order: the teller of this layout, its other nodes, and those of the
+    /// URL. The node of `doubt` comes first, or last if it is lost.
     pub(super) fn tellers(&self, seeds: &[Arc<Node>], doubt: Doubt) -> Vec<Arc<Node>> {
         let mut tellers: Vec<Arc<Node>> = Vec::new();
         for node in [&self.teller].into_iter().chain(&self.nodes).chain(seeds) {
@@ -141,7 +141,7 @@ impl Layout {
     }
 }
 
-/// The address among what is told of a node behind its port: its id, and a list of names and values.
+/// The address of a node in the fields behind its port: its id, and a list of names and values.
 fn address_in(more: &[Value]) -> Option<&str> {
     let [_, Value::Array(pairs), ..] = more else { return None };
     let mut pairs = pairs.chunks_exact(2);
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn slots_are_those_of_the_cluster_specification() {
-        // The check value of the specification, and what `CLUSTER KEYSLOT` answers.
+        // The check value of the specification, and answers of `CLUSTER KEYSLOT`.
         assert_eq!(crc16(b"123456789"), 0x31c3);
         for (key, part) in [
             ("{user1000}.following", "user1000"),
@@ -215,7 +215,7 @@ mod tests {
         Value::BulkString(text.into())
     }
 
-    /// A range of slots, and what is told of its node behind the port.
+    /// A range of slots, and the fields of its node behind the port.
     fn range(first: i64, last: i64, host: Value, more: &[Value]) -> Value {
         let primary = [&[host, Value::Int(7000), bulk("id")], more].concat();
         Value::Array(vec![Value::Int(first), Value::Int(last), Value::Array(primary)])

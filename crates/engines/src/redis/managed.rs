@@ -21,18 +21,18 @@ use larder_host::scratch::ScratchDir;
 /// How long a server may take to answer; it takes some milliseconds.
 const START: Duration = Duration::from_secs(10);
 
-/// Its configuration. A command line would show a password to everybody.
+/// The server's configuration. A command line would show a password to every user of the machine.
 const CONFIG_FILE: &str = "server.conf";
 
-/// The certificates, and the key of the server, when it has TLS.
+/// The files of the certificates and of the server's key, with TLS.
 const AUTHORITY_FILE: &str = "authority.pem";
 const SERVER_FILE: &str = "server.pem";
 const KEY_FILE: &str = "key.pem";
 
-/// Where it logs its writes, when it does: in a folder, or before version 7 in a file.
+/// The server's log of writes, if it has one: a folder, or before version 7 a file.
 const LOGS: [&str; 2] = ["appendonlydir", "appendonly.aof"];
 
-/// The nodes of a cluster speak with each other on a port that is so much higher.
+/// The nodes of a cluster talk to each other on a port that is higher by this number.
 const BUS_PORT: u16 = 10_000;
 
 /// The servers that were started, and the way to them.
@@ -61,7 +61,7 @@ pub(super) fn start(
     Ok(Started { servers, nodes, greeting })
 }
 
-/// Where a server logs its writes.
+/// The log of a server's writes.
 pub(super) fn log(server: &Server) -> Option<PathBuf> {
     LOGS.map(|name| server.directory().join(name)).into_iter().find(|path| path.exists())
 }
@@ -75,7 +75,7 @@ struct Launch<'a> {
 }
 
 impl Launch<'_> {
-    /// Starts a server, on another port while somebody takes the one that was free.
+    /// Starts a server; tries another port when another process has taken the free one.
     fn start(&self) -> Result<(Server, Node)> {
         managed::on_free_port(|| self.attempt())
     }
@@ -105,18 +105,18 @@ impl Launch<'_> {
             managed::write_private(SCHEME, &directory.path().join(name), text, account.as_ref())?;
         }
         let mut command = Command::new(program);
-        // Its language would have to be installed.
+        // The server's language would have to be installed.
         command.arg(CONFIG_FILE).env("LC_ALL", "C");
         if let Some(account) = &account {
             account.run(&mut command);
         }
-        // Its entries end with it in any case.
+        // The server's entries end with it in any case.
         let mut server =
             Server::start(SCHEME, command, directory, account.as_ref())?.without_grace();
         let (asked, timeout) = (Arc::new(node), config.timeout.0);
         let pid = server.pid();
         server.answer(START, || {
-            // Another server may have taken the port, which this one will then complain of.
+            // Another server may have taken the port; the new server then reports this.
             let facts = survey::facts(&asked, timeout).ok()?;
             (facts.get("process_id")?.parse() == Ok(pid)).then_some(())
         })?;
@@ -124,7 +124,7 @@ impl Launch<'_> {
     }
 }
 
-/// A port of this machine that nobody listens on now, nor, where there is a bus, on that of the bus.
+/// A free port of this machine; for a node with a cluster bus, the port of the bus is free too.
 fn free_port(with_bus: bool) -> Result<u16> {
     let is_free = |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
     loop {
@@ -136,8 +136,8 @@ fn free_port(with_bus: bool) -> Result<u16> {
     }
 }
 
-/// The settings of a server, one a line. A server does not start with one that it does not know, so that a setting
-/// which is younger than Redis 5 is among them only where an option asks for it.
+/// The settings of a server, one a line. A server does not start with a setting that it does not know. So a setting
+/// that is younger than Redis 5 is written only where an option asks for it.
 fn settings(config: &RedisConfig) -> String {
     let (appendonly, appendfsync) = match config.appendonly {
         AppendOnly::No => ("no", "no"),
@@ -171,7 +171,7 @@ fn settings(config: &RedisConfig) -> String {
     )
 }
 
-/// Whom a server lets in: whom the URL names, or everybody of this machine.
+/// The accounts of a server: the user of the URL, or every user of this machine.
 fn passwords(url: &StoreUrl) -> String {
     match (url.user().filter(|user| !user.is_empty()), url.password()) {
         (Some(user), Some(password)) => {
@@ -203,7 +203,7 @@ fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// The settings that Redis 5 and Redis 6.0 know, of those that are written.
+    /// The written settings that Redis 5 and Redis 6.0 know.
     const OF_REDIS_5: [&str; 8] = [
         "daemonize",
         "save",

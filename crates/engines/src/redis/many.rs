@@ -1,4 +1,4 @@
-//! Many keys at once: one request a node.
+//! Many keys at once: one request for each node.
 
 use larder_store::{Error, Meta, Result};
 use redis::{ServerErrorKind, Value};
@@ -8,10 +8,10 @@ use super::refusal;
 use super::request::Request;
 use super::session::{Doubt, Redirect, RedisSession};
 
-/// The part of a batch that one node has.
+/// The part of a batch for one node.
 #[derive(Debug, Default)]
 pub(super) struct Part {
-    /// The slots of keys and which of the keys they are, in this order: a node takes the keys of one slot in one command.
+    /// The slot and the index of each key, sorted by slot: a node takes the keys of one slot in one command.
     places: Vec<(u16, usize)>,
     request: Request,
 }
@@ -79,7 +79,7 @@ impl RedisSession {
         Ok(())
     }
 
-    /// Reads every answer, also behind a refusal. Keys that a node does not have any more come into `moved`.
+    /// Reads every answer, also after a refusal. Keys that a node no longer has are added to `moved`.
     fn receive_parts(
         &mut self,
         hit: &mut dyn FnMut(usize, &[u8], Meta),
@@ -99,7 +99,7 @@ impl RedisSession {
                     }
                     Value::ServerError(error) => {
                         self.doubt = self.doubt.or(Doubt::by(&error, node));
-                        // While a slot moves, its keys are on two nodes, and are asked for one by one.
+                        // While a slot moves, its keys are on two nodes, and each key needs a request of its own.
                         let is_moving = error.kind() == Some(ServerErrorKind::TryAgain);
                         if is_moving || Redirect::of(&error).is_some() {
                             moved.extend(group.iter().map(|(_, i)| *i));
@@ -117,12 +117,12 @@ impl RedisSession {
     }
 }
 
-/// The parts of a batch that anybody is asked for, with the places of their nodes.
+/// The parts of a batch that have keys, with the places of their nodes.
 fn asked_parts(parts: &mut [Part]) -> impl Iterator<Item = (usize, &mut Part)> {
     parts.iter_mut().enumerate().filter(|(_, part)| !part.places.is_empty())
 }
 
-/// Gives the values of the keys of one slot.
+/// Passes on the values of the keys of one slot.
 fn give(
     group: &[(u16, usize)],
     values: &[Value],

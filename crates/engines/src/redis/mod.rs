@@ -1,13 +1,14 @@
 //! `redis:` — one Redis or Valkey, or a cluster of them, through the client library `redis`.
 //!
-//! The library connects, authenticates, encrypts and parses; a session packs its commands into one buffer and hands
-//! them over whole, so that an operation is one request and one answer. A cluster is routed here rather than by the
-//! library, which asks for the keys of a batch slot by slot, one after the other, and which sleeps and tries again
-//! inside an operation: a figure would then say how long it slept. No error of a server is swallowed, and a
-//! connection on which an answer did not come to its end is not used again.
+//! The library connects, authenticates, encrypts and parses. A session packs its commands into one buffer and hands
+//! them over whole, so that an operation is one request and one answer. The session routes requests in a cluster
+//! itself: the library asks for the keys of a batch slot by slot, one after the other. It also sleeps and tries again
+//! inside an operation, and a figure would then include the sleep. No error of a server is swallowed, and a connection
+//! whose answer did not come to its end is not used again.
 //!
-//! The library's cost on top of the bytes on the wire (see the benchmark `floor_redis`) is paid by all its users: some
-//! hundred nanoseconds an operation, and more for large values, which it reads in pieces of 8 KiB and copies once.
+//! All users of the library pay its cost on top of the bytes on the wire (see the benchmark `floor_redis`). The cost is
+//! some hundred nanoseconds an operation, and more for large values, which the library reads in pieces of 8 KiB and
+//! copies once.
 
 mod address;
 mod cluster;
@@ -31,7 +32,7 @@ const SCHEME: &str = "redis";
 /// The server that is started when the URL names none.
 const RECIPE: Recipe = Recipe::server("redis-server", "redis-server");
 
-/// Its fork, which is started instead where the URL says so.
+/// Redis' fork, which is started instead where the URL says so.
 const VALKEY: Recipe =
     Recipe { server: "valkey", ..Recipe::server("valkey-server", "valkey-server") };
 

@@ -1,4 +1,4 @@
-//! Faults between here and a server, as errors of the contract.
+//! Failures between the client and a server, as errors of the contract.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::network::one_line;
 /// A message is cut to this length.
 const LONGEST: usize = 160;
 
-/// An error of the library: of the system, of the way a connection begins, or an answer that is none.
+/// The error for an error of the library: of the system, of the start of a connection, or of a malformed answer.
 #[cold]
 pub(super) fn failed(node: &Node, timeout: Duration, error: &RedisError) -> Error {
     if error.is_timeout() {
@@ -22,7 +22,7 @@ pub(super) fn failed(node: &Node, timeout: Duration, error: &RedisError) -> Erro
     let what = match error.kind() {
         ErrorKind::AuthenticationFailed => refused_password(node),
         ErrorKind::Parse => return protocol(node, format!("no answer of this protocol: {text}")),
-        // The library chooses the database before anybody has been asked for a password.
+        // The library chooses the database before any password is asked for.
         ErrorKind::Server(_) if error.detail() == Some("Authentication required.") => {
             wants_password(node)
         }
@@ -44,7 +44,7 @@ pub(super) fn failed(node: &Node, timeout: Duration, error: &RedisError) -> Erro
     Error::Unavailable { engine: SCHEME, what, source: None }
 }
 
-/// An error that a server has answered.
+/// The error for an error answer of a server.
 #[cold]
 pub(super) fn refused(node: &Node, refusal: &ServerError) -> Error {
     let (code, details) = (refusal.code(), refusal.details().unwrap_or_default());
@@ -73,7 +73,7 @@ pub(super) fn refused(node: &Node, refusal: &ServerError) -> Error {
     }
 }
 
-/// The nodes of a cluster have sent a request from one to the next.
+/// The error of a request that the nodes of a cluster redirect from one to the next.
 #[cold]
 pub(super) fn sent_around(node: &Node, n_times: usize, slot: u16) -> Error {
     protocol(
@@ -84,14 +84,14 @@ pub(super) fn sent_around(node: &Node, n_times: usize, slot: u16) -> Error {
     )
 }
 
-/// A node names another without its host.
+/// The error of a node that names another node without its host.
 #[cold]
 pub(super) fn unknown_host(teller: &Node, port: u16) -> Error {
     let what = format!("{teller} does not know the host of its cluster's node on port {port}");
     Error::Unavailable { engine: SCHEME, what, source: None }
 }
 
-/// An answer that is no answer to this command.
+/// The error of an answer that does not fit the command.
 #[cold]
 pub(super) fn unexpected(node: &Node, command: &str, answer: &Value) -> Error {
     protocol(node, one_line(LONGEST, &format!("no answer to {command}: {answer:?}")))

@@ -1,4 +1,4 @@
-//! Commands as they go over the wire.
+//! Commands in the format of the wire.
 
 use crate::decimal::Digits;
 
@@ -9,22 +9,22 @@ use crate::decimal::Digits;
 pub(super) struct Request {
     bytes: Vec<u8>,
     n_commands: usize,
-    /// Where in `bytes` a large value belongs, which is sent from where it is.
+    /// The place in `bytes` of a large value, which is sent without a copy.
     gap: Option<usize>,
 }
 
-/// Up to here a value is copied into the request, which is cheaper than to send it on its own.
+/// Up to this length a value is copied into the request, which is cheaper than to send it on its own.
 const COPIED_LEN: usize = 128 * 1024;
 
 impl Request {
-    /// Begins anew.
+    /// Empties the request.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.n_commands = 0;
         self.gap = None;
     }
 
-    /// Adds a command: its name, and what it is about.
+    /// Adds a command: its name, and its arguments.
     pub(super) fn add(&mut self, arguments: &[&[u8]]) {
         self.begin(arguments.len());
         for argument in arguments {
@@ -32,7 +32,7 @@ impl Request {
         }
     }
 
-    /// Adds the head of a command of so many arguments, its name included, which are to follow one by one.
+    /// Adds the head of a command with so many arguments, its name included; the arguments must follow one by one.
     pub(super) fn begin(&mut self, n_arguments: usize) {
         self.n_commands += 1;
         self.length(b'*', n_arguments);
@@ -45,7 +45,7 @@ impl Request {
         self.bytes.extend_from_slice(b"\r\n");
     }
 
-    /// Adds a value as the next argument, or leaves a gap for one that is large. A request has one value.
+    /// Adds a value as the next argument, or leaves a gap for a large value. A request has one value.
     pub(super) fn value(&mut self, value: &[u8]) {
         if value.len() <= COPIED_LEN {
             return self.argument(value);
@@ -76,12 +76,12 @@ impl Request {
         &self.bytes
     }
 
-    /// The parts of the request before and after the value that its gap is for.
+    /// The parts of the request before and after its gap.
     pub(super) fn around_gap(&self) -> Option<(&[u8], &[u8])> {
         self.gap.map(|gap| self.bytes.split_at(gap))
     }
 
-    /// How many answers are to come.
+    /// How many answers the request has.
     pub(super) fn n_commands(&self) -> usize {
         self.n_commands
     }

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-/// A script with one key, known to a server by its hash once it has run there.
+/// A script with one key. A server knows the script by its hash once it has run there.
 #[derive(Debug)]
 pub(super) struct Script {
     pub(super) text: &'static str,
@@ -14,7 +14,7 @@ impl Script {
         Self { text, hash: OnceLock::new() }
     }
 
-    /// Its hash, as `EVALSHA` takes it.
+    /// The script's hash, for `EVALSHA`.
     pub(super) fn hash(&self) -> &str {
         self.hash.get_or_init(|| redis::Script::new(self.text).get_hash().into())
     }
@@ -24,14 +24,14 @@ impl Script {
 /// text, or -1 where the value is no number.
 pub(super) static INCR: Script = Script::new(include_str!("incr.lua"));
 
-/// Puts text behind a value that is there; 0 where none is. `APPEND` alone would make one.
+/// Puts text behind an existing value; 0 where there is no value. `APPEND` alone would make a value.
 pub(super) static APPEND: Script = Script::new(
     "if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
     redis.call('APPEND', KEYS[1], ARGV[1])
     return 1",
 );
 
-/// Puts text before a value that is there, whose TTL stays; 0 where none is.
+/// Puts text before an existing value, whose TTL stays; 0 where there is no value.
 pub(super) static PREPEND: Script = Script::new(
     "local value = redis.call('GET', KEYS[1])
     if not value then return 0 end
@@ -39,7 +39,7 @@ pub(super) static PREPEND: Script = Script::new(
     return 1",
 );
 
-/// Ends the TTL of a key that is there; 0 where it is not. `PERSIST` alone says 0 also where there was no TTL.
+/// Ends the TTL of an existing key; 0 where there is no key. `PERSIST` alone also says 0 for a key without a TTL.
 pub(super) static PERSIST: Script = Script::new(
     "if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
     redis.call('PERSIST', KEYS[1])

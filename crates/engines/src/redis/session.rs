@@ -17,13 +17,13 @@ use super::{SCHEME, refusal};
 use crate::counters::Requests;
 use crate::decimal::Digits;
 
-/// How often a cluster may send a request on to another node.
+/// How often a cluster may redirect a request to another node.
 const REDIRECTS: usize = 5;
 
-/// The longest TTL that is sent, in milliseconds: a server adds the time to it, in 63 bits.
+/// The longest TTL that is sent, in milliseconds: a server adds the current time, in 63 bits.
 const LONGEST_TTL_MS: u64 = 1 << 62;
 
-/// A connection to each node, opened when it is first needed and anew after an error.
+/// A connection to each node, opened when it is first needed and again after an error.
 #[derive(Debug)]
 pub(super) struct RedisSession {
     pub(super) shared: Arc<Shared>,
@@ -33,9 +33,9 @@ pub(super) struct RedisSession {
     /// Why the layout of the cluster may have changed.
     pub(super) doubt: Option<Doubt>,
     request: Request,
-    /// Whom the last request was sent to.
+    /// The place of the node that got the last request.
     pub(super) asked: usize,
-    /// The requests of a batch to each node, kept for their memory.
+    /// The requests of a batch to each node, kept to reuse their memory.
     pub(super) parts: Vec<Part>,
 }
 
@@ -56,7 +56,7 @@ impl RedisSession {
         session
     }
 
-    /// Has a connection for each node of a layout. A node that was known keeps its connection.
+    /// Makes a connection for each node of a layout. A node that was known keeps its connection.
     fn follow_layout(&mut self, layout: Arc<Layout>) {
         let mut known = std::mem::take(&mut self.connections);
         let terms = self.shared.terms();
@@ -74,7 +74,7 @@ impl RedisSession {
         self.doubt = None;
     }
 
-    /// Looks at the cluster anew where something may have changed.
+    /// Asks for the layout of the cluster again, where it may have changed.
     pub(super) fn renew_layout(&mut self) -> Result<()> {
         if let Some(doubt) = self.doubt
             && self.layout.is_cluster()
@@ -90,7 +90,7 @@ impl RedisSession {
         self.ask_with(key, b"")
     }
 
-    /// As above, with the value that the request has a gap for.
+    /// As [`Self::ask`], with the value for the request's gap.
     fn ask_with(&mut self, key: &[u8], value: &[u8]) -> Result<Value> {
         match self.routed(key, value)? {
             Value::ServerError(error) => Err(self.refused(&error)),
@@ -108,7 +108,7 @@ impl RedisSession {
         }
     }
 
-    /// Follows a cluster that sends the request on.
+    /// Follows the redirections of a cluster.
     #[cold]
     fn redirected(&mut self, mut redirect: Redirect, value: &[u8]) -> Result<Value> {
         for _ in 0..REDIRECTS {
@@ -133,7 +133,7 @@ impl RedisSession {
         Err(refusal::sent_around(node, REDIRECTS, redirect.slot))
     }
 
-    /// The place of the node that a request is sent on to.
+    /// The place of the node to which a request is redirected.
     fn place_of(&mut self, redirect: &Redirect, teller: &Node) -> Result<usize> {
         if redirect.host == UNKNOWN_HOST && !redirect.is_once {
             return Ok(self.layout.owner_of(redirect.slot));
@@ -148,8 +148,8 @@ impl RedisSession {
         self.operate(node, |connection, request| connection.exchange(request, value))
     }
 
-    /// As above, to a node that is about to get the key's slot and answers only who says that he knows, on the same
-    /// connection just before.
+    /// As [`Self::exchange`], to a node that is about to get the key's slot. Such a node answers only after `ASKING` on
+    /// the same connection.
     fn exchange_once(&mut self, node: usize, value: &[u8]) -> Result<Value> {
         self.operate(node, |connection, request| {
             connection.send(&request.behind(&[b"ASKING"]), value)?;
@@ -158,7 +158,7 @@ impl RedisSession {
         })
     }
 
-    /// Does an operation on the connection to a node.
+    /// Runs an operation on the connection to a node.
     fn operate(
         &mut self,
         node: usize,
@@ -189,13 +189,13 @@ impl RedisSession {
         refusal::unexpected(self.connections[self.asked].node(), command, answer)
     }
 
-    /// Begins a request anew with one command.
+    /// Replaces the request by one command.
     fn command(&mut self, arguments: &[&[u8]]) {
         self.request.clear();
         self.request.add(arguments);
     }
 
-    /// Runs a script on the node that has `key`; a node that does not know it yet is told it.
+    /// Runs a script on the node that has `key`; sends the text to a node that does not know the script yet.
     fn run(&mut self, script: &Script, key: &[u8], arguments: &[&[u8]]) -> Result<Value> {
         let script_by = |command: &'static [u8], script: &'static [u8]| {
             [&[command, script, b"1", key], arguments].concat()
@@ -219,14 +219,14 @@ impl RedisSession {
         }
     }
 
-    /// Puts `text` behind or before the value that is there.
+    /// Puts `text` behind or before the existing value.
     fn join(&mut self, script: &Script, key: &[u8], text: &[u8]) -> Result<SetOutcome> {
         let answer = self.run(script, key, &[text])?;
         let found = self.found("EVALSHA", &answer)?;
         Ok(if found { SetOutcome::Stored } else { SetOutcome::NotStored })
     }
 
-    /// Refuses what a server would close the connection for.
+    /// Refuses a key for which a server would close the connection.
     pub(super) fn check(&self, key: &[u8]) -> Result<()> {
         let limit = self.shared.longest_string();
         if key.len() > limit {
@@ -246,7 +246,7 @@ impl Session for RedisSession {
         self.check(key)?;
         self.command(&[b"GET", key]);
         match self.ask(key)? {
-            // The library has copied it out of its receive buffer, and a second copy would be for nothing.
+            // The library has copied the value out of its receive buffer, so a second copy would be in vain.
             Value::BulkString(found) => *value = found,
             Value::Nil => return Ok(None),
             other => return Err(self.unexpected("GET", &other)),
@@ -288,7 +288,7 @@ impl Session for RedisSession {
         self.request.argument(key);
         self.request.value(value);
         if let Some(ttl) = options.ttl {
-            // A TTL of nothing is refused; a date that has passed is not.
+            // A server refuses a TTL of 0, but not a date that has passed.
             let (unit, number): (&[u8], _) =
                 if ttl.is_zero() { (b"PXAT", 1) } else { (b"PX", millis(ttl)) };
             self.request.argument(unit);
@@ -304,8 +304,8 @@ impl Session for RedisSession {
         }
     }
 
-    /// By `DEL` and not by `UNLINK`, which leaves the memory of a large value to be freed by another thread after the
-    /// answer: what an operation costs is to show in it.
+    /// By `DEL` and not by `UNLINK`: another thread frees the memory of a large unlinked value after the answer, but
+    /// the cost of an operation must show in the operation.
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
         self.check(key)?;
         self.command(&[b"DEL", key]);
@@ -345,7 +345,7 @@ impl Session for RedisSession {
             let operation = "clear on a server that larder did not start";
             return Err(Error::Unsupported { engine: SCHEME, operation });
         }
-        // Without `SYNC`, a server may go on freeing memory when the next thing is measured already.
+        // Without `SYNC`, a server may still free memory during the next measurement.
         self.command(&[b"FLUSHALL", b"SYNC"]);
         for node in 0..self.connections.len() {
             if let Value::ServerError(error) = self.exchange(node, b"")? {
@@ -356,17 +356,18 @@ impl Session for RedisSession {
     }
 }
 
-/// A sign that the layout of a cluster may have changed. Most refusals are none: they would be the same from any node.
+/// A sign that the layout of a cluster may have changed. Most refusals are no such sign: any node would answer the
+/// same.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Doubt {
-    /// The place of the node that gave it.
+    /// The place of the node that gave the sign.
     pub(super) node: usize,
-    /// The node is gone, or is itself cut off from its cluster; otherwise it knows who has what it had.
+    /// The node is gone, or is itself cut off from its cluster; otherwise it knows which node has its former slots.
     pub(super) is_lost: bool,
 }
 
 impl Doubt {
-    /// A node said that another has what it had.
+    /// A node reported that another node has its slot.
     pub(super) fn told(node: usize) -> Self {
         Self { node, is_lost: false }
     }
@@ -376,7 +377,7 @@ impl Doubt {
         Self { node, is_lost: true }
     }
 
-    /// The consequence of a node's refusal.
+    /// The sign in a node's refusal, if it is one.
     pub(super) fn by(error: &ServerError, node: usize) -> Option<Self> {
         match error.kind()? {
             ServerErrorKind::Moved => Some(Self::told(node)),
@@ -386,18 +387,18 @@ impl Doubt {
     }
 }
 
-/// A node that a cluster sends a request on to.
+/// The node to which a cluster redirects a request.
 #[derive(Debug)]
 pub(super) struct Redirect {
     slot: u16,
     host: String,
     port: u16,
-    /// Only this request: the slot is about to move.
+    /// Whether only this request is redirected: the slot is about to move.
     is_once: bool,
 }
 
 impl Redirect {
-    /// Where an answer sends on to, if it does.
+    /// The redirection in an answer, if any.
     fn in_answer(answer: &Value) -> Option<Self> {
         match answer {
             Value::ServerError(error) => Self::of(error),
@@ -419,7 +420,7 @@ impl Redirect {
     }
 }
 
-/// A TTL as servers take it, rounded up.
+/// A TTL in milliseconds for a server, rounded up.
 fn millis(ttl: Duration) -> u64 {
     let millis = u64::try_from(ttl.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
     millis.min(LONGEST_TTL_MS)

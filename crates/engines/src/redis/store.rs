@@ -23,7 +23,7 @@ use larder_host::disk;
 use larder_host::managed::Server;
 use larder_host::relay::Relay;
 
-/// The longest key or value where a server does not tell its `proto-max-bulk-len`: its default.
+/// The longest key or value where a server does not report its `proto-max-bulk-len`: the default.
 const LONGEST_STRING: usize = 512 << 20;
 
 /// Opens the server or the cluster that a URL names, or starts one.
@@ -31,7 +31,7 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     let config = RedisConfig::from_url(url)?;
     let mut greeting = Greeting::from_url(url, &config)?;
     if config.is_encrypted() {
-        // The first caller has chosen for the whole process, and any choice will do.
+        // An error means that another caller has chosen for the whole process, and any choice will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
     let mut seeds = Node::from_url(url, &greeting)?;
@@ -42,7 +42,7 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     }
     let mut seeds: Vec<Arc<Node>> = seeds.into_iter().map(Arc::new).collect();
     let timeout = config.timeout.0;
-    // Without the relay that may come before them, so that a node which does not answer is told of by what it does.
+    // The surveys bypass the relay, so that an error describes the failure of the node itself.
     let mut layout = find_layout(&seeds, &greeting, timeout)?;
     let mut nodes = layout.owners();
     let surveys: Vec<Result<Survey>> = nodes.iter().map(|node| Survey::of(node, timeout)).collect();
@@ -84,7 +84,7 @@ fn known(seeds: &[Arc<Node>], owners: &[Arc<Node>]) -> Vec<Arc<Node>> {
     known
 }
 
-/// Asks the nodes of a URL, one after the other, whether they are a cluster, and which.
+/// Asks the nodes of a URL, one after the other, whether they are a cluster, and for its layout.
 fn find_layout(seeds: &[Arc<Node>], greeting: &Greeting, timeout: Duration) -> Result<Layout> {
     let mut first_error = None;
     for seed in seeds {
@@ -130,10 +130,10 @@ struct RedisStore {
     info: StoreInfo,
 }
 
-/// The state that sessions share; the servers and the relay that were started for them end with the last of it.
+/// The state that sessions share; the started servers and the relay end with the last session.
 #[derive(Debug)]
 pub(super) struct Shared {
-    /// Never locked while somebody is asked.
+    /// Never locked during a request to a node.
     layout: Mutex<Arc<Layout>>,
     /// The nodes of the URL, or those that were started.
     seeds: Vec<Arc<Node>>,
@@ -147,7 +147,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// The layout as it is known now.
+    /// The layout that is known now.
     pub(super) fn layout(&self) -> Arc<Layout> {
         Arc::clone(&self.lock_layout())
     }
@@ -156,8 +156,8 @@ impl Shared {
         self.layout.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A layout that is newer than `old`: what another session has found out meanwhile, or what the first node that
-    /// answers tells.
+    /// A layout newer than `old`: the layout that another session has found meanwhile, or else the report of the first
+    /// node that answers.
     pub(super) fn renewed(&self, old: &Layout, doubt: Doubt) -> Result<Arc<Layout>> {
         let known = self.layout();
         if !known.is_as_told(old) {
@@ -201,7 +201,7 @@ impl Shared {
         self.n_connections.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether the servers are ours.
+    /// Whether Larder started the servers.
     pub(super) fn is_managed(&self) -> bool {
         !self.servers.is_empty()
     }
@@ -283,11 +283,11 @@ impl Store for RedisStore {
             stores: true,
             ttl: true,
             ttl_resolution: Duration::from_millis(1),
-            // It would take a second command for each get.
+            // The remaining TTL would take a second command for each get.
             ttl_left: false,
             flags: false,
             add: true,
-            // Redis keeps no versions; its transactions compare on another connection's behalf, not by a number.
+            // Redis keeps no versions; its transactions notice changes by other connections, not by a number.
             version: false,
             append: true,
             incr: true,
@@ -316,7 +316,7 @@ impl Store for RedisStore {
             .iter()
             .map(|node| survey::facts(node, shared.terms.timeout))
             .collect::<Result<_>>()?;
-        // A sum is known when every node tells its part.
+        // A sum is known when every node reports its part.
         let sum = |of: &dyn Fn(&BTreeMap<String, String>) -> Option<u64>| -> Option<u64> {
             facts.iter().map(of).sum()
         };

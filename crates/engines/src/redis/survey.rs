@@ -12,7 +12,7 @@ use super::connection::{Connection, Terms};
 use super::refusal;
 use super::request::Request;
 
-/// Settings that are read back, by Redis' own names.
+/// Settings that are read from the servers, by Redis' own names.
 pub(super) const READ_BACK: [&str; 10] = [
     "maxmemory",
     "maxmemory-policy",
@@ -26,22 +26,22 @@ pub(super) const READ_BACK: [&str; 10] = [
     "cluster-enabled",
 ];
 
-/// Programs that may stand behind a process id which a node tells.
+/// The names of the programs whose process id a node may report.
 const PROGRAMS: [&str; 3] = ["redis-server", "valkey-server", "keydb-server"];
 
 /// The survey of a node when the store was opened.
 #[derive(Debug)]
 pub(super) struct Survey {
-    /// The lines of `INFO`, by name; empty where the server forbids it.
+    /// The lines of `INFO`, by name; empty where the server forbids `INFO`.
     pub(super) facts: BTreeMap<String, String>,
-    /// Its settings; those that it does not have or forbids to ask for are absent.
+    /// The node's settings; those that the node lacks or forbids to read are absent.
     pub(super) settings: BTreeMap<String, String>,
-    /// Its process id, when it runs on this machine.
+    /// The node's process id, when it runs on this machine.
     pub(super) pid: Option<u32>,
 }
 
 impl Survey {
-    /// Asks a node for everything. Only a node that does not answer, or lets nobody in, is an error.
+    /// Asks a node for everything. Only a node that does not answer, or refuses the login, is an error.
     pub(super) fn of(node: &Arc<Node>, timeout: Duration) -> Result<Self> {
         let mut control = Control::new(node, timeout);
         let facts = control.facts()?;
@@ -51,7 +51,7 @@ impl Survey {
         Ok(Self { facts, settings, pid })
     }
 
-    /// Its version; with the name of the server where that is not Redis, which its forks claim to be too.
+    /// The node's version, with the name of a server that is not Redis: Redis' forks also report a Redis version.
     pub(super) fn version(&self) -> Option<String> {
         let fact = |name: &str| self.facts.get(name);
         if let Some(version) = fact("valkey_version") {
@@ -63,7 +63,7 @@ impl Survey {
         fact("redis_version").cloned()
     }
 
-    /// The durability of an acknowledged write there. Snapshots lose every write since the last one.
+    /// The durability of an acknowledged write. Snapshots lose every write since the last snapshot.
     pub(super) fn durability(&self) -> Durability {
         let is_logged = match self.setting("appendonly") {
             Some(setting) => setting == "yes",
@@ -77,7 +77,7 @@ impl Survey {
         }
     }
 
-    /// A setting, or what the node calls it in its `INFO`.
+    /// A setting, or the line of the same name in the node's `INFO`.
     pub(super) fn setting(&self, name: &str) -> Option<&String> {
         self.settings.get(name).or_else(|| self.facts.get(&name.replace('-', "_")))
     }
@@ -89,7 +89,7 @@ pub(super) fn is_cluster(node: &Arc<Node>, timeout: Duration) -> Result<bool> {
     Ok(facts.get("cluster_enabled").is_some_and(|enabled| enabled == "1"))
 }
 
-/// How many entries a database has: `db0:keys=1,expires=0,avg_ttl=0`. One without any has no such line.
+/// How many entries a database has: `db0:keys=1,expires=0,avg_ttl=0`. An empty database has no such line.
 pub(super) fn n_items(facts: &BTreeMap<String, String>, db: &str) -> Option<u64> {
     match facts.get(db) {
         Some(line) => line.strip_prefix("keys=")?.split(',').next()?.parse().ok(),
@@ -97,14 +97,14 @@ pub(super) fn n_items(facts: &BTreeMap<String, String>, db: &str) -> Option<u64>
     }
 }
 
-/// The bytes that a node may take: its limit, or all that the machine has.
+/// The bytes that a node may take: its limit, or all memory of its machine.
 pub(super) fn capacity(facts: &BTreeMap<String, String>) -> Option<u64> {
     let bytes = |name: &str| facts.get(name)?.parse().ok();
     bytes("maxmemory").filter(|limit| *limit > 0).or_else(|| bytes("total_system_memory"))
 }
 
-/// Bytes that every node has for new entries; `None` where one does not tell. Without a limit, those of its machine that
-/// it does not have itself: how much others have there it does not tell.
+/// Bytes that the nodes have for new entries; `None` where a node does not report its part. For a node without a limit,
+/// the memory of its machine that it does not use itself: it does not report how much other programs use.
 pub(super) fn free(nodes: &[BTreeMap<String, String>]) -> Option<u64> {
     let of_node = |facts: &BTreeMap<String, String>| {
         let bytes = |name: &str| facts.get(name)?.parse::<u64>().ok();
@@ -173,8 +173,8 @@ impl Control {
         Ok(text.lines().filter_map(pair).collect())
     }
 
-    /// Asks for each setting on its own: old servers take only one name at a time, and one that a server does not know is
-    /// then absent alone.
+    /// Asks for each setting on its own: old servers take only one name at a time, and a setting that a server does not
+    /// know is then absent alone.
     fn settings(&mut self) -> Result<BTreeMap<String, String>> {
         self.connection.begin()?;
         self.request.clear();
@@ -194,13 +194,13 @@ impl Control {
     }
 }
 
-/// Whether a server answered that it does not have a command, or not for this user.
+/// Whether a server answered that it lacks a command, or forbids it to this user.
 fn is_forbidden(error: &ServerError) -> bool {
     matches!(error.code(), "NOPERM" | "ERR")
 }
 
-/// Whether a process of this machine is such a server: one behind a port may be in another container, whose process
-/// ids mean others here.
+/// Whether a process of this machine is such a server. A server behind a port may be in another container, whose
+/// process ids mean other processes here.
 fn is_server(pid: u32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/comm"))
         .is_ok_and(|name| PROGRAMS.contains(&name.trim()))
