@@ -6,20 +6,20 @@ use super::places::Kind;
 
 /// One connection to a database, which keeps its statements prepared.
 ///
-/// A connection on which something went wrong is opened anew by the next call, and its statements are prepared again.
-/// A statement that the database gave up because of another transaction (a deadlock) has done nothing, and a driver
-/// does it again before it reports [`Busy`](larder_store::Error::Busy).
+/// After a failure, the next call opens the connection again, and its statements are prepared again. A statement that
+/// the database gave up because of another transaction (a deadlock) has done nothing. A driver tries it again before it
+/// reports [`Busy`](larder_store::Error::Busy).
 pub trait Connection: Send {
-    /// Does a statement that writes, in one round trip, and says how many rows it changed.
+    /// Runs a statement that writes, in one round trip, and returns how many rows it changed.
     ///
     /// Rows that are inserted and rows that are deleted count one each. An update that gives its row other values
-    /// counts one or more; one that leaves its row as it was counts 0 or more
+    /// counts one or more; an update that leaves its row as it was counts 0 or more
     /// ([`Dialect::counts_found`](super::dialect::Dialect::counts_found) says which). An upsert whose condition does
-    /// not hold counts 0. That is how SQLite and PostgreSQL count, and MySQL unless a client asks it for
-    /// `CLIENT_FOUND_ROWS`, which therefore no driver may ask for.
+    /// not hold counts 0. SQLite and PostgreSQL count like this, and MySQL too, unless a client asks for
+    /// `CLIENT_FOUND_ROWS`: no driver may ask for that.
     fn change(&mut self, statement: &Statement, values: &[Value<'_>]) -> Result<u64>;
 
-    /// Does a statement that reads, in one round trip, and hands out what it finds row by row.
+    /// Runs a statement that reads, in one round trip, and passes each found row to `row`.
     ///
     /// Where [`Statement::finds_one`] is set, the driver need not look for a second row. An error of `row` ends the
     /// reading, and is returned.
@@ -34,23 +34,23 @@ pub trait Connection: Send {
 /// A statement as a dialect writes it.
 #[derive(Debug, Clone)]
 pub struct Statement {
-    /// Its place among the prepared ones of a connection: less than
+    /// The place of the statement among the prepared ones of a connection: less than
     /// [`Statements::n_prepared`](super::statements::Statements::n_prepared).
     pub id: usize,
-    /// Its text, with the dialect's placeholders.
+    /// The text, with the dialect's placeholders.
     pub sql: String,
-    /// Whether at most one row answers it.
+    /// Whether the statement finds at most one row.
     pub finds_one: bool,
-    /// The meaning of each placeholder of the text, in the order of their numbers, or of the text where they have none.
+    /// The meaning of each placeholder, in the order of their numbers, or of the text where they have no numbers.
     pub(super) placeholders: Vec<Placeholder>,
 }
 
 /// The meaning of a placeholder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Placeholder {
-    /// Which of the values that come with the statement.
+    /// The place of the value among those that come with the statement.
     pub value: usize,
-    /// Of which type that value is, or NULL.
+    /// The type of the value, unless it is NULL.
     pub kind: Kind,
 }
 
@@ -69,14 +69,14 @@ impl Statement {
     }
 }
 
-/// The value in a place of a statement.
+/// The value for a placeholder of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Value<'a> {
     /// A string of bytes.
     Bytes(&'a [u8]),
     /// A number.
     Integer(i64),
-    /// Nothing.
+    /// NULL.
     Null,
     /// Many strings of bytes, in one place: only where [`Dialect::lookup`](super::dialect::Dialect::lookup) is
     /// [`Array`](super::dialect::Lookup::Array).

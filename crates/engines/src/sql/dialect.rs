@@ -1,33 +1,33 @@
-//! Where databases differ in how they write the same statement.
+//! The differences between databases in the text of the same statement.
 
 use super::places::Style;
 
 /// How one kind of database writes SQL.
 ///
-/// The table has the columns `key`, `value`, `flags`, `version`, `deadline_ms` and `tag` in all of them, and keys compare
-/// as bytes.
+/// In every dialect the table has the columns `key`, `value`, `flags`, `version`, `deadline_ms` and `tag`, and keys
+/// compare as bytes.
 #[derive(Debug)]
 pub struct Dialect {
-    /// Its placeholders.
+    /// The style of placeholders.
     pub style: Style,
     /// The quotes around a name.
     pub quote: char,
-    /// The statements that make table and indices where they are not there, one after the other. The text is the
-    /// table's options, which the engine chooses: each dialect says where they stand.
+    /// The statements that make the table and its indices where they are missing, one after the other. The text has the
+    /// table's options, which the engine chooses; each dialect decides where they stand.
     pub create: fn(&Names, &str) -> Vec<String>,
-    /// Takes all rows out, but leaves the table.
+    /// The statement that removes all rows, but leaves the table.
     pub clear: fn(&Names) -> String,
-    /// The clause of an insert for a key that is there already.
+    /// The clause of an insert for a key that exists.
     pub upsert: Upsert,
-    /// How many keys are looked up.
+    /// The way to look up many keys.
     pub lookup: Lookup,
     /// The larger of two numbers.
     pub larger: &'static str,
-    /// Two strings of bytes, one behind the other.
+    /// The concatenation of two strings of bytes.
     pub joined: fn(&str, &str) -> String,
-    /// Deletes at most `:limit` rows that had expired at `:now`, the earliest first.
+    /// The statement that deletes at most `:limit` rows that had expired at `:now`, the earliest first.
     pub expire: fn(&Names) -> String,
-    /// The text behind the columns of all, where there is a column beyond them.
+    /// The additions for a column that other dialects do not have.
     pub further: Further,
     /// Whether an update that leaves its row as it was counts as a change.
     pub counts_found: bool,
@@ -38,7 +38,7 @@ pub struct Dialect {
 pub struct Names {
     /// The table.
     pub table: String,
-    /// Its column `key`, which is a word of the language in some dialects.
+    /// The table's column `key`, which is a word of the language in some dialects.
     pub key: String,
     /// The index of deadlines.
     pub expiry: String,
@@ -46,30 +46,30 @@ pub struct Names {
     pub tags: String,
 }
 
-/// The clause of an insert for a key that is there already.
+/// The clause of an insert for a key that exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Upsert {
     /// `ON CONFLICT (key) DO UPDATE SET … WHERE …`.
     OnConflict,
-    /// `ON DUPLICATE KEY UPDATE …`, which has no condition: each assignment has its own, and sees what those before it
-    /// assigned.
+    /// `ON DUPLICATE KEY UPDATE …`, which has no condition: each assignment has its own, and sees the values that the
+    /// assignments before it made.
     OnDuplicateKey,
 }
 
-/// How many keys are looked up with one statement.
+/// The way to look up keys with one statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lookup {
     /// As one array, of any length.
     Array,
-    /// As a list, for which there is a statement for 1, 2, 4 … keys up to this many, a power of two. What is missing
-    /// to the next of them is NULL.
+    /// As a list: there is a statement for 1, 2, 4 … keys up to this many, a power of two. Places without a key are
+    /// NULL.
     List(usize),
-    /// As a list that is joined to the table, which SQLite does faster than it looks for a list: measured, a third less
-    /// time. It gives the places of keys in the list in place of the keys.
+    /// As a list that is joined to the table, which takes SQLite a third less time (measured) than to search by a list.
+    /// The answer has the places of keys in the list instead of the keys.
     Joined(usize),
 }
 
-/// The addition to lists by a column that one dialect alone has; each begins with a comma.
+/// The additions to lists for a column that only one dialect has; each begins with a comma.
 #[derive(Debug, Clone, Copy)]
 pub struct Further {
     /// To the columns of an insert.
@@ -81,7 +81,8 @@ pub struct Further {
 }
 
 impl Dialect {
-    /// The names of a table and its indices. No name of an engine has a dot, so that those with one meet no other table.
+    /// The names of a table and its indices. No engine's own name has a dot, so that a name with a dot meets no other
+    /// table.
     pub(super) fn names(&self, table: &str) -> Names {
         let quote = self.quote;
         Names {
@@ -93,11 +94,11 @@ impl Dialect {
     }
 }
 
-/// SQLite. The id of a row and its mark are for eviction (see `sqlite/eviction.rs`).
+/// SQLite. The id of a row and its mark `rewritten` are for eviction (see `sqlite/eviction.rs`).
 ///
-/// The value stands last in its row, so that what is known of an entry is read without its overflow pages. The table has
-/// row ids because a `WITHOUT ROWID` table keeps values in its inner pages: measured with 1 KiB values it was three times
-/// slower in reading and writing, and with 100 bytes no more than a quarter faster.
+/// The value stands last in its row, so that the metadata of an entry is read without its overflow pages. The table has
+/// row ids because a `WITHOUT ROWID` table keeps values in its inner pages: measured with 1 KiB values it was three
+/// times slower in reading and writing, and with 100 bytes no more than a quarter faster.
 pub const SQLITE: Dialect = Dialect {
     style: Style::Numbered('?'),
     quote: '"',
@@ -120,7 +121,7 @@ pub const SQLITE: Dialect = Dialect {
     upsert: Upsert::OnConflict,
     lookup: Lookup::Joined(64),
     larger: "max",
-    // Its concatenation is text, with the bytes left as they are.
+    // SQLite's concatenation is text, with the bytes unchanged.
     joined: |one, other| format!("CAST({one} || {other} AS BLOB)"),
     expire: |Names { table, .. }| {
         format!(
@@ -135,7 +136,7 @@ pub const SQLITE: Dialect = Dialect {
 /// The longest key of an index of PostgreSQL: a third of a page, less the head of an entry.
 pub const POSTGRESQL_MAX_KEY_LEN: usize = 2692;
 
-/// PostgreSQL. The options of a table stand before the word: `UNLOGGED`.
+/// PostgreSQL. The options of a table stand before the word `TABLE`: `UNLOGGED`.
 pub const POSTGRESQL: Dialect = Dialect {
     style: Style::Numbered('$'),
     quote: '"',
@@ -158,7 +159,7 @@ pub const POSTGRESQL: Dialect = Dialect {
     lookup: Lookup::Array,
     larger: "greatest",
     joined: |one, other| format!("{one} || {other}"),
-    // A row that is stored anew meanwhile is looked at again before it goes, and so the condition comes twice.
+    // PostgreSQL checks a row that changes meanwhile again before it deletes the row, so the condition comes twice.
     expire: |Names { table, key, .. }| {
         format!(
             "DELETE FROM {table} WHERE {key} IN (SELECT {key} FROM {table} \
@@ -176,7 +177,7 @@ pub const MYSQL_MAX_KEY_LEN: usize = 3072;
 pub const MYSQL: Dialect = Dialect {
     style: Style::Unnumbered,
     quote: '`',
-    // No index of its can leave out the rows that have nothing in the column.
+    // No index of MySQL can leave out the rows with NULL in the column.
     create: |Names { table, key, expiry, tags }, options| {
         vec![format!(
             "CREATE TABLE IF NOT EXISTS {table} ({key} VARBINARY({MYSQL_MAX_KEY_LEN}) NOT NULL, \

@@ -1,7 +1,7 @@
-//! Removal of expired rows from a server that has none of its own.
+//! Removal of expired rows from a server that does not expire rows itself.
 //!
-//! Expiry is decided by the clock of each client: where several share a table, a clock that is fast takes rows from
-//! those whose clock is not.
+//! The clock of each client decides on expiry: where several clients share a table, a client with a fast clock removes
+//! rows too early for clients with a slower one.
 
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -16,21 +16,22 @@ use super::table::Table;
 /// How many rows are deleted with one statement: few enough that sessions hardly wait for it.
 const BATCH: u64 = 256;
 
-/// How long the last look may take, on a server that stays.
+/// How long the last removal may take, on a server that stays.
 const LAST_LOOK: Duration = Duration::from_secs(3);
 
-/// A thread with a connection of its own, which ends with what it belongs to.
+/// A thread with a connection of its own, which ends with its owner.
 #[derive(Debug)]
 pub struct Expiry {
-    /// Nothing is ever sent: that it is gone is the message.
+    /// Nothing is ever sent: the drop of the sender is the message.
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Expiry {
-    /// Begins to look for expired rows, each time so long after the last. The connection may be one that is opened by its
-    /// first use. What goes wrong is tried again at the next look: an entry that has expired is never read, so that
-    /// nobody need be told. In the end what has expired goes once more, where the server stays and nobody may look again.
+    /// Starts to remove expired rows, at each `interval`. The connection may be one that opens at its first use. A
+    /// failure is tried again at the next interval and is not reported, because an expired entry is never read. On a
+    /// server that stays, expired rows are removed once more at the end, because there may be no later client to remove
+    /// them.
     pub fn start(
         table: Arc<Table>,
         mut connection: impl Connection + 'static,
@@ -40,7 +41,7 @@ impl Expiry {
         let engine = table.engine;
         let look = move || {
             while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(interval) {
-                // Whether everything is to end is asked between two batches, too.
+                // The end may come between two batches, too.
                 while let Ok(BATCH..) = expire(&table, &mut connection)
                     && let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(Duration::ZERO)
                 {
@@ -66,13 +67,13 @@ impl Drop for Expiry {
     fn drop(&mut self) {
         drop(self.end.take());
         if let Some(thread) = self.thread.take() {
-            // It has nothing to say, not even when it panicked.
+            // The thread returns nothing, not even after a panic.
             let _ = thread.join();
         }
     }
 }
 
-/// Deletes some rows that have expired; says how many.
+/// Deletes some expired rows; returns how many.
 fn expire(table: &Table, connection: &mut dyn Connection) -> Result<u64> {
     let limit = Value::Integer(i64::try_from(BATCH).unwrap_or(i64::MAX));
     let values = [Value::Integer(table.now_ms()), limit];
@@ -94,7 +95,7 @@ mod tests {
     use crate::sql::statements::Statements;
     use crate::sql::table::Limits;
 
-    /// A database that holds so many expired rows.
+    /// A database with this many expired rows.
     struct Database(Arc<AtomicU64>);
 
     impl Connection for Database {

@@ -1,4 +1,4 @@
-//! Entries that are read together: by what their keys begin with, and by tag.
+//! Reads of several entries together: by the prefix of their keys, and by tag.
 
 use larder_store::{FoundEntry, Groups, Result, SetMode, SetOptions, SetOutcome, check_tag};
 
@@ -8,7 +8,7 @@ use super::session::{SqlSession, entry};
 use super::statements::Statements;
 
 impl<C: Connection> SqlSession<C> {
-    /// Hands out every entry that a statement finds at a time.
+    /// Passes on every entry that a statement finds at the time `now_ms`.
     fn find(
         &mut self,
         statement: fn(&Statements) -> &Statement,
@@ -72,7 +72,7 @@ impl<C: Connection> Groups for SqlSession<C> {
     }
 }
 
-/// The smallest string of bytes above all that begin with a prefix; `None` where there is none.
+/// The smallest string of bytes above all strings with a prefix; `None` where there is no such string.
 fn end_of(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
     let mut end = prefix[..=last].to_vec();

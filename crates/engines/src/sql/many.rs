@@ -38,7 +38,8 @@ impl<C: Connection> SqlSession<C> {
         }
     }
 
-    /// Looks up keys with one statement. Unless it gives places, it finds each key once, however often it is asked for.
+    /// Looks up keys with one statement. Unless the answer has places, it has each key once, however often it is asked
+    /// for.
     fn look_up_batch(
         &mut self,
         statement: usize,
@@ -78,7 +79,7 @@ impl<C: Connection> SqlSession<C> {
     }
 }
 
-/// The places of a key in a list of keys, of which `sorted` are the places in the order of the keys.
+/// The places of a key in a list of keys; `sorted` has the places in the order of the keys.
 fn places_of<'s>(key: &[u8], keys: &[&[u8]], sorted: &'s [usize]) -> &'s [usize] {
     let first = sorted.partition_point(|place| keys[*place] < key);
     let behind = &sorted[first..];

@@ -1,9 +1,10 @@
 //! The shared part of the engines that speak SQL: one table, one set of statements with a dialect each, one session.
 //!
-//! An engine brings a [`Connection`](connection::Connection) over its driver, and whatever its server or its file needs.
-//! The statements are made once a store by [`Statements`](statements::Statements) from what a [`Dialect`](dialect::Dialect)
-//! says; no other text of SQL is sent for an entry. Each operation is one statement, and so one round trip and one
-//! transaction (`incr` is two); another one follows only where the first did not apply and the caller is to be told why.
+//! An engine adds a [`Connection`](connection::Connection) over its driver, and the needs of its server or file.
+//! [`Statements`](statements::Statements) makes the statements once for each store, from the texts of a
+//! [`Dialect`](dialect::Dialect); no other SQL is sent for an entry. Each operation is one statement, and so one round
+//! trip and one transaction (`incr` is two). Another statement follows only where the first did not apply and the
+//! caller needs the reason.
 
 pub mod connection;
 pub mod dialect;

@@ -1,7 +1,7 @@
 //! Places in a statement: written by name, rendered as a dialect's placeholders.
 //!
-//! A statement is written once, with `:key` where a key goes, however often it goes there. Dialects that number their
-//! placeholders take each value once; the others take it again at each place.
+//! A statement is written once, with `:key` at every place of a key. Dialects that number their placeholders take each
+//! value once; the others take a value again at each of its places.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use super::connection::{Placeholder, Statement};
 pub(super) enum Place {
     /// The key of the entry.
     Key,
-    /// Many keys, and so always the last of the values.
+    /// Many keys: always the last of the values.
     Keys,
     /// The value of the entry.
     Value,
@@ -24,19 +24,19 @@ pub(super) enum Place {
     Deadline,
     /// The flags of the entry.
     Flags,
-    /// The tag of the entry; NULL is none.
+    /// The tag of the entry; NULL means no tag.
     Tag,
     /// The time.
     Now,
-    /// The smallest key of a range, and the smallest above it.
+    /// The smallest key of a range; [`Place::Below`] is the smallest key above the range.
     From,
     /// See [`Place::From`].
     Below,
-    /// How many rows at most, or how many bytes.
+    /// The largest number of rows, or of bytes.
     Limit,
 }
 
-/// Of which type the value in a place is.
+/// The type of the value in a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A string of bytes.
@@ -63,7 +63,7 @@ impl Place {
         Self::Limit,
     ];
 
-    /// How statements write it, after a colon.
+    /// The name of the place in statements, after a colon.
     fn name(self) -> &'static str {
         match self {
             Self::Key => "key",
@@ -108,9 +108,9 @@ pub enum Style {
 pub(super) enum Keys {
     /// One placeholder, for an array.
     Array,
-    /// So many placeholders: `?, ?`.
+    /// This many placeholders: `?, ?`.
     List(usize),
-    /// So many, with their places in the list: `(0, ?), (1, ?)`.
+    /// This many placeholders, with their places in the list: `(0, ?), (1, ?)`.
     Pairs(usize),
 }
 

@@ -22,14 +22,14 @@ pub struct SqlSession<C> {
     pub(super) counters: Arc<SessionCounters>,
     pub(super) requests: Arc<Requests>,
     versions: Versions,
-    /// The entry that is there, where a change depends on it.
+    /// The old value, where a change depends on it.
     value: Vec<u8>,
-    /// Where the keys of a batch stand in it, kept for its memory.
+    /// The places of the keys in a batch, kept to reuse the memory.
     pub(super) places: Vec<usize>,
 }
 
 impl<C: Connection> SqlSession<C> {
-    /// A session by this connection.
+    /// A session on this connection.
     pub fn new(table: Arc<Table>, connection: C) -> Self {
         let (counters, requests) = (table.counters.session(), table.requests.session());
         let versions = Versions::new();
@@ -72,7 +72,7 @@ impl<C: Connection> SqlSession<C> {
         Ok(found)
     }
 
-    /// Whether a key is there.
+    /// Whether a key exists.
     fn has(&mut self, key: &[u8]) -> Result<bool> {
         let values = [Value::Bytes(key), self.now()];
         let mut is_there = false;
@@ -109,7 +109,7 @@ impl<C: Connection> SqlSession<C> {
         Ok(outcome)
     }
 
-    /// Stores a value in place of the one that is there.
+    /// Stores a value in place of the old value.
     fn put(
         &mut self,
         key: &[u8],
@@ -122,7 +122,7 @@ impl<C: Connection> SqlSession<C> {
         let flags = Value::Integer(options.flags.into());
         let (now, only) = match mode {
             SetMode::Set => (Value::Null, Value::Null),
-            // No version of ours is negative, and so none that is too large for a database is there.
+            // Versions are never negative, so a version that is too large for a database matches no entry.
             SetMode::Cas(version) => {
                 (self.now(), Value::Integer(i64::try_from(version).unwrap_or(-1)))
             }
@@ -148,7 +148,7 @@ impl<C: Connection> SqlSession<C> {
         }
     }
 
-    /// Puts a value behind or before the one that is there.
+    /// Puts a value behind or before the old value.
     fn join(&mut self, key: &[u8], value: &[u8], mode: SetMode) -> Result<SetOutcome> {
         let room = self.table.limits.value_len - value.len();
         let room = Value::Integer(i64::try_from(room).unwrap_or(i64::MAX));
@@ -167,12 +167,12 @@ impl<C: Connection> SqlSession<C> {
         self.value = there;
         match found? {
             Some(_) if len > self.table.limits.value_len => Err(self.table.too_large(len)),
-            // Also where it was stored anew since: the value was joined to nothing.
+            // Also where the key was stored since: the value was joined to no entry.
             _ => Ok(SetOutcome::NotStored),
         }
     }
 
-    /// The error for a value that is too large, of which no older one may stay.
+    /// The error for a value that is too large; removes the old entry, which must not stay.
     fn refused(&mut self, key: &[u8], len: usize) -> Result<Error> {
         let values = [Value::Bytes(key), self.now()];
         self.changes(|all| &all.delete, &values)?;
@@ -215,12 +215,12 @@ impl<C: Connection> Session for SqlSession<C> {
         self.table.check_key(key)?;
         let values = [Value::Bytes(key), deadline(&self.table, ttl), self.now()];
         let touched = self.changes(|all| &all.touch, &values)?;
-        // It may have had that very deadline.
+        // The entry may have had the same deadline before.
         Ok(touched || (!self.table.statements.counts_found && self.has(key)?))
     }
 
-    /// Reads, and then writes only if nobody else has written since; otherwise it begins again. Each time that happens,
-    /// somebody else has got on.
+    /// Reads, and then writes only if no other session has written since; otherwise it begins again. Each time that
+    /// happens, another session has made progress.
     fn incr(&mut self, key: &[u8], delta: i64) -> Result<Option<u64>> {
         self.table.check_key(key)?;
         loop {
@@ -263,7 +263,7 @@ fn deadline(table: &Table, ttl: Option<Duration>) -> Value<'static> {
     table.deadline_ms(ttl).map_or(Value::Null, Value::Integer)
 }
 
-/// Value and meta of a row.
+/// Value and metadata of a row.
 pub(super) fn entry(row: &dyn Row, now_ms: i64) -> Result<(&[u8], Meta)> {
     let ttl = row.integer(3)?.map_or(Remaining::Forever, |deadline_ms| {
         let left = u64::try_from(deadline_ms - now_ms).unwrap_or_default();

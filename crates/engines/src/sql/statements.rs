@@ -1,7 +1,7 @@
-//! Every statement on entries, made once a store.
+//! Every statement on entries, made once for each store.
 //!
-//! A version grows with each change of its row and begins with a number from the clock, so that a row that was dropped and
-//! stored again does not begin where another began. No table of counters is written beside the row.
+//! A version grows with each change of its row and begins with a number from the clock. So a row that is stored again
+//! after it was dropped does not repeat an older version. No table of counters is written beside the row.
 //!
 //! Deadlines and times are milliseconds since 1970, by the clock of the client.
 
@@ -9,19 +9,19 @@ use super::connection::Statement;
 use super::dialect::{Dialect, Further, Lookup, Names, Upsert};
 use super::places::{Keys, Place, render};
 
-/// The statements on one table. The values that each takes are given in brackets, in their order; those that read give
-/// the columns value, flags, version, deadline, and those that may find many then key.
+/// The statements on one table. The values of each are given in brackets, in their order. Statements that read give the
+/// columns value, flags, version, deadline, and then key if they may find many entries.
 #[derive(Debug)]
 pub struct Statements {
     /// The statements that make the table, one after the other; they are not prepared.
     pub create: Vec<String>,
     /// `[key, now]`: reads one entry.
     pub get: Statement,
-    /// `[now, keys]`: reads many. Of [`Lookup::Array`] there is one, of the others one for each power of two.
+    /// `[now, keys]`: reads many. With [`Lookup::Array`] there is one statement, otherwise one for each power of two.
     pub get_many: Vec<Statement>,
     /// `[now, from]`: reads the entries whose keys are `from` or above.
     pub get_from: Statement,
-    /// `[now, from, below]`: and not `below` or above.
+    /// `[now, from, below]`: reads the entries whose keys are `from` or above, and below `below`.
     pub get_between: Statement,
     /// `[tag, now]`: reads the entries with a tag.
     pub get_tag: Statement,
@@ -31,29 +31,29 @@ pub struct Statements {
     pub set: Statement,
     /// As `set`, then `[now]`: stores when the key is absent.
     pub add: Statement,
-    /// As `add`: stores when the key is there.
+    /// As `add`: stores when the key exists.
     pub replace: Statement,
-    /// As `add`, then `[only]`: stores when the key is there with that version.
+    /// As `add`, then `[only]`: stores when the key exists with that version.
     pub cas: Statement,
-    /// `[key, value, version, now, only]`: another value for an entry that has that version still.
+    /// `[key, value, version, now, only]`: gives an entry another value, if it still has the version `only`.
     pub set_value: Statement,
-    /// `[key, value, version, now, limit]`: the value behind the one that is there, when that has at most `limit` bytes.
+    /// `[key, value, version, now, limit]`: puts the value behind an old value of at most `limit` bytes.
     pub append: Statement,
-    /// As `append`, before it.
+    /// As `append`, but puts the value before the old one.
     pub prepend: Statement,
-    /// `[key, deadline, now]`: another deadline.
+    /// `[key, deadline, now]`: gives an entry another deadline.
     pub touch: Statement,
     /// `[key, now]`: deletes an entry. A row that has expired may stay, for `expire`.
     pub delete: Statement,
     /// `[tag, now]`: deletes the entries with a tag.
     pub delete_tag: Statement,
-    /// `[]`: takes everything out.
+    /// `[]`: removes all rows.
     pub clear: Statement,
-    /// `[now, limit]`: deletes so many rows that have expired, the earliest first.
+    /// `[now, limit]`: deletes at most `limit` expired rows, the earliest first.
     pub expire: Statement,
     /// `[]`: how many rows there are, in column 0. Most databases count them one by one.
     pub count: Statement,
-    /// How many keys `get_many` takes.
+    /// The way in which `get_many` takes its keys.
     pub(super) lookup: Lookup,
     /// Whether an update that leaves its row as it was counts as a change.
     pub(super) counts_found: bool,
@@ -62,8 +62,8 @@ pub struct Statements {
 }
 
 impl Statements {
-    /// The statements on a table. Its name needs no escapes in quotes and has no dot; `options` are the dialect's for
-    /// its making.
+    /// The statements on a table. The table's name needs no escapes in quotes and has no dot; `options` are the
+    /// dialect's options for making a table.
     pub fn new(dialect: &Dialect, table: &str, options: &str) -> Self {
         Writer { dialect, names: dialect.names(table), n_prepared: 0 }.statements(options)
     }
@@ -160,7 +160,7 @@ impl Writer<'_> {
         self.write_for(places, Keys::Array, template)
     }
 
-    /// A statement that at most one row answers.
+    /// A statement that finds at most one row.
     fn one(&mut self, places: &[Place], template: &str) -> Statement {
         Statement { finds_one: true, ..self.write(places, template) }
     }
@@ -182,7 +182,7 @@ impl Writer<'_> {
                 let wanted = format!("{key} IN (:keys)");
                 (powers(most).map(Keys::List).collect(), many(&self.names, &wanted))
             }
-            // `CROSS` keeps SQLite from walking the table and looking into the list.
+            // `CROSS` keeps SQLite from walking the table and searching the list.
             Lookup::Joined(most) => {
                 let template = format!(
                     "WITH wanted (place, {key}) AS (VALUES :keys) SELECT {COLUMNS}, place \
@@ -195,12 +195,12 @@ impl Writer<'_> {
         keys.into_iter().map(|keys| self.write_for(&places, keys, &template)).collect()
     }
 
-    /// A version larger than the one before in any case, though the clock should go back.
+    /// A version larger than the old one, even after the clock goes back.
     fn grown_version(&self, old: &str, new: &str) -> String {
         format!("{}({old} + 1, {new})", self.dialect.larger)
     }
 
-    /// Stores an entry; over one that is there only if `condition` holds for that.
+    /// Stores an entry; replaces an existing row only if `condition` holds for that row.
     fn upsert(&mut self, places: &[Place], condition: Option<&str>) -> Statement {
         let Names { table, key, .. } = &self.names;
         let Further { columns, inserted, updated } = self.dialect.further;
@@ -226,7 +226,7 @@ impl Writer<'_> {
                 };
                 let copied = |column: &str| assign(column, &format!("values({column})"));
                 let version = self.grown_version("version", "values(version)");
-                // The deadline last, because the conditions of the others are to see the old one.
+                // The deadline comes last, because the conditions of the other columns must see the old deadline.
                 let assignments = [
                     copied("value"),
                     assign("version", &version),

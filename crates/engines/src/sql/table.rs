@@ -8,28 +8,28 @@ use super::connection::Connection;
 use super::statements::Statements;
 use crate::counters::{Counters, Dropped, Requests};
 
-/// The table of a store, and what is counted on it.
+/// The table of a store, and its counters.
 #[derive(Debug)]
 pub struct Table {
     /// The scheme of the engine, for messages.
     pub engine: &'static str,
     /// The statements.
     pub statements: Statements,
-    /// The limits of its columns.
+    /// The limits of the table's columns.
     pub limits: Limits,
-    /// Whether sessions may clear it: not on a server that was not started for this store.
+    /// Whether sessions may clear the table: not on a server that was not started for this store.
     pub may_clear: bool,
-    /// The time by which its entries expire.
+    /// The clock by which entries expire.
     pub clock: Clock,
-    /// The counters of its sessions.
+    /// The counters of the table's sessions.
     pub counters: Counters,
-    /// Statements that its sessions send.
+    /// Statements that the sessions send.
     pub requests: Counters<Requests>,
-    /// Rows that left it without being deleted.
+    /// Rows that left the table without being deleted.
     pub dropped: Dropped,
 }
 
-/// How long things may be, in bytes.
+/// The largest lengths, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// The longest key.
@@ -53,7 +53,7 @@ impl Table {
         }
     }
 
-    /// Whether it is on a server that ends with the store, and with it all that is in it.
+    /// Whether the table is on a server that ends with the store, together with all rows.
     pub(super) fn ends_with_store(&self) -> bool {
         self.may_clear
     }
@@ -66,14 +66,14 @@ impl Table {
     /// When an entry with this TTL expires; `None` is never.
     pub(super) fn deadline_ms(&self, ttl: Option<Duration>) -> Option<i64> {
         let deadline_ms = match ttl? {
-            // Long past, whatever happens to the clock.
+            // Long past, even if the clock is set back.
             Duration::ZERO => 1,
             ttl => self.clock.deadline_ms(ttl),
         };
         Some(i64::try_from(deadline_ms).unwrap_or(i64::MAX))
     }
 
-    /// The capabilities of its sessions. Its reach, its durability and its eviction are the engine's to add.
+    /// The capabilities of the table's sessions. The engine adds reach, durability and eviction.
     pub fn capabilities(&self) -> Capabilities {
         Capabilities {
             stores: true,
