@@ -93,7 +93,7 @@ impl SqliteConfig {
                 "option `page_size`: {page} is not a power of two from 512 to 65536"
             ));
         }
-        // Names that begin with `sqlite_` are its own.
+        // SQLite reserves names that begin with `sqlite_`.
         let letter = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if !(1..=64).contains(&self.namespace.len())
             || !self.namespace.chars().all(letter)

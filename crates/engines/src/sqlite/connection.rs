@@ -1,4 +1,4 @@
-//! A session's connection: it writes when it is its turn, and then does what is due for all.
+//! A session's connection: it writes when it has the turn, and then does the upkeep that is due for all sessions.
 
 use std::sync::Arc;
 
@@ -90,7 +90,7 @@ impl ToSql for Value<'_> {
     }
 }
 
-/// A row that was found.
+/// A row of an answer.
 struct SqliteRow<'r> {
     shared: &'r Shared,
     row: &'r rusqlite::Row<'r>,

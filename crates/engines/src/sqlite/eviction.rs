@@ -1,7 +1,7 @@
-//! Making room: which rows go, and how they are dropped.
+//! Making room: the choice of rows, and their removal.
 //!
-//! Row ids grow, so that the smallest is the row stored longest ago. A rewrite leaves the id alone and marks the
-//! row; when its turn to make room comes, a marked row gets a new id in place of being dropped, and loses the mark:
+//! Row ids grow, so the row with the smallest id is the row stored longest ago. A rewrite leaves the id alone and marks
+//! the row. When the turn of a marked row comes, it gets a new id instead of being dropped, and loses the mark. This is
 //! the clock algorithm, with writes for references, and at no cost to writes that need no room.
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Result};
@@ -13,17 +13,17 @@ use crate::sql::table::Table;
 /// How many expired rows are dropped at once.
 const EXPIRED_AT_ONCE: i64 = 64;
 
-/// How many rows that were rewritten a dropped row may find before it: a bound on how long one write can take.
+/// How many rewritten rows an eviction may pass over before it drops a row: a bound on the time of one write.
 const SECOND_CHANCES: usize = 16;
 
 /// The statements that make room, with their parameters in brackets.
 #[derive(Debug)]
 pub(super) struct Eviction {
-    /// Gives the id of the row whose turn it is to make room, and whether it is marked; never the newest row.
+    /// Finds the id of the row whose turn it is to make room, and whether the row is marked; never the newest row.
     oldest: String,
-    /// `[id]`: gives a row a new id and takes its mark.
+    /// `[id]`: gives a row a new id and removes its mark.
     refile: String,
-    /// `[id]` gives the bytes of key and value.
+    /// `[id]`: deletes a row, and gives the bytes of key and value.
     drop: String,
 }
 
@@ -67,13 +67,13 @@ impl<'c> Writer<'c> {
             Ok(done)
         });
         if done.is_err() && !self.file.is_autocommit() {
-            // SQLite has undone it already when even this fails.
+            // When even this fails, SQLite has already undone the transaction.
             let _ = self.file.execute_batch("ROLLBACK");
         }
         done
     }
 
-    /// Drops expired rows, a bounded number of them; says how many.
+    /// Drops expired rows, a bounded number of them; returns how many.
     pub(super) fn expire(&self) -> Result<u64> {
         let statement = &self.table.statements.expire;
         let mut expire = self.prepare(&statement.sql)?;
@@ -82,7 +82,7 @@ impl<'c> Writer<'c> {
         Ok(expire.raw_execute()? as u64)
     }
 
-    /// Drops the row whose turn it is and says how many bytes it held; `None` when only the newest is left.
+    /// Drops the row whose turn it is and returns its bytes; `None` when only the newest row is left.
     pub(super) fn evict(&self) -> Result<Option<u64>> {
         for chance in 0.. {
             let mut oldest = self.prepare(&self.eviction.oldest)?;

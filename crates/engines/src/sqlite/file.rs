@@ -1,4 +1,4 @@
-//! A file and its format, and SQLite's errors in a person's words.
+//! A file and its format, and SQLite's errors as messages.
 
 use std::io;
 use std::path::Path;
@@ -21,17 +21,18 @@ const APPLICATION_ID: i64 = 0x4c52_4452;
 /// The format of the tables.
 const FORMAT: i64 = 2;
 
-/// The format before, whose tables have no tags.
+/// The earlier format, whose tables have no tags.
 const FORMAT_WITHOUT_TAGS: i64 = 1;
 
 /// Statements that a connection keeps prepared: all that a session uses.
 const PREPARED: usize = 64;
 
-/// Opens a file as a session uses it. One that is not there is made.
+/// Opens a file for a session. A missing file is made.
 pub(super) fn open(path: &Path, config: &SqliteConfig) -> Result<Connection> {
     let until = Instant::now() + config.timeout.0;
     loop {
-        // Two processes that open a new file at once: SQLite tells one of them at once that the other is at it.
+        // When two processes open a new file at once, SQLite reports to one of them without a wait that the file is
+        // busy.
         match try_open(path, config) {
             Err(error) if is_busy(&error) && Instant::now() < until => {
                 sleep(Duration::from_millis(5));
@@ -45,8 +46,8 @@ pub(super) fn open(path: &Path, config: &SqliteConfig) -> Result<Connection> {
 fn without_statistics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // SAFETY: this option takes one int, and SQLite itself refuses it when it has begun to work, which only
-        // leaves the statistics on.
+        // SAFETY: this option takes one int. SQLite refuses the option once it has begun to work, which only leaves the
+        // statistics on.
         unsafe { ffi::sqlite3_config(ffi::SQLITE_CONFIG_MEMSTATUS, 0) };
     });
 }
@@ -60,7 +61,7 @@ fn try_open(path: &Path, config: &SqliteConfig) -> rusqlite::Result<Connection> 
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(config.timeout.0)?;
     connection.set_prepared_statement_cache_capacity(PREPARED);
-    // Sets the size of a new file's pages, and so stands before whatever writes the first.
+    // Sets the size of a new file's pages, and so comes before the first write.
     connection.pragma_update(None, "page_size", signed(config.page_size.0))?;
     connection.pragma_update(None, "cache_size", -signed(config.cache.0 / 1024))?;
     connection.pragma_update(None, "mmap_size", signed(config.mmap.0))?;
@@ -68,7 +69,7 @@ fn try_open(path: &Path, config: &SqliteConfig) -> rusqlite::Result<Connection> 
     Ok(connection)
 }
 
-/// Makes the tables of a namespace in a file that is new or Larder's; any other is refused untouched.
+/// Makes the tables of a namespace in a file that is new or Larder's; any other file is refused untouched.
 pub(super) fn prepare(
     connection: &mut Connection,
     path: &Path,
@@ -89,7 +90,7 @@ pub(super) fn prepare(
     Err(Error::Unavailable { engine: SCHEME, what, source: None })
 }
 
-/// Says why a file is refused, if it is.
+/// Makes the tables, or returns why the file is refused.
 fn try_prepare(
     connection: &mut Connection,
     statements: &Statements,
@@ -112,7 +113,7 @@ fn try_prepare(
     Ok(None)
 }
 
-/// Why a file that is neither new nor ours is refused.
+/// Why a file that is neither new nor Larder's is refused.
 fn refusal(connection: &mut Connection) -> rusqlite::Result<Option<&'static str>> {
     // One transaction, because another process may be making the tables.
     let transaction = connection.transaction()?;
@@ -128,8 +129,8 @@ fn refusal(connection: &mut Connection) -> rusqlite::Result<Option<&'static str>
     })
 }
 
-/// Gives the tables of all namespaces what the newer format has. SQLite adds a column at the end of a row, where it costs
-/// an entry that has a tag a little more to be written.
+/// Adds the columns and indices of the newer format to the tables of all namespaces. SQLite adds a column at the end of
+/// a row, where it makes the write of an entry with a tag a little more expensive.
 fn add_tags(connection: &Connection) -> rusqlite::Result<()> {
     // SQLite's own tables, such as those of ANALYZE, take no columns.
     let mut tables = connection.prepare(
@@ -158,7 +159,7 @@ fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
-/// An error of SQLite in a person's words.
+/// An error of SQLite as a message.
 pub(super) fn in_words(path: &Path, config: &SqliteConfig, error: &rusqlite::Error) -> Error {
     let shown = path.display();
     let full = || {
@@ -200,7 +201,7 @@ pub(super) fn in_words(path: &Path, config: &SqliteConfig, error: &rusqlite::Err
     }
 }
 
-/// Why a file cannot be opened, which SQLite does not tell: the same is tried again.
+/// Why a file cannot be opened. SQLite does not report the cause, so this opens the file again.
 fn cause(path: &Path) -> io::Error {
     let mut options = std::fs::OpenOptions::new();
     let opened = options.read(true).write(true).create(true).truncate(false).open(path);

@@ -1,8 +1,8 @@
 //! `sqlite:`: entries as rows of an SQLite file, shared by the processes of a host.
 //!
-//! The file is in WAL mode: readers go on while one writer writes, and a process that is killed leaves the last
-//! whole state behind. A write is one statement of those that all engines of SQL share; what a cache in a file needs beyond
-//! it ([`upkeep`]: expiry, the byte limit, a short log) is looked at every so many writes.
+//! The file is in WAL mode: readers go on while one writer writes, and a killed process leaves the last whole state
+//! behind. A write is one of the statements that all SQL engines share. The other needs of a cache in a file
+//! ([`upkeep`]: expiry, the byte limit, a short log) are met once in so many writes.
 
 mod config;
 mod connection;

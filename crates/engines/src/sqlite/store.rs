@@ -30,7 +30,7 @@ const LOG_SUFFIX: &str = "-wal";
 #[derive(Debug)]
 pub(super) struct SqliteStore {
     url: String,
-    /// For questions about the store. While it is open, SQLite keeps the files beside the database.
+    /// For questions about the store. While this connection is open, SQLite keeps the files beside the database.
     connection: Mutex<SqliteConnection>,
     shared: Arc<Shared>,
 }
@@ -61,7 +61,7 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     let statements = Statements::new(&SQLITE, &config.namespace, "");
     let mut connection = file::open(&path, &config)?;
     file::prepare(&mut connection, &path, &config, &statements)?;
-    // A file that was there keeps its own.
+    // An existing file keeps its own page size.
     let page_size = connection
         .query_row("PRAGMA page_size", [], |row| row.get::<_, u32>(0).map(u64::from))
         .map_err(|error| file::in_words(&path, &config, &error))?;
@@ -83,12 +83,12 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
 }
 
 impl Shared {
-    /// An error of SQLite in a person's words.
+    /// An error of SQLite as a message.
     pub(super) fn error(&self, error: &rusqlite::Error) -> Error {
         file::in_words(&self.path, &self.config, error)
     }
 
-    /// The database and what SQLite keeps beside it.
+    /// The database, and the files that SQLite keeps beside it.
     fn files(&self) -> Vec<PathBuf> {
         let files = ["", LOG_SUFFIX, "-shm"].map(|suffix| beside(&self.path, suffix));
         files.into_iter().filter(|file| file.exists()).collect()
@@ -103,7 +103,7 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 }
 
 impl SqliteStore {
-    /// The settings in force, read back from SQLite; one that cannot be read is left out.
+    /// The settings in force, read back from SQLite; a setting that cannot be read is left out.
     fn settings(&self) -> BTreeMap<String, String> {
         let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         let names = [

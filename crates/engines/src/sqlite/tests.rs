@@ -1,4 +1,4 @@
-//! How SQLite does the statements that are sent.
+//! The query plans of the statements in SQLite.
 
 use rusqlite::Connection;
 

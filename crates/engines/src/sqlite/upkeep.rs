@@ -1,4 +1,4 @@
-//! The upkeep by sessions that write: in turns they drop expired entries, make room, and keep the log short.
+//! The upkeep by sessions that write: in turns, they drop expired entries, make room, and keep the log short.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,24 +9,24 @@ use rusqlite::{Connection, Result};
 
 use super::eviction::Writer;
 
-/// How many writes of a process pass between two looks for expired rows. More are dropped at a look than can have
-/// been added.
+/// How many writes of a process pass between two removals of expired rows. A removal drops more rows than those writes
+/// can have added.
 const WRITES_PER_EXPIRY: u64 = 16;
 
-/// The part of the limit that is written between two looks at the pages in use.
+/// The part of the limit that is written between two checks of the pages in use.
 const LOOKS_PER_LIMIT: u64 = 64;
 
-/// The part of the limit that is kept free: the writes of four processes between two looks.
+/// The part of the limit that is kept free: the writes of four processes between two checks.
 const FREE_PART: i64 = 16;
 
-/// How much is written between two looks at the length of the log: as much as SQLite itself lets gather before it
-/// copies the log into the file.
+/// How much is written between two checks of the log's length. SQLite itself lets as much gather before it copies the
+/// log into the file.
 const LOG_BYTES: u64 = 4 << 20;
 
 /// How long the log may grow before writers wait for readers to empty it.
 const MAX_LOG_BYTES: u64 = 4 * LOG_BYTES;
 
-/// How long they wait.
+/// How long the writers wait.
 const LOG_PATIENCE: Duration = Duration::from_millis(50);
 
 /// The growth of the log by a small write: about two pages.
@@ -36,7 +36,7 @@ const SMALL_WRITE_BYTES: u64 = 8 << 10;
 #[derive(Debug)]
 pub(super) struct Upkeep {
     turn: Mutex<Turn>,
-    /// Whether the session whose turn it is waits for those that read.
+    /// Whether the session that has the turn waits for readers.
     readers_stand_back: AtomicBool,
     /// Bytes that the pages in use may take, and bytes of one page.
     size: u64,
@@ -45,18 +45,18 @@ pub(super) struct Upkeep {
     timeout: Duration,
 }
 
-/// Held by the session that writes.
+/// The turn to write, held by the session that writes.
 #[derive(Debug, Default)]
 pub(super) struct Turn {
     n_writes: u64,
-    /// Bytes written since the last look at the pages in use, and at the length of the log.
+    /// Bytes written since the last check of the pages in use, and of the length of the log.
     since_room: u64,
     since_log: u64,
 }
 
 impl Upkeep {
     pub(super) fn new(size: u64, page_size: u64, log: PathBuf, timeout: Duration) -> Self {
-        // The first write looks: what is there was not written by this process.
+        // The first write checks the pages in use, because another process may have written them.
         let turn = Turn { since_room: size, ..Turn::default() };
         let readers_stand_back = AtomicBool::new(false);
         Self { turn: Mutex::new(turn), readers_stand_back, size, page_size, log, timeout }
@@ -65,11 +65,11 @@ impl Upkeep {
     /// Waits for the turn to write. Sessions of one process queue here, because SQLite's own way to wait is to
     /// sleep and ask again.
     pub(super) fn turn(&self) -> MutexGuard<'_, Turn> {
-        // The counts only say when to look, so a panic elsewhere does not spoil them.
+        // The counts only decide when to check, so a panic elsewhere does not spoil them.
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// For a session that is about to read: lets one pass that waits for readers.
+    /// For a session that is about to read: waits for a writer that waits for readers.
     pub(super) fn stand_back(&self) {
         if self.readers_stand_back.load(Ordering::Relaxed) {
             drop(self.turn());
@@ -103,7 +103,7 @@ impl Upkeep {
         Ok(())
     }
 
-    /// Drops rows until the pages in use leave a part of the limit free: the expired first, then the old. Says how
+    /// Drops rows until the pages in use leave a part of the limit free: expired rows first, then old ones. Returns how
     /// many were evicted and how many had expired.
     fn make_room(&self, writer: Writer<'_>) -> Result<(u64, u64)> {
         let (mut evictions, mut expirations) = (0, 0);
@@ -116,7 +116,7 @@ impl Upkeep {
             }
             let expired = writer.expire()?;
             expirations += expired;
-            // Rows give pages back when their pages are empty, so this many bytes are at least needed.
+            // A page is free only when all its rows are gone, so at least this many bytes must go.
             let mut freed = if expired > 0 { surplus * self.page_size } else { 0 };
             while freed < surplus * self.page_size {
                 let Some(bytes) = writer.evict()? else { return Ok((evictions, expirations)) };
@@ -126,11 +126,11 @@ impl Upkeep {
         }
     }
 
-    /// Empties the log when it has grown beyond what SQLite's own checkpoints leave.
+    /// Empties the log when it has grown beyond the length that SQLite's own checkpoints leave.
     ///
-    /// Those give up when some reader still needs the log, and with enough readers there is always one. So the
-    /// readers of this process stand back for as long as the rest of a read takes. Those of others cannot be asked;
-    /// when they do not let go in time, the log is met again at the next look.
+    /// SQLite's checkpoints give up when a reader still needs the log, and with enough readers there is always such a
+    /// reader. So the readers of this process stand back until the current reads end. Readers of other processes cannot
+    /// be asked; when they do not end in time, the next check finds the log again.
     fn shorten_log(&self, connection: &Connection) {
         if log_len(&self.log) > MAX_LOG_BYTES {
             self.readers_stand_back.store(true, Ordering::SeqCst);
