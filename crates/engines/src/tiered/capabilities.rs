@@ -6,13 +6,13 @@ use larder_store::{Capabilities, Error, Result};
 
 use super::SCHEME;
 
-/// The honest combination, the nearest tier first.
+/// The capabilities that the stack can keep, from those of its tiers, the nearest first.
 ///
-/// Conditions, counting and limits are the lowest tier's, because that one decides. What an answer of L1 must tell too is
-/// there only where every tier can tell it: there are no versions, because that of a value in L1 is L1's own and not the
-/// one below; and what is left of a TTL is known only where `cap`, the share of each in the bound, does not shorten it.
-/// Above a tier that does not tell what is left, an entry may outlive its TTL by `cap`, so no finer step than that is
-/// honoured.
+/// Conditions, counting and limits are the lowest tier's, because that tier decides. A fact that an answer of L1 must
+/// contain is known only where every tier reports it. There are no versions, because the version of a value in L1 is
+/// L1's own and not the lowest tier's. The rest of a TTL is known only where `cap`, each tier's share of the bound,
+/// does not shorten it. Above a tier that does not report the rest of a TTL, an entry may outlive its TTL by `cap`. So
+/// no finer step than that is honoured.
 pub(super) fn combined(tiers: &[Capabilities], cap: Option<Duration>) -> Capabilities {
     let all = |can: fn(&Capabilities) -> bool| tiers.iter().all(can);
     let lowest = tiers.last().copied().unwrap_or_default();
@@ -25,25 +25,25 @@ pub(super) fn combined(tiers: &[Capabilities], cap: Option<Duration>) -> Capabil
         ttl_left: cap.is_none() && all(|tier| tier.ttl_left),
         flags: all(|tier| tier.flags),
         version: false,
-        // A tier above knows nothing of tags, and a prefix finds there what it happens to hold.
+        // An upper tier does not know tags, and a prefix finds there only the entries that it happens to hold.
         groups: false,
         clear: all(|tier| tier.clear),
         ..lowest
     }
 }
 
-/// How long each tier above the lowest may keep a value, so that none is seen for longer than `bound` after it has gone
-/// below.
+/// How long each tier above the lowest may keep a value: so long that no value is seen for longer than `bound` after it
+/// is gone below.
 ///
-/// A tier that does not tell how old its entry is has the one above it begin anew: an entry of a middle tier that is
-/// almost over is kept above for the whole time again. So the tiers between which that happens share the bound.
+/// Above a tier that does not report the age of its entries, the time begins again: an entry of a middle tier that has
+/// almost expired is kept above for the whole time. So the tiers between which that happens share the bound.
 pub(super) fn share(tiers: &[Capabilities], bound: Option<Duration>) -> Option<Duration> {
     let between = tiers.get(1..tiers.len().saturating_sub(1)).unwrap_or_default();
     let mute = between.iter().filter(|tier| hides_ttl(tier)).count();
     Some(bound? / u32::try_from(1 + mute).ok()?)
 }
 
-/// Refuses a stack in which an entry could outlive itself, or that is none.
+/// Refuses a stack in which an entry could outlive its TTL, or a tier that keeps nothing.
 pub(super) fn check(tiers: &[(&str, Capabilities)], cap: Option<Duration>) -> Result<()> {
     let refuse = |reason: String| Err(Error::InvalidOptions { engine: SCHEME, reason });
     if let Some((name, _)) = tiers.iter().find(|(_, tier)| !tier.stores) {
@@ -67,7 +67,7 @@ pub(super) fn check(tiers: &[(&str, Capabilities)], cap: Option<Duration>) -> Re
     Ok(())
 }
 
-/// Whether entries end there, and it does not tell when.
+/// Whether the tier's entries expire, but it does not report when.
 fn hides_ttl(tier: &Capabilities) -> bool {
     tier.ttl && !tier.ttl_left
 }

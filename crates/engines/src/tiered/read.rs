@@ -1,4 +1,5 @@
-//! The order of reads and fills: from the nearest tier on, and what a tier answers goes into those above it.
+//! The order of reads and fills: reads begin at the nearest tier, and the answer of a tier is filled into those above
+//! it.
 
 use std::borrow::Cow;
 use std::mem::replace;
@@ -10,7 +11,7 @@ use super::session::Stack;
 use super::tier::{Life, TierSession};
 use super::tokens::{Token, Tokens};
 
-/// Looks a key up. An error of a tier above the lowest is a miss of that tier; one of the lowest is the stack's.
+/// Looks a key up. An error of a tier above the lowest is a miss of that tier; an error of the lowest is the stack's.
 pub(super) fn get(stack: &mut Stack, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>> {
     let Stack { tiers, tokens, capabilities } = stack;
     for level in 0..tiers.len() {
@@ -26,7 +27,7 @@ pub(super) fn get(stack: &mut Stack, key: &[u8], value: &mut Vec<u8>) -> Result<
                 continue;
             }
         }
-        // The nearest tier fills nobody.
+        // The nearest tier has no tier above it to fill.
         let before = (level > 0).then(|| (tokens.of(key), Instant::now()));
         match asked.session.get(key, value) {
             Ok(Some(meta)) => {
@@ -50,18 +51,18 @@ pub(super) fn get(stack: &mut Stack, key: &[u8], value: &mut Vec<u8>) -> Result<
     Ok(None)
 }
 
-/// The buffers of a batch, kept for their memory.
+/// The buffers of a batch, kept to reuse their memory.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    /// Which keys somebody has answered.
+    /// Which keys have an answer from some tier.
     answered: Vec<bool>,
-    /// Which keys the tier is asked for, by their places.
+    /// The places of the keys that the tier is asked for.
     asked: Vec<usize>,
-    /// Their tokens.
+    /// The tokens of these keys.
     tokens: Vec<Token>,
 }
 
-/// Looks many keys up: each tier is asked once, for what those above it did not answer.
+/// Looks many keys up: each tier is asked once, for the keys that the tiers above it did not answer.
 pub(super) fn get_many(
     stack: &mut Stack,
     batch: &mut Batch,
@@ -129,7 +130,7 @@ fn chosen<'a, 'b>(keys: &'a [&'b [u8]], places: &[usize]) -> Cow<'a, [&'b [u8]]>
     Cow::Owned(places.iter().map(|i| keys[*i]).collect())
 }
 
-/// Fills the tiers above the one that answered, the lowest of them first, unless the key has been written meanwhile.
+/// Fills the tiers above the tier that answered, the lowest of them first, unless the key has been written meanwhile.
 fn fill(
     above: &mut [TierSession],
     tokens: &Tokens,
@@ -142,7 +143,7 @@ fn fill(
     }
 }
 
-/// The metadata of an entry, as far as every tier can tell it.
+/// The metadata of an entry, as far as every tier can report it.
 fn told(meta: Meta, capabilities: &Capabilities) -> Meta {
     Meta {
         flags: if capabilities.flags { meta.flags } else { 0 },

@@ -11,9 +11,9 @@ use super::tier::{Tier, TierSession};
 use super::tokens::Tokens;
 use super::{SCHEME, read, write};
 
-/// A session of each tier, and what holds them together.
+/// A session of each tier, and the state that connects them.
 pub(super) struct Stack {
-    /// The nearest first.
+    /// The sessions, the nearest tier first.
     pub(super) tiers: Vec<TierSession>,
     pub(super) tokens: Arc<Tokens>,
     pub(super) capabilities: Capabilities,

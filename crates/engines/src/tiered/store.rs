@@ -1,4 +1,4 @@
-//! The open stack: its tiers, opened with the catalog that it was given, and what they are together.
+//! The open stack: its tiers, opened with the caller's catalog, and their combined properties.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -72,7 +72,7 @@ struct TieredStore {
     url: String,
     l1_ttl: Cap,
     capabilities: Capabilities,
-    /// The nearest first.
+    /// The tiers, the nearest first.
     tiers: Vec<Arc<Tier>>,
     tokens: Arc<Tokens>,
 }
@@ -111,8 +111,8 @@ impl Store for TieredStore {
         Ok(Box::new(TieredSession::open(&self.tiers, &self.tokens, self.capabilities)?))
     }
 
-    /// Reads are counted here: a hit of any tier is one, a miss is one of the lowest. The rest is the lowest tier's, which
-    /// has everything, but for the connections and requests of all.
+    /// The stack counts its reads: a hit is a hit of any tier, a miss is a miss of the lowest. Connections and requests
+    /// are those of all tiers. The other figures are the lowest tier's, which has every entry.
     fn stats(&self) -> Result<Stats> {
         let Some((lowest, above)) = self.tiers.split_last() else { return Ok(Stats::default()) };
         let mut stats = lowest.store.stats()?;
@@ -120,7 +120,7 @@ impl Store for TieredStore {
         stats.hits = Some(told.iter().map(|tier| tier.hits).sum());
         stats.misses = told.last().map(|tier| tier.misses);
         if self.tiers.iter().any(|tier| tier.has_servers()) {
-            // One tier that does not tell makes the sum unknown.
+            // A tier that does not report its count makes the sum unknown.
             let above: Vec<Stats> =
                 above.iter().map(|tier| tier.store.stats().unwrap_or_default()).collect();
             let sum = |of: fn(&Stats) -> Option<u64>| -> Option<u64> {
@@ -149,7 +149,7 @@ impl Store for TieredStore {
     }
 }
 
-/// The servers of all tiers, each once: two tiers may share one, which takes its CPU time only once.
+/// The servers of all tiers, each once: two tiers may share a server, whose CPU time counts only once.
 fn once_each(infos: &[StoreInfo]) -> Vec<u32> {
     let mut pids: Vec<u32> = infos.iter().flat_map(|info| info.server_pids.clone()).collect();
     pids.sort_unstable();
@@ -157,7 +157,7 @@ fn once_each(infos: &[StoreInfo]) -> Vec<u32> {
     pids
 }
 
-/// Somebody's where any tier is, a server of ours where any is that.
+/// External where any tier is external, else managed where any tier is managed.
 fn most_foreign(infos: &[StoreInfo]) -> Ownership {
     let any = |ownership| infos.iter().any(|info| info.ownership == ownership);
     [Ownership::External, Ownership::Managed]

@@ -1,4 +1,4 @@
-//! One tier of a stack: its store, what it has done, and how a value is kept there.
+//! One tier of a stack: its store, its counters, and the rules for keeping a value there.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,21 +11,21 @@ use larder_store::{
 use super::trust::Trust;
 use crate::counters::{Count, Counters, Tally};
 
-/// How long it may take to store a value above: its TTL is shorter by that, so that nothing outlives itself. What takes
-/// longer and is too late for it is taken back.
+/// How long the store of a value in an upper tier may take: the value's TTL is shorter by this, so that no value
+/// outlives itself. A value that takes longer and is too late is removed again.
 const LATEST: Duration = Duration::from_millis(10);
 
 /// One tier, shared by all sessions.
 #[derive(Debug)]
 pub(super) struct Tier {
-    /// Its place and what it is: `L1 moka:`.
+    /// The tier's level and its name: `L1 moka:`.
     pub(super) name: String,
     pub(super) store: Arc<dyn Store>,
     pub(super) capabilities: Capabilities,
     pub(super) counters: Counters<TierCounters>,
-    /// The longest time for which it keeps a value; none for the lowest.
+    /// The longest time for which the tier keeps a value; `None` for the lowest tier, or without a bound.
     cap: Option<Duration>,
-    /// Whether it is behind connections.
+    /// Whether the tier is behind connections.
     has_servers: bool,
     trust: Trust,
 }
@@ -34,7 +34,7 @@ pub(super) struct Tier {
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct TierCounters {
-    /// As `TierStats` has them.
+    /// As in `TierStats`.
     pub(super) hits: Count,
     pub(super) misses: Count,
     pub(super) errors: Count,
@@ -64,22 +64,22 @@ impl Tier {
         }
     }
 
-    /// A count of connections or requests, as far as it is known: 0 where no server is behind it.
+    /// A count of connections or requests, as far as it is known: 0 for a tier without servers.
     pub(super) fn on_the_wire(&self, told: Option<u64>) -> Option<u64> {
         told.or((!self.has_servers).then_some(0))
     }
 
-    /// Whether it is behind connections.
+    /// Whether the tier is behind connections.
     pub(super) fn has_servers(&self) -> bool {
         self.has_servers
     }
 
-    /// Whether it may be asked: it has dropped all that it was told to.
+    /// Whether the tier may be asked: it has dropped every key that it was asked to drop.
     pub(super) fn is_believed(&self) -> bool {
         self.trust.is_whole()
     }
 
-    /// Whether it can have this key at all. One key that is too long makes a whole batch an error.
+    /// Whether the tier can hold this key at all. One key that is too long makes a whole batch an error.
     pub(super) fn takes(&self, key: &[u8]) -> bool {
         self.capabilities.max_key_len.is_none_or(|limit| key.len() <= limit)
     }
@@ -88,7 +88,8 @@ impl Tier {
         self.capabilities.max_value_len.is_none_or(|limit| value.len() <= limit)
     }
 
-    /// How a value is kept here that lives below for `left`, or for ever; `None` where that is too short, or not kept to.
+    /// The options for a value that lives below for `left`, or for ever; `None` where `left` is zero, or the tier has
+    /// no TTL.
     fn options(&self, left: Option<Duration>, flags: u32) -> Option<SetOptions> {
         let ttl = match left {
             Some(left) if left.is_zero() || !self.capabilities.ttl => return None,
@@ -99,33 +100,33 @@ impl Tier {
         Some(SetOptions { ttl, flags, ..SetOptions::default() })
     }
 
-    /// It may hold what it should not: nobody asks it until that has passed.
+    /// The tier may hold a value that should be gone: no session asks it until that value has expired.
     fn lose_trust(&self) {
         self.trust.lose(self.cap.map(|cap| cap + self.capabilities.ttl_resolution));
     }
 }
 
-/// How long a value lives below: so long from that moment on, or for ever.
+/// How long a value lives below: for a duration from a moment on, or for ever.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Life(Option<(Duration, Instant)>);
 
 impl Life {
-    /// That of a value which is stored below now.
+    /// The life of a value that is stored below now.
     pub(super) fn begin(ttl: Option<Duration>) -> Self {
         Self(ttl.map(|ttl| (ttl, Instant::now())))
     }
 
-    /// That of a value which a tier below has told, counted from before it was asked: nobody knows how long the answer has
-    /// been under way.
+    /// The life of a value that a lower tier reported, counted from before the request: the age of the answer is
+    /// unknown.
     pub(super) fn told(meta: Meta, from: &Tier, asked: Instant) -> Self {
         match meta.ttl {
             Remaining::For(left) => Self(Some((left, asked))).less(from),
-            // Not known is as for ever: `capabilities::check` has seen to it that there is a bound above.
+            // Unknown counts as for ever: `capabilities::check` makes sure that there is a bound above.
             Remaining::Forever | Remaining::Unknown => Self(None),
         }
     }
 
-    /// Shorter by a step in which a tier counts: it may tell or keep up to one step more than there is.
+    /// Shorter by one step of the tier's TTL: a tier may report or keep up to one step too much.
     fn less(self, tier: &Tier) -> Self {
         let step = tier.capabilities.ttl_resolution;
         Self(self.0.map(|(ttl, since)| (ttl.saturating_sub(step), since)))
@@ -149,8 +150,8 @@ impl TierSession {
         Ok(Self { tier: Arc::clone(tier), session, counters: tier.counters.session() })
     }
 
-    /// Offers a value that a tier below has answered. Where the tier can tell, it is stored only if nobody has put one here
-    /// since: that one is newer.
+    /// Offers a value from the answer of a lower tier. A tier with `add` stores the value only if no other has been put
+    /// here since: the other value is newer.
     pub(super) fn offer(&mut self, key: &[u8], value: &[u8], flags: u32, life: Life) {
         if !self.tier.is_believed() {
             return;
@@ -158,7 +159,7 @@ impl TierSession {
         let life = life.less(&self.tier);
         let Some(options) = self.options(life, flags) else { return };
         if !self.tier.takes(key) || !self.tier.holds(value) {
-            // It was asked just now and had none, so there is no older one to drop.
+            // The tier was asked just now and had no value, so there is no older value to drop.
             self.counters.refused.add(1);
             return;
         }
@@ -168,7 +169,7 @@ impl TierSession {
         }
     }
 
-    /// Stores a value that the lowest tier has acknowledged, or at least drops the one before it.
+    /// Stores a value that the lowest tier has acknowledged, or at least drops the older value.
     pub(super) fn put(&mut self, key: &[u8], value: &[u8], flags: u32, life: Life) {
         if !self.tier.is_believed() {
             return;
@@ -191,16 +192,17 @@ impl TierSession {
         self.tier.options(life.left().map(|left| left.saturating_sub(LATEST)), flags)
     }
 
-    /// Stores a value here, and sees to it that nothing stays which should not. `true` where the tier took it.
+    /// Stores a value here, and makes sure that no value stays that should be gone. `true` where the tier stored the
+    /// value.
     fn store(&mut self, key: &[u8], value: &[u8], options: SetOptions, life: Life) -> bool {
         let stored = self.session.set(key, value, &options);
         if !self.tier.is_believed() {
-            // Trust was lost meanwhile, and would come back before this value has passed.
+            // Trust was lost meanwhile, and would return before this value has expired.
             self.tier.lose_trust();
         }
         match stored {
             Ok(SetOutcome::Stored) => {
-                // It took so long that the value would outlive itself.
+                // The store took so long that the value would outlive itself.
                 let is_late = |left| options.ttl.is_none_or(|ttl| ttl > left);
                 if life.left().is_some_and(is_late) {
                     self.drop_key(key);
@@ -210,8 +212,8 @@ impl TierSession {
             Ok(_) => false,
             Err(error) => {
                 self.counters.refused.add(1);
-                // The old value must not stay. A value that is refused as too large leaves none behind: every
-                // session promises that.
+                // The old value must not stay. A session that refuses a value as too large promises to leave no older
+                // value behind.
                 if !matches!(error, Error::ValueTooLarge { .. }) {
                     self.drop_key(key);
                 }
@@ -220,12 +222,12 @@ impl TierSession {
         }
     }
 
-    /// Removes a key and says whether it was there. A tier that cannot is not believed any more.
+    /// Removes a key and returns whether it was there. A tier that fails to do so loses trust.
     ///
-    /// One that is not believed is not told: it gets nothing new, so when it is believed again all that it holds now has
-    /// passed. A server that hangs would otherwise make every write wait for it.
+    /// A tier without trust gets no request: it gets no new values, so when trust returns, all its present values have
+    /// expired. Otherwise every write would wait for a server that hangs.
     pub(super) fn drop_key(&mut self, key: &[u8]) -> bool {
-        // A value that it refuses it does not hold.
+        // A tier does not hold a key that it refuses.
         if !self.tier.is_believed() || !self.tier.takes(key) {
             return false;
         }
@@ -243,7 +245,7 @@ impl TierSession {
         }
     }
 
-    /// Removes every entry. A tier above that cannot is not believed any more.
+    /// Removes every entry. An upper tier that fails to do so loses trust.
     pub(super) fn clear(&mut self) -> larder_store::Result<()> {
         let before = self.tier.trust.standing();
         let cleared = self.session.clear();

@@ -1,26 +1,26 @@
-//! Fill tokens: whether a key has been written since somebody looked.
+//! Fill tokens: whether a key has been written since a reader took its token.
 //!
-//! A reader that misses above asks below and fills in what it is answered. Between the two a writer may have replaced or
-//! deleted the value and dropped the key above, where nothing was yet: the fill would bring back what has gone. So a reader
-//! takes the key's token before it asks below, and fills only while the token holds (as leases do in Nishtala et al.,
-//! "Scaling Memcache at Facebook", 2013, and the put tokens of `CacheLib`).
+//! A reader that misses in an upper tier asks below and fills in the answer. In between, a writer may replace or delete
+//! the value and drop the key above, where it was not yet: the fill would bring an old value back. So a reader takes
+//! the key's token before it asks below, and fills only while the token holds. (So do the leases of Nishtala et al.,
+//! "Scaling Memcache at Facebook", 2013, and the put tokens of `CacheLib`.)
 //!
-//! A writer invalidates the tokens of its key before it begins, and again whenever one tier is done and the one above it
-//! is to follow: a reader that asked the lower one before that moment may have been told the old value, one that asks
-//! after it is told the new one. Nothing is invalidated while somebody fills under a token that holds. So a fill either
-//! comes before what the writer then does in the same tier, which overwrites or drops it, or does not come at all.
+//! A writer invalidates the tokens of its key before it begins, and again between each tier and the tier above it. A
+//! reader that asked the lower tier before that moment may have got the old value; a reader that asks after it gets the
+//! new value. No token is invalidated during a fill under a token that holds. So a fill comes before the writer's own
+//! step in the same tier, which overwrites or drops the value, or not at all.
 //!
-//! Of writers of one key at the same moment, each stores above only if nobody else has written since it began, and drops
-//! the key otherwise: nobody knows whose value won below.
+//! When several writers write one key at the same moment, each stores above only if no other has written since it
+//! began. Otherwise it drops the key, because it does not know whose value won below.
 //!
-//! Keys share tokens by their hash. One that shares with a key that is written at the very moment is not filled once.
+//! Keys share tokens by their hash. A key that shares its token with a key under write misses one fill.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, TryLockError};
 
-/// How many tokens there are. With 64 threads that write through to a far server, one fill in a hundred meets another key's
-/// write; they take 128 KiB.
+/// The number of tokens, which take 128 KiB. With 64 threads that write through to a far server, one fill in a hundred
+/// meets another key's write.
 const N_STRIPES: usize = 1 << 13;
 
 /// The tokens of a stack, which all of its sessions share.
@@ -32,13 +32,14 @@ pub(super) struct Tokens {
 /// The state that the keys of one hash share.
 #[derive(Debug, Default)]
 struct Stripe {
-    /// How often a writer has invalidated its tokens.
+    /// How often writers have invalidated the stripe's tokens.
     count: AtomicU64,
-    /// Read by those who store above while the count must not move, written by those who move it.
+    /// Held for reading by sessions that store above, so that the count does not move; held for writing to move the
+    /// count.
     moves: RwLock<()>,
 }
 
-/// The knowledge of a key's writes at a moment.
+/// The state of a key's writes at a moment.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Token {
     stripe: usize,
@@ -61,14 +62,14 @@ impl Tokens {
         Token { stripe, count: self.stripes[stripe].count.load(Ordering::SeqCst) }
     }
 
-    /// The token of a key, for a writer that has not begun yet. All others of this key are void.
+    /// The token of a key, for a writer that has not begun yet. All other tokens of this key become void.
     pub(super) fn begin(&self, key: &[u8]) -> Token {
         let stripe = stripe_of(key);
         Token { stripe, count: self.stripes[stripe].invalidate() }
     }
 
-    /// Makes all other tokens of the key void again, between one tier and the next. This one stays if nobody else has
-    /// written meanwhile.
+    /// Makes all other tokens of the key void again, between one tier and the next. This token stays if no other
+    /// session has written meanwhile.
     pub(super) fn go_on(&self, token: &mut Token) {
         let count = self.stripes[token.stripe].invalidate();
         if count == token.count + 1 {
@@ -76,7 +77,7 @@ impl Tokens {
         }
     }
 
-    /// Keeps a token from becoming void; `None` where it is, or is about to be.
+    /// Keeps a token from becoming void; `None` where the token is void, or is about to be.
     pub(super) fn hold(&self, token: Token) -> Option<Held<'_>> {
         let stripe = &self.stripes[token.stripe];
         let held = match stripe.moves.try_read() {
@@ -96,7 +97,7 @@ impl Tokens {
 }
 
 impl Stripe {
-    /// Moves the count, once nobody stores above, and returns it.
+    /// Moves the count, once no session stores above, and returns it.
     fn invalidate(&self) -> u64 {
         let _alone = self.moves.write().unwrap_or_else(PoisonError::into_inner);
         self.count.fetch_add(1, Ordering::SeqCst) + 1

@@ -1,20 +1,20 @@
-//! Whether a tier is believed.
+//! The trust in a tier.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Whether a tier is believed.
+/// The trust in a tier.
 ///
-/// A tier that could not drop a key may hold a value that should have gone. Nobody asks it until everything that it holds
-/// now has passed its longest time; where there is none, until it is cleared.
+/// A tier that could not drop a key may hold a value that should be gone. No session asks the tier until everything
+/// that it holds now has passed its longest time; without such a time, until the tier is cleared.
 #[derive(Debug)]
 pub(super) struct Trust {
     opened: Instant,
-    /// Milliseconds after `opened` until which it is not believed; 0 where it is.
+    /// Milliseconds after `opened` until which the tier is not trusted; 0 while it is trusted.
     lost_until_ms: AtomicU64,
 }
 
-/// How trust stood at a moment.
+/// The state of trust at a moment.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Standing(u64);
 
@@ -30,21 +30,21 @@ impl Trust {
         until == 0 || until <= self.now_ms()
     }
 
-    /// Loses it for this time, or for good.
+    /// Loses trust for this time, or for good.
     pub(super) fn lose(&self, time: Option<Duration>) {
         let until = time.map_or(u64::MAX, |time| self.now_ms().saturating_add(millis(time) + 1));
         self.lost_until_ms.fetch_max(until, Ordering::AcqRel);
     }
 
-    /// How it stands, for somebody who is about to empty the tier.
+    /// The present state, for a session that is about to clear the tier.
     pub(super) fn standing(&self) -> Standing {
         Standing(self.lost_until_ms.load(Ordering::Acquire))
     }
 
-    /// Restores it as far as it had been lost when the tier began to be emptied.
+    /// Restores the trust that was lost before the clear began.
     pub(super) fn restore(&self, before: Standing) {
         let lost = &self.lost_until_ms;
-        // Where it is another one by now, a key could not be dropped meanwhile.
+        // A different state means that a key could not be dropped meanwhile.
         let _ = lost.compare_exchange(before.0, 0, Ordering::AcqRel, Ordering::Relaxed);
     }
 

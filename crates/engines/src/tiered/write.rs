@@ -1,8 +1,9 @@
 //! The order of writes: the lowest tier first, which decides; then upwards.
 //!
-//! A tier above gets a value where it is known, or the key is dropped there: L1 recovers from a write it has not seen,
-//! the tier below does not recover from one that only L1 has seen. Each write takes the key's token, so that no reader
-//! brings back what it has replaced, and no writer of the same moment puts above what lost below (`tokens.rs`).
+//! An upper tier gets the new value where it is known, otherwise it drops the key. L1 recovers from a write that it has
+//! not seen, but the tier below does not recover from a write that only L1 has seen. Each write takes the key's token.
+//! So no reader brings the replaced value back, and no concurrent writer stores a value above that lost below
+//! (`tokens.rs`).
 
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ pub(super) fn set(
     check(&stack.capabilities, options)?;
     let (lowest, above, tokens) = apart(stack);
     let token = tokens.begin(key);
-    // The time that the lowest tier takes has passed for all.
+    // The life begins before the write to the lowest tier, so that the time of that write counts.
     let life = Life::begin(options.ttl);
     let outcome = lowest.session.set(key, value, options);
     let joins = matches!(options.mode, SetMode::Append | SetMode::Prepend);
@@ -31,7 +32,7 @@ pub(super) fn set(
         Ok(SetOutcome::Stored) if !joins => {
             put_above(above, (tokens, token), (key, value, options.flags, life));
         }
-        // The key is there, and nobody has changed it.
+        // The key exists, and this write has not changed it.
         Ok(SetOutcome::NotStored) if options.mode == SetMode::Add => {}
         _ => drop(drop_above(above, (tokens, token), key)),
     }
@@ -44,17 +45,17 @@ pub(super) fn delete(stack: &mut Stack, key: &[u8]) -> Result<bool> {
         .map(|(was_below, was_above)| was_below | was_above)
 }
 
-/// Gives a key a new TTL. Above it is dropped: what is there may be old, and would be kept for longer.
+/// Gives a key a new TTL. The upper tiers drop the key: a value there may be old, and would be kept for longer.
 pub(super) fn touch(stack: &mut Stack, key: &[u8], ttl: Option<Duration>) -> Result<bool> {
     lowest_then_drop(stack, key, |lowest| lowest.session.touch(key, ttl)).map(|(found, _)| found)
 }
 
-/// Adds to a number. Above it is dropped: the sum is known, its flags and its TTL are not.
+/// Adds to a number. The upper tiers drop the key: the sum is known, its flags and its TTL are not.
 pub(super) fn incr(stack: &mut Stack, key: &[u8], delta: i64) -> Result<Option<u64>> {
     lowest_then_drop(stack, key, |lowest| lowest.session.incr(key, delta)).map(|(sum, _)| sum)
 }
 
-/// Removes everything everywhere. What could not be cleared above is not believed; the first error is the stack's.
+/// Removes every entry of every tier. An upper tier that fails to do so loses trust; the first error is the stack's.
 pub(super) fn clear(stack: &mut Stack) -> Result<()> {
     if !stack.capabilities.clear {
         let operation = "clear of a stack with a tier that has none";
@@ -69,7 +70,7 @@ pub(super) fn clear(stack: &mut Stack) -> Result<()> {
     result
 }
 
-/// Refuses what not every tier can keep.
+/// Refuses options that not every tier can keep.
 fn check(capabilities: &Capabilities, options: &SetOptions) -> Result<()> {
     let operation = match options {
         SetOptions { mode: SetMode::Cas(_), .. } => "cas",
@@ -80,8 +81,8 @@ fn check(capabilities: &Capabilities, options: &SetOptions) -> Result<()> {
     Err(Error::Unsupported { engine: SCHEME, operation })
 }
 
-/// Does something to the lowest tier and drops the key in those above, whatever came of it: after an error too nobody
-/// knows what is below.
+/// Runs an operation on the lowest tier and drops the key in the tiers above, whatever the result: after an error too,
+/// the state below is unknown.
 fn lowest_then_drop<T>(
     stack: &mut Stack,
     key: &[u8],
@@ -100,7 +101,7 @@ fn apart(stack: &mut Stack) -> (&mut TierSession, &mut [TierSession], &Tokens) {
     (lowest, above, &stack.tokens)
 }
 
-/// Stores what the lowest tier has acknowledged in the tiers above; drops it there if somebody else writes the key, too.
+/// Stores an acknowledged value in the tiers above; drops the key there if another session writes it, too.
 fn put_above(
     above: &mut [TierSession],
     (tokens, mut token): (&Tokens, Token),
