@@ -1,9 +1,9 @@
-//! Which server of a pool has a key: ketama, as libmemcached places it.
+//! The placement of keys on the servers of a pool: ketama, as in libmemcached.
 //!
 //! Every server gets points on a ring of 2^32, from the MD5 of its name and a running number; a key belongs to
 //! the first point at or after its own hash. When a server comes or goes, only its share of the keys moves.
-//! Clients that share a pool must agree on every key, so the names that are hashed, the number of points and
-//! even the rounding are libmemcached's; `tests/ketama.rs` holds its answers against ours.
+//! Clients that share a pool must agree on every key. So the hashed names, the number of points and even the rounding
+//! are libmemcached's; `tests/ketama.rs` compares its answers with these.
 
 use md5::{Digest, Md5};
 
@@ -13,11 +13,11 @@ pub const DEFAULT_PORT: u16 = 11211;
 /// A server of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PoolServer<'a> {
-    /// Its host as the pool's clients spell it: a name, an address, or the path of a socket. It is not resolved.
+    /// The host as the pool's clients spell it: a name, an address, or the path of a socket. The host is not resolved.
     pub host: &'a str,
-    /// Its port; 0 for a socket.
+    /// The port; 0 for a socket.
     pub port: u16,
-    /// Its share of the keys, relative to the other servers'.
+    /// The server's share of the keys, relative to the other servers'.
     pub weight: u32,
 }
 
@@ -61,7 +61,7 @@ impl Ketama {
         Self { points }
     }
 
-    /// The place in the list of servers of the one that has `key`; 0 where no server has a point.
+    /// The place, in the list of servers, of the server that has `key`; 0 where no server has a point.
     pub fn server(&self, key: &[u8]) -> usize {
         let hash = hash(key);
         let next = self.points.partition_point(|point| point.hash < hash);

@@ -1,4 +1,4 @@
-//! Which keys are valid.
+//! The rules for valid keys.
 
 /// The longest key, in bytes.
 pub const MAX_KEY_LEN: usize = 250;
@@ -6,11 +6,11 @@ pub const MAX_KEY_LEN: usize = 250;
 /// Why a key cannot be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyFault {
-    /// It has no bytes.
+    /// The key has no bytes.
     Empty,
-    /// It is longer than [`MAX_KEY_LEN`].
+    /// The key is longer than [`MAX_KEY_LEN`].
     TooLong,
-    /// It has a blank or a control character, which would end it early.
+    /// The key has a blank or a control character, which would end it early.
     Blank,
 }
 
@@ -29,7 +29,7 @@ pub fn check(key: &[u8]) -> Result<(), KeyFault> {
     }
 }
 
-/// Whether there is a blank or a control character, eight bytes at a time: every request asks.
+/// Whether there is a blank or a control character. Every request checks its key, so this takes eight bytes at a time.
 #[inline]
 fn has_blank(key: &[u8]) -> bool {
     let is_blank = |byte: &u8| *byte <= b' ' || *byte == 127;
@@ -44,7 +44,7 @@ fn has_blank(key: &[u8]) -> bool {
 fn word_has_blank(word: u64) -> bool {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
-    // A subtraction borrows where a byte is smaller than what is taken from it; bytes from 128 up are masked out.
+    // A subtraction borrows where a byte is smaller than the byte subtracted from it; bytes from 128 up are masked out.
     let small = word.wrapping_sub(ONES * 33) & !word;
     let delete = word ^ (ONES * 127);
     let delete = delete.wrapping_sub(ONES) & !delete;

@@ -1,13 +1,13 @@
 //! The memcached protocols without I/O: bytes in, bytes out.
 //!
-//! [`text`] is the classic protocol (`get`, `set` …), [`meta`] its successor (`mg`, `ms` …), one file a command.
-//! A client encodes a request into a buffer of its own and parses what has arrived so far; it decides when to
-//! read more. Parsers look at the bytes from the beginning of an answer every time, hold no state, never
-//! allocate and never panic, whatever a peer sends. The bytes of a value are not part of a parsed answer: its
-//! header tells their number, so that a client can read them straight to where they belong.
+//! [`text`] is the classic protocol (`get`, `set` …), [`meta`] its successor (`mg`, `ms` …), one file a command. A
+//! client encodes a request into its own buffer and parses the bytes that have arrived so far; the client decides when
+//! to read more. Parsers read an answer from its beginning every time, hold no state, never allocate and never panic,
+//! whatever a peer sends. The bytes of a value are not part of a parsed answer: the header has their number, so that a
+//! client can read them straight into their place.
 //!
-//! Besides the bytes on the wire, the rules that every client must share live here: which keys are valid
-//! ([`key`]), what a TTL becomes ([`ttl`]), which server of a pool has a key ([`ketama`]).
+//! Besides the bytes on the wire, this crate has the rules that every client must share: valid keys ([`key`]), the form
+//! of a TTL ([`ttl`]), and the placement of keys on the servers of a pool ([`ketama`]).
 
 pub mod ketama;
 pub mod key;
@@ -21,7 +21,7 @@ mod number;
 
 pub use line::shown;
 
-/// The largest value that a parser believes in, in bytes: memcached's item limit cannot be set above 1 GiB.
+/// The largest value that a parser accepts, in bytes: memcached's item limit cannot be set above 1 GiB.
 pub const MAX_VALUE_LEN: usize = 1 << 30;
 
 /// The longest line that a parser waits for, in bytes.
@@ -37,7 +37,7 @@ pub enum Parsed<T> {
 }
 
 impl<'a, T> Parsed<Result<T, Refusal<'a>>> {
-    /// Turns an answer into another, or finds that it cannot be one.
+    /// Turns an answer into another, or into an error where it cannot be one.
     #[inline]
     pub fn and_then<U>(self, turn: impl FnOnce(T) -> Result<U, Malformed>) -> Parse<'a, U> {
         Ok(match self {
@@ -51,20 +51,20 @@ impl<'a, T> Parsed<Result<T, Refusal<'a>>> {
 /// The return value of a parser: an answer or a refusal by the server, when it is complete.
 pub type Parse<'a, T> = Result<Parsed<Result<T, Refusal<'a>>>, Malformed>;
 
-/// A server's own word that it did not do what it was asked.
+/// A server's answer that it did not do the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal<'a> {
     /// `ERROR`: the server does not know the command.
     Unknown,
     /// `CLIENT_ERROR <reason>`: the request was wrong.
     Client(&'a [u8]),
-    /// `SERVER_ERROR <reason>`: the server could not.
+    /// `SERVER_ERROR <reason>`: the server could not do the request.
     Server(&'a [u8]),
 }
 
-/// The peer sent what is no answer to the command; nothing after it can be understood.
+/// The peer sent bytes that do not answer the command; the bytes after them have no meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Malformed {
-    /// The command that was to be answered.
+    /// The command without an answer.
     pub command: &'static str,
 }

@@ -23,7 +23,7 @@ pub(crate) fn parse<'a, T>(
     Ok(Parsed::Complete(reply, end + 1))
 }
 
-/// Where the first newline is, looked for in eight bytes at a time: it is the longest loop over a small answer.
+/// The place of the first newline. This is the longest loop over a small answer, so it takes eight bytes at a time.
 #[inline]
 fn position_of_newline(bytes: &[u8]) -> Option<usize> {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
@@ -54,7 +54,7 @@ fn refusal(line: &[u8]) -> Option<Refusal<'_>> {
     }
 }
 
-/// The first word and what is left behind the blank after it; `None` at the end of the line.
+/// The first word, and the rest behind the blank after it; `None` at the end of the line.
 #[inline]
 pub(crate) fn next_word(line: &[u8]) -> Option<(&[u8], &[u8])> {
     if line.is_empty() {
@@ -64,7 +64,7 @@ pub(crate) fn next_word(line: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&line[..end], line.get(end + 1..).unwrap_or_default()))
 }
 
-/// The first word as a number, and what is left.
+/// The first word as a number, and the rest.
 #[inline]
 pub(crate) fn next_number(line: &[u8]) -> Option<(u64, &[u8])> {
     let (number, rest) = leading_u64(line)?;
@@ -75,7 +75,7 @@ pub(crate) fn next_number(line: &[u8]) -> Option<(u64, &[u8])> {
     }
 }
 
-/// The first line of what a peer sent, short and printable, for messages.
+/// The first line of a peer's bytes, short and printable, for messages.
 pub fn shown(bytes: &[u8]) -> String {
     const LONGEST: usize = 120;
     let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn a_newline_is_found_wherever_it_is() {
         for len in 0..40 {
-            // 0x0b and 0x8a are what a careless search in words takes for a newline.
+            // A careless search in words takes 0x0b and 0x8a for a newline.
             let mut bytes = vec![0x0b; len];
             bytes.iter_mut().step_by(2).for_each(|byte| *byte = 0x8a);
             assert_eq!(position_of_newline(&bytes), None);

@@ -1,6 +1,6 @@
 //! Decimal numbers, without the formatting machinery, which would be a third of the cost of a request.
 
-/// The decimal number at the beginning of `text`, and what is left; `None` where there is none or it does not fit.
+/// The decimal number at the beginning of `text`, and the rest; `None` where there is no number or it does not fit.
 #[inline]
 pub(crate) fn leading_u64(text: &[u8]) -> Option<(u64, &[u8])> {
     let mut number = 0_u64;
@@ -28,7 +28,7 @@ fn checked(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// The decimal number that is all of `text`; `None` where it is none or does not fit.
+/// All of `text` as a decimal number; `None` where it is not a number or does not fit.
 #[inline]
 pub(crate) fn parse_u64(text: &[u8]) -> Option<u64> {
     leading_u64(text).filter(|(_, rest)| rest.is_empty()).map(|(number, _)| number)

@@ -9,24 +9,24 @@ pub struct StorageRequest<'a> {
     pub len: usize,
     /// The client's own flags.
     pub flags: u32,
-    /// When it ends, as [`exptime`](crate::ttl::exptime) gives it.
+    /// The end of the entry, as [`exptime`](crate::ttl::exptime) gives it.
     pub exptime: i64,
-    /// Under which condition.
+    /// The condition for storing the value.
     pub mode: StorageMode,
 }
 
-/// Under which condition a value is stored.
+/// The condition under which a value is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StorageMode {
     /// In any case.
     Set,
     /// Only when the key is absent.
     Add,
-    /// Only when the key is there.
+    /// Only when the key exists.
     Replace,
-    /// Behind the value that is there.
+    /// Behind the existing value.
     Append,
-    /// Before the value that is there.
+    /// Before the existing value.
     Prepend,
     /// Only when the entry still has this version.
     Cas(u64),
@@ -35,12 +35,12 @@ pub enum StorageMode {
 /// The outcome for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StorageReply {
-    /// It is stored.
+    /// The value is stored.
     Stored,
     /// The condition did not hold.
     NotStored,
     /// The entry has another version.
     Exists,
-    /// The key is not there, so it has no version.
+    /// The key does not exist, so it has no version.
     NotFound,
 }

@@ -5,11 +5,11 @@ use std::time::Duration;
 /// Up to this many seconds a number on the wire is relative; above it, it is a date (seconds since 1970).
 pub const LONGEST_RELATIVE: u64 = 30 * 24 * 60 * 60;
 
-/// The last date that the wire can carry: memcached reads 32 bits with a sign. A later end becomes this one.
+/// The last date that the wire can carry: memcached reads 32 bits with a sign. A later date becomes this one.
 const LAST_DATE: u64 = i32::MAX as u64;
 
-/// The number that stands for `ttl`, rounded up to whole seconds: 0 is for ever, a negative number has passed
-/// already. `unix_now_s` is asked only where the number must be a date.
+/// The number that stands for `ttl`, rounded up to whole seconds: 0 means for ever, a negative number an end that has
+/// passed already. `unix_now_s` is called only where the number must be a date.
 pub fn exptime(ttl: Option<Duration>, unix_now_s: impl FnOnce() -> u64) -> i64 {
     let Some(ttl) = ttl else { return 0 };
     if ttl.is_zero() {

@@ -15,7 +15,7 @@ pub enum GetReply {
     Value {
         /// Number of bytes of the value.
         len: usize,
-        /// Its metadata.
+        /// Metadata of the value.
         flags: ReplyFlags,
     },
     /// `EN`: a miss.
@@ -43,8 +43,8 @@ pub fn parse_reply(input: &[u8]) -> Parse<'_, GetReply> {
     })
 }
 
-/// Reads the header of a hit as memcached answers [`encode`], in one pass and nothing else: a third of the work of
-/// [`parse_reply`], to which `None` leaves all that is not exactly this.
+/// Reads the header of a hit, exactly as memcached answers [`encode`], in one pass: a third of the work of
+/// [`parse_reply`]. `None` leaves any other input to [`parse_reply`].
 #[inline]
 pub fn parse_hit(input: &[u8]) -> Option<(usize, ReplyFlags, usize)> {
     let (len, rest) = leading_u64(input.strip_prefix(b"VA ")?)?;

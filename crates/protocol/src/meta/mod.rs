@@ -1,4 +1,4 @@
-//! The meta protocol of memcached 1.6: two-letter commands that name exactly what is to be returned.
+//! The meta protocol of memcached 1.6: two-letter commands that name exactly the parts of the answer.
 //!
 //! An answer begins with a code (`HD`, `VA`, `EN` …), followed by flags of one letter and perhaps a value.
 
@@ -11,7 +11,7 @@ pub mod get;
 pub mod noop;
 pub mod set;
 
-/// The flags of an answer that a client of ours asks for; others are passed over.
+/// The flags of an answer that Larder's clients ask for; the parser skips others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReplyFlags {
     /// `f`: the client's own flags.
@@ -23,7 +23,7 @@ pub struct ReplyFlags {
 }
 
 impl ReplyFlags {
-    /// Reads blank-separated flags; `None` where one that we know has no number.
+    /// Reads blank-separated flags; `None` where a known flag has no number.
     #[inline]
     fn parse(mut text: &[u8]) -> Option<Self> {
         let mut flags = Self::default();

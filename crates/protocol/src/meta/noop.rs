@@ -1,4 +1,4 @@
-//! `mn`: asks for nothing. Its answer tells that everything before it has been answered.
+//! `mn`: asks for nothing. The answer shows that every request before it has been answered.
 
 use crate::Parse;
 use crate::line::parse;

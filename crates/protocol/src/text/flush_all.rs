@@ -1,4 +1,4 @@
-//! `flush_all`: everything ends at once.
+//! `flush_all`: every entry ends at once.
 
 use crate::Parse;
 use crate::line::parse;

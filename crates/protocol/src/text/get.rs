@@ -21,11 +21,11 @@ pub enum GetReply<'a> {
 pub struct ValueHeader<'a> {
     /// The key as the server has it.
     pub key: &'a [u8],
-    /// The flags it was set with.
+    /// The flags that the value was set with.
     pub flags: u32,
     /// Number of bytes of the value.
     pub len: usize,
-    /// Its version; `gets` only.
+    /// The version of the value; `gets` only.
     pub version: Option<u64>,
 }
 
@@ -60,8 +60,8 @@ pub fn parse_reply(input: &[u8]) -> Parse<'_, GetReply<'_>> {
     })
 }
 
-/// Reads the header of a hit for `key` as memcached answers [`encode_gets`], in one pass and nothing else: a third of
-/// the work of [`parse_reply`], to which `None` leaves all that is not exactly this.
+/// Reads the header of a hit for `key`, exactly as memcached answers [`encode_gets`], in one pass: a third of the work
+/// of [`parse_reply`]. `None` leaves any other input to [`parse_reply`].
 #[inline]
 pub fn parse_hit<'a>(input: &'a [u8], key: &[u8]) -> Option<(ValueHeader<'a>, usize)> {
     let rest = input.strip_prefix(b"VALUE ")?;

@@ -8,7 +8,7 @@ use crate::line::{next_word, parse};
 pub enum StatsReply<'a> {
     /// `STAT <name> <value>`.
     Stat {
-        /// Its name.
+        /// Name of the counter or setting.
         name: &'a [u8],
         /// Its value: the rest of the line.
         value: &'a [u8],
