@@ -6,19 +6,19 @@ use serde::Serialize;
 
 /// The capabilities of a store, and its limits. `Default` is "nothing".
 ///
-/// A name is a verb (`incr`), a verb with what it takes, or `max_<noun>`. A limit of `None` means that none is
-/// known, not that there is none. Callers read these instead of asking for an engine by name; a difference
+/// A name is a verb (`incr`), a verb with its object, or `max_<noun>`. A limit of `None` means that the limit is not
+/// known, not that there is no limit. Callers read these fields instead of asking for an engine by name. A difference
 /// between engines that a caller would notice is a field here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts, not one state")]
 pub struct Capabilities {
-    /// Keeps what is set. `false`: stores nothing, and a `get` replays the last `set` whatever the key.
+    /// Keeps the entries that are set. `false`: stores nothing, and a `get` replays the last `set` whatever the key.
     pub stores: bool,
     /// Honours [`SetOptions::ttl`](crate::SetOptions::ttl).
     pub ttl: bool,
     /// The finest step in which a TTL is honoured; a TTL is rounded up to it.
     pub ttl_resolution: Duration,
-    /// Tells the remaining TTL on a hit.
+    /// Reports the remaining TTL on a hit.
     pub ttl_left: bool,
     /// Keeps [`SetOptions::flags`](crate::SetOptions::flags).
     pub flags: bool,

@@ -6,27 +6,28 @@ use schemars::Schema;
 
 use crate::{Error, Guest, Result, Store, StoreUrl};
 
-/// A kind of cache: what `larder engines` lists and what a URL's scheme names.
+/// A kind of cache, as `larder engines` lists it and a URL's scheme names it.
 #[derive(Debug, Clone, Copy)]
 pub struct Engine {
     /// The scheme of its URLs.
     pub scheme: &'static str,
-    /// Other schemes that mean it: people write `rediss://`. It sees in its URL which one was written.
+    /// Other schemes of the engine: people write `rediss://`. The engine reads the written scheme from its URL.
     pub aliases: &'static [&'static str],
     /// A description, in one line.
     pub summary: &'static str,
     /// A URL that shows its most useful options.
     pub example: &'static str,
-    /// Where its entries take room.
+    /// The medium that holds the entries.
     pub medium: Medium,
-    /// The option that bounds its size in bytes; a plan sets it to hold the working set when the user did not.
+    /// The option that limits the size in bytes; a plan sets it to hold the working set, unless the user did.
     pub capacity_option: Option<&'static str>,
-    /// The programs that must be installed for it: the real servers that it can start when its URL names none, the first
-    /// unless its option `server` names another; an interpreter; a library. None where it needs nothing.
+    /// The programs that must be installed for the engine: servers, an interpreter or a library. Of the servers, the
+    /// engine starts the first when its URL names none, or the one that its option `server` names. Empty where it needs
+    /// no program.
     pub recipes: &'static [Recipe],
     /// The schema of its options struct, from which documentation is made.
     pub options: fn() -> Schema,
-    /// Opens a store. The catalog is for engines that are built from others.
+    /// Opens a store. The catalog is for engines that are built from other engines.
     pub open: fn(&StoreUrl, &Catalog) -> Result<Arc<dyn Store>>,
 }
 
@@ -36,12 +37,12 @@ impl Engine {
         self.scheme == scheme || self.aliases.contains(&scheme)
     }
 
-    /// Whether real servers stand behind it, so that a host or a path in its URL names one that Larder does not start.
+    /// Whether the engine has servers, so that a host or a path in its URL names a server that Larder does not start.
     pub fn has_servers(&self) -> bool {
         self.recipes.iter().any(|recipe| recipe.role == Role::Server)
     }
 
-    /// Whether this build has it.
+    /// Whether this build has the engine.
     pub fn is_built(&self) -> bool {
         !self.recipes.iter().any(|recipe| matches!(recipe.source, Source::Feature(_)))
     }
@@ -55,52 +56,52 @@ impl Engine {
         }
     }
 
-    /// Its options, for help and documentation.
+    /// The options of the engine, for help and documentation.
     pub fn option_docs(&self) -> Vec<OptionDoc> {
         option_docs(&(self.options)())
     }
 }
 
-/// Where the entries of an engine take room.
+/// The medium that holds the entries of an engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Medium {
-    /// Nowhere: it keeps nothing.
+    /// Nowhere: the engine keeps nothing.
     Nothing,
     /// In the memory of a process.
     Memory,
-    /// In files; under a path on tmpfs or ramfs that is memory too.
+    /// In files; under a path on tmpfs or ramfs these are in memory too.
     Files,
-    /// Wherever its tiers take theirs; see [`Catalog::media_here`].
+    /// In the media of its tiers; see [`Catalog::media_here`].
     Tiers,
 }
 
 /// A program that an engine needs and that is not part of Larder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recipe {
-    /// Its purpose.
+    /// The purpose of the program.
     pub role: Role,
-    /// How the option `server` names it; empty for the one that is started where no other is named.
+    /// The program's name in the option `server`; empty for the server that is started by default.
     pub server: &'static str,
-    /// The program, looked for on `PATH` and among the daemons; of [`Source::Setup`] a file in its folder.
+    /// The program, looked for on `PATH` and among the daemons; for [`Source::Setup`], a file in its folder.
     pub program: &'static str,
-    /// Folders beyond `PATH` in which it may lie. A `*` stands for a version, and the newest is taken.
+    /// Folders beyond `PATH` in which the program may lie. A `*` stands for a version, and the newest is taken.
     pub folders: &'static [&'static str],
-    /// The package that brings it.
+    /// The package that has the program.
     pub source: Source,
 }
 
 /// The purpose of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// It is started as a server, unless the URL names one that runs already.
+    /// The program is started as a server, unless the URL names a running server.
     Server,
-    /// It runs the program of a guest.
+    /// The program runs the program of a guest.
     Interpreter,
-    /// It is loaded into this process.
+    /// The program is a library that is loaded into this process.
     Library,
 }
 
-/// The package that brings a program.
+/// The package that has a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// The Debian package of this name.
@@ -109,12 +110,12 @@ pub enum Source {
     Setup(&'static str),
     /// A build of Larder with this feature of `larder-engines`.
     Feature(&'static str),
-    /// No registry: a person installs it by what this page says.
+    /// No registry: a person follows the instructions on this page.
     Page(&'static str),
 }
 
 impl Source {
-    /// The command that brings it, or where it is told.
+    /// The command that installs the program, or the address of the instructions.
     pub fn command(self) -> String {
         match self {
             Self::Debian(package) => format!("apt-get install {package}"),
@@ -133,7 +134,7 @@ impl Recipe {
         Self { role, server: "", program, folders: &[], source: Source::Debian(package) }
     }
 
-    /// The server that this program of a Debian package is.
+    /// A server from a Debian package.
     pub const fn server(program: &'static str, package: &'static str) -> Self {
         Self::new(Role::Server, program, package)
     }
@@ -146,7 +147,7 @@ pub struct OptionDoc {
     pub name: String,
     /// A description, in one paragraph.
     pub text: String,
-    /// Its value when it is not given; empty where there is none.
+    /// The default value; empty where there is no default.
     pub default: String,
 }
 
@@ -177,8 +178,8 @@ pub fn option_docs(schema: &Schema) -> Vec<OptionDoc> {
     properties.iter().map(doc).collect()
 }
 
-/// The engines that a program has, in the order of the documentation: those that work in this process, and behind them
-/// its guests, caches that live inside another language and are reached through a program in it.
+/// The engines that a program has, in the order of the documentation: first the engines that work in this process, then
+/// the guests. A guest is a cache inside another language, reached through a program in that language.
 #[derive(Debug, Clone, Copy)]
 pub struct Catalog {
     engines: &'static [Engine],
@@ -224,7 +225,7 @@ impl Catalog {
         })
     }
 
-    /// The engine that keeps nothing, under which the measuring of this scheme is measured: for a guest that of its language.
+    /// The engine that keeps nothing, as the baseline of this scheme's measurements: for a guest that of its language.
     pub fn keeps_nothing(&self, scheme: &str) -> Option<&'static Engine> {
         let Some(guest) = self.guest(scheme) else {
             return self.natives().find(|engine| engine.medium == Medium::Nothing);
@@ -233,8 +234,8 @@ impl Catalog {
         of_language.map(|other| &other.engine).find(|engine| engine.medium == Medium::Nothing)
     }
 
-    /// The option that bounds how much an engine holds, in bytes, whether or not a plan sets it by itself. The servers of a
-    /// guest have their own engine's.
+    /// The option that limits the size of an engine in bytes, whether or not a plan sets it by itself. A guest with
+    /// servers has the option of their engine.
     pub fn size_option(&self, engine: &Engine) -> Option<&'static str> {
         match self.guest(engine.scheme) {
             None => engine.capacity_option,
@@ -243,12 +244,13 @@ impl Catalog {
         }
     }
 
-    /// Whether a URL names a server that Larder does not start: an external one. Of a stack, whether any tier does.
+    /// Whether a URL names a server that Larder does not start: an external one. For a stack, whether any tier does.
     pub fn is_external(&self, url: &StoreUrl) -> bool {
         self.tiers(url).iter().any(|tier| self.is_external_tier(tier))
     }
 
-    /// Where the entries of a URL take room here; of a stack, those of each tier. External servers take none of ours.
+    /// The media that hold the entries of a URL here; for a stack, those of each tier. An external server has no medium
+    /// here.
     pub fn media_here(&self, url: &StoreUrl) -> Vec<Medium> {
         let mut tiers = self.tiers(url);
         tiers.retain(|tier| !self.is_external_tier(tier));
@@ -264,8 +266,8 @@ impl Catalog {
         !url.tiers().is_empty() && self.tiers(url).iter().any(|(engine, _)| is_here(engine))
     }
 
-    /// The tiers of a URL, or the URL itself where it is no stack, each with its engine. A tier of a guest's stack may leave
-    /// out the language, which is that of the whole. What is not known is left out.
+    /// The tiers of a URL, or the URL itself where it is no stack, each with its engine. A tier of a guest's stack may
+    /// leave out the language, which is that of the whole stack. Tiers of unknown engines are left out.
     fn tiers<'a>(&self, url: &'a StoreUrl) -> Vec<(&'static Engine, &'a StoreUrl)> {
         if url.tiers().is_empty() {
             return self.find(url.scheme()).map(|engine| (engine, url)).into_iter().collect();

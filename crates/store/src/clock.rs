@@ -30,13 +30,13 @@ impl Clock {
         }
     }
 
-    /// The deadline of an entry that is stored now with this TTL; rounded up, so that it never ends early.
+    /// The deadline of an entry that is stored now with this TTL; rounded up, so that the entry never ends early.
     pub fn deadline_ms(&self, ttl: Duration) -> u64 {
         let round_up = u64::from(!ttl.subsec_nanos().is_multiple_of(1_000_000));
         self.now_ms().saturating_add(millis(ttl)).saturating_add(round_up)
     }
 
-    /// Moves a manual clock; the system's cannot be moved and stays as it is.
+    /// Moves a manual clock; the system's clock stays as it is.
     pub fn advance(&self, by: Duration) {
         if let Some(manual) = &self.0 {
             manual.fetch_add(millis(by), Ordering::Relaxed);

@@ -41,7 +41,8 @@ pub enum Error {
         /// Length of the tag, in bytes.
         len: usize,
     },
-    /// The value is larger than the engine takes. [`Session::set`](crate::Session::set) says what becomes of an older one.
+    /// The value is larger than the engine takes. [`Session::set`](crate::Session::set) says whether an older value
+    /// stays.
     #[error("{engine}: value {} > item limit {}", ByteSize(*len as u64), ByteSize(*limit as u64))]
     ValueTooLarge {
         /// The scheme of the engine.
@@ -59,15 +60,15 @@ pub enum Error {
         /// The part that is full and the way to make room, in one phrase.
         what: String,
     },
-    /// Stored data is not what was written.
+    /// Stored data differs from the written data.
     #[error("{engine}: corrupted: {what}")]
     Corrupted {
         /// The scheme of the engine.
         engine: &'static str,
-        /// Which data, and how it was noticed.
+        /// The data, and how the corruption was noticed.
         what: String,
     },
-    /// Another session holds what this one needs; trying again may succeed.
+    /// Another session holds a lock or a resource that this session needs; trying again may succeed.
     #[error("{engine}: busy: {what}")]
     Busy {
         /// The scheme of the engine.
@@ -82,7 +83,7 @@ pub enum Error {
         engine: &'static str,
         /// The server that was asked.
         peer: String,
-        /// How long was waited.
+        /// How long the caller waited.
         after: Duration,
     },
     /// The store is not there: refused, closed, not installed.
@@ -141,7 +142,7 @@ pub enum Error {
         engine: &'static str,
         /// The option.
         option: &'static str,
-        /// The size that it was given.
+        /// The given size.
         size: ByteSize,
         /// The smallest size that the engine takes.
         least: ByteSize,
@@ -170,12 +171,12 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the same call may succeed when it is simply made again.
+    /// Whether the same call may succeed when it is simply repeated.
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Busy { .. } | Self::Timeout { .. } | Self::Unavailable { .. })
     }
 
-    /// Whether the person who typed the URL can mend it by typing it differently.
+    /// Whether the person who typed the URL can fix the error by typing the URL differently.
     pub fn is_usage(&self) -> bool {
         matches!(
             self,
@@ -186,7 +187,7 @@ impl Error {
         )
     }
 
-    /// A short, stable word for the kind of error: what results are counted by.
+    /// A short, stable word for the kind of error; results count errors by this word.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::KeyTooLong { .. } => "key_too_long",

@@ -21,13 +21,14 @@ pub struct StoreInfo {
     pub settings: BTreeMap<String, String>,
     /// The durability of an acknowledged set.
     pub durability: Durability,
-    /// Whose process holds the data.
+    /// The owner of the process that holds the data.
     pub ownership: Ownership,
-    /// Process ids of the servers behind it that Larder started, or that run on this machine and are known.
+    /// Process ids of the servers behind the store that Larder started, or that run on this machine and are known.
     pub server_pids: Vec<u32>,
-    /// Where clients reach its servers: `host:port`, or the path of a socket; a relay's where one stands between.
+    /// The addresses at which clients reach the servers: `host:port`, or the path of a socket; a relay's where it
+    /// stands between.
     pub addresses: Vec<String>,
-    /// Files and folders that hold its data and nobody else's: what "bytes on disk" counts.
+    /// Files and folders that hold only this store's data: "bytes on disk" counts these.
     pub data_paths: Vec<PathBuf>,
     /// The file system under `data_paths`.
     pub file_system: Option<FileSystem>,
@@ -39,10 +40,10 @@ pub struct StoreInfo {
 pub enum Durability {
     /// The client does not wait for an answer.
     Unacknowledged,
-    /// Lost when the process that holds it ends.
+    /// Lost when the process that holds the value ends.
     #[default]
     Volatile,
-    /// Survives the end of the process, not of the operating system: it is in the system's page cache.
+    /// Survives the end of the process, not of the operating system: the value is in the system's page cache.
     OsCache,
     /// Survives a loss of power but for a stated window: synced in batches.
     FsyncBatch,
@@ -63,7 +64,7 @@ impl Durability {
     }
 }
 
-/// Whose process holds the data of a store.
+/// The owner of the process that holds the data of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ownership {
@@ -92,16 +93,16 @@ impl Ownership {
 pub struct FileSystem {
     /// `ext4`, `tmpfs`, `ramfs` …, as the kernel names it.
     pub kind: String,
-    /// Its size; `None` where it has no limit (ramfs).
+    /// The size; `None` where the file system has no limit (ramfs).
     pub size_bytes: Option<u64>,
     /// The room that an unprivileged process may still fill.
     pub free_bytes: Option<u64>,
-    /// Whether it was mounted for this store alone: nobody else loses room when it is full.
+    /// Whether the file system was mounted for this store alone: no other program loses room when it is full.
     pub is_own: bool,
 }
 
 impl FileSystem {
-    /// Whether its files live in memory only.
+    /// Whether the files live in memory only.
     pub fn is_memory(&self) -> bool {
         matches!(self.kind.as_str(), "tmpfs" | "ramfs")
     }

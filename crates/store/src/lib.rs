@@ -1,12 +1,12 @@
-//! The vocabulary of Larder: what a cache is, without any cache.
+//! The vocabulary of Larder: the interface of a cache, without any cache.
 //!
-//! An [`Engine`] is a kind of cache, named by the scheme of its URL. [`Catalog::open`] turns a
-//! [`StoreUrl`] into a [`Store`], which threads share; [`Store::session`] gives each thread its own
-//! [`Session`], and all work goes through sessions. What an engine can do it declares in
-//! [`Capabilities`]; callers read them and never ask for an engine by name.
+//! An [`Engine`] is a kind of cache, named by the scheme of its URL. [`Catalog::open`] turns a [`StoreUrl`] into a
+//! [`Store`], which threads share; [`Store::session`] gives each thread its own [`Session`], and all work goes through
+//! sessions. An engine declares its abilities in [`Capabilities`]; callers read them and never ask for an engine by
+//! name.
 //!
-//! Nothing here does input or output, and nothing here measures. The engines live in
-//! `larder-engines`, the measured loop in `larder-bench`.
+//! This crate does no input or output, and measures nothing. The engines live in `larder-engines`, the measured loop in
+//! `larder-bench`.
 
 mod capabilities;
 mod catalog;

@@ -9,15 +9,16 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 
 use crate::units::ByteSize;
 
-/// The smallest tmpfs. An empty store of files takes some pages of it, and the kernel takes a size of 0 for no limit at all.
+/// The smallest tmpfs. An empty store of files takes some pages of it, and the kernel reads a size of 0 as no limit at
+/// all.
 const SMALLEST: ByteSize = ByteSize(64 << 10);
 
 /// A file system in memory that is mounted for a store and unmounted when the store is closed: `tmpfs:1g`, `ramfs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mount {
-    /// With a limit: beyond this size, or without one beyond half of the machine's memory, what is written is refused.
+    /// With a limit: this size, or half of the machine's memory. Writes beyond the limit are refused.
     Tmpfs(Option<ByteSize>),
-    /// Without a limit. The kernel takes a size and ignores it, so one may be given, as people did.
+    /// Without a limit. The kernel takes a size and ignores it, so the URL may give one too.
     Ramfs(Option<ByteSize>),
 }
 
@@ -30,7 +31,7 @@ impl Mount {
         }
     }
 
-    /// The size that was asked for, whether it is heeded or not.
+    /// The size that the URL gives, whether the kernel heeds it or not.
     pub fn asked(self) -> Option<ByteSize> {
         match self {
             Self::Tmpfs(size) | Self::Ramfs(size) => size,

@@ -9,7 +9,7 @@ use serde::de::value::MapDeserializer;
 use serde::de::{self, DeserializeOwned, Deserializer, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
-/// Fills `T` from pairs of name and text. The error is one line for the person who typed them.
+/// Fills `T` from pairs of name and text. The error is one line for the person who typed the pairs.
 pub(crate) fn from_pairs<'a, T: DeserializeOwned>(
     pairs: impl Iterator<Item = (&'a str, &'a str)>,
 ) -> Result<T, String> {
@@ -17,7 +17,7 @@ pub(crate) fn from_pairs<'a, T: DeserializeOwned>(
     T::deserialize(MapDeserializer::new(pairs)).map_err(|Problem(message)| message)
 }
 
-/// The message of what went wrong.
+/// The message of an error.
 #[derive(Debug)]
 struct Problem(String);
 

@@ -15,13 +15,13 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// A handle for one thread: a connection, a reader slot, prepared statements, scratch buffers.
     ///
-    /// A session keeps what it needs of the store alive; it may outlive the `Arc` it came from.
+    /// A session keeps the parts of the store that it needs alive; it may outlive the `Arc` of the store.
     fn session(&self) -> Result<Box<dyn Session>>;
 
     /// Counters now. May ask a server.
     fn stats(&self) -> Result<Stats>;
 
-    /// Counters of the servers behind it that Larder did not start, each pool of them once; empty where there are none.
+    /// Counters of the servers behind the store that Larder did not start, each pool once; empty without such servers.
     fn external_stats(&self) -> Result<Vec<Stats>> {
         match self.info().ownership {
             Ownership::External => Ok(vec![self.stats()?]),
@@ -34,7 +34,7 @@ pub trait Store: fmt::Debug + Send + Sync {
         Ok(Vec::new())
     }
 
-    /// The counters of each tier since the store was opened, the nearest first; empty where it is no stack.
+    /// The counters of each tier since the store was opened, the nearest first; empty where the store is no stack.
     fn tiers(&self) -> Vec<TierStats> {
         Vec::new()
     }
@@ -42,20 +42,20 @@ pub trait Store: fmt::Debug + Send + Sync {
 
 /// One thread's handle on a store.
 ///
-/// A miss, a lost `add`, a failed compare-and-swap are values. After an error a session stays usable: a broken
-/// connection is opened anew by the next call.
+/// A miss, a lost `add`, a failed compare-and-swap are values. After an error a session stays usable: the next call
+/// opens a broken connection again.
 pub trait Session: Send {
     /// The scheme of the engine, for messages.
     fn engine(&self) -> &'static str;
 
-    /// Copies the value under `key` into `value`, which is cleared first. `None` is a miss and leaves it empty.
+    /// Copies the value under `key` into `value`, which is cleared first. `None` is a miss and leaves `value` empty.
     ///
     /// An expired entry is a miss from the moment its TTL has passed (to the engine's resolution).
     fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<Meta>>;
 
-    /// Looks up many keys and calls `hit(i, value, meta)` for each `keys[i]` that is there, in any order.
+    /// Looks up many keys and calls `hit(i, value, meta)` for each `keys[i]` that exists, in any order.
     ///
-    /// Engines with [`Capabilities::batch`] answer with one request (a node); the default asks key by key.
+    /// Engines with [`Capabilities::batch`] answer with one request (for each node); the default asks key by key.
     fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
         let mut value = Vec::new();
         for (i, key) in keys.iter().enumerate() {
@@ -68,8 +68,8 @@ pub trait Session: Send {
 
     /// Stores `value` under `key` in the given mode.
     ///
-    /// A value that is refused as too large leaves no older value behind in [`SetMode::Set`], and the one that is there
-    /// as it is in the other modes, unless the engine [evicts](crate::Capabilities::evicts): memcached drops it then.
+    /// A value that is refused as too large leaves no older value behind in [`SetMode::Set`]. In the other modes the
+    /// older value stays, unless the engine [evicts](crate::Capabilities::evicts): memcached drops it then.
     fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome>;
 
     /// Removes `key`; `false` when it was not there.
@@ -91,19 +91,19 @@ pub trait Session: Send {
 
     /// Removes every entry of the store, or of its own namespace.
     ///
-    /// On a server that Larder did not start this is [`Error::Unsupported`]: its entries are somebody's.
+    /// On a server that Larder did not start this is [`Error::Unsupported`]: the entries belong to other programs.
     fn clear(&mut self) -> Result<()> {
         Err(Error::Unsupported { engine: self.engine(), operation: "clear" })
     }
 
-    /// Waits until everything that was sent has been answered, where the session sends what it does not wait for
-    /// ([`Durability::Unacknowledged`](crate::Durability::Unacknowledged)). Until then nobody knows whether it was done; and
-    /// whoever measures it has measured how fast a buffer takes bytes.
+    /// Waits until every request has been answered, where the session sends requests without waiting for the answers
+    /// ([`Durability::Unacknowledged`](crate::Durability::Unacknowledged)). Until then it is not known whether they
+    /// were done, and a measurement shows only how fast a buffer takes bytes.
     fn settle(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Reads by prefix and by tag; `None` where the engine has none, as [`Capabilities::groups`] says.
+    /// Reads by prefix and by tag; `None` where the engine has no such reads, as [`Capabilities::groups`] says.
     fn groups(&mut self) -> Option<&mut dyn Groups> {
         None
     }
@@ -112,21 +112,21 @@ pub trait Session: Send {
 /// The metadata of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Meta {
-    /// The flags it was set with; 0 where the engine keeps none.
+    /// The flags that the entry was set with; 0 where the engine keeps no flags.
     pub flags: u32,
-    /// A number that changes with every change of the entry; what [`SetMode::Cas`] takes.
+    /// A number that changes with every change of the entry; [`SetMode::Cas`] takes this number.
     pub version: Option<u64>,
-    /// How long the entry will live.
+    /// The remaining lifetime of the entry.
     pub ttl: Remaining,
 }
 
-/// How long an entry will still live.
+/// The remaining lifetime of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Remaining {
-    /// The engine does not tell.
+    /// The engine does not report it.
     #[default]
     Unknown,
-    /// It has no TTL.
+    /// The entry has no TTL.
     Forever,
     /// This long, at the time of the answer.
     For(Duration),
@@ -135,17 +135,17 @@ pub enum Remaining {
 /// How a value is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SetOptions {
-    /// Under which condition.
+    /// The condition under which the value is stored.
     pub mode: SetMode,
-    /// For how long; `None` is for ever. Engines without [`Capabilities::ttl`] refuse `Some`.
+    /// The lifetime of the entry; `None` means for ever. Engines without [`Capabilities::ttl`] refuse `Some`.
     ///
     /// A TTL of zero has passed at once: the key is then absent.
     pub ttl: Option<Duration>,
-    /// A number for the client's own use; engines without [`Capabilities::flags`] refuse any but 0.
+    /// A number for the client's own use; engines without [`Capabilities::flags`] refuse any number but 0.
     pub flags: u32,
 }
 
-/// Under which condition a value is stored.
+/// The condition under which a value is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SetMode {
     /// In any case.
@@ -153,18 +153,19 @@ pub enum SetMode {
     Set,
     /// Only when the key is absent.
     Add,
-    /// Only when the key is there.
+    /// Only when the key exists.
     Replace,
-    /// Only when the key is there with this version.
+    /// Only when the key exists with this version.
     Cas(u64),
-    /// Behind the value that is there, whose flags and TTL stay.
+    /// Behind the existing value, whose flags and TTL stay.
     Append,
-    /// Before the value that is there, whose flags and TTL stay.
+    /// Before the existing value, whose flags and TTL stay.
     Prepend,
 }
 
 impl SetMode {
-    /// Why a set in this mode stores nothing, given the version of what is there; `None` where its condition holds.
+    /// Why a set in this mode stores nothing, given the version of the existing entry; `None` where its condition
+    /// holds.
     pub fn refusal(self, there: Option<u64>) -> Option<SetOutcome> {
         match (self, there) {
             (Self::Add, Some(_)) | (Self::Replace | Self::Append | Self::Prepend, None) => {
@@ -186,6 +187,6 @@ pub enum SetOutcome {
     NotStored,
     /// `Cas`: the entry has another version.
     Exists,
-    /// `Cas`: the key is not there.
+    /// `Cas`: the key does not exist.
     NotFound,
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 pub struct Stats {
     /// Gets that found their key.
     pub hits: Option<u64>,
-    /// Gets that did not.
+    /// Gets that did not find their key.
     pub misses: Option<u64>,
     /// Values stored.
     pub sets: Option<u64>,
@@ -23,24 +23,24 @@ pub struct Stats {
     pub expirations: Option<u64>,
     /// Connections that the sessions of this store have opened.
     pub connections: Option<u64>,
-    /// Requests that the sessions of this store have sent, each of which waits for its answer: commands of a server, statements
-    /// of a database. What one operation takes more than one of is work that its caller does not see.
+    /// Requests that the sessions of this store have sent and whose answers they wait for: commands of a server,
+    /// statements of a database. An operation with more than one request does work that its caller does not see.
     pub requests_sent: Option<u64>,
     /// Entries held now.
     pub items: Option<u64>,
     /// Bytes that the entries take now, as the engine counts them.
     pub bytes: Option<u64>,
-    /// The most bytes that entries took at once since the store was opened or last cleared, counted as `bytes` is; of a store
-    /// that knows it of every moment, between two readings too.
+    /// The most bytes that entries took at once since the store was opened or last cleared, counted as `bytes` is.
+    /// Known only for a store that tracks every moment, between two readings too.
     pub bytes_peak: Option<u64>,
     /// Bytes that the store may take before it evicts or refuses.
     pub capacity_bytes: Option<u64>,
-    /// Bytes of memory that the store has mapped for itself and that are resident, beside those that it has allocated. `None`
-    /// where it maps none, or files only.
+    /// Resident bytes of memory that the store has mapped for itself, beside the memory that it has allocated. `None`
+    /// where the store maps no memory, or only files.
     pub mapped_bytes: Option<u64>,
-    /// Bytes that new entries of any size may take before something has to go for them, or is refused. Of several nodes, as
-    /// much as the fullest has, for each. It may be less than `capacity_bytes - bytes`: memory that is set aside for entries
-    /// of one size is not free for those of another.
+    /// Bytes that new entries of any size may take before the store must drop or refuse entries. With several nodes,
+    /// each counts with the free bytes of the fullest. The figure may be less than `capacity_bytes - bytes`: memory
+    /// that is set aside for entries of one size is not free for entries of another.
     pub free_bytes: Option<u64>,
 }
 
@@ -57,7 +57,7 @@ impl Stats {
         Some(self.hits? as f64 / requests as f64)
     }
 
-    /// The changes since an earlier reading. Levels, as `items` is one, stay as they are now.
+    /// The changes since an earlier reading. Levels, such as `items`, keep their present values.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let grown = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
@@ -75,35 +75,35 @@ impl Stats {
     }
 }
 
-/// A counter that only this kind of store has, by its name: `lock_repairs`. It only grows, as those of [`Stats`] do.
+/// A counter that only one kind of store has, such as `lock_repairs`. The counter only grows, as those of [`Stats`] do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counter {
-    /// Words in lower case, joined by underscores; none is a field of [`Stats`].
+    /// Words in lower case, joined by underscores; never a field of [`Stats`].
     pub name: &'static str,
-    /// How often it happened.
+    /// How often the event happened.
     pub value: u64,
 }
 
 /// The counters of one tier since the stack was opened.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct TierStats {
-    /// Its place and what it is: `L1 moka:`. L1 is the nearest.
+    /// The tier's level and its name: `L1 moka:`. L1 is the nearest.
     pub name: String,
-    /// Gets that it answered.
+    /// Gets that the tier answered.
     pub hits: u64,
-    /// Gets that came to it and found nothing; it has none of a key that is too long for it.
+    /// Gets that reached the tier and missed; a key that is too long for the tier is a miss.
     pub misses: u64,
     /// Of these: gets that it answered, and whose value its stack threw away.
     pub dropped: u64,
     /// Gets that came to it and failed.
     pub errors: u64,
-    /// Gets that it was not asked, because it could not drop a key before and may hold what should have gone.
+    /// Gets that skipped the tier: it could not drop a key before and may hold a value that should be gone.
     pub not_asked: u64,
-    /// Values that it took because a tier below answered.
+    /// Values that the tier stored because a tier below answered.
     pub fills: u64,
-    /// Values that it took because they were written.
+    /// Values that the tier stored because they were written.
     pub puts: u64,
-    /// Values that it did not take, of either kind.
+    /// Values of either kind that the tier did not store.
     pub refused: u64,
 }
 

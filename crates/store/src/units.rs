@@ -9,8 +9,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::{Serialize, Serializer};
 
-/// A number of bytes. Reads `4096`, `4k`, `4kb`, `4KiB`, `1.5m`, `2g`: every unit is a power of 1024,
-/// because that is what memcached's `-m` and `-I` mean by them.
+/// A number of bytes. Reads `4096`, `4k`, `4kb`, `4KiB`, `1.5m`, `2g`: every unit is a power of 1024, as in memcached's
+/// `-m` and `-I`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ByteSize(pub u64);
 
@@ -119,7 +119,7 @@ fn split_unit(text: &str) -> (&str, &str) {
     (&text[..end], text[end..].trim_start())
 }
 
-/// `number * factor` as a whole number; `None` where it is no number or does not fit.
+/// `number * factor` as a whole number; `None` where `number` is no number or the product does not fit.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -13,10 +13,10 @@ use crate::options::from_pairs;
 use crate::{Error, Result};
 use mask::{mask, user_info};
 
-/// Where a store is and how it is opened, as a person types it.
+/// The place of a store and its options, as a person types them.
 ///
-/// Two options belong to every target and are taken out before the engine sees its own: `name` (a label) and
-/// those beginning with `driver.`, which go unread to the client library behind an engine. `Display` masks the
+/// Two kinds of options belong to every target and are taken out before the engine reads its own: `name` (a label) and
+/// names that begin with `driver.`, which go unread to the client library behind an engine. `Display` masks the
 /// password, so that a URL may be shown and stored.
 ///
 /// A `|` behind the scheme makes a stack: `tiered:moka:?size=64m|memcached://h1,h2|?l1_ttl=10s`. Each part is a whole URL
@@ -36,12 +36,12 @@ pub struct StoreUrl {
 }
 
 impl StoreUrl {
-    /// A text with the password of the URL in it masked, whatever else it is, and however wrong the URL.
+    /// A text that may have a URL in it, with the URL's password masked, even where the URL is wrong.
     pub fn mask(text: &str) -> String {
         mask(text)
     }
 
-    /// Reads a URL. Whether its scheme is known and its options fit is for [`Catalog::open`](crate::Catalog::open).
+    /// Reads a URL. [`Catalog::open`](crate::Catalog::open) checks that the scheme is known and the options fit.
     pub fn parse(text: &str) -> Result<Self> {
         let masked = mask(text);
         let invalid =
@@ -115,7 +115,7 @@ impl StoreUrl {
         Ok(url)
     }
 
-    /// Reads `URL|URL|?options`, which is what is behind the scheme of a stack.
+    /// Reads `URL|URL|?options`, the text behind the scheme of a stack.
     fn parse_stack(scheme: &str, rest: &str, masked: String) -> Result<Self> {
         let invalid = |reason: String| Error::InvalidUrl { url: masked.clone(), reason };
         if stack::is_cut(rest) {
@@ -182,7 +182,7 @@ impl StoreUrl {
         &self.path
     }
 
-    /// The tiers of a stack, the nearest first; none where this is no stack.
+    /// The tiers of a stack, the nearest first; empty where the URL is no stack.
     pub fn tiers(&self) -> &[Self] {
         &self.tiers
     }
@@ -197,8 +197,8 @@ impl StoreUrl {
         self.query.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// The same URL with an option added, unless it is already given; to a stack, of its own. What is shown stays as it was
-    /// typed.
+    /// The same URL with an option added, unless the option is already given; a stack gets an option of its own.
+    /// `Display` still shows the text that was typed.
     #[must_use]
     pub fn or_option(mut self, name: &str, value: &str) -> Self {
         if self.option(name).is_none() {
@@ -207,7 +207,7 @@ impl StoreUrl {
         self
     }
 
-    /// The same URL with a user and a password, unless it has one. What is shown stays as it was typed.
+    /// The same URL with a user and a password, unless it has them. `Display` still shows the text that was typed.
     #[must_use]
     pub fn or_login(mut self, user: &str, password: &str) -> Self {
         self.user.get_or_insert_with(|| user.into());
@@ -215,8 +215,9 @@ impl StoreUrl {
         self
     }
 
-    /// The same URL, for a store of one's own that vanishes when it is closed: an engine that keeps files makes new ones
-    /// in or beside the path and removes them again, and what lies at the path stays as it is. Of a stack, all tiers.
+    /// The same URL, for a temporary store that vanishes when it is closed. An engine that keeps files makes new ones
+    /// in or beside the path and removes them again; files that exist at the path stay as they are. For a stack, all
+    /// tiers.
     #[must_use]
     pub fn in_scratch(mut self) -> Self {
         self.scratch = true;
@@ -224,7 +225,7 @@ impl StoreUrl {
         self
     }
 
-    /// Whether this asks for a store that vanishes; see [`StoreUrl::in_scratch`].
+    /// Whether the URL asks for a temporary store; see [`StoreUrl::in_scratch`].
     pub fn is_scratch(&self) -> bool {
         self.scratch
     }
@@ -234,8 +235,8 @@ impl StoreUrl {
         self.query.iter().map(|(name, _)| name.as_str()).filter(|name| is_own(name))
     }
 
-    /// The same place for another engine, with those options that `takes` names. What is shown is what was typed, but for
-    /// the scheme.
+    /// The same place for another engine, with the options that `takes` accepts. `Display` shows the text that was
+    /// typed, with the other scheme.
     #[must_use]
     pub fn for_engine(&self, scheme: &str, takes: impl Fn(&str) -> bool) -> Self {
         let typed = self.masked.split_once(':').map_or("", |(_, typed)| typed);

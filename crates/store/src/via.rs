@@ -11,8 +11,8 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 
 use crate::units::{ByteSize, Span};
 
-/// The shortest delay. A relay adds 30 microseconds by being there (as measured on a machine of 2024 with nothing else to
-/// do), which are part of the delay; what is shorter cannot be had.
+/// The shortest delay. A relay alone adds 30 microseconds (measured on an idle machine of 2024), which are part of the
+/// delay; a shorter delay is not possible.
 const SHORTEST: Duration = Duration::from_micros(50);
 
 /// The longest delay. No client waits longer for an answer.
@@ -25,9 +25,9 @@ const RATES: RangeInclusive<u64> = 1 << 10..=10 << 30;
 /// `delay:2ms,rate:20m`, by which answers come at no more than so many bytes a second, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Via {
-    /// The length of the wire: the time is that of a round trip, from 50 microseconds to 10 seconds.
+    /// The time that is added to a round trip, from 50 microseconds to 10 seconds.
     delay: Span,
-    /// Bytes a second on the way to a client of one connection; `None` for as many as there are.
+    /// Bytes a second to the client on one connection; `None` for no limit.
     rate: Option<ByteSize>,
 }
 
@@ -37,7 +37,7 @@ impl Via {
         self.delay.0
     }
 
-    /// How many bytes a second come to a client on one connection; `None` where nothing bounds them.
+    /// The limit of bytes a second to the client on one connection; `None` for no limit.
     pub fn rate(self) -> Option<u64> {
         self.rate.map(|rate| rate.0)
     }
@@ -63,7 +63,7 @@ impl FromStr for Via {
         };
         let wrong =
             || format!("`{delay}` is not a delay with its unit; write delay:2ms or delay:500us");
-        // A bare number would be seconds, which nobody means who writes `delay:1`.
+        // A bare number would mean seconds, which is not the intent of `delay:1`.
         let has_unit = delay.ends_with(|last: char| last.is_ascii_alphabetic());
         let delay: Span = delay.parse().ok().filter(|_| has_unit).ok_or_else(wrong)?;
         if !(SHORTEST..=LONGEST).contains(&delay.0) {

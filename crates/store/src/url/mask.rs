@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use super::stack;
 
-/// The URL with `***` in place of its password: between `:` and `@`, and in options that are named like one.
+/// The URL with `***` in place of its secrets: the password between `:` and `@`, and options with a secret's name.
 pub(super) fn mask(text: &str) -> String {
     if stack::is_stack(text) { mask_stack(text) } else { mask_one(text) }
 }
 
-/// The URL of a stack with the secrets of each tier masked. What may be a password with a `|` in it is masked up to its
-/// `@`, and a secret option up to the next tier, although neither can be read as one.
+/// The URL of a stack with the secrets of each tier masked. A possible password with a `|` in it is masked up to its
+/// `@`. A secret option is masked up to the next tier. The parser reads neither as one secret.
 fn mask_stack(text: &str) -> String {
     let (scheme, rest) = text.split_once(':').unwrap_or((text, ""));
     let parts: Vec<&str> = rest.split('|').collect();
@@ -50,9 +50,9 @@ fn mask_options(text: &str) -> String {
     masked
 }
 
-/// Where the user and the password of a URL are: between `//` and `@`. A URL may be wrong and is masked all the
-/// same: when an `@` behind the hosts has no business there, what is in front of the last one is a password in
-/// which somebody did not percent-encode a `/` or `?`.
+/// The range of the user and the password of a URL: between `//` and `@`. A wrong URL is masked all the same: where an
+/// `@` behind the hosts cannot belong there, the text before the last `@` is masked. It is a password with a `/` or `?`
+/// that is not percent-encoded.
 pub(super) fn user_info(text: &str) -> Option<Range<usize>> {
     let (_, rest) = text.split_at(text.find(['/', '?'])?);
     let rest = rest.strip_prefix("//")?;
@@ -62,8 +62,8 @@ pub(super) fn user_info(text: &str) -> Option<Range<usize>> {
     Some(start..start + part.rfind('@')?)
 }
 
-/// Whether there is an `@` behind the hosts other than in an option's value, or even there when what is taken for
-/// the hosts cannot be any. A path without hosts, as that of a socket, may hold what it likes.
+/// Whether there is an `@` behind the hosts other than in an option's value, or in a value when the supposed hosts
+/// cannot be hosts. A path without hosts, such as a socket's, may hold any character.
 fn has_stray_at(authority: &str, behind: &str) -> bool {
     let (path, query) = behind.split_once('?').unwrap_or((behind, ""));
     let in_name = |pair: &str| pair.split('=').next().is_some_and(|name| name.contains('@'));
@@ -74,7 +74,7 @@ fn has_stray_at(authority: &str, behind: &str) -> bool {
             || query.contains('@') && !hosts.split(',').all(is_host))
 }
 
-/// Whether this may be a host, alone or with a port: `h`, `h:11211`, `[::1]:11211`.
+/// Whether a text may be a host, alone or with a port: `h`, `h:11211`, `[::1]:11211`.
 pub(super) fn is_host(text: &str) -> bool {
     let port = match text.rsplit_once(']') {
         Some((address, port)) if address.starts_with('[') => port,
