@@ -1,4 +1,4 @@
-//! The axes of charts: which scale suits which figures.
+//! The axes of charts, and the scale that suits the figures.
 
 use super::model::{Axis, Scale, Series, Unit};
 use crate::model::Run;
@@ -7,23 +7,23 @@ use crate::points::CAPACITY;
 /// Beyond this ratio of the largest figure to the smallest, the small ones are lost on a linear scale.
 const WIDE_SPREAD: f64 = 20.0;
 
-/// The axis of figures that were measured.
+/// The axis of measured figures.
 pub(super) fn of_figures(label: &str, unit: Unit, series: &[Series]) -> Axis {
     let values: Vec<f64> = series.iter().flat_map(|series| &series.y).copied().flatten().collect();
     of_numbers(label, unit, &values, false)
 }
 
-/// The axis of sums, of which the parts are stacked: it must begin at 0.
+/// The axis of sums with stacked parts: it must begin at 0.
 pub(super) fn of_sums(label: &str, unit: Unit) -> Axis {
     Axis { label: label.to_owned(), unit, scale: Scale::Linear, scales: vec![], categories: vec![] }
 }
 
-/// The axis of spans, which reach over many powers of ten and begin nowhere near 0.
+/// The axis of spans, which cover many powers of ten and begin far from 0.
 pub(super) fn of_spans(label: &str, unit: Unit) -> Axis {
     Axis { label: label.to_owned(), unit, scale: Scale::Log, scales: vec![], categories: vec![] }
 }
 
-/// The axis of a coordinate that was swept over numbers. Sizes and numbers of keys are tried in steps that multiply.
+/// The axis of a swept coordinate with numbers. Sizes and numbers of keys are swept in steps that multiply.
 pub(super) fn of_coordinate(name: &str, numbers: &[f64]) -> Axis {
     let is_size = name.ends_with("_size") || name == CAPACITY;
     let unit = if is_size { Unit::Bytes } else { Unit::Number };
@@ -41,12 +41,12 @@ pub(super) fn of_categories(label: &str, categories: Vec<String>) -> Axis {
     }
 }
 
-/// The axis along which the targets stand, each at its place in the run.
+/// The axis of the targets, each at its place in the run.
 pub(super) fn of_targets(run: &Run) -> Axis {
     of_categories("target", run.targets.iter().map(|target| target.name.clone()).collect())
 }
 
-/// Both scales, where all are above 0; the logarithmic one first for a wide spread.
+/// Both scales, where all values are above 0; the logarithmic scale first for a wide spread.
 fn of_numbers(label: &str, unit: Unit, values: &[f64], multiplies: bool) -> Axis {
     let (low, high) = values
         .iter()

@@ -1,24 +1,24 @@
-//! The families of charts, and all that is particular to one of them: both the still pictures and the page read it here.
+//! The families of charts, with all their particulars: both the still pictures and the page read them here.
 
 use serde::Serialize;
 
-/// Charts that show the same at different facets.
+/// Charts of the same figure at different facets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Family {
-    /// How many reads hit, against the capacity.
+    /// The hit ratio, against the capacity.
     HitRatio,
-    /// Operations per second, against what was swept.
+    /// Operations per second, against the swept parameter.
     Rate,
-    /// Latency, against what was swept.
+    /// Latency, against the swept parameter.
     Latency,
-    /// Latency against the rate that was reached, where rates were swept.
+    /// Latency against the reached rate, where rates were swept.
     Throughput,
     /// The least, the mean and the greatest latency up to some percentiles.
     Spread,
     /// The whole distribution of latencies.
     Percentiles,
-    /// How the rounds went: stalls.
+    /// The course of the rounds, to show stalls.
     Timeline,
     /// The cost of an operation: processor, memory, disk.
     Resources,
@@ -28,7 +28,7 @@ pub enum Family {
     Outcomes,
 }
 
-/// Which of two figures is better.
+/// The direction in which figures are better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
@@ -38,7 +38,7 @@ pub enum Better {
     Less,
 }
 
-/// How the charts of a family are shown.
+/// The presentation of a family's charts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each stands for itself, in any combination")]
 pub struct Manner {
@@ -46,15 +46,15 @@ pub struct Manner {
     pub name: &'static str,
     /// The heading above them.
     pub heading: &'static str,
-    /// Which figures are better; `None` where neither is.
+    /// The better direction; `None` where neither is better.
     pub better: Option<Better>,
-    /// Whether a reader may see them in relation to the best.
+    /// Whether a reader may switch to figures relative to the best.
     pub is_relative: bool,
-    /// Whether each series stands in a strip of its own, below the one before: over each other they would hide what
-    /// they show. Such series have many places, as far from each other as these are from their own.
+    /// Whether each series has its own strip, below the previous one, because overlaid series would hide each other.
+    /// Such series have many places at equal distances.
     pub has_strips: bool,
-    /// Whether each part of a bar is a span in a row of its own, from the least figure over the mean to the greatest: over
-    /// each other they would hide what they show.
+    /// Whether each part of a bar is a span in its own row, from the least figure over the mean to the greatest,
+    /// because overlaid spans would hide each other.
     pub has_spans: bool,
     /// Whether they are shown without a script too, and on paper.
     pub has_stills: bool,
@@ -62,7 +62,7 @@ pub struct Manner {
     pub has_table: bool,
 }
 
-/// The kind of most families.
+/// The defaults for most families.
 const PLAIN: Manner = Manner {
     name: "",
     heading: "",
@@ -137,7 +137,7 @@ const OUTCOMES: Manner =
     Manner { name: "outcomes", heading: "What became of the operations", ..PLAIN };
 
 impl Family {
-    /// How its charts are shown.
+    /// The presentation of its charts.
     pub fn manner(self) -> &'static Manner {
         match self {
             Self::HitRatio => &HIT_RATIO,

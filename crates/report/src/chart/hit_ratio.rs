@@ -25,7 +25,7 @@ fn chart(run: &Run, curve: &HitCurve, groups: &[Group<'_>]) -> Option<Chart> {
     }
     let (mut all, mut absent) = (Vec::new(), Vec::new());
     for (target, known) in run.targets.iter().enumerate() {
-        // A store that keeps nothing has no hits of its own: it replays the values that it was given.
+        // A store that keeps nothing has no hits of its own: it replays its last values.
         if known.stores != Some(false) {
             let read = |row: &crate::ranking::Row<'_>| row.cell.hit_ratio().map(Figure::plain);
             let (its_series, its_absent) = line(run, target, &places, &read);
@@ -48,7 +48,7 @@ fn chart(run: &Run, curve: &HitCurve, groups: &[Group<'_>]) -> Option<Chart> {
     subject.chart("hit ratio by capacity", READING, picture)
 }
 
-/// Hits are what is compared here, so that a target which hits less often stands among the others.
+/// Joins the series of a target that hits less often with its ranked series, because this chart compares hits.
 fn joined(its_series: Vec<Series>) -> Vec<Series> {
     let (plain, withheld): (Vec<Series>, Vec<Series>) =
         its_series.into_iter().partition(|series| series.unlike || series.withheld.is_none());
@@ -73,7 +73,7 @@ fn place<'a>(curve: &HitCurve, at: &HitRatios, groups: &'a [Group<'a>]) -> Optio
     Some(Place { x: bytes(at), label: capacity(curve, at), group })
 }
 
-/// The line of a model, which is no target.
+/// The line of a model, which is not a target.
 fn model(curve: &HitCurve, number: usize, name: &str, of: fn(&HitRatios) -> f64) -> Series {
     let marks = curve.capacities.iter().map(|at| (bytes(at), Some(Figure::plain(of(at)))));
     Series { colour: Some(number), ..series(None, name, None, marks) }

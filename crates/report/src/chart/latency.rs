@@ -1,4 +1,4 @@
-//! Latency, against what was swept: how long most operations take, and how long the slow ones.
+//! Latency, against the swept parameter: the times of most operations, and of the slow ones.
 
 use super::family::Family;
 use super::marks::{Figure, swept};
@@ -18,7 +18,7 @@ struct Statistic {
     ci95: fn(&LatencyIntervals) -> Option<[f64; 2]>,
 }
 
-/// The figure that a reader asks for first stands first.
+/// The figure of most interest comes first.
 const STATISTICS: [Statistic; 6] = [
     Statistic {
         name: "p50",

@@ -1,4 +1,4 @@
-//! From rows of the ranking to marks: which target has which figure where, and why another has none.
+//! From rows of the ranking to marks: the figures of each target at each place, and the reason for each missing figure.
 
 use super::axis;
 use super::model::{Absent, Series, Shape, Unit};
@@ -7,10 +7,10 @@ use super::sweep::{Place, Slice, Sweep};
 use crate::model::{Run, Target};
 use crate::ranking::{Group, Row, Standing};
 
-/// Why the speed of a target stands outside the ranking that hit less often than the best at the same place.
+/// The reason for a target that hit less often than the best at the same place, and so stands outside the ranking.
 pub(super) const UNLIKE: &str = "hits less often than the best: speed not compared";
 
-/// Why there is no figure where the run has no better reason.
+/// The reason for a missing figure where the run has no better one.
 const NOT_KNOWN: &str = "not known";
 
 /// A figure, with its interval where it has one.
@@ -20,7 +20,7 @@ pub(super) struct Figure {
     pub(super) ci95: Option<[f64; 2]>,
 }
 
-/// Finds a figure in a row that has some; `None` where this one is not known.
+/// Reads a figure from a row; `None` where this figure is unknown.
 pub(super) type Read<'a> = &'a dyn Fn(&Row<'_>) -> Option<Figure>;
 
 impl Figure {
@@ -30,7 +30,7 @@ impl Figure {
     }
 }
 
-/// The figure at each place of a slice: lines, or bars where there is one place only.
+/// The figure at each place of a slice: lines, or bars where there is only one place.
 pub(super) fn swept(
     run: &Run,
     sweep: &Sweep<'_>,
@@ -89,7 +89,7 @@ pub(super) struct Part {
     pub(super) read: fn(&Row<'_>) -> Option<Figure>,
 }
 
-/// Bars of parts. Who lacks some of them is said to lack these, and who lacks all to have no bar.
+/// Bars of parts. A target without some parts is listed with these, and a target without any as having no bar.
 pub(super) fn stacked(run: &Run, group: &Group<'_>, parts: &[Part]) -> (Vec<Series>, Vec<Absent>) {
     let (mut all, mut lacking): (Vec<Series>, Vec<Absent>) = (Vec::new(), Vec::new());
     for Part { name, colour, concerns, read } in parts {
@@ -119,7 +119,8 @@ pub(super) fn index(target: usize) -> f64 {
     target as f64
 }
 
-/// The mark of a target in a group, with the reason where it stands outside the ranking; or the reason why it has none.
+/// The mark of a target in a group, with the reason where it stands outside the ranking; or the reason why it has no
+/// mark.
 pub(super) fn seen<T>(
     run: &Run,
     target: usize,
@@ -137,7 +138,7 @@ pub(super) fn seen<T>(
     shown.ok_or_else(|| why_not(run, target, group))
 }
 
-/// Why a target has nothing to show in a group.
+/// The reason why a target has no figure in a group.
 pub(super) fn why_not(run: &Run, target: usize, group: &Group<'_>) -> String {
     let Target { url, reason, .. } = &run.targets[target];
     match group.rows.iter().find(|row| row.cell.target == *url).map(|row| &row.standing) {
@@ -147,7 +148,8 @@ pub(super) fn why_not(run: &Run, target: usize, group: &Group<'_>) -> String {
     }
 }
 
-/// The line of one target: a series for each standing of its figures, broken where there is another or none.
+/// The line of one target: a series for each standing of its figures, broken where the standing changes or a figure is
+/// missing.
 pub(super) fn line(
     run: &Run,
     target: usize,
@@ -178,7 +180,7 @@ pub(super) fn line(
     )
 }
 
-/// Each of them once, in the order of their first appearance.
+/// The distinct items, in the order of their first appearance.
 pub(super) fn distinct<'a, T: PartialEq>(all: impl Iterator<Item = &'a T>) -> Vec<&'a T> {
     let mut distinct = Vec::new();
     for one in all {
@@ -189,7 +191,7 @@ pub(super) fn distinct<'a, T: PartialEq>(all: impl Iterator<Item = &'a T>) -> Ve
     distinct
 }
 
-/// A series of these marks; without a single interval, it has no vectors for them.
+/// A series of these marks; without any interval, its vectors of bounds are empty.
 pub(super) fn series(
     target: Option<usize>,
     name: &str,

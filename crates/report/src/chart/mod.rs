@@ -1,8 +1,8 @@
 //! Pictures of a run's figures, as data.
 //!
-//! A [`Chart`] says what is drawn, never how: the page of `report.html` draws it for a reader who points and switches,
-//! and `svg` draws it still. Both show the same marks because both read the same chart. A new chart is a file here and
-//! a line in [`CHARTS`]; where it is none of the families there are, also a variant of [`Family`] and how that is shown.
+//! A [`Chart`] says what is drawn, never how: the page of `report.html` draws it interactively, and `svg` draws it
+//! still. Both show the same marks because both read the same chart. A new chart is a file here and a line in
+//! [`CHARTS`]. A chart of a new family is also a variant of [`Family`] and its presentation.
 
 mod axis;
 mod draw;
@@ -32,8 +32,8 @@ pub use subject::is_chart_id;
 
 use crate::model::Run;
 
-/// Every kind of chart, in the order in which a report shows them. Each makes as many as the run has facets for, and
-/// none where the run lacks what it shows.
+/// Every kind of chart, in the order of reports. Each function makes a chart for each facet of the run, and no chart
+/// where the run lacks its figures.
 const CHARTS: &[fn(&Run) -> Vec<Chart>] = &[
     hit_ratio::charts,
     rate::charts,
@@ -47,15 +47,15 @@ const CHARTS: &[fn(&Run) -> Vec<Chart>] = &[
     outcomes::charts,
 ];
 
-/// Every chart of a run, in the order in which a report shows them.
+/// Every chart of a run, in the order of reports.
 pub fn charts(run: &Run) -> Vec<Chart> {
     let mut charts: Vec<Chart> = CHARTS.iter().flat_map(|charts| charts(run)).collect();
     distinguish(&mut charts);
     charts
 }
 
-/// Gives a number to an id that came before: two points may differ only in characters that ids leave out. Some file
-/// systems take capitals for small letters, so they do not tell ids apart.
+/// Gives a number to a repeated id: two points may differ only in characters that ids leave out. Ids that differ only
+/// in case count as repeated, because some file systems ignore case.
 fn distinguish(charts: &mut [Chart]) {
     let mut taken: BTreeSet<String> = BTreeSet::new();
     for chart in charts {

@@ -7,30 +7,31 @@ use super::family::Family;
 /// One picture: series over two axes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Chart {
-    /// Names it within its run and is fit for a file name: `rate-get`, `percentiles-get-4-KiB`.
+    /// Names the chart within its run, and is fit for a file name: `rate-get`, `percentiles-get-4-KiB`.
     pub id: String,
     /// The charts among which a reader chooses by facet.
     pub family: Family,
-    /// Which one of its family this is: the operation, the point of the sweep, the percentile.
+    /// The place in its family: the operation, the point of the sweep, the percentile.
     pub facets: Vec<Facet>,
     /// Its title, with its facets: `get: operations per second`.
     pub title: String,
-    /// How to read it, in a sentence or two.
+    /// An explanation of the chart, in a sentence or two.
     pub reading: String,
-    /// How its marks are drawn.
+    /// The shape of its marks.
     pub shape: Shape,
-    /// The axis from left to right; of [`Shape::Bars`], the one along which the bars stand.
+    /// The horizontal axis; with [`Shape::Bars`], the axis of the targets.
     pub x: Axis,
     /// The axis of the figures.
     pub y: Axis,
-    /// The series: one a target, or with [`Shape::Bars`] a series a part. Figures that stand outside the ranking
-    /// are a series of their own beside the ranked ones of the same target or part, one for each reason.
+    /// The series: one for each target, or with [`Shape::Bars`] one for each part. Figures outside the ranking are a
+    /// separate series beside the ranked ones of the same target or part, one for each reason.
     pub series: Vec<Series>,
-    /// The targets that are not in it, or not everywhere, each with the reason. One target may have several.
+    /// The targets that are missing, or missing at some places, each with the reason. A target may have several
+    /// reasons.
     pub absent: Vec<Absent>,
     /// With [`Shape::Bars`], the targets from top to bottom, by their numbers in the run.
     pub order: Vec<usize>,
-    /// The run's comparisons of two targets' figures at one place; empty where it compared none.
+    /// The run's comparisons of two targets' figures at one place; empty without comparisons.
     #[serde(skip_serializing_if = "Ratios::is_empty")]
     pub ratios: Ratios,
 }
@@ -40,9 +41,9 @@ pub struct Chart {
 pub struct Ratios {
     /// The place on the axis `x`; 0 with [`Shape::Bars`].
     pub at: Vec<f64>,
-    /// The one target as the run lists it, from 0.
+    /// The first target as the run lists it, from 0.
     pub one: Vec<usize>,
-    /// The other.
+    /// The second target.
     pub other: Vec<usize>,
     /// The lower bounds.
     pub low: Vec<f64>,
@@ -61,11 +62,11 @@ impl Ratios {
 pub struct Facet {
     /// The name of the choice: `operation`, `point`, `percentile`, `figure`, `of`.
     pub name: &'static str,
-    /// Which: `get`, `4 KiB`, `p99`, `client CPU`.
+    /// The choice: `get`, `4 KiB`, `p99`, `client CPU`.
     pub value: String,
 }
 
-/// How the marks of a chart are drawn.
+/// The shape of a chart's marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shape {
@@ -73,8 +74,8 @@ pub enum Shape {
     Lines,
     /// Lines alone: too many places for marks.
     Curves,
-    /// A bar a target; the series are the parts of which it is stacked. Where all series have one name there is only
-    /// one part, and a bar has the colour of its target.
+    /// A bar for each target; the series are its stacked parts. Where all series have one name there is only one part,
+    /// and a bar has the colour of its target.
     Bars,
 }
 
@@ -83,17 +84,17 @@ pub enum Shape {
 pub struct Axis {
     /// Its quantity: `data_size`, `operations per second`.
     pub label: String,
-    /// How its numbers are written.
+    /// The format of its numbers.
     pub unit: Unit,
-    /// How it is drawn unless the reader switches.
+    /// The scale unless the reader switches.
     pub scale: Scale,
-    /// The scales among which the reader may switch, its own included; none where there is only one.
+    /// The scales among which the reader may switch, its own included; empty where there is only one scale.
     pub scales: Vec<Scale>,
     /// With [`Scale::Categories`], the name of each place, from 0.
     pub categories: Vec<String>,
 }
 
-/// How the numbers of an axis are written.
+/// The format of an axis's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -115,7 +116,7 @@ pub enum Unit {
     Name,
 }
 
-/// How numbers become places on an axis.
+/// The mapping from numbers to places on an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
@@ -123,8 +124,8 @@ pub enum Scale {
     Linear,
     /// Equal steps multiply, by 10 for a power.
     Log,
-    /// For quantiles: log10(1/(1 − q)), so that 90 %, 99 % and 99.9 % are as far from each other. The quantile 1 stands
-    /// at the right end.
+    /// For quantiles: log10(1/(1 − q)), so that 90 %, 99 % and 99.9 % are at equal distances. The quantile 1 stands at
+    /// the right end.
     Tail,
     /// One place for each category, numbered from 0.
     Categories,
@@ -133,24 +134,24 @@ pub enum Scale {
 /// The marks of one target, or of one part of the bars. The vectors are of one length.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Series {
-    /// The target as the run lists it, from 0, which gives the colour and the mark; `None` for a part of bars, and for a line
-    /// that is a model and no target.
+    /// The target as the run lists it, from 0, which gives the colour and the mark; `None` for a part of bars, and for
+    /// the line of a model.
     pub target: Option<usize>,
     /// The label of the target, or of the part. Series of one name belong together.
     pub name: String,
-    /// The colour of a part of stacked bars, by its number in the palette; of a model, by its number the dash of its line.
-    /// `None` where the look is that of the target.
+    /// The palette number of a part of stacked bars; for a model, the number of its line's dash. `None` for the look of
+    /// the target.
     pub colour: Option<usize>,
-    /// Why these figures are shown but stand outside the ranking, in a few words.
+    /// The reason why these figures are shown outside the ranking, in a few words.
     pub withheld: Option<String>,
-    /// They are a result, and stand outside the ranking because their target hits less often than others: a miss is other
-    /// work than a hit.
+    /// Whether the figures are a result that is not ranked because its target hits less often than others: a miss is
+    /// other work than a hit.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unlike: bool,
     /// The places on the axis `x`, rising. With [`Shape::Bars`] the target as the run lists it, from 0, which is also
     /// the number of its category.
     pub x: Vec<f64>,
-    /// The figures; `None` where there is none, and the line is broken.
+    /// The figures; `None` where a figure is missing and the line is broken.
     pub y: Vec<Option<f64>>,
     /// The lower bounds of their 95 % intervals; empty where the chart has none.
     pub low: Vec<Option<f64>>,
@@ -165,9 +166,8 @@ pub struct Absent {
     pub target: usize,
     /// Its label.
     pub name: String,
-    /// At which places or in which parts it has none, as people read them: `2.1 MiB`, `server`. Empty where it has no
-    /// mark at all.
+    /// The places or parts where it has no mark, as text: `2.1 MiB`, `server`. Empty where it has no mark at all.
     pub at: Vec<String>,
-    /// Why it has none.
+    /// The reason why it has no mark.
     pub reason: String,
 }

@@ -44,7 +44,7 @@ const ERRORS: Outcome = Outcome { name: "errors", colour: 1, count: |counts| cou
 const READING: &str = "What became of all operations that were tried. A miss may be what the workload asks for; \
                        wrong values and errors never are.";
 
-/// A chart for each point of the operations that did not all succeed everywhere: nobody looks for a full bar.
+/// A chart for each point of the operations with failures anywhere: a chart of full bars only has no use.
 pub(super) fn charts(run: &Run) -> Vec<Chart> {
     let groups = groups(run);
     let failed = |group: &&Group<'_>| {
@@ -72,7 +72,7 @@ fn has_failures(group: &Group<'_>) -> bool {
     group.rows.iter().any(|row| failed(&row.cell.counts))
 }
 
-/// Nothing is withheld here: what stands outside the ranking does so because of what this chart shows.
+/// No figure is withheld here: targets stand outside the ranking because of these very outcomes.
 #[expect(clippy::cast_precision_loss, reason = "a share for people")]
 fn picture(run: &Run, group: &Group<'_>) -> Picture {
     let row = |url: &str| group.rows.iter().find(|row| row.cell.target == url);

@@ -1,10 +1,10 @@
 //! Colours, marks and dashes of the targets: the same target looks the same in every chart of a report.
 //!
-//! The eight hues are those of Okabe and Ito's set for readers who tell few colours apart ("Color Universal Design",
-//! 2008). Lightness and chroma were searched for, on light ground and on dark, so that each colour stands out from its
-//! ground and the two most alike are as far apart as can be for readers with and without deuteranopia and protanopia; the
-//! first of the list, which most runs have, are the furthest apart. There may be more targets than colours that anybody
-//! can tell apart, so a mark goes with each, and a dash with each line.
+//! The eight hues are those of Okabe and Ito's set for readers with colour blindness ("Color Universal Design", 2008).
+//! Lightness and chroma were searched for, on light ground and on dark. Each colour stands out from its ground, and the
+//! two most alike are as far apart as possible for readers with and without deuteranopia and protanopia. The first
+//! colours, which most runs use, are the furthest apart. There may be more targets than distinguishable colours, so a
+//! mark goes with each, and a dash with each line.
 
 /// The ground of a report in light surroundings and on paper.
 pub const LIGHT: &str = "#ffffff";
@@ -12,10 +12,10 @@ pub const LIGHT: &str = "#ffffff";
 /// The ground of a report in dark surroundings.
 pub const DARK: &str = "#14171c";
 
-/// How many colours there are.
+/// The number of colours.
 pub const COLOURS: usize = 8;
 
-/// How many targets have a colour and mark of their own.
+/// The number of targets with a unique colour and mark.
 pub const LOOKS: usize = COLOURS * MARKS.len();
 
 const ON_LIGHT: [&str; COLOURS] =
@@ -27,10 +27,10 @@ const ON_DARK: [&str; COLOURS] =
 const MARKS: [Mark; 7] =
     [Mark::Circle, Mark::Square, Mark::Up, Mark::Diamond, Mark::Down, Mark::Cross, Mark::Plus];
 
-/// Lengths of strokes and gaps, as `stroke-dasharray` takes them.
+/// Lengths of strokes and gaps, as in `stroke-dasharray`.
 const DASHES: [&str; 4] = ["", "7 3", "7 3 2 3", "12 4"];
 
-/// The dashes of lines that are models and no targets.
+/// The dashes of models' lines.
 pub const MODEL_DASHES: [&str; 2] = ["8 4", "8 3 2 3"];
 
 /// The shape of a mark.
@@ -53,7 +53,7 @@ pub enum Mark {
 }
 
 impl Mark {
-    /// Every mark, in the order in which targets have them.
+    /// Every mark, in the order of the targets.
     pub fn all() -> impl Iterator<Item = Self> {
         MARKS.into_iter()
     }
@@ -71,7 +71,7 @@ impl Mark {
         }
     }
 
-    /// Its outline as a path, in a square of 16 whose middle is (8, 8).
+    /// Its outline as a path, in a square of 16 with its middle at (8, 8).
     pub fn path(self) -> &'static str {
         match self {
             Self::Circle => "M8 2.5a5.5 5.5 0 1 1 0 11a5.5 5.5 0 1 1 0-11z",
@@ -98,12 +98,12 @@ pub fn on_dark(target: usize) -> &'static str {
 }
 
 /// The mark of a target. Seven marks and eight colours have no common divisor: neighbours differ in both, and a colour
-/// meets the same mark again only after all others.
+/// meets the same mark again only after all other marks.
 pub fn mark(target: usize) -> Mark {
     MARKS[target % MARKS.len()]
 }
 
-/// How the line of a target is dashed, empty for a whole one: lines of one colour differ.
+/// The dash of a target's line, empty for a solid line: lines of one colour differ.
 pub fn dash(target: usize) -> &'static str {
     DASHES[target / COLOURS % DASHES.len()]
 }
@@ -175,7 +175,7 @@ mod tests {
         )
     }
 
-    /// How far apart the two most alike of these colours are for such a reader.
+    /// The distance between the two most alike of these colours for such a reader.
     fn nearest(colours: &[&str], reader: &[Triple; 3]) -> f64 {
         let seen =
             |colour: &&str| oklab(times(reader, light(colour)).map(|part| part.clamp(0.0, 1.0)));

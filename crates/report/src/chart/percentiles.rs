@@ -1,4 +1,4 @@
-//! The whole distribution of latencies: where the usual ends and the tail begins.
+//! The whole distribution of latencies, from the usual times to the tail.
 
 use super::axis;
 use super::family::Family;
@@ -51,7 +51,7 @@ fn picture(run: &Run, group: &Group<'_>) -> Picture {
     Picture { shape: Shape::Curves, x, y, series: curves, absent }
 }
 
-/// The recorded curve, or of older runs what is known of it.
+/// The recorded curve, or the known percentiles of older runs.
 fn curve(cell: &Cell) -> Option<Vec<CurvePoint>> {
     if !cell.latency_curve.is_empty() {
         return Some(cell.latency_curve.clone());

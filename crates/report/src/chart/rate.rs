@@ -1,4 +1,4 @@
-//! Operations per second, against what was swept.
+//! Operations per second, against the swept parameter.
 
 use super::family::Family;
 use super::marks::{Figure, swept};
@@ -11,12 +11,12 @@ use crate::ranking::groups;
 const READING: &str = "More is better. Only operations that succeeded count. The median of the rounds with its 95 % \
                        interval.";
 
-/// Where some operations found nothing.
+/// The text where some operations missed.
 const ANSWERED: &str = "More is better. Requests answered a second, hits and misses, because both are work; a target that hits \
                         less often than the best of its place is not compared with it. The median of the rounds with its \
                         95 % interval.";
 
-/// Where all that keep up do as many.
+/// The text of an open loop, where all targets that keep up reach the same rate.
 const PACED: &str = "Operations came at a given rate: who keeps up reaches it, and is no better for it; what ranks is the \
                      p99 of the response time. Only operations that succeeded count. The median of the \
                      rounds with its 95 % interval.";
@@ -43,7 +43,7 @@ pub(super) fn charts(run: &Run) -> Vec<Chart> {
     sweep.slices(&groups).iter().filter_map(chart).collect()
 }
 
-/// The run's comparisons of these rates; in an open loop they are not of rates.
+/// The run's comparisons of these rates; an open loop compares other figures.
 fn ratios(run: &Run, slice: &Slice<'_>) -> Ratios {
     let is_line = slice.places.len() > 1;
     let number = |url: &str| run.targets.iter().position(|target| target.url == url);

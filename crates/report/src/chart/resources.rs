@@ -95,7 +95,7 @@ fn server_cpu(row: &Row<'_>) -> Option<Figure> {
     nanoseconds_per_operation(row.cell, row.cell.server_cpu_s).map(Figure::plain)
 }
 
-/// An embedded engine has no process of its own that could take time.
+/// An embedded engine has no process of its own that uses CPU time.
 fn has_server(target: &Target) -> bool {
     target.ownership.as_deref() != Some("embedded")
 }

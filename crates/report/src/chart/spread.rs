@@ -1,7 +1,7 @@
 //! Latency from the least over the mean to the greatest, of the fastest operations up to some percentiles and of all.
 //!
-//! How far a mean is from the greatest says how much a few stalls weigh, and at which percentile they begin. Nothing is
-//! left out of the last span.
+//! The distance from a mean to the greatest shows how much a few stalls weigh, and at which percentile they begin. The
+//! last span includes every operation.
 
 use super::axis;
 use super::family::Family;
@@ -27,7 +27,7 @@ pub(super) fn charts(run: &Run) -> Vec<Chart> {
     groups(run).iter().filter_map(chart).collect()
 }
 
-/// The parts of a bar are the percentiles; a target without the last, which all operations make, has no bar.
+/// The parts of a bar are the percentiles; a target without the last, which spans all operations, has no bar.
 fn picture(run: &Run, group: &Group<'_>) -> Picture {
     let of = |(name, quantile): &(&'static str, f64)| {
         part(run, group, name, &|row| span(row.cell, *quantile))

@@ -1,14 +1,14 @@
-//! The subject of a chart, and the parts that follow from it: its facets, its id, the beginning of its title.
+//! The subject of a chart, with its facets, its id, and the beginning of its title.
 
 use super::family::{Better, Family};
 use super::marks::index;
 use super::model::{Absent, Axis, Chart, Facet, Ratios, Series, Shape};
 use crate::model::Operation;
 
-/// The longest id, so that a file of this name can be written everywhere.
+/// The longest id: every file system takes a file of this name.
 const MAX_ID_LEN: usize = 120;
 
-/// The note on each chart of gets of many keys, besides how to read it.
+/// The note on each chart of gets of many keys, after its explanation.
 fn of_many(operation: Operation) -> &'static str {
     match operation {
         Operation::GetEach => {
@@ -32,7 +32,7 @@ pub(super) struct Subject {
     facets: Vec<Facet>,
 }
 
-/// The beginning of every id.
+/// The families whose charts belong to an operation.
 const FAMILIES: [Family; 9] = [
     Family::HitRatio,
     Family::Rate,
@@ -60,7 +60,7 @@ pub fn is_chart_id(text: &str) -> bool {
     text.chars().all(plain) && (is_of_run() || FAMILIES.into_iter().any(begins))
 }
 
-/// The unit of times: operations, but for gets of many keys requests or groups.
+/// The text with the unit of times: operations, or requests or groups for gets of many keys.
 pub(super) fn timed(operation: Operation, text: &str) -> String {
     text.replace("operation", operation.timed())
 }
@@ -90,7 +90,7 @@ impl Subject {
         subject
     }
 
-    /// Its chart; `None` where nothing is in the picture.
+    /// Its chart; `None` where the picture has no figure.
     pub(super) fn chart(&self, what: &str, reading: &str, picture: Picture) -> Option<Chart> {
         let Picture { shape, x, y, series, absent } = picture;
         let drawn = series.iter().any(|series| series.y.iter().any(Option::is_some));
@@ -114,7 +114,7 @@ impl Subject {
         })
     }
 
-    /// The family and each facet, of characters that file systems and selectors take as they are.
+    /// The family and each facet, in characters that file systems and selectors accept.
     fn id(&self) -> String {
         let mut id = self.family.as_str().to_owned();
         for facet in &self.facets {
@@ -137,8 +137,8 @@ impl Subject {
     }
 }
 
-/// The targets from the best bar to the worst, where one figure is better than another, and else as the run lists them.
-/// Below stand the bars of which a part is not known, then those that are no result, then who has none.
+/// The targets from the best bar to the worst where figures have a better direction, otherwise as the run lists them.
+/// Bars with an unknown part stand below, then bars that are no result, then targets without a bar.
 fn order(family: Family, targets: usize, series: &[Series], absent: &[Absent]) -> Vec<usize> {
     let Some(better) = family.manner().better else { return (0..targets).collect() };
     let pieces = |target: usize| {

@@ -1,4 +1,4 @@
-//! The points of a run as a chart lays them out: one coordinate along the axis, the others as a choice.
+//! The points of a run in the layout of a chart: one coordinate along the axis, the others as a choice.
 
 use std::collections::BTreeSet;
 
@@ -8,15 +8,15 @@ use crate::model::{Operation, Point, PointValue, Run};
 use crate::points::{distinct_coordinate, distinct_label, distinct_short_label};
 use crate::ranking::Group;
 
-/// The parameters that were swept, and the one along the axis.
+/// The swept parameters, with the one along the axis.
 #[derive(Debug)]
 pub(super) struct Sweep<'a> {
     run: &'a Run,
-    /// The coordinate along the axis; `None` where nothing was swept.
+    /// The coordinate along the axis; `None` without a sweep.
     along: Option<&'a str>,
-    /// The other coordinates that were swept.
+    /// The other swept coordinates.
     others: Vec<&'a str>,
-    /// The values along the axis: rising where all are numbers, else as they came.
+    /// The values along the axis: rising where all are numbers, otherwise in their original order.
     values: Vec<&'a PointValue>,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Sweep<'a> {
 #[derive(Debug)]
 pub(super) struct Slice<'a> {
     pub(super) operation: Operation,
-    /// The other coordinates, as people read them; empty where there are none.
+    /// The other coordinates as text; empty where there are none.
     pub(super) label: String,
     pub(super) places: Vec<Place<'a>>,
 }
@@ -33,13 +33,13 @@ pub(super) struct Slice<'a> {
 #[derive(Debug)]
 pub(super) struct Place<'a> {
     pub(super) x: f64,
-    /// Its coordinate as people read it.
+    /// Its coordinate as text.
     pub(super) label: String,
     pub(super) group: &'a Group<'a>,
 }
 
 impl<'a> Sweep<'a> {
-    /// Of several coordinates the one with the most numbers runs along the axis; without numbers, with the most values.
+    /// The coordinate with the most numbers runs along the axis; without numbers, the one with the most values.
     pub(super) fn of(run: &'a Run) -> Self {
         let swept = run.swept();
         let rank = |name: &&&str| {
@@ -65,7 +65,7 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// The groups, sorted into what one chart shows.
+    /// The groups, sorted into charts.
     pub(super) fn slices(&self, groups: &'a [Group<'a>]) -> Vec<Slice<'a>> {
         let mut slices: Vec<Slice<'a>> = Vec::new();
         for group in groups {
@@ -101,12 +101,12 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// A point by all that was swept, as a choice between points names it.
+/// A point with all its swept coordinates, as the choice between points names it.
 pub(super) fn point_label(run: &Run, point: &Point) -> String {
     distinct_short_label(run, point, &run.swept())
 }
 
-/// The values of a coordinate, each once: rising where all are numbers, else as they came.
+/// The values of a coordinate, each once: rising where all are numbers, otherwise in their original order.
 fn values<'a>(run: &'a Run, name: &str) -> Vec<&'a PointValue> {
     let mut seen = BTreeSet::new();
     let all = run.cells.iter().filter_map(|cell| cell.point.get(name));
@@ -117,7 +117,7 @@ fn values<'a>(run: &'a Run, name: &str) -> Vec<&'a PointValue> {
     values
 }
 
-/// The values as numbers; `None` where one of them is a text.
+/// The values as numbers; `None` where a value is a text.
 #[expect(clippy::cast_precision_loss, reason = "places on an axis")]
 fn numbers(values: &[&PointValue]) -> Option<Vec<f64>> {
     let number = |value: &&PointValue| match value {

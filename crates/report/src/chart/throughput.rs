@@ -1,4 +1,4 @@
-//! Latency against the rate that was reached: how much load a target bears before its callers wait.
+//! Latency against the reached rate: how much load a target bears before its callers wait.
 
 use super::axis;
 use super::family::Family;
@@ -13,10 +13,10 @@ const READING: &str = "Further right is more, lower is better. Each mark is one 
                        the operations a second that were reached, upwards the p99 of the response time. \
                        Where a line turns upwards, more comes than the target bears.";
 
-/// The coordinate that says how many operations come.
+/// The coordinate of the offered rate.
 const RATE: &str = "rate";
 
-/// A chart for each operation where several rates were tried, and for each combination of what else was swept.
+/// A chart for each operation where several rates were tried, and for each combination of the other swept coordinates.
 pub(super) fn charts(run: &Run) -> Vec<Chart> {
     let mut others = run.swept();
     if !others.contains(&RATE) {
@@ -64,7 +64,7 @@ fn picture(run: &Run, groups: &[&Group<'_>]) -> Picture {
     Picture { shape: Shape::Lines, x, y, series: lines, absent }
 }
 
-/// The marks of a target, in the order of the rates that it reached: a series for each standing.
+/// The marks of a target, in the order of its reached rates: a series for each standing.
 fn line(run: &Run, target: usize, groups: &[&Group<'_>]) -> (Vec<Series>, Vec<Absent>) {
     let known = &run.targets[target];
     let mut marks: Vec<(Option<String>, f64, f64)> = Vec::new();
@@ -108,7 +108,7 @@ fn line(run: &Run, target: usize, groups: &[&Group<'_>]) -> (Vec<Series>, Vec<Ab
     (standings.into_iter().map(of_standing).collect(), absent)
 }
 
-/// The rate that was reached, and the p99 of the latency.
+/// The reached rate, and the p99 of the latency.
 fn mark(row: &Row<'_>) -> Option<(f64, f64)> {
     let speed = row.cell.speed().filter(|speed| row.cell.is_paced() && *speed > 0.0)?;
     Some((row.rate()?, 1e9 / speed))

@@ -1,4 +1,4 @@
-//! How the rounds went: a stall that no median shows.
+//! The course of the rounds, which shows stalls that no median shows.
 
 use super::axis;
 use super::family::Family;
@@ -9,19 +9,19 @@ use super::sweep::point_label;
 use crate::model::{Cell, Run, Sample, Timeline};
 use crate::ranking::{Group, groups};
 
-/// A line has about this many places at least, so that a stall is seen.
+/// The approximate least number of places of a line, enough to show a stall.
 const MIN_PLACES: usize = 64;
-/// And at most: as many as differ on a screen.
+/// The most places of a line, as many as a screen can show.
 const MAX_PLACES: usize = 256;
-/// As many places as all lines together may have beyond that least, so that a report of many cells stays small.
+/// The places of all lines together beyond that least number, so that a report of many cells stays small.
 const ALL_PLACES: usize = 8192;
 
-/// Which figure of a slot is shown.
+/// The shown figure of a slot.
 struct Figured {
     name: &'static str,
     what: &'static str,
     reading: &'static str,
-    /// The further note where the rounds are of a mix.
+    /// The additional note for rounds of a mix.
     of_mix: &'static str,
     label: &'static str,
     unit: Unit,
@@ -57,7 +57,7 @@ const FIGURES: [Figured; 2] = [
 #[derive(Debug, Default)]
 struct Slot {
     length_s: f64,
-    /// The part of it that the operation has: in a mix, others have the rest.
+    /// The part of it that the operation uses; in a mix, others use the rest.
     busy_s: f64,
     ops: u64,
     max_ns: u64,
@@ -66,11 +66,11 @@ struct Slot {
 /// The timeline of a round's phase.
 struct Phase {
     length_s: f64,
-    /// The part of it that was spent in the operation: 1 unless others ran in the same phase.
+    /// The share of it that was spent in the operation: 1 unless other operations ran in the same phase.
     share: f64,
 }
 
-/// A chart for each operation, point and figure; none of runs of before it was recorded.
+/// A chart for each operation, point and figure; no chart of runs without timelines.
 pub(super) fn charts(run: &Run) -> Vec<Chart> {
     let recorded = run.cells.iter().filter(|cell| timelines(cell).next().is_some()).count();
     let places = (ALL_PLACES / recorded.max(1)).clamp(MIN_PLACES, MAX_PLACES);
@@ -97,7 +97,7 @@ impl Figured {
         self.words(group, self.reading) + if is_mix { self.of_mix } else { "" }
     }
 
-    /// The text of this figure, which may be a time.
+    /// The text of this figure, in its unit where it is a time.
     fn words(&self, group: &Group<'_>, text: &str) -> String {
         match self.unit {
             Unit::Nanoseconds => timed(group.operation, text),
@@ -128,8 +128,8 @@ impl Figured {
         Picture { shape: Shape::Curves, x, y, series: lines, absent }
     }
 
-    /// A mark in the middle of each slot, and none at the end of each round, which breaks the line. A slot in which no
-    /// operation ended has none slowest: the line goes on to the one that kept it waiting.
+    /// A mark in the middle of each slot, and an empty mark at the end of each round, which breaks the line. A slot
+    /// without a finished operation has no slowest one: the line goes on to the operation that blocked it.
     fn marks(&self, rounds: &[Vec<Slot>]) -> Vec<(f64, Option<Figure>)> {
         let mut marks = Vec::new();
         let mut at = 0.0;
@@ -145,7 +145,7 @@ impl Figured {
     }
 }
 
-/// The rounds behind the rate: those that were carried out to their end, or where there is none, what there is.
+/// The timelines of the rounds behind the rate: the complete rounds, or all rounds where no round is complete.
 fn timelines(cell: &Cell) -> impl Iterator<Item = (&Sample, &Timeline)> {
     let whole = cell.samples.iter().any(|sample| sample.complete);
     let behind = cell.samples.iter().filter(move |sample| sample.complete || !whole);
@@ -153,7 +153,7 @@ fn timelines(cell: &Cell) -> impl Iterator<Item = (&Sample, &Timeline)> {
     recorded.filter(|(_, timeline)| !timeline.ops.is_empty())
 }
 
-/// The rounds of a cell in slots of which there are at most so many, but at least one a round.
+/// The rounds of a cell in at most `places` slots, but at least one for each round.
 fn rounds(run: &Run, cell: &Cell, places: usize) -> Vec<Vec<Slot>> {
     let places = places / timelines(cell).count().max(1);
     let slots = |(sample, timeline): (&Sample, &Timeline)| {
@@ -169,8 +169,8 @@ fn rounds(run: &Run, cell: &Cell, places: usize) -> Vec<Vec<Slot>> {
     timelines(cell).map(slots).collect()
 }
 
-/// So many neighbours as one each. A last one of less than half the length goes with the one before it: a few operations
-/// in hardly any time would look like a rate that was never there.
+/// Merges this many neighbours into one slot. A last slot of less than half the length is merged with the slot before
+/// it: a few operations in hardly any time would show a false rate.
 fn merged(slots: &[Slot], neighbours: usize) -> Vec<Slot> {
     let mut merged: Vec<Slot> = slots.chunks(neighbours.max(1)).map(Slot::of).collect();
     if let [.., before, last] = merged.as_slice()
@@ -183,7 +183,7 @@ fn merged(slots: &[Slot], neighbours: usize) -> Vec<Slot> {
 }
 
 impl Slot {
-    /// Several as one: lengths and counts add up, and the slowest stays the slowest.
+    /// Several slots as one: lengths and counts add up, and the slowest operation stays.
     fn of(few: &[Self]) -> Self {
         Self {
             length_s: few.iter().map(|slot| slot.length_s).sum(),
@@ -194,8 +194,8 @@ impl Slot {
     }
 }
 
-/// The phase of a sample. In a mix, a sample has only its part of that time; those of the other operations in the same
-/// phase, whose slots are the same, have the rest.
+/// The phase of a sample. In a mix, a sample has only its share of the phase. The other operations of the phase, which
+/// have the same slots, have the rest.
 fn phase(run: &Run, cell: &Cell, sample: &Sample, timeline: &Timeline) -> Phase {
     let slot_s = as_number(timeline.slot_ns) / 1e9;
     let slots = timeline.ops.len();
@@ -208,7 +208,7 @@ fn phase(run: &Run, cell: &Cell, sample: &Sample, timeline: &Timeline) -> Phase 
     };
     let beside = run.cells.iter().filter(|c| c.target == cell.target && c.point == cell.point);
     let mix: f64 = beside.flat_map(|c| &c.samples).filter(same).map(|other| other.wall_s).sum();
-    // The mix first: the part of an operation that took nearly all of it would pass for the whole.
+    // The mix comes first: an operation that used nearly the whole phase would otherwise pass for all of it.
     if possible(mix) {
         Phase { length_s: mix, share: sample.wall_s / mix }
     } else {
@@ -217,7 +217,7 @@ fn phase(run: &Run, cell: &Cell, sample: &Sample, timeline: &Timeline) -> Phase 
     }
 }
 
-/// Six figures, which are more than a picture shows: the rest would only make the page longer.
+/// Six figures, more than a picture shows: more would only make the page longer.
 fn short(value: f64) -> f64 {
     format!("{value:.5e}").parse().unwrap_or(value)
 }

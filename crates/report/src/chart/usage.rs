@@ -1,5 +1,5 @@
-//! The use of the machine over the run: by the client, in the turns of each target, and of the servers and
-//! guests, in and between their turns.
+//! The use of the machine over the run: by the client, in the turns of each target; and by the servers and guests, in
+//! and between their turns.
 
 use super::axis;
 use super::family::Family;
@@ -7,14 +7,14 @@ use super::marks::{Figure, series};
 use super::model::{Absent, Chart, Facet, Ratios, Shape, Unit};
 use crate::model::{Run, Usage, UsageOf};
 
-/// A line has about this many places at least.
+/// The approximate least number of places of a line.
 const MIN_PLACES: usize = 24;
-/// And at most: as many as differ on a screen.
+/// The most places of a line, as many as a screen can show.
 const MAX_PLACES: usize = 240;
-/// As many places as all lines together may have beyond that least, so that a report of many targets stays small.
+/// The places of all lines together beyond that least number, so that a report of many targets stays small.
 const ALL_PLACES: usize = 2048;
 
-/// Whose use a chart shows.
+/// The users of the machine that a chart shows.
 struct Whose {
     name: &'static str,
     reading: &'static str,
@@ -39,7 +39,7 @@ struct Figured {
     name: &'static str,
     what: &'static str,
     unit: Unit,
-    /// At a sample, or for each second between two.
+    /// The value at a sample, or for each second between two samples.
     of: fn(&Usage, usize, usize) -> Option<f64>,
 }
 
@@ -78,7 +78,7 @@ const FIGURES: [Figured; 4] = [
     },
 ];
 
-/// A chart for each figure of the client and of the servers; none of runs of before it was sampled.
+/// A chart for each figure of the client and of the servers; no chart of runs without these samples.
 pub(super) fn charts(run: &Run) -> Vec<Chart> {
     let places = (ALL_PLACES / (run.targets.len() * 8).max(1)).clamp(MIN_PLACES, MAX_PLACES);
     let of_one = |whose: &'static Whose| {
@@ -130,7 +130,8 @@ fn chart(run: &Run, whose: &Whose, figured: &Figured, places: usize) -> Option<C
     })
 }
 
-/// A mark in the middle of each stretch between two samples; of the client only where the target had its turn at the end.
+/// A mark in the middle of each stretch between two samples; for the client only where the target had its turn at the
+/// end.
 fn marks(
     usage: &Usage,
     client: &Usage,
@@ -157,7 +158,7 @@ fn known<T: Copy>(figures: &[Option<T>], at: usize) -> Option<T> {
     figures.get(at).copied().flatten()
 }
 
-/// The time between two samples; the last one may come so soon after the one before that nothing can be said of it.
+/// The time between two samples; `None` where the last sample follows too soon for a figure.
 fn length(usage: &Usage, from: usize, to: usize) -> Option<f64> {
     let length = usage.at_s.get(to)? - usage.at_s.get(from)?;
     (length > 0.05).then_some(length)
@@ -174,7 +175,7 @@ fn number(bytes: u64) -> f64 {
     bytes as f64
 }
 
-/// Four figures, which are more than a picture shows.
+/// Four figures, more than a picture shows.
 fn short(value: f64) -> f64 {
     format!("{value:.3e}").parse().unwrap_or(value)
 }

@@ -1,4 +1,4 @@
-//! Bars, one a target, that lie: names of targets are long.
+//! Horizontal bars, one for each target, because names of targets are long.
 
 use super::canvas::{Canvas, Paint, Stroke, Text, width};
 use super::frame::{self, Plot, SMALL};
@@ -11,10 +11,10 @@ use crate::chart::model::{Absent, Chart, Scale, Series, Unit};
 use crate::chart::palette::mark;
 use crate::text::shorten;
 
-/// From one bar to the next.
+/// The distance from one bar to the next.
 const ROW: f64 = 25.0;
 
-/// How thick a bar is.
+/// The thickness of a bar.
 const THICK: f64 = 15.0;
 
 /// Longer names are shortened.
@@ -31,11 +31,11 @@ struct Piece<'a> {
 struct Line<'a> {
     target: usize,
     pieces: Vec<Piece<'a>>,
-    /// It is the first of its target.
+    /// Whether this is the first row of its target.
     is_first: bool,
 }
 
-/// Draws it from here down; returns where it ends.
+/// Draws the bars from here down; returns where they end.
 pub(super) fn draw(canvas: &mut Canvas, chart: &Chart, top: f64) -> f64 {
     let lines = lines(chart);
     let ends = lines.iter().filter(|line| !line.pieces.is_empty()).flat_map(|line| {
@@ -81,7 +81,7 @@ pub(super) fn draw(canvas: &mut Canvas, chart: &Chart, top: f64) -> f64 {
     frame::across(canvas, &plot, &ticks, &chart.y.label)
 }
 
-/// The rows from top to bottom: one a target, or one a span.
+/// The rows from top to bottom: one for each target, or one for each span.
 fn lines(chart: &Chart) -> Vec<Line<'_>> {
     let of_target = |target: &usize| -> Vec<Line<'_>> {
         let (target, pieces) = (*target, pieces(chart, *target));
@@ -110,7 +110,7 @@ fn total(row: &[Piece<'_>]) -> f64 {
     row.iter().map(|piece| piece.figure).sum()
 }
 
-/// Which part has which colour, where there are several; returns where it ends.
+/// The key of the parts' colours, where there are several parts; returns where it ends.
 fn legend(canvas: &mut Canvas, chart: &Chart, top: f64) -> f64 {
     let mut x = EDGE;
     let mut known: Vec<&str> = Vec::new();
@@ -160,7 +160,7 @@ fn bar(
             let rim = Stroke { dash: "3 2", ..Stroke::of(colour, 1.2) };
             canvas.rectangle(at, (right - left, THICK), Paint::Ground, rim);
         } else {
-            // The gap lets neighbours of like lightness be told apart.
+            // The gap separates neighbours of similar lightness.
             let gap = Stroke::of(Paint::Ground, if row.len() > 1 { 0.8 } else { 0.0 });
             canvas.rectangle(at, (right - left, THICK), colour, gap);
         }
@@ -172,7 +172,7 @@ fn bar(
     }
 }
 
-/// A mark where the figure is: no length on this scale has a meaning.
+/// A mark at the figure: on this scale a length has no meaning.
 fn dot(
     canvas: &mut Canvas,
     chart: &Chart,
@@ -207,7 +207,7 @@ fn whisker(
     }
 }
 
-/// The figure of a row in words: of shares the first part, of sums the sum, of a span its three figures.
+/// The figure of a row as text: of shares the first part, of sums the sum, of a span its three figures.
 fn said(chart: &Chart, row: &[Piece<'_>]) -> String {
     match row {
         [] => String::new(),

@@ -6,24 +6,24 @@ use super::Ground;
 use crate::chart::palette::{self, Mark};
 use crate::text::clean;
 
-/// The style of a mark.
+/// The colour of a mark, by its meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Paint {
     /// A colour of the palette, by its number.
     Colour(usize),
-    /// Text, and what is as strong as it.
+    /// Text, and marks as strong as text.
     Ink,
-    /// Text beside the matter.
+    /// Secondary text.
     Soft,
     /// Grid lines.
     Line,
-    /// The ground, for what is hollow.
+    /// The ground, for hollow marks.
     Ground,
-    /// Nothing.
+    /// No colour.
     None,
 }
 
-/// Where a text stands to its place.
+/// The alignment of a text to its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,
@@ -39,7 +39,7 @@ pub(super) struct Text {
     pub(super) size: f64,
     pub(super) paint: Paint,
     pub(super) bold: bool,
-    /// It stands over lines, which make room for it.
+    /// Whether the text stands over lines, which then leave room for it.
     pub(super) over: bool,
 }
 
@@ -48,11 +48,11 @@ pub(super) struct Text {
 pub(super) struct Stroke {
     pub(super) paint: Paint,
     pub(super) width: f64,
-    /// As `stroke-dasharray` takes it; empty for a whole line.
+    /// The value of `stroke-dasharray`; empty for a solid line.
     pub(super) dash: &'static str,
 }
 
-/// A picture as it is written.
+/// An unfinished picture.
 #[derive(Debug)]
 pub(super) struct Canvas {
     ground: Ground,
@@ -100,8 +100,8 @@ impl Canvas {
         self.text
     }
 
-    /// Opens a group, which pointers that rest on it name so. On the page it has no name: the page's own pictures have
-    /// one for each place, and its tables have every figure.
+    /// Opens a group with a tooltip. In the page a group has no tooltip: the page's own pictures have one for each
+    /// place, and its tables have every figure.
     pub(super) fn begin(&mut self, title: &str) {
         if self.ground == Ground::White {
             let _ = writeln!(self.text, "<g><title>{}</title>", escaped(title));
@@ -129,7 +129,7 @@ impl Canvas {
         let [first, last] = ends.map(|(x, y)| format!("{} {}", number(x), number(y)));
         let path = format!("M{first}L{last}{across}M{first}{across}");
         match (self.ground, paint) {
-            // Pictures of many marks are most of a page: what its style sheet knows is not written again.
+            // Pictures of many marks are most of a page, so their style comes from the style sheet.
             (Ground::Page, Paint::Colour(colour)) => {
                 let colour = colour % palette::COLOURS;
                 let _ = writeln!(self.text, r#"<path class="whisker s{colour}" d="{path}"/>"#);
@@ -181,7 +181,7 @@ impl Canvas {
             mark.path(),
             self.paint(fill)
         );
-        // A rim of the ground keeps marks apart that overlap.
+        // A rim in the colour of the ground separates overlapping marks.
         let rim = if hollow { Paint::Colour(colour) } else { Paint::Ground };
         self.stroke(Stroke::of(rim, if hollow { 2.0 } else { 1.0 }));
     }
@@ -220,7 +220,7 @@ impl Canvas {
         self.text.push_str("/>\n");
     }
 
-    /// On the page a variable, which follows the reader's choice of light and dark.
+    /// In the page a variable, which follows the reader's choice of light and dark.
     fn paint(&self, paint: Paint) -> String {
         let fixed = match paint {
             Paint::Colour(colour) => palette::on_light(colour),
@@ -243,14 +243,14 @@ impl Canvas {
     }
 }
 
-/// A coordinate to a tenth of a unit, which nobody sees less of.
+/// A coordinate to a tenth of a unit, because smaller differences are invisible.
 pub(super) fn number(value: f64) -> String {
     let text = format!("{value:.1}");
     let text = text.strip_suffix(".0").unwrap_or(&text);
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// Text as XML takes it, quotes for attributes included.
+/// Text escaped for XML, with the quotes of attributes.
 pub(super) fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for character in clean(text).chars() {
@@ -267,7 +267,8 @@ pub(super) fn escaped(text: &str) -> String {
     escaped
 }
 
-/// About how wide a text is in `DejaVu` Sans, which is wider than most: what fits in it fits in others.
+/// The approximate width of a text in `DejaVu` Sans, which is wider than most fonts: text that fits in it also fits in
+/// others.
 pub(super) fn width(text: &str, size: f64) -> f64 {
     let of = |character: char| match character {
         'i' | 'j' | 'l' | 'I' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' | ' ' | '/' => 0.34,

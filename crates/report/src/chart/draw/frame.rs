@@ -9,13 +9,13 @@ use crate::text::wrap;
 /// The size of text beside the marks.
 pub(super) const SMALL: f64 = 12.0;
 
-/// How many characters of [`SMALL`] text fit a line, more or less.
+/// The approximate number of characters of [`SMALL`] text in a line.
 pub(super) const LINE: usize = 126;
 
-/// From one line of [`SMALL`] text to the next.
+/// The distance from one line of [`SMALL`] text to the next.
 pub(super) const LEADING: f64 = 17.0;
 
-/// Labels nearer than this to each other are not both written.
+/// The least distance between two written labels.
 const APART: f64 = 10.0;
 
 /// The rectangle of the marks.
@@ -42,7 +42,7 @@ impl Plot {
     }
 }
 
-/// Title and reading; returns where they end.
+/// Draws the title and the explanation; returns where they end.
 pub(super) fn head(canvas: &mut Canvas, chart: &Chart) -> f64 {
     canvas.write(Text { bold: true, ..Text::at(EDGE, 28.0, 16.0) }, &chart.title);
     let mut y = 28.0 + 6.0;
@@ -53,7 +53,7 @@ pub(super) fn head(canvas: &mut Canvas, chart: &Chart) -> f64 {
     y
 }
 
-/// The axis from the bottom up, its lines across the plot, its label above it.
+/// The vertical axis, with its lines across the plot and its label above it.
 pub(super) fn upright(canvas: &mut Canvas, plot: &Plot, ticks: &[Tick], label: &str) {
     canvas.write(Text::at(EDGE, plot.top - 14.0, SMALL).soft(), label);
     let mut last = f64::INFINITY;
@@ -73,7 +73,7 @@ pub(super) fn upright(canvas: &mut Canvas, plot: &Plot, ticks: &[Tick], label: &
     }
 }
 
-/// The axis from left to right with its label below it; returns where it ends.
+/// The horizontal axis with its label below it; returns where it ends.
 pub(super) fn across(canvas: &mut Canvas, plot: &Plot, ticks: &[Tick], label: &str) -> f64 {
     let bottom = plot.bottom();
     canvas.line((plot.left, bottom), (plot.right(), bottom), Stroke::of(Paint::Soft, 1.0));
@@ -84,7 +84,7 @@ pub(super) fn across(canvas: &mut Canvas, plot: &Plot, ticks: &[Tick], label: &s
         canvas.line((x, bottom), (x, bottom + length), Stroke::of(Paint::Soft, 1.0));
         let Some(text) = &tick.label else { continue };
         let half = width(text, SMALL) / 2.0;
-        // The last label is worth more than the one before it.
+        // The last label matters more than the label before it.
         let last =
             ticks[number + 1..].iter().rev().find_map(|tick| Some((tick.at, tick.label.as_ref()?)));
         let before_last = last.map_or(f64::INFINITY, |(at, label)| {
@@ -101,7 +101,7 @@ pub(super) fn across(canvas: &mut Canvas, plot: &Plot, ticks: &[Tick], label: &s
     bottom + 40.0
 }
 
-/// How wide the labels of an upright axis are.
+/// The width of the labels of a vertical axis.
 pub(super) fn labels_width(ticks: &[Tick]) -> f64 {
     let widths = ticks.iter().filter_map(|tick| Some(width(tick.label.as_ref()?, SMALL)));
     widths.fold(0.0, f64::max).min(WIDTH / 4.0)

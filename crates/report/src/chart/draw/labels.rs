@@ -1,4 +1,4 @@
-//! Numbers of an axis as people read them.
+//! The numbers of an axis as text.
 
 use larder_store::ByteSize;
 
@@ -14,7 +14,7 @@ pub(super) fn figure(unit: Unit, value: f64) -> String {
         Unit::Seconds => figures::seconds(value),
         Unit::Bytes => figures::bytes(whole(value)),
         Unit::Share | Unit::Quantile => figures::percent(value),
-        // To six figures, as the page has them: a step of 0.05 is no sum of halves, quarters and so on.
+        // Six figures, as in the page, so that a step of 0.05 shows no rounding error.
         Unit::Number | Unit::Name => {
             format!("{value:.5e}").parse::<f64>().unwrap_or(value).to_string()
         }
@@ -33,7 +33,7 @@ pub(super) fn figure_with(unit: Unit, value: f64, ci95: Option<[f64; 2]>) -> Str
     }
 }
 
-/// A round figure without the zeros that say how well it is known: `1 M/s`, `0.5 ms`.
+/// A round figure without trailing zeros, which would suggest precision: `1 M/s`, `0.5 ms`.
 pub(super) fn tick(unit: Unit, value: f64) -> String {
     let ends = match (unit, value) {
         (Unit::Quantile, 0.0) => Some("min"),
@@ -56,7 +56,7 @@ pub(super) fn tick(unit: Unit, value: f64) -> String {
     }
 }
 
-/// A place on the axis of a chart.
+/// A place on the axis of a chart, as text.
 pub(super) fn place(axis: &Axis, x: f64) -> String {
     let named = axis.categories.iter().enumerate();
     let mut named = named.filter(|(number, _)| index(*number) >= x);

@@ -1,4 +1,4 @@
-//! Lines over two axes: with marks and intervals at their places, or bare.
+//! Lines over two axes: with marks and intervals at their places, or without.
 
 use std::fmt::Write;
 
@@ -13,10 +13,10 @@ use crate::chart::model::{Axis, Chart, Scale, Series, Shape, Unit};
 use crate::chart::palette::{MODEL_DASHES, dash, mark};
 use crate::text::shorten;
 
-/// How high the marks' rectangle is at least.
+/// The least height of the plot.
 const HEIGHT: f64 = 320.0;
 
-/// From one name at the right to the next.
+/// The distance from one name at the right to the next.
 const NAME_STEP: f64 = 16.0;
 
 /// Longer names are shortened.
@@ -25,16 +25,16 @@ const MAX_NAME: usize = 28;
 /// Room for the mark before a name.
 const MARK_ROOM: f64 = 26.0;
 
-/// A name at the right end, with what leads to it.
+/// A name at the right end, with the line that leads to it.
 struct Name<'a> {
     series: &'a Series,
     /// Its last mark.
     from: (f64, f64),
-    /// Where it is written.
+    /// The height of the text.
     y: f64,
 }
 
-/// Draws it from here down; returns where it ends.
+/// Draws the chart from here down; returns where it ends.
 pub(super) fn draw(canvas: &mut Canvas, chart: &Chart, top: f64) -> f64 {
     let upright = Mapping::of_figures(&chart.y, figures(chart));
     let marked = chart.shape == Shape::Lines;
@@ -81,7 +81,7 @@ fn places(chart: &Chart) -> Vec<f64> {
     places
 }
 
-/// Where a sweep tried few values the ticks are these, named as they were typed.
+/// Where a sweep has few values the ticks are these values, named as typed.
 fn across(along: &Mapping, axis: &Axis, chart: &Chart) -> Vec<Tick> {
     match (axis.scale, chart.shape) {
         (Scale::Categories, _) => {
@@ -93,7 +93,7 @@ fn across(along: &Mapping, axis: &Axis, chart: &Chart) -> Vec<Tick> {
                 })
                 .collect()
         }
-        // Rates that were reached are no values that somebody typed.
+        // Reached rates are not typed values.
         (_, Shape::Lines) if axis.unit != Unit::Rate => {
             along.ticks_at(&places(chart), |place| tick(axis.unit, place))
         }
@@ -130,12 +130,12 @@ fn line(canvas: &mut Canvas, chart: &Chart, series: &Series, at: &dyn Fn(f64, f6
     canvas.end();
 }
 
-/// How the line of a model is dashed.
+/// The dash of a model's line.
 fn model_dash(series: &Series) -> &'static str {
     MODEL_DASHES[series.colour.unwrap_or(0) % MODEL_DASHES.len()]
 }
 
-/// Strokes from figure to figure; where one is missing the line is broken, and a figure alone is a dot.
+/// Strokes from figure to figure. A missing figure breaks the line, and a single figure is a dot.
 fn path(series: &Series, at: &dyn Fn(f64, f64) -> (f64, f64)) -> String {
     let mut path = String::new();
     let mut before = false;
@@ -178,7 +178,7 @@ fn last(series: &Series) -> Option<(f64, f64)> {
     both.find_map(|(x, y)| Some((*x, (*y)?)))
 }
 
-/// The names stand at the heights of their lines' ends, moved apart where they would overlap.
+/// Writes the names at the heights of their lines' ends, moved apart where they would overlap.
 fn write_names(canvas: &mut Canvas, plot: &Plot, mut names: Vec<Name<'_>>) {
     names.sort_by(|a, b| a.y.total_cmp(&b.y));
     let mut floor = plot.top;
@@ -193,7 +193,7 @@ fn write_names(canvas: &mut Canvas, plot: &Plot, mut names: Vec<Name<'_>>) {
     }
     let x = plot.right() + MARK_ROOM;
     for Name { series, from, y } in names {
-        // Only what ends near the right edge is led to its name: a longer stroke would look like figures.
+        // Only lines that end near the right edge are joined to their names: a longer stroke would look like figures.
         if plot.right() - from.0 < plot.width * 0.05 {
             let stroke = Stroke { dash: "1 2", ..Stroke::of(Paint::Soft, 1.0) };
             canvas.line((from.0 + 6.0, from.1), (x - 12.0, y), stroke);

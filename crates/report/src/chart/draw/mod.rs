@@ -1,9 +1,9 @@
-//! Charts as still pictures: SVG for files and for the page where no script runs, PNG made of the same SVG.
+//! Charts as still pictures: SVG for files and for the page without a script, PNG made of the same SVG.
 //!
-//! The SVG is written here and not by a drawing library. `plotters` was tried: it lays its legend over the lines, cuts
-//! a dashed line into pieces, knows ticks only at its own figures, and can neither name a picture for those who do not
-//! see it nor leave a colour to the page's choice of light and dark. What a chart needs of a library is an axis, and that
-//! is `scale.rs`.
+//! The SVG is written here and not by a drawing library. `plotters` was tried: it puts its legend over the lines, cuts
+//! a dashed line into pieces, and knows ticks only at its own figures. It can neither describe a picture for readers
+//! who cannot see it, nor leave a colour to the page's choice of light and dark. The only library function that charts
+//! need is an axis, which is `scale.rs`.
 
 mod bars;
 mod canvas;
@@ -21,23 +21,23 @@ use std::fmt::Write;
 use super::model::{Chart, Shape};
 use canvas::{Canvas, escaped, number};
 
-/// Where a picture stands.
+/// The surroundings of a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ground {
     /// By itself, on white.
     White,
-    /// In `report.html`: in the page's font, with the colours of its style sheet and the marks among its symbols. Nowhere
-    /// else would it have either.
+    /// In `report.html`: in the page's font, with the colours of its style sheet and the marks among its symbols. These
+    /// exist only in that page.
     Page,
 }
 
-/// The width of every picture; the height follows from what is in it.
+/// The width of every picture; the height follows from the content.
 const WIDTH: f64 = 840.0;
 
-/// Between the edge and what stands nearest to it.
+/// The margin between the edge and the content.
 const EDGE: f64 = 12.0;
 
-/// A chart as SVG, with a title and a description for those who do not see it.
+/// A chart as SVG, with a title and a description for readers who cannot see it.
 pub fn svg(chart: &Chart, ground: Ground) -> String {
     let mut canvas = Canvas::new(ground);
     let top = frame::head(&mut canvas, chart);

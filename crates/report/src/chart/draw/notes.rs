@@ -1,4 +1,4 @@
-//! The notes below the marks: the targets that are missing, with the reason, and those whose figures are no result.
+//! The notes below the marks: missing targets with the reason, and targets whose figures are no result.
 
 use super::EDGE;
 use super::canvas::{Canvas, Text};
@@ -8,18 +8,18 @@ use crate::chart::model::{Absent, Chart, Series, Shape};
 use crate::figures::list;
 use crate::text::{width as characters, wrap};
 
-/// Stands before the name of a target whose figures are withheld, as in the other reports.
+/// Marks the name of a target whose figures are withheld, as in the other reports.
 pub(super) const WITHHELD: &str = "✗ ";
 
 /// A longer reason does not fit in the place of a bar.
 const MAX_IN_ROW: usize = 64;
 
-/// A sentence for each, for those who do not see the picture.
+/// A sentence for each note, for readers who cannot see the picture.
 pub(super) fn texts(chart: &Chart) -> Vec<String> {
     withheld(chart).into_iter().chain(chart.absent.iter().map(missing)).collect()
 }
 
-/// The targets that are not ranked, and where, unless it is everywhere.
+/// The targets that are not ranked, each with its places, unless it is everywhere.
 fn withheld(chart: &Chart) -> Vec<String> {
     let text = |series: &Series| {
         let why = series.withheld.as_ref()?;
@@ -51,12 +51,12 @@ fn at(places: &[String]) -> String {
     if places.is_empty() { String::new() } else { format!(" at {}", list(&places)) }
 }
 
-/// Whether bars say this in place of the bar that is missing.
+/// Whether a bar chart writes this note in place of the missing bar.
 pub(super) fn is_in_its_row(chart: &Chart, absent: &Absent) -> bool {
     chart.shape == Shape::Bars && absent.at.is_empty() && characters(&absent.reason) <= MAX_IN_ROW
 }
 
-/// Writes them from here down; returns where they end.
+/// Writes the notes from here down; returns where they end.
 pub(super) fn draw(canvas: &mut Canvas, chart: &Chart, top: f64) -> f64 {
     let mut y = top;
     let beside = chart.absent.iter().filter(|absent| !is_in_its_row(chart, absent)).map(missing);

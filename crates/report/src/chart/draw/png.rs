@@ -1,4 +1,4 @@
-//! Pictures for where SVG does not go.
+//! Pictures for programs that do not take SVG.
 
 use std::sync::{Arc, LazyLock};
 
@@ -8,10 +8,10 @@ use resvg::usvg::{Options, Tree, fontdb};
 use super::{Ground, svg};
 use crate::chart::model::Chart;
 
-/// The font of every picture: those of the system would make it look different on each.
+/// The font of every picture: system fonts would make it look different on each machine.
 const FAMILY: &str = "DejaVu Sans";
 
-/// A picture has so many pixels for each unit of its SVG: sharp on the screens of today.
+/// The pixels for each unit of the SVG, for sharp pictures on high-resolution screens.
 const PIXELS: f32 = 2.0;
 
 static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
@@ -22,7 +22,7 @@ static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
     Arc::new(fonts)
 });
 
-/// A chart as PNG, twice as large as its SVG says.
+/// A chart as PNG, twice as large as its SVG.
 pub fn png(chart: &Chart) -> Vec<u8> {
     let options = Options {
         fontdb: Arc::clone(&FONTS),

@@ -1,9 +1,9 @@
-//! From figures to places on an axis, and the ticks along it.
+//! Maps figures to places on an axis, and chooses its ticks.
 
 use super::labels::tick;
 use crate::chart::model::{Axis, Scale, Unit};
 
-/// More labels than this do not fit beside each other.
+/// The most labels that fit beside each other.
 const MAX_LABELS: usize = 8;
 
 /// The distance between the last quantile of a tail and its end, in decades.
@@ -18,7 +18,7 @@ pub(super) struct Mapping {
     high: f64,
 }
 
-/// A place on an axis, from 0 to 1, with what is written at it; minor ones have no label.
+/// A place on an axis, from 0 to 1, with its label; minor ticks have no label.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Tick {
     pub(super) at: f64,
@@ -26,7 +26,7 @@ pub(super) struct Tick {
 }
 
 impl Mapping {
-    /// The axis of figures: it begins at 0 or, where equal steps multiply, at a round figure below the lowest.
+    /// The axis of figures: it begins at 0 or, on a logarithmic scale, at a round figure below the lowest.
     pub(super) fn of_figures(axis: &Axis, figures: impl Iterator<Item = f64>) -> Self {
         let log = axis.scale == Scale::Log;
         let (low, high) = range(figures.filter(|figure| !log || *figure > 0.0));
@@ -40,7 +40,7 @@ impl Mapping {
         Self { scale: axis.scale, unit: axis.unit, low, high }
     }
 
-    /// The axis of places: from the first to the last, with room on both sides where marks stand on them.
+    /// The axis of places: from the first to the last, with room on both sides for marks.
     pub(super) fn of_places(axis: &Axis, places: impl Iterator<Item = f64>, room: f64) -> Self {
         let inner = places.filter(|place| axis.scale != Scale::Tail || *place < 1.0);
         let (mut low, mut high) = range(inner);
@@ -61,7 +61,7 @@ impl Mapping {
         Self { scale: axis.scale, unit: axis.unit, low, high }
     }
 
-    /// Where a figure is, from 0 to 1.
+    /// The place of a figure, from 0 to 1.
     pub(super) fn place(&self, figure: f64) -> f64 {
         match self.scale {
             Scale::Log => (figure.max(self.low) / self.low).ln() / (self.high / self.low).ln(),
@@ -89,7 +89,7 @@ impl Mapping {
         }
     }
 
-    /// Ticks at the places that were tried, as they are named.
+    /// Ticks at the tried places, with their names.
     pub(super) fn ticks_at(&self, places: &[f64], name: impl Fn(f64) -> String) -> Vec<Tick> {
         let tick = |place: &f64| Tick { at: self.place(*place), label: Some(name(*place)) };
         places.iter().map(tick).collect()
@@ -99,7 +99,7 @@ impl Mapping {
         Tick { at: self.place(figure), label: Some(tick(self.unit, figure)) }
     }
 
-    /// As many of the figures from 1 to 9 of each decade with labels as there is room for, the others without.
+    /// The figures from 1 to 9 of each decade, with labels as far as there is room.
     fn decades(&self) -> Vec<Tick> {
         const LABELLED: [&[u8]; 3] = [&[1, 2, 3, 4, 5, 6, 7, 8, 9], &[1, 2, 5], &[1]];
         let (first, last) = (exponent(self.low), exponent(self.high));
@@ -134,10 +134,10 @@ impl Mapping {
         (first..=last).map(tick).collect()
     }
 
-    /// 0, a half, and as many nines as there are, then the end.
+    /// 0, a half, the nines up to the last, then the end.
     fn nines(&self) -> Vec<Tick> {
         let nines = (1..).map(|nines| 1.0 - 0.1_f64.powi(nines));
-        // A last nine whose label would stand in that of the end has none.
+        // The last nine has no label where it would overlap the label of the end.
         let known = nines.take_while(|quantile| tail(*quantile) <= self.high - TO_THE_END + 1e-6);
         [0.0, 0.5].into_iter().chain(known).chain([1.0]).map(|q| self.labelled(q)).collect()
     }
@@ -148,14 +148,14 @@ fn tail(quantile: f64) -> f64 {
     -(1.0 - quantile).log10()
 }
 
-/// The lowest and the highest; 1 and 1 of nothing.
+/// The lowest and the highest figure; 1 and 1 without figures.
 fn range(figures: impl Iterator<Item = f64>) -> (f64, f64) {
     let wider = |(low, high): (f64, f64), figure: f64| (low.min(figure), high.max(figure));
     let (low, high) = figures.fold((f64::INFINITY, f64::NEG_INFINITY), wider);
     if low <= high { (low, high) } else { (1.0, 1.0) }
 }
 
-/// A round step of which a span has four to eight: 1, 2 or 5 times a power of ten; of bytes, a power of two.
+/// A round step that divides a span into four to eight: 1, 2 or 5 times a power of ten; for bytes, a power of two.
 fn step(unit: Unit, span: f64) -> f64 {
     if span <= 0.0 {
         return 1.0;
@@ -166,7 +166,7 @@ fn step(unit: Unit, span: f64) -> f64 {
     }
 }
 
-/// The next of 1, 2 and 5 times a power of ten that is not above.
+/// The largest of 1, 2 and 5 times a power of ten that is not above the figure.
 fn round_below(figure: f64) -> f64 {
     let power = 10_f64.powi(exponent(figure));
     let digit = figure / power * (1.0 + 1e-9);
@@ -174,7 +174,7 @@ fn round_below(figure: f64) -> f64 {
     round.unwrap_or(1.0) * power
 }
 
-/// The next one that is above.
+/// The next such figure above.
 fn round_above(figure: f64) -> f64 {
     let below = round_below(figure);
     let power = 10_f64.powi(exponent(below));
