@@ -1,4 +1,4 @@
-//! An assertion judged of a run.
+//! Judges a run by an assertion.
 
 use super::limit::{Limit, THOUSANDS, scaled};
 use super::metric::Figure;
@@ -9,29 +9,29 @@ use crate::points::{CAPACITY, label};
 use crate::ranking::name;
 use larder_store::ByteSize;
 
-/// A cell that does not come up to an assertion.
+/// A cell that fails an assertion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// In one line: the assertion, the cell, its figure or why it has none.
+    /// In one line: the assertion, the cell, and its figure or the reason why it has none.
     pub text: String,
 }
 
-/// An assertion that names no cell of a run: in one line, with what there is.
+/// The error of an assertion that names no cell of a run: one line with the names that exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unmatched {
     /// The line.
     pub text: String,
 }
 
-/// The check that tells of reads that miss.
+/// The check of reads that miss.
 const NEVER_HITS: &str = "NEVER-HITS";
 
 impl Assertion {
-    /// Judges a run: every cell that the assertion names must come up to it, and one without a figure does not.
+    /// Judges a run: every cell that the assertion names must meet it, and a cell without a figure does not.
     ///
     /// # Errors
     ///
-    /// [`Unmatched`] where it names no cell of the run.
+    /// [`Unmatched`] where the assertion names no cell of the run.
     pub fn judge(&self, run: &Run) -> Result<Vec<Failure>, Unmatched> {
         let cells: Vec<&Cell> =
             run.cells.iter().filter(|cell| self.selector.names(run, cell)).collect();
@@ -49,7 +49,7 @@ impl Assertion {
         };
         let cut_off = self.metric.cut_off(cell);
         let said = match found {
-            // A figure with only a lower bound may lie above every upper limit.
+            // A figure that is only a lower bound may really lie above any upper limit.
             Ok(figure)
                 if self.holds(cell, figure)
                     && (cut_off.is_none() || self.comparator.is_lower()) =>
@@ -71,12 +71,12 @@ impl Assertion {
         Some(Failure { text })
     }
 
-    /// Whether a cell has figures that are a result.
+    /// Whether the figures of a cell are a result.
     fn sound(&self, run: &Run, cell: &Cell) -> Result<(), String> {
         if let Some(reason) = &cell.reason {
             return Err(reason.clone());
         }
-        // The finding of a check may be just the subject of the assertion.
+        // The finding of a check may be the very subject of the assertion.
         let is_asserted = |id: &str| match self.metric.name {
             "errors" | "wrong" => true,
             "misses" | "hit_ratio" => id == NEVER_HITS,
@@ -131,14 +131,14 @@ impl Assertion {
     }
 }
 
-/// Some of the operations as a share of them all.
+/// Some of the operations as a share of all.
 #[expect(clippy::cast_precision_loss, reason = "a share to be compared with one of few digits")]
 fn share(cell: &Cell, figure: Figure) -> f64 {
     if cell.counts.ops == 0 { 0.0 } else { figure.value / cell.counts.ops as f64 }
 }
 
 impl Selector {
-    /// Whether a cell has all that is named.
+    /// Whether a cell matches every part of the selector.
     fn names(&self, run: &Run, cell: &Cell) -> bool {
         let of_target =
             |wanted: &String| cell.target == *wanted || name(run, &cell.target) == wanted.as_str();
@@ -151,7 +151,7 @@ impl Selector {
     }
 }
 
-/// Whether a coordinate has this value, written as its flag takes it.
+/// Whether a coordinate has this value, in the form of its flag.
 fn is_value(name: &str, value: &PointValue, wanted: &str, cell: &Cell) -> bool {
     let number = match value {
         PointValue::Number(number) => *number,

@@ -1,10 +1,10 @@
-//! The limit of an assertion: how it is compared, and its figure in the unit of what it limits.
+//! The limit of an assertion: its comparison, and its figure in the metric's unit.
 
 use std::str::FromStr;
 
 use larder_store::ByteSize;
 
-/// How a figure must stand to its limit.
+/// The comparison of a figure with its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Comparator {
     Below,
@@ -14,7 +14,7 @@ pub(super) enum Comparator {
 }
 
 impl Comparator {
-    /// Every one with its sign; those of two characters first, which begin like the others.
+    /// Every comparator with its sign; the signs of two characters come first, because they begin like the others.
     const SIGNS: [(&'static str, Self); 4] =
         [("<=", Self::AtMost), (">=", Self::AtLeast), ("<", Self::Below), (">", Self::Above)];
 
@@ -26,7 +26,7 @@ impl Comparator {
             .find_map(|(sign, comparator)| Some((*comparator, text.strip_prefix(sign)?)))
     }
 
-    /// Whether it is a lower limit that is given.
+    /// Whether the limit is a lower limit.
     pub(super) fn is_lower(self) -> bool {
         matches!(self, Self::Above | Self::AtLeast)
     }
@@ -50,7 +50,7 @@ pub(super) enum Kind {
     Rate,
     /// From 0 to 1.
     Share,
-    /// Operations, or a share of them all.
+    /// Operations, or a share of all operations.
     Count,
     /// Bytes.
     Size,
@@ -61,7 +61,7 @@ pub(super) enum Kind {
 pub(super) enum Limit {
     /// In the unit of the metric.
     Figure(f64),
-    /// Of a count: a share of all operations.
+    /// For a count: a share of all operations.
     ShareOfOperations(f64),
 }
 
@@ -94,7 +94,7 @@ impl Kind {
         figure.is_finite().then_some(Limit::Figure(figure))
     }
 
-    /// How a limit of this kind is written.
+    /// The expected form of a limit of this kind.
     pub(super) fn expected(self) -> &'static str {
         match self {
             Self::Time => "a time with its unit, such as 1ms or 250us",
@@ -108,11 +108,11 @@ impl Kind {
     }
 }
 
-/// Units of a number of things.
+/// Units of plain numbers.
 pub(super) const THOUSANDS: [(&str, f64); 7] =
     [("k", 1e3), ("K", 1e3), ("M", 1e6), ("m", 1e6), ("G", 1e9), ("g", 1e9), ("", 1.0)];
 
-/// A number that is not below 0 and one of these units behind it.
+/// A number from 0 on, followed by one of these units.
 pub(super) fn scaled(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = (&text[..end], text[end..].trim_start());

@@ -1,4 +1,4 @@
-//! The figures that can be asserted, each with how it is read from a cell.
+//! The figures that can be asserted, each with its function on a cell.
 
 use super::limit::Kind;
 use crate::columns::nanoseconds_per_operation;
@@ -9,16 +9,16 @@ use crate::told::{UNTOLD_MEANS, tells};
 /// A figure of a cell.
 #[derive(Clone, Copy)]
 pub(super) struct Metric {
-    /// How it is written.
+    /// The name in assertions.
     pub(super) name: &'static str,
     /// The kind of figure.
     pub(super) kind: Kind,
-    /// Of a percentile: which one.
+    /// The quantile, for a percentile.
     pub(super) quantile: Option<f64>,
     of: fn(&Cell, Option<&Target>) -> Result<Figure, String>,
 }
 
-/// A figure, and how sure it is where that is known.
+/// A figure with its interval, where that is known.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Figure {
     pub(super) value: f64,
@@ -42,7 +42,7 @@ pub(super) const METRICS: [Metric; 18] = [
     count("wrong", |cell, _| Ok(exact(real(cell.counts.wrong)))),
     time("cpu", |cell, target| {
         let client = cpu(cell, cell.client_cpu_s, "the client")?;
-        // A target without a server uses none of its time.
+        // A target without a server uses no server CPU time.
         let is_embedded =
             target.is_some_and(|target| target.ownership.as_deref() == Some("embedded"));
         if is_embedded && cell.server_cpu_s.is_none() {
@@ -79,17 +79,17 @@ impl Metric {
         METRICS.into_iter().find(|metric| metric.name == name)
     }
 
-    /// The figure of a cell, or why it has none.
+    /// The figure of a cell, or the reason why it has none.
     pub(super) fn of(&self, cell: &Cell, target: Option<&Target>) -> Result<Figure, String> {
         (self.of)(cell, target)
     }
 
-    /// Why the figure of a cell is only the least that it can be; `None` where it is what it says. Latencies of an open loop
-    /// are cut off where time ended a round: what had not begun by then would have taken longer.
+    /// The reason why the figure of a cell is only a lower bound; `None` where it is exact. Latencies of an open loop
+    /// are cut off where time ended a round: operations that had not begun by then would have taken longer.
     pub(super) fn cut_off(&self, cell: &Cell) -> Option<String> {
         let of_latencies = self.quantile.is_some() || ["max", "mean"].contains(&self.name);
         let late = cell.kept_up() == Some(false);
-        // A few may be due just as time ends. More of them are what a maximum and a mean are made of, too.
+        // A few operations may be due just as time ends. A maximum and a mean tolerate only as few as p99.9.
         let beyond = cell.unbegun_share().map(|share| (self.quantile.unwrap_or(0.999), share));
         let lies_there = beyond.is_some_and(|(quantile, share)| share > 1.0 - quantile);
         (of_latencies && (late || lies_there)).then(|| {
@@ -103,7 +103,7 @@ impl Metric {
         })
     }
 
-    /// A figure as people read it.
+    /// A figure as text.
     pub(super) fn shown(&self, value: f64) -> String {
         match self.kind {
             Kind::Time => figures::nanoseconds(value),
@@ -119,7 +119,7 @@ impl Metric {
         }
     }
 
-    /// The same with its interval.
+    /// A figure as text, with its interval.
     pub(super) fn told(&self, Figure { value, ci95 }: Figure) -> String {
         let Some(ci95) = ci95 else { return self.shown(value) };
         let [low, high] = ci95.map(|end| self.shown(end));
@@ -149,7 +149,7 @@ fn real(number: u64) -> f64 {
     number as f64
 }
 
-/// Operations a second. Where many of them missed, that is two figures, and which one is meant must be said.
+/// Operations a second. Where many of them missed there are two figures, and the assertion must name one.
 fn rate(cell: &Cell, target: Option<&Target>) -> Result<Figure, String> {
     if let Some(found) = cell.found_ratio().filter(|found| *found < 1.0 - LIKE_HITS) {
         let missed = figures::percent(1.0 - found);

@@ -1,8 +1,8 @@
 //! Conditions on a run, as text: `p99(get, memcached:) < 1ms`.
 //!
-//! An assertion is read before anything runs, and judged of the finished run: of every cell that it names, by the figure that
-//! reports show. The interval of that figure is told beside it and decides nothing: an assertion is a limit, not a test of a
-//! hypothesis, and who needs room for what varies from run to run puts it into the limit.
+//! An assertion is read before anything runs. It judges the finished run: every cell that it names, by the figure that
+//! reports show. The interval of the figure is shown beside it and decides nothing, because an assertion is a limit,
+//! not a test of a hypothesis. Room for variation between runs belongs into the limit.
 
 mod judge;
 mod limit;
@@ -16,19 +16,19 @@ use metric::Metric;
 pub use judge::{Failure, Unmatched};
 pub use parse::EXPECTED as ASSERTION_EXPECTED;
 
-/// The condition that every cell must meet which it names.
+/// A condition that every named cell must meet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assertion {
-    /// As it was typed, without spaces around it.
+    /// The text as typed, without surrounding spaces.
     text: String,
     metric: Metric,
-    /// Of which cells.
+    /// The named cells.
     selector: Selector,
     comparator: Comparator,
     limit: Limit,
 }
 
-/// Which cells are meant: those that have all that is named.
+/// A selection of cells: those that match every given part.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Selector {
     operation: Option<Operation>,

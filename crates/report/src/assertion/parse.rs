@@ -1,4 +1,4 @@
-//! An assertion from text. Whatever is wrong with it is told in one line, with what was expected.
+//! Parses an assertion. An error takes one line, with the expected form.
 
 use std::str::FromStr;
 
@@ -9,7 +9,7 @@ use super::metric::{METRICS, Metric};
 use super::{Assertion, Selector};
 use crate::model::Operation;
 
-/// How an assertion is written.
+/// The form of an assertion.
 pub const EXPECTED: &str =
     "METRIC(OPERATION, TARGET, COORDINATE=VALUE) < LIMIT, such as `p99(get, memcached:) < 1ms`";
 
@@ -49,8 +49,8 @@ impl FromStr for Assertion {
 }
 
 impl Selector {
-    /// Reads what stands between the brackets: an operation or `*`, then a target, then coordinates. Runs name a target by its
-    /// URL without the password, and so does the selector; beside it comes the target as typed.
+    /// Reads the text between the brackets: an operation or `*`, then a target, then coordinates. Runs name a target by
+    /// its URL without the password, and so does the selector. The target as typed is returned too.
     fn parse(text: &str) -> Result<(Self, String), String> {
         let mut pieces: Vec<&str> = text.split(',').collect();
         let first = pieces.remove(0).trim();
@@ -70,7 +70,7 @@ impl Selector {
     }
 }
 
-/// The operation of this name; `*` and nothing are all.
+/// The operation of this name; `*` and an empty name stand for all.
 fn operation(name: &str) -> Result<Option<Operation>, String> {
     if ["", "*"].contains(&name) {
         return Ok(None);
@@ -83,7 +83,7 @@ fn operation(name: &str) -> Result<Option<Operation>, String> {
     })
 }
 
-/// `threads=4` as name and value; `None` where it is part of a URL, whose options have a question mark before them.
+/// `threads=4` as name and value; `None` where it is part of a URL, whose options follow a question mark.
 fn coordinate(piece: &str) -> Option<(String, String)> {
     let (name, value) = piece.split_once('=')?;
     let name = name.trim().replace('-', "_");
