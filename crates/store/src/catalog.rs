@@ -47,8 +47,8 @@ impl Engine {
         !self.recipes.iter().any(|recipe| matches!(recipe.source, Source::Feature(_)))
     }
 
-    /// The URL that opens this engine with its defaults: a temporary store, or a managed server. A stack has no default, and
-    /// is opened as its example.
+    /// The URL that opens this engine with its defaults: a temporary store, or a managed server. A stack has no
+    /// default, and is opened as its example.
     pub fn default_url(&self) -> String {
         match self.medium {
             Medium::Tiers => self.example.into(),

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 /// Counters of a store. `None` is "not known", never a false 0.
 ///
-/// Counters (all but the levels `items`, `bytes`, `bytes_peak`, `capacity_bytes`, `mapped_bytes` and `free_bytes`) only grow
-/// while the store is open; two readings are compared with [`Stats::since`].
+/// Counters (all but the levels `items`, `bytes`, `bytes_peak`, `capacity_bytes`, `mapped_bytes` and `free_bytes`) only
+/// grow while the store is open; two readings are compared with [`Stats::since`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct Stats {

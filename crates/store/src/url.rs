@@ -1,5 +1,5 @@
-//! Store URLs: `scheme:path?option=value` and `scheme://user:password@host:port,host:port/path?option=value`; and stacks of
-//! them: `scheme:URL|URL|?option=value`.
+//! Store URLs: `scheme:path?option=value` and `scheme://user:password@host:port,host:port/path?option=value`; and
+//! stacks of them: `scheme:URL|URL|?option=value`.
 
 mod mask;
 mod stack;
@@ -19,9 +19,9 @@ use mask::{mask, user_info};
 /// names that begin with `driver.`, which go unread to the client library behind an engine. `Display` masks the
 /// password, so that a URL may be shown and stored.
 ///
-/// A `|` behind the scheme makes a stack: `tiered:moka:?size=64m|memcached://h1,h2|?l1_ttl=10s`. Each part is a whole URL
-/// with options of its own, and a last part that begins with `?` holds the options of the stack. A `|` that separates no
-/// tiers is written `%7C`.
+/// A `|` behind the scheme makes a stack: `tiered:moka:?size=64m|memcached://h1,h2|?l1_ttl=10s`. Each part is a whole
+/// URL with options of its own, and a last part that begins with `?` holds the options of the stack. A `|` that
+/// separates no tiers is written `%7C`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StoreUrl {
     scheme: String,

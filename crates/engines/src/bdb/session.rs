@@ -16,7 +16,7 @@ use crate::decimal::{self, Digits};
 use crate::header::{HEADER_LEN, Header};
 
 /// How often a transaction is tried when it loses a deadlock. The loser is the transaction that has done least, so some
-/// transaction always commits; one that loses this often has tried for a second.
+/// transaction always commits. A transaction that loses this often has tried for a second.
 const TRIES: u32 = 1000;
 
 /// The tries that only yield the processor; later tries sleep, so that the transactions in the way can end.

@@ -75,7 +75,7 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     Ok(Arc::new(BdbStore { url: url.to_string(), shared }))
 }
 
-/// Versions count up from the time in nanoseconds: none repeats, because no store has a change every nanosecond.
+/// Versions count up from the time in nanoseconds. No version repeats, because no store changes every nanosecond.
 fn first_version() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX / 2).max(1)

@@ -140,9 +140,9 @@ impl Folder {
             .map_err(|error| self.error("writing", path.as_c_str(), error))
     }
 
-    /// Gives a file its name. An older file is exchanged for the new one and then removed, because a plain rename over
-    /// it makes ext4 write the new file to the disk at once. The store needs no such write: readers notice a file that
-    /// a loss of power cut short, and count it as a miss.
+    /// Gives a file its name. An older file is exchanged for the new one and then removed: a plain rename over it makes
+    /// ext4 write the new file to the disk at once. The store needs no such write, because readers notice a file that a
+    /// loss of power cut short, and count it as a miss.
     fn take_name(&self, temporary: &CStr, name: &CStr) -> io::Result<()> {
         let folder = self.as_fd();
         match sys::rename_new(folder, temporary, name) {

@@ -1,9 +1,9 @@
 //! An entry in its file: the value, the key, and a trailer of 40 bytes.
 //!
-//! | bytes of the trailer | what, little-endian |
+//! | bytes of the trailer | content, little-endian |
 //! |---|---|
 //! | 0..8 | version |
-//! | 8..16 | deadline, in milliseconds since 1970; 0 for none |
+//! | 8..16 | deadline, in milliseconds since 1970; 0 for no deadline |
 //! | 16..24 | length of the value |
 //! | 24..28 | length of the key |
 //! | 28..32 | flags |
@@ -35,7 +35,7 @@ pub(super) struct Trailer {
     pub(super) flags: u32,
 }
 
-/// What a file holds for the key that a session looks up.
+/// The result of reading a file for a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
     /// The entry of the key.

@@ -1,7 +1,7 @@
 //! LMDB's environments: a folder that is open in this process.
 //!
-//! LMDB forbids to open a folder twice in a process (closing one of the two would drop the file locks of both),
-//! so every store on a folder shares the environment that is open already.
+//! LMDB forbids to open a folder twice in a process: closing one of the two would drop the file locks of both. So every
+//! store on a folder shares the environment that is open already.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};

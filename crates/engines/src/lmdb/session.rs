@@ -51,7 +51,7 @@ impl LmdbSession {
         Self { shared, counters, buffers: Buffers::default() }
     }
 
-    /// Does `work` in one write transaction and commits it, making room first where there is none.
+    /// Does `work` in one write transaction and commits it, making room first where the map is full.
     pub(super) fn write<T>(
         &mut self,
         bytes: u64,

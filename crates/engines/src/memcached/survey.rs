@@ -24,7 +24,7 @@ const PAGE: u64 = 1 << 20;
 pub(super) struct Survey {
     /// The node's version, if it reports one.
     pub(super) version: Option<String>,
-    /// The node's settings by memcached's own names; empty where it reports none.
+    /// The node's settings by memcached's own names; empty where it does not report them.
     pub(super) settings: BTreeMap<String, String>,
     /// The node's process id, when it is a memcached on this machine.
     pub(super) pid: Option<u32>,

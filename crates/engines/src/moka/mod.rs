@@ -2,7 +2,7 @@
 //! admission.
 //!
 //! The cache is set up as a careful user would: a byte limit through the weigher, a TTL per entry, lookups that borrow
-//! the key, values that are shared and not copied until they reach the caller. moka promises nothing about a read and a
+//! the key. Values are shared and not copied until they reach the caller. moka promises nothing about a read and a
 //! write of one key together, so writers of one key take turns (see `store.rs`).
 
 mod config;

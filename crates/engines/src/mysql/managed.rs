@@ -149,7 +149,7 @@ fn user_option(account: Option<&Account>) -> Option<String> {
     root.map(|account| format!("--user={}", account.name))
 }
 
-/// The settings of a server. A `loose` setting is one that only MariaDB or only MySQL knows.
+/// The settings of a server. Only MariaDB or only MySQL knows a `loose` setting.
 fn settings(config: &MysqlConfig, directory: &Path, place: &Place) -> Vec<String> {
     let file = |name: &str| directory.join(name).display().to_string();
     let mut settings = vec![

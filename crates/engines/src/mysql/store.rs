@@ -110,7 +110,7 @@ pub(super) struct Shared {
     server: Option<Server>,
 }
 
-/// The store's table: dropped with this value, if this store made the table, and it is empty and no other store's.
+/// The store's table. Its drop removes the table, if this store made it, it is empty and no other store uses it.
 #[derive(Debug)]
 struct OurTable {
     /// `None` where the table existed before, or ends with its server.

@@ -106,7 +106,7 @@ impl Survey {
 }
 
 /// Whether a process of this machine is such a server. A server behind a port may be in another container, whose
-/// process ids and files mean others here.
+/// process ids and files mean other processes and files here.
 fn is_server(pid: u32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/comm"))
         .is_ok_and(|name| PROGRAMS.contains(&name.trim()))

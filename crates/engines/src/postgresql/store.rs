@@ -28,8 +28,8 @@ use crate::sql::session::SqlSession;
 use crate::sql::statements::Statements;
 use crate::sql::table::{Limits, Table};
 
-/// The largest value. A field takes up to 1 GiB, but a statement has the same limit for all the copies of a value that
-/// the server makes on the way.
+/// The largest value. A field takes up to 1 GiB. A statement has the same limit, with all copies of the value that the
+/// server makes on the way.
 const MAX_VALUE_LEN: usize = 256 << 20;
 
 /// The time between two searches for expired rows.

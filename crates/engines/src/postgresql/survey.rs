@@ -87,8 +87,8 @@ fn shortened(version: &str) -> String {
     }
 }
 
-/// The server process whose child a process of this machine is. A server behind a port may be in another container,
-/// whose process ids mean other processes here.
+/// The server that has a process of this machine as its child. A server behind a port may be in another container, and
+/// its process ids mean other processes here.
 fn postmaster_of(pid: u32) -> Option<u32> {
     let parent = |pid: u32| -> Option<u32> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;

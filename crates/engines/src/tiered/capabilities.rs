@@ -43,7 +43,7 @@ pub(super) fn share(tiers: &[Capabilities], bound: Option<Duration>) -> Option<D
     Some(bound? / u32::try_from(1 + mute).ok()?)
 }
 
-/// Refuses a stack in which an entry could outlive its TTL, or a tier that keeps nothing.
+/// Refuses a stack in which an entry could outlive its TTL or the bound, or with a tier that keeps nothing.
 pub(super) fn check(tiers: &[(&str, Capabilities)], cap: Option<Duration>) -> Result<()> {
     let refuse = |reason: String| Err(Error::InvalidOptions { engine: SCHEME, reason });
     if let Some((name, _)) = tiers.iter().find(|(_, tier)| !tier.stores) {

@@ -11,7 +11,7 @@ use larder_store::{
 use super::trust::Trust;
 use crate::counters::{Count, Counters, Tally};
 
-/// How long the store of a value in an upper tier may take: the value's TTL is shorter by this, so that no value
+/// How long it may take to store a value in an upper tier: the value's TTL is shorter by this, so that no value
 /// outlives itself. A value that takes longer and is too late is removed again.
 const LATEST: Duration = Duration::from_millis(10);
 
@@ -202,7 +202,7 @@ impl TierSession {
         }
         match stored {
             Ok(SetOutcome::Stored) => {
-                // The store took so long that the value would outlive itself.
+                // Storing took so long that the value would outlive itself.
                 let is_late = |left| options.ttl.is_none_or(|ttl| ttl > left);
                 if life.left().is_some_and(is_late) {
                     self.drop_key(key);

@@ -1,6 +1,6 @@
 //! BerkeleyDB, through a small library that is compiled on this machine: all unsafe code of this engine.
 //!
-//! `shim.c` has the counterpart of each function, and the reasons. This module does not know what a record contains.
+//! `shim.c` has the counterpart of each function, and the reasons. This module does not know the content of a record.
 
 mod library;
 
@@ -52,8 +52,8 @@ pub(super) struct Bdb {
     is_hash: bool,
 }
 
-// SAFETY: the environment and its databases are opened with DB_THREAD, which makes their handles free-threaded: any thread
-// may call any function that is used here, and all at once.
+// SAFETY: the environment and its databases are opened with DB_THREAD, which makes their handles free-threaded: any
+// thread may call any function that is used here, and all at once.
 unsafe impl Send for Bdb {}
 // SAFETY: as above.
 unsafe impl std::marker::Sync for Bdb {}
