@@ -1,6 +1,6 @@
-//! The answer: who leads, seen at a glance and said in sentences, and what makes it doubtful.
+//! The answer: the leader, as a picture and in sentences, and the doubts about it.
 //!
-//! At one point it is the bars; of a sweep, the chart over what was swept; of several capacities, the hit ratios.
+//! At one point it is the bars; of a sweep, the chart over the swept parameter; of several capacities, the hit ratios.
 
 use maud::{Markup, html};
 
@@ -15,7 +15,7 @@ use crate::hit_ratio::HIT_RATIOS;
 use crate::ranking::Group;
 use crate::sentences::{Role, Sentence, in_short as in_short_sentences, sentences};
 
-/// More sentences about single points than this are folded away.
+/// More sentences about single points than this are folded.
 const SENTENCES_SHOWN: usize = 6;
 
 /// The section, with the picture of a sweep in it.
@@ -33,7 +33,7 @@ pub(super) fn section(view: &View<'_>, picture: &Markup) -> Markup {
     }
 }
 
-/// The leader of each operation and what makes it doubtful, in a few lines before everything else.
+/// The leader of each operation and the doubts about it, in a few lines before everything else.
 pub(super) fn in_short(view: &View<'_>) -> Markup {
     html! {
         div.in-short role="group" aria-label="In short" {
@@ -45,7 +45,7 @@ pub(super) fn in_short(view: &View<'_>) -> Markup {
     }
 }
 
-/// The sentences about an operation, those about all points first.
+/// The sentences about an operation, split into those about all points and the others.
 fn of_operation<'s>(
     said: &[&'s Sentence],
     groups: &[Group<'_>],
@@ -74,7 +74,7 @@ fn at_one_point(view: &View<'_>, said: &[&Sentence]) -> Markup {
     }
 }
 
-/// Of several capacities the hit ratios come first: rates of targets that hit unlike say little.
+/// For several capacities the hit ratios come first: rates of targets with different hit ratios say little.
 fn of_a_sweep(view: &View<'_>, said: &[&Sentence], picture: &Markup) -> Markup {
     let curves = hit_curves(view.run, !picture.0.is_empty());
     let leads = html! {

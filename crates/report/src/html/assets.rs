@@ -1,4 +1,4 @@
-//! Style and script of the page, and the policy that lets in these and nothing else.
+//! Style and script of the page, and the policy that allows only these.
 
 use std::fmt::Write;
 use std::sync::LazyLock;
@@ -40,13 +40,13 @@ const INDEX_STYLES: &[&str] = &[
     include_str!("css/print.css"),
 ];
 
-/// The script that must run before anything is painted.
+/// The script that must run before the page is painted.
 const EARLY: &str = include_str!("js/early.js");
 
 /// The switch between light and dark.
 const THEME: &str = include_str!("js/theme.js");
 
-/// Each file has one purpose; all of them are one function to the browser.
+/// Each file has one purpose; together they are one function for the browser.
 const SCRIPTS: &[&str] = &[
     include_str!("js/data.js"),
     include_str!("js/format.js"),
@@ -69,18 +69,18 @@ const SCRIPTS: &[&str] = &[
 
 const UPLOT: &str = include_str!("vendor/uplot/uPlot.iife.min.js");
 
-/// Every copy of uPlot carries it, so every page does.
+/// Every copy of uPlot must carry it, so every page does.
 const UPLOT_LICENSE: &str = include_str!("vendor/uplot/LICENSE");
 
 /// The assets of a page.
 pub(super) struct Assets {
-    /// All of its style.
+    /// The whole style.
     pub(super) style: String,
-    /// The script at its end.
+    /// The script at the end of the page.
     pub(super) script: String,
 }
 
-/// Those of a report.
+/// The assets of a report.
 pub(super) static REPORT: LazyLock<Assets> = LazyLock::new(|| {
     let ours = SCRIPTS.concat();
     let script =
@@ -88,7 +88,7 @@ pub(super) static REPORT: LazyLock<Assets> = LazyLock::new(|| {
     Assets { style: themes() + &REPORT_STYLES.concat(), script }
 });
 
-/// Those of an index, on which nothing moves.
+/// The assets of an index, which has no interaction.
 pub(super) static INDEX: LazyLock<Assets> = LazyLock::new(|| {
     let root = "const root = document.documentElement;\n";
     let script = format!("(() => {{\n\"use strict\";\n{root}{THEME}themes();\n}})();\n");
@@ -101,7 +101,7 @@ pub(super) fn early_script() -> &'static str {
 }
 
 impl Assets {
-    /// Forbids all but this style and these scripts: nothing is fetched, and no text of others becomes code.
+    /// Forbids every other style and script: nothing is fetched, and no foreign text becomes code.
     pub(super) fn policy(&self) -> String {
         format!(
             "default-src 'none'; style-src {}; script-src {} {}; img-src data:; base-uri 'none'; form-action 'none'",
@@ -116,7 +116,7 @@ fn hash(text: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)))
 }
 
-/// The colours: as the system has them, as the reader switched them, and light on paper.
+/// The colours: those of the system, those that the reader chose, and light on paper.
 fn themes() -> String {
     let declared = |colours: &str, of: fn(usize) -> &'static str| {
         let mut text = colours.to_owned();

@@ -1,5 +1,5 @@
-//! The charts: a panel for each family, its switches, and what the script draws in it. Each panel stands at its full
-//! size before the script comes, so that nothing moves when it does; without a script there are still pictures.
+//! The charts: a panel for each family, with its switches and the script's picture. Each panel has its full size before
+//! the script runs, so that nothing moves afterwards; without a script there are still pictures.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::told::{UNTOLD, told};
 
 type Statistic = fn(&Latency) -> u64;
 
-/// The figures that stand beside a curve.
+/// The figures in the table beside a curve.
 const BESIDE_CURVE: [(&str, f64, Statistic); 6] = [
     ("min", 0.0, |latency| latency.min),
     ("p50", 0.5, |latency| latency.p50),
@@ -33,13 +33,13 @@ const BESIDE_CURVE: [(&str, f64, Statistic); 6] = [
 struct Drawn<'a> {
     targets: Vec<Look<'a>>,
     families: Vec<&'static Manner>,
-    /// The dashes of lines that are no targets.
+    /// The dashes of models' lines.
     dashes: [&'static str; palette::MODEL_DASHES.len()],
     charts: Vec<Placed<'a>>,
     latencies: Vec<Beside<'a>>,
 }
 
-/// A chart, and at which of the points of the run it is, by their numbers.
+/// A chart, and the numbers of its points in the run.
 #[derive(Serialize)]
 struct Placed<'a> {
     #[serde(flatten)]
@@ -47,7 +47,7 @@ struct Placed<'a> {
     points: Vec<usize>,
 }
 
-/// How a target looks in every chart.
+/// The look of a target in every chart.
 #[derive(Serialize)]
 struct Look<'a> {
     name: &'a str,
@@ -57,7 +57,7 @@ struct Look<'a> {
     rounds: String,
 }
 
-/// The figures that stand beside the curve of a target.
+/// The figures in the table beside the curve of a target.
 #[derive(Clone, Serialize)]
 struct Beside<'a> {
     operation: Operation,
@@ -75,7 +75,7 @@ pub(super) struct Charts<'v, 'a> {
     view: &'v View<'a>,
     all: Vec<Chart>,
     latencies: Vec<Beside<'a>>,
-    /// The family that answers what the run asks, and stands with the answer.
+    /// The family that answers the question of the run, and stands with the answer.
     main: Option<Family>,
 }
 
@@ -101,7 +101,7 @@ impl<'v, 'a> Charts<'v, 'a> {
         html! { @for family in self.families().filter(|family| Some(family[0].family) == self.main) { (self.panel(family, true)) } }
     }
 
-    /// The other charts, and what all are drawn from.
+    /// The other charts, and the data of all charts.
     pub(super) fn section(&self) -> Markup {
         html! {
             section #charts {
@@ -162,7 +162,7 @@ impl<'v, 'a> Charts<'v, 'a> {
     }
 }
 
-/// The family that answers what a sweep asks; at one point, bars do that.
+/// The family that answers the question of a sweep; at one point, bars do that.
 fn main_family(view: &View<'_>, charts: &[Chart]) -> Option<Family> {
     let is_paced = view.groups.iter().any(Group::is_paced);
     let wanted: &[Family] = if is_paced {
@@ -174,7 +174,7 @@ fn main_family(view: &View<'_>, charts: &[Chart]) -> Option<Family> {
     wanted.iter().filter(|_| view.is_sweep()).find(there).copied()
 }
 
-/// The meaning of colours, lengths and signs in the charts of a family; only of those that occur.
+/// The meaning of the colours, lengths and signs that occur in the charts of a family.
 fn key(charts: &[Chart]) -> String {
     let manner = charts[0].family.manner();
     let series = || charts.iter().flat_map(|chart| &chart.series);
@@ -212,8 +212,8 @@ fn key(charts: &[Chart]) -> String {
     told.join(" ")
 }
 
-/// The chart as short as it can be. Over time there are more places than anywhere, of which nobody reads more than three
-/// figures; most are as far from the one before as that is from its own, so that the steps are written.
+/// Shortens the numbers of a chart for the page. A chart over time has the most places, of which readers use at most
+/// three figures. Most places are at equal distances, so the steps are written.
 fn short(mut chart: Chart) -> Chart {
     let short =
         |value: f64, decimals: usize| format!("{value:.decimals$e}").parse().unwrap_or(value);
@@ -236,7 +236,7 @@ fn short(mut chart: Chart) -> Chart {
     chart
 }
 
-/// The pictures that stand there without a script, and on paper.
+/// The pictures for pages without a script, and for paper.
 fn stills(charts: &[Chart]) -> Markup {
     let percentiles = ["p50", "p99"];
     let is_main = |chart: &&Chart| {
@@ -249,7 +249,7 @@ fn stills(charts: &[Chart]) -> Markup {
     }
 }
 
-/// The placeholder that has the size of the picture until the script draws it.
+/// The placeholder in the size of the picture, until the script draws it.
 fn reserved(chart: &Chart, run: &Run) -> Markup {
     html! {
         @if chart.shape == Shape::Bars {
@@ -285,7 +285,7 @@ fn looks(run: &Run) -> Vec<Look<'_>> {
     looks.collect()
 }
 
-/// How many rounds stand behind the figures of a target; empty where none does.
+/// The number of rounds behind the figures of a target; empty without rounds.
 fn rounds(run: &Run, target: &Target) -> String {
     let mine = || run.cells.iter().filter(|cell| cell.target == target.url && cell.rounds > 0);
     let least = mine().map(|cell| cell.rounds).min();
@@ -316,7 +316,7 @@ fn beside_curves<'a>(view: &View<'a>) -> Vec<Beside<'a>> {
     latencies
 }
 
-/// The figures that most readers look for on a curve; the script fills in those of another.
+/// The figures of most interest on a curve; the script fills in those of another.
 #[expect(clippy::cast_precision_loss, reason = "three figures are shown")]
 fn table_beside(chart: &Chart, latencies: &[Beside<'_>]) -> Markup {
     let facet = |name: &str| {

@@ -1,4 +1,4 @@
-//! The checks that fired, worst first, each with the places in the tables where it holds.
+//! The checks that fired, worst first, each with links to its places in the tables.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::findings::{Finding, findings, tally};
 use crate::model::{Check, Run, Severity};
 use crate::sentences::no_verdict;
 
-/// More places than this are folded away.
+/// More places than this are folded.
 const PLACES_SHOWN: usize = 8;
 
 pub(super) fn section(view: &View<'_>) -> Markup {
@@ -27,7 +27,7 @@ pub(super) fn section(view: &View<'_>) -> Markup {
     }
 }
 
-/// The doubts, for the reader who has seen the answer: each error and warning in a line.
+/// The doubts, for readers of the answer: each error and warning in a line.
 pub(super) fn summary(view: &View<'_>) -> Markup {
     let findings = findings(view.run);
     let (notes, doubts): (Vec<&Finding<'_>>, Vec<&Finding<'_>>) =
@@ -48,7 +48,7 @@ pub(super) fn summary(view: &View<'_>) -> Markup {
     }
 }
 
-/// Where to look first before the answer is believed, in one line; nothing where there is no reason.
+/// The first doubts to check before trusting the answer, in one line; empty without doubts.
 pub(super) fn doubts_in_short(run: &Run) -> Markup {
     let findings = findings(run);
     let doubts = findings.iter().filter(|finding| finding.severity != Severity::Note);
@@ -79,7 +79,7 @@ fn meaning(run: &Run, findings: &[Finding<'_>]) -> String {
     text.to_owned()
 }
 
-/// Which version looked, because a later one knows more ways, and at what.
+/// Names the version that looked, because later versions know more faults, and the figures that it looked at.
 fn none_found(run: &Run) -> String {
     let figures = if run.interrupted {
         "the figures that were measured before the interruption"
@@ -116,7 +116,7 @@ pub(super) fn word(severity: Severity) -> &'static str {
     }
 }
 
-/// The text with a link from each target that it names to the facts of that target.
+/// The text with a link from each named target to its facts.
 fn linked(view: &View<'_>, text: &str) -> Markup {
     with_names(view.run, text, |name| {
         let number = view.run.targets.iter().position(|target| target.name == name);
@@ -130,18 +130,18 @@ fn behind<'a>(view: &View<'a>, finding: &Finding<'_>) -> impl Iterator<Item = &'
     view.run.checks.iter().filter(move |check| check.id == id && check.severity == severity)
 }
 
-/// Whether the finding says less than its checks do.
+/// Whether the finding has fewer texts than its checks.
 fn is_folded(view: &View<'_>, finding: &Finding<'_>) -> bool {
     let texts: BTreeSet<&str> = behind(view, finding).map(|check| check.text.as_str()).collect();
     texts.len() > finding.lines.len()
 }
 
-/// A link to where a check holds, which says of which column it speaks.
+/// A link to the place of a check, with the column that it concerns.
 fn link(anchor: &str, text: &str, column: Option<&str>) -> Markup {
     html! { a href={ "#" (anchor) } data-column=[column] { (text) } }
 }
 
-/// Each check behind a finding that was folded into one line.
+/// Each check behind a folded finding.
 fn every(view: &View<'_>, finding: &Finding<'_>) -> Markup {
     html! {
         details.places {
@@ -156,7 +156,7 @@ fn every(view: &View<'_>, finding: &Finding<'_>) -> Markup {
     }
 }
 
-/// Links to the rows that a finding is about.
+/// Links to the rows of a finding.
 fn places(view: &View<'_>, finding: &Finding<'_>) -> Markup {
     let mut places: Vec<((String, String), Option<&str>)> = Vec::new();
     for check in behind(view, finding) {

@@ -1,5 +1,5 @@
-//! The data behind the page, within the page: compressed, as a link that works without a script. The script makes
-//! plain files of it.
+//! The data behind the page, within the page: compressed, as a link that works without a script. The script makes plain
+//! files of it.
 
 use std::io::Write;
 
@@ -12,10 +12,11 @@ use maud::{Markup, html};
 use crate::csv::sample_heads;
 use crate::model::{Cell, Run, Sample, Usage};
 
-/// So many samples of the machine's use the page has in all series together: those of a long run alone would be half of it.
+/// The most samples of the machine's use in the page, over all series: all samples of a long run would be half of the
+/// page.
 const SAMPLES: usize = 600;
 
-/// So many slots the timelines of all rounds have there together; those of many cells alone would be a good part of it.
+/// The most slots in the page, over the timelines of all rounds: those of many cells would be a good part of the page.
 const SLOTS: usize = 16_384;
 
 pub(super) fn section(run: &Run) -> Markup {
@@ -70,7 +71,7 @@ fn coarsened(run: &Run) -> Option<Vec<Cell>> {
     (times > 1).then(|| run.cells.iter().map(of_cell).collect())
 }
 
-/// Text as the page carries it: compressed, then in the 64 characters that mean nothing to HTML.
+/// Text as the page carries it: compressed, then in 64 characters without a meaning in HTML.
 pub(super) fn packed(text: &str) -> String {
     let mut packer = GzEncoder::new(Vec::new(), Compression::best());
     packer.write_all(text.as_bytes()).expect("memory takes it");

@@ -1,4 +1,4 @@
-//! The reference part: the machine, the targets with their settings and limits, the workload, what the measuring costs,
+//! The reference part: the machine, the targets with their settings and limits, the workload, the cost of measuring,
 //! the command.
 
 use std::collections::BTreeSet;
@@ -77,7 +77,7 @@ fn workload(run: &Run) -> Vec<(String, String)> {
 }
 
 fn targets(run: &Run) -> Markup {
-    // Tried only where the workload gives one.
+    // A TTL is tried only where the workload gives one.
     let has_ttl = run.targets.iter().any(|target| target.ttl.is_some());
     html! {
         div.scroll tabindex="0" role="region" aria-label="Targets" {
@@ -122,7 +122,7 @@ fn target_row(number: usize, target: &Target, has_ttl: bool) -> Markup {
     }
 }
 
-/// The largest that is stored, or how far the probe went without finding a limit.
+/// The largest stored size, or the largest probed size without a limit.
 fn limit(max: Option<u64>, probed: u64) -> Markup {
     html! {
         @match (max, probed) {

@@ -1,4 +1,4 @@
-//! A sweep at a glance: points against targets, each figure with a bar to scale, and who leads at each point.
+//! A sweep at a glance: points against targets, each figure with a bar to scale, and the leader at each point.
 
 use maud::{Markup, html};
 
@@ -12,7 +12,7 @@ use crate::model::{ReasonKind, Run};
 use crate::ranking::{Group, Row, Standing, pair};
 use crate::sentences::{no_verdict, rounds_for_verdict, rounds_needed};
 
-/// Of more targets the shares stand below the figures.
+/// With more targets than this the shares stand below the figures.
 const INLINE: usize = 6;
 
 /// The ranking figures of one operation: rates, or in an open loop the response p99.
@@ -49,7 +49,7 @@ pub(super) fn table(view: &View<'_>, groups: &[Group<'_>]) -> Markup {
     }
 }
 
-/// The meaning of the bars and signs; only of those that occur.
+/// The meaning of the bars and signs that occur.
 fn key(run: &Run, groups: &[Group<'_>], measure: &str) -> Markup {
     let has = |is: fn(&Row<'_>) -> bool| groups.iter().any(|group| group.rows.iter().any(is));
     html! {
@@ -98,7 +98,7 @@ fn bar(number: usize, share: f64, manner: &str) -> Markup {
     }
 }
 
-/// The target that leads at a point, or why none can be said to.
+/// The leader at a point, or the reason why there is none.
 fn lead(run: &Run, group: &Group<'_>) -> String {
     let mut ranked = group.ranked();
     let (Some(best), second) = (ranked.next(), ranked.next()) else {
@@ -126,7 +126,7 @@ fn is_compared(run: &Run, group: &Group<'_>, one: &Row<'_>, other: &Row<'_>) -> 
     pair(run, group.operation, group.point, &one.cell.target, &other.cell.target).is_some()
 }
 
-/// Too few rounds for a verdict, and how many it takes.
+/// The sentence on too few rounds for a verdict, and the needed number.
 fn undecided(run: &Run, group: &Group<'_>) -> String {
     let told = no_verdict(run);
     let fewest = || group.ranked().map(|row| row.cell.rounds as usize).min().unwrap_or(0);
@@ -136,7 +136,7 @@ fn undecided(run: &Run, group: &Group<'_>) -> String {
     rounds_needed(rounds, needed)
 }
 
-/// Why a cell is empty, as short as a column; the whole reason stands in the table of its point.
+/// The reason for an empty cell, short enough for a column; the whole reason stands in the table of its point.
 fn in_a_word(row: &Row<'_>) -> &'static str {
     match row.cell.reason_kind {
         Some(ReasonKind::Unavailable) => "did not run",

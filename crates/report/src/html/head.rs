@@ -1,4 +1,4 @@
-//! The head of the page: what was compared, when, on which machine, and the run at a glance.
+//! The head of the page: the targets, the time, the machine, and the run at a glance.
 
 use maud::{Markup, html};
 
@@ -11,7 +11,7 @@ use crate::header::{CUSTOM, machine, to_the_second, warning};
 use crate::model::{Run, Severity, Target};
 use crate::verified::{Verified, keeps, verified};
 
-/// More names than this do not fit a title.
+/// The most names that fit a title.
 const NAMES_IN_TITLE: usize = 4;
 
 /// The title of the page.
@@ -100,7 +100,7 @@ fn span(view: &View<'_>) -> String {
     }
 }
 
-/// The fate of the values that were asked for: the right ones, then each way to fail that occurred.
+/// The fate of the expected values: the right ones, then each kind of failure that occurred.
 fn values(run: &Run) -> Markup {
     let Verified { right, wrong, lost, missed } = verified(run);
     let surprise = if misses_surprise(run) { "doubtful" } else { "expected" };
@@ -125,7 +125,7 @@ fn values(run: &Run) -> Markup {
     }
 }
 
-/// More reads than one in a hundred missed that were to hit by the plan.
+/// Whether more than one in a hundred reads missed although the plan predicted a hit.
 #[expect(clippy::cast_precision_loss, reason = "a share")]
 fn misses_surprise(run: &Run) -> bool {
     let reads = run.cells.iter().filter(|cell| keeps(run, cell) && cell.operation.reads());
@@ -145,7 +145,7 @@ fn or(names: &[&str]) -> String {
     list(names).replace(" and ", " or ")
 }
 
-/// How the figures of [`values`] are counted.
+/// The way in which the figures of [`values`] are counted.
 const VALUES_MEAN: &str = "right: answers that were as stored, those of the read-back too; lost: acknowledged values that were \
                            gone when they were read back, and no eviction explains it; missed: reads that found nothing, \
                            but for keys that the plan had deleted; wrong: reads that returned anything else";

@@ -32,7 +32,7 @@ pub(super) fn sprites() -> Markup {
     }
 }
 
-/// The mark of a target, in its colour. Its name always stands beside it.
+/// The mark of a target, in its colour. The target's name always stands beside it.
 pub(super) fn of_target(number: Option<usize>) -> Markup {
     html! {
         @if let Some(number) = number {
@@ -43,7 +43,7 @@ pub(super) fn of_target(number: Option<usize>) -> Markup {
     }
 }
 
-/// The sign of a severity. Its word stands beside it, or in it for those who do not see it.
+/// The sign of a severity. Its word stands beside it, or in it for screen readers.
 pub(super) fn of_severity(severity: Severity) -> Markup {
     html! {
         svg class={ "sign " (severity.as_str()) } aria-hidden="true" {

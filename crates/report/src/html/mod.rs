@@ -1,7 +1,7 @@
-//! The report as one page, `report.html`: for a person who would rather look than read, and who passes it on.
+//! The report as one page, `report.html`, to look at and to pass on.
 //!
-//! One file that asks nobody for anything: style, script and data lie within it, and its policy forbids the network.
-//! All that is said and tabled is there without a script; the script adds what moves: charts to point at, switches,
+//! The page is one file without any network request: style, script and data are within it, and its policy forbids the
+//! network. All sentences and tables work without a script. The script adds interaction: charts to point at, switches,
 //! downloads as plain files. Each section of the page has its file here.
 
 mod answer;
@@ -33,7 +33,7 @@ use view::View;
 /// The format `html`.
 pub(crate) const FORMAT: Format = Format { name: "html", render: |run, _| render(run) };
 
-/// The sections that a reader can jump to: their anchors and names. Only a run that repeats an article has that one.
+/// The sections that a reader can jump to: their anchors and names. Only a run that repeats an article has the first.
 const SECTIONS: [(&str, &str); 7] = [
     ("article", "Article"),
     ("answer", "Answer"),
@@ -54,7 +54,7 @@ fn render(run: &Run) -> String {
         (navigation(run))
         main {
             @if let Some(article) = &run.article { (article::section(&view, article)) }
-            // The part that the switches at its top drive.
+            // The part that the switches at its top control.
             div.pictured {
                 @if charts.has_main() { (charts.switches()) }
                 (answer::section(&view, &charts.main()))

@@ -1,5 +1,5 @@
-//! The targets of one operation at one point as bars: the ranked by length, and below them, set apart and never left out,
-//! those that hit less often, those whose figures are no result, and those that have none.
+//! The targets of one operation at one point as bars: the ranked ones by length. Below them, apart and never left out,
+//! stand those that hit less often, those whose figures are no result, and those without figures.
 
 use maud::{Markup, html};
 
@@ -16,13 +16,13 @@ use crate::sentences::no_verdict;
 struct Columns {
     /// The quantity of a bar.
     measure: &'static str,
-    /// Somebody missed or could have: hits are shown.
+    /// Whether a target missed or could have: hits are shown.
     hits: bool,
-    /// Somebody missed: of the answered, hits are another figure.
+    /// Whether a target missed: hits are then a figure apart from the answered requests.
     misses: bool,
-    /// The highest hit ratio of the ranked.
+    /// The highest hit ratio of the ranked targets.
     most_hits: f64,
-    /// Somebody can be said to lead.
+    /// Whether a leader can be named.
     decided: bool,
 }
 
@@ -65,7 +65,7 @@ pub(super) fn podium(view: &View<'_>, group: &Group<'_>) -> Markup {
     }
 }
 
-/// The groups of bars: the ranked, and each way to stand outside the ranking.
+/// The groups of bars: the ranked targets, and each way to stand outside the ranking.
 fn kind(row: &Row<'_>) -> u8 {
     match row.standing {
         Standing::Ranked { .. } => 0,
@@ -77,7 +77,7 @@ fn kind(row: &Row<'_>) -> u8 {
 
 fn line(view: &View<'_>, row: &Row<'_>, columns: &Columns, longest: f64) -> Markup {
     let name = named(view, row);
-    // Those that a telephone leaves out are not counted.
+    // Columns that a narrow screen hides are not counted.
     let width = 3 + usize::from(columns.hits);
     let after = |text: &str| html! { tr.why { td {} td colspan=(width) { (text) } } };
     match &row.standing {
@@ -120,7 +120,7 @@ fn figures_of(row: &Row<'_>, columns: &Columns, to_best: &str) -> Markup {
     }
 }
 
-/// How far the figure is spread over the rounds.
+/// The spread of the figure over the rounds.
 fn spread(row: &Row<'_>) -> Option<String> {
     match row.ranking_p99() {
         Some(p99) => {
@@ -131,7 +131,7 @@ fn spread(row: &Row<'_>) -> Option<String> {
     }
 }
 
-/// Why the figures of a row are no result, by what a check found.
+/// The reason why the figures of a row are no result, with the finding of a check.
 pub(super) fn no_result(row: &Row<'_>, why: &str) -> String {
     match row.evidence {
         Some(evidence) => format!("no result: {evidence} ({why})"),
@@ -139,7 +139,7 @@ pub(super) fn no_result(row: &Row<'_>, why: &str) -> String {
     }
 }
 
-/// Whether the rounds of a group can tell who leads; not of one alone.
+/// Whether the rounds of a group can tell a leader; `false` for a single target.
 pub(super) fn is_decided(run: &Run, group: &Group<'_>) -> bool {
     let ranked: Vec<&Row<'_>> = group.ranked().take(2).collect();
     let [best, second] = ranked.as_slice() else { return false };
@@ -147,7 +147,8 @@ pub(super) fn is_decided(run: &Run, group: &Group<'_>) -> bool {
     no_verdict(run).is_none() && pair.is_some_and(|pair| pair.verdict != Verdict::Undecided)
 }
 
-/// Why the speed of a row is not compared: `hits 8.9 %, 20.3 k/s: not compared in speed with targets that hit 100 %`.
+/// The reason why the speed of a row is not compared: `hits 8.9 %, 20.3 k/s: not compared in speed with targets that
+/// hit 100 %`.
 fn not_compared(row: &Row<'_>, reason: &str, most: f64) -> String {
     let (found, others) =
         if row.cell.operation.reads() { ("hits", "hit") } else { ("found", "found") };
@@ -161,7 +162,7 @@ fn not_compared(row: &Row<'_>, reason: &str, most: f64) -> String {
     )
 }
 
-/// The meaning of the lengths and signs of the bars; only of those that occur.
+/// The meaning of the lengths and signs of the bars that occur.
 fn key(group: &Group<'_>, columns: &Columns) -> Markup {
     let has = |wanted: u8| group.rows.iter().any(|row| kind(row) == wanted);
     let better = if group.is_paced() { "the shorter the better" } else { "the longer the better" };
@@ -179,8 +180,8 @@ fn key(group: &Group<'_>, columns: &Columns) -> Markup {
     }
 }
 
-/// The range of the bars' scale: the best, and whichever interval reaches beyond it. What is no result is cut off
-/// there.
+/// The range of the bars' scale: up to the best figure or the farthest end of an interval. Figures that are no result
+/// are cut off there.
 fn longest(group: &Group<'_>) -> f64 {
     let ends = |row: &Row<'_>| {
         let (figure, ci95) = drawn(row);
@@ -200,8 +201,8 @@ fn drawn(row: &Row<'_>) -> (Option<f64>, Option<[f64; 2]>) {
     }
 }
 
-/// A bar in the colour of its target, and a line over it from one end of its interval to the other. Where operations missed,
-/// only the part that hit is full.
+/// A bar in the colour of its target, and a line over it from one end of its interval to the other. Where operations
+/// missed, only the part of the hits is full.
 fn bar(view: &View<'_>, row: &Row<'_>, longest: f64, manner: &str) -> Markup {
     let width = |figure: f64| format!("{:.2}%", (figure / longest * 100.0).clamp(0.15, 100.0));
     let (figure, ci95) = drawn(row);

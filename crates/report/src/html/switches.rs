@@ -1,4 +1,4 @@
-//! The switches of the charts: one row that drives all of them at once, and in each panel what only it can show otherwise.
+//! The switches of the charts: one row for all charts at once, and in each panel its own choices.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ const BUTTON_TEXT: usize = 48;
 /// The facets that are chosen for all charts at once.
 const OF_ALL: [&str; 2] = ["operation", "point"];
 
-/// The row that drives all charts: which targets, which operation, which point, which scale.
+/// The row for all charts: the targets, the operation, the point, the scale.
 pub(super) fn of_all(view: &View<'_>, charts: &[Chart]) -> Markup {
     let points: Vec<(String, String)> = view
         .points
@@ -44,8 +44,8 @@ pub(super) fn of_all(view: &View<'_>, charts: &[Chart]) -> Markup {
     }
 }
 
-/// The points of the run, by their numbers, at which a chart is: the one that it names, all that share what it names of a
-/// sweep over several coordinates, or all.
+/// The numbers of a chart's points: the point that it names, all points that share its part of a sweep over several
+/// coordinates, or all points of the run.
 pub(super) fn points_of(view: &View<'_>, chart: &Chart) -> Vec<usize> {
     let named = chart.facets.iter().find(|facet| facet.name == "point");
     let numbered = || view.points.iter().enumerate();
@@ -63,7 +63,7 @@ pub(super) fn points_of(view: &View<'_>, chart: &Chart) -> Vec<usize> {
     if own.is_empty() { shared().unwrap_or_default() } else { own }
 }
 
-/// Buttons that show and hide a target in all charts at once. One that did not run has nothing to show.
+/// Buttons that show and hide a target in all charts at once. A target that did not run has no button.
 fn legend(run: &Run) -> Markup {
     html! {
         div.legend role="group" aria-label="Targets in the charts" {
@@ -85,7 +85,7 @@ fn legend(run: &Run) -> Markup {
     }
 }
 
-/// Why a target is in no chart: it did not run, and has no figure.
+/// The reason why a target is in no chart: it did not run, and has no figure.
 fn nothing_drawn<'a>(run: &Run, target: &'a Target) -> Option<&'a str> {
     let has_figure =
         run.cells.iter().any(|cell| cell.target == target.url && cell.ops_per_s.is_some());
@@ -113,7 +113,7 @@ pub(super) fn of_family(charts: &[Chart]) -> Markup {
     }
 }
 
-/// The values of a facet in a family, as they come.
+/// The values of a facet in a family, in their original order.
 fn values<'a>(charts: &'a [Chart], name: &str) -> Vec<&'a str> {
     let mut seen = BTreeSet::new();
     let facets = charts.iter().flat_map(|chart| &chart.facets).filter(|facet| facet.name == name);

@@ -1,11 +1,11 @@
-//! Texts of the page: names set off, figures that stay in one line, numbers in groups.
+//! Texts of the page: names set off, figures kept on one line, numbers in groups.
 
 use maud::{Markup, PreEscaped, html};
 
 use crate::model::Run;
 use crate::text::together;
 
-/// A text of the report as a sentence of the page. A name at its beginning stays as it is.
+/// A text of the report as a sentence of the page. A name at its beginning stays unchanged.
 pub(super) fn sentence(run: &Run, text: &str) -> Markup {
     let named = run.targets.iter().any(|target| text.starts_with(target.name.as_str()));
     let text = if named { text.to_owned() } else { capital(text) };
@@ -15,14 +15,14 @@ pub(super) fn sentence(run: &Run, text: &str) -> Markup {
 /// The text with the names of targets as `set_off` writes them, and its figures unbroken.
 pub(super) fn with_names(run: &Run, text: &str, set_off: impl Fn(&str) -> Markup) -> Markup {
     let mut names: Vec<&str> = run.targets.iter().map(|target| target.name.as_str()).collect();
-    // A name that begins with another is found as a whole.
+    // The longest names come first, so that a name that begins with another is found as a whole.
     names.sort_by_key(|name| std::cmp::Reverse(name.len()));
     names.retain(|name| !name.is_empty());
     let (mut markup, mut plain, mut rest) = (String::new(), String::new(), text);
     while let Some(character) = rest.chars().next() {
         let begins = plain.chars().next_back().is_none_or(|c| c.is_whitespace() || c == '(');
         let ends = |after: &str| {
-            // A colon that stands within a word is one of an address.
+            // A colon within a word belongs to an address.
             let after = after.strip_prefix(':').unwrap_or(after);
             after.chars().next().is_none_or(|c| c.is_whitespace() || ",;.()".contains(c))
         };
@@ -41,7 +41,7 @@ pub(super) fn with_names(run: &Run, text: &str, set_off: impl Fn(&str) -> Markup
     PreEscaped(markup)
 }
 
-/// The text with each interval, each number with its unit and each probability in one line.
+/// The text with each interval, each number with its unit and each probability on one line.
 fn unbroken(text: &str) -> Markup {
     let words: Vec<&str> = text.split(' ').collect();
     let mut at = 0;

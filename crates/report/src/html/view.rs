@@ -1,5 +1,5 @@
-//! The input of every section of the page: the run, the results worked out from it once, and the anchors by which one
-//! section points into another.
+//! The input of every section of the page: the run, the results derived from it once, and the anchors for links between
+//! sections.
 
 use crate::header::rounds;
 use crate::model::{Cell, Check, Operation, Point, Run, Severity};
@@ -10,7 +10,7 @@ use crate::ranking::{Group, groups};
 pub(super) struct View<'a> {
     pub(super) run: &'a Run,
     pub(super) groups: Vec<Group<'a>>,
-    /// The coordinates that were swept.
+    /// The swept coordinates.
     pub(super) swept: Vec<&'a str>,
     pub(super) points: Vec<&'a Point>,
 }
@@ -54,35 +54,35 @@ impl<'a> View<'a> {
         self.points.iter().position(|known| *known == point).unwrap_or(0)
     }
 
-    /// Where the tables of an operation begin.
+    /// The anchor of an operation's tables.
     pub(super) fn operation_anchor(operation: Operation) -> String {
         format!("table-{operation}")
     }
 
-    /// Where the table of a group is.
+    /// The anchor of a group's table.
     pub(super) fn group_anchor(&self, operation: Operation, point: &Point) -> String {
         format!("table-{operation}-{}", self.place(point))
     }
 
-    /// Where the row of a cell is.
+    /// The anchor of a cell's row.
     pub(super) fn row_anchor(&self, cell: &Cell) -> Option<String> {
         let group = self.group_anchor(cell.operation, &cell.point);
         Some(format!("{group}-{}", self.number(&cell.target)?))
     }
 
-    /// Where the facts of a target are.
+    /// The anchor of a target's facts.
     pub(super) fn target_anchor(number: usize) -> String {
         format!("target-{number}")
     }
 
-    /// Where a finding is.
+    /// The anchor of a finding.
     pub(super) fn finding_anchor(severity: Severity, id: &str) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
         let id: String = id.chars().map(plain).collect();
         format!("check-{}-{id}", severity.as_str())
     }
 
-    /// Where in the tables a check holds: an anchor and what it is called; `None` where it concerns the whole run.
+    /// The place of a check in the tables: an anchor and its name; `None` where it concerns the whole run.
     pub(super) fn checked_place(&self, check: &Check) -> Option<(String, String)> {
         let number = check.target.as_deref().and_then(|url| self.number(url));
         let name = number.map(|number| self.run.targets[number].name.clone());
@@ -107,7 +107,7 @@ impl<'a> View<'a> {
         Some((anchor, text))
     }
 
-    /// The group that a check names: by its operation, and its point or the only one there is.
+    /// The group that a check names: by its operation, and its point or the only point.
     fn checked_group(&self, check: &Check) -> Option<&Group<'a>> {
         let point = match (&check.point, self.points.as_slice()) {
             (Some(point), _) => point,

@@ -1,4 +1,4 @@
-//! The columns of a ranking: what each shows, and what it says where it has nothing to show.
+//! The columns of a ranking: the figure of each, and the reason where it is missing.
 
 use maud::{Markup, html};
 
@@ -9,12 +9,12 @@ use crate::model::{Cell, Latency, LatencyIntervals, Operation};
 use crate::ranking::Row;
 use crate::told::{UNTOLD, tells, told};
 
-/// A figure as it stands in a cell.
+/// A figure as a cell shows it.
 pub(super) struct Figure {
     pub(super) text: String,
     /// Its interval, in the same unit.
     pub(super) interval: Option<String>,
-    /// It is a fault that must be seen.
+    /// Whether it is a fault that must stand out.
     pub(super) fault: bool,
 }
 
@@ -23,18 +23,18 @@ pub(super) struct Column {
     /// The heading that several columns share.
     pub(super) family: &'static str,
     pub(super) head: &'static str,
-    /// The figure of a row, or why it has none.
+    /// The figure of a row, or the reason why it is missing.
     pub(super) figure: fn(&Row<'_>) -> Result<Figure, &'static str>,
 }
 
-/// The family of what operations took; in an open loop from the instant at which they were due.
+/// The family of latencies; in an open loop from the instant at which operations were due.
 pub(super) const LATENCY: &str = "latency";
-/// The family of those columns in an open loop.
+/// The family of these columns in an open loop.
 pub(super) const RESPONSE: &str = "response time";
 
 const NOT_KNOWN: &str = "not known";
 
-/// From left to right, after the rate: how it answered, how long it took, what it cost.
+/// From left to right, after the rate: answers, latencies, costs.
 pub(super) const COLUMNS: &[Column] = &[
     Column { family: "answers", head: "hits", figure: hits },
     Column { family: "answers", head: "hits/s", figure: hits_per_s },
@@ -61,7 +61,7 @@ pub(super) const COLUMNS: &[Column] = &[
         figure: |row| latency(row, 0.999, |l| l.p999, |i| Some(i.p999)),
     },
     Column { family: LATENCY, head: "max", figure: |row| latency(row, 1.0, |l| l.max, |_| None) },
-    // The two views of an open loop; the response time is that of the columns before it.
+    // The two views of an open loop; the response time is in the columns before.
     Column { family: "service time", head: "service p99.9", figure: begun },
     Column {
         family: "CPU per operation",
@@ -73,7 +73,7 @@ pub(super) const COLUMNS: &[Column] = &[
     Column { family: "space", head: "disk", figure: disk },
 ];
 
-/// The head of the first column that a text names, as a word of its own.
+/// The head of the first column that a text names as a separate word.
 pub(in crate::html) fn named_in(text: &str) -> Option<&'static str> {
     let mut words =
         text.split_whitespace().map(|word| word.trim_matches([',', ';', ':', '.', '(', ')']));
@@ -82,7 +82,7 @@ pub(in crate::html) fn named_in(text: &str) -> Option<&'static str> {
 }
 
 impl Column {
-    /// Whether it has anything to say of these rows.
+    /// Whether it has a figure for any of these rows.
     pub(super) fn concerns(&self, rows: &[&Row<'_>]) -> bool {
         rows.iter().any(|row| row.rate().is_some() && (self.figure)(row).is_ok())
     }
@@ -108,7 +108,7 @@ pub(super) fn rate(row: &Row<'_>) -> Option<Figure> {
     Some(Figure { interval, ..Figure::plain(figures::rate(rate)) })
 }
 
-/// The interval at the end of a figure that is written with it.
+/// The interval at the end of a figure with one.
 fn bracketed(figure: &str) -> String {
     figure.split_once('[').map_or(figure, |(_, interval)| interval.trim_end_matches(']')).to_owned()
 }
@@ -120,7 +120,7 @@ fn hits(row: &Row<'_>) -> Result<Figure, &'static str> {
         .ok_or("no read answered")
 }
 
-/// Where some miss, what hit is less than what was answered.
+/// Where operations missed, fewer hit than were answered.
 fn hits_per_s(row: &Row<'_>) -> Result<Figure, &'static str> {
     let hits = row.cell.hits_per_s.filter(|_| row.misses).ok_or("no misses")?;
     Ok(Figure::plain(figures::rate(hits)))
@@ -157,7 +157,7 @@ fn latency(
     Ok(Figure { interval, ..Figure::plain(figures::nanoseconds(value)) })
 }
 
-/// The slowest operations of an open loop from the instant at which they really began.
+/// The slowest operations of an open loop, from the instant at which they really began.
 #[expect(clippy::cast_precision_loss, reason = "three figures are shown")]
 fn begun(row: &Row<'_>) -> Result<Figure, &'static str> {
     let service =
@@ -183,7 +183,7 @@ fn server_cpu(row: &Row<'_>) -> Result<Figure, &'static str> {
 }
 
 fn memory(row: &Row<'_>) -> Result<Figure, &'static str> {
-    // Of an embedded engine it is what the process grew by.
+    // For an embedded engine it is the growth of the process.
     let otherwise = match ownership(row) {
         Some("embedded") => "no growth seen",
         _ => NOT_KNOWN,

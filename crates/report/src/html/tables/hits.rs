@@ -7,7 +7,7 @@ use crate::hit_ratio::{HIT_RATIOS, HitRow, HitTable, NO_RATIO, READING, hit_tabl
 use crate::html::marks;
 use crate::model::Run;
 
-/// A table for each curve; `None` where no capacities were compared. A chart above them says by itself what the models are.
+/// A table for each curve; `None` where no capacities were compared. A chart above them already explains the models.
 pub(in crate::html) fn hit_curves(run: &Run, has_chart: bool) -> Option<Markup> {
     let tables = hit_tables(run);
     (!tables.is_empty()).then(|| {
@@ -44,7 +44,7 @@ fn of_curve(table: &HitTable) -> Markup {
     }
 }
 
-/// A ratio as a number; the figures of these tables all end in the sign of percent.
+/// A ratio as a number; all figures of these tables end in a percent sign.
 fn percent(ratio: &str) -> f64 {
     ratio.trim_end_matches(" %").parse().unwrap_or(0.0)
 }
@@ -56,7 +56,7 @@ fn is_highest(table: &HitTable, row: &HitRow, column: usize) -> bool {
     row.target.is_some() && targets.map(of).all(|other| other <= of(row))
 }
 
-/// A bar as long as the ratio; of a model without a colour.
+/// A bar as long as the ratio; without a colour for a model.
 fn bar(target: Option<usize>, ratio: &str) -> Markup {
     let colour =
         target.map_or_else(|| "model".to_owned(), |number| format!("s{}", number % COLOURS));

@@ -52,7 +52,7 @@ fn of_operation(view: &View<'_>, groups: &[Group<'_>]) -> Markup {
     }
 }
 
-/// The highest rates within a bound, where they were looked for.
+/// The highest rates within a bound, where a search looked for them.
 fn of_searches(run: &Run) -> Markup {
     let lines = search_lines(run);
     html! {
@@ -63,7 +63,7 @@ fn of_searches(run: &Run) -> Markup {
     }
 }
 
-/// Which tier of a stack answered, where there is one.
+/// The tiers of a stack that answered, where there is a stack.
 fn of_tiers(run: &Run) -> Markup {
     let lines = tier_lines(run);
     html! {

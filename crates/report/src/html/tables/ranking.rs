@@ -1,5 +1,5 @@
-//! The ranking of one operation at one point. Where what is written survives different things, writes stand in classes
-//! of durability: those are not the same work.
+//! The ranking of one operation at one point. Writes of different durability stand in separate classes, because they
+//! are not the same work.
 
 use std::collections::BTreeSet;
 
@@ -27,13 +27,13 @@ const CLASSES: [(&str, &str); 5] = [
 /// The columns of a group's table beyond the figures.
 struct Shape<'a> {
     columns: Vec<&'static Column>,
-    /// The classes of durability that stand apart; none where they all stand together.
+    /// The classes of durability that stand apart; empty where all stand together.
     classes: Vec<&'a str>,
     ties: bool,
     checks: bool,
-    /// Operations came when they were due.
+    /// Whether operations arrived at planned times.
     paced: bool,
-    /// The name of the rate: where some found nothing, it is of requests answered.
+    /// The name of the rate: where operations missed, it counts requests answered.
     rate: &'static str,
 }
 
@@ -81,7 +81,7 @@ impl Shape<'_> {
     }
 }
 
-/// The leader, for the line that a closed table leaves.
+/// The leader, for the line of a closed table.
 pub(super) fn in_brief(view: &View<'_>, group: &Group<'_>) -> Markup {
     html! {
         span.brief { @for row in group.rows.iter().filter(|row| row.leads) {
@@ -91,7 +91,7 @@ pub(super) fn in_brief(view: &View<'_>, group: &Group<'_>) -> Markup {
     }
 }
 
-/// The classes of durability from least to most, where there are several and it is writes that are compared.
+/// The classes of durability from least to most, where writes of several classes are compared.
 fn classes<'a>(operation: Operation, rows: &[&Row<'a>]) -> Vec<&'a str> {
     let mut classes: Vec<&str> = rows.iter().map(|row| durability(row)).collect();
     classes.sort_by_key(|class| (rank(class), *class));
@@ -114,7 +114,7 @@ fn meaning(class: &str) -> &'static str {
         .map_or("what a write survives was not found out", |(_, meaning)| meaning)
 }
 
-/// The class of durability: its name, and as many pips as it has rank.
+/// The class of durability: its name, and a pip for each rank.
 pub(in crate::html) fn badge(class: Option<&str>) -> Markup {
     let Some(class) = class else { return html! { span.unknown { "not known" } } };
     let pips = (rank(class) < CLASSES.len()).then(|| rank(class));
@@ -208,14 +208,14 @@ fn figures(row: &Row<'_>, shape: &Shape<'_>) -> Markup {
     }
 }
 
-/// The classes that hold; most rows and cells have none, and a page has thousands.
+/// The classes that apply; most rows and cells have no class, and a page has thousands.
 fn those(classes: &[(&str, bool)]) -> Option<String> {
     let those: Vec<&str> =
         classes.iter().filter(|(_, holds)| *holds).map(|(class, _)| *class).collect();
     (!those.is_empty()).then(|| those.join(" "))
 }
 
-/// The checks that fired against this very row: all that name its cell, and those worse than a note that name its target.
+/// The checks against this very row: all that name its cell, and those above a note that name its target.
 fn against<'a>(view: &View<'a>, row: &Row<'_>) -> BTreeSet<(Severity, &'a str)> {
     let concerns = |check: &&Check| {
         check.target.as_deref() == Some(&row.cell.target)
